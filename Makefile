@@ -6,7 +6,7 @@ INVOKE := $(VENV)/bin/invoke
 # The lab makes network namespaces and boots hosts: root's work. Everything else runs as you.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 
-.PHONY: help setup dist programs demo docs test unit unit-tests lint lab-test lab-test-shared lab-test-own long faults distributions vm real past workspaces proof stand-ins first-hour pictures beside fuzz bench clean
+.PHONY: help setup dist programs demo docs test unit unit-tests lint lab-test lab-test-shared lab-test-own long apart faults distributions vm real past workspaces proof stand-ins first-hour pictures beside fuzz bench clean
 
 help:
 	@echo "make demo      bring up two lab hosts, provision and verify them, show that a second run changes nothing"
@@ -91,6 +91,11 @@ stand-ins: setup
 # What a landing does not wait for: the same in full of what a part of `make test` shows.
 long: setup
 	$(SUDO) $(VENV)/bin/python -m pytest tests/lab -m long
+	@$(MAKE) --no-print-directory apart
+
+# The unit tests of a checkout from which the roles for people are deleted.
+apart: setup
+	nice $(VENV)/bin/python -m tests.apart
 
 FAULTS ?= --trials 210 --lanes 3 --seed 1
 faults: setup

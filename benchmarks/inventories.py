@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hostwright.cli.verbs.inventory import hosts as hosts_verb
+from hostwright.cli.tasks.site import hosts as hosts_verb
 from hostwright.common.errors import HostwrightError
 from hostwright.common.input.yamlfile import Vaulted
 from hostwright.common.request import Request

@@ -1,13 +1,13 @@
 """The public API: load an inventory, select hosts, then probe, change or verify them. Every result is a value.
 
     >>> from pathlib import Path
-    >>> from hostwright.fleet import Audience, Fleet
+    >>> from hostwright.fleet import Fleet, Listener
     >>> fleet = Fleet.load(Path("inventory"))
     >>> targets = fleet.targets("@rack3,!gpu05")
     >>> results = fleet.plan(targets)
     >>> [(error.host, error.sentence) for error in results.errors]
     [('gpu03', '127.0.0.1:... refuses the connection...')]
-    >>> ended = fleet.verify(targets, audience=Audience.of(lambda event: print(event.host, type(event).__name__)))
+    >>> ended = fleet.verify(targets, view=Listener(lambda event: print(event.host, type(event).__name__)))
     gpu03 HostEnded
     >>> ended.status
     1
@@ -28,7 +28,7 @@ from hostwright.apply.disturb.draining import read_hooks
 from hostwright.apply.disturb.rebooting import read_reboot_timeout
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
-from hostwright.apply.rollout.recording import NOBODY, Audience, RunResults
+from hostwright.apply.run import NO_VIEW, Listener, Run, RunResults, View
 from hostwright.apply.saved.signing import read_signing
 from hostwright.common.errors import Examination, Finding, Mistakes
 from hostwright.common.places import state_root
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
     from hostwright.verify.verdict import Verdict
 
-__all__ = ["Audience", "Fleet", "Request", "RunResults", "TargetHost", "Targets"]
+__all__ = ["Fleet", "Listener", "Request", "RunResults", "TargetHost", "Targets", "View"]
 
 
 class _Knowledge:
@@ -122,7 +122,7 @@ class Fleet(Roster):
     hosts of the last run on this inventory, ``@drifted`` and the like those of each host's last audit. ``password``
     is for sudo on all hosts; without it, each host's own from the inventory. ``ask`` is asked once before
     hosts are changed, and each of them is then changed exactly as it was planned for the question, or refused.
-    ``audience`` is told a run's events. The error of one host is in the results and stops no other; ``InputError`` is
+    ``view`` receives the events of a run. The error of one host is in the results and stops no other; ``InputError`` is
     raised for mistakes of the caller.
     """
 
@@ -141,9 +141,23 @@ class Fleet(Roster):
         """The known problem that the output of something that failed names: cause, cure, and the line that names it."""
         return self.knowledge.explain(self, output)
 
+    def _run(
+        self,
+        verb: str,
+        targets: Targets,
+        request: Request | None = None,
+        *,
+        password: Secret | None,
+        view: View = NO_VIEW,
+        files: Mapping[str, Path] | None = None,
+    ) -> Run:
+        """A run that has not begun."""
+        request = self.request_of(targets, request)
+        return Run(verb, self, targets, Connections(password), request, view, files or {})
+
     def plan(self, targets: Targets, *, goal: Goal = AS_WANTED, password: Secret | None = None) -> Results[HostPlan]:
         """Probe hosts and return what ``provision`` would do, or ``remove`` with its goal. Changes nothing."""
-        from hostwright.apply.rollout.planning import plan_each
+        from hostwright.apply.rollout.consent import plan_each
 
         return plan_each(targets, Connections(password), goal)
 
@@ -155,7 +169,7 @@ class Fleet(Roster):
         saved: Mapping[str, Plan] | None = None,
         ask: Ask | None = None,
         password: Secret | None = None,
-        audience: Audience = NOBODY,
+        view: View = NO_VIEW,
     ) -> RunResults[Outcome]:
         """Bring hosts to their stack. ``saved`` are plans that were shown before: a host that has changed since is not
         touched and counts as failed, one without a plan there is planned anew. With ``request.prove``, the proofs of
@@ -164,16 +178,13 @@ class Fleet(Roster):
         from hostwright.apply.executors.choosing import executor_for
         from hostwright.apply.rollout.applying import apply_goal
 
-        request, connections, accept = request or self.request, Connections(password), None
-        if request.prove:
+        run, accept = self._run("provision", targets, request, password=password, view=view), None
+        if run.request.prove:
             from hostwright.prove.proving import ProofsPass
 
-            accept = ProofsPass.of(self, targets, request.prove, connections, audience)
-        with executor_for(self, targets, request, password) as open_executor:
-            return apply_goal(
-                "provision", self, targets, connections, audience,
-                request=request, saved=saved, ask=ask, accept=accept, open_executor=open_executor,
-            )  # fmt: skip
+            accept = ProofsPass.of(run)
+        with executor_for(self, targets, run.request, password) as open_executor:
+            return apply_goal(run, saved=saved, ask=ask, accept=accept, open_executor=open_executor)
 
     def resume(self, request: Request, run: str = "") -> tuple[str, Request]:
         """The id of a provision run, by default the last that left hosts, and the request that continues it: with its
@@ -203,13 +214,13 @@ class Fleet(Roster):
         *,
         ask: Ask | None = None,
         password: Secret | None = None,
-        audience: Audience = NOBODY,
+        view: View = NO_VIEW,
     ) -> RunResults[Outcome]:
         """Remove the targets' roles from their hosts; ``removal`` is what ``fleet.removal(targets)`` returned."""
         from hostwright.apply.rollout.applying import apply_goal
 
-        connections, request = Connections(password), request or self.request
-        return apply_goal("remove", self, targets, connections, audience, request=request, goal=removal, ask=ask)
+        run = self._run("remove", targets, request, password=password, view=view)
+        return apply_goal(run, removal, ask=ask)
 
     def ways_back(self, targets: Targets, to: str = "") -> Results[WayBack]:
         """Where ``rollback`` can bring each host: its last verified release other than the wanted one, or the
@@ -225,13 +236,12 @@ class Fleet(Roster):
         *,
         ask: Ask | None = None,
         password: Secret | None = None,
-        audience: Audience = NOBODY,
+        view: View = NO_VIEW,
     ) -> RunResults[Outcome]:
         """Bring hosts to the stacks that ``targets`` have, those of ``WayBack.back``."""
         from hostwright.apply.rollout.applying import apply_goal
 
-        connections, request = Connections(password), request or self.request
-        return apply_goal("rollback", self, targets, connections, audience, request=request, ask=ask)
+        return apply_goal(self._run("rollback", targets, request, password=password, view=view), ask=ask)
 
     def reach(
         self,
@@ -243,22 +253,20 @@ class Fleet(Roster):
         files: Mapping[str, Path] | None = None,
         ask: Ask | None = None,
         password: Secret | None = None,
-        audience: Audience = NOBODY,
+        view: View = NO_VIEW,
     ) -> RunResults[Outcome]:
         """Bring hosts to a goal of a role's own ``verb``. ``files`` are those of artifacts that no stack has, by their
         names."""
         from hostwright.apply.rollout.applying import apply_goal
 
-        connections, request = Connections(password), request or self.request
-        return apply_goal(verb, self, targets, connections, audience, request=request, goal=goal, files=files, ask=ask)
+        run = self._run(verb, targets, request, password=password, view=view, files=files)
+        return apply_goal(run, goal, ask=ask)
 
-    def verify(
-        self, targets: Targets, *, password: Secret | None = None, audience: Audience = NOBODY
-    ) -> RunResults[Verdict]:
+    def verify(self, targets: Targets, *, password: Secret | None = None, view: View = NO_VIEW) -> RunResults[Verdict]:
         """Check that nothing differs from the stack and that each layer works. Changes nothing; recorded as a run."""
         from hostwright.verify.hosts import verify
 
-        return verify(self, targets, Connections(password), audience)
+        return verify(self._run("verify", targets, password=password, view=view))
 
     def auditor(
         self,
@@ -266,12 +274,12 @@ class Fleet(Roster):
         options: AuditOptions | None = None,
         *,
         password: Secret | None = None,
-        audience: Audience = NOBODY,
+        view: View = NO_VIEW,
     ) -> Auditor:
         """For auditing the same hosts repeatedly: each call of its ``audit()`` audits them, and keeps the results."""
         from hostwright.audit.auditor import AuditOptions, Auditor
 
-        return Auditor(self, targets, options or AuditOptions(), password=password, audience=audience)
+        return Auditor(self, targets, options or AuditOptions(), password=password, view=view)
 
     def audit(
         self, targets: Targets, options: AuditOptions | None = None, *, password: Secret | None = None
@@ -285,13 +293,13 @@ class Fleet(Roster):
         options: ProveOptions | None = None,
         *,
         password: Secret | None = None,
-        audience: Audience = NOBODY,
+        view: View = NO_VIEW,
     ) -> Proved:
         """Run the proofs of the hosts' layers on them, judge each host alone, against its baseline and against the
         hosts with the same device, and keep the figures. Changes nothing; recorded as a run."""
         from hostwright.prove.proving import ProveOptions, prove
 
-        return prove(self, targets, options or ProveOptions(), Connections(password), audience)
+        return prove(self._run("prove", targets, password=password, view=view), options or ProveOptions())
 
     def history(self, targets: Targets, since: datetime | None = None) -> tuple[HostHistory, ...]:
         """What audits saw change on each host, since that time or ever. No host is contacted."""
@@ -318,7 +326,7 @@ class Fleet(Roster):
         """Probe hosts and return how ``rebuild`` would bring each back, beginning with ``start``. Changes nothing."""
         from hostwright.rebuild.run import decide
 
-        return decide(self, targets, start, Connections(password), request or self.request)
+        return decide(self._run("rebuild", targets, request, password=password), start)
 
     def rebuild(
         self,
@@ -326,16 +334,18 @@ class Fleet(Roster):
         start: Start | None = None,
         request: Request | None = None,
         *,
+        ask: Ask | None = None,
         password: Secret | None = None,
-        audience: Audience = NOBODY,
+        view: View = NO_VIEW,
         decided: Callable[[Decisions], None] = lambda _: None,
     ) -> Rebuilt:
-        """Bring hosts back from any state; ``decided`` is called with all decisions before any host is changed. With
-        ``request.prove``, work comes back to a host only after its proofs of that level have passed."""
+        """Bring hosts back from any state. ``decided`` gets all decisions before any host is changed, then ``ask`` is
+        asked about what goes beyond repair. A new operating system needs ``ask`` or ``request.yes``: ``InputError``
+        without. With ``request.prove``, work comes back to a host only after its proofs of that level have passed."""
         from hostwright.rebuild.run import rebuild
 
-        connections, request = Connections(password), request or self.request
-        return rebuild(self, targets, start, connections, audience, request=request, decided=decided)
+        run = self._run("rebuild", targets, request, password=password, view=view)
+        return rebuild(run, start, ask, decided)
 
     def rebuilds(self, since: datetime | None = None) -> tuple[Rebuild, ...]:
         """The rebuilds recorded on this machine since that time or ever, the oldest first."""
@@ -375,12 +385,12 @@ class Fleet(Roster):
         return mirror(self, stack, source, to, seen=seen, pythons=pythons, search=search, progress=progress)
 
     def power(
-        self, targets: Targets, order: Order, *, password: Secret | None = None, audience: Audience = NOBODY
+        self, targets: Targets, order: Order, *, password: Secret | None = None, view: View = NO_VIEW
     ) -> RunResults[Powered]:
         """Switch hosts on, off, or off and on through their BMCs, or read their power state (``Order("status")``)."""
         from hostwright.rebuild.orders import power
 
-        return power(self, targets, order, Connections(password), audience)
+        return power(self._run("power", targets, password=password, view=view), order)
 
     def run(
         self,
@@ -389,13 +399,13 @@ class Fleet(Roster):
         request: Request | None = None,
         *,
         password: Secret | None = None,
-        audience: Audience = NOBODY,
+        view: View = NO_VIEW,
     ) -> RunResults[CommandResult]:
         """Run one command on hosts, as a login user who cannot become root, or as root where the command says so.
         Recorded as a run; Ctrl-C ends the command on every host."""
         from hostwright.apply.commands.running import run_on_hosts
 
-        return run_on_hosts(self, targets, command, Connections(password), audience, request=request or self.request)
+        return run_on_hosts(self._run("run", targets, request, password=password, view=view), command)
 
     def locks(self, targets: Targets, *, password: Secret | None = None) -> Results[HostLocks]:
         """Who has locked each host, and whose run is changing it. Changes nothing."""
@@ -423,14 +433,12 @@ class Fleet(Roster):
 
         return take_locks_off(targets, Connections(password), self.path, force=force)
 
-    def follow(
-        self, targets: Targets, *, password: Secret | None = None, audience: Audience = NOBODY
-    ) -> Results[Followed]:
+    def follow(self, targets: Targets, *, password: Secret | None = None, view: View = NO_VIEW) -> Results[Followed]:
         """Follow the run that works on each host, whoever started it and where, until it ends there. Changes nothing,
         and is not recorded."""
         from hostwright.apply.rollout.following import follow_each
 
-        return follow_each(targets, Connections(password), audience)
+        return follow_each(self._run("follow", targets, password=password, view=view))
 
     def trust(
         self,

@@ -11,6 +11,7 @@ from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuEvent, GpuLink, Gpu
 from hostwright.audit.readings.answers import check_lines
 from hostwright.audit.readings.program import user_program
 from hostwright.common.canonical import Same
+from hostwright.common.command import Command
 from hostwright.common.errors import AS_DESIRED, DIFFERS, HostError, InputError, InputErrors
 from hostwright.common.input.hostpath import HostPath, clean_path
 from hostwright.common.input.nearest import nearest, suggestion
@@ -66,7 +67,8 @@ from hostwright.stack.versions import kernel_version, series, version
 
 __all__ = [
     "AS_DESIRED", "BOOT", "DIFFERS", "DISTRIBUTION", "EVERY", "KERNEL", "PRODUCT", "WORK", "AbsolutePath",
-    "AptRepository", "Artifact", "ArtifactName", "AuditValue", "Choice", "DebianVersion", "EccCounts", "ExactVersion",
+    "AptRepository", "Artifact", "ArtifactName", "AuditValue", "Choice", "Command", "DebianVersion", "EccCounts",
+    "ExactVersion",
     "FileLine", "FileName", "FileThere", "Fingerprint", "Gpu", "GpuEvent", "GpuLink", "GpuProcess", "Ground",
     "HostError", "HostPath", "InputError", "InputErrors", "Kernels", "LibraryPath", "LibraryVersion", "Match",
     "Misfit", "Name", "Occupancy", "PackageHold", "PackageOf", "PackageVersion", "Pattern", "PythonVersion",

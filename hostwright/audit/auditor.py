@@ -9,8 +9,8 @@ from datetime import datetime
 
 from hostwright.apply.events import Emit
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.recording import Audience
 from hostwright.apply.rollout.rollout import Interrupted, on_each
+from hostwright.apply.run import View
 from hostwright.audit.auditing import HostAudited, audit_host, fleet_audit, judged, now
 from hostwright.audit.auditstore import AuditStore
 from hostwright.audit.failures import FailureRule, Treatment, catalogue
@@ -18,13 +18,14 @@ from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.audit.hardware.known import NOTHING_KNOWN, KnownHardware
 from hostwright.audit.judging.judging import unread
 from hostwright.audit.reports.ages import Ages
+from hostwright.common.command import Command
 from hostwright.common.errors import HostError, Stopped
 from hostwright.common.secret import Secret
 from hostwright.common.untrusted import guarded
 from hostwright.plan.model import Facts
 from hostwright.plan.targets import Roster, TargetHost, Targets
 
-NEVER_SEEN = "no facts of this host are stored yet: run `invoke audit` once without --offline"
+NEVER_SEEN = f"no facts of this host are stored yet: run {Command('audit')} once without --offline"
 STOPPED = "not audited: the audit was stopped"
 
 
@@ -55,12 +56,12 @@ class Auditor:
         options: AuditOptions,
         *,
         password: Secret | None,
-        audience: Audience,
+        view: View,
     ):
-        self.memory = AuditStore(roster, targets, (password,) if password else (), audience.warn)
+        self.memory = AuditStore(roster, targets, (password,) if password else (), view.warn)
         self.targets = targets
         self._roster, self._options = roster, options
-        self._password, self._audience = password, audience
+        self._password, self._view = password, view
 
     @property
     def rules(self) -> tuple[FailureRule, ...]:
@@ -88,12 +89,12 @@ class Auditor:
             self.memory.add(audit)
         return AuditResult(audit, self.memory.ages())
 
-    def bills(self, audit: FleetAudit) -> Iterator[tuple[str, str]]:
-        """The bill of materials of each host that this audit read, in CycloneDX's JSON, from the facts that it stored.
+    def sboms(self, audit: FleetAudit) -> Iterator[tuple[str, str]]:
+        """The SBOM of each host that this audit read, in CycloneDX's JSON, from the facts that it stored.
 
-        A host whose bill cannot be made is named in a warning, and passed over.
+        A host whose SBOM cannot be made is named in a warning, and passed over.
         """
-        from hostwright.audit.sbom.bill import bill_of
+        from hostwright.audit.sbom.contents import sbom_of
         from hostwright.audit.sbom.cyclonedx import render_cyclonedx  # its library takes 0.2 s to import
 
         for host in audit.hosts:
@@ -102,10 +103,10 @@ class Auditor:
             try:
                 with guarded(host.host):
                     facts, at = self._read(host)
-                    bill = bill_of(self.targets.by_name[host.host], facts, at, self.memory.redacted)
-                    text = render_cyclonedx(bill)
+                    sbom = sbom_of(self.targets.by_name[host.host], facts, at, self.memory.redacted)
+                    text = render_cyclonedx(sbom)
             except HostError as error:
-                self._audience.warn(f"{error}: no bill of materials is written for it")
+                self._view.warn(f"{error}: no SBOM is written for it")
                 continue
             yield host.host, text
 
@@ -118,7 +119,7 @@ class Auditor:
     def _probed(self) -> tuple[list[HostAudit], Interrupted | None]:
         connections = Connections(self._password)
         by_name, cut, known = self.targets.by_name, None, self.memory.hardware()
-        with self._audience.shown(self.targets) as emit:
+        with self._view.shown(self.targets) as emit:
 
             def audited(name: str) -> HostAudit:
                 return self._audit_one(by_name[name], connections, emit, known.get(name, NOTHING_KNOWN))

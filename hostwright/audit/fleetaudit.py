@@ -113,6 +113,7 @@ class HostAudit:
     groups: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()  #: files and packages that changed since its record was written (``changed_since``)
     lead: str = ""  #: of a host that could not be read: the verb that leads on (``HostwrightError.lead``)
 
 

@@ -7,31 +7,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Iterable
+from typing import TextIO
 
 from rich.console import Group
-from rich.text import Text
 
-from hostwright.apply.rollout.consent import Ask, folded
+from hostwright.apply.rollout.consent import YES_VARIABLE, Ask, unasked
 from hostwright.cli import console
 from hostwright.cli.console import Hanging
-from hostwright.common.errors import FAILED, INTERRUPTED, HostwrightError, InputError
+from hostwright.common.errors import FAILED, INTERRUPTED, HostwrightError
 from hostwright.common.request import Request
-from hostwright.common.text import count
+from hostwright.common.text import count, printable
 
-if TYPE_CHECKING:
-    from hostwright.rebuild.ways.ways import Decision
-
-VARIABLE = "HOSTWRIGHT_YES"
 YES = "yes"  #: what the operator must type, whole
 _TRUE = ("1", "true", "yes")
-#: what a rebuild does on the ways that it asks about
-_WAYS = {
-    "reinstall": "installs a new operating system on {}: their disks are overwritten",
-    "relayer": "removes all layers from {}, and provisions them again",
-    "power cycle": "power-cycles or reboots {}",
-}
 
 
 class Declined(HostwrightError):
@@ -44,7 +33,7 @@ class Declined(HostwrightError):
 
 def answered(given: bool) -> bool:
     """Whether every question is answered with yes beforehand: by ``--yes``, or by the environment."""
-    return given or os.environ.get(VARIABLE, "").strip().lower() in _TRUE
+    return given or os.environ.get(YES_VARIABLE, "").strip().lower() in _TRUE
 
 
 def can_ask(*, as_json: bool = False) -> bool:
@@ -64,6 +53,12 @@ def says_yes(question: str) -> bool:
         raise Declined("stopped at the question: nothing was changed", INTERRUPTED) from error
 
 
+def answer_to(question: str) -> str:
+    """The line that the operator types after a question."""
+    print(printable(question), end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline(80)
+
+
 def agree(what: str, consequences: Iterable[str], hosts: int, *, yes: bool, as_json: bool = False) -> None:
     """Have a verb's consequences agreed to: nothing is asked after ``--yes``, a terminal is asked once, and where
     nobody can be asked the verb is refused; ``what`` says there what it does. Raises ``Declined`` and ``InputError``.
@@ -76,17 +71,12 @@ def agree(what: str, consequences: Iterable[str], hosts: int, *, yes: bool, as_j
 def refuse_unasked(what: str, *, yes: bool, as_json: bool = False) -> None:
     """Raise ``InputError`` where nobody agreed to what a verb does and nobody can be asked."""
     if not yes and not can_ask(as_json=as_json):
-        sentence = f"{what}, and nobody can be asked here: no host was touched; --yes (or {VARIABLE}=1) agrees"
-        raise InputError(sentence, "--yes")
+        raise unasked(what)
 
 
-def who_is_asked(request: Request, hosts: int) -> Ask | None:
-    """Who agrees to what a run would do to so many hosts; ``None`` where somebody did, or nobody can be asked."""
-    if request.yes or not can_ask(as_json=request.json):
-        return None
-    sentence = f"planning for {count(hosts, 'host')}, to ask before anything is disturbed"
-    console.make_console(stderr=True).print(Text(sentence))
-    return ask
+def who_is_asked(request: Request) -> Ask | None:
+    """Who agrees to what a run would do; ``None`` where somebody did, or nobody can be asked."""
+    return None if request.yes or not can_ask(as_json=request.json) else ask
 
 
 def ask(consequences: Iterable[str], hosts: int) -> None:
@@ -99,22 +89,3 @@ def ask(consequences: Iterable[str], hosts: int) -> None:
         err.print(Group(Hanging(line, style="yellow")), soft_wrap=not err.is_terminal)
     if not says_yes(f"Go on with {count(hosts, 'host')}?"):
         raise Declined(f"the answer was not {YES}: nothing was changed")
-
-
-def of_decisions(decisions: Mapping[str, Decision]) -> Iterator[str]:
-    """What a rebuild does beyond repair, and where a new operating system may follow."""
-    said: dict[str, list[str]] = {}
-    for host, decision in decisions.items():
-        if decision.refusal:
-            continue
-        if decision.way in _WAYS:
-            said.setdefault(_WAYS[decision.way], []).append(host)
-        if "reinstall" in decision.escalation:
-            said.setdefault(f"if that does not help, {_WAYS['reinstall']}", []).append(host)
-    return folded(said)
-
-
-def reinstalled(decisions: Mapping[str, Decision]) -> list[str]:
-    """The hosts whose disks a rebuild overwrites, or may overwrite."""
-    ways = {host: (each.way, *each.escalation) for host, each in decisions.items() if not each.refusal}
-    return [host for host, each in ways.items() if "reinstall" in each]

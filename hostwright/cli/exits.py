@@ -88,10 +88,10 @@ def _terminable() -> Iterator[None]:
     """While a verb works, SIGTERM ends it as Ctrl-C does, so that no terminal is left as a display of ours had it;
     unless somebody has decided what else it does, as a rollout."""
 
-    def told() -> None:
+    def on_signal() -> None:
         raise KeyboardInterrupt
 
-    with hearing([signal.SIGTERM] if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL else [], told):
+    with hearing([signal.SIGTERM] if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL else [], on_signal):
         yield
 
 
@@ -101,11 +101,11 @@ def _heard_no_more(presses: int = 100) -> Iterator[None]:
     further presses it is heard again, for an output that nobody reads may never end."""
     heard = 0
 
-    def told() -> None:
+    def on_signal() -> None:
         nonlocal heard
         heard += 1
         if heard > presses:
             raise KeyboardInterrupt
 
-    with hearing([signal.SIGINT], told):
+    with hearing([signal.SIGINT], on_signal):
         yield

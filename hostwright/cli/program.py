@@ -19,8 +19,8 @@ from invoke import Argument, Collection, Exit, ParseError, Program, Task
 from invoke.parser import Parser
 
 from hostwright import __version__
-from hostwright.cli.arguments import CALL, Call
 from hostwright.cli.shell import helping, streams
+from hostwright.cli.shell.advice import CALL, Call, completed
 from hostwright.cli.shell.completion import completing
 from hostwright.cli.shell.libraries import Lacking, lacking
 from hostwright.cli.shell.suggestions import no_group, unknown_verb
@@ -211,7 +211,7 @@ def _mistakes() -> Iterator[None]:
     try:
         yield
     except ParseError as error:
-        raise Exit(str(error), code=BAD_INPUT) from error
+        raise Exit(completed(str(error)), code=BAD_INPUT) from error
 
 
 def _named(words: Sequence[str]) -> str:

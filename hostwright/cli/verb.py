@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, Results, on_each
     from hostwright.cli import console
     from hostwright.cli.asking import agree, answered
+    from hostwright.cli.changing import change, show_plan
     from hostwright.cli.exits import shown
     from hostwright.cli.opening import ask_password, open_fleet, targets_of
+    from hostwright.cli.tasks.change import provision
     from hostwright.cli.tasks.options import CONNECTED, GRADUAL, LISTED, OF_ONE, REACHED, READ, verb
-    from hostwright.cli.verbs import changes
     from hostwright.cli.views.shared import errors_json, print_document, show_errors, warn
+    from hostwright.common.command import Command
     from hostwright.common.request import Option, Request
     from hostwright.fleet import Fleet, Targets
     from hostwright.inventory import Host, bind, definitions, load
@@ -30,11 +32,11 @@ if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
 
 __all__ = [
-    "CONNECTED", "GRADUAL", "LISTED", "NOTHING_CHANGED", "OF_ONE", "REACHED", "READ", "Connections", "Fleet", "Host",
-    "HostKey", "Interrupted", "OnlyStates", "Option", "Request", "Results", "RootShell", "Site", "TargetHost",
-    "Targets", "agree", "answered", "ask", "ask_password", "bind", "changes", "console", "counted", "definitions",
-    "errors_json", "load", "on_each", "open_fleet", "print_document", "read_limits", "show_errors", "shown",
-    "targets_of", "verb", "warn",
+    "CONNECTED", "GRADUAL", "LISTED", "NOTHING_CHANGED", "OF_ONE", "REACHED", "READ", "Command", "Connections", "Fleet",
+    "Host", "HostKey", "Interrupted", "OnlyStates", "Option", "Request", "Results", "RootShell", "Site", "TargetHost",
+    "Targets", "agree", "answered", "ask", "ask_password", "bind", "change", "console", "counted", "definitions",
+    "errors_json", "load", "on_each", "open_fleet", "print_document", "provision", "read_limits", "show_errors",
+    "show_plan", "shown", "targets_of", "verb", "warn",
 ]  # fmt: skip
 
 _MODULES = {
@@ -44,11 +46,13 @@ _MODULES = {
     "hostwright.apply.rollout.rollout": "NOTHING_CHANGED Interrupted Results on_each",
     "hostwright.cli": "console",
     "hostwright.cli.asking": "agree answered",
+    "hostwright.cli.changing": "change show_plan",
     "hostwright.cli.exits": "shown",
     "hostwright.cli.opening": "ask_password open_fleet targets_of",
+    "hostwright.cli.tasks.change": "provision",
     "hostwright.cli.tasks.options": "CONNECTED GRADUAL LISTED OF_ONE REACHED READ verb ",
-    "hostwright.cli.verbs": "changes",
     "hostwright.cli.views.shared": "errors_json print_document show_errors warn",
+    "hostwright.common.command": "Command",
     "hostwright.common.request": "Option Request",
     "hostwright.fleet": "Fleet Targets",
     "hostwright.inventory": "Host bind definitions load",

@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
+from hostwright.common.command import Command
+
 AS_DESIRED, FAILED, BAD_INPUT, DIFFERS, INTERRUPTED = 0, 1, 2, 3, 130  #: exit statuses of commands
 NOBODY_READS = 141  #: likewise, what a shell shows for a program that SIGPIPE (13) ended: 128 + 13
 
@@ -71,16 +73,17 @@ def _remade(kind: type[HostwrightError], args: tuple[Any, ...], fields: dict[str
     return error
 
 
-def led(lead: str, verb: str) -> tuple[str, str] | None:
-    """The verb that a ``lead`` names, and its options; ``verb`` is the one that failed. ``None``: nothing leads on.
+def led(lead: str, failed: Command) -> Command | None:
+    """The command that a ``lead`` names, after one that failed. ``None``: nothing leads on.
 
-    >>> led("rebuild --check", "plan"), led("--ask-become-pass", "plan"), led("", "plan")
-    (('rebuild', ' --check'), ('plan', ' --ask-become-pass'), None)
+    >>> print(led("rebuild --check", Command("plan")), led("--ask-become-pass", Command("plan")))
+    `invoke rebuild --check` `invoke plan --ask-become-pass`
     """
-    first, space, more = lead.partition(" ")
-    if first.startswith("--"):
-        return verb, f" {lead}"
-    return (first, space + more) if lead else None
+    words = lead.split()
+    if not words:
+        return None
+    command = failed if words[0].startswith("--") else Command(words.pop(0))
+    return command.also(**{word.lstrip("-").replace("-", "_"): True for word in words})
 
 
 class InputError(HostwrightError):
@@ -180,11 +183,6 @@ class Unreachable(HostError):
         super().__init__(host, message)
         self.passing = passing
         self.lead = ("rebuild --check" if passing else "") if lead is None else lead
-
-
-class ChannelRefused(Unreachable):
-    """The host runs as many commands of one connection as it takes (``MaxSessions`` of its sshd): the connection
-    lives on, and takes another one once one of them has ended."""
 
 
 class BecomeError(HostError):

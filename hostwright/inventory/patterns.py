@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
+from hostwright.common.command import Command
 from hostwright.common.errors import InputError, InputErrors
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.places import OF_A_RUN, RUN_SETS
@@ -58,7 +59,7 @@ def select(
         raise InputError(sentence, _OPTION)
     if not chosen:
         last = next((term for term in given if term.lstrip("!& ").removeprefix("@") in sets.keys() & set(RUN_SETS)), "")
-        hint = f"; for an earlier run: '{last}:RUN' (`invoke runs`)" if last else ""
+        hint = f"; for an earlier run: '{last}:RUN' ({Command('runs')})" if last else ""
         raise InputError(f"{pattern!r} matches no host; the inventory has {len(inventory.hosts)}{hint}", _OPTION)
     hosts = [host for name, host in inventory.hosts.items() if name in chosen]
     mistakes = {str(mistake): mistake for host in hosts for mistake in host.mistakes}

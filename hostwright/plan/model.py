@@ -164,7 +164,7 @@ class Resource(ABC):
         return ()
 
     def software(self, _facts: Facts, /) -> tuple[Software, ...]:
-        """The software of this state that is on the host, or is missing, for bills of materials."""
+        """The software of this state that is on the host, or is missing, for SBOMs."""
         return ()
 
     def role_files(self) -> tuple[RoleFile, ...]:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from hostwright.common.canonical import Same
+from hostwright.common.command import Command
 from hostwright.common.errors import NotAnswered
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.facts.memory import Memory
@@ -220,10 +221,10 @@ def off_roles(desired: Desired, facts: Facts, memory: Memory | None = None) -> t
 def _off_roles(of_host: tuple[str, ...], facts: Facts) -> tuple[str, ...]:
     roles = read(facts).get("roles", {}) if RELEASE in facts else {}
     # An entry without a hash is from an earlier version, whose roles were on every host.
-    told = (name for name, entry in roles.items() if isinstance(entry, dict) and entry.get("desired"))
-    recorded = (name for name in told if _ROLE.fullmatch(name))
+    described = (name for name, entry in roles.items() if isinstance(entry, dict) and entry.get("desired"))
+    recorded = (name for name in described if _ROLE.fullmatch(name))
     return tuple(
-        f"the role {name} was provisioned here and is off now: `invoke remove --roles {name}` takes it away"
+        f"the role {name} was provisioned here and is off now: {Command('remove', roles=name)} takes it away"
         for name in sorted(set(recorded) - set(of_host))
     )
 

@@ -14,7 +14,7 @@ from hostwright.prove.model import ProofResult
 #: of everything below as JSON; removing a field or changing its meaning raises it, a new field or outcome does not
 SCHEMA = 1
 
-#: failed: a proof failed, or a figure is worse than that of twins or than the host's baseline · not proved: nothing
+#: failed: a proof failed, or a figure is worse than that of peers or than the host's baseline · not proved: nothing
 #: failed, but a proof was not run · no GPU: nothing failed, and nothing was proved but that there is no GPU
 HostStatus = Literal["unread", "failed", "not proved", "no GPU", "passed"]
 
@@ -54,7 +54,7 @@ class HostProof:
 
 @dataclass(frozen=True, slots=True)
 class FleetProof:
-    """What was proved of many hosts. ``at`` is when it began (UTC, ISO 8601), ``statistics`` how twins are compared."""
+    """What was proved of many hosts. ``at`` is when it began (UTC, ISO 8601), ``statistics`` how peers are compared."""
 
     at: str
     inventory: str

@@ -11,19 +11,20 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from hostwright.apply.events import Emit, Note, Observed
+from hostwright.apply.events import Note, Observed
 from hostwright.apply.host.connection import HostConnection
 from hostwright.apply.host.jobrunner import JobLost, JobRunner
 from hostwright.apply.locking.runlock import HostLock
+from hostwright.apply.run import Run
 from hostwright.audit.judging.audited import cards_of
 from hostwright.audit.judging.context import AuditContext, Unread
+from hostwright.common.command import Command
 from hostwright.common.errors import Locked, NotAnswered, ProtocolError
 from hostwright.common.text import count, short
 from hostwright.common.untrusted import whole
 from hostwright.plan import probing
 from hostwright.plan.facts.expected import GPUS, read_expected_gpus, read_expected_models
 from hostwright.plan.host import jobs, locks
-from hostwright.plan.host.release import Run
 from hostwright.plan.model import Facts, Probe, RoleResult
 from hostwright.plan.observing import ask
 from hostwright.plan.planning import HostPlan, plan_host
@@ -78,20 +79,20 @@ class HostProve:
 
     def __init__(
         self,
-        target: TargetHost,
-        connect: Callable[[], RootShell],
-        *,
         run: Run,
-        emit: Emit,
-        holder: locks.Holder | None,
+        target: TargetHost,
         proofs: Sequence[Proof],
         later: Sequence[Proof] = (),
+        *,
+        locked: bool = False,
     ):
-        """``later`` are proofs that are to run after these: of them, those are told that cannot be run."""
-        self._target, self._emit, self._holder = target, emit, holder
+        """``later`` are proofs that are to run after these: of them, those are told that cannot be run. ``locked``:
+        the run has the host's lock."""
+        self._target, self._emit = target, run.emit
+        self._holder = None if locked else run.holder(target.name)
         self._proofs, self._later = tuple(proofs), tuple(later)
-        self._connection = HostConnection(target.name, connect, emit=emit)
-        self._runner = JobRunner(self._connection, emit, run.id, run.operator)
+        self._connection = HostConnection(target.name, lambda: run.connections.connect(target), emit=run.emit)
+        self._runner = JobRunner(self._connection, run)
         self._lock: HostLock | None = None
 
     def close(self) -> None:
@@ -162,7 +163,7 @@ class HostProve:
         nonce = probing.new_nonce()
         watch = watch_of(self._target) if seen.expected.cards else ""
         plan = job_plan(due, nonce, watch)
-        result: RoleResult = self._runner.run(plan, ())
+        result: RoleResult = self._runner.execute(plan, ())
         steps = {step.number: step for step in result.steps}
         results = {}
         for number, proof in enumerate(due):
@@ -214,7 +215,7 @@ def held_back(proof: Proof, seen: Seen) -> tuple[Outcome, str] | None:
     """The outcome of a proof that is not run on this host now, and why; ``None`` where it is."""
     differs = [role.role for role in seen.planned.plan.roles if role.role in {proof.layer, "preflight"}]
     if differs:
-        return "not run", f"{proof.layer} is not as desired; next: invoke provision --hosts {seen.expected.host}"
+        return "not run", f"{proof.layer} is not as desired; run {Command('provision', hosts=seen.expected.host)}"
     if seen.users and (seen.expected.cards or seen.expected.cards_on_bus):
         return "not run", f"in use by {short(', '.join(seen.users))}: a proof waits for an idle host"
     if proof.needs_gpu and not seen.expected.cards:
@@ -234,7 +235,7 @@ def _not_run(proof: Proof, outcome: Outcome, sentence: str) -> ProofResult:
 def ended_result(proof: Proof, end: ProgramEnd, expected: Expected) -> ProofResult:
     """The result of a program that was begun."""
     printed = reading.read(end.text)
-    text = f": {end.said[-1]}" if end.said else ""
+    text = f": {end.stderr[-1]}" if end.stderr else ""
     watched = replace(printed, measurements=Measurements((*printed.measurements, *end.hottest)))
     base = judged(proof, watched, expected, end.took_s)
     if end.unbuilt:

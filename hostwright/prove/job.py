@@ -37,7 +37,7 @@ class ProgramEnd:
     text: str
     stopped: str = ""
     unbuilt: bool = False
-    said: tuple[str, ...] = ()  #: the last lines of its standard error
+    stderr: tuple[str, ...] = ()  #: the last lines of its standard error
     hottest: tuple[Measurement, ...] = ()
 
 

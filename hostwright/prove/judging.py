@@ -5,13 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from hostwright.common.errors import InputError
 from hostwright.common.text import short
+from hostwright.inventory import Host
 from hostwright.prove.fleetproof import HostProof
 from hostwright.prove.model import CPU, NO_GPU, Better, Expected, Measurement, Proof, ProofFinding, ProofResult
 from hostwright.prove.reading import Printed
 
-MAX_LOSS = 0.10  #: our choice, of a figure against its baseline, which is the host's own: it varies less than twins do
+MAX_LOSS = 0.10  #: our choice, of a figure against its baseline, which is the host's own: it varies less than peers do
 LEAST_NOTED = MAX_LOSS  #: a figure that is better by more than this part when it is measured again is told
+VARIABLE = "hostwright_prove_max_loss"  #: the inventory's
+
+
+def read_max_loss(host: Host) -> float:
+    """The part of a baseline's figure that a host may lose without a finding; ``15%`` is 0.15.
+
+    Raises ``InputError`` with file and line for anything but a percentage from 1 to 99.
+    """
+    value = host.get(VARIABLE)
+    if value is None:
+        return MAX_LOSS
+    digits = value.removesuffix("%").strip() if isinstance(value, str) else ""
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 2 and int(digits) > 0 and "%" in value):
+        raise InputError(
+            f"{VARIABLE}: found {value!r:.40}, expected a percentage from 1% to 99%", host.vars[VARIABLE].origin.exact
+        )
+    return int(digits) / 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +73,7 @@ def with_findings(result: ProofResult, found: Iterable[ProofFinding]) -> ProofRe
 
 
 def _placed(measurement: Measurement, expected: Expected) -> Measurement:
-    """A bare ``cpu`` with the host's model of processor, so that twins are told apart."""
+    """A bare ``cpu`` with the host's model of processor, so that peers are told apart."""
     if measurement.device == CPU and expected.processor:
         return replace(measurement, device=f"{CPU} ({expected.processor})")
     return measurement

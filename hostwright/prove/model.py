@@ -116,11 +116,6 @@ class Measurements:
         found = (each.number for each in self.named(name) if each.device.startswith(device))
         return next(found, None)
 
-    @property
-    def on_gpu(self) -> bool:
-        """Whether anything was measured on a GPU, such as ``GPU-6e2c… (A100-SXM4-80GB)``."""
-        return any(each.device.startswith(GPU) for each in self.each)
-
 
 @dataclass(frozen=True, slots=True)
 class Expected:

@@ -1,4 +1,4 @@
-"""Many hosts proved side by side, as one recorded run, and then judged against their baselines and their twins."""
+"""Many hosts proved side by side, as one recorded run, and then judged against their baselines and their peers."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from types import MappingProxyType
 from typing import Self
 
 from hostwright.apply.events import HostEnded
-from hostwright.apply.locking import locallocks
-from hostwright.apply.rollout.applying import Work
-from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
 from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, Results, on_each, result_of
+from hostwright.apply.run import Run, RunResults
+from hostwright.common.command import Command
 from hostwright.common.errors import (
     AS_DESIRED,
     DIFFERS,
@@ -26,25 +23,21 @@ from hostwright.common.errors import (
     Acceptance,
     HostError,
     InputError,
-    Locked,
     NotAccepted,
     Stopped,
 )
 from hostwright.common.input.nearest import suggestion
-from hostwright.common.places import state_root
-from hostwright.plan.host import locks
-from hostwright.plan.targets import Roster, TargetHost, Targets
+from hostwright.plan.targets import TargetHost, Targets
 from hostwright.prove.fleetproof import FleetProof, HostProof
 from hostwright.prove.host import HostProve, proofs_of
-from hostwright.prove.judging import against_baseline, doubtful, measured_again
+from hostwright.prove.judging import against_baseline, doubtful, measured_again, read_max_loss
 from hostwright.prove.model import Level, Outcome, Proof, ProofResult
 from hostwright.prove.peers.again import doubts_of, due_again, with_better
-from hostwright.prove.peers.comparing import STATISTICS, against_twins
+from hostwright.prove.peers.comparing import STATISTICS, against_peers
 from hostwright.prove.proofstore import PastFigure, ProofStore
-from hostwright.prove.variables import max_loss
 
 LEFT_PROVING = f"{NOTHING_CHANGED}. A proof that runs on a host goes on to its end there"
-LEADS_ON = "; `invoke runs.show --run {run}` shows what was measured"
+LEADS_ON = f"; {Command('runs.show', run='{run}')} shows what was measured"
 #: How often a figure that is worse than others is measured again. Our choice: of 960 figures of equal hosts on one
 #: machine, some 60 were worse the first time, and 11 all three times. Where a machine is slow for half a minute now and
 #: then (``test_prove_phases.py``), a third time leaves one false alarm in some thousands of figures instead of one in
@@ -110,25 +103,19 @@ def check_names(targets: Targets, options: ProveOptions) -> None:
         raise InputError(f"no role of these hosts has a proof{quick}", "--hosts")
 
 
-def prove(
-    roster: Roster, targets: Targets, options: ProveOptions, connections: Connections, audience: Audience
-) -> Proved:
-    """Prove each host. Raises ``InputError`` for a name of no proof, before any host is asked, and ``Interrupted`` with
-    what was measured until then."""
+def prove(run: Run, options: ProveOptions) -> Proved:
+    """Prove each host of a run. Raises ``InputError`` for a name of no proof, before any host is asked, and
+    ``Interrupted`` with what was measured until then."""
+    targets = run.targets
     check_names(targets, options)
     began, clock = datetime.now(UTC), time.monotonic()
-    given = roster.request_of(targets).recorded(
-        quick=options.level == "quick", proofs=list(options.names), baseline=options.baseline
-    )
-    with recorded(
-        "prove", roster, targets, connections, audience=audience, options=given, left=LEFT_PROVING, record=LEADS_ON
-    ) as recording:
-        store = ProofStore(roster, targets, connections.secrets, audience.warn)
-        each = _Each(roster, targets, connections, recording)
+    own = {"quick": options.level == "quick", "proofs": list(options.names), "baseline": options.baseline}
+    with run.begun(LEFT_PROVING, LEADS_ON, own):
+        store, each = _store(run), _Each(run)
         due = due_on(targets, options)
         alone = {name: tuple(proof for proof in proofs if proof.hosts == 1) for name, proofs in due.items()}
         several = {name: tuple(proof for proof in proofs if proof.hosts > 1) for name, proofs in due.items()}
-        results = each.run(alone, options.at_once, several)
+        results = each.prove(alone, options.at_once, several)
         if not results.stopped_because:
             results = _together(each, targets, several, results)
         hosts = _judged(targets, results, store, began)
@@ -136,41 +123,41 @@ def prove(
         for _ in range(MOST_AGAIN):
             if results.stopped_because or not (doubts := doubts_of(results, hosts, alone)):
                 break
-            due = due_again(hosts, doubts, alone, recording.emit)
-            ran = each.run(due, options.at_once)
+            due = due_again(hosts, doubts, alone, run.emit)
+            ran = each.prove(due, options.at_once)
             again.append(tuple(store.clean(host) for host in ran.values))
             results = with_better(results, ran, doubts)
             hosts = _judged(targets, results, store, began, again)
         fleet = FleetProof(
             began.isoformat(timespec="seconds"),
-            str(roster.path),
+            str(run.roster.path),
             options.level,
             hosts,
             STATISTICS,
             round(time.monotonic() - clock, 3),
-            recording.run.id,
+            run.id,
         )
         store.add(fleet, baseline=options.baseline)
-        _record(recording, hosts, results)
+        _record(run, hosts, results)
         for stop in each.cut:
-            stop.ended = Proved(fleet, RunResults(recording.record, results, INTERRUPTED), store.past(fleet))
+            stop.ended = Proved(fleet, RunResults(run.record, results, INTERRUPTED), store.past(fleet))
             raise stop
-        status = exit_status(hosts, stopped=bool(results.stopped_because))
-        recording.journal.end(status, sentence=results.stopped_because)
-    return Proved(fleet, RunResults(recording.record, results, status), store.past(fleet))
+        ended = run.end(results, exit_status(hosts, stopped=bool(results.stopped_because)))
+    return Proved(fleet, ended, store.past(fleet))
+
+
+def _store(run: Run) -> ProofStore:
+    return ProofStore(run.roster, run.targets, run.connections.secrets, run.view.warn)
 
 
 @dataclass(frozen=True)
 class _Each:
-    """Runs proofs on hosts, side by side."""
+    """Runs proofs on the hosts of a run, side by side."""
 
-    roster: Roster
-    targets: Targets
-    connections: Connections
-    recording: Recording
+    run: Run
     cut: list[Interrupted] = field(default_factory=list)  #: what ended the proofs before their end
 
-    def run(
+    def prove(
         self,
         due: Mapping[str, tuple[Proof, ...]],
         at_once: int = 0,
@@ -178,7 +165,7 @@ class _Each:
     ) -> Results[HostProof]:
         """The results of these hosts' proofs, and of those of ``later`` that cannot be run on a host; ``at_once`` is
         how many hosts at a time, 0 all. Where Ctrl-C ends them, they say so (``stopped_because``)."""
-        stop = self.connections.close
+        stop = self.run.connections.close
         prove = lambda name: self._prove(name, due[name], later.get(name, ()))  # noqa: E731
         try:
             return on_each(tuple(due), prove, stop=stop, at_once=at_once)
@@ -187,15 +174,8 @@ class _Each:
             return cut.results
 
     def _prove(self, name: str, proofs: tuple[Proof, ...], later: tuple[Proof, ...]) -> HostProof:
-        now, recording = datetime.now(UTC), self.recording
-        if refused := locallocks.refusal(state_root(), self.roster.path, name, now):
-            raise Locked(name, refused)
-        target = self.targets.by_name[name]
-        holder = locks.holder(recording.run.id, name, now)
-        connect = partial(self.connections.connect, target)
-        run, emit = recording.run, recording.emit
-        prove = HostProve(target, connect, run=run, emit=emit, holder=holder, proofs=proofs, later=later)
-        with closing(prove):
+        self.run.refuse(name)
+        with closing(HostProve(self.run, self.run.targets.by_name[name], proofs, later)) as prove:
             return prove.prove()
 
 
@@ -219,7 +199,7 @@ def _together(
                 proved[name] = replace(proved[name], results=(*proved[name].results, result))
             continue
         peers = [targets.by_name[name].host.address or name for name in of]
-        ran = each.run({name: (proof.among(peers, index),) for index, (name, proof) in enumerate(of.items())})
+        ran = each.prove({name: (proof.among(peers, index),) for index, (name, proof) in enumerate(of.items())})
         for host in ran.values:
             proved[host.host] = replace(proved[host.host], results=(*proved[host.host].results, *host.results))
         errors.update({error.host: error for error in ran.errors})
@@ -236,7 +216,7 @@ def _judged(
     began: datetime,
     again: Sequence[Collection[HostProof]] = (),
 ) -> tuple[HostProof, ...]:
-    """All hosts in their order, with what their baselines and twins say; one that raised says why."""
+    """All hosts in their order, with what their baselines and peers say; one that raised says why."""
     proved = {host.host: host for host in results.values}
     sentences = {error.host: error.sentence for error in results.errors}
     leads = {error.host: error.lead for error in results.errors}
@@ -246,21 +226,21 @@ def _judged(
         why = sentences.get(target.name) or results.stopped_because or "none of its roles has such a proof"
         host = proved.get(target.name) or HostProof(target.name, target.stack.name, at, lead=leads.get(target.name, ""))
         host = store.clean(replace(host, sentence=why) if target.name in sentences or not host.results else host)
-        hosts.append(against_baseline(host, store.baseline(target.name), max_loss(target.host)))
-    return against_twins(hosts, again)
+        hosts.append(against_baseline(host, store.baseline(target.name), read_max_loss(target.host)))
+    return against_peers(hosts, again)
 
 
-def _record(recording: Recording, hosts: Collection[HostProof], results: Results[HostProof]) -> None:
+def _record(run: Run, hosts: Collection[HostProof], results: Results[HostProof]) -> None:
     """What became of each host, for the journal."""
     errors = {error.host: error for error in results.errors}
     for host in hosts:
         if host.host in errors:
-            recording.emit(HostEnded(host.host, result_of(errors[host.host]), host.sentence))
+            run.emit(HostEnded(host.host, result_of(errors[host.host]), host.sentence))
         elif host.status in {"passed", "no GPU"}:
-            recording.emit(HostEnded(host.host, "as desired"))
+            run.emit(HostEnded(host.host, "as desired"))
         else:
             bad = [result.proof for result in host.results if result.outcome in BAD]
-            recording.emit(HostEnded(host.host, "failed", ", ".join(bad)))
+            run.emit(HostEnded(host.host, "failed", ", ".join(bad)))
 
 
 def exit_status(hosts: Collection[HostProof], *, stopped: bool = False) -> int:
@@ -273,9 +253,9 @@ def exit_status(hosts: Collection[HostProof], *, stopped: bool = False) -> int:
 
 @dataclass(frozen=True)
 class ProofsPass:
-    """What another verb asks of a host that is as desired (``Settings.accept``): its proofs of a level pass.
+    """What another verb asks of a host that is as desired (``Accept``): its proofs of a level pass.
 
-    Each host is judged alone and against its baseline, since twins are not measured at the same time. So proofs that
+    Each host is judged alone and against its baseline, since peers are not measured at the same time. So proofs that
     run on several hosts at once are left out.
     """
 
@@ -283,39 +263,38 @@ class ProofsPass:
     options: ProveOptions
 
     @classmethod
-    def of(cls, roster: Roster, targets: Targets, level: Level, connections: Connections, audience: Audience) -> Self:
-        """For these hosts. Raises ``InputError`` where none of them has such a proof, or one has a wrong variable."""
-        options = ProveOptions(level)
-        check_names(targets, options)
-        for target in targets:
-            max_loss(target.host)
-        return cls(ProofStore(roster, targets, connections.secrets, audience.warn), options)
+    def of(cls, run: Run) -> Self | None:
+        """The proofs of the level that the request of a run asks for; ``None`` if it asks for none. Raises
+        ``InputError`` where none of its hosts has such a proof, or one has a wrong variable."""
+        if not run.request.prove:
+            return None
+        options = ProveOptions(run.request.prove)
+        check_names(run.targets, options)
+        for target in run.targets:
+            read_max_loss(target.host)
+        return cls(_store(run), options)
 
-    def __call__(self, work: Work, target: TargetHost, holder: locks.Holder | None) -> tuple[Acceptance, ...]:
+    def accept(self, run: Run, target: TargetHost, *, locked: bool) -> tuple[Acceptance, ...]:
         """What came of each proof. Raises ``NotAccepted`` where one failed or was not run."""
         proofs = tuple(proof for proof in chosen(target, self.options) if proof.hosts == 1)
         if not proofs:
             raise NotAccepted(target.name, f"none of its roles has a {self.options.level} proof")
         clock, baseline = time.monotonic(), self.store.baseline(target.name)
-        best = self._prove(work, target, holder, proofs)
-        found = against_baseline(best, baseline, max_loss(target.host))
+        best = self._prove(run, target, proofs, locked=locked)
+        found = against_baseline(best, baseline, read_max_loss(target.host))
         for _ in range(MOST_AGAIN):
             if not (doubts := tuple(proof for proof in proofs if proof.key in doubtful(best, found))):
                 break
-            best = measured_again(best, self._prove(work, target, holder, doubts))
-            found = against_baseline(best, baseline, max_loss(target.host))
+            best = measured_again(best, self._prove(run, target, doubts, locked=locked))
+            found = against_baseline(best, baseline, read_max_loss(target.host))
         took_s = round(time.monotonic() - clock, 3)
-        place, level, run = str(work.roster.path), self.options.level, work.run.id
-        self.store.add(FleetProof(found.at, place, level, (found,), STATISTICS, took_s, run), baseline=False)
+        place, level = str(run.roster.path), self.options.level
+        self.store.add(FleetProof(found.at, place, level, (found,), STATISTICS, took_s, run.id), baseline=False)
         return accepted(found)
 
-    def _prove(
-        self, work: Work, target: TargetHost, holder: locks.Holder | None, proofs: tuple[Proof, ...]
-    ) -> HostProof:
-        connect = partial(work.connections.connect, target)
-        prove = HostProve(target, connect, run=work.run, emit=work.emit, holder=holder, proofs=proofs)
+    def _prove(self, run: Run, target: TargetHost, proofs: tuple[Proof, ...], *, locked: bool) -> HostProof:
         try:
-            with closing(prove):
+            with closing(HostProve(run, target, proofs, locked=locked)) as prove:
                 return self.store.clean(prove.prove())
         except Stopped:
             raise

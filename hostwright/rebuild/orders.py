@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -10,8 +10,9 @@ from typing import Any
 from hostwright.apply.disturb import usage
 from hostwright.apply.events import HostEnded
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
 from hostwright.apply.rollout.rollout import Interrupted, Results, on_each, result_of
+from hostwright.apply.run import Run, RunResults
+from hostwright.common.command import Command
 from hostwright.common.errors import (
     AS_DESIRED,
     FAILED,
@@ -28,7 +29,7 @@ from hostwright.common.operator import operator
 from hostwright.plan.host import locks
 from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.model import Facts
-from hostwright.plan.targets import Roster, TargetHost, Targets
+from hostwright.plan.targets import TargetHost, Targets
 from hostwright.rebuild.bmc import Bmc, Controller, Power, Status, open_bmc
 from hostwright.rebuild.bmc.settings import ADDRESS
 from hostwright.rebuild.ways.means import read_means
@@ -37,8 +38,8 @@ ORDERS = ("on", "off", "cycle", "status")
 DISTURBING = ("off", "cycle")
 STARTING = ("on", "cycle")
 BOOTS = ("network", "media", "disk")
-LEFT_ORDERED = "interrupted. What a BMC was told it still does: `invoke power status` shows where that led"
-LEADS_ON = "; `invoke runs.show --run {run}` shows what was done"
+LEFT_ORDERED = f"interrupted. What a BMC was told it still does: {Command('power', 'status')} shows where that led"
+LEADS_ON = f"; {Command('runs.show', run='{run}')} shows what was done"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,44 +99,37 @@ class Order:
             raise InputError("--boot media needs --image URL, and nothing else takes one", "--image")
 
 
-def power(
-    roster: Roster, targets: Targets, order: Order, connections: Connections, audience: Audience
-) -> RunResults[Powered]:
-    """Carry an order out on each host; all but ``status`` are recorded as a run."""
+def power(run: Run, order: Order) -> RunResults[Powered]:
+    """Carry an order out on each host of a run; all but ``status`` are recorded."""
     order.check()
-    by_name, bmcs = targets.by_name, read_bmcs(targets)
+    by_name, bmcs = run.targets.by_name, read_bmcs(run.targets)
 
     def power(name: str) -> Powered:
         notes = bmcs[name].notes
         if order.name in DISTURBING and by_name[name].host.local:
             raise Refused(name, f"it is the machine that Hostwright runs on: `power {order.name}` would end this run")
         if order.name in DISTURBING and not order.force:
-            ends = _allowed(connections, by_name[name], order.name)
+            ends = _allowed(run.connections, by_name[name], order.name)
             for note in ends:  # before it happens: what came of it is shown afterwards
-                audience.warn(f"{name}: {note}")
+                run.view.warn(f"{name}: {note}")
             notes += ends
         with open_bmc(bmcs[name]) as controller:
             return _powered(controller, order, notes)
 
-    with ExitStack() as stack:
-        recording = None
-        if order.name != "status":  # who switched a host off is what everybody asks afterwards
-            more = {"order": order.name, "boot": order.boot.source, "image": order.boot.image}
-            options = roster.request_of(targets).recorded(**more)
-            recording = stack.enter_context(
-                recorded(
-                    "power", roster, targets, connections,
-                    audience=audience, options=options, shown=False, left=LEFT_ORDERED, record=LEADS_ON,
-                )
-            )  # fmt: skip
+    own = {"order": order.name, "boot": order.boot.source, "image": order.boot.image}
+    recorded = order.name != "status"  # who switched a host off is what everybody asks afterwards
+    with run.begun(LEFT_ORDERED, LEADS_ON, own, shown=False) if recorded else nullcontext():
         try:
-            results: Results[Powered] = on_each(tuple(by_name), power, stop=connections.close)
+            results: Results[Powered] = on_each(tuple(by_name), power, stop=run.connections.close)
         except Interrupted as stop:
-            stop.ended = RunResults(recording.record if recording else "", stop.results, INTERRUPTED)
+            stop.ended = RunResults(run.record, stop.results, INTERRUPTED)
             raise
-        if recording is not None:
-            _record(recording, results)
-    return RunResults(recording.record if recording else "", results, FAILED if results.errors else AS_DESIRED)
+        for done in results.values:
+            same = done.before == done.status.power and done.order != "cycle"
+            run.emit(HostEnded(done.host, "as desired" if same else "changed"))
+        for error in results.errors:
+            run.emit(HostEnded(error.host, result_of(error), error.sentence))
+        return run.end(results, FAILED if results.errors else AS_DESIRED)
 
 
 def read_bmcs(targets: Targets) -> dict[str, Bmc]:
@@ -151,21 +145,12 @@ def read_bmcs(targets: Targets) -> dict[str, Bmc]:
     return bmcs
 
 
-def _record(recording: Recording, results: Results[Powered]) -> None:
-    """What became of each host, for the journal."""
-    for done in results.values:
-        same = done.before == done.status.power and done.order != "cycle"
-        recording.emit(HostEnded(done.host, "as desired" if same else "changed"))
-    for error in results.errors:
-        recording.emit(HostEnded(error.host, result_of(error), error.sentence))
-    recording.journal.end(FAILED if results.errors else AS_DESIRED)
-
-
 def _powered(controller: Controller, order: Order, notes: tuple[str, ...]) -> Powered:
     """Carry an order out; with force, the power is cut without asking the operating system first."""
     before, boot = controller.power(), order.boot
     if boot.source and order.name == "on" and before is Power.ON:
-        sentence = f"it is already on, so this would apply to some later start: run `invoke power cycle {boot}`"
+        cycle = Command("power", "cycle", boot=boot.source, image=boot.image)
+        sentence = f"it is already on, so this would apply to some later start: run {cycle}"
         raise Refused(controller.bmc.host, sentence)
     match boot.source:
         case "disk":
@@ -176,7 +161,7 @@ def _powered(controller: Controller, order: Order, notes: tuple[str, ...]) -> Po
         case "media":
             controller.boot_once("media", image_url=boot.image)
             notes += (f"it boots once from {boot.image}",)
-            notes += ("the image stays in the drive: invoke power cycle --boot disk removes it",)
+            notes += (f"the image stays in the drive: {Command('power', 'cycle', boot='disk')} removes it",)
     try:
         _apply(controller, order)
     except BaseException:
@@ -185,7 +170,7 @@ def _powered(controller: Controller, order: Order, notes: tuple[str, ...]) -> Po
                 controller.boot_from_disk()
         raise
     if order.name == "on" and before is Power.ON:
-        notes += ("its BMC reports that it was already on; if the host does not answer: invoke power cycle",)
+        notes += (f"its BMC reports that it was already on; if the host does not answer: {Command('power', 'cycle')}",)
     return Powered(controller.bmc.host, order.name, before, controller.status(), notes, controller.console_hint)
 
 

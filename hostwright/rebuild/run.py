@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
-from hostwright.apply.delivery.sources.handout import Handout
-from hostwright.apply.events import Emit, Event, HostEnded, Note
-from hostwright.apply.locking import locallocks
-from hostwright.apply.rollout.applying import LEFT_RUNNING, THE_SAME, Accept, Work, handout_for, stop_gently
-from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.events import HostEnded, Note
+from hostwright.apply.rollout.applying import LEFT_RUNNING
+from hostwright.apply.rollout.consent import Ask
 from hostwright.apply.rollout.limits import read_limits
-from hostwright.apply.rollout.recording import Audience, recorded
 from hostwright.apply.rollout.rollout import (
     NOTHING_CHANGED,
     Interrupted,
@@ -24,15 +17,15 @@ from hostwright.apply.rollout.rollout import (
     result_of,
     roll_out,
 )
+from hostwright.apply.run import Run
 from hostwright.common.durations import Clock
-from hostwright.common.errors import AS_DESIRED, FAILED, INTERRUPTED, HostError, HostwrightError, Locked
+from hostwright.common.errors import AS_DESIRED, FAILED, INTERRUPTED, HostError, HostwrightError
 from hostwright.common.interruption import on_interrupt
 from hostwright.common.places import state_root
-from hostwright.common.request import Request
-from hostwright.plan.host.release import Run
-from hostwright.plan.targets import Roster, TargetHost, Targets
+from hostwright.plan.targets import TargetHost
 from hostwright.prove.proving import ProofsPass
 from hostwright.rebuild.bmc import Controller, Opener
+from hostwright.rebuild.consent import consent, refuse_overwriting
 from hostwright.rebuild.host.hostrebuild import HostRebuild
 from hostwright.rebuild.host.tools import Tools
 from hostwright.rebuild.install.installing import Installer
@@ -41,14 +34,12 @@ from hostwright.rebuild.install.sources import Sources, confirm
 from hostwright.rebuild.rebuild import Outcome, Rebuild, Start
 from hostwright.rebuild.records import Records
 from hostwright.rebuild.ways.diagnosis import Reinstall
-from hostwright.rebuild.ways.looking import Ways
 from hostwright.rebuild.ways.means import read_means
+from hostwright.rebuild.ways.probing import Ways
 from hostwright.rebuild.ways.ways import Decision
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.identity.trusting import known, replace
-from hostwright.transport.root.rootshell import RootShell
 from hostwright.verify.checking import check_layers
-from hostwright.verify.verdict import Check
 
 #: what became of a host, in the words of the journal (``events.RESULTS``)
 ENDED: Mapping[Outcome, str] = {
@@ -78,179 +69,123 @@ class Rebuilt:
     status: int
 
 
-def decide(
-    roster: Roster, targets: Targets, start: Start | None, connections: Connections, request: Request
-) -> Decisions:
-    """Look at all hosts and say which way each would take; nothing is changed, and nothing is recorded."""
+def decide(run: Run, start: Start | None) -> Decisions:
+    """Look at all hosts of a run and say which way each would take; nothing is changed, and nothing is recorded."""
     with SeedServers() as servers:
-        run = _Run(roster, targets, connections, request, Run(""), _nobody_hears, threading.Event(), servers)
-        return run.decide(run.rebuilds(start))
+        rebuilds = _Rebuilds(run, servers)
+        return rebuilds.decide(rebuilds.of_hosts(start))
 
 
-def rebuild(
-    roster: Roster,
-    targets: Targets,
-    start: Start | None,
-    connections: Connections,
-    audience: Audience,
-    *,
-    request: Request,
-    decided: Callable[[Decisions], None],
-) -> Rebuilt:
-    """Bring hosts back, each on the way that is decided for it; ``decided`` is told before any host is changed.
+def rebuild(run: Run, start: Start | None, ask: Ask | None, decided: Callable[[Decisions], None]) -> Rebuilt:
+    """Bring the hosts of a run back, each on the way that is decided for it. Before any host is changed, ``decided``
+    gets all decisions, and ``ask`` is asked about what goes beyond repair.
 
-    With ``request.prove``, work comes back to a host only after its proofs of that level have passed.
+    With ``prove`` in the request, work comes back to a host only after its proofs of that level have passed.
     """
-    limits, prove = read_limits(request, len(targets)), request.prove
-    accept = ProofsPass.of(roster, targets, prove, connections, audience) if prove else None
-    request = roster.request_of(targets, request)
-    options = request.recorded(**{"from": start or ""})
-    stopping = threading.Event()
-    with ExitStack() as stack:
-        servers = stack.enter_context(SeedServers())
-        recording = stack.enter_context(
-            recorded(
-                "rebuild", roster, targets, connections,
-                audience=audience, options=options, shown=False, left=NOTHING_CHANGED, record=" (run {run})",
-            )
-        )  # fmt: skip
-        handout = stack.enter_context(handout_for(recording.run.id, targets, recording.emit))
-        run = _Run(
-            roster, targets, connections, request, recording.run, recording.emit, stopping, servers, accept, handout
-        )
-        rebuilds = run.rebuilds(start)
-        decisions = run.decide(rebuilds)
+    refuse_overwriting(run.targets.by_name if start == "reinstall" else (), run.request, ask)
+    limits, accept = read_limits(run.request, len(run.targets)), ProofsPass.of(run)
+    with (
+        SeedServers() as servers,
+        run.begun(NOTHING_CHANGED, " (run {run})", {"from": start or ""}, shown=False),
+        run.handing_out(),
+    ):
+        rebuilds = _Rebuilds(run, servers, accept)
+        hosts = rebuilds.of_hosts(start)
+        decisions = rebuilds.decide(hosts)
         decided(decisions)
+        consent(decisions.of, run.request, ask)
         try:
-            with on_interrupt(LEFT_RUNNING % THE_SAME), recording.view():
+            with on_interrupt(LEFT_RUNNING % run.again), run.shown():
                 results = roll_out(
                     tuple(decisions.of),
-                    lambda name: run.apply(rebuilds[name], decisions.of[name]),
+                    lambda name: rebuilds.apply(hosts[name], decisions.of[name]),
                     limits=limits,
-                    emit=recording.emit,
-                    stop=connections.close,
-                    on_interrupt=lambda: stop_gently(stopping, recording.emit, THE_SAME, handout),
-                    silent=recording.silence.hosts,
+                    emit=run.emit,
+                    stop=run.connections.close,
+                    on_interrupt=run.stop,
+                    silent=run.silent,
                     result=lambda done: ENDED[done.outcome],
                 )
         except Interrupted as stop:
             errors = (*decisions.errors, *stop.results.errors)
-            stop.ended = Rebuilt(recording.record, decisions.of, stop.results, errors, INTERRUPTED)
+            stop.ended = Rebuilt(run.record, decisions.of, stop.results, errors, INTERRUPTED)
             raise
         errors = (*decisions.errors, *results.errors)
         bad = errors or results.untouched or any(ENDED[done.outcome] == "failed" for done in results.values)
-        status = FAILED if bad else AS_DESIRED
-        recording.journal.end(status, sentence=results.stopped_because)
-    return Rebuilt(recording.record, decisions.of, results, errors, status)
-
-
-def _nobody_hears(_event: Event) -> None:
-    """Where nothing is done, nothing is told on the way."""
+        ended = run.end(results, FAILED if bad else AS_DESIRED)
+    return Rebuilt(ended.run, decisions.of, results, errors, ended.status)
 
 
 @dataclass(frozen=True)
-class _Run:
+class _Rebuilds:
     """What the rebuilds of one run share."""
 
-    roster: Roster
-    targets: Targets
-    connections: Connections
-    request: Request
     run: Run
-    emit: Emit
-    stopping: threading.Event
     servers: SeedServers
-    accept: Accept | None = None
-    handout: Handout | None = None
+    accept: ProofsPass | None = None
 
     @property
     def records(self) -> Records:
         """The rebuilds that this machine remembers."""
-        return Records(state_root(), self.roster.path)
+        return Records(state_root(), self.run.roster.path)
 
-    def rebuilds(self, start: Start | None) -> dict[str, HostRebuild]:
+    def of_hosts(self, start: Start | None) -> dict[str, HostRebuild]:
         """The rebuild of each host, of which nothing is done yet."""
-        return {target.name: HostRebuild(self.tools(target), start) for target in self.targets}
+        return {target.name: HostRebuild(self.tools(target), start) for target in self.run.targets}
 
     def decide(self, rebuilds: Mapping[str, HostRebuild]) -> Decisions:
         """Look at all hosts; nothing is changed."""
         try:
-            looked = on_each(tuple(rebuilds), lambda name: self.diagnose(rebuilds[name]), stop=self.connections.close)
-        except Interrupted as stop:
-            stop.ended = Decisions(dict(stop.results.values), stop.results.errors)
+            looked = on_each(
+                tuple(rebuilds), lambda name: self.diagnose(rebuilds[name]), stop=self.run.connections.close
+            )
+        except Interrupted as cut:
+            cut.ended = Decisions(dict(cut.results.values), cut.results.errors)
             raise
         for error in looked.errors:
-            self.emit(HostEnded(error.host, result_of(error), error.sentence))
+            self.run.emit(HostEnded(error.host, result_of(error), error.sentence))
         return Decisions(dict(looked.values), looked.errors)
 
     def tools(self, target: TargetHost) -> Tools:
         """What the rebuild of one host needs."""
-        roster, connections = self.roster, self.connections
-        request = dataclasses.replace(
-            self.request, yes=True
-        )  # a rebuild is asked for from any state, whatever was there
-        by_name, accept = self.targets.by_name, self.accept
-        work = Work(
-            roster,
-            by_name,
-            connections,
-            self.run,
-            self.emit,
-            self.stopping,
-            request,
-            accept=accept,
-            handout=self.handout,
-        )
         ways = _ways(target)
         return Tools(
+            run=self.run,
             target=target,
-            connect=lambda: connections.connect(target),
-            settings=work.settings(target),
             ways=ways,
             install=self._installer(target, ways),
             trust=lambda error: self._trust(target, error),
-            check=lambda: self._checks(target),
+            check=lambda: check_layers(target, self.run.roster, self.run.connections.password(target)),
             history=self.records.of(target.name),
-            root=state_root(),
-            inventory=roster.path,
+            accept=self.accept,
         )
 
     def diagnose(self, rebuild: HostRebuild) -> tuple[str, Decision]:
         """Look at a host and decide. Raises ``Locked`` for one that is kept out of use on this machine."""
-        refused = locallocks.refusal(state_root(), self.roster.path, rebuild.name, datetime.now(UTC))
-        if refused:
-            raise Locked(rebuild.name, refused)
+        self.run.refuse(rebuild.name)
         return rebuild.name, rebuild.diagnose()
 
     def apply(self, rebuild: HostRebuild, decision: Decision) -> Rebuild:
         """One host's rebuild, to its record."""
         done = rebuild.run(decision)
         if ENDED[done.outcome] != "failed":
-            self._finish_installation(self.targets.by_name[rebuild.name])
+            self._finish_installation(self.run.targets.by_name[rebuild.name])
         try:
             self.records.add(done)
         except HostwrightError as error:  # what became of the host is true all the same
-            self.emit(Note(rebuild.name, f"its times were not recorded: {error}"))
-        self.emit(HostEnded(rebuild.name, ENDED[done.outcome], done.sentence))
+            self.run.emit(Note(rebuild.name, f"its times were not recorded: {error}"))
+        self.run.emit(HostEnded(rebuild.name, ENDED[done.outcome], done.sentence))
         return done
 
     def _installer(self, target: TargetHost, ways: Ways) -> Installer:
-        def connect() -> RootShell:
-            return self.connections.connect(target)
-
-        return Installer(
-            target, connect, ways.open_bmc, self.servers, self.run.id, self.emit, self.stopping.is_set, Clock()
-        )
+        return Installer(self.run, target, ways.open_bmc, self.servers, Clock())
 
     def _finish_installation(self, target: TargetHost) -> None:
         """What an installation left to be done, in this run or an earlier one; the host is in service without it."""
         try:
             self._installer(target, _ways(target)).finish()
         except HostError as error:
-            self.emit(Note(target.name, f"its host key is still the one of its seed: {error.sentence}"))
-
-    def _checks(self, target: TargetHost) -> Sequence[Check]:
-        return check_layers(target, self.roster, self.connections.password(target))
+            self.run.emit(Note(target.name, f"its host key is still the one of its seed: {error.sentence}"))
 
     def _trust(self, target: TargetHost, error: HostKeyMismatch) -> None:
         """Accept the new key where the console confirms it; nobody can be asked in the middle of a run."""
@@ -261,7 +196,7 @@ class _Run:
         confirmed = confirm(target.host, error.offered, before, sources)
         replaced = replace(target.host, target.options, confirmed.keys)
         sentence = f"its new key {error.offered} was confirmed by {confirmed.source} and recorded"
-        self.emit(Note(target.name, f"{sentence} in {', '.join(map(str, replaced.files))}"))
+        self.run.emit(Note(target.name, f"{sentence} in {', '.join(map(str, replaced.files))}"))
 
 
 def _ways(target: TargetHost) -> Ways:

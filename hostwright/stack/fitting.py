@@ -130,7 +130,7 @@ def _nearest_fit(roles: tuple[RoleRules, ...], wanted: tuple[tuple[str, str], ..
         del parts[ground.fact]
         best = search.best(parts)
         ending = f", {_called(ground.instead, {**others.parts, **best})}" if best else ""
-    return "no combination in the table" if best is None else search.said(best) + ending
+    return "no combination in the table" if best is None else search.describe(best) + ending
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class _Search:
         steps = [_step(self.wanted[choice.name], combination[choice.name]) for choice in changed]
         return len(changed), len(strange), steps, self._names(combination, self.choices)
 
-    def said(self, best: Combination) -> str:
+    def describe(self, best: Combination) -> str:
         """What would have to change, and what stays."""
         changed = self._changed(best)
         if not changed:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from hostwright.common.command import Command
 from hostwright.common.errors import InputError
 from hostwright.common.places import ANOTHER_STATE, make_folder, refused, state_root, write_whole
 from hostwright.common.untrusted import json_object
@@ -54,8 +55,8 @@ def keep(stack: Stack, root: Path | None = None) -> str:
         write_whole(path, _kept_adapter().dump_json(_Kept(stack=plain(stack)), by_alias=True))
     except OSError as error:
         return (
-            f"the stack {stack.name} cannot be kept in {path.parent}, and `invoke rollback` will not know it on this "
-            f"machine until the host is provisioned again: {refused(error, ANOTHER_STATE)}"
+            f"the stack {stack.name} cannot be kept in {path.parent}, and {Command('rollback')} will not know it on "
+            f"this machine until the host is provisioned again: {refused(error, ANOTHER_STATE)}"
         )
     return ""
 

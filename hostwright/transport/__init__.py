@@ -14,20 +14,20 @@ from hostwright.transport.streams import Readable
 __all__ = ["LOCAL", "Allowance", "Options", "Output", "Readable", "Session", "Target", "connect", "import_all"]
 
 
-def connect(host: Target, options: Options, allowance: Allowance | None = None) -> Session:
-    """Open a session to ``host``; close it, or use it as a context manager.
+def connect(target: Target, options: Options, allowance: Allowance | None = None) -> Session:
+    """Open a session to ``target``; close it, or use it as a context manager.
 
     All connections of a run to this host share an ``allowance``. Raises ``ProtocolError`` where it is spent, and
     ``Unreachable`` (``HostKeyMismatch`` for a changed host key) with one sentence, at the latest after the
     connect timeout.
     """
-    if host.connection == LOCAL:
+    if target.connection == LOCAL:
         from hostwright.transport.local import open_local
 
-        return open_local(host)
+        return open_local(target)
     from hostwright.transport.connecting import open_session
 
-    return open_session(host, options, allowance)
+    return open_session(target, options, allowance)
 
 
 def import_all() -> None:

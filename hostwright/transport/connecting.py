@@ -48,9 +48,9 @@ FAILURES = (OSError, EOFError, paramiko.SSHException)
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 
-def open_session(host: Target, options: Options, allowance: Allowance | None = None) -> SshSession:
+def open_session(target: Target, options: Options, allowance: Allowance | None = None) -> SshSession:
     """See ``hostwright.transport.connect``."""
-    return Opening(host, options, allowance).session()
+    return Opening(target, options, allowance).session()
 
 
 class Opening:
@@ -59,13 +59,13 @@ class Opening:
     Raises ``Unreachable`` for an invalid configuration.
     """
 
-    def __init__(self, host: Target, options: Options, allowance: Allowance | None = None):
+    def __init__(self, target: Target, options: Options, allowance: Allowance | None = None):
         self.allowance = allowance or Allowance()
-        self._host = host
+        self._host = target
         self._options = options
-        self.endpoint = route.endpoint_of(host, options)
-        self._chain = route.jumps_of(host, self.endpoint, options)
-        timeout_s = host.connect_timeout or self.endpoint.connect_timeout_s or options.connect_timeout_s
+        self.endpoint = route.endpoint_of(target, options)
+        self._chain = route.jumps_of(target, self.endpoint, options)
+        timeout_s = target.connect_timeout or self.endpoint.connect_timeout_s or options.connect_timeout_s
         self.deadline = Deadline(timeout_s)
 
     def session(self) -> SshSession:

@@ -178,7 +178,7 @@ class Allowance:
         self.fault = ""  #: why the host is not listened to any more
         self._begun_s: float | None = self._seen_s  #: until the first message
 
-    def unheard_s(self) -> float:
+    def silent_s(self) -> float:
         """How many seconds have passed since this was made, if not one message has come; else 0."""
         begun_s = self._begun_s
         return 0.0 if begun_s is None else self._clock() - begun_s

@@ -25,26 +25,26 @@ _PIPE_BYTES = 16 * 1024  #: what a pipe holds before a write to it waits: macOS'
 _PIECE_BYTES = 64 * 1024  #: what is written to a pipe at a time: Linux's usual size of one
 
 
-def open_local(host: Target) -> LocalSession:
+def open_local(target: Target) -> LocalSession:
     """A session on this machine. Raises ``Unreachable`` where the inventory gives the host an address elsewhere."""
-    if host.address and not _is_own(host.address):
+    if target.address and not _is_own(target.address):
         raise Unreachable(
-            host.name,
-            f"ansible_connection is local, which means this machine, but {host.address} (ansible_host) is no address "
+            target.name,
+            f"ansible_connection is local, which means this machine, but {target.address} (ansible_host) is no address "
             "of it: correct the one that is wrong",
         )
     try:
         account = pwd.getpwuid(os.getuid())
     except KeyError as error:
-        raise Unreachable(host.name, f"this machine has no account for the user id {os.getuid()}") from error
-    return LocalSession(host, account)
+        raise Unreachable(target.name, f"this machine has no account for the user id {os.getuid()}") from error
+    return LocalSession(target, account)
 
 
 class LocalSession(ChannelSession):
     """A session of the user who runs Hostwright, on this machine."""
 
-    def __init__(self, host: Target, account: pwd.struct_passwd):
-        super().__init__(host, f"{account.pw_name}@this machine")
+    def __init__(self, target: Target, account: pwd.struct_passwd):
+        super().__init__(target, f"{account.pw_name}@this machine")
         self._account = account
         self._running: set[Process] = set()
 

@@ -1,8 +1,8 @@
 """One host's open session: commands, each with a deadline and an output limit, over raw channels of SSH.
 
 ``Session`` is what everything above knows of a host; how its commands are started differs for SSH (``SshSession``) and
-for this machine itself (``local.LocalSession``), and one that is lent has them run by its owner. Fabric's
-``run`` moves 100 bytes/s into a command and 1 MB/s out of it; a raw channel of the same connection, 450 MB/s.
+for this machine itself (``local.LocalSession``). Fabric's ``run`` moves 100 bytes/s into a command and 1 MB/s out of
+it; a raw channel of the same connection, 450 MB/s.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from hostwright.common.errors import ChannelRefused, HostError, ProtocolError, Unreachable
+from hostwright.common.errors import HostError, ProtocolError, Unreachable
 from hostwright.common.text import printable
 from hostwright.transport.exchange import UNKNOWN_STATUS, Allowance, Deadline, Ends, Output, Target
 from hostwright.transport.frame import NOISE_CAP_BYTES, Frame
@@ -38,12 +38,12 @@ class Session(ABC):
 
     def __init__(
         self,
-        host: Target,
+        target: Target,
         endpoint: str,
         on_close: Callable[[], None] = lambda: None,
         allowance: Allowance | None = None,
     ):
-        self.host = host
+        self.host = target
         self.endpoint = endpoint  #: ``user@address:port`` as finally resolved
         self.ends = Ends()
         self.execs = 0  #: commands begun so far
@@ -186,11 +186,11 @@ class ChannelSession(Session):
             sentence = f"its login shell ended with {channel.exit_status} and ran no command; {printed}; {hint}"
         return Unreachable(self.host.name, f"{sentence} ({self.endpoint})", passing=not (in_time or text))
 
-    def _failure(self, sentence: str, kind: type[Unreachable] = Unreachable) -> HostError:
+    def _failure(self, sentence: str) -> HostError:
         """The error for a connection that does not do what it should; the one that no other would mend comes first."""
         if self._allowance.fault:
             return ProtocolError(self.host.name, f"{self._allowance.fault} ({self.endpoint})")
-        return kind(self.host.name, f"{sentence} ({self.endpoint})", passing=True)
+        return Unreachable(self.host.name, f"{sentence} ({self.endpoint})", passing=True)
 
 
 class SshSession(ChannelSession):
@@ -198,13 +198,13 @@ class SshSession(ChannelSession):
 
     def __init__(
         self,
-        host: Target,
+        target: Target,
         endpoint: str,
         connection: fabric.Connection,
         on_close: Callable[[], None] = lambda: None,
         allowance: Allowance | None = None,
     ):
-        super().__init__(host, endpoint, on_close, allowance)
+        super().__init__(target, endpoint, on_close, allowance)
         self._connection = connection
 
     def _start(self, command: str, deadline: Deadline) -> paramiko.Channel:
@@ -215,7 +215,7 @@ class SshSession(ChannelSession):
             channel: paramiko.Channel = transport.open_session(timeout=deadline.left_s())
         except ChannelException as error:
             sentence = f"it refuses one more channel: {error.text} (MaxSessions in its sshd_config?)"
-            raise self._failure(sentence, ChannelRefused) from error
+            raise self._failure(sentence) from error
         except (SSHException, EOFError, OSError) as error:
             raise self._failure(self._silence(deadline)) from error
         try:

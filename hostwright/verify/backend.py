@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fcntl import LOCK_EX, flock
+from pathlib import Path
 from typing import Any
 
 from testinfra.backend.base import BaseBackend, CommandResult
@@ -78,20 +80,25 @@ def testinfra_host(shell: RootShell, *, root: bool = False, heard: Heard = _unhe
 
 
 class BoundedRunner:
-    """Runs commands of programs that may hang, each within ``ANSWER_S``. A program that hung is not run again."""
+    """Runs commands of programs that may hang, each within ``ANSWER_S``. A program that hung is not run again, by any
+    process that has the same file of those that hung; meanwhile the others wait for its answer.
+    """
 
-    def __init__(self, host: TestinfraHost):
+    def __init__(self, host: TestinfraHost, hung: Path):
         self._host = host
-        self._hung: set[str] = set()
+        self._hung = hung
 
     def __call__(self, command: str, *arguments: str) -> CommandResult:
         """Run a command as the host's user. Raises ``AssertionError`` if its program, the first word, hangs."""
         program = command.split(maxsplit=1)[0]
-        if program not in self._hung:
-            done = self._host.run(f"timeout -k {_KILL_S} {ANSWER_S} {command} {KILLED_AS_TIMED_OUT}", *arguments)
-            if done.rc != TIMED_OUT:
-                return done
-            self._hung.add(program)
+        with self._hung.open("a+") as file:
+            flock(file, LOCK_EX)
+            file.seek(0)
+            if program not in file.read().splitlines():
+                done = self._host.run(f"timeout -k {_KILL_S} {ANSWER_S} {command} {KILLED_AS_TIMED_OUT}", *arguments)
+                if done.rc != TIMED_OUT:
+                    return done
+                file.write(f"{program}\n")
         raise AssertionError(f"{program} does not answer within {ANSWER_S} s: it hangs")
 
 

@@ -12,9 +12,10 @@ import tempfile
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
+from multiprocessing import Pipe
 from pathlib import Path
 from queue import SimpleQueue
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from hostwright.common.errors import HostError
 from hostwright.common.input.ownership import NotTrusted, fault_of
@@ -76,6 +77,7 @@ class Checks:
             "host": target.name,
             "roles": [role.name for role in target.roles],
             "password": password.reveal() if password else None,
+            "limit_s": self._limit_s,
             "results": str(results),
             "output": str(output),
         }
@@ -109,64 +111,60 @@ class Checks:
             if self._ended:
                 return _DIED
             self._waiting[number] = queue
-            with suppress(BrokenPipeError):  # then the reader of answers comes to their end
-                self._orders.write(json.dumps(order) + "\n")
-                self._orders.flush()
+            with suppress(OSError):  # the pytest has ended: then the reader of answers comes to their end
+                self._pipe.send(order)
         return queue.get()
 
     def _start(self) -> None:
-        orders, self_orders = os.pipe()
-        self_answers, answers = os.pipe()
-        with self._output.open("wb") as output:
+        self._pipe, theirs = Pipe()
+        with theirs, self._output.open("wb") as output:
             self._process = subprocess.Popen(
-                self._command(orders, answers),
+                self._command(theirs.fileno()),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                pass_fds=(orders, answers),
+                pass_fds=(theirs.fileno(),),
                 env=_environment(),
                 start_new_session=True,  # so that it can be ended with all that it has started
             )
-        os.close(orders)
-        os.close(answers)
-        self._orders: IO[str] = os.fdopen(self_orders, "w", encoding="utf-8")
         passwords = [password.reveal() for password in self._roster.vault.known]
-        self._orders.write(json.dumps({"var": self._roster.request.var, "vault": passwords}) + "\n")
-        self._orders.flush()
-        self._reader = threading.Thread(target=self._read, args=(self_answers,), name="checks", daemon=True)
+        with suppress(OSError):
+            self._pipe.send({"var": self._roster.request.var, "vault": passwords})
+        self._reader = threading.Thread(target=self._read, name="checks", daemon=True)
         self._reader.start()
 
-    def _command(self, orders: int, answers: int) -> list[str]:
-        """Variables and passwords come before and with the orders, through a pipe: no secret is in an argument,
+    def _command(self, pipe: int) -> list[str]:
+        """Variables and passwords come before and with the orders, through the pipe: no secret is in an argument,
         environment or file. ``-P``: nothing is imported from the working directory, whose owner may be anybody."""
         command = [sys.executable, "-P", "-m", "pytest", *map(str, self._files), "-p", "hostwright.verify.layer_checks"]
         command += ["--rootdir", str(STANDARD_CHECKS), "-c", str(STANDARD_CHECKS / "pytest.ini")]
         command += ["--confcutdir", str(self._roster.site.root)]  # else it runs a conftest.py of any directory above
         command += ["-q", "-s", "-p", "no:cacheprovider", "--tb=short", "--import-mode=importlib"]
         command += ["--hw-site", str(self._roster.site.root), *_inventory(self._roster)]
-        command += ["--hw-hosts", str(self._hosts)]
-        command += ["--hw-orders", str(orders), "--hw-answers", str(answers), "--hw-limit", str(self._limit_s)]
+        command += ["--hw-hosts", str(self._hosts), "--hw-pipe", str(pipe)]
         return command
 
-    def _read(self, answers: int) -> None:
-        with os.fdopen(answers, encoding="utf-8") as lines:
-            for line in lines:
-                answer = json.loads(line)
-                self._waiting[answer["number"]].put(answer["status"])
+    def _read(self) -> None:
+        with suppress(EOFError, OSError):
+            while True:
+                number, status = self._pipe.recv()
+                self._waiting[number].put(status)
         with self._lock:
             self._ended = True
             for queue in self._waiting.values():
                 queue.put(_DIED)
 
     def _stop(self, *, at_once: bool) -> None:
-        with suppress(BrokenPipeError):
-            self._orders.close()
+        with self._lock, suppress(OSError):
+            self._pipe.send(None)
         try:
             self._process.wait(0 if at_once else END_S)
         except subprocess.TimeoutExpired:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
+        self._reader.join()
+        self._pipe.close()
 
 
 def check_layers(target: TargetHost, roster: Roster, password: Secret | None) -> tuple[Check, ...]:

@@ -7,53 +7,40 @@ from dataclasses import replace
 
 from hostwright.apply.events import Explained, HostEnded
 from hostwright.apply.host.explaining import units_named
-from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
 from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, on_each, result_of
+from hostwright.apply.run import Run, RunResults
+from hostwright.common.command import Command
 from hostwright.common.errors import AS_DESIRED, FAILED, INTERRUPTED, Examination, HostError, HostwrightError, Stopped
 from hostwright.common.untrusted import guarded
-from hostwright.plan.targets import Roster, TargetHost, Targets
+from hostwright.plan.targets import TargetHost
 from hostwright.verify.checking import Checks
 from hostwright.verify.verdict import Verdict
 
-LEADS_ON = "; `invoke runs.show --run {run}` shows what was seen"
+LEADS_ON = f"; {Command('runs.show', run='{run}')} shows what was seen"
 
 
-def verify(roster: Roster, targets: Targets, connections: Connections, audience: Audience) -> RunResults[Verdict]:
-    """Look at each host, whose plan must be empty, and carry out the checks of its layers."""
-    by_name = targets.by_name
-    options = roster.request_of(targets).recorded()
-    roles = dict.fromkeys(role for target in targets for role in target.roles)
-    with (
-        recorded(
-            "verify",
-            roster,
-            targets,
-            connections,
-            audience=audience,
-            options=options,
-            left=NOTHING_CHANGED,
-            record=LEADS_ON,
-        ) as recording,
-        Checks(roster, roles, hosts=len(targets)) as checks,
-    ):
+def verify(run: Run) -> RunResults[Verdict]:
+    """Look at each host of a run, whose plan must be empty, and carry out the checks of its layers."""
+    by_name, connections = run.targets.by_name, run.connections
+    roles = dict.fromkeys(role for target in run.targets for role in target.roles)
+    with run.begun(NOTHING_CHANGED, LEADS_ON), Checks(run.roster, roles, hosts=len(by_name)) as checks:
 
         def verified(name: str) -> Verdict:
             target = by_name[name]
-            host_plan = connections.plan(target, recording.emit)
+            host_plan = connections.plan(target, run.emit)
             began_s = time.monotonic()
             found = checks.of(target, connections.password(target))
             verdict = Verdict(host_plan, found, took_s=time.monotonic() - began_s)
             for check in verdict.failed_checks:
                 what = f"{check.role}: {check.sentence.splitlines()[0]}"
-                recording.emit(Explained(name, what, check.why, (check.finding,) if check.finding else ()))
-            return _examined(roster, target, connections, recording, verdict) if verdict.failed_checks else verdict
+                run.emit(Explained(name, what, check.why, (check.finding,) if check.finding else ()))
+            return _examined(run, target, verdict) if verdict.failed_checks else verdict
 
         ended: set[str] = set()
 
         def tell(result: Verdict | HostError) -> None:
             ended.add(result.host)
-            recording.emit(_end_of(result))
+            run.emit(_end_of(result))
 
         try:
             results = on_each(tuple(by_name), verified, stop=connections.close, on_result=tell)
@@ -61,29 +48,25 @@ def verify(roster: Roster, targets: Targets, connections: Connections, audience:
             for left in (*stop.results.values, *stop.results.errors):
                 if left.host not in ended:
                     tell(left)
-            stop.ended = RunResults(recording.record, stop.results, INTERRUPTED)
+            stop.ended = RunResults(run.record, stop.results, INTERRUPTED)
             raise
         good = not results.errors and all(verdict.passed for verdict in results.values)
-        status = AS_DESIRED if good else FAILED
-        recording.journal.end(status)
-    return RunResults(recording.record, results, status)
+        return run.end(results, AS_DESIRED if good else FAILED)
 
 
-def _examined(
-    roster: Roster, target: TargetHost, connections: Connections, recording: Recording, verdict: Verdict
-) -> Verdict:
+def _examined(run: Run, target: TargetHost, verdict: Verdict) -> Verdict:
     """The verdict with what the host has of known problems, asked once; the checks' own connection is closed."""
     try:
-        with guarded(target.name), connections.connect(target) as shell:
+        with guarded(target.name), run.connections.connect(target) as shell:
             units = units_named("\n".join(check.why for check in verdict.failed_checks))
-            found = roster.knowledge.examine(target, shell, units, recording.journal.redactor.text)
+            found = run.roster.knowledge.examine(target, shell, units, run.redactor.text)
     except Stopped:
         raise
     except HostwrightError as error:
         sentence = error.sentence if isinstance(error, HostError) else str(error)
         found = Examination((), f"it could not be asked for known problems: {sentence}")
     if found is not None:
-        recording.emit(Explained(target.name, "after the failure", found.sentence, found.findings))
+        run.emit(Explained(target.name, "after the failure", found.sentence, found.findings))
     return replace(verdict, examination=found)
 
 

@@ -14,7 +14,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -33,13 +32,11 @@ from hostwright.plan.roles.role import place_of
 from hostwright.plan.roles.site import STANDARD, Site
 from hostwright.plan.targets import Roster, TargetHost
 from hostwright.stack.stack import Stack
-from hostwright.transport import Output, Session, import_all
+from hostwright.transport import Output, import_all
 from hostwright.transport.root.rootshell import RootShell
 from hostwright.verify.backend import BoundedRunner, program_runner, testinfra_host
-from hostwright.verify.crew import HostCrew
-from hostwright.verify.lending import LentSession
-from hostwright.verify.units import MARKS, HostUnits, PlacedCheck, Unit, lanes_for, units_of
-from hostwright.verify.worker import UNREADABLE, Order, Worker, opening_of
+from hostwright.verify.units import MARKS, PlacedCheck, Unit, lanes_for, units_of
+from hostwright.verify.worker import UNREADABLE, Order, Task, run_in_lanes, serve
 
 STANDARD_CHECKS = (STANDARD / "checks").resolve()
 OUTPUT_CHARACTERS = 256 * 1024  #: of what a check's commands print, for the failure rules
@@ -50,7 +47,7 @@ UNCHECKED = (HostError, pytest.skip.Exception)
 _OBJECT = Pattern(r"<[^<>\n]{1,300} at 0x[0-9a-f]{1,16}>")  #: how Python shows an object that says nothing of itself
 
 
-class Said:
+class CheckOutputs:
     """What the commands of checks print: those of a check itself, and those of the fixtures that it uses."""
 
     def __init__(self) -> None:
@@ -74,24 +71,16 @@ class Said:
 
 @dataclass(frozen=True)
 class CheckedHost:
-    """Whose checks this process runs, the sudo password that was given for it, and the way to its connection, where
-    another process has that."""
+    """The host whose checks this process runs, and the sudo password that was given for it."""
 
     target: TargetHost
     password: Secret | None
-    pipe: Connection | None = None
-
-    def open(self) -> RootShell:
-        """The way to the host, for the checks of this process."""
-        if self.pipe is None:
-            return self.target.connect(self.password)
-        host = self.target.host
-        return RootShell(LentSession(host, self.pipe), self.password or host.become_password, host.sudo)
 
 
 HOST = pytest.StashKey[CheckedHost]()
 INVENTORY = pytest.StashKey[str]()  #: the inventory's place, by which records name it
-SAID = pytest.StashKey[Said]()
+HUNG = pytest.StashKey[Path]()  #: the programs that hung on the host, a line each, for all processes that check it
+OUTPUTS = pytest.StashKey[CheckOutputs]()
 BROKEN = pytest.StashKey[ConftestImportFailure]()  #: the site's conftest.py that cannot be read
 UNREAD = pytest.StashKey[list[tuple[str, str]]]()  #: role, and why a file of its checks cannot be imported
 
@@ -105,16 +94,16 @@ def pytest_configure(config: pytest.Config) -> None:
         sentence = f"{place_of(broken.cause, str(broken.path))}: {described(broken.cause)}"
         below = [Path(name) for name in config.args if broken.path.parent in Path(name).parents]
         config.stash[UNREAD] += [(path.stem.removeprefix("test_"), sentence) for path in below]
-    config.stash[SAID] = Said()
+    config.stash[OUTPUTS] = CheckOutputs()
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
     """What a fixture's commands print belongs to every check that uses it."""
-    said = request.config.stash[SAID]
-    before = len(said.texts)
+    outputs = request.config.stash[OUTPUTS]
+    before = len(outputs.texts)
     yield
-    said.of_fixtures[fixturedef.argname] = said.texts[before:]
+    outputs.of_fixtures[fixturedef.argname] = outputs.texts[before:]
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -139,9 +128,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("hostwright")
     group.addoption("--hw-site", help="directory of the site")
     group.addoption("--hw-inventory", action="append", help="path of the inventory; repeatable")
-    group.addoption("--hw-orders", type=int, help="descriptor from which variables, then hosts are read, JSON lines")
-    group.addoption("--hw-answers", type=int, help="descriptor to which is written which hosts are done")
-    group.addoption("--hw-limit", type=float, help="seconds that all checks of a host may take")
+    group.addoption("--hw-pipe", type=int, help="descriptor of the connection to the parent process")
     group.addoption("--hw-hosts", type=int, help="how many hosts there are; the checks of few run side by side")
 
 
@@ -149,46 +136,45 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_runtestloop(session: pytest.Session) -> bool:
     """Instead of running what was collected once: run it for each host, in a process of its own."""
     option = session.config.getoption
-    opening = opening_of(option("--hw-orders"))
+    parent = Connection(option("--hw-pipe"))
+    opening = parent.recv()
     vault = Vault(lambda: map(Secret, opening["vault"]))
-    site, request = Site(Path(option("--hw-site"))), Request(var=tuple(opening["var"]))
+    site, request = Site(Path(option("--hw-site"))), Request(var=opening["var"])
     roster = Roster.load([*map(Path, option("--hw-inventory") or ())], request, site=site, vault=vault)
-
     session.config.stash[INVENTORY] = str(roster.path)
 
-    def crew(order: Order) -> HostCrew:
-        items = [item for item in session.items if _role_of(item) in order["roles"]]
-        units = units_of([_placed(item) for item in items])
-        given = order["password"]
-        password = None if given is None else Secret(given)
-
-        @cache
-        def target() -> TargetHost:
-            return roster.targets(order["host"], order["roles"])[0]
-
-        def host(pipe: Connection | None = None) -> CheckedHost:
-            return CheckedHost(target(), password, pipe)
-
-        def run(taken: Iterator[Unit], pipe: Connection | None) -> int:
-            session.config.stash[HOST] = host(pipe)
-            results = _Results(Path(order["results"]), items)
-            session.config.pluginmanager.register(results, "hostwright-results")
-            return _run(session, items, taken, results)
-
-        def connect() -> Session:
-            return host().open().session
-
-        with suppress(Exception):  # it would end the checks of all hosts; a child of this one meets it again, and tells
-            target()
+    def prepare(order: Order) -> Task:
         unread = [sentence for role, sentence in session.config.stash[UNREAD] if role in order["roles"]]
         if unread:
-            return HostCrew(HostUnits((), ()), 1, lambda *_: _tell(unread), connect)
-        return HostCrew(units, lanes_for(option("--hw-hosts"), units), run, connect)
+            return lambda: _tell(unread)
+        with suppress(Exception):  # it would end the checks of all hosts; the host's process meets it again, and tells
+            roster.targets(order["host"], order["roles"])
+        return lambda: _check(session, roster, order)
 
     import_all()
     gc.freeze()  # what is here now is shared with all processes, as long as nothing counts in it
-    Worker(option("--hw-orders"), option("--hw-answers"), option("--hw-limit"), crew).run()
+    serve(parent, prepare)
     return True
+
+
+def _check(session: pytest.Session, roster: Roster, order: Order) -> int:
+    """Run the checks of a host, in its process; an exit status."""
+    target = roster.targets(order["host"], order["roles"])[0]
+    items = [item for item in session.items if _role_of(item) in order["roles"]]
+    units = units_of([_placed(item) for item in items])
+    results = _Results(Path(order["results"]), items)
+    session.config.stash[HOST] = CheckedHost(target, order["password"] and Secret(order["password"]))
+    session.config.stash[HUNG] = Path(f"{order['results']}.hung")
+    session.config.pluginmanager.register(results, "hostwright-results")
+
+    def run(taken: Iterable[Unit]) -> int:
+        return _run(session, items, taken, results)
+
+    alone = [(number,) for number in units.alone]
+    lanes = lanes_for(session.config.getoption("--hw-hosts"), units)
+    if lanes == 1:
+        return run([*units.side_by_side, *alone])
+    return run_in_lanes(units.side_by_side, lanes, run) or run(alone)
 
 
 def _tell(sentences: Iterable[str]) -> int:
@@ -201,7 +187,7 @@ def _placed(item: pytest.Item) -> PlacedCheck:
     return PlacedCheck(item.path, item.path.is_relative_to(STANDARD_CHECKS), marks)
 
 
-def _run(session: pytest.Session, items: Sequence[pytest.Item], taken: Iterator[Unit], results: _Results) -> int:
+def _run(session: pytest.Session, items: Sequence[pytest.Item], taken: Iterable[Unit], results: _Results) -> int:
     """Run units of checks. What is of the whole session stays for the next unit, and ends after the last."""
     for unit in taken:
         for number, following in zip(unit, [*unit[1:], None], strict=True):
@@ -238,7 +224,7 @@ class _Results:
         if report.when == "teardown":  # the last of three, and the only one that always comes
             self._write(item)
             self._took_s, self._why, self._checked = 0.0, [], True
-            item.config.stash[SAID].texts.clear()
+            item.config.stash[OUTPUTS].texts.clear()
 
     def end(self, call: pytest.CallInfo[None]) -> None:
         """What the whole session had made is gone: where that failed, it is the failure of the last check."""
@@ -253,7 +239,7 @@ class _Results:
             "duration_s": round(self._took_s, 3),
             "why": self._why[0] if self._why else "",
             "checked": self._checked,
-            "output": item.config.stash[SAID].by(item) if self._why and self._checked else "",
+            "output": item.config.stash[OUTPUTS].by(item) if self._why and self._checked else "",
         }
         self._put(self._last)
 
@@ -296,34 +282,35 @@ def inventory(pytestconfig: pytest.Config) -> str:
 
 @pytest.fixture(scope="session")
 def shell(pytestconfig: pytest.Config) -> Iterator[RootShell]:
-    """One SSH connection for all checks of the host."""
-    with pytestconfig.stash[HOST].open() as opened:
+    """One SSH connection for all checks of this process."""
+    checked = pytestconfig.stash[HOST]
+    with checked.target.connect(checked.password) as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
 def host(shell: RootShell, pytestconfig: pytest.Config) -> TestinfraHost:
     """testinfra's host, as the login user."""
-    return testinfra_host(shell, heard=pytestconfig.stash[SAID].hear)
+    return testinfra_host(shell, heard=pytestconfig.stash[OUTPUTS].hear)
 
 
 @pytest.fixture(scope="session")
-def bounded_run(host: TestinfraHost) -> BoundedRunner:
+def bounded_run(host: TestinfraHost, pytestconfig: pytest.Config) -> BoundedRunner:
     """``bounded_run("cmd -a")`` runs a command that may hang, as the login user; once it hung, it fails at once."""
-    return BoundedRunner(host)
+    return BoundedRunner(host, pytestconfig.stash[HUNG])
 
 
 @pytest.fixture(scope="session")
 def root_run(shell: RootShell, pytestconfig: pytest.Config) -> Callable[..., CommandResult]:
     """``root_run("cmd %s", argument)`` runs a command as root; arguments are quoted."""
-    run: Callable[..., CommandResult] = testinfra_host(shell, root=True, heard=pytestconfig.stash[SAID].hear).run
+    run: Callable[..., CommandResult] = testinfra_host(shell, root=True, heard=pytestconfig.stash[OUTPUTS].hear).run
     return run
 
 
 @pytest.fixture(scope="session")
 def run_program(shell: RootShell, pytestconfig: pytest.Config) -> Callable[..., CommandResult]:
     """``run_program(script, argument)`` runs a script that compiles or unpacks programs and runs them."""
-    return program_runner(shell, pytestconfig.stash[SAID].hear)
+    return program_runner(shell, pytestconfig.stash[OUTPUTS].hear)
 
 
 @pytest.fixture(scope="session")

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.resources import DebFile, Disturbing, File, Resource, RestartedAfter, Service, SystemUser, When
+from hostwright.resources import DebFile, File, Resource, RestartedAfter, Service, SystemUser, When
 from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.driver.section import DriverSection
-from hostwright.standard.roles.driver.states.gpu_use import AllGpusPresent, GpuPresent, HasNvSwitch, ReloadTakesGpus
+from hostwright.standard.roles.driver.states.gpu_use import AllGpusPresent, GpuPresent, HasNvSwitch, reloading
 from hostwright.standard.roles.driver.states.others import no_other_driver
 from hostwright.standard.roles.driver.states.runfile import NvidiaRunfile, WithDriver
 
 USER = "nvidia-persistenced"
 PERSISTENCED = "nvidia-persistenced.service"
 UNIT = f"/etc/systemd/system/{PERSISTENCED}"
-RELOADS = "reloads systemd, which takes the GPUs from containers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +41,8 @@ def driver(v: Driver, ctx: RoleContext) -> Iterator[Resource]:
     service = ctx.render("driver/nvidia-persistenced.service.j2", user=USER)
     unit = File(UNIT, service, then=("systemctl daemon-reload",))
     yield SystemUser(USER, "NVIDIA persistence daemon")
-    yield Disturbing(unit, RELOADS, ReloadTakesGpus())
-    yield Disturbing(WithDriver(runfile, Service(PERSISTENCED)), RELOADS, ReloadTakesGpus())  # enabling reloads systemd
+    yield reloading(unit)
+    yield reloading(WithDriver(runfile, Service(PERSISTENCED)))
     # Its restart disturbs nobody: a GPU in use stays awake without it.
     yield WithDriver(runfile, RestartedAfter(PERSISTENCED, (UNIT,), (unit,)))
 

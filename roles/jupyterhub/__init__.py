@@ -14,7 +14,6 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from hostwright.resources import (
     Directory,
-    Disturbing,
     File,
     Recipe,
     Resource,
@@ -24,7 +23,7 @@ from hostwright.resources import (
     VenvPackage,
 )
 from hostwright.roles import InputError, RoleContext, role, sh, sh_file
-from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
+from hostwright.standard.roles.driver.states.gpu_use import reloading
 from hostwright.standard.roles.jupyterhub.states.cards import HubCards
 from hostwright.standard.roles.jupyterhub.states.image import HubImage, tag_of
 from hostwright.standard.roles.jupyterhub.states.network import HubNetwork
@@ -135,12 +134,12 @@ def jupyterhub(v: Jupyterhub, ctx: RoleContext) -> Iterator[Resource]:
         then=("systemctl daemon-reload",),
     )
     yield from (pam, config, settings)
-    yield _reloads(unit)
+    yield reloading(unit)
     left = tuple(sorted(name for name, person in _workspaces(ctx).users.items() if person.left))
-    said = beyond_memory("each server of JupyterHub", v.shm, v.memory)
-    yield HubServers(users, v.gpus, left, said, force=ctx.force)
+    limits = beyond_memory("each server of JupyterHub", v.shm, v.memory)
+    yield HubServers(users, v.gpus, left, limits, force=ctx.force)
     yield from (HubUserLeft(name, force=ctx.force) for name in left)
-    yield _reloads(Service(UNIT))
+    yield reloading(Service(UNIT))
     files = (config.path, settings.path, unit.path)
     yield RestartedAfter(UNIT, files, (venv, config, settings, unit))
     yield from _served(v, ctx, users)
@@ -240,7 +239,3 @@ def _served(v: Jupyterhub, ctx: RoleContext, users: tuple[HubUser, ...]) -> Iter
 def _check(path: str) -> str:
     program = sh_file(__file__, "../proxy/states/sh/tried.sh", conf=path)
     return sh("unshare -m -- sh -euc %s sh", program).replace("%", "%%") + " %s"
-
-
-def _reloads(resource: Resource) -> Resource:
-    return Disturbing(resource, "reloads systemd, which takes the GPUs from containers", ReloadTakesGpus())

@@ -15,7 +15,7 @@ from hostwright.standard.roles.container.running import (
     processes,
     technical_name,
 )
-from hostwright.standard.roles.jupyterhub.states.look import PREFIX
+from hostwright.standard.roles.jupyterhub.states.facts import PREFIX
 
 
 def _servers(facts: Facts) -> Iterator[tuple[str, str, str]]:

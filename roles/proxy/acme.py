@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.resources import Debs, Directory, Disturbing, File, Resource, Service
+from hostwright.resources import Debs, Directory, File, Resource, Service
 from hostwright.roles import RoleContext, sh_file
-from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
+from hostwright.standard.roles.driver.states.gpu_use import reloading
 from hostwright.standard.roles.proxy.states.acme import AcmeCertificate
 
 if TYPE_CHECKING:
@@ -33,10 +33,6 @@ def acme_states(v: Proxy, ctx: RoleContext) -> Iterator[Resource]:
     yield File(PROGRAM, f"#!/bin/sh\nset -eu\n{program}", mode="755", check="sh -n %s")
     for unit in (SERVICE, TIMER):
         text = ctx.render(f"proxy/{unit}.j2", program=PROGRAM)
-        yield _reloads(File(f"{UNITS}/{unit}", text, then=("systemctl daemon-reload",)))
-    yield _reloads(Service(TIMER))
+        yield reloading(File(f"{UNITS}/{unit}", text, then=("systemctl daemon-reload",)))
+    yield reloading(Service(TIMER))
     yield AcmeCertificate(CERTIFICATE, v.names, PROGRAM)
-
-
-def _reloads(resource: Resource) -> Resource:
-    return Disturbing(resource, "reloads systemd, which takes the GPUs from containers", ReloadTakesGpus())

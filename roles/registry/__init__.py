@@ -8,10 +8,10 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from hostwright.resources import Debs, Directory, Disturbing, File, Resource, RestartedAfter, Service
+from hostwright.resources import Debs, Directory, File, Resource, RestartedAfter, Service
 from hostwright.roles import HostPath, RoleContext, role
 from hostwright.standard.roles.base.states.certificate import OwnCertificate
-from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
+from hostwright.standard.roles.driver.states.gpu_use import reloading
 from hostwright.standard.roles.registry.authority import authority_of
 
 UNIT = "docker-registry.service"
@@ -98,7 +98,7 @@ def _served(v: Registry, ctx: RoleContext) -> Iterator[Resource]:
     yield conf
     text = ctx.render("registry/hostwright.conf.j2", conf=CONF, certificate=files[0], key=files[1], account=ACCOUNT)
     drop_in = File(DROP_IN, text, then=("systemctl daemon-reload",))
-    yield Disturbing(drop_in, "reloads systemd, which takes the GPUs from containers", ReloadTakesGpus())
+    yield reloading(drop_in)
     yield Debs(("docker-registry",))
     if v.directory != IMAGES:
         yield Directory(v.directory, mode="750", owner=f"{ACCOUNT}:{ACCOUNT}")

@@ -18,7 +18,7 @@ from hostwright.cli.verb import (
     open_fleet,
     print_document,
 )
-from hostwright.roles import InputError, on_interrupt, printable, sh, write_whole
+from hostwright.roles import Command, InputError, on_interrupt, printable, sh, write_whole
 from hostwright.standard.roles.base.states.certificate import AUTHORITY
 from hostwright.standard.roles.registry import STATE, Registry
 from hostwright.standard.roles.registry.authority import authority_of
@@ -26,7 +26,8 @@ from hostwright.standard.roles.registry.authority import authority_of
 ROLE, VARIABLE = "registry", "registry_authority"
 FILE = "registry-authority.yml"  #: of the inventory; the verb alone writes it
 _HEAD = (
-    "# Written by `invoke registry.trust`: hosts that pull from the registry believe this authority. It is no secret.\n"
+    f"# Written by {Command('registry.trust')}: hosts that pull from the registry believe this authority. "
+    "It is no secret.\n"
 )
 
 
@@ -46,7 +47,7 @@ def trust(request: Request) -> int:
         raise InputError(f"the registry on {target.name} {sentence}", "--host")
     path = _place(fleet)
     with Connections(ask_password(request)).connect(target) as shell:
-        failure = f"the registry's authority cannot be read (invoke provision --hosts {target.name} makes it)"
+        failure = f"the registry's authority cannot be read ({Command('provision', hosts=target.name)} makes it)"
         text = shell.run(sh("cat -- %s", f"{STATE}/{AUTHORITY}"), timeout_s=30, failure=failure).stdout.decode("ascii")
     try:
         authority = authority_of(text)
@@ -71,7 +72,7 @@ def trust(request: Request) -> int:
         for line in (
             f"{path}: the authority of {v.at} on {target.name}, until {authority.ends:%Y-%m-%d}",
             f"  SHA-256 {authority.fingerprint}",
-            "hosts with the role registry get it with `invoke provision --hosts all --roles registry`",
+            f"hosts with the role registry get it with {Command('provision', hosts='all', roles='registry')}",
         ):
             out.print(Text(printable(line)))
         return 0

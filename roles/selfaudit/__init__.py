@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from hostwright.resources import Answers, Directory, Disturbing, File, Probe, Resource, Script, Service, When
+from hostwright.resources import Answers, Directory, File, Probe, Resource, Script, Service, When
 from hostwright.roles import EVERY, RoleContext, check_lines, role, sh, user_program
-from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
+from hostwright.standard.roles.driver.states.gpu_use import reloading
 
 PROGRAM = "/usr/local/lib/hostwright/selfaudit"
 RESULT = "/var/lib/hostwright/selfaudit.json"
@@ -49,16 +49,12 @@ def selfaudit(v: Selfaudit, ctx: RoleContext) -> Iterator[Resource]:
     service = ctx.render(
         f"selfaudit/{SERVICE}.j2", program=PROGRAM, folders=" ".join(f"-{folder}" for folder in folders)
     )
-    yield _reloads(File(f"{UNITS}/{SERVICE}", service, then=reload))
+    yield reloading(File(f"{UNITS}/{SERVICE}", service, then=reload))
     timer = ctx.render(f"selfaudit/{TIMER}.j2", on_calendar=v.on_calendar, randomized_delay=v.randomized_delay)
-    yield _reloads(File(f"{UNITS}/{TIMER}", timer, check=CALENDAR, then=reload))
+    yield reloading(File(f"{UNITS}/{TIMER}", timer, check=CALENDAR, then=reload))
 
     ran = Probe(sh("grep -qF %s %s", f'"edition": "{edition}"', RESULT))
     start = sh("systemctl start -- %s || { journalctl -u %s -n 20 --no-pager; exit 1; }", SERVICE, SERVICE)
     left = (RESULT, STAMP, *([metrics] if metrics else []))
     yield Script("self-audit", "a result of this program", ran, start, timeout_s=180, leaves=left)
-    yield _reloads(Service(TIMER))
-
-
-def _reloads(resource: Resource) -> Resource:
-    return Disturbing(resource, "reloads systemd, which takes the GPUs from containers", ReloadTakesGpus())
+    yield reloading(Service(TIMER))

@@ -6,11 +6,11 @@ from typing import Any
 
 from invoke import Collection
 
-from hostwright.cli.verb import LISTED, OF_ONE, Option, Request, verb
+from hostwright.cli.verb import LISTED, OF_ONE, Command, Option, Request, verb
 
 _HOST = "the host (default: the one that serves the model, or the only one with the role serving)"
 _NAME = "the model's name"
-_ONLY_WRITE = "do not provision; `invoke provision --roles workspaces,serving` does the rest"
+_ONLY_WRITE = f"do not provision; {Command('provision', roles='workspaces,serving')} does the rest"
 
 
 #: what the file says of a model's server, field by field
@@ -108,9 +108,9 @@ def list_(request: Request) -> int:
 
     hostwright serve.list
     """
-    from hostwright.standard.roles.serving.verbs import looking
+    from hostwright.standard.roles.serving.verbs import queries
 
-    return looking.show_list(request)
+    return queries.show_list(request)
 
 
 namespace = Collection("serve", up, list_, switch, down)

@@ -8,9 +8,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from hostwright.resources import Debs, Directory, Disturbing, File, Resource
+from hostwright.resources import Debs, Directory, File, Resource
 from hostwright.roles import RoleContext, role, sh_file
-from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
+from hostwright.standard.roles.driver.states.gpu_use import reloading
 from hostwright.standard.roles.workspaces.declared.entries import (
     WorkspaceEntry,
     WorkspaceLimits,
@@ -52,7 +52,6 @@ UNITS, BATCH_UNIT = "/etc/systemd/system", "hostwright-batch@.service"
 #: Docker's start closes the networks of workspaces to other hosts: its rules are gone after a reboot
 AT_DOCKERS_START = f"{UNITS}/docker.service.d/hostwright-workspaces.conf"
 BOX = "/run/hostwright-box"  #: in an ssh workspace: what its start writes, the person's own
-RELOADS = "reloads systemd, which takes the GPUs from containers"
 
 
 def _range(text: str) -> str:
@@ -103,9 +102,9 @@ def workspaces(v: Workspaces, ctx: RoleContext) -> Iterator[Resource]:
     yield NetworksClosed()
     reload = ("systemctl daemon-reload",)
     start = File(AT_DOCKERS_START, f"# Written by Hostwright.\n[Service]\nExecStartPost=-{CLOSED}\n", then=reload)
-    yield Disturbing(start, RELOADS, ReloadTakesGpus())
+    yield reloading(start)
     unit = File(f"{UNITS}/{BATCH_UNIT}", ctx.render(f"workspaces/{BATCH_UNIT}.j2"), then=reload)
-    yield Disturbing(unit, RELOADS, ReloadTakesGpus())
+    yield reloading(unit)
     runs = runs_of(v, ctx)
     networks = sorted({network_of(state.workspace.owner) for state in runs})
     images = {state.built: _built(state.workspace, v, ctx) for state in runs if state.built}

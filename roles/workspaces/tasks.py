@@ -6,12 +6,12 @@ from typing import Any
 
 from invoke import Collection
 
-from hostwright.cli.verb import CONNECTED, LISTED, OF_ONE, READ, Option, Request, verb
+from hostwright.cli.verb import CONNECTED, LISTED, OF_ONE, READ, Command, Option, Request, verb
 
 _QUIET = ("host", *READ, *CONNECTED)  #: of verbs that print what the workspace prints
 _FORCE = "end the work of whoever is in the workspace"
 _NAME = "the workspace's name"
-_ONLY_WRITE = "only write the inventory; `invoke provision --roles workspaces` does the rest"
+_ONLY_WRITE = f"only write the inventory; {Command('provision', roles='workspaces')} does the rest"
 
 
 #: what the file says of a workspace, field by field; ``mount`` and ``env`` are its ``mounts`` and ``environment``
@@ -86,9 +86,9 @@ def list_(request: Request) -> int:
 
     hostwright workspace.list
     """
-    from hostwright.standard.roles.workspaces.verbs import looking
+    from hostwright.standard.roles.workspaces.verbs import queries
 
-    return looking.show_list(
+    return queries.show_list(
         request,
     )
 
@@ -99,9 +99,9 @@ def logs(request: Request, name: str = "", lines: int = 100) -> int:
 
     hostwright workspace.logs gpu01 --name alice-jupyter
     """
-    from hostwright.standard.roles.workspaces.verbs import looking
+    from hostwright.standard.roles.workspaces.verbs import queries
 
-    return looking.run_in(request, name, lambda space: looking.logs_script(space, lines))
+    return queries.run_in(request, name, lambda space: queries.logs_script(space, lines))
 
 
 @verb(*OF_ONE, name=_NAME, token="print its token, too")  # noqa: S106 - a help text
@@ -110,9 +110,9 @@ def url(request: Request, name: str = "", token: bool = False) -> int:
 
     hostwright workspace.url gpu01 --name alice-jupyter
     """
-    from hostwright.standard.roles.workspaces.verbs import looking
+    from hostwright.standard.roles.workspaces.verbs import queries
 
-    return looking.show_url(
+    return queries.show_url(
         request,
         name,
         token=token,
@@ -125,13 +125,13 @@ def exec_(request: Request, name: str = "", command: str = "") -> int:
 
     hostwright workspace.exec gpu01 --name alice-jupyter --command nvidia-smi
     """
-    from hostwright.standard.roles.workspaces.verbs import looking
+    from hostwright.standard.roles.workspaces.verbs import queries
 
-    return looking.run_in(
+    return queries.run_in(
         request,
         name,
-        lambda space: looking.exec_script(space, command),
-        looking.LEFT_BY_COMMAND,
+        lambda space: queries.exec_script(space, command),
+        queries.LEFT_BY_COMMAND,
     )
 
 

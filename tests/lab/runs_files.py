@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hostwright.apply import events
 from hostwright.apply.rollout.goals import OnlyStates
-from hostwright.apply.rollout.recording import Audience
+from hostwright.apply.run import Listener
 from hostwright.fleet import Fleet
 from hostwright.resources.files.archives import Delivered
 from hostwright.stack.stack import Artifact
@@ -29,7 +29,7 @@ def main(inventory: str, path: str, sha256: str) -> int:
             print(event, flush=True)
 
     goal = OnlyStates("base", (Delivered(PLACE, artifact),), {"blob": artifact})
-    ended = fleet.reach("provision", targets, goal, audience=Audience.of(tell))
+    ended = fleet.reach("provision", targets, goal, view=Listener(tell))
     print(f"ended {ended.status} run {ended.run}", flush=True)
     return ended.status
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from hostwright.plan.model import Answer, Change, Facts
+from hostwright.standard.roles.container.images.facts import IMAGES_PROBE
 from hostwright.standard.roles.container.images.loaded import ImagesLoaded, artifact_of
-from hostwright.standard.roles.container.images.look import LOOK
 from lab import fleet, images
 from lab.config import Lab, Machine
 from lab.machine import exec_in
@@ -103,7 +103,7 @@ def test_an_archive_with_another_name_than_it_shows_is_undone_and_leaves_no_imag
     path.write_bytes(packed(saved()))
     state = ImagesLoaded(artifact_of(path), path.name)
     change = state.plan(
-        Facts({**{probe: Answer(0, "") for probe in state.probes()}, LOOK: Answer(0, "free 9999\nend\n")})
+        Facts({**{probe: Answer(0, "") for probe in state.probes()}, IMAGES_PROBE: Answer(0, "free 9999\nend\n")})
     )
     assert isinstance(change, Change)
     script, place = change.steps[0].script, f"{CACHE}/{state.artifact.sha256}/{state.artifact.file}"

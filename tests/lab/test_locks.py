@@ -21,7 +21,7 @@ import pytest
 from hostwright.apply.locking import hostlocks, operatorlock, runlock
 from hostwright.apply.locking.runlock import HostLock
 from hostwright.apply.rollout.connections import Connections
-from hostwright.cli.verbs import locks as verbs
+from hostwright.cli.tasks import keep
 from hostwright.common.errors import AS_DESIRED, FAILED, HostError, Locked
 from hostwright.common.request import Request
 from hostwright.common.secret import Secret
@@ -222,8 +222,8 @@ def test_sudo_with_a_password_and_a_terminal_of_its_own(lab: Lab, guest: Guest) 
 
 def verb(lab: Lab, capsys: pytest.CaptureFixture[str], name: str, **given: Any) -> tuple[int, str]:
     """A verb's exit status, and all that it printed."""
-    own = {option: given.pop(option) for option in ("reason", "lasts") if option in given}
-    status = getattr(verbs, name)(Request("gpu01", inventory=(str(lab.inventory.parent),), **given), **own)
+    own = {option: given.pop(option) for option in ("reason", "for_", "list") if option in given}
+    status = getattr(keep, name)(Request("gpu01", inventory=(str(lab.inventory.parent),), **given), **own)
     printed = capsys.readouterr()
     return status, printed.out + printed.err
 
@@ -231,14 +231,14 @@ def verb(lab: Lab, capsys: pytest.CaptureFixture[str], name: str, **given: Any) 
 def test_an_operator_locks_a_host_and_unlocks_it(
     lab: Lab, target: TargetHost, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, unlocked: None
 ) -> None:
-    status, said = verb(lab, capsys, "lock", reason="RMA 4711", lasts="3d")
+    status, said = verb(lab, capsys, "lock", reason="RMA 4711", for_="3d")
     assert (status, "gpu01  locked by" in said, "RMA 4711" in said) == (AS_DESIRED, True, True)
     assert verb(lab, capsys, "lock", reason="RMA 4712")[0] == AS_DESIRED, "one's own lock is replaced"
     monkeypatch.setattr(hostlocks, "operator", lambda: "bob@elsewhere")
     for name, given in (("lock", {"reason": "mine"}), ("unlock", {})):
         status, said = verb(lab, capsys, name, **given)
         assert (status, "RMA 4712" in said, "--force" in said) == (FAILED, True, True)
-    status, said = verb(lab, capsys, "locks", json=True)
+    status, said = verb(lab, capsys, "lock", list=True, json=True)
     (host,) = json.loads(said)["hosts"]
     assert (status, host["lock"]["reason"], host["run"]) == (AS_DESIRED, "RMA 4712", None)
     assert verb(lab, capsys, "unlock", force=True)[0] == AS_DESIRED

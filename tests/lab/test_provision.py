@@ -13,12 +13,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hostwright.apply.host.applying import HostApply
-from hostwright.apply.host.outcome import Settings
+from hostwright.apply.host.applying import HostApply, HostJob
+from hostwright.apply.run import Agreed
 from hostwright.common.errors import Refused
 from hostwright.common.quoting import sh
 from hostwright.fleet import Fleet, TargetHost
-from hostwright.plan.host.release import Run
 from hostwright.plan.observing import observe
 from hostwright.plan.planning import make_plan
 from hostwright.plan.probing import new_nonce, programs
@@ -26,6 +25,7 @@ from lab.config import USER, HostOptions, Lab, Machine
 from tests.lab.conftest import FrontDoor, Guest, on
 from tests.unit.support.counting import counted
 from tests.unit.support.forks import COUNT
+from tests.unit.support.runs import run_of
 
 LAYERS = {"base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container"}
 
@@ -50,8 +50,7 @@ def test_a_second_provision_changes_nothing(provisioned: FrontDoor, gpu01: Machi
 
 def test_a_green_host_costs_one_exec_channel(provisioned: FrontDoor, target: TargetHost):
     with target.connect() as shell:
-        settings = Settings(run=Run("count"), emit=lambda _: None, locate=lambda _: Path("/nowhere"))
-        outcome = HostApply(lambda: shell, target.desired, settings).apply()
+        outcome = HostApply(run_of(lambda: shell), HostJob(target, target.desired)).apply()
         assert not outcome.changed
         assert shell.session.execs == 1
 
@@ -172,10 +171,9 @@ def test_a_stale_plan_value_is_refused_by_the_engine(provisioned: FrontDoor, tar
     with target.connect() as shell:
         green = make_plan(target.desired, observe(shell, target.desired))
         on(gpu01, "rm /etc/profile.d/cuda.sh")
-        settings = Settings(run=Run("stale"), emit=lambda _: None, locate=lambda _: Path("/nowhere"))
-        host = HostApply(lambda: shell, target.desired, settings)
+        host = HostApply(run_of(lambda: shell), HostJob(target, target.desired, agreed=Agreed(green)))
         try:
-            host.apply(green)
+            host.apply()
         except Refused as error:
             assert "the host changed since this plan was made" in error.sentence
         else:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from uuid import uuid4
 
 import pytest
 
 from hostwright.standard.roles.container.engine import DAEMON_JSON, FIREWALL, OLD_PACKAGES, without
-from hostwright.standard.roles.container.failures.cdi import CDI
+from hostwright.standard.roles.container.failures import CDI
 from hostwright.standard.roles.container.running import LOCAL_DOCKER
 from hostwright.standard.roles.container.section import ContainerSection
+from hostwright.verify.backend import KILLED_AS_TIMED_OUT, TIMED_OUT
 
 #: An image of the libraries that the host's nvidia-smi and libnvidia-ml need, and of nothing of NVIDIA's: whatever a
 #: container finds of the driver, the toolkit has brought. /etc/debian_version tells the toolkit where libraries go.
@@ -104,11 +106,22 @@ def test_cdi_specifications_name_files_that_are_there(root_run):
     assert not missing, f"{missing[0].replace(' ', ' names ', 1)}, which is not there: {again}"
 
 
+def listed(root_run, image, options=""):
+    """What nvidia-smi lists in a container. A container in which it hangs is removed."""
+    name = f"hostwright-check-{uuid4().hex[:12]}"
+    docker = f"timeout -k 5 60 {LOCAL_DOCKER}"
+    done = root_run(f"{docker} run --rm --name {name} {options} %s nvidia-smi -L {KILLED_AS_TIMED_OUT}", image)
+    if done.rc == TIMED_OUT:
+        root_run(f"{docker} rm --force {name}")
+    assert done.rc != TIMED_OUT, "nvidia-smi does not answer within 60 s in a container: it hangs there"
+    return done
+
+
 def test_a_container_has_the_gpus_of_the_host(bounded_run, root_run, image):
     """A container that asks for all GPUs lists exactly those of the host."""
     own = bounded_run("nvidia-smi -L")
     assert own.rc == 0 and "GPU" in own.stdout, f"the host itself lists no GPU: {own.stdout.strip()}"
-    inside = root_run(f"{LOCAL_DOCKER} run --rm --gpus all %s nvidia-smi -L", image)
+    inside = listed(root_run, image, "--gpus all")
     assert inside.rc == 0, inside.stderr.strip() or inside.stdout.strip()
     assert inside.stdout == own.stdout, (
         f"in the container: {inside.stdout.strip()!r}; on the host: {own.stdout.strip()!r}"
@@ -118,5 +131,5 @@ def test_a_container_has_the_gpus_of_the_host(bounded_run, root_run, image):
 def test_a_container_has_no_gpu_by_default(root_run, image, variables):
     """A container that does not ask for a GPU has none, unless the nvidia runtime is the default."""
     if not variables.default_runtime:
-        inside = root_run(f"{LOCAL_DOCKER} run --rm %s nvidia-smi -L", image)
+        inside = listed(root_run, image)
         assert inside.rc != 0, f"nvidia-smi works in it: {inside.stdout.strip()}"

@@ -27,6 +27,7 @@ from hostwright.standard.roles.driver.failures.kernel import (
     kernels_in,
     lacks_driver,
     other_kernel,
+    overridden,
     taking_cards,
 )
 from hostwright.standard.roles.driver.failures.state import DKMS_TREE, read_tree
@@ -183,10 +184,13 @@ def test_it_is_there_after_the_next_boot(root_run: Run, stack: Stack) -> None:
     words = blacklisted_by(boot.words)
     assert not words, f"after a reboot the module is not loaded: {boot.where} has {' '.join(words)}"
     cards = gpu_ids(Facts({PCI: Answer(0, root_run(PCI.script).stdout)}))
-    taken = for_vfio(root_run(VFIO.script).stdout, cards)
+    taken = for_vfio(root_run(VFIO.script).stdout, cards, boot)
     assert not taken, f"after a reboot vfio-pci has the card: {'; '.join(taken)}"
-    rules = taking_cards(root_run(UDEV.script).stdout)
+    taking = root_run(UDEV.script).stdout
+    rules = taking_cards(taking)
     assert not rules, f"after a reboot a udev rule removes the cards: {'; '.join(rules)}"
+    given = overridden(taking)
+    assert not given, f"after a reboot another driver has a card: {'; '.join(given)}"
     kernel = other_kernel(found, boot, root_run("uname -r").stdout.strip()) if not boot.unknown else None
     lacking = lacks_driver(kernel, {wanted.version}, read_tree(tree), wanted) if kernel else ""
     assert not kernel or not lacking, f"after a reboot into {kernel.version} there are no GPUs: {lacking} ({boot.why})"

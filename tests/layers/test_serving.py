@@ -13,7 +13,7 @@ from hostwright.fleet import TargetHost
 from hostwright.standard.roles.container.running import LOCAL_DOCKER
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace, workspaces_of
-from hostwright.standard.roles.workspaces.states.look import PREFIX
+from hostwright.standard.roles.workspaces.states.facts import PREFIX
 
 Run = Callable[..., CommandResult]
 #: a value of each type, of which a request is made

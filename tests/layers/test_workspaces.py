@@ -14,7 +14,8 @@ from hostwright.standard.roles.workspaces.declared.forms import bytes_of
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace, workspaces_of
 from hostwright.standard.roles.workspaces.states.access import KEPT
 from hostwright.standard.roles.workspaces.states.arguments import INSIDE
-from hostwright.standard.roles.workspaces.states.look import PREFIX
+from hostwright.standard.roles.workspaces.states.facts import PREFIX
+from hostwright.verify.backend import KILLED_AS_TIMED_OUT, TIMED_OUT
 
 Run = Callable[..., CommandResult]
 
@@ -46,7 +47,10 @@ def containers(root_run: Run, spaces: tuple[Workspace, ...]) -> dict[str, dict]:
 
 
 def within(root_run: Run, space: Workspace, script: str) -> CommandResult:
-    return root_run(f"{LOCAL_DOCKER} exec %s /bin/sh -c %s", PREFIX + space.name, script)
+    bounded = f"timeout -k 5 60 {LOCAL_DOCKER} exec %s /bin/sh -c %s {KILLED_AS_TIMED_OUT}"
+    done = root_run(bounded, PREFIX + space.name, script)
+    assert done.rc != TIMED_OUT, f"{space.name} does not answer within 60 s: a program in it hangs"
+    return done
 
 
 def gpus_in(listing: str) -> list[str]:

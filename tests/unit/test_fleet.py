@@ -25,7 +25,7 @@ from hostwright.common.errors import InputError, InputErrors, Mistakes
 from hostwright.common.places import state_root
 from hostwright.common.quoting import sh
 from hostwright.common.request import Request
-from hostwright.fleet import Audience, Fleet
+from hostwright.fleet import Fleet, Listener
 from hostwright.plan.host.locks import OperatorLock
 from hostwright.rebuild.orders import Order
 from hostwright.rebuild.ways.means import Means, read_means
@@ -128,7 +128,7 @@ def test_a_run_is_recorded_emits_events_and_selects_locked_hosts(silent: Fleet) 
     heard: list[Event] = []
     change = Request(drain=True, max_fail="10%")
     targets = silent.targets("gpu05", ["base"])
-    ended = silent.provision(targets, change, audience=Audience.of(heard.append))
+    ended = silent.provision(targets, change, view=Listener(heard.append))
     (error,) = ended.results.errors
     assert (ended.status, "set aside on this machine, locked by ada@desk" in error.sentence) == (3, True)
     assert [(event.host, event.result) for event in heard if isinstance(event, HostEnded)] == [("gpu05", "locked")]
@@ -142,7 +142,8 @@ def test_a_run_is_recorded_emits_events_and_selects_locked_hosts(silent: Fleet) 
 
 def test_a_command_is_told_of_a_run(silent: Fleet, tmp_path: Path) -> None:
     command = sh("cat >>%s; echo >>%s; pwd >%s", *(tmp_path / name for name in ("told", "told", "folder")))
-    ended = silent.verify(silent.targets("all"), audience=Audience(notify=command))
+    silent.request = Request(notify=command)
+    ended = silent.verify(silent.targets("all"))
     settle()
     last = json.loads((tmp_path / "told").read_text().splitlines()[-1])
     assert (last["event"], last["run"], last["status"]) == ("end", ended.run, 1)

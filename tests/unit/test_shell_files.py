@@ -69,3 +69,24 @@ def test_no_program_stands_in_a_string(root: str) -> None:
 )
 def test_a_program_is_known_by_its_length_its_functions_or_awk(source: str, program: bool) -> None:
     assert any(is_a_program(text) for text in texts(source)) is program
+
+
+DOCKER = re.compile(
+    r"(?:^\s*|&& |\$\(|\bmust \"[^\"]*\" |timeout \d+ )docker"
+    r" (?:container|exec|image|info|inspect|load|logs|network|ps|pull|rm|run|save|start|stop|wait)\b",
+    re.MULTILINE,
+)
+SOCKET = "DOCKER_HOST=unix:///var/run/docker.sock"
+
+
+def test_dockers_command_is_for_the_systems_socket() -> None:
+    """Root's own context (docker context use, Docker Desktop) decides nowhere."""
+    commands = {
+        f"{path.relative_to(PROJECT)}: {text[:60]}": SOCKET in text
+        for path in (PROJECT / "roles").rglob("*")
+        if path.suffix in {".sh", ".py"} and "failures" not in path.parts[:-1]
+        for text in (texts(path.read_text("utf-8")) if path.suffix == ".py" else [path.read_text("utf-8")])
+        if DOCKER.search(text)
+    }
+    assert len(commands) > 20
+    assert [command for command, named in commands.items() if not named] == []

@@ -12,21 +12,19 @@ from hostwright.apply.events import Emit, HostEnded, Note, RoleFinished, RoleSta
 from hostwright.apply.journal import records
 from hostwright.apply.locking.operatorlock import probe_locks
 from hostwright.apply.locking.runlock import HostLock
-from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.limits import STOPPED_BY_OPERATOR, read_limits
-from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
 from hostwright.apply.rollout.rollout import Results, roll_out
+from hostwright.apply.run import Run, RunResults
+from hostwright.common.command import Command
 from hostwright.common.errors import AS_DESIRED, FAILED, INTERRUPTED, Locked, Stopped
-from hostwright.common.request import Request
 from hostwright.common.text import short
 from hostwright.plan.host import locks
 from hostwright.plan.model import RoleResult, StepResult
-from hostwright.plan.targets import Roster, TargetHost, Targets
+from hostwright.plan.targets import TargetHost
 from hostwright.transport.root.rootshell import RootShell
 
-VERB = "run"
 LEFT_ENDED = "stopped; the commands were ended"
-LEADS_ON = ". `invoke runs.show --run {run} --steps` shows what they printed"
+LEADS_ON = f". {Command('runs.show', run='{run}', steps=True)} shows what they printed"
 MOST_BYTES = 1 << 20  #: our choice: kept of a command's output on one host
 ALL_BYTES = 256 << 20  #: our choice: and on all of them together, as they stand in memory
 LEAST_BYTES = 64 << 10  #: of one host in any case
@@ -34,54 +32,36 @@ RECORDED_CHARACTERS = 64 << 10  #: of the end of each host's output, in the jour
 _STEP = "command"  #: in the place of a role's name, in the journal
 
 
-def run_on_hosts(
-    roster: Roster,
-    targets: Targets,
-    command: RemoteCommand,
-    connections: Connections,
-    audience: Audience,
-    *,
-    request: Request,
-) -> RunResults[CommandResult]:
-    """Run a command on each host; a run of its own in the journal, with the end of each output.
+def run_on_hosts(run: Run, command: RemoteCommand) -> RunResults[CommandResult]:
+    """Run a command on each host of a run; the journal gets the end of each output.
 
     Ctrl-C ends the commands that are running on hosts, and no further host begins. Status 0 where all ended with 0.
     """
-    limits = read_limits(request, len(targets))
-    more = {"command": command.text, "root": command.root, "timeout_s": command.limit_s}
-    options = roster.request_of(targets, request).recorded(**more)
-    with (
-        recorded(
-            VERB, roster, targets, connections, audience=audience, options=options, left=LEFT_ENDED, record=LEADS_ON
-        ) as recording,
-        _Commands(roster, targets, command, connections, recording) as commands,
-    ):
+    limits, connections = read_limits(run.request, len(run.targets)), run.connections
+    own = {"command": command.text, "root": command.root, "timeout_s": command.limit_s}
+    with run.begun(LEFT_ENDED, LEADS_ON, own), _Commands(run, command) as commands:
         results = roll_out(
-            tuple(targets.by_name),
+            tuple(run.targets.by_name),
             commands.on,
             limits=limits,
-            emit=recording.emit,
+            emit=run.emit,
             stop=connections.close,
             on_interrupt=commands.stop,
             detach=connections.detach,
-            silent=recording.silence.hosts,
+            silent=run.silent,
             not_responding=connections.not_responding,
             result=_word,
         )
         status = _status(results)
-        recording.journal.end(status, records.INTERRUPTED if status == INTERRUPTED else records.ENDED)
-    return RunResults(recording.record, results, status)
+        return run.end(results, status, how=records.INTERRUPTED if status == INTERRUPTED else records.ENDED)
 
 
 class _Commands:
     """The commands of a run that are running on hosts now."""
 
-    def __init__(
-        self, roster: Roster, targets: Targets, command: RemoteCommand, connections: Connections, recording: Recording
-    ):
-        self._targets, self._command, self._connections = targets.by_name, command, connections
-        self._recording, self._force = recording, roster.request.force
-        self._cap_bytes = max(LEAST_BYTES, min(MOST_BYTES, ALL_BYTES // max(1, len(targets))))
+    def __init__(self, run: Run, command: RemoteCommand):
+        self._run, self._command = run, command
+        self._cap_bytes = max(LEAST_BYTES, min(MOST_BYTES, ALL_BYTES // max(1, len(run.targets))))
         self._lock = threading.Lock()
         self._lines: set[Lifeline] = set()
         self._stopping = False
@@ -101,9 +81,9 @@ class _Commands:
 
     def on(self, name: str) -> CommandResult:
         """Run it on one host."""
-        target, emit = self._targets[name], self._recording.emit
+        target, emit = self._run.targets.by_name[name], self._run.emit
         emit(Waiting(name, "a connection"))
-        with self._connections.connect(target) as shell, ExitStack() as held:
+        with self._run.connections.connect(target) as shell, ExitStack() as held:
             emit(Waiting(name, "its answers"))
             if self._command.root:
                 held.enter_context(self._locked(shell, target))
@@ -124,13 +104,13 @@ class _Commands:
 
     def _locked(self, shell: RootShell, target: TargetHost) -> HostLock:
         """The host's lock, as every run has it that may change the host. Raises ``Locked``."""
-        now = datetime.now(UTC)
-        why_not = "" if self._force else locks.refusal(probe_locks(shell), now)
+        force = self._run.request.force
+        why_not = "" if force else locks.refusal(probe_locks(shell), datetime.now(UTC))
         if why_not:
             raise Locked(target.name, why_not)
         shell.run(":", timeout_s=30.0, failure="root cannot run a program on it")  # whether sudo lets us
-        note: Callable[[str], None] = lambda text: self._recording.emit(Note(target.name, text))  # noqa: E731
-        return HostLock.acquire(shell, locks.holder(self._recording.run.id, target.name, now), notify=note)
+        note: Callable[[str], None] = lambda text: self._run.emit(Note(target.name, text))  # noqa: E731
+        return HostLock.acquire(shell, self._run.holder(target.name), notify=note)
 
 
 def _tell(result: CommandResult, command: RemoteCommand, emit: Emit) -> None:

@@ -7,15 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hostwright.apply.delivery.fetch import STOPPED, DeliveryMeans, Fetcher
+from hostwright.apply.delivery.fetch import STOPPED, Fetcher
 from hostwright.apply.delivery.looking import Found, StoredFile, look
 from hostwright.common.errors import HostError, HostwrightError, Stopped, Unreachable
 from hostwright.common.text import count, shown_bytes
 from hostwright.common.untrusted import guarded
 
 if TYPE_CHECKING:
-    from hostwright.apply.events import Emit
+    from hostwright.apply.delivery.sources.settings import FileSettings
     from hostwright.apply.host.connection import HostConnection
+    from hostwright.apply.run import Run
     from hostwright.stack.stack import Artifact
 
 ROOM_BYTES = 64 * 1024 * 1024  #: free space that is left to the host
@@ -55,12 +56,19 @@ class _File:
         return self.item.size - (self.found.start if self.found else 0) if self.item else 0
 
 
+def served(run: Run, settings: FileSettings, host: str, artifact: Artifact) -> bool:
+    """Whether a host may get a file by HTTP from this machine and from others. Files that no stack pins may not."""
+    if settings.way != "pull" or run.handout is None or not run.handout.takes(host):
+        return False
+    return not artifact.private and artifact.name not in run.files
+
+
 class Batch:
     """Brings files to a host until all are there, or until ``end``."""
 
-    def __init__(self, connection: HostConnection, emit: Emit, means: DeliveryMeans, wanted: Sequence[WantedFile]):
-        self._host, self._means = connection.host, means
-        self._fetcher = Fetcher(connection, emit, means)
+    def __init__(self, connection: HostConnection, run: Run, settings: FileSettings, wanted: Sequence[WantedFile]):
+        self._host, self._run, self._settings = connection.host, run, settings
+        self._fetcher = Fetcher(connection, run, settings.cache)
         self._files: dict[str, _File] = {}  #: by the names of artifacts; two may be the same file
         self._queue: list[_File] = []
         self._looking = False
@@ -75,9 +83,9 @@ class Batch:
         asked = list(dict.fromkeys(file for file in self._files.values() if file.item))
         self._looking = bool(asked)
         if asked:
-            self._run("look", lambda: self._look(asked))
+            self._start("look", lambda: self._look(asked))
         if asked or self._queue:
-            self._run("files", self._deliver_all)
+            self._start("files", self._deliver_all)
 
     def wait(self, artifacts: Sequence[Artifact]) -> None:
         """Wait until these files are there, and bring them before others. Raises the error of the first that cannot
@@ -104,18 +112,18 @@ class Batch:
     def _add(self, wanted: WantedFile) -> None:
         """Find a file on this machine, or let the host fetch it from its vendor."""
         artifact = wanted.artifact
-        file = _File(wanted, len(self._files), self._means.served(self._host, artifact))
-        if self._means.settings.fetches(artifact):
+        file = _File(wanted, len(self._files), served(self._run, self._settings, self._host, artifact))
+        if self._settings.fetches(artifact):
             self._queue.append(file)
         else:
             try:
-                file.item = StoredFile.of(artifact, self._means.locate(artifact))
+                file.item = StoredFile.of(artifact, self._run.locate(artifact))
             except HostwrightError as error:
                 file.settle(error)
         same = (one for one in self._files.values() if file.item and one.item and one.item.key == file.item.key)
         self._files[artifact.name] = next(same, file)
 
-    def _run(self, what: str, work: Callable[[], None]) -> None:
+    def _start(self, what: str, work: Callable[[], None]) -> None:
         def guard() -> None:
             try:
                 with guarded(self._host):
@@ -146,7 +154,7 @@ class Batch:
                 tuple(by_item),
                 begun=self._note_begun,
                 found=lambda one: self._learn(by_item[one.item], one),
-                cache=self._means.cache,
+                cache=self._settings.cache,
             )
         )
         with self._change:
@@ -168,8 +176,8 @@ class Batch:
                 self._change.notify_all()
         if found.there:
             file.settle()
-            if file.served and self._means.handout:
-                self._means.handout.sources.has(self._host, found.item.sha256)
+            if file.served and self._run.handout:
+                self._run.handout.sources.has(self._host, found.item.sha256)
 
     def _deliver_all(self) -> None:
         while (file := self._next()) is not None:
@@ -200,7 +208,7 @@ class Batch:
             coming = [file, *(other for other in self._queue if other.item)]
             if file.missing_bytes + ROOM_BYTES > self._free:
                 wanted = sum(other.missing_bytes for other in coming)
-                raise _no_room(self._host, self._means.cache, wanted, len(coming), self._free)
+                raise _no_room(self._host, self._settings.cache, wanted, len(coming), self._free)
             self._free -= file.missing_bytes
         self._fetcher.deliver(file.found, file.wanted.role, served=file.served)
 

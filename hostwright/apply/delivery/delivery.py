@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from hostwright.apply.delivery.batch import Batch, WantedFile
-from hostwright.apply.delivery.fetch import SMALL_BYTES, DeliveryMeans
+from hostwright.apply.delivery.batch import Batch, WantedFile, served
+from hostwright.apply.delivery.fetch import SMALL_BYTES
 from hostwright.stack.store.hostcache import host_path
 
 if TYPE_CHECKING:
-    from hostwright.apply.events import Emit
+    from hostwright.apply.delivery.sources.settings import FileSettings
     from hostwright.apply.host.connection import HostConnection
+    from hostwright.apply.run import Run
     from hostwright.plan.model import Plan
     from hostwright.stack.stack import Artifact, Stack
 
@@ -36,27 +37,27 @@ def in_order(plan: Plan, stack: Stack, first: Sequence[str] = ()) -> tuple[Wante
 class Delivery:
     """Brings files to one host while a run works on it. Callable from any thread."""
 
-    def __init__(self, connection: HostConnection, emit: Emit, means: DeliveryMeans, stack: Stack | None = None):
-        self._connection, self._emit, self._means = connection, emit, means
+    def __init__(self, connection: HostConnection, run: Run, settings: FileSettings, stack: Stack):
+        self._connection, self._run, self._settings = connection, run, settings
         self._batch: Batch | None = None
         self._over = False
-        handout = means.handout
-        if handout and stack:
-            served = [one for one in stack.artifacts.values() if one.sha256 and means.served(connection.host, one)]
-            handout.enter(connection.host, connection, [host_path(one, means.cache) for one in served], self.stop)
+        if run.handout:
+            host, files = connection.host, stack.artifacts.values()
+            shared = [one for one in files if one.sha256 and served(run, settings, host, one)]
+            run.handout.enter(host, connection, [host_path(one, settings.cache) for one in shared], self.stop)
 
     def check(self, artifacts: Iterable[Artifact]) -> None:
         """Raise ``ArtifactError`` if a file that the host will need is not on this machine."""
         for artifact in artifacts:
-            if not self._means.settings.fetches(artifact):
-                self._means.locate(artifact)
+            if not self._settings.fetches(artifact):
+                self._run.locate(artifact)
 
     def start(self, wanted: Sequence[WantedFile]) -> None:
         """Begin to bring these files, in this order, in place of those that were begun before."""
         self.halt()
-        if self._means.handout:
-            self._means.handout.resume(self._connection.host)
-        batch = self._batch = Batch(self._connection, self._emit, self._means, wanted)
+        if self._run.handout:
+            self._run.handout.resume(self._connection.host)
+        batch = self._batch = Batch(self._connection, self._run, self._settings, wanted)
         if self._over:
             batch.end()
         batch.begin()
@@ -77,8 +78,8 @@ class Delivery:
     def pause(self) -> None:
         """The host is about to go down: bring nothing to it, and send no other host to it."""
         self.halt()
-        if self._means.handout:
-            self._means.handout.pause(self._connection.host)
+        if self._run.handout:
+            self._run.handout.pause(self._connection.host)
 
     def stop(self) -> None:
         """Bring nothing any more, and wake who waits."""
@@ -92,5 +93,5 @@ class Delivery:
         which others fetch ends with it."""
         self._over = True
         self.halt()
-        handout = self._means.handout
+        handout = self._run.handout
         return handout is not None and handout.leave(self._connection.host, self._connection)

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from hostwright.apply import events
@@ -17,15 +16,13 @@ from hostwright.apply.delivery.fetching import fetch_script
 from hostwright.apply.delivery.looking import Found, look
 from hostwright.apply.delivery.pulling import Grant, HeldInput, Pulled, pull
 from hostwright.apply.delivery.pushing import damaged, push
-from hostwright.apply.delivery.sources.settings import PUSHED, FileSettings
 from hostwright.apply.delivery.sources.sources import CONTROLLER, Ticket
 from hostwright.common.errors import Stopped, Unreachable
-from hostwright.stack.store.hostcache import CACHE
 
 if TYPE_CHECKING:
     from hostwright.apply.delivery.sources.handout import Handout
-    from hostwright.apply.events import Emit
     from hostwright.apply.host.connection import HostConnection
+    from hostwright.apply.run import Run
     from hostwright.stack.stack import Artifact
     from hostwright.transport.root.rootshell import RootShell
 
@@ -40,31 +37,13 @@ TOLD = 20  #: how often a transfer reports its progress, at most
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryMeans:
-    """``locate`` gives an artifact's file on this machine or raises ``ArtifactError``; ``private`` are the names of
-    artifacts that no stack pins; without ``handout``, nothing is fetched by HTTP."""
-
-    locate: Callable[[Artifact], Path]
-    settings: FileSettings = PUSHED
-    private: Collection[str] = ()
-    handout: Handout | None = None
-    cache: str = CACHE  #: the folder of the files on the host
-
-    def served(self, host: str, artifact: Artifact) -> bool:
-        """Whether the host may get this file by HTTP from this machine and from others."""
-        if self.settings.way != "pull" or self.handout is None or not self.handout.takes(host):
-            return False
-        return not artifact.private and artifact.name not in self.private
-
-
 @dataclass
 class Fetcher:
     """Brings files to one host, one at a time."""
 
     connection: HostConnection
-    emit: Emit
-    means: DeliveryMeans
+    run: Run
+    cache: str  #: the folder of the files on the host
     seen: str = ""  #: the address of our connection's origin, as the host reports it
     stopped: threading.Event = field(default_factory=threading.Event)
     _input: HeldInput | None = None
@@ -78,7 +57,7 @@ class Fetcher:
     def stop(self) -> None:
         """Stop the transfer that is under way, and begin nothing more."""
         self.stopped.set()
-        held, ticket, handout = self._input, self._ticket, self.means.handout
+        held, ticket, handout = self._input, self._ticket, self.run.handout
         if held:
             held.end()
         if ticket and handout:
@@ -86,13 +65,13 @@ class Fetcher:
 
     def fetch(self, artifact: Artifact, role: str) -> None:
         """Let the host fetch a file from its vendor. Raises ``HostError``, and ``Stopped``."""
-        self.emit(events.Note(self.host, f"{role}: the host fetches {artifact.file} from its vendor"))
+        self.run.emit(events.Note(self.host, f"{role}: the host fetches {artifact.file} from its vendor"))
         failure, began_s = f"{role}: it cannot fetch {artifact.file}", time.monotonic()
-        script = fetch_script(artifact, self.means.cache)
+        script = fetch_script(artifact, self.cache)
         self.use(lambda shell: shell.run(script, timeout_s=FETCH_TIMEOUT_S, failure=failure))
         size, took_s = artifact.size or 0, round(time.monotonic() - began_s, 3)
         sent = {events.VENDOR: size}
-        self.emit(events.Delivering(self.host, role, artifact.file, size, size, events.VENDOR, sent, took_s))
+        self.run.emit(events.Delivering(self.host, role, artifact.file, size, size, events.VENDOR, sent, took_s))
 
     def deliver(self, found: Found, role: str, *, served: bool) -> None:
         """Bring a file that the host does not have. Raises ``HostError``, ``ArtifactError`` and ``Stopped``."""
@@ -131,7 +110,7 @@ class _Transfer:
         self._sent: dict[str, int] = {}  #: bytes by source
         self._parts: list[str] = []  #: the peers that sent some of the part
         self._shown_step, self._wrong = -1, 0
-        self._cache = fetcher.means.cache
+        self._cache = fetcher.cache
 
     def from_sources(self) -> None:
         """Fetch it from the sources that the handout names, until it is there."""
@@ -163,9 +142,9 @@ class _Transfer:
 
     @property
     def _handout(self) -> Handout:
-        if self._fetcher.means.handout is None:
+        if self._fetcher.run.handout is None:
             raise ValueError("without a handout nothing is fetched by HTTP")
-        return self._fetcher.means.handout
+        return self._fetcher.run.handout
 
     def _await(self) -> Ticket:
         fetcher, handout = self._fetcher, self._handout
@@ -174,7 +153,7 @@ class _Transfer:
         if fetcher.stopped.is_set():
             handout.sources.cancel(ticket)
         if not ticket.settled.is_set():
-            fetcher.emit(events.Waiting(fetcher.host, f"another host that has {self._item.file}"))
+            fetcher.run.emit(events.Waiting(fetcher.host, f"another host that has {self._item.file}"))
         handout.await_source(ticket)
         fetcher._ticket = None
         if ticket.source is None:
@@ -276,7 +255,7 @@ class _Transfer:
         why = pulled.why or pulled.word if pulled.verdict == "failed" else "the file had another sum"
         place = "this machine" if source == events.FROM_HERE else source.removeprefix(events.PEER)
         text = f"{self._role}: {self._item.file} did not come from {place} ({why}); it comes from elsewhere"
-        self._fetcher.emit(events.Note(self._fetcher.host, text))
+        self._fetcher.run.emit(events.Note(self._fetcher.host, text))
 
     def _progress(self, source: str) -> Callable[[int], None]:
         def tell(done: int) -> None:
@@ -290,7 +269,9 @@ class _Transfer:
 
     def _emit(self, source: str, done: int, sent: dict[str, int] | None = None, seconds: float = 0.0) -> None:
         host, item = self._fetcher.host, self._item
-        self._fetcher.emit(events.Delivering(host, self._role, item.file, done, item.size, source, sent or {}, seconds))
+        self._fetcher.run.emit(
+            events.Delivering(host, self._role, item.file, done, item.size, source, sent or {}, seconds)
+        )
 
     def _count(self, source: str, before: int, after: int) -> None:
         if after > before:

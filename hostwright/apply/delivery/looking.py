@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hostwright.common.command import Command
 from hostwright.common.errors import ArtifactError, ProtocolError
 from hostwright.common.quoting import sh_file
 from hostwright.common.untrusted import whole
@@ -36,11 +37,13 @@ class StoredFile:
     def of(cls, artifact: AnyArtifact, path: Path) -> StoredFile:
         """An artifact with its file. Raises ``ArtifactError`` where it has no checksum or the file cannot be read."""
         if artifact.sha256 is None:
-            raise ArtifactError(f"{artifact.name}: no checksum of {artifact.file} is known yet: run invoke mirror")
+            raise ArtifactError(
+                f"{artifact.name}: no checksum of {artifact.file} is known yet: run {Command('mirror')}"
+            )
         try:
             return cls(artifact, path, artifact.sha256, path.stat().st_size)
         except OSError as error:
-            raise ArtifactError(f"{artifact.name}: {path}: {error.strerror}: run invoke mirror") from error
+            raise ArtifactError(f"{artifact.name}: {path}: {error.strerror}: run {Command('mirror')}") from error
 
     @property
     def file(self) -> str:

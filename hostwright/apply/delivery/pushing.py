@@ -12,6 +12,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from hostwright.apply.delivery.looking import PROBE_TIMEOUT_S, Found, StoredFile
+from hostwright.common.command import Command
 from hostwright.common.errors import ArtifactError, HostError
 from hostwright.stack.store.artifacts import sha256_of
 from hostwright.stack.store.hostcache import CACHE
@@ -61,7 +62,7 @@ def push(shell: RootShell, found: Found, *, progress: Progress, cache: str = CAC
             progress(item.size)
             return
         if verdict == "short":
-            raise ArtifactError(f"{item.path} was truncated while it was sent: run invoke mirror again")
+            raise ArtifactError(f"{item.path} was truncated while it was sent: run {Command('mirror')} again")
         arrived = rest[0] if rest else "unknown"
     raise damaged(shell.host, item, f"arrived damaged twice (sha256 {arrived} instead of {item.sha256})")
 
@@ -69,7 +70,7 @@ def push(shell: RootShell, found: Found, *, progress: Progress, cache: str = CAC
 def damaged(host: str, item: StoredFile, how: str) -> ArtifactError | HostError:
     """The error for a file that arrives damaged: this machine's fault, or the host's."""
     if sha256_of(item.path) != item.sha256:
-        return ArtifactError(f"{item.path} is damaged on this machine: run invoke mirror again")
+        return ArtifactError(f"{item.path} is damaged on this machine: run {Command('mirror')} again")
     return HostError(host, f"{item.file} {how}: suspect the host's memory, its disk or the network")
 
 

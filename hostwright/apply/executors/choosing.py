@@ -7,6 +7,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
+from hostwright.common.command import Command
 from hostwright.common.errors import InputError
 from hostwright.common.request import Request
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from hostwright.common.secret import Secret
     from hostwright.plan.targets import Roster, Targets
 
-PROVE = "proofs are run from this machine: provision without --prove, then run `invoke prove`"
+PROVE = f"proofs are run from this machine: provision without --prove, then run {Command('prove')}"
 
 
 class Workers(Protocol):

@@ -9,23 +9,27 @@ round does what it left undone.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Protocol
 
 from hostwright.apply import events
 from hostwright.apply.delivery.delivery import Delivery, in_order
+from hostwright.apply.delivery.sources.settings import read_file_settings
 from hostwright.apply.disturb import draining
-from hostwright.apply.disturb.rebooting import reboot
+from hostwright.apply.disturb.draining import read_hooks
+from hostwright.apply.disturb.rebooting import read_reboot_timeout, reboot
 from hostwright.apply.host.alone import AloneFailures
 from hostwright.apply.host.connection import HostConnection
 from hostwright.apply.host.explaining import tell_cause, units_of
 from hostwright.apply.host.hostrecords import HostRecords
 from hostwright.apply.host.jobrunner import JobLost, JobRunner, failures
-from hostwright.apply.host.outcome import Outcome, Settings
+from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.host.scheduling.durations import Urgency
 from hostwright.apply.host.scheduling.running import run_in_order
 from hostwright.apply.locking.runlock import HostLock
+from hostwright.common.command import Command
 from hostwright.common.errors import (
     Acceptance,
     Examination,
@@ -39,8 +43,8 @@ from hostwright.common.errors import (
     SeveralFailed,
     StepFailed,
     Stopped,
+    Unanswered,
 )
-from hostwright.common.quoting import sh
 from hostwright.common.untrusted import guarded
 from hostwright.plan.desired import Desired
 from hostwright.plan.host import drained as hostdrained
@@ -49,7 +53,11 @@ from hostwright.plan.model import Deferred, Facts, Plan, Planned, Refusal, RoleP
 from hostwright.plan.observing import ask, observe
 from hostwright.plan.planning import at_work, disturbed, disturbing, losses, make_plan
 from hostwright.plan.probing import ordered
+from hostwright.plan.targets import TargetHost
 from hostwright.transport.root.rootshell import RootShell
+
+if TYPE_CHECKING:
+    from hostwright.apply.run import Agreed, Run
 
 MAX_ROUNDS = 6  #: blacklist, reboot, driver, reboot, what only then is known: four; more means it does not converge
 MAX_FOLLOWED = 8  #: our choice: how often jobs of earlier runs are followed to their end before one look at the host
@@ -61,26 +69,46 @@ OWN_REBOOT = (
 )
 
 
+class Accept(Protocol):
+    """Checks more of a host that is as desired, before work comes back to it and it counts as done."""
+
+    def accept(self, run: Run, target: TargetHost, *, locked: bool) -> tuple[Acceptance, ...]:
+        """Check the host, and lock it meanwhile unless it is ``locked``. Raises ``NotAccepted``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HostJob:
+    """The job of a run on one host: the host, and what it shall be."""
+
+    target: TargetHost
+    desired: Desired
+    departs: bool = False  #: every role is removed: when all are gone, what Hostwright kept on the host goes too
+    agreed: Agreed | None = None  #: what the operator agreed to; ``None``: nothing was shown before
+    accept: Accept | None = None
+    #: the jobs whose end another worker of this run reported, which had the host before and was lost. The end of other
+    #: jobs that the run began there is still to report; ``None``: no worker had it before
+    ended: frozenset[str] | None = None
+    #: part of a rebuild: whatever was there may be lost, and the rebuild lets work back and says what comes next
+    rebuilds: bool = False
+
+
 class HostApply:
     """A plan being applied to one host: its connection, its lock, and what was done so far."""
 
-    def __init__(self, connect: Callable[[], RootShell], desired: Desired, settings: Settings):
-        self._connect = connect
-        self._desired = desired
-        self._settings = settings
-        self._emit = settings.emit
-        self._connection = HostConnection(desired.host, connect, emit=settings.emit, patience=settings.patience)
-        run = settings.run
-        self._delivery = Delivery(self._connection, settings.emit, settings.means, desired.stack)
-        self._runner = JobRunner(
-            self._connection, self._emit, run.id, run.operator, self._delivery, settings.retry_rules
-        )
-        self._records = HostRecords(self._connection, desired, run)
+    def __init__(self, run: Run, job: HostJob):
+        self._run, self._job, self._desired, self._host = run, job, job.desired, job.target.host
+        self._emit, self._holder = run.emit, run.holder(self.name)
+        self._connection = HostConnection(self.name, self._connect, emit=run.emit)
+        self._delivery = Delivery(self._connection, run, read_file_settings(self._host), self._desired.stack)
+        self._runner = JobRunner(self._connection, run, self._delivery)
+        self._records = HostRecords(self._connection, self._desired, run.stamp)
+        self.rebooted_s = 0.0  #: how long its reboots took
         self._facts = Facts({})
         self._results: list[RoleResult] = []
         self._rebooted_for: list[str] = []
         self._lost = 0
-        self._alone = AloneFailures(desired.host)
+        self._alone = AloneFailures(self.name)
         self._drained = False
         self._overruled: list[str] = []  #: what was told of those who are disturbed by force
         self._attached: set[str] = set()  #: jobs that were followed, and not begun here
@@ -92,6 +120,19 @@ class HostApply:
     def name(self) -> str:
         """The host's inventory name."""
         return self._desired.host
+
+    @property
+    def _hooks(self) -> draining.Hooks | None:
+        """The commands that take work off the host and let it back."""
+        return read_hooks(self._host)
+
+    @property
+    def _reboots(self) -> bool:
+        """Whether the host is rebooted if a state wants it: this machine never is from itself."""
+        return not (self._run.request.no_reboot or self._host.local)
+
+    def _connect(self) -> RootShell:
+        return self._run.connections.connect(self._job.target)
 
     def close(self) -> None:
         """Give the lock back and close the connection, unless others fetch files from the host over it."""
@@ -132,32 +173,31 @@ class HostApply:
 
     def _follow_unseen(self) -> None:
         """Tell the end of jobs that this run began here, and that ended while nobody followed them: once."""
-        ended = self._settings.ended
+        ended = self._job.ended
         if ended is None or self._unseen_told:
             return
         self._unseen_told = True
-        probe = jobs.begun_by(self._settings.run.id)
+        probe = jobs.begun_by(self._run.id)
         begun = jobs.read_jobs(self._connection.use(lambda shell: ask(shell, (probe,)))[probe].text)
         for job in begun[: jobs.MOST_RUNNING]:
             if job.nonce and job.id not in ended | self._attached:
                 self._attach(job)
 
     def _leave_to_its_run(self) -> None:
-        holder = self._settings.holder
-        held = locks.living(self._facts, holder) if holder is not None else None
+        held = locks.living(self._facts, self._holder)
         if held is not None:
             raise Locked(self.name, locks.held_by(held))
 
-    def apply(self, expected: Plan | None = None) -> Outcome:
-        """Bring the host to its stack. ``expected`` is a plan that was shown before: when it is stale, nothing changes.
+    def apply(self) -> Outcome:
+        """Bring the host to its stack. If another plan was agreed to than what is due now, nothing changes.
 
-        Before its first step the host is planned once under its lock, and without ``expected`` once more before that.
+        Before its first step the host is planned once under its lock, and once more before that if nothing was agreed.
 
         Raises ``HostError``: ``Refused`` and ``Locked`` before anything is touched, ``StepFailed``, ``SeveralFailed``,
         ``NotConverged`` and ``Stopped`` afterwards; ``Refused`` as well for what is refused alone.
         """
         try:
-            return self._whole(expected)
+            return self._whole()
         except HostwrightError as error:
             whole = self._alone.complete(error)
             if isinstance(whole, StepFailed | SeveralFailed | NotConverged | JobLost | ScriptFailed):
@@ -171,42 +211,39 @@ class HostApply:
 
         Nothing that goes wrong with that look hides the failure.
         """
-        settings = self._settings
-        if settings.examine is None:
-            return
-        if not settings.stopping():
-            error.examination = self._look(settings.examine, units_of(error))
+        run, again = self._run, "" if self._job.rebuilds else self._run.again
+        if not run.stopping.is_set():
+            error.examination = self._look(units_of(error))
         if (found := error.examination) is not None:
             self._emit(events.Explained(self.name, "after the failure", found.sentence, found.findings))
-        record = sh("`invoke runs.show --run %s --hosts %s --steps`", settings.run.id, self.name)
-        shown = record if settings.again else ""
-        tell_cause(error, error.examination, settings.explain, again=settings.again, record=shown)
+        record = str(Command("runs.show", run=run.id, hosts=self.name, steps=True)) if again else ""
+        tell_cause(error, error.examination, run.explain, again=again, record=record)
 
-    def _look(
-        self, examine: Callable[[RootShell, tuple[str, ...]], Examination | None], units: tuple[str, ...]
-    ) -> Examination | None:
+    def _look(self, units: tuple[str, ...]) -> Examination | None:
         self._emit(events.Waiting(self.name, "what it says of the failure"))
         try:
             with guarded(self.name):
-                return examine(self._connection.shell, units)
+                knowledge, shell = self._run.roster.knowledge, self._connection.shell
+                return knowledge.examine(self._job.target, shell, units, self._run.redactor.text)
         except HostwrightError as trouble:
             sentence = trouble.sentence if isinstance(trouble, HostError) else str(trouble)
             return Examination((), f"it could not be asked for known problems: {sentence}")
 
-    def _whole(self, expected: Plan | None) -> Outcome:
-        if expected is not None and not expected.empty and not expected.refusals:
+    def _whole(self) -> Outcome:
+        agreed = self._job.agreed
+        if agreed is not None and not agreed.plan.empty and not agreed.plan.refusals:
             self._lock_host()  # the plan was made before: it is made once more, while nobody else can change the host
             plan = self.plan()
-            self._refuse_stale(plan, expected)
+            self._refuse_stale(plan)
             return self._rounds(plan)
         plan = self.plan()
-        self._refuse_stale(plan, expected)
+        self._refuse_stale(plan)
         if plan.empty and not self._desired.removes:
             return self._done(plan, plan)
         self._check(plan)
         self._lock_host()
         plan = self.plan()  # whoever had the lock before may have changed the host
-        self._refuse_stale(plan, expected)
+        self._refuse_stale(plan)
         return self._rounds(plan)
 
     def _rounds(self, first: Plan) -> Outcome:
@@ -216,14 +253,14 @@ class HostApply:
             if plan.empty:
                 return self._done(first, plan)
             self._check(plan)
-            urgency = Urgency.of(plan, self._settings.durations)
+            urgency = Urgency.of(plan, lambda: self._run.durations(self._job.target.stack))
             self._delivery.start(in_order(plan, self._desired.stack, urgency.roles))
             self._drain(plan)
             lost_before = self._lost
             self._apply(plan, urgency)
             after = self._alone.beside(self.plan())
             self._alone.check(plan, after)
-            if after.reboot and not self._settings.reboots:
+            if after.reboot and not self._reboots:
                 return self._reboot_pending(first, after)
             if after.reboot:
                 after = self._reboot(after)
@@ -234,35 +271,34 @@ class HostApply:
 
     def _done(self, first: Plan, left: Plan) -> Outcome:
         """The host is as desired: its records say what it is, and work comes back to it if nothing else is asked."""
-        settings, stack = self._settings, self._desired.stack
         if self._desired.apart:
             return self._outcome(first, left)
         drained = self._drained or hostdrained.drained(self._facts) is not None
         if self._desired.removes:
             self._lock_host()  # no other run may provision while the records go
-            self._records.note_removal(self._facts, depart=settings.depart)
+            self._records.note_removal(self._facts, depart=self._job.departs)
             if drained:
                 self._emit(events.Note(self.name, "it stays drained: nothing is installed that work could use"))
             return self._outcome(first, left)
-        if trouble := self._records.note_release(self._facts, lambda: settings.keep(stack)):
+        if trouble := self._records.note_release(self._facts, lambda: self._run.keep(self._desired.stack)):
             self._emit(events.Note(self.name, trouble))
         acceptance = self._accept()
-        if settings.undrain and drained:
+        if drained and not (self._run.request.keep_drained or self._job.rebuilds):
             self._undrain()
         return replace(self._outcome(first, left), acceptance=acceptance)
 
     def _accept(self) -> tuple[Acceptance, ...]:
         """Ask of the host what else is wanted, under the lock of this run. Raises ``NotAccepted``, and ``Stopped``."""
-        accept = self._settings.accept
+        accept = self._job.accept
         if accept is None:
             return ()
-        if self._settings.stopping():
+        if self._run.stopping.is_set():
             raise Stopped(self.name, "stopped by the operator; it is as desired, and what else is asked was not tried")
         self._lock_host()
-        return accept(None)
+        return accept.accept(self._run, self._job.target, locked=True)
 
     def _reboot_pending(self, first: Plan, left: Plan) -> Outcome:
-        if self._settings.local:
+        if self._host.local:
             self._emit(events.Note(self.name, OWN_REBOOT % left.reboot))
         return self._outcome(first, left)
 
@@ -277,34 +313,41 @@ class HostApply:
             raise Locked(self.name, locked)
         if plan.refusals:
             raise Refused(self.name, "; ".join(plan.refusals))
-        self._settings.agree(self.name, losses(self._desired, plan, self._facts))
+        if (lost := self._unagreed(plan)) and not self._run.request.yes:
+            raise Unanswered(self.name, f"{lost} would be lost, and nothing brings that back: --yes agrees to it")
         decision = self._decide(plan)
         if decision.refusal:
             raise Refused(self.name, decision.refusal)
         self._delivery.check([self._desired.stack.artifacts[name] for name in plan.artifacts])
 
+    def _unagreed(self, plan: Plan) -> str:
+        """What a plan takes away for good that no operator has seen, in words."""
+        seen = (self._job.agreed.losses if self._job.agreed else None) or ()
+        lost = () if self._job.rebuilds else losses(self._desired, plan, self._facts)
+        return " and ".join(loss for loss in lost if loss not in seen)
+
     def _go_on(self, plan: Plan) -> None:
         """Raise ``Stopped`` where nothing new shall be begun."""
-        if self._settings.stopping():
+        if self._run.stopping.is_set():
             left = ", ".join(role.role for role in plan.roles)
             raise Stopped(self.name, f"stopped by the operator; left to do: {left}")
 
     def _due(self, plan: Plan) -> Plan:
         """The plan without its reboots where none is allowed."""
-        return plan if self._settings.reboots else plan.without_reboots()
+        return plan if self._reboots else plan.without_reboots()
 
     def _decide(self, plan: Plan) -> draining.DrainDecision:
-        settings, due = self._settings, self._due(plan)
+        request, due = self._run.request, self._due(plan)
         hit = disturbed(self._desired, due, self._facts)
-        if settings.force and (told := draining.overruled(due.disturbs, hit)) and told not in self._overruled:
+        if request.force and (told := draining.overruled(due.disturbs, hit)) and told not in self._overruled:
             self._overruled.append(told)
             self._emit(events.Note(self.name, told))
-        return draining.decide(due.disturbs, hit, hooks=settings.hooks, drain=settings.drain, force=settings.force)
+        return draining.decide(due.disturbs, hit, hooks=self._hooks, drain=request.drain, force=request.force)
 
     def _drain(self, plan: Plan) -> None:
         """Take running work off a host that is about to be disturbed, and wait until it has ended."""
         decision = self._decide(plan)
-        hooks = self._settings.hooks
+        hooks = self._hooks
         if not decision.drain or hooks is None:
             return
         if not self._drained:  # by this run; an earlier one may have died between its mark and its command
@@ -323,7 +366,7 @@ class HostApply:
         return at_work(self._desired, states, facts, reboots=bool(self._due(plan).reboot)).everyone
 
     def _undrain(self) -> None:
-        hooks = self._settings.hooks
+        hooks = self._hooks
         if hooks is None:
             self._emit(events.Note(self.name, "an earlier run drained it, and no undrain command is configured"))
             return
@@ -332,14 +375,10 @@ class HostApply:
         )
 
     def _context(self, reason: str) -> draining.Context:
-        run = self._settings.run
-        return draining.Context(self.name, reason, run.id, run.operator)
+        return draining.Context(self.name, reason, self._run.id, self._run.stamp.operator)
 
     def _lock_host(self) -> None:
         """Take the host's lock, or raise ``Locked``. One that was lost with its connection is taken again."""
-        holder = self._settings.holder
-        if holder is None:
-            return
         with self._mutex:
             before = self._lock
             if before is not None and not before.lost:
@@ -348,7 +387,7 @@ class HostApply:
                 before.release()
             self._lock = self._connection.use(
                 lambda shell: HostLock.acquire(
-                    shell, holder, notify=lambda text: self._emit(events.Note(self.name, text))
+                    shell, self._holder, notify=lambda text: self._emit(events.Note(self.name, text))
                 )
             )
 
@@ -381,10 +420,10 @@ class HostApply:
     def _run_role(self, whole: Plan, plan: RolePlan, left_s: tuple[float, ...]) -> None:
         self._go_on(whole)
         self._lock_host()
-        result = self._runner.run(plan, [self._desired.stack.artifacts[name] for name in plan.artifacts], left_s)
+        result = self._runner.execute(plan, [self._desired.stack.artifacts[name] for name in plan.artifacts], left_s)
         self._results.append(result)
         if result.status != 0:
-            alone, error = failures(self.name, plan, result, self._settings.explain, self._settings.clean)
+            alone, error = failures(self.name, plan, result, self._run.explain, self._run.redactor.text)
             self._alone.errors += alone
             if error is not None:
                 raise error
@@ -396,12 +435,16 @@ class HostApply:
         except JobLost as lost:
             self._emit(events.Note(self.name, lost.sentence))
 
-    def _refuse_stale(self, plan: Plan, expected: Plan | None) -> None:
-        if expected is None:
+    def _refuse_stale(self, plan: Plan) -> None:
+        """Raise ``Refused`` unless a plan, and what it takes away for good, is what was agreed to."""
+        agreed = self._job.agreed
+        if agreed is None:
             return
-        now, then = map(self._settings.as_saved, (plan, expected))
+        now, then = map(self._run.redactor.plan, (plan, agreed.plan))  # as the file of a saved plan has it
         if now != then and not (self._attached and _is_part(now, then)):
             raise Refused(plan.host, "the host changed since this plan was made; nothing was done: plan again")
+        if agreed.losses is not None and (lost := self._unagreed(plan)):
+            raise Refused(plan.host, f"{lost} would be lost by now, which was not shown; nothing was done: plan again")
 
     def _reboot(self, plan: Plan) -> Plan:
         """Reboot once for all states that want it; return the plan after it, in which the reason must be gone."""
@@ -413,12 +456,13 @@ class HostApply:
         shell, seconds = reboot(
             self._connection.shell,
             self._connect,
-            timeout_s=self._settings.reboot_timeout_s,
+            timeout_s=read_reboot_timeout(self._host),
             reason=reason,
             emit=self._emit,
         )
         self._connection.replace(shell)
         self._rebooted_for.append(reason)
+        self.rebooted_s += seconds
         self._emit(events.Rebooted(self.name, reason, seconds))
         after = self.plan()
         if after.reboot == reason:

@@ -10,7 +10,7 @@ from hostwright.apply.host.connection import HostConnection
 from hostwright.common.errors import Refused
 from hostwright.plan.desired import Desired
 from hostwright.plan.host import newrelease, release
-from hostwright.plan.host.release import Run
+from hostwright.plan.host.release import RunStamp
 from hostwright.plan.model import Facts
 from hostwright.resources import originals
 
@@ -20,7 +20,7 @@ TIMEOUT_S = 60.0
 class HostRecords:
     """The records of one host, written over its connection."""
 
-    def __init__(self, connection: HostConnection, desired: Desired, run: Run):
+    def __init__(self, connection: HostConnection, desired: Desired, run: RunStamp):
         self._connection, self._desired, self._run = connection, desired, run
 
     def note_origin(self, facts: Facts) -> None:

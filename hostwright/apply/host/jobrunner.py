@@ -9,10 +9,10 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from hostwright.apply import events
 from hostwright.apply.delivery.delivery import Delivery
-from hostwright.apply.events import Emit
 from hostwright.apply.host.connection import HostConnection
 from hostwright.apply.host.explaining import last_line, units_named
 from hostwright.apply.jobs import jobs, scripting, transient
@@ -23,6 +23,9 @@ from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.model import RetryRule, RolePlan, RoleResult, StepResult
 from hostwright.stack.stack import Artifact
 from hostwright.transport.root.rootshell import RootShell
+
+if TYPE_CHECKING:
+    from hostwright.apply.run import Run
 
 MOST_NOTES = 50  #: our choice: of a job; the whole output has all
 MOST_ERRORS = 3  #: of a failed step that are shown; the whole output has all
@@ -40,23 +43,18 @@ class JobLost(HostError):
 
 @dataclass(frozen=True, slots=True)
 class JobRunner:
-    """Runs jobs on one host. ``delivery`` brings their files; without it, they take none. ``retry_rules`` say which
-    failures are retried.
-    """
+    """Runs the jobs of a run on one host. ``delivery`` brings their files; without it, they take none."""
 
     connection: HostConnection
-    emit: Emit
-    run_id: str
-    operator: str = ""
+    run: Run
     delivery: Delivery | None = None
-    retry_rules: Callable[[], tuple[RetryRule, ...]] = tuple
 
     @property
     def host(self) -> str:
         """The host's inventory name."""
         return self.connection.host
 
-    def run(self, plan: RolePlan, artifacts: Sequence[Artifact], remaining_s: tuple[float, ...] = ()) -> RoleResult:
+    def execute(self, plan: RolePlan, artifacts: Sequence[Artifact], remaining_s: tuple[float, ...] = ()) -> RoleResult:
         """Deliver the files, run the role's steps as a job, and return its result, a failed one too.
 
         ``remaining_s`` says of each step how much is left when it begins: of several roles that wait for a lock of the
@@ -65,29 +63,32 @@ class JobRunner:
         goes on then.
         """
         self._deliver(plan.role, artifacts)
-        name = f"{self.run_id}-{plan.role}-{secrets.token_hex(2)}"
+        name = f"{self.run.id}-{plan.role}-{secrets.token_hex(2)}"
         repeated = any(step.tries > 1 for _, step in plan.steps)
-        rules = self.retry_rules() if repeated else ()
-        job = jobs.Job(name, plan, probing.new_nonce(), self.run_id, self.operator, rules, remaining_s)
+        rules = self._retry_rules() if repeated else ()
+        job = jobs.Job(name, plan, probing.new_nonce(), self.run.id, self.run.stamp.operator, rules, remaining_s)
         failure = f"{plan.role}: the job could not be started"
         self.connection.run(jobs.start_script(job), timeout_s=START_TIMEOUT_S, failure=failure)
-        self.emit(events.RoleStarted(self.host, plan.role, len(plan.steps), job.id))
+        self.run.emit(events.RoleStarted(self.host, plan.role, len(plan.steps), job.id))
         return self.follow(job.id, plan.role, [change.what for change, _ in plan.steps], job.nonce)
 
+    def _retry_rules(self) -> tuple[RetryRule, ...]:
+        return self.run.roster.knowledge.retry_rules(self.run.roster)
+
     def attach(self, job: hostjobs.RunningJob) -> RoleResult:
-        """Follow a job that an earlier run left running to its end. Raises as ``run`` does."""
-        self.emit(events.Attached(self.host, job.role, len(job.steps), job.id, job.run, job.operator))
+        """Follow a job that an earlier run left running to its end. Raises as ``execute`` does."""
+        self.run.emit(events.Attached(self.host, job.role, len(job.steps), job.id, job.run, job.operator))
         return self.follow(job.id, job.role, job.steps, job.nonce)
 
     def follow(self, job_id: str, role: str, steps: Sequence[str], nonce: str) -> RoleResult:
-        """Read a job's log to its end, over as many connections as it takes. Raises as ``run`` does.
+        """Read a job's log to its end, over as many connections as it takes. Raises as ``execute`` does.
 
         ``steps`` says what each of its steps is for; ``nonce`` is the job's own.
         """
-        reader = LogReader(role, steps, nonce, lambda text: transient.reason(self.retry_rules(), text))
+        reader = LogReader(role, steps, nonce, lambda text: transient.reason(self._retry_rules(), text))
 
         def take(data: bytes) -> None:
-            self.emit(events.RoleProgress(self.host, role, reader.feed(data)))
+            self.run.emit(events.RoleProgress(self.host, role, reader.feed(data)))
 
         cap_bytes = WATCH_CAP_BYTES + STEP_MORE_BYTES * min(len(steps), scripting.MOST_STEPS)
         status = self.connection.use(
@@ -96,8 +97,8 @@ class JobRunner:
         )
         result = reader.result(255 if status is None else status)
         for note in islice(dict.fromkeys(_own_lines(result, hostjobs.NOTE)), MOST_NOTES):
-            self.emit(events.Note(self.host, f"{role}: {note}"))
-        self.emit(events.RoleFinished(self.host, role, result))
+            self.run.emit(events.Note(self.host, f"{role}: {note}"))
+        self.run.emit(events.RoleFinished(self.host, role, result))
         if status is None:
             raise JobLost(self.host, f"{role}: the host went down, or the job was killed, in the middle of {job_id}")
         return result

@@ -16,6 +16,7 @@ from hostwright.apply.journal.header import RunHeader
 from hostwright.apply.journal.records import INTERRUPTED, RUNNING, ending_of, header_of
 from hostwright.apply.journal.results import parsed, results_of, scan
 from hostwright.apply.journal.runs import RecordedRun, read_run
+from hostwright.common.command import Command
 from hostwright.common.errors import InputError
 from hostwright.common.input.nearest import nearest
 from hostwright.common.places import JOURNAL, runs_dir
@@ -75,7 +76,9 @@ class Runs:
             raise InputError(f"{len(matches)} runs begin or end with {name!r}: {ids}", where)
         if not matches:
             like = nearest(name, [run.run for run in runs])
-            hint = f"did you mean {like!r}?" if like else f"the latest is {runs[0].run}, and `invoke runs` lists them"
+            hint = (
+                f"did you mean {like!r}?" if like else f"the latest is {runs[0].run}, and {Command('runs')} lists them"
+            )
             raise InputError(f"there is no run {name!r}; {hint}", where)
         return matches[0]
 

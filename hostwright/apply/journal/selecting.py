@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from hostwright.apply.journal.reading import Runs, RunSummary
 from hostwright.apply.journal.records import INTERRUPTED, RUNNING
 from hostwright.apply.journal.results import AS_DESIRED, UNTOUCHED, results_of, scan
+from hostwright.apply.journal.runs import RecordedRun
+from hostwright.common.command import Command
 from hostwright.common.errors import InputError
 from hostwright.common.places import JOURNAL, OF_A_RUN, place_of
+from hostwright.inventory import Host, Inventory, select
+from hostwright.inventory.model import ALL, Group
 from hostwright.inventory.patterns import fold, terms
 
 #: What each ``@`` set of a run holds: hosts with one of these results.
@@ -89,7 +93,7 @@ def resumable(root: Path, inventory: str | Path, name: str = "", known: Collecti
         return _unless_running(last)
     raise InputError(
         f"two runs left hosts: {stopped.run} was stopped, and {last.run} left {fold(_left(last)) or 'none yet'}; name "
-        f"one: `invoke provision --resume {stopped.run}` or `invoke provision --resume {last.run}`",
+        f"one: {Command('provision', resume=stopped.run)} or {Command('provision', resume=last.run)}",
         "--resume",
     )
 
@@ -161,3 +165,14 @@ def _last(root: Path, inventory: str | Path, verbs: tuple[str, ...]) -> RunSumma
 
 def _results(run: RunSummary) -> dict[str, str]:
     return results_of(run.header.hosts, *scan(run.folder / JOURNAL), running=False)
+
+
+def narrowed(run: RecordedRun, pattern: str) -> RecordedRun:
+    """The run with only the hosts that a selection names; ``@failed`` and its like are this run's own."""
+    if not pattern:
+        return run
+    names = {host_run.host: Host(host_run.host) for host_run in run.hosts}
+    inventory = Inventory(names, {ALL: Group(ALL, tuple(names), (), 0)})
+    sets = sets_in({host_run.host: host_run.result for host_run in run.hosts})
+    chosen = {host.name for host in select(inventory, pattern, sets)}
+    return replace(run, hosts=tuple(host_run for host_run in run.hosts if host_run.host in chosen))

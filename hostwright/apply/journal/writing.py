@@ -23,19 +23,21 @@ from hostwright.apply import events
 from hostwright.apply.events import Event
 from hostwright.apply.journal.factfiles import write_facts
 from hostwright.apply.journal.header import RunHeader
-from hostwright.apply.journal.pruning import prune
+from hostwright.apply.journal.reading import Runs, RunSummary
 from hostwright.apply.journal.records import (
     CRASHED,
     ENDED,
     IDENTIFIERS,
     INTERRUPTED,
     RUN_ENDED,
+    RUNNING,
     record_of,
     record_of_header,
 )
 from hostwright.apply.journal.redaction import Redactor
 from hostwright.apply.journal.results import results_of
 from hostwright.common import errors
+from hostwright.common.command import Command
 from hostwright.common.errors import NOBODY_READS, HostwrightError, InputError
 from hostwright.common.places import (
     AFTER,
@@ -54,6 +56,11 @@ from hostwright.common.secret import Secret
 from hostwright.plan.model import Facts
 
 KEPT_SENTENCE = 2000  #: characters of a run's last sentence: the last record is found by reading the end of the file
+
+KEEP_RUNS = 500  #: the oldest beyond these are removed, and those beyond so many bytes
+KEEP_BYTES = 1 << 30
+KEEP_AT_LEAST = 5  #: runs, however large: `--resume` and `@failed` read the last one
+_GOING = ".going-"
 
 _RUN_ID = re.compile(r"[a-z0-9][a-z0-9_.-]{0,100}")
 _DURABLE = (events.RoleFinished, events.HostEnded)  #: synced to disk before the run continues
@@ -294,7 +301,7 @@ class Journal:
         with self._lock:
             told, self._troubled = self._troubled, True
         if not told:
-            less = "; `invoke runs` will not show all of it, and what is missing cannot be resumed"
+            less = f"; {Command('runs')} will not show all of it, and what is missing cannot be resumed"
             self._on_trouble(
                 f"the record of this run cannot be kept: {path}: {refused(error, ANOTHER_STATE)}. The run goes on"
                 + (less if self._kept else " without one, and cannot be resumed")
@@ -313,3 +320,38 @@ def _claim(runs: Path, run: str) -> Path:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def prune(root: Path, spare: str = "") -> tuple[str, ...]:
+    """Remove the oldest runs above the limits, never one in progress, nor ``spare``. Return their ids."""
+    removed = []
+    total_bytes = 0
+    for number, summary in enumerate(Runs(root).list(), start=1):
+        total_bytes += _size(summary)
+        too_much = number > KEEP_RUNS or (total_bytes > KEEP_BYTES and number > KEEP_AT_LEAST)
+        if too_much and summary.state != RUNNING and summary.run != spare:
+            _remove(summary.folder)
+            removed.append(summary.run)
+    for left in runs_dir(root).glob(f"{_GOING}*"):  # left by a process that ended while removing a run
+        rmtree(left, ignore_errors=True)
+    return tuple(removed)
+
+
+def _remove(folder: Path) -> None:
+    """Rename the run first, so that nobody reads half of it."""
+    going = folder.with_name(_GOING + folder.name)
+    with suppress(OSError):
+        folder.rename(going)
+        rmtree(going, ignore_errors=True)
+
+
+def _size(summary: RunSummary) -> int:
+    """The size of a run's files; measured only for a run that did not end."""
+    if summary.size_bytes is not None:
+        return summary.size_bytes
+    total = 0
+    for folder, _, names in os.walk(summary.folder):
+        for name in names:
+            with suppress(OSError):
+                total += (Path(folder) / name).lstat().st_size
+    return total

@@ -12,6 +12,7 @@ from typing import Any
 from hostwright.apply.locking import locallocks, operatorlock
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.rollout import Results, on_each
+from hostwright.common.command import Command
 from hostwright.common.errors import InputError, Unreachable
 from hostwright.common.interruption import on_interrupt
 from hostwright.common.operator import operator
@@ -25,7 +26,9 @@ from hostwright.transport.root.rootshell import RootShell
 
 #: a lock kept on this machine, as it is now and as it was before
 Aside = tuple[OperatorLock | None, OperatorLock | None]
-LEFT_UNKNOWN = "interrupted. Whether a host is locked that is not shown is not known: `invoke lock --list` shows it"
+LEFT_UNKNOWN = (
+    f"interrupted. Whether a host is locked that is not shown is not known: {Command('lock', list=True)} shows it"
+)
 REASON_CHARACTERS = 200  #: our choice: a reason stands in one line with the rest
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from hostwright.common.command import Command
 from hostwright.common.errors import HostwrightError, InputError, Locked
 from hostwright.common.places import ANOTHER_STATE, make_folder, place_of, refused, unread, write_whole
 from hostwright.plan.host.locks import OperatorLock, forbids
@@ -85,7 +86,7 @@ def refusal(root: Path, inventory: str | Path, host: str, now: datetime) -> str:
     if lock is None or lock.expired(now):
         return ""
     return (
-        f"set aside on this machine, {lock}. To work on it, take the lock off: `invoke unlock --hosts {host}` "
+        f"set aside on this machine, {lock}. To work on it, take the lock off: {Command('unlock', hosts=host)} "
         "(somebody else's: --force)"
     )
 
@@ -108,7 +109,7 @@ def _read(path: Path) -> OperatorLock | None:
     except ValidationError as error:
         raise InputError(
             "is a lock on a host and is damaged: find out whose it is by its time and owner, then remove it with "
-            "`invoke unlock --force` for the host that is meant, or delete the file",
+            f"{Command('unlock', force=True)} for the host that is meant, or delete the file",
             str(path),
         ) from error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from hostwright.common.command import Command
 from hostwright.common.errors import Locked
 from hostwright.plan.host import locks
 from hostwright.plan.host.locks import OperatorLock
@@ -50,4 +51,4 @@ def _change_lock(shell: RootShell, who: str, script: Callable[[Facts], str], *, 
             return before
         if output.status != locks.MOVED_STATUS:
             raise shell.failed("its lock cannot be changed", output)
-    raise Locked(shell.host, "other operators keep changing its lock; see `invoke lock --list`")
+    raise Locked(shell.host, f"other operators keep changing its lock; see {Command('lock', list=True)}")

@@ -61,7 +61,7 @@ class Connections:
     def not_responding(self) -> frozenset[str]:
         """The hosts to which a first connection is being made and that have not said a word for a while."""
         with self._lock:
-            return frozenset(name for name in self._unreached if self._allowances[name].unheard_s() >= QUIET_S)
+            return frozenset(name for name in self._unreached if self._allowances[name].silent_s() >= QUIET_S)
 
     def close(self) -> None:
         """Close all connections, for good: ``connect`` raises ``Stopped`` from now on."""

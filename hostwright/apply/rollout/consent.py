@@ -7,14 +7,13 @@ same once it is locked (``HostApply``).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.goals import Goal
-from hostwright.apply.rollout.planning import plan_each
-from hostwright.apply.rollout.rollout import Interrupted
-from hostwright.common.errors import HostError
+from hostwright.apply.rollout.goals import AS_WANTED, Goal
+from hostwright.apply.rollout.rollout import Interrupted, Results, on_each
+from hostwright.apply.run import Agreed, Consent, Run
+from hostwright.common.errors import InputError
 from hostwright.common.request import Request
 from hostwright.common.text import one_line
 from hostwright.inventory.patterns import counted
@@ -22,6 +21,7 @@ from hostwright.plan.model import Plan
 from hostwright.plan.planning import HostPlan
 from hostwright.plan.targets import Targets
 
+YES_VARIABLE = "HOSTWRIGHT_YES"  #: of the environment, agrees as ``--yes`` does
 NAMED = 5  #: our choice: whose work is named of a host
 
 
@@ -33,40 +33,38 @@ class Ask(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Consent:
-    """The request to go on with, the plan of each host that was agreed to, and the hosts that could not be planned."""
-
-    request: Request
-    plans: Mapping[str, Plan] = field(default_factory=dict)
-    errors: Mapping[str, HostError] = field(default_factory=dict)
+def unasked(what: str) -> InputError:
+    """The error where nobody agreed to ``what`` is done, and nobody can be asked."""
+    sentence = f"{what}, and nobody can be asked here: no host was touched; --yes (or {YES_VARIABLE}=1) agrees"
+    return InputError(sentence, "--yes")
 
 
-def consent(
-    targets: Targets,
-    connections: Connections,
-    request: Request,
-    goal: Goal,
-    *,
-    saved: Mapping[str, Plan],
-    removes: bool,
-    ask: Ask | None,
-) -> Consent:
-    """Plan these hosts and ask once; agreed to is the ``saved`` plan of a host that has one. Without ``ask``, or
-    with ``--yes``, nobody is asked and nothing is planned. Raises what ``ask`` raises."""
+def plan_each(targets: Targets, connections: Connections, goal: Goal = AS_WANTED) -> Results[HostPlan]:
+    """Probe each host and plan; nothing is changed. Errors of hosts are in the results."""
+    by_name = targets.by_name
+
+    def of_host(name: str) -> HostPlan:
+        return connections.plan(by_name[name], desired=goal.desired(by_name[name]))
+
+    return on_each(tuple(by_name), of_host, stop=connections.close)
+
+
+def consent(run: Run, goal: Goal, *, saved: Mapping[str, Plan], ask: Ask | None) -> Consent:
+    """Plan the hosts of a run and ask once; agreed to is the ``saved`` plan of a host that has one. Without ``ask``,
+    or with ``--yes``, nobody is asked and nothing is planned. Raises what ``ask`` raises."""
+    targets, request = run.targets, run.request
     if ask is None or request.yes:
-        return Consent(request, saved)
+        return Consent({name: Agreed(plan) for name, plan in saved.items()})
     try:
-        results = plan_each(targets, connections, goal)
+        results = plan_each(targets, run.connections, goal)
     except Interrupted as stop:
         stop.ended = None  # of the run, nothing has come
         raise
     plans = results.values
     local = {target.name for target in targets if target.host.local}
-    ask([*removed(plans if removes else ()), *consequences(plans, request, local=local)], len(targets))
+    ask([*removed(plans if run.verb == "remove" else ()), *consequences(plans, request, local=local)], len(targets))
     return Consent(
-        replace(request, yes=True),  # each of these plans was shown; another is refused
-        {each.host: saved.get(each.host, each.plan) for each in plans},
+        {each.host: Agreed(saved.get(each.host, each.plan), each.losses) for each in plans},
         {error.host: error for error in results.errors},
     )
 

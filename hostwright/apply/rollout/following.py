@@ -8,18 +8,15 @@ import threading
 from dataclasses import dataclass
 
 from hostwright.apply import events
-from hostwright.apply.events import Emit
 from hostwright.apply.host.connection import HostConnection
 from hostwright.apply.host.jobrunner import JobRunner
-from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.recording import Audience
 from hostwright.apply.rollout.rollout import Results, on_each
+from hostwright.apply.run import Run
 from hostwright.common.errors import HostError
 from hostwright.common.untrusted import guarded
 from hostwright.plan.host import jobs, locks
 from hostwright.plan.host.jobs import RunningJob
 from hostwright.plan.observing import ask
-from hostwright.plan.targets import Targets
 
 LOOK_S = 2.0  #: our choice, between two looks at a host: steps take longer
 TIMEOUT_S = 60.0  #: for one look
@@ -39,27 +36,28 @@ class Followed:
     failed: tuple[str, ...] = ()
 
 
-def follow_each(targets: Targets, connections: Connections, audience: Audience) -> Results[Followed]:
-    """Follow what works on each host to its end there. Errors of hosts are in the results."""
-    by_name = targets.by_name
-    with audience.shown(targets) as emit:
+def follow_each(run: Run) -> Results[Followed]:
+    """Follow what works on each host of a run, which is not recorded, to its end there. Errors of hosts are in the
+    results."""
+    by_name, connections = run.targets.by_name, run.connections
 
-        def of_host(name: str) -> Followed:
-            connection = HostConnection(name, lambda: connections.connect(by_name[name]), emit=emit)
-            try:
-                return _Following(connection, emit).to_the_end()
-            finally:
-                connection.close()
+    def of_host(name: str) -> Followed:
+        connection = HostConnection(name, lambda: connections.connect(by_name[name]), emit=run.emit)
+        try:
+            return _Following(run, connection).to_the_end()
+        finally:
+            connection.close()
 
+    with run.shown():
         return on_each(tuple(by_name), of_host, stop=connections.close)
 
 
 class _Following:
     """One host while its run is followed."""
 
-    def __init__(self, connection: HostConnection, emit: Emit):
-        self._connection = connection
-        self._emit = emit
+    def __init__(self, run: Run, connection: HostConnection):
+        self._connection, self._emit = connection, run.emit
+        self._runner = JobRunner(connection, run)
         self._jobs: dict[str, threading.Thread] = {}
         self._status: dict[str, int | None] = {}  #: of each role's last job
         self._run = self._operator = ""
@@ -91,10 +89,9 @@ class _Following:
     def _follow(self, job: RunningJob) -> None:
         host = self._connection.host
         self._emit(events.RoleStarted(host, job.role, len(job.steps), job.id))
-        runner = JobRunner(self._connection, self._emit, self._run)
         try:
             with guarded(host):
-                self._status[job.role] = runner.follow(job.id, job.role, job.steps, job.nonce).status
+                self._status[job.role] = self._runner.follow(job.id, job.role, job.steps, job.nonce).status
         except HostError as error:
             self._status[job.role] = None
             self._emit(events.Note(host, error.sentence))

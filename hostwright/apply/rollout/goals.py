@@ -20,7 +20,7 @@ class Goal(Protocol):
         ...
 
     def departs(self, target: TargetHost) -> bool:
-        """Whether what Hostwright keeps on the host goes as well (``Settings.depart``)."""
+        """Whether what Hostwright keeps on the host goes as well (``HostJob.departs``)."""
         ...
 
 

@@ -106,7 +106,7 @@ def on_each(
     """
     most = window(len(names))
     limits = Limits(canary=0, batch=min(at_once or most, most), max_fail=len(names))
-    return _Run(
+    return _Rollout(
         names, work, limits, emit=lambda _: None, stop=stop, on_interrupt=None, silent=_nobody, on_result=on_result
     ).run()
 
@@ -144,7 +144,7 @@ def roll_out(
     ``stop()`` to cut the connections and raises ``Interrupted``, whether the threads have ended or not. An error that
     nobody foresaw is ``Unforeseen``, and its host's.
     """
-    run = _Run(
+    run = _Rollout(
         names, work, limits, emit=emit, stop=stop, on_interrupt=on_interrupt, detach=detach, silent=silent,
         not_responding=not_responding, result=result, executor=executor,
     )  # fmt: skip
@@ -156,7 +156,7 @@ class _Interrupted:
     """The operator wants an end."""
 
 
-class _Run(Generic[T]):
+class _Rollout(Generic[T]):
     """One run over hosts, until ``run`` returns."""
 
     def __init__(

@@ -18,13 +18,14 @@ from pydantic import TypeAdapter, ValidationError
 from hostwright.apply.journal.redaction import Redactor
 from hostwright.apply.saved import signing
 from hostwright.apply.saved.signing import Signing
+from hostwright.common.command import Command
 from hostwright.common.errors import InputError
 from hostwright.common.places import ANOTHER_FILE, PRIVATE_FILE, refused, unread, write_whole
 from hostwright.common.untrusted import json_object
 from hostwright.plan.model import Plan
 
 SCHEMA: Literal[2] = 2  #: 1 was a mapping of hosts to plans and nothing else
-AGAIN = "run `invoke plan --out FILE` again"
+AGAIN = f"run {Command('plan', out='FILE')} again"
 UNSIGNED = Signing()
 
 

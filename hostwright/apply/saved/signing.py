@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hostwright.common.command import Command
 from hostwright.common.errors import InputError
 from hostwright.common.input.validation import describe, unknown_name
 from hostwright.common.text import printable, shown_limit
@@ -118,7 +119,7 @@ def verify(path: Path, content: bytes, signers: Sequence[Path]) -> None:
 
 def _asked(signers: Path) -> str:
     asked = f"the site asks for signed plans ({SIGNERS}: {signers})"
-    return f"{asked}; nothing was changed: run `invoke plan --out FILE` again"
+    return f"{asked}; nothing was changed: run {Command('plan', out='FILE')} again"
 
 
 def _keygen(arguments: Sequence[str], content: bytes = b"") -> subprocess.CompletedProcess[bytes]:

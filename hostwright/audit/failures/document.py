@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from hostwright.audit.failures.catalogue import known
 from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.fleetaudit import GPU_LAYER
+from hostwright.common.command import Command
 from hostwright.common.text import markdown
 from hostwright.plan.roles.role import discover, in_order, sections_of
 from hostwright.plan.roles.site import STANDARD
@@ -153,7 +154,7 @@ def how_seen(sign: Sign) -> str:
 
 def _weight(sign: Sign) -> str:
     weight = "It is a failure" if sign.grave else "It is a warning"
-    return f"{weight}; `invoke provision` {'fixes' if sign.provision else 'does not fix'} it."
+    return f"{weight}; {Command('provision')} {'fixes' if sign.provision else 'does not fix'} it."
 
 
 def alternatives(pattern: str) -> list[str]:

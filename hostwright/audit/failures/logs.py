@@ -62,7 +62,7 @@ def last_job(ctx: AuditContext, role: str) -> Iterator[tuple[str, str]]:
     yield _last_job(ctx.text(LAST_JOBS), role), ""
 
 
-def told(ctx: AuditContext, role: str, texts: Texts = last_job) -> tuple[str, str]:
+def log_cause(ctx: AuditContext, role: str, texts: Texts = last_job) -> tuple[str, str]:
     """The rule whose message is in the newest log of a layer that differs, and the line; two empty texts for none.
 
     Raises ``Unread``, also while a job is running on the host.
@@ -82,7 +82,7 @@ def told(ctx: AuditContext, role: str, texts: Texts = last_job) -> tuple[str, st
 
 def from_log(ctx: AuditContext, role: str, name: str, texts: Texts = last_job) -> Iterator[str]:
     """The line with this rule's message in the newest log of a layer that differs. Raises ``Unread``."""
-    rule, line = told(ctx, role, texts)
+    rule, line = log_cause(ctx, role, texts)
     if rule == name:
         yield line
 

@@ -2,23 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import sqlite3
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from sqlite3 import Connection
 
 from hostwright.apply.journal.selecting import check_sets, named_sets, sets_of_runs
-from hostwright.audit.fleetaudit import FleetAudit
-from hostwright.audit.hardware.known import KnownHardware
-from hostwright.audit.history import comparing, pruning, reading, remembering, trending
+from hostwright.audit.fleetaudit import GPU_LAYER, FleetAudit
+from hostwright.audit.hardware.known import REMEMBERED_DAYS, KnownCard, KnownHardware
+from hostwright.audit.history import comparing, pruning, reading, trending
 from hostwright.audit.history.hosthistory import FleetDiff, HostHistory
-from hostwright.audit.history.items import STATUS, Item
+from hostwright.audit.history.items import CARD, READING, Item, card_of
+from hostwright.audit.history.pruning import DAY_S
 from hostwright.audit.history.schema import opened
 from hostwright.audit.history.writing import entry, write
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.trend import TrendPoint
+from hostwright.common.command import Command
 from hostwright.common.errors import InputError
+from hostwright.common.untrusted import Pattern
+
+_COUNT = (READING, GPU_LAYER, "count")
+_MEMORY = (READING, "base", "memory")
+_NUMBER = Pattern(r"([0-9]{1,9})(?: GiB)?")
+
+
+def hardware(db: sqlite3.Connection, inventory: int | None, now: datetime) -> Mapping[str, KnownHardware]:
+    """What held of each host in the last days: it holds still, or has ended since."""
+    rows = db.execute(
+        "SELECT host.name, kind, layer, subject.name, have FROM span JOIN host ON host.id = span.host "
+        "JOIN subject ON subject.id = span.subject JOIN fact ON fact.id = span.fact "
+        "LEFT JOIN audit ON audit.id = span.until WHERE host.inventory = ? AND (until IS NULL OR audit.at >= ?) "
+        "AND span.subject IN (SELECT id FROM subject "
+        "WHERE kind = ? OR (kind, layer, name) IN (VALUES (?, ?, ?), (?, ?, ?))) ORDER BY span.since DESC",
+        (inventory, int(now.timestamp()) - REMEMBERED_DAYS * DAY_S, CARD, *_COUNT, *_MEMORY),
+    )
+    cards: dict[str, list[KnownCard]] = defaultdict(list)
+    most: dict[tuple[str, str], int] = defaultdict(int)
+    for host, kind, layer, name, have in rows:
+        if kind == CARD:
+            cards[host].append(card_of(name, have))
+        elif number := _NUMBER.fullmatch(have):
+            most[host, layer] = max(most[host, layer], int(number[1]))
+    hosts = {*cards, *(host for host, _ in most)}
+    return {
+        host: KnownHardware(
+            cards=tuple(cards[host]), most_gpus=most[host, GPU_LAYER], memory_gib=most[host, _MEMORY[1]]
+        )
+        for host in hosts
+    }
+
 
 FILE = "history.sqlite"
 #: ``@`` set → the status of the last audit
@@ -79,12 +115,7 @@ class History:
     def hardware(self, inventory: str | Path, now: datetime | None = None) -> Mapping[str, KnownHardware]:
         """What the audits of the last days found of the hardware of each host."""
         with self._reading(inventory) as (db, number):
-            return remembering.hardware(db, number, now or datetime.now(UTC))
-
-    def since_when(self, inventory: str | Path, hosts: Iterable[str]) -> Mapping[str, datetime]:
-        """Since when each of these hosts has had its status."""
-        ages = self.ages(inventory)
-        return {host: ages[key] for host in hosts if (key := (host, STATUS, "")) in ages}
+            return hardware(db, number, now or datetime.now(UTC))
 
     def state(self, audit: int) -> Mapping[str, frozenset[Item]]:
         """The facts that an audit found about each of its hosts; of a past day, only its last audit has them."""
@@ -111,6 +142,6 @@ def sets_of(pattern: str, root: Path, inventory: str | Path, names: Collection[s
         return sets
     latest = History(root).latest(inventory)
     if not latest:
-        raise InputError("no audit of this inventory is recorded yet: run `invoke audit` first", "--hosts")
+        raise InputError(f"no audit of this inventory is recorded yet: run {Command('audit')} first", "--hosts")
     by_status = {name: {host for host, now in latest.items() if now == status} for name, status in AUDIT_SETS.items()}
     return {**sets, **by_status}

@@ -105,7 +105,7 @@ def _alike(whole: AuditContext, looks_at: AuditScope, noted: AuditContext) -> Al
         states,
         changes,
         steady.judge(partial(readings_of, looks_at.target.audit_values)),
-        tuple(rule if said is OPEN else said for rule, said in found if said is not None),
+        tuple(rule if result is OPEN else result for rule, result in found if result is not None),
         steady.judge(gpus_of),
         steady.judge(events_of),
     )
@@ -123,13 +123,13 @@ class _Steady:
         if not isinstance(self._noted, NotedContext):
             return work(self._look)
         notes: Notes = {}
-        said = work(self._look.noting(notes))
+        result = work(self._look.noting(notes))
         if NOW in notes:
             return OPEN
         for question in notes:
             if question != CHANGES:  # what differs was read of the facts
                 self._noted.token(question)
-        return said
+        return result
 
 
 def judge_rule(known: Catalogue, rule: FailureRule, ctx: AuditContext) -> Finding | NotChecked | None:

@@ -9,6 +9,7 @@ from functools import cached_property
 from hostwright.audit.failures import Catalogue, catalogue
 from hostwright.audit.judging.context import Cards
 from hostwright.audit.readings.answers import asked_for
+from hostwright.audit.readings.changed import CHANGED
 from hostwright.common.canonical import Same
 from hostwright.plan.model import Probe
 from hostwright.plan.probing import ordered
@@ -48,7 +49,7 @@ class AuditScope:
         rules = (probe for rule in self.rules.signed if rule.sign for probe in rule.sign.probes)
         cards = (probe for part in self.cards for probe in part.probes)
         _, values = asked_for(self.target.stack.name, self.target.audit_values)
-        return ordered([*self.target.desired.probes(), *cards, *values, *rules])
+        return ordered([*self.target.desired.probes(), *cards, *values, CHANGED, *rules])
 
     @cached_property
     def unprivileged(self) -> tuple[Probe, ...]:

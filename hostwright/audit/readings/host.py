@@ -5,13 +5,43 @@ A value that was not probed gives no reading; one that was probed and is absent 
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
 from hostwright.audit.fleetaudit import GPU_LAYER, Reading
+from hostwright.audit.hardware.gpu import Gpu
+from hostwright.audit.hardware.gpucolumns import GPU_COLUMNS, Text
 from hostwright.audit.judging.context import AuditContext, Unread
 from hostwright.audit.readings.answers import RELEASE_LAYER, asked_for, meant, read_answers
-from hostwright.audit.readings.cards import gpu_readings
 from hostwright.audit.readings.program import COMPLETE
 from hostwright.plan.model import Probe
 from hostwright.plan.roles.auditvalue import PRODUCT, AuditValue
+
+
+def gpu_readings(ctx: AuditContext, product: str) -> Iterator[Reading]:
+    """The models and number of cards, compared among hosts of one ``product``, and the values of each model; nothing
+    where the cards could not be read.
+    """
+    try:
+        cards = ctx.gpus
+    except Unread:
+        return
+    models = tuple(dict.fromkeys(card.model for card in cards))
+    yield Reading(GPU_LAYER, "models", ", ".join(models), among=product)
+    yield Reading(GPU_LAYER, "count", str(len(cards)), among=product)
+    for model in models:
+        own = [card for card in cards if card.model == model]
+        for name, value in filter(None, (column.compared for column in GPU_COLUMNS)):
+            unique = name if len(models) == 1 else f"{name} of {model}"
+            yield Reading(GPU_LAYER, unique, _alike(own, value), among=model)
+
+
+def _alike(cards: Sequence[Gpu], value: Text) -> str:
+    """The most common value, then each card that has another: ``90.04.38.00.03, card 3: 90.04.96.00.01``."""
+    common = Counter(map(value, cards)).most_common(1)[0][0]
+    others = [f"card {card.index}: {value(card) or 'none'}" for card in cards if value(card) != common]
+    return ", ".join([common or "none", *others]) if others else common
+
 
 Answers = dict[str, str]
 

@@ -10,9 +10,8 @@ from rich.text import Text
 
 from hostwright.audit.fleetaudit import HostAudit, NotChecked, Reading
 from hostwright.audit.hardware.gpu import Gpu
+from hostwright.audit.hardware.gpucolumns import GPU_COLUMNS, UNKNOWN
 from hostwright.common.text import local_time, printable, short
-
-UNKNOWN = "–"
 
 
 def show_details(host: HostAudit) -> Iterator[RenderableType]:
@@ -53,43 +52,13 @@ def _readings(readings: tuple[Reading, ...]) -> Table:
 
 def _gpus(gpus: tuple[Gpu, ...]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2))
-    names = ("  gpu", "model", "memory", "PCIe", "VBIOS", "ECC u/c", "retired or remapped", "°C", "W", "serial, UUID")
-    for column in names:
-        table.add_column(column, overflow="fold")
+    shown = [column for column in GPU_COLUMNS if column.head]
+    for head in ("  gpu", *(column.head for column in shown), "serial, UUID"):
+        table.add_column(head, overflow="fold")
     for gpu in gpus:
-        table.add_row(
-            f"  {gpu.index} {short(gpu.bus)}",
-            short(gpu.model),
-            UNKNOWN if gpu.memory_bytes is None else f"{gpu.memory_bytes / 2**30:.0f} GiB",
-            _pcie(gpu),
-            short(gpu.vbios),
-            f"{_number(gpu.ecc_volatile.uncorrected)}/{_number(gpu.ecc_volatile.corrected)}",
-            _wear(gpu),
-            _number(gpu.temperature),
-            UNKNOWN if gpu.power is None else f"{gpu.power:.0f}",
-            short(f"{gpu.serial} {gpu.uuid}".strip()),
-        )
+        values = (short(column.text(gpu)) or UNKNOWN for column in shown)
+        table.add_row(f"  {gpu.index} {short(gpu.bus)}", *values, short(f"{gpu.serial} {gpu.uuid}".strip()))
     return table
-
-
-def _pcie(gpu: Gpu) -> str:
-    generation = f"{_number(gpu.pcie_generation)} of {_number(gpu.pcie_generation_max)}"
-    return f"gen {generation}, x{_number(gpu.pcie_width)} of {_number(gpu.pcie_width_max)}"
-
-
-def _wear(gpu: Gpu) -> str:
-    """Retired pages (before Ampere) or remapped rows (since)."""
-    if gpu.remapped_corrected is not None or gpu.remapped_uncorrected is not None:
-        pending = ", pending" if gpu.remap_pending else ""
-        return f"{_number(gpu.remapped_uncorrected)}+{_number(gpu.remapped_corrected)} rows{pending}"
-    if gpu.retired_single_bit is not None or gpu.retired_double_bit is not None:
-        pending = ", pending" if gpu.retirement_pending else ""
-        return f"{_number(gpu.retired_double_bit)}+{_number(gpu.retired_single_bit)} pages{pending}"
-    return UNKNOWN
-
-
-def _number(value: int | None) -> str:
-    return UNKNOWN if value is None else str(value)
 
 
 def _not_checked(not_checked: tuple[NotChecked, ...]) -> Iterator[Text]:

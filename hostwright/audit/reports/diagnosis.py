@@ -12,9 +12,13 @@ from hostwright.audit.failures.treatment import ForPeople, Treatment
 from hostwright.audit.fleetaudit import HostAudit
 from hostwright.audit.reports.ages import Ages, since
 from hostwright.audit.reports.table import SHOWN, joined, names_below
+from hostwright.common.command import Command
 from hostwright.common.errors import Finding, led
 from hostwright.common.text import count, printable, short
 from hostwright.inventory.patterns import headed
+from hostwright.resources.files.paths import few
+
+MOST_CHANGED = 12  #: our choice: files and packages that are named
 
 #: how hosts are counted at the end, the gravest first, each with its style
 WORDS = {
@@ -47,23 +51,21 @@ def word_of(host: HostAudit) -> str:
     return "warning" if host.findings else "well"
 
 
-def next_verbs(
-    hosts: Iterable[HostAudit], treatments: Mapping[str, Treatment]
-) -> Iterator[tuple[str, tuple[str, ...], str]]:
-    """The verbs that are next, each with its hosts and further options: a rebuild for what provisioning does not fix,
+def next_commands(hosts: Iterable[HostAudit], treatments: Mapping[str, Treatment]) -> Mapping[Command, Sequence[str]]:
+    """The commands that are next, each with its hosts: a rebuild for what provisioning does not fix,
     except for what only people can fix by the ``treatments`` of the rules; where nothing could be asked, what leads on
     from that."""
-    found: dict[tuple[str, str], list[str]] = {}
+    found: dict[Command, list[str]] = {}
     for host in hosts:
         if host.sentence:
-            if then := led(host.lead, "doctor"):
+            if then := led(host.lead, Command("doctor")):
                 found.setdefault(then, []).append(host.host)
         elif left := [finding for finding in host.findings if finding.grave and not provisioned(finding, host)]:
             if any(not isinstance(treatments.get(finding.rule), ForPeople) for finding in left):
-                found.setdefault(("rebuild", " --check"), []).append(host.host)
+                found.setdefault(Command("rebuild", check=True), []).append(host.host)
         elif host.deviations:
-            found.setdefault(("plan", ""), []).append(host.host)
-    yield from ((verb, tuple(names), more) for (verb, more), names in found.items())
+            found.setdefault(Command("plan"), []).append(host.host)
+    return found
 
 
 def provisioned(finding: Finding, host: HostAudit) -> bool:
@@ -95,6 +97,8 @@ def _group(group: list[HostAudit], ages: Ages) -> Iterator[RenderableType]:
         layers = Counter(state.layer for state in first.deviations)
         text = ", ".join(f"{number} of {printable(layer)}" for layer, number in layers.items())
         yield Text(f"  not as desired: {count(len(first.deviations), 'state')}: {text}", style="yellow")
+    if changed := [what for what in first.changed if all(what in host.changed for host in group)]:
+        yield Text(f"  changed since it was provisioned: {few(changed, MOST_CHANGED)}", style="dim")
     if first.not_checked:
         rules = ", ".join(dict.fromkeys(skipped.check for skipped in first.not_checked))
         yield Text(f"  not checked: {printable(rules)}", style="dim")

@@ -11,17 +11,10 @@ from prometheus_client.registry import Collector
 
 from hostwright.audit.fleetaudit import WORST_FIRST, FleetAudit, HostAudit
 from hostwright.audit.hardware.gpu import Gpu
+from hostwright.audit.hardware.gpucolumns import GPU_COLUMNS
 from hostwright.common.text import printable
 
 VALUE_CHARACTERS = 120  #: of a label: each different value is another time series
-
-GPU_GAUGES = (
-    ("hostwright_gpu_temperature_celsius", "Temperature of the card", "temperature"),
-    ("hostwright_gpu_power_watts", "Power draw of the card", "power"),
-    ("hostwright_gpu_memory_bytes", "Memory of the card", "memory_bytes"),
-    ("hostwright_gpu_pcie_width_lanes", "PCIe lanes in use", "pcie_width"),
-    ("hostwright_gpu_remapped_rows", "Rows remapped for uncorrectable errors", "remapped_uncorrected"),
-)
 
 
 def render_prometheus(audit: FleetAudit) -> str:
@@ -105,34 +98,15 @@ def _gpu_info(hosts: tuple[HostAudit, ...]) -> Metric:
 
 
 def _gpu_gauges(hosts: tuple[HostAudit, ...]) -> Iterator[Metric]:
-    for name, text, field in GPU_GAUGES:
-        family = GaugeMetricFamily(name, text, labels=["host", "gpu"])
-        for host, gpu in _cards(hosts):
-            value = getattr(gpu, field)
-            if value is not None:
-                family.add_metric([label(host.host), str(gpu.index)], float(value))
+    for gauge in sorted(filter(None, (column.gauge for column in GPU_COLUMNS)), key=lambda gauge: gauge.name):
+        kinds = [kind for kind in gauge.numbers(Gpu(0, "")) if kind]
+        family = GaugeMetricFamily(gauge.name, gauge.help, labels=["host", "gpu", *(["kind"] if kinds else [])])
+        for host in hosts:
+            for gpu in host.gpus:
+                for kind, value in gauge.numbers(gpu).items():
+                    if value is not None:
+                        family.add_metric([label(host.host), str(gpu.index), *([kind] if kind else [])], float(value))
         yield family
-    yield _ecc(hosts)
-
-
-def _ecc(hosts: tuple[HostAudit, ...]) -> Metric:
-    text = "ECC errors since the driver was loaded"
-    family = GaugeMetricFamily("hostwright_gpu_ecc_errors", text, labels=["host", "gpu", "kind"])
-    for host, gpu in _cards(hosts):
-        for kind, value in _ecc_counts(gpu):
-            family.add_metric([label(host.host), str(gpu.index), kind], float(value))
-    return family
-
-
-def _cards(hosts: tuple[HostAudit, ...]) -> Iterator[tuple[HostAudit, Gpu]]:
-    return ((host, gpu) for host in hosts for gpu in host.gpus)
-
-
-def _ecc_counts(gpu: Gpu) -> Iterator[tuple[str, int]]:
-    for kind in ("corrected", "uncorrected"):
-        value = getattr(gpu.ecc_volatile, kind)
-        if value is not None:
-            yield kind, value
 
 
 def _xids(hosts: tuple[HostAudit, ...]) -> Metric:

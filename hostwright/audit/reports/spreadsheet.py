@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterator
 
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
+from hostwright.audit.hardware.gpucolumns import GPU_COLUMNS
 from hostwright.common.text import printable
 
 COLUMNS = ("host", "status", "kind", "layer", "name", "have", "want", "verdict", "at")
@@ -43,6 +44,10 @@ def _rows(host: HostAudit) -> Iterator[Row]:
         yield ("value", reading.layer, reading.name, reading.have, reading.want or "", verdict)
     for gpu in host.gpus:
         yield ("gpu", "gpu", f"{gpu.index} {gpu.bus}", f"{gpu.model} {gpu.serial} {gpu.uuid}".strip(), "", "")
+        for column in GPU_COLUMNS:
+            if text := column.text(gpu):
+                verdict = "warning" if column.bad(gpu) else ""
+                yield ("gpu value", "gpu", f"{gpu.index} {column.name}", text, "", verdict)
     for skipped in host.not_checked:
         yield ("not checked", skipped.layer, skipped.check, skipped.reason, "", "")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.measure import Measurement
@@ -13,8 +13,8 @@ from rich.text import Text
 from hostwright.audit.fleetaudit import Deviation, FleetAudit, HostAudit, LayerStatus, ValueSpread
 from hostwright.audit.reports.ages import Ages, since
 from hostwright.audit.reports.details import show_details
+from hostwright.common.command import Command
 from hostwright.common.errors import Finding, led
-from hostwright.common.quoting import sh
 from hostwright.common.text import count, printable, short, shown_seconds
 from hostwright.inventory.patterns import fold, headed
 from hostwright.stack.store.artifacts import stand_ins_line
@@ -64,21 +64,21 @@ def show_audit(
     return Group(*parts)
 
 
-_NEXT = {"failing": ("doctor", ""), **dict.fromkeys(("drift", "differs", "intent", "new"), ("plan", ""))}
+_NEXT = {"failing": Command("doctor"), **dict.fromkeys(("drift", "differs", "intent", "new"), Command("plan"))}
 
 
-def next_hosts(audit: FleetAudit) -> Iterator[tuple[str, tuple[str, ...], str]]:
-    """The verbs that are next after an audit, each with its hosts and further options: what is wrong is looked into
-    before anything is changed; a host that could not be read says itself what leads on."""
-    found: dict[tuple[str, str], list[str]] = {}
+def next_hosts(audit: FleetAudit) -> Mapping[Command, Sequence[str]]:
+    """The commands that are next after an audit, each with its hosts: what is wrong is looked into before anything is
+    changed; a host that could not be read says itself what leads on."""
+    found: dict[Command, list[str]] = {}
     for host in sorted(audit.hosts, key=lambda host: (host.status != "failing", host.status != "unread")):
         if host.status == "unread":
-            then = ("audit", "") if audit.offline else led(host.lead, "audit")
+            then = Command("audit") if audit.offline else led(host.lead, Command("audit"))
         else:
             then = _NEXT.get(host.status)
         if then:
             found.setdefault(then, []).append(host.host)
-    yield from ((verb, tuple(hosts), more) for (verb, more), hosts in found.items())
+    return found
 
 
 def _headline(audit: FleetAudit) -> Text:
@@ -134,8 +134,10 @@ def _rows(audit: FleetAudit, ages: Ages) -> Iterator[tuple[Text, tuple[LayerStat
         rows.setdefault((host.status, statuses), []).append(host.host)
     for (status, statuses), hosts in rows.items():
         head, below = headed(hosts)
-        told = status == "desired" or all(host in blocks for host in hosts)  # what is told below names them, too
-        names = Text(printable(head if told or not below else below), style="bold" if status != "desired" else "")
+        named_below = status == "desired" or all(host in blocks for host in hosts)  # what is told below names them, too
+        names = Text(
+            printable(head if named_below or not below else below), style="bold" if status != "desired" else ""
+        )
         yield names, statuses, "" if status == "desired" else since(ages, hosts, "status", "")
 
 
@@ -171,7 +173,7 @@ def _blocks(hosts: Iterable[HostAudit], ages: Ages, *, details: bool) -> Iterato
         yield from (_deviation(deviation, names, ages) for deviation in first.deviations if not brief)
         yield from (_finding(finding, names, ages) for finding in first.findings)
         if first.findings and first.status != "failing":  # of whom the last line says it
-            doctor = "invoke doctor" if below else sh("invoke doctor --hosts %s", fold(names))
+            doctor = Command("doctor", hosts="" if below else fold(names))
             yield Text(f"  causes and fixes: {doctor}", style="dim")
 
 

@@ -1,1 +1,1 @@
-"""Bills of materials: what software is on a host, and where it came from."""
+"""SBOMs: what software is on a host, and where it came from."""

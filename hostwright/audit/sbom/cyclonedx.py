@@ -1,4 +1,4 @@
-"""A bill of materials as CycloneDX 1.6, made by CycloneDX's own library. Equal bills give equal documents."""
+"""An SBOM as CycloneDX 1.6, made by CycloneDX's own library. Equal SBOMs give equal documents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
 import hostwright
-from hostwright.audit.sbom.bill import Bill, BillItem
+from hostwright.audit.sbom.contents import Sbom, SbomItem
 from hostwright.common.canonical import canonical
 
 NAME = "hostwright"
@@ -24,62 +24,62 @@ UNKNOWN = "unknown"  #: a supplier; NTIA's minimum elements ask that it be said 
 TYPES = {"driver": ComponentType.DEVICE_DRIVER, "file": ComponentType.FILE}  #: whatever else there is, is a library
 
 
-def render_cyclonedx(bill: Bill) -> str:
+def render_cyclonedx(sbom: Sbom) -> str:
     """The document, as indented JSON.
 
     Its time is that of the release record, and its serial number stays the same until the record or what is on the host
     changes; ``hostwright:read`` tells when that was looked at.
     """
-    host = Component(name=bill.host, type=ComponentType.DEVICE, bom_ref="host")
+    host = Component(name=sbom.host, type=ComponentType.DEVICE, bom_ref="host")
     tool = Component(name=NAME, type=ComponentType.APPLICATION, version=hostwright.__version__, bom_ref="tool")
-    system = tuple(_system(bill))
-    components = {key: _component(item, bill) for key, item in bill.items.items()}
+    system = tuple(_system(sbom))
+    components = {key: _component(item, sbom) for key, item in sbom.items.items()}
     bom = Bom(
-        serial_number=_serial(bill, [*system, *components.values()]),
+        serial_number=_serial(sbom, [*system, *components.values()]),
         metadata=BomMetaData(
             tools=ToolRepository(components=[tool]),
             authors=[OrganizationalContact(name=NAME)],
             component=host,
-            timestamp=_time(bill),
-            properties=list(_properties(bill)),
+            timestamp=_time(sbom),
+            properties=list(_properties(sbom)),
         ),
         components=[*system, *components.values()],
     )
     bom.register_dependency(host, [*system, *components.values()])
-    for key, needs in bill.needs.items():
+    for key, needs in sbom.needs.items():
         bom.register_dependency(components[key], [components[needed] for needed in needs if needed != key])
     return JsonV1Dot6(bom).output_as_string(indent=2) + "\n"
 
 
-def _time(bill: Bill) -> datetime:
+def _time(sbom: Sbom) -> datetime:
     """When the release record was written; without one, when the host was read."""
     try:
-        at = datetime.fromisoformat(bill.record.get("at", ""))
+        at = datetime.fromisoformat(sbom.record.get("at", ""))
     except ValueError:
-        return bill.at
-    return at if at.tzinfo else bill.at
+        return sbom.at
+    return at if at.tzinfo else sbom.at
 
 
-def _serial(bill: Bill, components: Iterable[Component]) -> UUID:
+def _serial(sbom: Sbom, components: Iterable[Component]) -> UUID:
     """The same for what is the same: it does not know when the host was read."""
     there = [
         [component.name, component.version, str(component.purl), *(str(row.value) for row in component.properties)]
         for component in components
     ]
-    return uuid5(SERIALS, canonical([bill.host, dict(bill.record), bill.stack, there, bill.missing, bill.not_read]))
+    return uuid5(SERIALS, canonical([sbom.host, dict(sbom.record), sbom.stack, there, sbom.missing, sbom.not_read]))
 
 
-def _properties(bill: Bill) -> Iterator[Property]:
-    yield _property("stack", bill.stack)
-    yield _property("read", bill.at.isoformat(timespec="seconds"))
+def _properties(sbom: Sbom) -> Iterator[Property]:
+    yield _property("stack", sbom.stack)
+    yield _property("read", sbom.at.isoformat(timespec="seconds"))
     yield _property("complete", "no: only what these layers brought or need")
-    for layer in bill.layers:
+    for layer in sbom.layers:
         yield _property("layer", layer)
-    for name, value in bill.record.items():
+    for name, value in sbom.record.items():
         yield _property(f"record:{name}", value)
-    for missing in bill.missing:
+    for missing in sbom.missing:
         yield _property("missing", missing)
-    for state in bill.not_read:
+    for state in sbom.not_read:
         yield _property("not-read", state)
 
 
@@ -87,13 +87,13 @@ def _property(name: str, value: str) -> Property:
     return Property(name=f"{NAME}:{name}", value=value)
 
 
-def _system(bill: Bill) -> Iterator[Component]:
+def _system(sbom: Sbom) -> Iterator[Component]:
     """The distribution and the running kernel, where the host names them.
 
     Readers look for one component of the type operating-system, and some take none that has a purl
     (DependencyTrack/dependency-track#7333, aquasecurity/trivy#6482).
     """
-    system = bill.system
+    system = sbom.system
     if system.id:
         yield Component(
             name=system.id,
@@ -103,7 +103,7 @@ def _system(bill: Bill) -> Iterator[Component]:
             supplier=OrganizationalEntity(name=system.name),
         )
     if system.kernel:
-        packaged = any(key[:2] == ("deb", f"linux-image-{system.kernel}") for key in bill.items)
+        packaged = any(key[:2] == ("deb", f"linux-image-{system.kernel}") for key in sbom.items)
         yield Component(
             name="linux",
             version=system.kernel,
@@ -114,8 +114,8 @@ def _system(bill: Bill) -> Iterator[Component]:
         )
 
 
-def _component(item: BillItem, bill: Bill) -> Component:
-    software, purl = item.software, _purl(item, bill)
+def _component(item: SbomItem, sbom: Sbom) -> Component:
+    software, purl = item.software, _purl(item, sbom)
     return Component(
         name=software.name,
         version=software.version,
@@ -128,7 +128,7 @@ def _component(item: BillItem, bill: Bill) -> Component:
     )
 
 
-def _sha256(item: BillItem) -> str:
+def _sha256(item: SbomItem) -> str:
     """The hash of the file that it is or came from; empty where what is there is of another version or was changed."""
     software = item.software
     if software.flaw:
@@ -137,7 +137,7 @@ def _sha256(item: BillItem) -> str:
     return pinned or (software.sha256[0] if len(software.sha256) == 1 else "")
 
 
-def _differences(item: BillItem) -> Iterator[Property]:
+def _differences(item: SbomItem) -> Iterator[Property]:
     software = item.software
     for layer in item.layers:
         yield _property("layer", layer)
@@ -153,8 +153,8 @@ def _differences(item: BillItem) -> Iterator[Property]:
         yield _property("stand-in", "not the vendor's own: made for a lab")
 
 
-def _purl(item: BillItem, bill: Bill) -> PackageURL:
-    software, system, digest = item.software, bill.system, _sha256(item)
+def _purl(item: SbomItem, sbom: Sbom) -> PackageURL:
+    software, system, digest = item.software, sbom.system, _sha256(item)
     right = software.version == software.wanted
     download = {
         **({"checksum": f"sha256:{digest}"} if digest and software.artifact else {}),

@@ -57,7 +57,7 @@ class Plain:
 
     def __call__(self, event: Event) -> None:
         """Print an event."""
-        line = (self._gather_s and trouble(event)) or told(event)
+        line = (self._gather_s and trouble(event)) or event_line(event)
         with self._lock:
             if not line or self._said(event, line):
                 return
@@ -112,11 +112,11 @@ def trouble(event: Event) -> str:
         case events.Silent(what=what):
             return f"no sign of life while waiting for {what}; the others continue"
         case events.HostEnded(result=result) if result in PLAINLY:
-            return told(event)
+            return event_line(event)
     return ""
 
 
-def told(event: Event) -> str:
+def event_line(event: Event) -> str:
     """What a log says of an event; empty for one that is not worth a line."""
     line = ""
     match event:

@@ -92,25 +92,25 @@ class HostRow:
                 self.state[role] = "ok" if result.status == 0 else "failed"
 
     def _told(self, event: Event) -> str:
-        told = sentence(event)
+        shown = sentence(event)
         match event:
             case events.Observed(plan=plan):
-                told = plan.tally or "as desired"
+                shown = plan.tally or "as desired"
             case events.RoleStarted(role=role):
-                told = f"{role} {self.state[role]}"
+                shown = f"{role} {self.state[role]}"
             case events.Attached(job=job):
-                told = f"re-attached to {job}"
+                shown = f"re-attached to {job}"
             case events.RoleProgress(role=role, progress=progress):
                 step = self.state.get(role, "")
                 at = f"{role} {step}" if "/" in step else role
-                told = f"{at}: {retry_sentence(progress) or progress.last_line or progress.what}"
+                shown = f"{at}: {retry_sentence(progress) or progress.last_line or progress.what}"
             case events.RoleFinished(role=role):
-                told = f"{role}: {self.state[role]}"
+                shown = f"{role}: {self.state[role]}"
             case events.Delivering(role=role, artifact=artifact, done_bytes=done, total_bytes=total, source=source):
-                told = f"{role}: {artifact} {done * 100 // max(total, 1)} % {events.whence(source)}".rstrip()
+                shown = f"{role}: {artifact} {done * 100 // max(total, 1)} % {events.whence(source)}".rstrip()
             case events.Note(text=text):
-                told = text
-        return told
+                shown = text
+        return shown
 
 
 def in_turn(rows: Iterable[HostRow]) -> list[HostRow]:

@@ -23,7 +23,7 @@ from rich.live import Live
 from rich.text import Text
 
 from hostwright.apply.events import Event
-from hostwright.cli.live.plain import told
+from hostwright.cli.live.plain import event_line
 from hostwright.cli.live.rows import BAD, RUNNING, HostRow, counts, elapsed, in_turn
 from hostwright.common.text import count, one_line, short
 from hostwright.plan.roles.layers import one_order, short_names
@@ -75,7 +75,7 @@ class LiveTable:
         if event.host:
             with self._lock:
                 self._rows.setdefault(event.host, HostRow(event.host)).take(event, self._clock())
-        elif line := told(event):
+        elif line := event_line(event):
             self._console.print(Text(one_line(line), style="bold"))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -102,7 +102,7 @@ class LiveTable:
         """``300 hosts: 100 done · 40 failed · 6 min``, on several lines where it is too long; nothing for one host."""
         if len(rows) < 2:
             return []
-        parts = [Text(said, STYLES.get(word, "")) for said, word in counts(rows)]
+        parts = [Text(words, STYLES.get(word, "")) for words, word in counts(rows)]
         parts.append(Text(elapsed(now_s - self._begun_s)))
         lines = [Text(f"{count(len(rows), 'host')}: ")]
         for number, part in enumerate(parts):
@@ -222,7 +222,7 @@ def _hosts(rows: Sequence[HostRow], draw: Callable[[HostRow], list[Text]], room:
         cut = cut or shown < len(group)
         if cut and not leave:
             break
-    bad = ", ".join(said for said, word in counts(hidden) if word in BAD)
+    bad = ", ".join(words for words, word in counts(hidden) if word in BAD)
     yield Text(f"… {len(hidden)} more" + (f", among them {bad}" if bad else ""), "bold red" if bad else "dim")
 
 

@@ -1,45 +1,57 @@
-"""Commands that sentences advise, made to work as printed: with the program, the site, the inventory and the selection
-of this call.
+"""Commands that texts advise (``hostwright.common.command``), made to work as printed: with the program, the site, the
+inventory and the selection of this call.
 
-Whatever room a sentence comes from, it names a command as ``invoke VERB --option …``, and knows nothing of the call.
 The console (``hostwright.cli.console``) passes every text through ``insertions``.
 """
 
 from __future__ import annotations
 
-import re
+import shlex
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import cache
-from inspect import Parameter, signature
+from inspect import signature
+from itertools import takewhile
 from typing import Any
 
 from invoke import Collection
 
-from hostwright.cli.arguments import current
+from hostwright.common.command import PROGRAMS, Command
 from hostwright.common.quoting import sh
 from hostwright.common.request import OPTIONS, Request
 
-_COMMAND = re.compile(r"(?<![\w./-])(?:invoke|hostwright) (?P<verb>[a-z]+(?:\.[a-z]+)?)(?![\w.]*[\w-])")
-_OPTION = re.compile(r" --(?P<name>[a-z]+(?:-[a-z]+)*)")
-#: of an option or a verb: quoted, or a word, which ends before the punctuation of the sentence
-_VALUE = re.compile(r"[ =](?:'[^']*'|[^\s`']*[^\s`'.,;:)])")
-_WORD = re.compile(r" [a-z]+")
-_SENTENCE = re.compile(r"'[^']* [^']*'")
 MOST_CHARACTERS = 100  #: of a command that a sentence advises, as the sentence has it
-_ONE_HOST = re.compile(r"[\w.-]+")
 #: options that say of themselves which hosts or files the verb is about
 _OF_ITS_OWN = {"hosts", "host", "resume"}
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The program that was called, its ``--site``, and what was asked for."""
+
+    program: str = "invoke"
+    site: str = ""
+    request: Request = field(default_factory=Request)
+
+
+CALL: ContextVar[Call] = ContextVar("CALL")
+
+
+def current() -> Call:
+    """The call of this process; that of nothing where no verb was called."""
+    return CALL.get(Call())
+
+
+def shown(command: Command) -> str:
+    """A command as the operator can type it now."""
+    return _completed(_Found.read(command.line))
+
+
 def insertions(text: str) -> Iterator[tuple[int, int, str]]:
     """What is to be put into a text, from its beginning: from where, to where, and what comes there."""
-    for command in _commands(text):
-        call = current()
-        program = call.program + (sh(" --site %s", call.site) if call.site else "")
-        yield command.start, command.verb - 1, program
-        if more := "".join(_missing(command.options, command.named)):
-            yield command.end, command.end, more
+    for found in _found(text):
+        yield found.start, found.start + len(found.line), _completed(found)
 
 
 def completed(text: str) -> str:
@@ -51,8 +63,8 @@ def completed(text: str) -> str:
 
 def whole_commands(text: str) -> tuple[str, ...]:
     """The commands in a text as ``completed`` has them, but for those that could hold a sentence of somebody else."""
-    found = [text[command.start : command.end] for command in _commands(text)]
-    return tuple(completed(each) for each in found if len(each) <= MOST_CHARACTERS and not _SENTENCE.search(each))
+    short = (each for each in _found(text) if len(each.line) <= MOST_CHARACTERS)
+    return tuple(_completed(each) for each in short if not any(" " in word for word in each.words))
 
 
 def of_host(text: str, host: str) -> str:
@@ -61,47 +73,64 @@ def of_host(text: str, host: str) -> str:
     >>> of_host("gpu01: no facts are stored: run `invoke audit`", "gpu01")
     'gpu01: no facts are stored: run `invoke audit --hosts gpu01`'
     """
-    for command in reversed([*_commands(text)]):
-        if {"hosts", "inventory"} <= command.options.keys() and not command.named & _OF_ITS_OWN:
-            text = text[: command.end] + sh(" --hosts %s", host) + text[command.end :]
+    for found in reversed([*_found(text)]):
+        if {"hosts", "inventory"} <= options_of(found.verb) and not found.named & _OF_ITS_OWN:
+            end = found.start + len(found.line)
+            text = text[:end] + sh(" --hosts %s", host) + text[end:]
     return text
 
 
 @dataclass(frozen=True, slots=True)
-class _Command:
-    """A command in a text: where it and its verb begin, where it ends, the verb's options, and those that it names."""
+class _Found:
+    """A command in a text: where its line begins, the line, and its words from the verb on."""
 
     start: int
-    verb: int
-    end: int
-    options: Mapping[str, bool]
-    named: Set[str]
+    line: str
+    words: tuple[str, ...]
+
+    @classmethod
+    def read(cls, line: str, start: int = 0) -> _Found:
+        """The command of a line; one without words where that is no line of a shell."""
+        try:
+            return cls(start, line, tuple(shlex.split(line)[1:]))
+        except ValueError:
+            return cls(start, line, ())
+
+    @property
+    def verb(self) -> str:
+        """The verb; empty for none."""
+        return self.words[0] if self.words else ""
+
+    @property
+    def named(self) -> Set[str]:
+        """The options that it names."""
+        ours = takewhile(lambda word: word != "--", self.words)
+        return {word[2:].partition("=")[0] for word in ours if word.startswith("--")}
 
 
-def _commands(text: str) -> Iterator[_Command]:
-    for found in _COMMAND.finditer(text):
-        options = _verbs().get(found["verb"])
-        if options is not None:  # else prose, or the verb of somebody else's program
-            yield _Command(found.start(), found.start("verb"), *_read(text, found.end(), options))
+def _found(text: str) -> Iterator[_Found]:
+    """The commands of ours between the backticks of a text."""
+    end = 0
+    while (start := text.find("`", end) + 1) > 0:
+        end = start
+        if text.startswith(PROGRAMS, start) and (close := text.find("`", start)) > 0:
+            found, end = _Found.read(text[start:close], start), close + 1
+            if options_of(found.verb):  # else prose, or the verb of somebody else's program
+                yield found
 
 
-def _read(text: str, end: int, options: Mapping[str, bool]) -> tuple[int, Mapping[str, bool], Set[str]]:
-    """Where a command ends whose verb ends at ``end``, the verb's options, and those of them that it names."""
-    named: set[str] = set()
-    if options.get("") and (word := _WORD.match(text, end)):
-        end = word.end()
-    while found := _OPTION.match(text, end):
-        named.add(found["name"])
-        end = found.end()
-        if options.get(found["name"], True) and (value := _VALUE.match(text, end)):
-            end = value.end()
-    return end, options, named
+def _completed(found: _Found) -> str:
+    call = current()
+    _, _, rest = found.line.partition(" ")
+    head, dashes, behind = rest.partition(" -- ")
+    program = call.program + (sh(" --site %s", call.site) if call.site else "")
+    return f"{program} {head}{''.join(_missing(options_of(found.verb), found.named))}{dashes}{behind}"
 
 
-def _missing(options: Mapping[str, bool], named: Set[str]) -> Iterator[str]:
+def _missing(options: Set[str], named: Set[str]) -> Iterator[str]:
     """The options of this call that a command wants and does not name."""
     for name, value in _repeated(current().request).items():
-        one = name == "hosts" and "hosts" not in options and _ONE_HOST.fullmatch(str(value)) and value != "all"
+        one = name == "hosts" and "hosts" not in options and _is_one_host(str(value))
         option = "host" if one else name
         if option not in options or option in named:
             continue
@@ -112,6 +141,10 @@ def _missing(options: Mapping[str, bool], named: Set[str]) -> Iterator[str]:
             continue
         for each in (value,) if isinstance(value, str) else value:
             yield sh(f" --{option} %s", each)
+
+
+def _is_one_host(pattern: str) -> bool:
+    return pattern != "all" and pattern.translate({ord(sign): "x" for sign in "-._"}).isalnum()
 
 
 def _repeated(request: Request) -> dict[str, str | bool | tuple[str, ...]]:
@@ -127,27 +160,27 @@ def _repeated(request: Request) -> dict[str, str | bool | tuple[str, ...]]:
     return {name.replace("_", "-"): value for name, value in kept.items() if value}
 
 
+def options_of(verb: str) -> Set[str]:
+    """The options of a verb of ours, with ``""`` for none; empty for any other word."""
+    return _verbs().get(verb, frozenset())
+
+
 _known: list[Collection] = []
 
 
 def know(verbs: Collection) -> None:
-    """The verbs that sentences may advise; of others, nothing is completed."""
+    """The verbs that texts may advise; of others, nothing is completed."""
     _known[:] = [verbs]
     _verbs.cache_clear()
 
 
 @cache
-def _verbs() -> dict[str, dict[str, bool]]:
-    """The options of every verb, each with whether it takes a value; ``""`` stands for one that has no name."""
+def _verbs() -> Mapping[str, Set[str]]:
     found = {}
     for verbs in _known:
         for name in verbs.task_names:
-            parameters = [*signature(verbs[name].body).parameters.values()][1:]
-            found[name] = {
-                each.name.strip("_").replace("_", "-"): not isinstance(each.default, bool) for each in parameters
-            }
-            if any(each.default is Parameter.empty for each in parameters):
-                found[name][""] = True
+            named = signature(verbs[name].body).parameters
+            found[name] = {"", *(each.strip("_").replace("_", "-") for each in named)}
         for name, group in verbs.collections.items():
             if group.default:
                 found[name] = found[f"{name}.{group.default}"]

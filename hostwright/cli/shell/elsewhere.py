@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from hostwright.common.command import Command
+
 #: verbs, by what others call them
 _VERBS: Mapping[str, str] = {
     "provision": "apply deploy converge site up install upgrade update sync configure playbook create",
@@ -57,8 +59,8 @@ _NOT_HERE: Mapping[str, str] = {
     "ansible_ssh_private_key_file in the inventory names the key": "--private-key --key-file --key --ssh-key "
     "--identity --identity-file",
     "it becomes root by sudo where that is needed, without being told": "-b --become --sudo -s --become-method",
-    "`hostwright plan` shows the difference of each file": "--diff",
-    "`hostwright runs.show --steps` shows what each step printed": "-v -vv -vvv -vvvv --verbose --debug --trace",
+    f"{Command('plan')} shows the difference of each file": "--diff",
+    f"{Command('runs.show', steps=True)} shows what each step printed": "-v -vv -vvv -vvvv --verbose --debug --trace",
     "set NO_COLOR=1": "--no-color --no-colour --nocolor",
 }
 

@@ -20,7 +20,7 @@ from hostwright.cli.shell.words import bare_option
 
 _OURS = "hostwright.cli.tasks."
 _OF_ROLES = "hostwright_tasks_of_"  #: how ``tasks.ofroles`` names the modules of roles
-_ORDER = ("begin", "look", "change", "restore", "keep")  #: modules of verbs, as a host's life goes
+_ORDER = ("begin", "look", "site", "change", "restore", "keep")  #: modules of verbs, as a host's life goes
 _SITE = "Of this site"
 SITE = "the site: a directory with inventory/ and tasks.py (default: the nearest one, searching upwards)"
 #: those of Invoke's own that concern somebody who keeps hosts; the others work, and nobody is told of them
@@ -58,7 +58,7 @@ def of_verb(name: str, task: Task[Any], context: ParserContext) -> str:
     needed = "".join(f" {each.name.upper()}" for each in context.positional_args if each.name)
     text, examples = split(task)
     text = completed(text)
-    tuples = [(flag, completed(said or "")) for flag, said in context.help_tuples()]
+    tuples = [(flag, completed(help_text or "")) for flag, help_text in context.help_tuples()]
     lines = [f"Usage: hostwright {name}{needed}{words}{' [--options]' if tuples else ''}", ""]
     lines += [*textwrap.wrap(text, _columns_left()), ""] if text else []
     if examples:

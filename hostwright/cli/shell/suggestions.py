@@ -10,7 +10,6 @@ from itertools import takewhile
 
 from invoke.parser import ParserContext
 
-from hostwright.cli.shell import elsewhere
 from hostwright.cli.shell.completion.names import may_be_hosts
 from hostwright.common.input.nearest import SIMILAR, nearest
 
@@ -37,6 +36,8 @@ def pasted(word: str) -> str:
 
 def unknown_verb(word: str, verbs: Sequence[str]) -> str:
     """For a verb that does not exist: the one of that meaning, or one that is written nearly so."""
+    from hostwright.cli.shell import elsewhere  # only for mistakes
+
     known = {**{name.rpartition(".")[2]: name for name in verbs}, **{name: name for name in verbs}}
     verb = elsewhere.verb_for(word, verbs)
     if not verb and (found := nearest(word, known, _SIMILAR)):
@@ -64,6 +65,8 @@ def no_verb(typed: str, word: str, verbs: Sequence[str]) -> str:
 
 def single_dash(typed: str, name: str, verb: ParserContext) -> str:
     """For a long option with one dash, as Terraform has it: its first letter would be taken for an option."""
+    from hostwright.cli.shell import elsewhere  # only for mistakes
+
     long, flags = f"-{name}", (*verb.flag_names(), *(f"--{each}" for each in CORE))
     if name.startswith("--") or len(name) <= len("-x"):
         return ""
@@ -73,6 +76,8 @@ def single_dash(typed: str, name: str, verb: ParserContext) -> str:
 
 def unknown_option(typed: str, name: str, verb: ParserContext | None, verbs: Mapping[str, ParserContext]) -> str:
     """For an option that the verb does not have, or that stands where no verb does."""
+    from hostwright.cli.shell import elsewhere  # only for mistakes
+
     having = [each for each, context in verbs.items() if name in context.flags]
     if verb is None:
         if having:

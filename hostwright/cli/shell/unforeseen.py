@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hostwright import __version__
-from hostwright.cli.arguments import current
 from hostwright.cli.shell import streams
+from hostwright.cli.shell.advice import current
 from hostwright.cli.shell.libraries import lacking
 from hostwright.common import places, userpaths
 from hostwright.common.errors import InputError

@@ -17,6 +17,7 @@ from invoke.parser import Argument, Parser, ParserContext, ParseResult
 
 from hostwright.cli.shell import suggestions
 from hostwright.cli.shell.suggestions import is_no_option
+from hostwright.common.command import Command
 
 #: what a bare word behind a verb is: the first of these options that the verb has
 BARE = ("run", "schema", "hosts", "host")
@@ -197,8 +198,8 @@ class _Walk:
         """Refuse a command for hosts behind a verb of ours that runs none."""
         if self.verb is None or "--inventory" not in self.verb.flags or self.verb.name in suggestions.COMMANDS:
             return
-        hosts, command = shlex.quote(",".join(self.bare) or self.named or "all"), shlex.join(words) or "uptime"
-        meant = f"`hostwright run --hosts {hosts} -- {command}`"
+        hosts = ",".join(self.bare) or self.named or "all"
+        meant = Command("run", hosts=hosts, behind=tuple(words) or ("uptime",))
         self._refuse(f"{self.typed} takes no words behind --, which {' and '.join(suggestions.COMMANDS)} do: {meant}")
 
     def _such_as(self, option: Argument) -> str:

@@ -1,6 +1,6 @@
-"""What people type: one thin task per verb. ``invoke --list`` shows them, ``invoke --help VERB`` explains one.
+"""What people type: one function per verb. ``invoke --list`` shows them, ``invoke --help VERB`` explains one.
 
-Nothing that is slow to import is imported before a verb is called: ``invoke --list`` and completion are quick.
+A verb imports what it needs inside its function: ``invoke --list`` and completion import nothing that is slow.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from invoke import Collection, Task
 
 from hostwright.cli.shell.advice import know
 from hostwright.cli.shell.plaininvoke import of_invoke, refuse_bare_hosts
-from hostwright.cli.tasks import change, keep, look, reach, restore
+from hostwright.cli.tasks import change, keep, look, reach, restore, site
 from hostwright.cli.tasks.ofroles import verbs_here
 
 VERBS: tuple[Task[Any] | Collection, ...] = (
     *(look.plan, change.provision, look.verify, look.prove, change.remove, restore.rebuild, restore.rollback),
     Collection("audit", look.audit_fleet, look.audit_history, look.audit_diff),
-    *(look.doctor, look.variables, look.hosts, look.check, look.schema, look.stacks, keep.mirror, keep.pins),
+    *(look.doctor, site.variables, site.hosts, site.check, site.schema, site.stacks, keep.mirror, keep.pins),
     Collection("runs", keep.runs_list, keep.runs_show, keep.runs_follow),
     *(keep.lock, keep.unlock, restore.trust, restore.power, reach.run, reach.ssh),
     *verbs_here(),

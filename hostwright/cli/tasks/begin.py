@@ -14,9 +14,10 @@ def init(_: Request, directory: str) -> int:
 
     hostwright init ~/fleet
     """
-    from hostwright.cli.verbs import init as made
+    from hostwright.cli.sitefiles import make_site
 
-    return made.init(directory)
+    make_site(directory)
+    return 0
 
 
 @verb(shell="bash, zsh or fish")  # noqa: S604 - the name of a shell, none is started

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from hostwright.cli.tasks.options import CHANGING, PROVISION, verb
+from hostwright.common.command import Command
 from hostwright.common.request import Request
 
 TITLE = "Change"
@@ -10,7 +13,7 @@ TITLE = "Change"
 
 @verb(
     *PROVISION,
-    check="only show the plan (the same as `invoke plan`)",
+    check=f"only show the plan (the same as {Command('plan')})",
 )
 def provision(request: Request) -> int:
     """Bring hosts to their stack, then probe again to confirm that nothing differs.
@@ -18,9 +21,20 @@ def provision(request: Request) -> int:
     hostwright provision gpu01
     hostwright provision all --canary 1 --batch 10% --max-fail 5
     """
-    from hostwright.cli.verbs import changes
+    from hostwright.cli.changing import change, saved_plans
+    from hostwright.cli.opening import open_fleet, targets_of
+    from hostwright.cli.timeline import check_timeline
+    from hostwright.cli.views.shared import note
 
-    return changes.provision(request)
+    check_timeline(request)
+    fleet = open_fleet(request)
+    if request.resume and not request.check:
+        last, request = fleet.resume(request, "" if request.resume is True else str(request.resume))
+        note(f"resuming {last}: {request.hosts.replace(',', ', ')}")
+        fleet = open_fleet(request)
+    targets = targets_of(fleet, request)
+    saved = saved_plans(fleet, targets, request.plan) if request.plan and not request.check else {}
+    return change("provision", fleet, targets, request, partial(fleet.provision, targets, request, saved=saved))
 
 
 @verb(*CHANGING, "check", "yes")
@@ -29,6 +43,16 @@ def remove(request: Request) -> int:
 
     hostwright remove gpu01 --roles driver
     """
-    from hostwright.cli.verbs import changes
+    from hostwright.cli.asking import refuse_unasked
+    from hostwright.cli.changing import change
+    from hostwright.cli.opening import open_fleet, targets_of
+    from hostwright.cli.views.shared import warn
 
-    return changes.remove(request)
+    fleet = open_fleet(request)
+    targets = targets_of(fleet, request)
+    if not request.check:
+        refuse_unasked("`remove` takes layers off hosts", yes=request.yes, as_json=request.json)
+    removal = fleet.removal(targets)
+    for sentence in removal.notes:
+        warn(sentence)
+    return change("remove", fleet, targets, request, partial(fleet.remove, targets, removal, request), goal=removal)

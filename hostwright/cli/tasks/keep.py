@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hostwright.cli.tasks.options import REACHED, READ, verb
 from hostwright.common.request import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hostwright.apply.journal.reading import RunSummary
+    from hostwright.apply.locking.hostlocks import HostLocks
+    from hostwright.apply.rollout.rollout import Results
 
 TITLE = "Keep"
 
@@ -45,17 +54,40 @@ def mirror(
     hostwright mirror --from ~/downloads
     hostwright mirror --export /media/usb/stack
     """
-    from hostwright.cli.verbs import stacks
+    from dataclasses import asdict
 
-    where = stacks.FilePlaces(from_, export, import_)
-    packages = stacks.PackageWords(systems, sources, keyring, renew)
-    return stacks.mirror(
-        request,
-        where,
-        stack=stack,
-        pythons=pythons,
-        packages=packages,
-    )
+    from rich.text import Text
+
+    from hostwright.cli.console import make_console
+    from hostwright.cli.live.transfers import make_progress, summary
+    from hostwright.cli.mirroring import file_source, package_search, pythons_in
+    from hostwright.cli.opening import open_fleet, refuse_strangers
+    from hostwright.cli.views.shared import print_document
+    from hostwright.common.command import Command
+    from hostwright.common.interruption import on_interrupt
+    from hostwright.common.text import shown_bytes
+    from hostwright.common.userpaths import place_for
+
+    source = file_source(from_, import_)
+    to = place_for(export, "--export", "files of stacks") if export else None
+    wanted, search = pythons_in(pythons), package_search(systems, sources, keyring, renew=renew)
+    fleet = open_fleet(request)
+    refuse_strangers(fleet)
+    out = make_console(stderr=request.json)
+    kept = "stopped; what was downloaded is kept, and the same command again goes on from there"
+    with on_interrupt(kept), make_progress(out) as progress:
+        done = fleet.mirror(stack, source, to, pythons=wanted, search=search, progress=progress)
+    if request.json:
+        print_document("mirror", {"files": [asdict(file) for file in done]})
+    elif done:
+        out.print(summary(done))
+        if to:
+            size = shown_bytes(sum({file.sha256: file.size for file in done}.values()))
+            there = Command("mirror", import_=to)
+            out.print(Text(f"exported {size} to {to}; on the other machine: {there}"), soft_wrap=True)
+    else:
+        out.print("nothing to download: the roles of these hosts need no file of a stack")
+    return 0
 
 
 @verb(
@@ -78,9 +110,27 @@ def pins(
 
     hostwright pins --requirement torch==2.14.1 --python 3.11 --python 3.12 --out inventory/stacks/constraints/torch
     """
-    from hostwright.cli.verbs import pins as pinning
+    from pathlib import Path
 
-    return pinning.pins(tuple(requirement or ()), tuple(python or ()), out=out, glibc=glibc)
+    from rich.text import Text
+
+    from hostwright.cli.console import make_console
+    from hostwright.cli.pinning import check_pins, written_stem
+    from hostwright.common.places import write_whole
+    from hostwright.resources.python.pinning import pinned
+
+    requirements, pythons = tuple(requirement or ()), tuple(dict.fromkeys(python or ()))
+    check_pins(requirements, pythons, glibc)
+    stem, console = written_stem(out), make_console()
+    for each in pythons:
+        text = pinned(requirements, each, glibc=int(glibc.partition(".")[2]))
+        if stem is None:
+            console.print(Text(text), end="", soft_wrap=True)
+            continue
+        file = Path(f"{stem}-py{each.replace('.', '')}.txt")
+        write_whole(file, text.encode())
+        console.print(Text(f'"{each}": {file.parent.name}/{file.name}'), soft_wrap=True)  # as a stack file names it
+    return 0
 
 
 @verb("json", called="list", default=True, limit="how many of the latest runs to show; 0 shows all")
@@ -89,9 +139,30 @@ def runs_list(request: Request) -> int:
 
     hostwright runs
     """
-    from hostwright.cli.verbs import runs
+    from dataclasses import asdict
 
-    return runs.runs(request)
+    from rich.text import Text
+
+    from hostwright.apply.journal.reading import Runs, short_ids
+    from hostwright.cli.console import make_console
+    from hostwright.cli.views.runs import runs_table
+    from hostwright.cli.views.shared import print_document
+    from hostwright.common.places import state_root
+    from hostwright.common.text import printable
+
+    recorded = Runs(state_root()).list()
+    latest = recorded[: request.limit or None]
+    if request.json:
+        print_document("runs", {"runs": [asdict(run_summary) for run_summary in latest]})
+        return 0
+    out = make_console()
+    if not recorded:
+        out.print(Text(f"no run is recorded in {printable(str(state_root()))} yet"))
+        return 0
+    out.print(runs_table(latest, short_ids(run_summary.run for run_summary in recorded)))
+    if len(recorded) > len(latest):
+        out.print(Text(f"the last {len(latest)} of {len(recorded)} runs; --limit 0 lists all", style="dim"))
+    return 0
 
 
 @verb(
@@ -110,14 +181,33 @@ def runs_show(request: Request, run: str = "last", steps: bool = False, html: st
     hostwright runs.show 20261123t1657 --hosts gpu01 --steps
     hostwright runs.show --html run.html
     """
-    from hostwright.cli.verbs import runs
+    from dataclasses import asdict
 
-    return runs.runs_show(
-        request,
-        run=run,
-        steps=steps,
-        html=html,
-    )
+    from hostwright.apply.journal.reading import LAST, Runs
+    from hostwright.apply.journal.selecting import narrowed
+    from hostwright.cli.console import make_console
+    from hostwright.cli.views.changing.recorded import show_in_short
+    from hostwright.cli.views.reports import check_files, put
+    from hostwright.cli.views.runs import show_run
+    from hostwright.cli.views.shared import print_document
+    from hostwright.common.places import state_root
+
+    check_files({"html": html} if html else {}, as_json=request.json)
+    archive = Runs(state_root())
+    summary = archive.find(run or LAST)
+    recorded = narrowed(archive.load(summary.run), request.hosts)
+    if html:
+        from hostwright.audit.reports.run.page import render_run
+
+        put(html, render_run(summary, recorded), "html")
+    if request.json:
+        document = {**asdict(summary), "hosts": [asdict(host) for host in recorded.hosts]}
+        print_document("run", {**document, "said": recorded.said, "damaged": recorded.damaged})
+    elif not html and (request.details or steps):
+        show_run(make_console(), summary, recorded, outputs=steps)
+    elif not html:
+        show_in_short(make_console(), summary, recorded)
+    return 0
 
 
 @verb(
@@ -132,12 +222,56 @@ def runs_follow(request: Request, run: str = "") -> int:
     hostwright runs.follow
     hostwright runs.follow --hosts @rack3
     """
-    from hostwright.cli.verbs import runs
+    from rich.text import Text
 
-    return runs.runs_follow(
-        request,
-        run=run,
-    )
+    from hostwright.apply.journal.following import find
+    from hostwright.apply.journal.reading import Runs
+    from hostwright.cli.console import make_console
+    from hostwright.cli.opening import ask_password, open_fleet, targets_of
+    from hostwright.cli.views.followed import show_followed
+    from hostwright.cli.views.progress import run_view
+    from hostwright.common.errors import INTERRUPTED
+    from hostwright.common.places import state_root
+
+    try:
+        if not request.hosts or run:
+            return _follow_here(find(Runs(state_root()), run), request)
+        fleet = open_fleet(request)
+        targets = targets_of(fleet, request, outside=True)
+        followed = fleet.follow(targets, password=ask_password(request), view=run_view(request))
+        return show_followed(followed, as_json=request.json)
+    except KeyboardInterrupt:
+        make_console(stderr=True).print(Text("not followed any more; the run itself goes on"))
+        return INTERRUPTED
+
+
+def _follow_here(summary: RunSummary, request: Request) -> int:
+    """Follow a run by its record on this machine; the exit status is the run's."""
+    from dataclasses import replace
+
+    from rich.text import Text
+
+    from hostwright.apply.journal.following import records
+    from hostwright.apply.journal.reading import summary_of
+    from hostwright.cli.console import make_console
+    from hostwright.cli.views.runs import record_line
+    from hostwright.common.command import Command
+    from hostwright.common.errors import FAILED
+    from hostwright.common.text import printable
+
+    out = make_console()
+    for record in records(summary.folder):
+        if not request.json:
+            out.print(record_line(record), soft_wrap=True)
+    ended = summary_of(summary.folder)
+    if request.json:
+        runs_show(replace(request, hosts=""), run=summary.run)
+    elif ended.status is None:
+        sentence = f"{summary.run} was cut off: its process is gone, and nothing says how it ended. Its jobs may go on"
+        hosts, inventory = ",".join(summary.header.hosts), summary.header.inventory
+        follow = Command("runs.follow", hosts=hosts, inventory=inventory)
+        out.print(Text(printable(f"{sentence}; next: {follow}")))
+    return FAILED if ended.status is None else ended.status
 
 
 @verb(
@@ -152,17 +286,17 @@ def lock(request: Request, reason: str = "", for_: str = "", list: bool = False)
 
     hostwright lock gpu01 --reason RMA --for 3d
     """
-    from hostwright.cli.verbs import locks
+    from hostwright.apply.locking.hostlocks import read_reason
+    from hostwright.cli.opening import ask_password, open_fleet, targets_of
+    from hostwright.plan.host.locks import DEFAULT_FOR, read_duration
 
-    if list:
-        return locks.locks(
-            request,
-        )
-    return locks.lock(
-        request,
-        reason=reason,
-        lasts=for_,
-    )
+    why, lasts = ("", None) if list else (read_reason(reason), read_duration(for_ or DEFAULT_FOR))
+    fleet = open_fleet(request)
+    targets = targets_of(fleet, request, outside=True)
+    password = ask_password(request)
+    if lasts is None:
+        return _locks_shown(lambda: fleet.locks(targets, password=password), request)
+    return _locks_shown(lambda: fleet.lock(targets, why, lasts, force=request.force, password=password), request)
 
 
 @verb(*REACHED, force="remove somebody else's lock")
@@ -171,8 +305,18 @@ def unlock(request: Request) -> int:
 
     hostwright unlock gpu01
     """
-    from hostwright.cli.verbs import locks
+    from hostwright.cli.opening import ask_password, open_fleet, targets_of
 
-    return locks.unlock(
-        request,
-    )
+    fleet = open_fleet(request)
+    targets = targets_of(fleet, request, outside=True)
+    password = ask_password(request)
+    return _locks_shown(lambda: fleet.unlock(targets, force=request.force, password=password), request)
+
+
+def _locks_shown(work: Callable[[], Results[HostLocks]], request: Request) -> int:
+    from hostwright.cli.exits import shown
+    from hostwright.cli.views.locks import show_locks
+    from hostwright.common.errors import AS_DESIRED, FAILED
+
+    results = shown(work, lambda results: show_locks(results, as_json=request.json))
+    return FAILED if results.errors else AS_DESIRED

@@ -1,16 +1,24 @@
-"""Read-only verbs: they show hosts, or what is known about them."""
+"""Read-only verbs about hosts: compared with their stacks, tested, measured, and what audits saw of them."""
 
 from __future__ import annotations
 
-from hostwright.cli.tasks.options import NAMED, READ, WANTED, verb
+from typing import TYPE_CHECKING
+
+from hostwright.cli.tasks.options import NAMED, WANTED, verb
+from hostwright.common.command import Command
 from hostwright.common.request import Request
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from rich.console import RenderableType
 
 TITLE = "Look (changes nothing)"
 
 
 @verb(
     *WANTED,
-    out="save the plan to this file, for `invoke provision --plan FILE`",
+    out=f"save the plan to this file, for {Command('provision', plan='FILE')}",
     summary="only name what would change in each layer: no values, no diffs",
 )
 def plan(request: Request, out: str = "", summary: bool = False) -> int:
@@ -19,9 +27,11 @@ def plan(request: Request, out: str = "", summary: bool = False) -> int:
     hostwright plan gpu01 gpu02
     hostwright plan @rack3 --out rack3.plan
     """
-    from hostwright.cli.verbs import changes
+    from hostwright.cli.changing import show_plan
+    from hostwright.cli.opening import open_fleet, targets_of
 
-    return changes.plan(request, out=out, summary=summary)
+    fleet = open_fleet(request)
+    return show_plan(fleet, targets_of(fleet, request), request, out=out, brief=summary)
 
 
 @verb(
@@ -35,9 +45,27 @@ def verify(request: Request) -> int:
 
     hostwright verify gpu01
     """
-    from hostwright.cli.verbs import verify as verifying
+    import time
 
-    return verifying.verify(request)
+    from hostwright.cli.exits import shown
+    from hostwright.cli.opening import ask_password, open_fleet, targets_of
+    from hostwright.cli.proving import verify_and_prove
+    from hostwright.cli.views.progress import run_view
+    from hostwright.cli.views.verdicts import show_verdicts
+
+    fleet = open_fleet(request)
+    targets = targets_of(fleet, request)
+    if request.prove:
+        return verify_and_prove(fleet, targets, request, request.prove)
+    password = ask_password(request)
+    began_s = time.monotonic()
+    ended = shown(
+        lambda: fleet.verify(targets, password=password, view=run_view(request)),
+        lambda ended: show_verdicts(
+            targets, ended.results, details=request.details, took_s=time.monotonic() - began_s, as_json=request.json
+        ),
+    )
+    return ended.status
 
 
 @verb(
@@ -59,19 +87,32 @@ def prove(
     html: str = "",
     prometheus: str = "",
 ) -> int:
-    """Prove by measuring that hosts do their work, each against its twins and its own past. Changes nothing.
+    """Prove by measuring that hosts do their work, each against its peers and its own past. Changes nothing.
 
     hostwright prove gpu01 --quick
     """
-    from hostwright.cli.opening import hosts_at_once
-    from hostwright.cli.verbs import verify as verifying
+    from hostwright.cli.exits import shown
+    from hostwright.cli.opening import ask_password, hosts_at_once, open_fleet, targets_of
+    from hostwright.cli.proving import names_in, rendered, show_proved
+    from hostwright.cli.views.progress import run_view
+    from hostwright.cli.views.reports import check_files, put
+    from hostwright.common.userpaths import STDOUT
     from hostwright.prove.proving import ProveOptions
 
-    return verifying.prove(
-        request,
-        ProveOptions("quick" if quick else "full", verifying.named(proofs), baseline, hosts_at_once(request)),
-        verifying.ProofOutputs(prometheus, html),
+    options = ProveOptions("quick" if quick else "full", names_in(proofs), baseline, hosts_at_once(request))
+    files = {name: file for name, file in (("prometheus", prometheus), ("html", html)) if file}
+    check_files(files, as_json=request.json)
+    fleet = open_fleet(request)
+    targets = targets_of(fleet, request)
+    quiet = STDOUT in files.values()
+    password, view = ask_password(request), run_view(request, quiet=request.json or quiet)
+    proved = shown(
+        lambda: fleet.prove(targets, options, password=password, view=view),
+        lambda proved: show_proved(proved, targets, request, quiet=quiet),
     )
+    for name, file in files.items():
+        put(file, rendered(name, proved), name)
+    return proved.status
 
 
 @verb(
@@ -106,16 +147,25 @@ def audit_fleet(
     hostwright audit @rack3 --html rack3.html
     """
     from hostwright.audit.auditor import AuditOptions
+    from hostwright.cli.exits import shown
     from hostwright.cli.opening import hosts_at_once
-    from hostwright.cli.verbs import audit
+    from hostwright.cli.views.audits import auditor_of, audits_table, show_audited, write_reports
+    from hostwright.cli.views.progress import watch as repeat
     from hostwright.cli.views.reports import Outputs
 
-    return audit.audit(
-        request,
-        Outputs(csv, junit, prometheus, html, cyclonedx),
-        AuditOptions(sudo=not request.no_sudo, offline=offline, at_once=hosts_at_once(request)),
-        every=watch,
-    )
+    outputs = Outputs(csv, junit, prometheus, html, cyclonedx)
+    outputs.check(as_json=request.json, watched=bool(watch))
+    options = AuditOptions(sudo=not request.no_sudo, offline=offline, at_once=hosts_at_once(request))
+    auditor = auditor_of(request, options)
+    if watch:
+
+        def once() -> tuple[int, RenderableType]:
+            look = auditor.audit()
+            return write_reports(outputs, auditor, look), audits_table(request, auditor, look, first=True)
+
+        return repeat(watch, once)
+    look = shown(auditor.audit, lambda look: show_audited(request, outputs, auditor, look))
+    return write_reports(outputs, auditor, look)
 
 
 @verb(
@@ -129,9 +179,23 @@ def audit_history(request: Request) -> int:
 
     hostwright audit.history gpu01 --since 30d
     """
-    from hostwright.cli.verbs import history
+    from dataclasses import asdict
 
-    return history.history(request)
+    from hostwright.cli.console import make_console
+    from hostwright.cli.opening import open_fleet, targets_of
+    from hostwright.cli.views.history import timelines
+    from hostwright.cli.views.shared import print_document
+
+    fleet = open_fleet(request)
+    earliest = _since(request.since)
+    histories = fleet.history(targets_of(fleet, request), earliest)
+    if request.json:
+        print_document("history", {"hosts": [asdict(host_history) for host_history in histories]})
+        return 0
+    out = make_console()
+    for timeline in timelines(histories, details=request.details):
+        out.print(timeline)
+    return 0
 
 
 @verb(
@@ -142,9 +206,39 @@ def audit_diff(request: Request) -> int:
 
     hostwright audit.diff --since 24h
     """
-    from hostwright.cli.verbs import history
+    from dataclasses import asdict
 
-    return history.diff(request)
+    from hostwright.cli.console import make_console
+    from hostwright.cli.opening import open_fleet, targets_of
+    from hostwright.cli.views.history import changes
+    from hostwright.cli.views.shared import print_document
+    from hostwright.common.errors import InputError
+
+    fleet = open_fleet(request)
+    earliest = _since(request.since)
+    if earliest is None:
+        raise InputError("give how far back to look: --since 7d", "--since")
+    difference = fleet.changes(earliest, targets_of(fleet, request) if request.hosts else None)
+    if request.json:
+        print_document("diff", asdict(difference))
+    else:
+        make_console().print(changes(difference))
+    return 0
+
+
+def _since(text: str) -> datetime | None:
+    from datetime import timedelta
+
+    from hostwright.audit.auditing import now
+    from hostwright.common import durations
+    from hostwright.common.errors import InputError
+
+    if not text:
+        return None
+    try:
+        return now() - timedelta(seconds=durations.seconds(text))
+    except ValueError as error:
+        raise InputError(str(error), "--since") from error
 
 
 @verb(*WANTED, "no_sudo", explain="print what is known about one known problem, by its name; no host is contacted")
@@ -155,71 +249,11 @@ def doctor(request: Request, explain: str = "") -> int:
     hostwright doctor --explain no-space
     """
     from hostwright.audit.auditor import AuditOptions
-    from hostwright.cli.verbs import audit
+    from hostwright.cli.exits import shown
+    from hostwright.cli.views.audits import auditor_of, diagnosis_status, explain_rule, show_diagnosed
 
     if explain:
-        return audit.explain(explain)
-    return audit.doctor(request, AuditOptions(sudo=not request.no_sudo))
-
-
-@verb(*NAMED, "var", "roles", called="vars", why="show file and line of every definition, the one in effect first")
-def variables(request: Request, why: bool = False) -> int:
-    """Show the variables of each role for hosts.
-
-    hostwright vars gpu01 --roles base --why
-    """
-    from hostwright.cli.verbs import inventory
-
-    return inventory.variables(request, why=why)
-
-
-@verb("hosts=all", *READ, "json")
-def hosts(request: Request) -> int:
-    """Show the hosts that a selection matches, with address, stack and groups, and what keeps any from being used.
-
-    hostwright hosts
-    hostwright hosts 'gpu[01-08],!gpu05'
-    """
-    from hostwright.cli.verbs import inventory
-
-    return inventory.hosts(request)
-
-
-@verb(*READ, "json")
-def stacks(request: Request) -> int:
-    """Show the available stacks: what each pins, for which distributions, and what was tried where.
-
-    hostwright stacks
-    """
-    from hostwright.cli.verbs import stacks as pinned
-
-    return pinned.stacks(request)
-
-
-@verb(*READ, "json", checks_settings=True)
-def check(request: Request) -> int:
-    """Check all that this site holds, for CI and pre-commit: inventory, stacks, roles, templates, hostwright.toml.
-
-    Asks no host.
-
-    hostwright check
-    """
-    from hostwright.cli.verbs import inventory
-
-    return inventory.check(request)
-
-
-@verb(
-    schema="the schema's name (default: list all of them)",
-    write="write those of the files of this site into .schemas/, where the files that `init` made look for them",
-)
-def schema(_: Request, schema: str = "", write: bool = False) -> int:
-    """Print the JSON Schema of a file that you write, or of what a verb prints with --json, for editors and programs.
-
-    hostwright schema
-    hostwright schema stack
-    hostwright schema --write
-    """
-    from hostwright.cli.verbs import init
-
-    return init.schema(schema, write=write)
+        explain_rule(explain)
+        return 0
+    auditor = auditor_of(request, AuditOptions(sudo=not request.no_sudo))
+    return diagnosis_status(shown(auditor.audit, lambda look: show_diagnosed(request, auditor, look)).audit)

@@ -14,13 +14,14 @@ from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from dataclasses import replace
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import Parameter, signature, unwrap
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec
 
-from invoke import Context, Exit, Task
+from invoke import Argument, Context, Exit, Task
 
-from hostwright.cli.arguments import CALL, current
+from hostwright.cli.shell.advice import CALL, current
 from hostwright.cli.shell.libraries import lacking
 from hostwright.cli.tasks import settings
 from hostwright.common.errors import BAD_INPUT, InputError, Mistakes
@@ -49,7 +50,7 @@ def verb(
     checks_settings: bool = False,
     further: Mapping[str, Option] = MappingProxyType({}),
     **helps: str,
-) -> Callable[[Callable[Concatenate[Request, P], int]], Task[Any]]:
+) -> Callable[[Callable[Concatenate[Request, P], int]], Verb]:
     """A task of a function that returns an exit status: errors are printed, and Invoke ends with the status.
 
     ``taken`` are fields of the request that are options of the verb, or ``host``; ``NAME=TEXT`` has a default of the
@@ -59,7 +60,7 @@ def verb(
     every verb but one that ``checks_settings`` itself.
     """
 
-    def task_of(body: Callable[Concatenate[Request, P], int]) -> Task[Any]:
+    def task_of(body: Callable[Concatenate[Request, P], int]) -> Verb:
         _, *every = signature(body).parameters.values()
         own = [each for each in every if each.kind is not Parameter.VAR_KEYWORD]
         own += [_parameter(name, each) for name, each in further.items()]
@@ -84,7 +85,7 @@ def verb(
         whole = signature(body).replace(parameters=[context, *parameters])
         task_body.__signature__ = whole  # type: ignore[attr-defined]
         texts = {**{name: each.help for name, each in {**options, **further}.items()}, **helps}
-        return settings.Verb(
+        return Verb(
             task_body,
             name=called or None,
             default=default,
@@ -95,6 +96,41 @@ def verb(
         )
 
     return task_of
+
+
+class Verb(Task[Any]):
+    """A task whose options have the defaults that are set. Called with a request, it is the verb's function."""
+
+    def __call__(self, *args: Any, **words: Any) -> int:
+        """As Invoke's; the exit status where another verb calls it with a request."""
+        function = unwrap(self.body) if args and isinstance(args[0], Request) else super().__call__
+        status: int = function(*args, **words)
+        return status
+
+    def get_arguments(self, ignore_unknown_help: bool | None = None) -> list[Argument]:
+        """Invoke's, with the defaults that are set: ``--no-drain`` exists where ``drain = true`` is set."""
+        texts = dict(self.help)
+        values = settings.readable(Mistakes())  # what is wrong with others, the verb that is called will say
+        found = super().get_arguments(ignore_unknown_help)
+        self.help = texts  # Invoke took out what it used: a second call would have no help
+        return [_with(each, values[each.names[0]]) if each.names[0] in values else each for each in found]
+
+
+class _Several(Argument):
+    """An option that may be given more than once; the first one that is typed replaces what is set."""
+
+    def set_value(self, value: Any, cast: bool = True) -> None:  # noqa: ARG002 (Invoke's own signature)
+        self.raw_value = value
+        self._value = [*(self._value or []), value]
+
+
+def _with(argument: Argument, setting: settings.Setting) -> Argument:
+    if argument.kind is list:
+        argument = _Several(names=argument.names, kind=list, help=argument.help, attr_name=argument.attr_name)
+        argument._value = None
+    argument.default = setting.value
+    argument.help = f"{argument.help or ''} (set in {Path(setting.origin).name})".strip()
+    return argument
 
 
 def _parameter(name: str, option: Option) -> Parameter:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hostwright.cli.tasks.options import CHANGING, NAMED, REACHED, verb
 from hostwright.common.request import Request
+
+if TYPE_CHECKING:
+    from hostwright.rebuild.rebuild import Start
 
 TITLE = "Bring back"
 
@@ -23,16 +28,82 @@ def rebuild(request: Request, from_: str = "", report: bool = False) -> int:
 
     hostwright rebuild gpu01 --check
     """
-    from hostwright.cli.verbs import rebuild as rebuilding
+    import time
+
+    from hostwright.apply.rollout.limits import read_limits
+    from hostwright.cli.asking import who_is_asked
+    from hostwright.cli.exits import shown
+    from hostwright.cli.opening import ask_password, open_fleet, targets_of
+    from hostwright.cli.timeline import check_timeline, drawn
+    from hostwright.cli.views.progress import run_view
+    from hostwright.cli.views.rebuilding.rebuilds import announce, show_decisions, show_rebuilt, status_of
 
     if report:
-        return rebuilding.rebuild_report(
-            request,
+        return _show_times(request)
+    check_timeline(request)
+    start = _start(from_)
+    fleet = open_fleet(request)
+    targets = targets_of(fleet, request)
+    read_limits(request, len(targets))  # mistakes are reported before anybody types a password
+    password = ask_password(request)
+    if request.check:
+        decisions = shown(
+            lambda: fleet.decide(targets, start, request, password=password),
+            lambda decisions: show_decisions(targets, decisions, start=start, as_json=request.json),
         )
-    return rebuilding.rebuild(
-        request,
-        start=from_,
-    )
+        return status_of(decisions)
+    with drawn(request.timeline, run_view(request)) as view:
+        began_s = time.monotonic()
+        rebuilt = shown(
+            lambda: fleet.rebuild(
+                targets,
+                start,
+                request,
+                ask=who_is_asked(request),
+                password=password,
+                view=view,
+                decided=(lambda _: None) if request.json else announce,
+            ),
+            lambda rebuilt: show_rebuilt(targets, rebuilt, took_s=time.monotonic() - began_s, as_json=request.json),
+        )
+    return rebuilt.status
+
+
+def _start(text: str) -> Start | None:
+    from typing import cast
+
+    from hostwright.common.errors import InputError
+    from hostwright.rebuild.rebuild import STARTS
+
+    if text and text not in STARTS:
+        raise InputError(f"found {text!r:.40}, expected one of {', '.join(STARTS)}", "--from")
+    return cast("Start", text) or None
+
+
+def _show_times(request: Request) -> int:
+    """Show how long the rebuilds took that this machine remembers, by phase."""
+    from datetime import UTC, datetime
+
+    from hostwright.cli.console import make_console
+    from hostwright.cli.opening import open_fleet, refuse_strangers, targets_of
+    from hostwright.cli.views.rebuilding.times import times_table
+    from hostwright.cli.views.shared import print_document
+    from hostwright.plan.host.locks import read_duration
+    from hostwright.rebuild import report
+
+    fleet = open_fleet(request)
+    earliest = datetime.now(UTC) - read_duration(request.since, "--since") if request.since else None
+    rebuilds = fleet.rebuilds(earliest)
+    if not request.hosts:
+        refuse_strangers(fleet)
+    else:
+        wanted = targets_of(fleet, request).by_name
+        rebuilds = tuple(record for record in rebuilds if record.host in wanted)
+    if request.json:
+        print_document("times", report.document(rebuilds))
+    else:
+        make_console().print(times_table(rebuilds))
+    return 0
 
 
 @verb(
@@ -46,12 +117,24 @@ def rollback(request: Request, to: str = "") -> int:
 
     hostwright rollback gpu01
     """
-    from hostwright.cli.verbs import changes
+    from dataclasses import replace
+    from functools import partial
 
-    return changes.rollback(
-        request,
-        to=to,
-    )
+    from hostwright.cli.changing import change
+    from hostwright.cli.opening import open_fleet, targets_of
+    from hostwright.cli.views.changing.outcomes import intents, show_no_way_back
+    from hostwright.cli.views.shared import warn
+
+    fleet = open_fleet(request)
+    targets = targets_of(fleet, request)
+    ways = fleet.ways_back(targets, to)
+    if ways.errors or ways.untouched:  # one host that cannot go back keeps all of them where they are
+        return show_no_way_back(ways, targets, to, as_json=request.json)
+    for sentence in intents(ways.values):
+        warn(sentence)
+    targets = replace(targets, chosen=tuple(way.back for way in ways.values))
+    request = replace(request, own={"to": to})
+    return change("rollback", fleet, targets, request, partial(fleet.rollback, targets, request))
 
 
 @verb(
@@ -64,13 +147,31 @@ def trust(request: Request, fingerprint: str = "", forget: bool = False) -> int:
 
     hostwright trust gpu01
     """
-    from hostwright.cli.verbs.reaching import trust as trusting
+    import sys
 
-    return trusting.trust(
-        request,
-        fingerprint=fingerprint,
-        forget=forget,
+    from hostwright.cli.asking import answer_to
+    from hostwright.cli.exits import shown
+    from hostwright.cli.opening import open_fleet, targets_of
+    from hostwright.cli.views.reaching.keys import show_keys, tell
+    from hostwright.common.errors import AS_DESIRED, FAILED, InputError
+    from hostwright.rebuild.install.sources import read_fingerprint
+
+    wanted = read_fingerprint(fingerprint.strip()) if fingerprint else ""
+    fleet = open_fleet(request)
+    targets = targets_of(fleet, request, outside=True)
+    if wanted and forget:
+        raise InputError("--forget takes no fingerprint: give either --fingerprint or --forget", "--forget")
+    settled = (lambda _: None) if request.json else tell
+    ask = answer_to if sys.stdin.isatty() and sys.stderr.isatty() else None
+    results = shown(
+        lambda: (
+            fleet.forget(targets, tell=settled)
+            if forget
+            else fleet.trust(targets, fingerprint=wanted, ask=ask, tell=settled)
+        ),
+        lambda results: show_keys(results, as_json=request.json),
     )
+    return FAILED if results.errors else AS_DESIRED
 
 
 @verb(
@@ -87,11 +188,29 @@ def power(request: Request, order: str, boot: str = "", image: str = "") -> int:
 
     hostwright power status gpu01 gpu02
     """
-    from hostwright.cli.verbs import power as powering
+    from hostwright.cli.asking import agree, refuse_unasked
+    from hostwright.cli.exits import shown
+    from hostwright.cli.opening import ask_password, open_fleet, targets_of
+    from hostwright.cli.views.power import show_powered
+    from hostwright.cli.views.progress import run_view
+    from hostwright.inventory.patterns import counted
+    from hostwright.rebuild.orders import DISTURBING, Boot, Order, read_bmcs
 
-    return powering.power(
-        request,
-        order,
-        boot=boot,
-        image=image,
+    wanted = Order(order, Boot(boot, image), request.force)
+    wanted.check()
+    fleet = open_fleet(request)
+    targets = targets_of(fleet, request, outside=True)
+    password = None
+    if order in DISTURBING:
+        what = f"`power {order}` ends all that runs on hosts"
+        refuse_unasked(what, yes=request.yes, as_json=request.json)
+        read_bmcs(targets)  # mistakes are reported before anybody types a password
+        password = ask_password(request)
+        done = "powers off" if order == "off" else "power-cycles"
+        consequences = [f"{done} {counted(target.name for target in targets)}"]
+        agree(what, consequences, len(targets), yes=request.yes, as_json=request.json)
+    ended = shown(
+        lambda: fleet.power(targets, wanted, password=password, view=run_view(request)),
+        lambda ended: show_powered(ended.results, as_json=request.json),
     )
+    return ended.status

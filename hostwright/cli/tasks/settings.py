@@ -27,8 +27,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from invoke import Argument, Task
-
 from hostwright.common.errors import InputError, InputErrors, Mistakes
 from hostwright.common.input.nearest import nearest, suggestion
 from hostwright.common.input.ownership import fault_of, in_named_site
@@ -148,35 +146,6 @@ def placed(error: InputError, settings: Mapping[str, Setting]) -> InputError:
     if setting is None or not (error.where or "").startswith("--"):
         return error
     return InputError(str(error), setting.origin)
-
-
-class Verb(Task[Any]):
-    """A task whose options have the defaults that are set."""
-
-    def get_arguments(self, ignore_unknown_help: bool | None = None) -> list[Argument]:
-        """Invoke's, with the defaults that are set: ``--no-drain`` exists where ``drain = true`` is set."""
-        texts = dict(self.help)
-        settings = readable(Mistakes())  # what is wrong with others, the verb that is called will say
-        found = super().get_arguments(ignore_unknown_help)
-        self.help = texts  # Invoke took out what it used: a second call would have no help
-        return [_with(each, settings[each.names[0]]) if each.names[0] in settings else each for each in found]
-
-
-class _Several(Argument):
-    """An option that may be given more than once; the first one that is typed replaces what is set."""
-
-    def set_value(self, value: Any, cast: bool = True) -> None:  # noqa: ARG002 (Invoke's own signature)
-        self.raw_value = value
-        self._value = [*(self._value or []), value]
-
-
-def _with(argument: Argument, setting: Setting) -> Argument:
-    if argument.kind is list:
-        argument = _Several(names=argument.names, kind=list, help=argument.help, attr_name=argument.attr_name)
-        argument._value = None
-    argument.default = setting.value
-    argument.help = f"{argument.help or ''} (set in {Path(setting.origin).name})".strip()
-    return argument
 
 
 def _of_file() -> Iterator[tuple[str, str, Any, str]]:

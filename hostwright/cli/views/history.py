@@ -12,6 +12,7 @@ from hostwright.audit.history import FleetChange, FleetDiff, HistoryEvent, HostH
 from hostwright.audit.history.items import DEVIATION, FINDING, LAYER
 from hostwright.audit.reports.table import SHOWN, WORDS
 from hostwright.cli.console import Hanging
+from hostwright.common.command import Command
 from hostwright.common.text import local_time, printable, short
 from hostwright.inventory.patterns import counted, headed
 
@@ -101,7 +102,7 @@ def _style(event: HistoryEvent) -> str:
 def changes(difference: FleetDiff) -> RenderableType:
     """What changed."""
     if difference.since is None or difference.until is None:
-        return Text("no audit of this inventory is recorded yet: run invoke audit", style="yellow")
+        return Text(f"no audit of this inventory is recorded yet: run {Command('audit')}", style="yellow")
     lines: list[RenderableType] = [
         Text(
             f"from the audit of {local_time(difference.since)} to that of {local_time(difference.until)}", style="bold"

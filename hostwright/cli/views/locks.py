@@ -28,8 +28,8 @@ def show_locks(results: Results[HostLocks], *, as_json: bool) -> None:
     alike: dict[str, list[str]] = {}
     for host_locks in sorted(results.values, key=lambda each: _word(each) != NOT_LOCKED):
         alike.setdefault(_told(host_locks), []).append(host_locks.host)
-    for told, hosts in alike.items():
-        out.print(Text(printable(f"{headed(hosts)[0] if told == NOT_LOCKED else counted(hosts)}  {told}")))
+    for text, hosts in alike.items():
+        out.print(Text(printable(f"{headed(hosts)[0] if text == NOT_LOCKED else counted(hosts)}  {text}")))
     show_errors(results.errors)
     show_sums(out, [*map(_word, results.values), *map(result_of, results.errors)])
 

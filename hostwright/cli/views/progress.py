@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from hostwright.apply.events import Emit, Event
-from hostwright.apply.rollout.recording import Audience
+from hostwright.apply.run import View
 from hostwright.audit.auditing import HostAudited
 from hostwright.cli import console
 from hostwright.cli.live.plain import Plain
@@ -33,24 +33,41 @@ NAMED = 5  #: hosts that are named when no more are left
 LEAST_S = 5.0  #: between the beginnings of two audits
 
 
-def run_audience(request: Request, *, quiet: bool = False) -> Audience:
-    """Whoever types a verb that is a run: a live table in a terminal, plain lines elsewhere; on standard error when
-    standard output is for JSON, or ``quiet`` for something else."""
-    quiet = quiet or request.json
+class TerminalView(View):
+    """Warns on standard error."""
 
-    def view(targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:
-        out = console.make_console(stderr=quiet)
-        if quiet or not console.redraws(out):
+    def warn(self, sentence: str) -> None:
+        """Print the sentence."""
+        warn(sentence)
+
+
+class RunView(TerminalView):
+    """Whoever types a verb that is a run: a live table in a terminal, plain lines elsewhere; ``quiet``: on standard
+    error, since standard output is for something else."""
+
+    def __init__(self, *, quiet: bool):
+        self._quiet = quiet
+
+    def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:
+        """The table, or the lines."""
+        out = console.make_console(stderr=self._quiet)
+        if self._quiet or not console.redraws(out):
             return Plain(out, run, len(targets))
         headings = {role.name: role.short for target in targets for role in target.roles}
         return LiveTable(out, {target.name: [role.name for role in target.roles] for target in targets}, headings)
 
-    return Audience(view, warn, request.notify)
+
+def run_view(request: Request, *, quiet: bool = False) -> RunView:
+    """The view of a run that was requested so; JSON is on standard output alone."""
+    return RunView(quiet=quiet or request.json)
 
 
-def audit_audience() -> Audience:
+class AuditView(TerminalView):
     """Whoever types an audit: a count of the hosts that have answered."""
-    return Audience(lambda targets, _run: Audited("probing", (target.name for target in targets)), warn)
+
+    def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:  # noqa: ARG002
+        """The count."""
+        return Audited("probing", (target.name for target in targets))
 
 
 class Counting:
@@ -61,8 +78,8 @@ class Counting:
 
     def __init__(self, word: str, hosts: Iterable[str]):
         out = console.make_console(stderr=True)
-        told = TextColumn("{task.description}", markup=False)
-        columns = (TextColumn(word), BarColumn(), MofNCompleteColumn(), told)
+        description = TextColumn("{task.description}", markup=False)
+        columns = (TextColumn(word), BarColumn(), MofNCompleteColumn(), description)
         self._progress = Progress(*columns, console=out, transient=True, disable=not console.redraws(out))
         self._left = set(hosts)
         self._task = self._progress.add_task("", total=len(self._left))

@@ -17,7 +17,7 @@ from hostwright.audit.auditstore import AuditStore
 from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.fleetaudit import FleetAudit
 from hostwright.audit.reports.ages import Ages
-from hostwright.cli.arguments import current
+from hostwright.cli.shell.advice import current
 from hostwright.common.errors import InputError
 from hostwright.common.places import ANOTHER_FILE, PRIVATE_DIR, PRIVATE_FILE, plain_name, refused, write_whole
 from hostwright.common.quoting import sh
@@ -31,14 +31,14 @@ RENDERERS = {
 }
 HTML = "html"  #: it also wants the history
 CYCLONEDX = "cyclonedx"
-BILL = ".cdx.json"  #: how the names of files of CycloneDX end
+SBOM_SUFFIX = ".cdx.json"  #: how the names of files of CycloneDX end
 
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
     """The reports that were asked for: for each kind its file, ``-`` for standard output, empty for none.
 
-    ``cyclonedx`` is a directory: each host has a bill of materials of its own.
+    ``cyclonedx`` is a directory: each host has an SBOM of its own.
     """
 
     csv: str = ""
@@ -71,11 +71,11 @@ class Outputs:
         for name, file in self.files.items():
             put(file, _render(name, audit, ages, memory, rules), name)
 
-    def write_bills(self, bills: Iterable[tuple[str, str]]) -> int:
-        """Write the hosts' bills of materials, each ``HOST.cdx.json``, and return how many there were."""
+    def write_sboms(self, sboms: Iterable[tuple[str, str]]) -> int:
+        """Write the hosts' SBOMs, each ``HOST.cdx.json``, and return how many there were."""
         folder, number = Path(self.cyclonedx), 0
-        for number, (host, text) in enumerate(bills, 1):  # noqa: B007 - how many there were
-            _replace(folder / f"{plain_name(host)}{BILL}", text, CYCLONEDX)
+        for number, (host, text) in enumerate(sboms, 1):  # noqa: B007 - how many there were
+            _replace(folder / f"{plain_name(host)}{SBOM_SUFFIX}", text, CYCLONEDX)
         return number
 
 
@@ -118,9 +118,9 @@ def put(file: str, text: str, name: str) -> None:
 
 
 def _check_folder(name: str) -> None:
-    """Make the directory for bills of materials where it is missing. Raises ``InputError``."""
+    """Make the directory for SBOMs where it is missing. Raises ``InputError``."""
     if name == STDOUT:
-        raise InputError("each host has a bill of its own: name a directory for them", f"--{CYCLONEDX}")
+        raise InputError("each host has an SBOM of its own: name a directory for them", f"--{CYCLONEDX}")
     try:
         Path(name).mkdir(mode=PRIVATE_DIR, exist_ok=True)
     except OSError as error:

@@ -69,24 +69,24 @@ def record_line(record: Mapping[str, Any]) -> Text:
     kind, role = str(record.get("kind")), str(record.get("role", ""))
     match record:
         case {"kind": "observed", "plan": dict(plan)}:
-            said = _planned(plan)
+            text = _planned(plan)
         case {"kind": "role started", "steps": int(steps)}:
-            said = f"{role}: {count(steps, 'step')}"
+            text = f"{role}: {count(steps, 'step')}"
         case {"kind": "role finished", "status": int(status)}:
             how = "ok" if status == 0 else f"failed with status {status}"
-            said = f"{role}: {how}, {lasting(_number(record, 'duration_s'))}"
+            text = f"{role}: {how}, {lasting(_number(record, 'duration_s'))}"
         case {"kind": "attached"}:
-            said = f"{role}: follows the job {record.get('job', '')} of {record.get('operator') or 'an earlier run'}"
+            text = f"{role}: follows the job {record.get('job', '')} of {record.get('operator') or 'an earlier run'}"
         case {"kind": "host ended", "result": str(result)}:
-            said = f"{result}: {record['sentence']}" if record.get("sentence") else result
+            text = f"{result}: {record['sentence']}" if record.get("sentence") else result
         case {"kind": "run began", "verb": str(verb), "operator": str(operator)}:
-            said = f"{verb} of {operator} began"
+            text = f"{verb} of {operator} began"
         case {"kind": "run ended", "how": str(how), "status": int(status)}:
-            said = f"{how} with status {status}" + (f": {record['sentence']}" if record.get("sentence") else "")
+            text = f"{how} with status {status}" + (f": {record['sentence']}" if record.get("sentence") else "")
         case _:
-            said = _said(record)
+            text = _record_text(record)
     style = result_style(str(record.get("result"))) if kind == "host ended" else ""
-    words = f"{_local(str(record.get('at', '')))}  {record.get('host') or record.get('run') or 'run'}  {said}"
+    words = f"{_local(str(record.get('at', '')))}  {record.get('host') or record.get('run') or 'run'}  {text}"
     return Text(printable(words), style=style)
 
 
@@ -113,18 +113,20 @@ def show_head(out: Console, summary: RunSummary, run: RecordedRun, *, details: b
     if run.damaged:
         out.print(Text(f"  not shown: {count(run.damaged, 'damaged line')} of the record", style="yellow"))
     for record in run.said:
-        out.print(Text(f"  {printable(_said(record))}"))
+        out.print(Text(f"  {printable(_record_text(record))}"))
 
 
-def _show_host(out: Console, host: HostRun, *, outputs: bool) -> None:
+def _show_host(out: Console, host_run: HostRun, *, outputs: bool) -> None:
     title = Text.assemble(
-        "\n", (printable(host.host), "bold"), "  ", (printable(host.result), result_style(host.result))
+        "\n", (printable(host_run.host), "bold"), "  ", (printable(host_run.result), result_style(host_run.result))
     )
-    out.print(title.append(f"  {printable(host.sentence)}" if host.sentence else ""))
-    for number, plan in enumerate(host.plans, start=1):
+    out.print(title.append(f"  {printable(host_run.sentence)}" if host_run.sentence else ""))
+    for number, plan in enumerate(host_run.plans, start=1):
         out.print(Text(f"  plan {number}: {printable(_planned(plan))}", style="dim"))
-    lines: list[tuple[float, list[Text]]] = [(role.began_s, list(_role(role, outputs=outputs))) for role in host.roles]
-    lines += [(_number(record, "t"), [Text(f"  {printable(_said(record))}")]) for record in host.said]
+    lines: list[tuple[float, list[Text]]] = [
+        (role.began_s, list(_role(role, outputs=outputs))) for role in host_run.roles
+    ]
+    lines += [(_number(record, "t"), [Text(f"  {printable(_record_text(record))}")]) for record in host_run.said]
     for _, texts in sorted(lines, key=lambda line: line[0]):
         for text in texts:
             out.print(text)
@@ -153,7 +155,7 @@ def step_line(step: StepResult) -> Text:
     )
 
 
-def _said(record: Mapping[str, Any]) -> str:
+def _record_text(record: Mapping[str, Any]) -> str:
     """A record that is neither a plan nor a role's, as a line."""
     word = {name: str(record.get(name, "")) for name in ("what", "reason", "text", "role", "artifact")}
     match record["kind"]:

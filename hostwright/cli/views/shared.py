@@ -15,6 +15,7 @@ from rich.text import Text
 from hostwright.cli import console
 from hostwright.cli.console import Hanging, Listed
 from hostwright.cli.shell import advice
+from hostwright.common.command import Command
 from hostwright.common.errors import (
     Acceptance,
     BecomeError,
@@ -32,7 +33,6 @@ from hostwright.common.errors import (
     Unreachable,
     led,
 )
-from hostwright.common.quoting import sh
 from hostwright.common.text import count, printable
 from hostwright.inventory.patterns import NAMED_CHARACTERS, fold, headed, terms
 from hostwright.stack.store.artifacts import stand_ins_line
@@ -50,6 +50,11 @@ _MOST_ALONE = 3  #: hosts with the same error that have a line each
 def warn(sentence: str) -> None:
     """Print a sentence that the operator should see, on standard error."""
     console.make_console(stderr=True).print(Text(printable(sentence), style="yellow"))
+
+
+def note(sentence: str) -> None:
+    """Print what a verb is about to do, on standard error."""
+    console.make_console(stderr=True).print(Text(printable(sentence)))
 
 
 def print_document(kind: str, document: Mapping[str, Any]) -> None:
@@ -86,69 +91,70 @@ def _error(error: HostwrightError, examination: Examination | None) -> dict[str,
     return {"host": host, "kind": type(error).__name__, "sentence": sentence, **step, **found}
 
 
+def show_command(out: Console, what: str, command: Command, style: str = "dim") -> None:
+    """A line with a command that can be copied whole: only the terminal wraps it, and not we."""
+    out.print(Text(f"{what}: {advice.shown(command)}", style=style), soft_wrap=True)
+
+
 def show_next(
     out: Console,
-    verb: str,
+    command: Command,
     hosts: Sequence[str],
     targets: Sequence[TargetHost],
-    more: str = "",
     *,
     done: Sequence[str] = (),
 ) -> None:
-    """The command that comes next for these hosts. Never wrapped by us, so that it can be copied whole: of hosts that
-    are too many to be named it says how the call selected them, and which of those it leaves out; those that are
-    ``done`` anyway it may name, too."""
+    """The command that comes next for these hosts. Of hosts that are too many to be named it says how the call selected
+    them, and which of those it leaves out; those that are ``done`` anyway it may name, too."""
     chosen, pattern = fold(hosts), getattr(targets, "pattern", "")
     if len(chosen) > NAMED_CHARACTERS and pattern:
         others = fold({target.name for target in targets} - {*hosts, *done})
         shorter = ",!".join([pattern, *terms(others)])
         chosen = min(chosen, shorter, key=len)
-    out.print(Text(f"next: invoke {verb}{sh(' --hosts %s', chosen)}{more}", style="cyan"), soft_wrap=True)
+    show_command(out, "next", command.on(chosen), "cyan")
 
 
 def show_next_of_errors(
     out: Console,
-    verb: str,
+    failed_command: Command,
     errors: Iterable[HostError],
     targets: Sequence[TargetHost],
     failed: Iterable[str] = (),
-    *,
-    more: str = "",
 ) -> None:
-    """What is next for hosts with an error, and for those that ``failed`` in another way: for these, their known
-    problems. ``verb`` with ``more`` is the call that came to that."""
-    found: dict[tuple[str, str], list[str]] = {("doctor", ""): [*failed]} if failed else {}
+    """What is next for hosts with an error of ``failed_command``, and for those that ``failed`` in another way: for
+    these, their known problems."""
+    found: dict[Command, list[str]] = {Command("doctor"): [*failed]} if failed else {}
     for error in errors:
-        if then := next_of(error, verb):
+        if then := next_of(error, failed_command):
             found.setdefault(then, []).append(error.host)
-    for (name, options), hosts in found.items():
-        show_led(out, name, hosts, targets, options + more if name == verb else options)
+    for command, hosts in found.items():
+        show_led(out, command, hosts, targets)
 
 
-def show_led(out: Console, verb: str, hosts: Iterable[str], targets: Sequence[TargetHost], more: str = "") -> None:
+def show_led(out: Console, command: Command, hosts: Iterable[str], targets: Sequence[TargetHost]) -> None:
     """The command that comes next for these hosts. A rebuild can only help a silent host whose power it can switch."""
-    if verb == "mirror":
-        out.print(Text("next: invoke mirror", style="cyan"))
+    if command == Command("mirror"):
+        show_command(out, "next", command, "cyan")
         return
     names = dict.fromkeys(hosts)
-    if (verb, more) == ("rebuild", " --check"):
+    if command == Command("rebuild", check=True):
         from hostwright.rebuild.bmc.settings import ADDRESS  # only hosts that do not answer need it
 
         able = {target.name for target in targets if target.host.get(ADDRESS)}
         names = {name: None for name in names if name in able}
     if names:
-        show_next(out, verb, [*names], targets, more)
+        show_next(out, command, [*names], targets)
 
 
-def next_of(error: HostwrightError, verb: str) -> tuple[str, str] | None:
-    """The verb that leads on from an error of ``verb``, and its options; ``None`` where nothing does, where its
+def next_of(error: HostwrightError, failed: Command) -> Command | None:
+    """The command that leads on from an error of one that ``failed``; ``None`` where nothing does, where the error's
     sentence has the command, or where all that could be found is shown with it."""
     if isinstance(error, SeveralFailed):
-        return next((then for part in error.errors if (then := next_of(part, verb))), None)
+        return next((then for part in error.errors if (then := next_of(part, failed))), None)
     if error.lead or isinstance(error, _NOTHING_FOUND_ON_HOST):
-        return None if error.lead.startswith(f"{verb} ") else led(error.lead, verb)
+        return None if error.lead.startswith(f"{failed.verb} ") else led(error.lead, failed)
     examined = isinstance(error, HostError) and error.examination is not None
-    return None if examined or not isinstance(error, HostError) else ("doctor", "")
+    return None if examined or not isinstance(error, HostError) else Command("doctor")
 
 
 def style_of_ends(words: Collection[str], good: frozenset[str]) -> str:
@@ -187,10 +193,10 @@ def show_error(error: HostwrightError, hosts: str = "") -> RenderableType:
     in the place of their names."""
     if isinstance(error, SeveralFailed):
         return Group(*(show_error(part) for part in error.errors))
-    said = str(error)
+    text = str(error)
     if isinstance(error, HostError):
-        said = hosts + said.removeprefix(error.host) if hosts else advice.of_host(said, error.host)
-    sentence = "\n    ".join(printable(said).splitlines())  # what a host says never begins a line
+        text = hosts + text.removeprefix(error.host) if hosts else advice.of_host(text, error.host)
+    sentence = "\n    ".join(printable(text).splitlines())  # what a host says never begins a line
     parts: list[RenderableType] = [Hanging(sentence, style="yellow" if isinstance(error, Locked) else "bold red")]
     if isinstance(error, StepFailed):
         step, known = error.step, error.sentence
@@ -243,8 +249,8 @@ def looked_lines(examination: Examination | None) -> Iterator[Text]:
 def warning_lines(examination: Examination | None, host: str) -> Iterator[Text]:
     """The names of the warnings that were found after a failure."""
     if warnings := [finding.rule for finding in examination.findings if not finding.grave] if examination else []:
-        doctor = sh("invoke doctor --hosts %s", host)
-        yield Text(f"    warnings: {', '.join(warnings)}; `{doctor}` explains them", style="dim")
+        doctor = Command("doctor", hosts=host)
+        yield Text(f"    warnings: {', '.join(warnings)}; {doctor} explains them", style="dim")
 
 
 def finding_lines(finding: Finding, indent: str) -> Iterator[Text]:
@@ -252,7 +258,7 @@ def finding_lines(finding: Finding, indent: str) -> Iterator[Text]:
     from hostwright.audit.reports.diagnosis import explanation  # only failures need the audit's reports
 
     yield from explanation(finding, indent)
-    yield Text(f"{indent}known problem {finding.rule}; more: {finding.link}", style="dim")
+    yield Text(f"{indent}known problem {finding.rule}; more: `{finding.link}`", style="dim")
 
 
 def show_stand_ins(targets: Iterable[TargetHost], results: Results[Any], out: Console) -> None:

@@ -24,6 +24,7 @@ from hostwright.cli.views.shared import (
     show_stand_ins,
     warning_lines,
 )
+from hostwright.common.command import Command
 from hostwright.common.text import count, printable, shown_seconds
 from hostwright.fleet import TargetHost
 from hostwright.inventory.patterns import fold, headed
@@ -95,9 +96,9 @@ def conclude(
     # of the others, the known problems are shown already, where the host was asked for them
     failed = [verdict.host for verdict in wrong if verdict.host not in differing and verdict.examination is None]
     failed += [host for host in unproved if host not in differing]
-    show_next_of_errors(out, "verify", results.errors, targets, [*dict.fromkeys(failed)])
+    show_next_of_errors(out, Command("verify"), results.errors, targets, [*dict.fromkeys(failed)])
     if differing:
-        show_next(out, "provision", [verdict.host for verdict in wrong if verdict.host in differing], targets)
+        show_next(out, Command("provision"), [verdict.host for verdict in wrong if verdict.host in differing], targets)
 
 
 def _bare(targets: Sequence[TargetHost], results: Results[Verdict]) -> Set[str]:
@@ -244,9 +245,9 @@ def _show_cause(out: Console, cause: Cause, *, details: bool) -> None:
             out.print(Hanging(f"      the checks report: {printable(why)}", style="red"))
 
 
-def _layer_line(mark: str, style: str, roles: str, told: str, seconds: float) -> Text:
+def _layer_line(mark: str, style: str, roles: str, text: str, seconds: float) -> Text:
     time = f"  {shown_seconds(seconds)}" if seconds else ""
-    return Hanging.assemble("  ", (mark, style), f" {roles}: {told}{time}")
+    return Hanging.assemble("  ", (mark, style), f" {roles}: {text}{time}")
 
 
 def _mark(role: str, verdict: Verdict) -> tuple[str, str]:

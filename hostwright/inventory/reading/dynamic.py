@@ -87,7 +87,7 @@ def ask(command: list[str], where: str, tell: Tell, folder: Path | None = None) 
 
 
 def _wait(process: subprocess.Popen[bytes], out: IO[bytes], what: str, tell: Tell) -> None:
-    began = said = time.monotonic()
+    began = reported_at = time.monotonic()
     while process.poll() is None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_POLL_S)
@@ -96,8 +96,8 @@ def _wait(process: subprocess.Popen[bytes], out: IO[bytes], what: str, tell: Tel
             raise InputError(f"{what} printed more than {MAX_ANSWER // 1024**2} MiB")
         if now - began > TIMEOUT_S:
             raise ProgramFailed(f"{what} did not answer within {shown_limit(TIMEOUT_S)}")
-        if now - said >= SIGN_OF_LIFE_S:
-            said = now
+        if now - reported_at >= SIGN_OF_LIFE_S:
+            reported_at = now
             tell(f"{what} has not answered yet ({shown_limit(now - began)} of at most {shown_limit(TIMEOUT_S)})")
 
 

@@ -19,6 +19,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 
+from hostwright.common.command import Command
 from hostwright.common.durations import seconds
 from hostwright.common.errors import InputError
 from hostwright.common.operator import machine_id, operator, pid_alive, process_start
@@ -184,7 +185,7 @@ def held_by(held: Holder | None) -> str:
         return "another run works on it, and does not say whose it is: try again in a moment"
     machine = held.owner.rpartition("@")[2]
     return (
-        f"{held}: wait until that run ends (`invoke runs.follow` shows what it does), or end it: it is process "
+        f"{held}: wait until that run ends ({Command('runs.follow')} shows what it does), or end it: it is process "
         f"{held.pid} on {machine}"
     )
 
@@ -199,8 +200,9 @@ def refusal(facts: Facts, now: datetime) -> str:
     if lock is None or lock.expired(now):
         return ""
     if lock is UNREADABLE:
-        return f"{lock}: look at it, and take it off with `invoke unlock --force`"
-    return f"{lock}. To work on it, take the lock off: `invoke unlock --hosts {lock.host}` (somebody else's: --force)"
+        return f"{lock}: look at it, and take it off with {Command('unlock', force=True)}"
+    unlock = Command("unlock", hosts=lock.host)
+    return f"{lock}. To work on it, take the lock off: {unlock} (somebody else's: --force)"
 
 
 def forbids(lock: OperatorLock | None, who: str, now: datetime) -> str:

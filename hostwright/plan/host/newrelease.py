@@ -14,7 +14,7 @@ from hostwright.plan.host.release import (
     MOST_FORMER,
     PATH,
     SCHEMA,
-    Run,
+    RunStamp,
     about,
     at_of,
     digest_of,
@@ -38,7 +38,7 @@ def state_sha256(resource: Resource) -> str:
     return hash_of(identity_of(resource))[:STATE_DIGITS]
 
 
-def renewed(desired: Desired, before: Mapping[str, Any], run: Run) -> dict[str, Any] | None:
+def renewed(desired: Desired, before: Mapping[str, Any], run: RunStamp) -> dict[str, Any] | None:
     """The record of a host on which these roles were found as desired; ``None`` where ``before`` says the same.
 
     Roles that this run did not look at keep what an earlier one wrote, as long as it was the same stack.
@@ -47,8 +47,8 @@ def renewed(desired: Desired, before: Mapping[str, Any], run: Run) -> dict[str, 
     same = names_stack(before, stack)
     kept = {name: entry for name, entry in before.get("roles", {}).items() if same and isinstance(entry, dict)}
     now = {role.name: desired_sha256(role) for role in desired.roles}
-    told = same and schema_of(before) == SCHEMA and digest_of(before) == stack.digest()
-    if told and all(kept.get(name, {}).get("desired") == sha256 for name, sha256 in now.items()):
+    recorded = same and schema_of(before) == SCHEMA and digest_of(before) == stack.digest()
+    if recorded and all(kept.get(name, {}).get("desired") == sha256 for name, sha256 in now.items()):
         return None
     states = {role.name: [state_sha256(resource) for resource in role.resources] for role in desired.roles}
     entry = {"run": run.id, "at": run.at}

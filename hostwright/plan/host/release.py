@@ -36,7 +36,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunStamp:
     """The run that brings a host to its stack: its id, who runs it, when (UTC, ISO 8601), and the project's commit."""
 
     id: str

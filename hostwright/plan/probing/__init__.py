@@ -137,17 +137,17 @@ def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alon
         ended = _CUT_STATUS if status is None else status
         answers[number] = Answer(ended, text, len(answer) >= caps[number], late_s)
     made = [(asked, answers[number]) for number, asked in enumerate(passes, len(probes)) if number in answers]
-    told = {number: answer for asked, found in made for number, answer in asked.answers(found).items()}
-    told |= {number: answer for number, answer in answers.items() if number < len(probes)}
+    answered = {number: answer for asked, found in made for number, answer in asked.answers(found).items()}
+    answered |= {number: answer for number, answer in answers.items() if number < len(probes)}
     left = {number for asked, _ in made for number in asked.members}
-    missing = [number for number in range(len(probes)) if number not in told and number not in left]
+    missing = [number for number in range(len(probes)) if number not in answered and number not in left]
     if missing and not cut:
         raise ProtocolError(
             host,
-            f"it answered {len(told)} of {len(probes)} probes; the first without an answer is: "
+            f"it answered {len(answered)} of {len(probes)} probes; the first without an answer is: "
             f"{probes[missing[0]].script.splitlines()[0][:80]!r}",
         )
-    return Facts({probes[number]: answer for number, answer in told.items()})
+    return Facts({probes[number]: answer for number, answer in answered.items()})
 
 
 def _answers(nonce: str, output: bytes) -> Iterable[tuple[int, int | None, bytes, int]]:

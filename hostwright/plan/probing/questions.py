@@ -52,12 +52,12 @@ def _answers(asked: Asked, answer: Answer) -> Mapping[int, Answer]:
         found = kind.found(asked.words, answer.text)
     except ValueError:
         return {}
-    told = {
+    by_number = {
         number: part.read(found)
         for number, part in asked.parts.items()
         if all(not (mark := kind.differing(word)) or mark not in answer.text for word in part.words)
     }
-    return {number: answered for number, answered in told.items() if answered is not None}
+    return {number: answered for number, answered in by_number.items() if answered is not None}
 
 
 @lru_cache(maxsize=64)  # the hosts of a fleet are asked the same

@@ -1,4 +1,4 @@
-"""What a state put on a host, as bills of materials name it. Pure data."""
+"""What a state put on a host, as SBOMs name it. Pure data."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from hostwright.common.command import Command
 from hostwright.common.errors import ArtifactError, InputError, Mistakes
 from hostwright.common.text import printable
 from hostwright.inventory import Host, fold
@@ -150,7 +151,7 @@ def wanted_packages(
         names = fold(unknown)
         raise ArtifactError(
             f"the packages of {names} shall come from the mirror, and no audit has seen a release for {ARCHITECTURE} "
-            f"there: run `invoke audit --hosts {names}` (the hosts need no network for it but yours), or name "
+            f"there: run {Command('audit', hosts=names)} (the hosts need no network for it but yours), or name "
             f"distribution and kernel of all hosts (`mirror --systems {EXAMPLE}`)"
         )
     return wanted
@@ -184,7 +185,7 @@ def _sentences(lacking: Mapping[tuple[Distribution, str], Sequence[str]], cure: 
         elif word.startswith(_HEADERS):
             yield (
                 f"the archive of {distribution} has no {word}, for the kernel that runs on {who}: newer ones have "
-                "replaced it; boot a kernel that the archive has, run `invoke audit` and mirror again"
+                f"replaced it; boot a kernel that the archive has, run {Command('audit')} and mirror again"
             )
         else:
             yield f"the archive of {distribution} has no package {word}, which {who} takes"

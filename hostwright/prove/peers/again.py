@@ -1,4 +1,4 @@
-"""Figures that are worse than those of twins, or than the baseline, are measured again before they are findings."""
+"""Figures that are worse than those of peers, or than the baseline, are measured again before they are findings."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def due_again(
     due: Mapping[str, tuple[Proof, ...]],
     emit: Emit,
 ) -> dict[str, tuple[Proof, ...]]:
-    """What is run a second time: those proofs, and the same on some twins, to compare. ``due`` is what was run before.
+    """What is run a second time: those proofs, and the same on some peers, to compare. ``due`` is what was run before.
 
-    Where hosts are measured one after the other, twins come before and after those that are in doubt.
+    Where hosts are measured one after the other, peers come before and after those that are in doubt.
     """
     chosen = witnesses(hosts, {name: frozenset(proof.key for proof in proofs) for name, proofs in doubts.items()})
     beside = {name: tuple(proof for proof in due[name] if proof.key in keys) for name, keys in chosen.items()}

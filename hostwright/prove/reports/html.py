@@ -49,7 +49,7 @@ class ProofRow:
     host: HostProof
 
     @property
-    def told(self) -> bool:
+    def details(self) -> bool:
         """Whether there is more to tell of them than their outcomes."""
         host = self.host
         spoken = (host.sentence, host.stand_ins, host.notes)
@@ -60,8 +60,8 @@ class ProofRow:
         """The first that there is to tell."""
         results = self.host.results
         findings = (finding.sentence for result in results for finding in result.findings)
-        told = (self.host.sentence, *findings, *(result.sentence for result in results), *self.host.notes)
-        return next(filter(None, told), "")
+        details = (self.host.sentence, *findings, *(result.sentence for result in results), *self.host.notes)
+        return next(filter(None, details), "")
 
     def outcome(self, proof: str) -> str:
         """The outcome of a proof; empty for one that was not run there."""
@@ -117,9 +117,9 @@ def _rows(hosts: Sequence[HostProof]) -> list[ProofRow]:
     """The rows of hosts, in their order; those with the same outcomes and nothing else to tell share one."""
     groups: dict[object, list[HostProof]] = defaultdict(list)
     for host in hosts:
-        told = host.sentence, host.stand_ins, host.notes, *(result.findings for result in host.results)
+        details = host.sentence, host.stand_ins, host.notes, *(result.findings for result in host.results)
         outcomes = tuple((result.proof, result.outcome, result.sentence) for result in host.results)
-        groups[host.status, outcomes, told].append(host)
+        groups[host.status, outcomes, details].append(host)
     return [_row(number, same) for number, same in enumerate(groups.values(), start=1)]
 
 

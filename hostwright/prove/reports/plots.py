@@ -21,7 +21,7 @@ from hostwright.prove.proofstore import PastFigure
 
 PLOTS = 60  #: figures with a plot each; a stack has about 40
 COLOURS = 5  #: devices with a line of their own colour; of more than these, those with a finding have one
-BAD, TWIN = "bad", "twin"  #: the classes of other lines
+BAD, PEER = "bad", "peer"  #: the classes of other lines
 MOST_DOTS = 500  #: over time, the last ones
 FLOOR = HEIGHT - 24  #: the axis, above its labels
 
@@ -149,7 +149,7 @@ def _over_time(plot: Plot, past: Sequence[PastFigure], unit: str, bad: set[tuple
         if (host, past[0].proof, device) in bad
         else f"k{number}"
         if len(devices) <= COLOURS
-        else TWIN
+        else PEER
         for number, (host, device) in enumerate(devices)
     }
     lines = [
@@ -160,7 +160,7 @@ def _over_time(plot: Plot, past: Sequence[PastFigure], unit: str, bad: set[tuple
         )
         for of, figures in devices.items()
     ]
-    lines.sort(key=lambda one: (one.colour == BAD, one.colour != TWIN))
+    lines.sort(key=lambda one: (one.colour == BAD, one.colour != PEER))
     dots = tuple(
         Dot(
             across.at(one.at - first),
@@ -169,14 +169,14 @@ def _over_time(plot: Plot, past: Sequence[PastFigure], unit: str, bad: set[tuple
             f"{name(one.host)}, {name(one.device)}, {_day(one.at)}: {shown(one.value, unit)}",
         )
         for one in past
-        if colours[one.host, one.device] != TWIN
+        if colours[one.host, one.device] != PEER
     )
-    twins = sum(one.colour == TWIN for one in lines)
-    others = ((TWIN, f"{count(twins, 'device')} without a finding"),) if twins else ()
+    peers = sum(one.colour == PEER for one in lines)
+    others = ((PEER, f"{count(peers, 'device')} without a finding"),) if peers else ()
     return replace(
         plot,
         lines=tuple(lines),
-        legend=(*((one.colour, one.label) for one in lines if one.colour != TWIN), *others),
+        legend=(*((one.colour, one.label) for one in lines if one.colour != PEER), *others),
         past=dots[-MOST_DOTS:],
         times=tuple((across.at(at - first), _day(at)) for at in (first, last)),
         heights=tuple((up.at(value), shown(value, unit)) for value in up.thirds),

@@ -45,8 +45,8 @@ def show_proofs(fleet: FleetProof, *, details: bool = False, columns: int | None
     parts: list[RenderableType] = [matrix] if columns is None or wide <= columns else [*_by_outcome(fleet)]
     alike: dict[tuple[object, ...], list[HostProof]] = {}
     for host in sorted(fleet.hosts, key=_worst_first):
-        told = tuple(line.plain for line in _about(host))
-        alike.setdefault((host.host,) if details else (host.status, told), []).append(host)
+        details_of_host = tuple(line.plain for line in _about(host))
+        alike.setdefault((host.host,) if details else (host.status, details_of_host), []).append(host)
     for same in alike.values():
         parts += _hosts(same)
         parts += _figures(same[0]) if details else ()

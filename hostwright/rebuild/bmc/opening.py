@@ -7,12 +7,23 @@ from typing import Any
 import sushy
 
 from hostwright.common.durations import Clock
+from hostwright.common.input.passwordcommand import TIMEOUT_S, first_line
+from hostwright.common.secret import Secret
 from hostwright.rebuild.bmc.controller import NAMED, Controller
 from hostwright.rebuild.bmc.errors import BmcDenied, BmcError, bmc_text
 from hostwright.rebuild.bmc.explaining import explained
 from hostwright.rebuild.bmc.link import BmcLink, quiet
-from hostwright.rebuild.bmc.passwords import password_of
-from hostwright.rebuild.bmc.settings import SYSTEM, Bmc
+from hostwright.rebuild.bmc.settings import PASSWORD_COMMAND, SYSTEM, Bmc
+
+
+def password_of(bmc: Bmc, timeout_s: float = TIMEOUT_S) -> Secret:
+    """The password; a command's is the first line that it prints. Raises ``BmcError`` where there is none."""
+    if bmc.password is not None:
+        return bmc.password
+    try:
+        return Secret(first_line(bmc.password_command, bmc.host, timeout_s))
+    except ValueError as error:
+        raise BmcError(bmc.host, f"the command of {PASSWORD_COMMAND} printed no password: {error}") from error
 
 
 def open_bmc(bmc: Bmc, clock: Clock | None = None) -> Controller:

@@ -21,14 +21,13 @@ from hostwright.rebuild.host.tools import Tools
 
 def refuse_locked(tools: Tools, facts: Facts) -> None:
     """Raise ``Locked`` for a host that an operator keeps to himself, or that another run works on."""
-    holder, name = tools.settings.holder, tools.target.name
-    sentence = locks.refusal(facts, datetime.now(UTC))
-    held = locks.living(facts, holder) if holder is not None else None
+    name = tools.target.name
+    sentence, held = locks.refusal(facts, datetime.now(UTC)), locks.living(facts, tools.run.holder(name))
     if sentence or held is not None:
         raise Locked(name, sentence or locks.held_by(held))
 
 
-def look_again(tools: Tools, phases: Phases) -> Facts:
+def probe_again(tools: Tools, phases: Phases) -> Facts:
     """Who keeps, changes and uses the host now. Raises ``Locked``, and ``HostError`` where it does not answer."""
     with phases.phase("diagnose"), tools.connect() as shell:
         facts = usage.probe_usage(shell, tools.target.occupancy)
@@ -43,30 +42,30 @@ def free(tools: Tools, phases: Phases, effect: str, *, boots: bool) -> None:
     is started again. Nothing was disturbed when this raises: ``Locked``, ``Refused`` where somebody is at work or a job
     of an earlier run goes on, else ``HostError``.
     """
-    facts, settings, name = look_again(tools, phases), tools.settings, tools.target.name
+    facts, request, name = probe_again(tools, phases), tools.run.request, tools.target.name
     left = usage.jobs_left(facts)
-    if left and not settings.force:
+    if left and not request.force:
         raise Refused(name, f"{left}, and this rebuild {effect}: wait, or give --force")
     hit = tools.target.occupancy.at_work(facts, boots=boots)
-    decision = draining.decide(effect, hit, hooks=settings.hooks, drain=settings.drain, force=settings.force)
+    decision = draining.decide(effect, hit, hooks=tools.hooks, drain=request.drain, force=request.force)
     if decision.refusal:
         raise Refused(name, decision.refusal)
-    if settings.force and (sentence := draining.overruled(effect, hit)):
-        settings.emit(events.Note(name, sentence))
+    if request.force and (sentence := draining.overruled(effect, hit)):
+        tools.run.emit(events.Note(name, sentence))
     if decision.drain:
         drain(tools, phases, effect, wait=lambda: _everyone(tools, boots=boots))
 
 
 def drain(tools: Tools, phases: Phases, reason: str, *, wait: Callable[[], tuple[str, ...]] | None = None) -> None:
     """Run the site's command, where there is one, and ``wait`` until that names nobody. Raises ``HostError``."""
-    hooks = tools.settings.hooks
+    hooks = tools.hooks
     if hooks is None:
         return
     with phases.phase("drain"):
         with tools.connect() as shell:
-            draining.drain(shell, hooks, context(tools, reason), tools.settings.emit)
+            draining.drain(shell, hooks, context(tools, reason), tools.run.emit)
         if wait is not None:
-            draining.wait_until_idle(tools.target.name, wait, hooks.timeout_s, tools.settings.emit)
+            draining.wait_until_idle(tools.target.name, wait, hooks.timeout_s, tools.run.emit)
 
 
 def keep_away(tools: Tools, phases: Phases, reason: str) -> None:
@@ -80,12 +79,11 @@ def keep_away(tools: Tools, phases: Phases, reason: str) -> None:
 
 def context(tools: Tools, reason: str) -> draining.Context:
     """For which host one of the site's commands runs, and why."""
-    run = tools.settings.run
-    return draining.Context(tools.target.name, reason, run.id, run.operator)
+    return draining.Context(tools.target.name, reason, tools.run.id, tools.run.stamp.operator)
 
 
 def _everyone(tools: Tools, *, boots: bool) -> tuple[str, ...]:
-    if tools.settings.stopping():
+    if tools.run.stopping.is_set():
         raise Stopped(tools.target.name, "stopped by the operator while waiting for its work to end; it stays drained")
     occupancy = tools.target.occupancy
     with tools.connect() as shell:

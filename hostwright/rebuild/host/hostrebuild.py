@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from hostwright.apply import events
+from hostwright.apply.delivery.sources.settings import DIRECT, read_file_settings
 from hostwright.apply.disturb import draining
 from hostwright.apply.disturb.rebooting import NotBack
 from hostwright.apply.host import applying, departure
@@ -26,7 +27,7 @@ from hostwright.rebuild.host.keeping import keep_locked
 from hostwright.rebuild.host.tools import Tools
 from hostwright.rebuild.rebuild import Outcome, Phase, Rebuild, Start, Way
 from hostwright.rebuild.ways.diagnosis import Diagnosis
-from hostwright.rebuild.ways.looking import Looked, look
+from hostwright.rebuild.ways.probing import ProbedHost, probe_host
 from hostwright.rebuild.ways.ways import Decision, decide, decide_again
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 
@@ -43,14 +44,14 @@ class HostRebuild:
     def __init__(self, tools: Tools, start: Start | None = None):
         self._tools = tools
         self._start = start
-        self._emit = tools.settings.emit
+        self._emit = tools.run.emit
         self._taken: list[Way] = []
         self._reasons: list[str] = []
         self._rules: list[str] = []
         self._failures: list[str] = []
         self._began = datetime.now(UTC)
         self._phases = Phases(on_end=lambda name, took_s: self._emit(events.Phase(self.name, name, took_s)))
-        self._looked: Looked | None = None
+        self._probed: ProbedHost | None = None
         self._went_down = False  #: whether the last way ended with a reboot from which the host did not come back
         self._half_done = False  #: whether an order to a BMC or an installer has not come to its end yet
 
@@ -68,13 +69,13 @@ class HostRebuild:
     def _look(self) -> Diagnosis:
         tools = self._tools
         with self._phases.phase("diagnose"):
-            self._looked = look(
+            self._probed = probe_host(
                 tools.target, tools.connect, tools.ways,
                 history=tools.history, tried=tuple(self._taken),
             )  # fmt: skip
-        if self._looked.diagnosis.reach == "answers":
+        if self._probed.diagnosis.reach == "answers":
             self._half_done = False
-        return self._looked.diagnosis
+        return self._probed.diagnosis
 
     def run(self, decision: Decision) -> Rebuild:
         """Take the way that was decided, and those after it, to the end; the record of it.
@@ -127,14 +128,14 @@ class HostRebuild:
 
     def _require_free(self, way: Way) -> None:
         """Everything that may forbid a way, before anything is done."""
-        looked = self._looked
-        if looked is not None and looked.facts is not None:
-            freeing.refuse_locked(self._tools, looked.facts)
-        if way in POWER and self._tools.settings.local:
+        probed = self._probed
+        if probed is not None and probed.facts is not None:
+            freeing.refuse_locked(self._tools, probed.facts)
+        if way in POWER and self._tools.target.host.local:
             raise Refused(self.name, applying.OWN_REBOOT % "; ".join(self._reasons))
         if way in ("relayer", "reinstall"):
             self._require_files()
-        if way in DISTURBS and looked is not None and looked.diagnosis.reach == "answers":
+        if way in DISTURBS and probed is not None and probed.diagnosis.reach == "answers":
             freeing.free(self._tools, self._phases, DISTURBS[way], boots=way != "reinstall")
 
     def _took(self, decision: Decision) -> bool:
@@ -179,9 +180,10 @@ class HostRebuild:
 
     def _require_files(self) -> None:
         """Before anything is taken away: all files for reprovisioning it are here. Raises ``ArtifactError``."""
-        for artifact in self._tools.target.files_for(self._looked.facts if self._looked else None):
-            if self._tools.settings.files.way != "direct":
-                self._tools.settings.locate(artifact)
+        target = self._tools.target
+        if read_file_settings(target.host).way != DIRECT:
+            for artifact in target.files_for(self._probed.facts if self._probed else None):
+                self._tools.run.locate(artifact)
 
     def _clean(self) -> None:
         """Make room: what we delivered and no longer need, and what apt can fetch again."""
@@ -195,27 +197,18 @@ class HostRebuild:
 
     def _converge(self, desired: Desired, phase: Phase) -> None:
         """Bring the host to these states; reboots on the way are a phase of their own."""
-
-        rebooted_s = 0.0
-
-        def emit(event: events.Event) -> None:
-            nonlocal rebooted_s
-            if isinstance(event, events.Rebooted):
-                rebooted_s += event.seconds
-            self._emit(event)
-
-        settings = replace(self._tools.settings, emit=emit, undrain=False, depart=False, again="", accept=None)
-        host = applying.HostApply(self._tools.connect, desired, settings)
+        target = self._tools.target
+        host = applying.HostApply(self._tools.run, applying.HostJob(target, desired, rebuilds=True))
         try:
             with self._phases.phase(phase):
                 try:
                     left = host.apply().left
                 finally:
                     host.close()
-            if left is not None and left.reboot and self._tools.settings.local:
+            if left is not None and left.reboot and target.host.local:
                 raise HostError(self.name, applying.OWN_REBOOT % left.reboot)
         finally:
-            self._phases.move(phase, "reboot", rebooted_s)
+            self._phases.move(phase, "reboot", host.rebooted_s)
 
     def _verify(self) -> None:
         """Every layer's checks; one that does not hold is the way's failure."""
@@ -235,11 +228,11 @@ class HostRebuild:
 
     def _accept(self) -> None:
         """What else is asked of the host before work comes back to it. Raises ``NotAccepted``."""
-        settings = self._tools.settings
-        if settings.accept is not None:
+        tools = self._tools
+        if tools.accept is not None:
             try:
                 with self._phases.phase("prove"):
-                    settings.accept(settings.holder)
+                    tools.accept.accept(tools.run, tools.target, locked=False)
             except NotAccepted as error:
                 self._keep_away(error.sentence)
                 raise
@@ -253,7 +246,7 @@ class HostRebuild:
 
     def _power(self, way: Way, decision: Decision) -> None:
         """Give or cut the power, or reboot where that does, and wait until the host answers in another boot."""
-        before = self._looked.diagnosis.boot_id if self._looked else ""
+        before = self._probed.diagnosis.boot_id if self._probed else ""
         self._begin()
         powering.switch(self._tools, self._phases, way, by_bmc=decision.by != "ssh", boot_id=before)
         self._half_done = False
@@ -263,15 +256,15 @@ class HostRebuild:
         self._half_done = True
 
     def _trust(self) -> None:
-        error = self._looked.error if self._looked else None
+        error = self._probed.error if self._probed else None
         if not isinstance(error, HostKeyMismatch):
             raise HostError(self.name, "its host key is the recorded one; there is nothing to accept")
         self._tools.trust(error)
 
     def _back_to_work(self, *, changed: bool) -> None:
         """Let work back to the host: always after a change, since whoever gives work may have noticed its absence."""
-        hooks = self._tools.settings.hooks
-        facts = self._looked.facts if self._looked else None
+        hooks = self._tools.hooks
+        facts = self._probed.facts if self._probed else None
         drained = facts is not None and hostdrained.drained(facts) is not None
         if hooks is None or not (changed or drained):
             return
@@ -282,9 +275,9 @@ class HostRebuild:
         """Nothing more can be done from here: no work, a lock, and the reason for whoever comes."""
         self._taken.append("hand over")
         reason = "; ".join([*decision.reasons, *self._failures])
-        if self._looked and self._looked.diagnosis.reach == "answers":
+        if self._probed and self._probed.diagnosis.reach == "answers":
             try:
-                freeing.look_again(self._tools, self._phases)
+                freeing.probe_again(self._tools, self._phases)
                 freeing.drain(self._tools, self._phases, reason)
             except Locked:
                 raise
@@ -295,11 +288,11 @@ class HostRebuild:
     def _lock(self, reason: str) -> str:
         """Keep everybody off the host; the sentence with where the lock is."""
         tools = self._tools
-        answers = self._looked is not None and self._looked.diagnosis.reach == "answers"
+        answers = self._probed is not None and self._probed.diagnosis.reach == "answers"
         return keep_locked(tools, reason, answers=answers)
 
     def _go_on(self) -> None:
-        if self._tools.settings.stopping():
+        if self._tools.run.stopping.is_set():
             raise Stopped(self.name, f"stopped by the operator after {', '.join(self._taken) or 'the diagnosis'}")
 
     def _note(self, decision: Decision, *, shown: bool) -> None:
@@ -310,7 +303,7 @@ class HostRebuild:
             self._emit(events.Note(self.name, f"{decision.way}: {'; '.join(decision.reasons)}"))
 
     def _record(self, outcome: Outcome, sentence: str) -> Rebuild:
-        run = self._tools.settings.run
+        run = self._tools.run.stamp
         return Rebuild(
             host=self.name, run=run.id, at=self._began, operator=run.operator, ways=tuple(self._taken),
             outcome=outcome, sentence=sentence, reasons=tuple(self._reasons), rules=tuple(self._rules),

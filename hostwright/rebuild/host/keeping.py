@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from hostwright.apply.locking import locallocks, operatorlock
+from hostwright.common.command import Command
 from hostwright.common.errors import HostError, HostwrightError
 from hostwright.common.operator import operator
+from hostwright.common.places import state_root
 from hostwright.common.text import printable
 from hostwright.plan.host.locks import OperatorLock
 from hostwright.rebuild.host.tools import Tools
@@ -34,11 +36,11 @@ def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
             answers = False  # it went away meanwhile
     if not answers:
         try:
-            locallocks.put(tools.root, tools.inventory, lock, now=now)
+            locallocks.put(state_root(), tools.run.roster.path, lock, now=now)
             where = "the host is locked on this machine"
         except HostwrightError as error:
             return f"{reason}; and locking it failed: {error}"
-    return f"{reason}; {where} until {lock.until:%Y-%m-%d} (`invoke unlock --hosts {name}` removes the lock)"
+    return f"{reason}; {where} until {lock.until:%Y-%m-%d} ({Command('unlock', hosts=name)} removes the lock)"
 
 
 def _line(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hostwright.apply import events
 from hostwright.apply.disturb import rebooting
+from hostwright.apply.disturb.rebooting import read_reboot_timeout
 from hostwright.common.errors import HostError
 from hostwright.rebuild.host.clock import Phases
 from hostwright.rebuild.host.tools import Tools
@@ -29,24 +30,24 @@ def switch(tools: Tools, phases: Phases, way: Way, *, by_bmc: bool, boot_id: str
         after = "being switched on" if way == "power on" else "a power cycle"
         rebooting.await_boot(
             tools.target.host, tools.connect, after=after, boot_id=boot_id,
-            timeout_s=tools.settings.reboot_timeout_s, emit=tools.settings.emit,
+            timeout_s=read_reboot_timeout(tools.target.host), emit=tools.run.emit,
         ).close()  # fmt: skip
 
 
 def _reboot(tools: Tools) -> None:
     shell, seconds = rebooting.reboot(
         tools.connect(), tools.connect,
-        timeout_s=tools.settings.reboot_timeout_s, reason="rebuild", emit=tools.settings.emit,
+        timeout_s=read_reboot_timeout(tools.target.host), reason="rebuild", emit=tools.run.emit,
     )  # fmt: skip
     shell.close()
-    tools.settings.emit(events.Rebooted(tools.target.name, "rebuild", seconds))
+    tools.run.emit(events.Rebooted(tools.target.name, "rebuild", seconds))
 
 
 def _order(tools: Tools, way: Way) -> None:
     """Give the BMC its order, and wait for the power state that it leads to."""
     if tools.ways.open_bmc is None:
         raise HostError(tools.target.name, "the inventory names no BMC for it (hostwright_bmc): power-cycle it by hand")
-    tools.settings.emit(events.Waiting(tools.target.name, "its BMC"))
+    tools.run.emit(events.Waiting(tools.target.name, "its BMC"))
     try:
         with tools.ways.open_bmc() as bmc:
             if way == "power on":

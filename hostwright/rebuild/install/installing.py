@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from hostwright.apply.disturb import hooks, rebooting
-from hostwright.apply.events import Emit, Note, Waiting
+from hostwright.apply.events import Note, Waiting
+from hostwright.apply.run import Run
+from hostwright.common.command import Command
 from hostwright.common.durations import Clock
 from hostwright.common.errors import HostError, Unreachable
 from hostwright.common.text import printable, shown_limit
@@ -47,14 +49,15 @@ SYSTEMS = {"ubuntu": "Ubuntu", "debian": "Debian"}
 class Installer:
     """What an installation needs beside the host: how to reach it, and where seeds are served."""
 
+    run: Run
     target: TargetHost
-    connect: Callable[[], RootShell]
     open_bmc: Callable[[], Controller] | None
     servers: SeedServers
-    run: str
-    emit: Emit
-    stopping: Callable[[], bool]
     clock: Clock
+
+    def connect(self) -> RootShell:
+        """A new connection to the host."""
+        return self.run.connections.connect(self.target)
 
     @cached_property
     def means(self) -> Means:
@@ -91,8 +94,8 @@ class Installer:
             seed = render_seed(install, host=name, keys=keys, url=place.url)
             pending.remember(name, keys.public)
             place.publish(seed)
-            self.emit(Note(name, f"start its installer with: {seed.command_line}"))
-            self.emit(Note(name, place.on_the_wire(seed)))
+            self.run.emit(Note(name, f"start its installer with: {seed.command_line}"))
+            self.run.emit(Note(name, place.on_the_wire(seed)))
             began_s = self._start_installer(install, place, seed, phases, begun)
             with phases.phase("install"):
                 stopped = partial(_going_on, install, place)
@@ -114,7 +117,7 @@ class Installer:
         ordered = False
         try:
             with phases.phase("power"), self._bmc() as bmc:
-                self.emit(Waiting(self.target.name, "its BMC"))
+                self.run.emit(Waiting(self.target.name, "its BMC"))
                 begun()
                 ordered = True
                 bmc.boot_once(install.boot, image_url=install.image)
@@ -151,15 +154,15 @@ class Installer:
             with self._await_login(reinstall.timeout_s) as shell:
                 if given:
                     self._rotate(shell, keys.public)
-        self.emit(Note(name, "it has a new operating system, and its new key is recorded"))
+        self.run.emit(Note(name, "it has a new operating system, and its new key is recorded"))
 
     def _run(self, reinstall: Reinstall, reason: str, keys: KeyPair, seed: str, seed_ca: str) -> None:
         host = self.target.host
         environment = reinstall_environment(
-            host=host.name, address=host.address or host.name, reason=reason, run=self.run,
+            host=host.name, address=host.address or host.name, reason=reason, run=self.run.id,
             host_key=keys.public.line if seed else "", seed=seed, seed_ca=seed_ca,
         )  # fmt: skip
-        self.emit(Waiting(host.name, "the reinstall command"))
+        self.run.emit(Waiting(host.name, "the reinstall command"))
         ended = hooks.run_here(reinstall.command, environment, reinstall.timeout_s)
         if ended.status == 0:
             return
@@ -171,7 +174,7 @@ class Installer:
     def _await_fetch(self, place: Place, first: str, timeout_s: float, boot: str) -> None:
         """Wait until the installer asks for its seed."""
         name = self.target.name
-        self.emit(Waiting(name, "the installer, which has not asked for its seed yet"))
+        self.run.emit(Waiting(name, "the installer, which has not asked for its seed yet"))
         end_s = self.clock.now_s() + timeout_s
         while first not in place.fetched():
             self._go_on(lambda: " before its installer had the seed")
@@ -183,7 +186,7 @@ class Installer:
                     "and that its kernel is given the seed's address",
                 )
             self.clock.sleep(POLL_S)
-        self.emit(Note(name, "the installer has its seed"))
+        self.run.emit(Note(name, "the installer has its seed"))
 
     def _await_key(
         self,
@@ -203,7 +206,7 @@ class Installer:
         """
         name, options = self.target.name, self.target.options
         old = {entry.blob for entry in known(self.target.host, options)}
-        self.emit(Waiting(name, "the new system"))
+        self.run.emit(Waiting(name, "the new system"))
         end_s, last = (self.clock.now_s() if began_s is None else began_s) + timeout_s, "nothing"
         pause_s, keys = POLL_S, wanted
         while True:
@@ -222,7 +225,7 @@ class Installer:
                 raise HostError(name, f"{late}; last seen: {last}. Check its console")
             self.clock.sleep(pause_s)
         replaced = replace(self.target.host, options, keys)
-        self.emit(Note(name, f"its new host key {keys[0]} is recorded in {', '.join(map(str, replaced.files))}"))
+        self.run.emit(Note(name, f"its new host key {keys[0]} is recorded in {', '.join(map(str, replaced.files))}"))
 
     def _from_console(self, shown: HostKey) -> tuple[list[HostKey], str]:
         """The keys that the console tells now, and what that says of the one that is shown; none where it fails: while
@@ -232,7 +235,7 @@ class Installer:
             raise HostError(
                 self.target.name,
                 f"the new system presents {shown}, and nothing confirms that key: set hostwright_host_keys, or "
-                f"check its console and run `invoke trust --hosts {self.target.name} --fingerprint …`",
+                f"check its console and run {Command('trust', hosts=self.target.name, fingerprint='FINGERPRINT')}",
             )
         try:
             keys = list(console_keys(self.target.host, command))
@@ -250,7 +253,7 @@ class Installer:
     def _await_login(self, timeout_s: float) -> RootShell:
         """Wait until we may log in and systemd has settled: the installed system's first boot may still go on."""
         return rebooting.await_boot(
-            self.target.host, self.connect, after="its installation", timeout_s=timeout_s, emit=self.emit,
+            self.target.host, self.connect, after="its installation", timeout_s=timeout_s, emit=self.run.emit,
             clock=self.clock,
         )  # fmt: skip
 
@@ -261,10 +264,10 @@ class Installer:
         try:
             made = rotate(shell, self.target.host, self.target.options, seeded, self.clock)
         except HostError as error:
-            self.emit(Note(name, f"its host key is still the one of its seed: {error.sentence}"))
+            self.run.emit(Note(name, f"its host key is still the one of its seed: {error.sentence}"))
         else:
             pending.forget(name)
-            self.emit(Note(name, f"it made a host key of its own, {made}, which alone is recorded now"))
+            self.run.emit(Note(name, f"it made a host key of its own, {made}, which alone is recorded now"))
 
     def _require_system(self, shell: RootShell, install: Install) -> None:
         """Raise unless the system and release of the settings were installed: which ones, the site's PXE decides."""
@@ -279,11 +282,11 @@ class Installer:
             f"your {'PXE' if install.boot == 'network' else 'image'} installed "
             f"{installed if system else 'an unidentified system'}, but hostwright_install says "
             f"{SYSTEMS[install.os]} {install.release}: correct one of them, then run "
-            f"`invoke rebuild --hosts {name} --from reinstall`",
+            f"{Command('rebuild', hosts=name, from_='reinstall')}",
         )
 
     def _go_on(self, stopped: Callable[[], str]) -> None:
-        if self.stopping():
+        if self.run.stopping.is_set():
             raise HostError(self.target.name, f"stopped by the operator{stopped()}")
 
 

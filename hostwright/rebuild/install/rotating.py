@@ -24,7 +24,7 @@ POLL_S = 1.0
 
 
 def rotate(
-    shell: RootShell, host: Target, options: Options, seeded: HostKey, clock: Clock, *, key: str = KEY, pid: str = PID
+    shell: RootShell, target: Target, options: Options, seeded: HostKey, clock: Clock, *, key: str = KEY, pid: str = PID
 ) -> HostKey:
     """Make a new host key on the host, in the place of its seed's, and record it as the only one; that key.
 
@@ -35,26 +35,26 @@ def rotate(
     try:
         made = HostKey.parse(output.stdout.decode("ascii", "replace"))
     except ValueError as error:
-        raise HostError(host.name, f"it made no host key of its own: {error}") from error
-    replace(host, options, [seeded, made])
+        raise HostError(target.name, f"it made no host key of its own: {error}") from error
+    replace(target, options, [seeded, made])
     try:
         script = sh_file(__file__, "swapkey.sh", key=key, pid=pid)
         shell.run(script, timeout_s=STEP_TIMEOUT_S, failure="it cannot use its new host key")
-        shows = _shows(host, options, made, clock)
+        shows = _shows(target, options, made, clock)
     except HostError as error:
-        raise HostError(host.name, f"{error.sentence}; {_both(seeded, made)}") from error
+        raise HostError(target.name, f"{error.sentence}; {_both(seeded, made)}") from error
     if not shows:
-        raise HostError(host.name, f"it does not show its new host key {made}; {_both(seeded, made)}")
-    replace(host, options, [made])
+        raise HostError(target.name, f"it does not show its new host key {made}; {_both(seeded, made)}")
+    replace(target, options, [made])
     return made
 
 
-def _shows(host: Target, options: Options, made: HostKey, clock: Clock) -> bool:
+def _shows(target: Target, options: Options, made: HostKey, clock: Clock) -> bool:
     """Wait until the host shows the new key; whether it did."""
     end_s = clock.now_s() + SHOW_TIMEOUT_S
     while clock.now_s() < end_s:
         with suppress(Unreachable):  # while sshd begins anew nobody listens
-            if scan_key(host, options) == made:
+            if scan_key(target, options) == made:
                 return True
         clock.sleep(POLL_S)
     return False

@@ -74,8 +74,8 @@ class SumPass:
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
         """``OK`` for each file that is as it should be."""
-        said = dict(line.rpartition(": ")[::2] for line in text.splitlines())
-        return {word: "OK" for word in asked if said.get(word.partition(":")[2]) == "OK"}
+        answers = dict(line.rpartition(": ")[::2] for line in text.splitlines())
+        return {word: "OK" for word in asked if answers.get(word.partition(":")[2]) == "OK"}
 
 
 STATS, SUMS = StatPass(), SumPass()

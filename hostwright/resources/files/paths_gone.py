@@ -56,7 +56,7 @@ class Original(Resource):
         parent = str(PurePosixPath(self.path).parent)
         look = sh_file(
             __file__,
-            "sh/look.sh",
+            "sh/probe.sh",
             path=self.path,
             written=written(self.path),
             kept=kept(self.path),

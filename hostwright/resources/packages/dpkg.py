@@ -86,13 +86,13 @@ def mend_cut_script(removable: Iterable[str] = ()) -> str:
 
 @lru_cache(maxsize=8)
 def mending(leaving: tuple[str, ...] = ()) -> Probe:
-    """What mending would do, a line each (``sh/mending/mend_look.sh``); nothing where dpkg is in order."""
+    """What mending would do, a line each (``sh/mending/mend_probe.sh``); nothing where dpkg is in order."""
     return Probe(_looked(leaving) + "looked", root=True)
 
 
 def _looked(leaving: tuple[str, ...]) -> str:
     values = {"apt_options": APT_OPTIONS, "no_lists": NO_LISTS, "leaving": " ".join(leaving)}
-    return sh_file(__file__, "sh/mending/mend_look.sh", **values, barred=_barred(leaving))
+    return sh_file(__file__, "sh/mending/mend_probe.sh", **values, barred=_barred(leaving))
 
 
 def _barred(leaving: Iterable[str]) -> str:
@@ -235,7 +235,7 @@ def _named(qualified: str, own: str) -> str:
 def deb_software(
     facts: Facts, name: str, wanted: str = "", *, artifact: Artifact | None = None, brought: bool = False
 ) -> Software:
-    """A package as bills of materials name it, whether it is there or not; ``brought`` is what ``Software`` says."""
+    """A package as SBOMs name it, whether it is there or not; ``brought`` is what ``Software`` says."""
     row = dpkg_table(facts).get(name)
     if row is None or not row.present:
         return Software("deb", name, "", wanted, artifact=artifact, brought=brought)

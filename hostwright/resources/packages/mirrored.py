@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hostwright.common.command import Command
 from hostwright.common.text import count, printable
 from hostwright.plan.host.hostfacts import OS_RELEASE, UNAME, os_release
 from hostwright.plan.model import Facts, Probe, Refusal
@@ -64,7 +65,7 @@ def take(mirror: PackageMirror | None, facts: Facts, words: Iterable[str]) -> Ta
         of_host = printable(distribution or os_release(facts).get("PRETTY_NAME", "this distribution"))
         return Taken(
             lacking=f"packages of this host come from the mirror, and it has no {few(list(lacking))} for {of_host}: "
-            "run invoke mirror, which looks at what the last `invoke audit` saw on each host"
+            f"run {Command('mirror')}, which looks at what the last {Command('audit')} saw on each host"
         )
     return Taken(mirror.closure(distribution, (word.partition("=")[0] for word in chosen), _installed(facts)))
 

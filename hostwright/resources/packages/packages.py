@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -15,7 +16,7 @@ from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.model import Change, Facts, Probe, Refusal, Resource, Step
 from hostwright.plan.roles.software import Software
 from hostwright.plan.state_identity import NO_IDENTITY
-from hostwright.resources.files.paths import ABSENT
+from hostwright.resources.files.paths import ABSENT, few
 from hostwright.resources.originals import INSTALLED, note_installed
 from hostwright.resources.packages.debs_gone import TAKE, DebsGone
 from hostwright.resources.packages.dpkg import (
@@ -147,8 +148,13 @@ class Debs(Resource):
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
-        asked = (DPKG, AUTOMATIC, *(PROBES if self.mirror else ()))
+        asked = (DPKG, AUTOMATIC, *(PROBES if self.mirror else (self._moves,)))
         return (*asked, others_below(self.tree)) if self.tree else asked
+
+    @property
+    def _moves(self) -> Probe:
+        """What else apt changes."""
+        return Probe(sh_file(__file__, "sh/moves.sh", words=" ".join(self.packages)))
 
     def plan(self, facts: Facts) -> Change | Refusal | None:
         table = dpkg_table(facts)
@@ -190,7 +196,20 @@ class Debs(Resource):
             script.append(hold_script(names))
         step = Step("\n".join(script), lock=DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES)
         have_all, want = ", ".join(have), want + taken.noted
-        return Change(what, have_all, want, (step,), artifacts=taken.names, warnings=others.kept)
+        warnings = (*others.kept, *(self._moved(facts) if self._moves in facts else ()))
+        return Change(what, have_all, want, (step,), artifacts=taken.names, warnings=warnings)
+
+    def _moved(self, facts: Facts) -> Iterator[str]:
+        """What the plan says of other packages."""
+        named = {word.partition("=")[0] for word in self.packages}
+        rows = [line.split(" ") for line in facts[self._moves].text.splitlines()]
+        rows = [row for row in rows if row[1:2] and row[1] not in named]
+        moved = [f"{row[1]} {row[2]} → {row[3]}" for row in rows if row[0] == "moves" and len(row) == 4]
+        removed = [row[1] for row in rows if row[0] == "removes" and len(row) == 2]
+        if moved:
+            yield f"apt changes installed packages that they need: {few(moved)}"
+        if removed:
+            yield f"apt would remove {few(removed)} for them, and then nothing is installed"
 
     def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
         """All of them; none where a source of their own carries them."""

@@ -162,9 +162,12 @@ class Keyring(Resource):
     artifact: str = ""  #: the name of the artifact whose copy ``source`` is; empty for a file of a package
 
     def probes(self) -> tuple[Probe, ...]:
+        folder = self.path.rpartition("/")[0]
         lines = [
             DEARMOR,
+            sh("test -x %s || { stat -c 'directory of mode %%a of %%U' -- %s; exit 1; }", folder, folder),
             sh("test -f %s && test -s %s || exit 1", self.path, self.path),
+            sh("test -r %s || { stat -c 'mode %%a of %%U' -- %s; exit 1; }", self.path, self.path),
             sh("key=$(base64 -w 0 <%s) && printf '%%s\\n' \"$key\"", self.path),
             sh('[ "$(stat -c %%a:%%U -- %s)" = 644:root ] || exit 1', self.path),
             sh("test -e %s || exit %s", self.source, NO_SOURCE),
@@ -198,6 +201,8 @@ def _held(text: str) -> str:
     """The fingerprints of the keys in a keyring that a host printed."""
     if not text.strip():
         return ABSENT
+    if text.startswith(("mode ", "directory of mode ")):
+        return f"{text.strip()}, which others than root cannot read"
     try:
         found = fingerprints(base64.b64decode(text, validate=False))
     except (ValueError, IndexError):  # cut off, damaged, or ASCII-armored, which apt reads only from a name in .asc

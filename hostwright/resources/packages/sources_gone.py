@@ -47,7 +47,7 @@ class SourcesRead(Resource):
     def probes(self) -> tuple[Probe, ...]:
         patterns = tuple(word for text in self.texts for word in ("-e", text))
         values = {"patterns": patterns, "disabled": DISABLED, "files": FILES}
-        script = sh_file(__file__, "sh/sources_look.sh", **values)
+        script = sh_file(__file__, "sh/sources_probe.sh", **values)
         return (Probe(deb822(self.texts) + script, root=True),)
 
     def plan(self, facts: Facts) -> Change | None:

@@ -1,7 +1,7 @@
 """Constraints with hashes, made of a requirement: this machine's pip resolves it for any Python, and installs nothing.
 
-Index, proxy and certificates are those that pip's settings name. Of wheels it fetches only metadata, where the index has
-that apart from them (PEP 658) or hands out ranges of files.
+Index, proxy and certificates are those that pip's settings name. Of wheels it fetches only metadata, where the index
+has that apart from them (PEP 658) or hands out ranges of files.
 """
 
 from __future__ import annotations

@@ -8,7 +8,10 @@ before keep their files: that one is removed only by the next switch.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from packaging.utils import canonicalize_name
 
 from hostwright.common.errors import ArtifactError
 from hostwright.common.quoting import sh, sh_file
@@ -19,18 +22,20 @@ from hostwright.plan.roles.software import Software
 from hostwright.resources.files.paths import ABSENT, MOVED_ASIDE, few, moved_aside
 from hostwright.resources.originals import keep_original
 from hostwright.resources.packages.packages import MIRROR_TRIES
+from hostwright.resources.python.hashes import wheel_hashes
 from hostwright.resources.python.interpreters import system_interpreter, why_not
 from hostwright.resources.python.recipe import Recipe
 from hostwright.resources.python.users_files import HOMES, MARKER, USERS_FILES, left_behind, put_aside
 from hostwright.resources.python.venv_audit import (
     NO_PERL,
+    Dist,
     FoundVenv,
     Venvs,
     audit_probe,
     find_drifts,
     parse_audit,
+    same_version,
 )
-from hostwright.resources.python.venv_bill import venv_software
 from hostwright.resources.python.venv_gone import VenvGone
 from hostwright.resources.python.venv_scripts import (
     CONSTRAINTS,
@@ -41,6 +46,43 @@ from hostwright.resources.python.venv_scripts import (
     write_constraints,
 )
 from hostwright.stack.stack import RoleFile
+
+INDEX = "Python Package Index"
+#: what ``python -m venv`` itself puts there, at whatever version
+BUNDLED = {"pip", "setuptools", "pkg-resources"}
+
+
+def venv_software(requirement: str, pins: Mapping[str, str], wheels: str, python: str, venv: FoundVenv) -> Software:
+    """The package that is asked for, with all others that are in the venv or should be."""
+    hashes = wheel_hashes(wheels, python)
+    found: dict[tuple[str, str], Software] = {}
+    for dist in venv.dists:
+        name = canonicalize_name(dist.name)
+        package = _package(name, dist, pins.get(name, ""), hashes)
+        found.setdefault((name, package.version), package)
+    present = {name for name, _ in found}
+    missing = [
+        Software("pypi", name, "", version, brought=True) for name, version in pins.items() if name not in present
+    ]
+    packages = [found[key] for key in sorted(found)] + missing
+    asked = canonicalize_name(requirement.partition("==")[0])
+    main = next(package for package in packages if package.name == asked)
+    return replace(main, parts=tuple(package for package in packages if package is not main))
+
+
+def _package(name: str, dist: Dist, pin: str, hashes: Mapping[tuple[str, str], tuple[str, ...]]) -> Software:
+    """One package, with the hashes of the wheels that pip can have taken, unless something has changed since."""
+    right = bool(pin) and same_version(dist.version, pin)
+    known = hashes.get((name, pin), ()) if right else ()
+    added = "" if pin or name in BUNDLED else "not of the stack"
+    return Software(
+        "pypi", name, pin if right else dist.version, pin,
+        flaw=dist.flaw.strip() or added,
+        sha256=() if dist.flaw else known,
+        brought=True,
+        supplier=INDEX if known else "",
+    )  # fmt: skip
+
 
 __all__ = ["Recipe", "Venv"]  # what a role imports
 

@@ -37,7 +37,7 @@ class VenvGone(Resource):
     def probes(self) -> tuple[Probe, ...]:
         places = "|".join((re.escape(self.path), re.escape(f"{self.homes}/{self.name}-py3.") + "[^/]*"))
         return (
-            Probe(USERS_FILES + sh_file(__file__, "sh/venv_gone_look.sh", **self._values, places=places), root=True),
+            Probe(USERS_FILES + sh_file(__file__, "sh/venv_gone_probe.sh", **self._values, places=places), root=True),
         )
 
     def plan(self, facts: Facts) -> Change | None:

@@ -65,26 +65,26 @@ class Wheel(IndexFile):
             raise self._failure(done.stderr)
         return brought
 
-    def _failure(self, said: str) -> ArtifactError:
+    def _failure(self, output: str) -> ArtifactError:
         """Why pip did not bring it, from what it wrote to standard error."""
-        if other := _OTHER.search(said):
+        if other := _OTHER.search(output):
             return ArtifactError(
                 f"{INDEX} has another file of {self.package} {self.version}: its sha256 is {other[1]}, and the pinned "
                 f"wheel {self.file} has {self.sha256}; nothing was kept of it"
             )
-        if _AWAY.search(said):
-            why = _CAUSE.search(said)
+        if _AWAY.search(output):
+            why = _CAUSE.search(output)
             reason = printable(one_line(why[0].partition("] ")[2] or why[0])) if why else "no connection"
             return Unreached(INDEX, f"cannot be reached ({reason})", _CURE)
         return ArtifactError(
             f"{INDEX} does not hand out {self.package} {self.version} for Python {self.python} ({self.file}); pip "
-            f"says: {(pip_errors(said) or ['nothing'])[-1]}"
+            f"says: {(pip_errors(output) or ['nothing'])[-1]}"
         )
 
 
-def pip_errors(said: str) -> list[str]:
+def pip_errors(output: str) -> list[str]:
     """The errors that pip wrote to standard error, without credentials; else its last line."""
-    errors = [line for line in said.splitlines() if line.startswith("ERROR: ")] or said.splitlines()[-1:]
+    errors = [line for line in output.splitlines() if line.startswith("ERROR: ")] or output.splitlines()[-1:]
     return [printable(_CREDENTIALS.sub("//", one_line(line.removeprefix("ERROR: "))))[:300] for line in errors]
 
 

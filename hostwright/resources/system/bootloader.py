@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import Pattern
+from hostwright.common.untrusted import Match, Pattern
 from hostwright.plan.model import Probe
 
 BOOT_LOADER = Probe(sh_file(__file__, "sh/bootloader.sh"), root=True)
@@ -75,10 +75,18 @@ _CMDLINES = ("GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT")
 
 
 def words_set(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The words for the kernel's command line in the files that GRUB's menu is made of, with file and line."""
-    rows = (line.removeprefix("default ") for line in text.splitlines() if line.startswith("default "))
-    settings = (match for match in map(_SETTING.fullmatch, rows) if match)
-    return tuple((row[1], tuple(_unquoted(row[3]).split())) for row in settings if row[2] in _CMDLINES)
+    """The words for the kernel's command line in the files that GRUB's menu is made of, with file and line. A later
+    line that does not name its own variable replaces an earlier one. None where another boot loader decides.
+    """
+    lines = text.splitlines()
+    if any(line.startswith("other ") for line in lines) and not any(line.startswith("config ") for line in lines):
+        return ()
+    rows = (line.removeprefix("default ") for line in lines)
+    kept: list[Match] = []
+    for row in (match for match in map(_SETTING.fullmatch, rows) if match and match[2] in _CMDLINES):
+        added = Pattern(rf"\$\{{?{row[2]}\b").search(row[3])
+        kept = [*(kept if added else (one for one in kept if one[2] != row[2])), row]
+    return tuple((row[1], tuple(_unquoted(row[3]).split())) for row in kept)
 
 
 def _by_menu(

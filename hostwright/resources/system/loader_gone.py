@@ -34,7 +34,7 @@ class AlternativeGone(Resource):
             Probe(
                 sh_file(
                     __file__,
-                    "sh/alternative_gone_look.sh",
+                    "sh/alternative_gone_probe.sh",
                     name=self.name,
                     link=self.link,
                     target=self.target,

@@ -6,19 +6,51 @@ cache are not touched. Lists count only if the distribution's key has signed the
 
 from __future__ import annotations
 
+import gzip
 import os
 import platform
 import shutil
 import subprocess
+import tarfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from hostwright.common.command import Command
 from hostwright.common.errors import ArtifactError
 from hostwright.common.places import write_whole
 from hostwright.common.text import one_line, printable
 from hostwright.stack.store.debs import LockedPackages
-from hostwright.stack.store.diskrepository import list_in
+
+_MOST_LIST_BYTES = 64 * 1024 * 1024  #: our choice: lists of toolkits have some hundred KB
+
+
+def list_in(repository: Path) -> bytes:
+    """The list of packages in it; the packages are read over, not unpacked. Raises ``ArtifactError``."""
+    try:
+        with subprocess.Popen(
+            ["dpkg-deb", "--fsys-tarfile", str(repository)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as program:
+            try:
+                found = _found(program)
+            finally:
+                program.kill()
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise ArtifactError(f"{repository} cannot be read: {error}") from error
+    if found is None:
+        raise ArtifactError(f"{repository} holds no list of packages, as a repository on a host's own disk must")
+    return found
+
+
+def _found(program: subprocess.Popen[bytes]) -> bytes | None:
+    with tarfile.open(fileobj=program.stdout, mode="r|") as tar:
+        for member in tar:
+            name = PurePosixPath(member.name).name
+            if name in {"Packages", "Packages.gz"} and member.isfile() and (file := tar.extractfile(member)):
+                data = file.read(_MOST_LIST_BYTES)
+                return data if name == "Packages" else gzip.decompress(data)
+    return None
+
 
 ARCHITECTURE = "amd64"
 #: releases whose codename need not be asked of a host
@@ -69,9 +101,9 @@ class PrivateApt:
     def __init__(self, folder: Path, distribution: Distribution, archive: AptArchive):
         if shutil.which("apt-get") is None:
             raise ArtifactError(
-                "this machine has no apt, which knows what packages need: run invoke mirror with the same inventory on "
-                "a Debian or Ubuntu machine (a container does) and commit the lock file; with that, any machine "
-                "brings the files, also with --from DIR"
+                f"this machine has no apt, which knows what packages need: run {Command('mirror')} with the same "
+                "inventory on a Debian or Ubuntu machine (a container does) and commit the lock file; with that, "
+                "any machine brings the files, also with --from DIR"
             )
         self._folder = folder
         self._of = distribution
@@ -150,8 +182,8 @@ class PrivateApt:
             shutil.copyfile(named, self._folder / "named" / named.name)
             options = ["-o", "Dir::Etc::SourceList=/dev/null", "-o", f"Dir::Etc::SourceParts={self._folder}/named"]
         asked = ["apt-get", *options, "indextargets", "--format", _TARGETS, "Created-By: Packages"]
-        said = _program(asked)
-        known = [line.split(" ") for line in said.stdout.splitlines()]  # of lists that are here: whose they are
+        listed = _program(asked)
+        known = [line.split(" ") for line in listed.stdout.splitlines()]  # of lists that are here: whose they are
         others = {(row[0], row[1]) for row in known if len(row) == 4 and row[3].casefold() != self._of.identity}
         all_of_them = _program([*asked[:-3], "--no-release-info", *asked[-3:]])
         components = _COMPONENTS.get(self._of.identity)

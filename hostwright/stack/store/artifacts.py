@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
+from hostwright.common.command import Command
 from hostwright.common.errors import ArtifactError, InputError
 from hostwright.common.places import refused, state_root, sync, write_whole
 from hostwright.common.text import count
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from hostwright.stack.stack import Stack
 
 STORE_VARIABLE = "HOSTWRIGHT_ARTIFACTS"
-_LOCK_HEADER = "# Checksums that nobody publishes, pinned at first sight by `invoke mirror`. Commit this file.\n"
+_LOCK_HEADER = f"# Checksums that nobody publishes, pinned at first sight by {Command('mirror')}. Commit this file.\n"
 
 
 class AnyArtifact(Protocol):
@@ -109,18 +110,21 @@ class Store:
     def locate(self, artifact: AnyArtifact) -> Path:
         """The file of an artifact. Raises ``ArtifactError`` if it is missing; its content is not read."""
         if artifact.sha256 is None:
-            raise ArtifactError(f"{artifact.name}: no checksum of {artifact.file} is known yet: run invoke mirror")
+            raise ArtifactError(
+                f"{artifact.name}: no checksum of {artifact.file} is known yet: run {Command('mirror')}"
+            )
         path = self.path(artifact.sha256, artifact.file)
         try:
             size = path.stat().st_size
         except FileNotFoundError:
             raise ArtifactError(
-                f"{artifact.name}: {artifact.file} is not on this machine: run invoke mirror (with --from DIR for a "
-                "file that you have already)"
+                f"{artifact.name}: {artifact.file} is not on this machine: run {Command('mirror')} (with --from DIR "
+                "for a file that you have already)"
             ) from None
         if artifact.size is not None and size != artifact.size:
             raise ArtifactError(
-                f"{artifact.name}: {path} has {size:,} bytes instead of {artifact.size:,}: run invoke mirror again"
+                f"{artifact.name}: {path} has {size:,} bytes instead of {artifact.size:,}: "
+                f"run {Command('mirror')} again"
             )
         return path
 
@@ -162,8 +166,8 @@ def read_pins(path: Path) -> dict[str, Pin]:
 def damaged(lock: Path, why: str) -> InputError:
     """The error for a lock file that cannot be understood."""
     return InputError(
-        f"this lock file cannot be understood ({why}): take it back from version control, or delete it and run invoke "
-        "mirror",
+        f"this lock file cannot be understood ({why}): take it back from version control, or delete it and run "
+        f"{Command('mirror')}",
         str(lock),
     )
 

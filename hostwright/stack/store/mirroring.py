@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
+from hostwright.common.command import Command
 from hostwright.common.errors import ArtifactError
 from hostwright.common.places import refused
 from hostwright.common.text import count
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from hostwright.stack.store.sources import FileSource
 
 ANOTHER = f"set {STORE_VARIABLE} to a directory elsewhere"
-ELSEWHERE = "Files that you have are taken with `invoke mirror --from DIR`"
+ELSEWHERE = f"Files that you have are taken with {Command('mirror', from_='DIR')}"
 Came = Literal["was there", "taken", "fetched"]  #: how a file got into the store
 _INDEX = ""  #: in the place of a server's name: whatever ``BroughtFile`` asks
 _INCOMING = "incoming"  #: the folder of the store in which files arrive
@@ -219,7 +220,7 @@ class _Run:
             return self._bring(artifact, artifact, wanted, part)
         if not artifact.urls:
             raise ArtifactError(
-                f"nobody may hand out {artifact.file}: download it yourself and run invoke mirror --from DIR"
+                f"nobody may hand out {artifact.file}: download it yourself and run {Command('mirror', from_='DIR')}"
             )
         self._session = self._session or make_session()
         failures: list[ArtifactError] = []

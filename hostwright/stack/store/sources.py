@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from hostwright.common.command import Command
 from hostwright.common.errors import ArtifactError, InputError
 from hostwright.stack.store.artifacts import AnyArtifact, Pin, Store, read_pins, sha256_of
 
 SUMS, PINS = "SHA256SUMS", "pins"
-EXPORT = "run `invoke mirror --export DIR` on a machine with a network, with the same inventory"
+EXPORT = f"run {Command('mirror', export='DIR')} on a machine with a network, with the same inventory"
 
 
 class FileSource(Protocol):

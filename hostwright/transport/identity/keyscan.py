@@ -12,13 +12,13 @@ from hostwright.transport.identity.negotiating import make_transport, wanted
 from hostwright.transport.options import Options
 
 
-def scan_key(host: Target, options: Options) -> HostKey:
+def scan_key(target: Target, options: Options) -> HostKey:
     """The key that the host's server shows, and has proved to hold by a key exchange; whether it is right is unknown.
 
     If the server has several keys, this is the one that a session would see: one of a known type, if possible. Raises
     ``Unreachable`` (``HostKeyMismatch`` for the key of a jump host), at the latest after the connect timeout.
     """
-    opening = Opening(host, options)
+    opening = Opening(target, options)
     with opening.way() as (via, _):
         try:
             return _ask(opening, via)

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 import paramiko
 
+from hostwright.common.command import Command
 from hostwright.common.errors import InputError, Unreachable
 from hostwright.common.places import refused
-from hostwright.common.quoting import sh
 from hostwright.transport.exchange import Deadline
 from hostwright.transport.identity import hostkeys
 from hostwright.transport.identity.certificates import Certificate
-from hostwright.transport.identity.command import known_by_command
 from hostwright.transport.identity.hostkeys import ANOTHER_KNOWN_HOSTS, HostKeyMismatch, Known, KnownHosts
 from hostwright.transport.identity.judging import Judgement
 from hostwright.transport.identity.keys import HostKey
@@ -24,6 +23,45 @@ from hostwright.transport.routing.sshconfig import Endpoint
 
 if TYPE_CHECKING:
     from hostwright.transport.login.cache import FileCache
+
+
+import shlex
+import subprocess
+from pathlib import Path
+
+from hostwright.transport.identity.hostkeys import KnownHost
+
+
+def known_by_command(
+    endpoint: Endpoint, purpose: str, name: str, key: HostKey | None, deadline: Deadline
+) -> Iterator[KnownHost]:
+    """The lines for a name that the command prints. Raises ``ValueError`` if it fails, and ``InputError`` for a token
+    that cannot be filled in."""
+    if not endpoint.trust.command:
+        return
+    values = {
+        "H": name,
+        "I": purpose,
+        "t": key.key_type if key else "NONE",
+        "f": key.fingerprint if key else "NONE",
+        "K": key.line.split()[1] if key else "NONE",
+    }
+    program, *arguments = shlex.split(endpoint.trust.command)
+    if not Path(program).is_absolute():
+        raise ValueError(f"KnownHostsCommand in ssh_config must be an absolute path, not {program!r}")
+    try:
+        ran = subprocess.run(
+            [program, *(endpoint.tokens.filled(argument, values) for argument in arguments)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=max(deadline.left_s(), 0.001),
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ValueError(f"KnownHostsCommand {program} cannot be run: {error}") from error
+    if ran.returncode:
+        raise ValueError(f"KnownHostsCommand {program} ended with status {ran.returncode}")
+    yield from KnownHosts.parse(Path("KnownHostsCommand"), ran.stdout).lookup(name)
 
 
 class HostKeyCheck(paramiko.MissingHostKeyPolicy):
@@ -116,7 +154,7 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
 
     def _comparing(self) -> str:
         """How an unknown key is accepted. The keys of jump hosts are none that ``trust`` asks for."""
-        trust = "" if self._jump else sh("with `invoke trust --hosts %s`, ", self._host)
+        trust = "" if self._jump else f"with {Command('trust', hosts=self._host)}, "
         return (
             f"If the fingerprint is the one on its console, accept it {trust}with --accept-new, or log in once with ssh"
         )

@@ -54,22 +54,22 @@ class _Server:
         return (*self.own, *self.system)
 
 
-def known(host: Target, options: Options) -> tuple[KnownHost, ...]:
+def known(target: Target, options: Options) -> tuple[KnownHost, ...]:
     """The lines that give the host a key; if there are none, those for its name without the port.
 
     Raises ``Unreachable`` for an invalid configuration, and ``HostError`` for a file that cannot be read.
     """
-    server = _server(host, options)
+    server = _server(target, options)
     with _told(server.host):
         found = hostkeys.look_up(server.name, server.portless, server.files, options.shared.known_hosts)
     with_port = tuple(entry for entry in found.entries if not entry.marker)
     return with_port or tuple(entry for entry in found.portless if not entry.marker)
 
 
-def refuse_revoked(host: Target, options: Options, keys: Sequence[HostKey]) -> None:
+def refuse_revoked(target: Target, options: Options, keys: Sequence[HostKey]) -> None:
     """Raise ``Refused`` if a line in any file revokes one of these keys for the host; otherwise raises like
     ``known``."""
-    server = _server(host, options)
+    server = _server(target, options)
     names = (server.name, *((server.portless,) if server.portless else ()))
     for path, content in _contents(server, (*server.files, *server.revoking)):
         known_hosts = hostkeys.KnownHosts.parse(path, content)
@@ -77,23 +77,23 @@ def refuse_revoked(host: Target, options: Options, keys: Sequence[HostKey]) -> N
             revoked = next((key for key in keys if hostkeys.revokes(entry, (key.blob,))), None)
             if revoked and entry.marker == hostkeys.REVOKED:
                 raise Refused(
-                    host.name,
+                    target.name,
                     f"the key {revoked} is revoked by {entry.where} and is never trusted; give the host another key "
                     "(remove its /etc/ssh/ssh_host_* and run ssh-keygen -A on its console), and trust that one",
                 )
 
 
-def replace(host: Target, options: Options, keys: Sequence[HostKey]) -> Replaced:
+def replace(target: Target, options: Options, keys: Sequence[HostKey]) -> Replaced:
     """Make ``keys`` the only ones that are recorded for the host; without keys, the host becomes unknown.
 
     Lines that already have one of them stay. Raises ``Refused``, before anything is written, if a file that is not the
     user's own or a line for many hosts gives the host another key, or if a key is revoked; ``HostError`` for a file
     that cannot be read or written.
     """
-    server = _server(host, options)
+    server = _server(target, options)
     _refuse_what_cannot_be_written(server)
-    refuse_revoked(host, options, keys)
-    before = known(host, options)
+    refuse_revoked(target, options, keys)
+    before = known(target, options)
     _refuse_what_would_stay(server, keys, () if keys else before)
     with _told(server.host):
         first, *others = server.own
@@ -101,19 +101,19 @@ def replace(host: Target, options: Options, keys: Sequence[HostKey]) -> Replaced
         changed = [path for path in others if path.exists() and _rewrite(server, path, keys, add=False)]
         if (keys or first.exists()) and _rewrite(server, first, keys, add=True):
             changed.insert(0, first)
-    return Replaced(host.name, before, tuple(dict.fromkeys(keys)), tuple(changed))
+    return Replaced(target.name, before, tuple(dict.fromkeys(keys)), tuple(changed))
 
 
-def _server(host: Target, options: Options) -> _Server:
-    endpoint = endpoint_of(host, options)
+def _server(target: Target, options: Options) -> _Server:
+    endpoint = endpoint_of(target, options)
     name = endpoint.host_key_name
     if not lines.fits(name):
-        raise Refused(host.name, f"{name!r} cannot be a host's name in known_hosts; correct its address")
+        raise Refused(target.name, f"{name!r} cannot be a host's name in known_hosts; correct its address")
     files = tuple(dict.fromkeys((*endpoint.known_hosts, *endpoint.system_known_hosts)))
-    with _told(host.name):
+    with _told(target.name):
         own = tuple(path for path in files if path in endpoint.known_hosts and not _of_the_system(path))
     system = tuple(path for path in files if path not in own)
-    return _Server(host.name, name, endpoint.portless_name, own, system, endpoint.revoking)
+    return _Server(target.name, name, endpoint.portless_name, own, system, endpoint.revoking)
 
 
 def _refuse_what_cannot_be_written(server: _Server) -> None:

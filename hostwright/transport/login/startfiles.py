@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from hostwright.common.errors import Unreachable
 from hostwright.common.quoting import sh_file
 from hostwright.common.text import printable
+from hostwright.common.untrusted import Pattern
 
 if TYPE_CHECKING:
     from hostwright.transport.session import Session
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 _LIMIT_S = 5  #: our choice, for each start file
 _TIMEOUT_S = 60.0
 _CAP_BYTES = 4096
+#: what glibc's loader prints for each program (elf/rtld.c)
+_PRELOAD = Pattern(r"ERROR: ld\.so: object '[^'\n]{1,300}' from [^\s]{1,100}")
 _SHOWN = 60  #: characters of what is printed
 
 
@@ -41,6 +44,12 @@ def _sentence(noise: bytes, lines: list[str]) -> str:
     'its login shell (/bin/bash) prints "Welcome to gpu01" before each command, from ~/.bashrc; Hostwright ignores it, \
 scp, rsync and others may not: let it print for interactive shells only'
     """
+    if match := _PRELOAD.search(noise.decode("utf-8", errors="replace")):
+        named = printable(match[0])
+        return (
+            f'each program prints "{named}" …: a library that {named.rpartition(" from ")[2]} names cannot be loaded;'
+            " Hostwright ignores the lines, other programs may not: take it out of there"
+        )
     text = " ".join(printable(noise.decode("utf-8", errors="replace")).split())
     shown = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
     shell = f" ({lines[0]})" if lines else ""

@@ -84,13 +84,13 @@ def _tune(sock: socket.socket, keepalive_s: float) -> None:
     connection.
     """
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    unheard_s = keepalive_s * 3
+    silent_s = keepalive_s * 3
     user_timeout = getattr(socket, "TCP_USER_TIMEOUT", None)
     if user_timeout is not None:
-        sock.setsockopt(socket.IPPROTO_TCP, user_timeout, int(unheard_s * 1000))
+        sock.setsockopt(socket.IPPROTO_TCP, user_timeout, int(silent_s * 1000))
     elif sys.platform == "darwin":
         with suppress(OSError):  # a connection that notices later is better than none
-            sock.setsockopt(socket.IPPROTO_TCP, _RXT_CONNDROPTIME, ceil(unheard_s))
+            sock.setsockopt(socket.IPPROTO_TCP, _RXT_CONNDROPTIME, ceil(silent_s))
 
 
 def dial_command(command: str) -> socket.socket:

@@ -69,9 +69,9 @@ class Destination:
 class SshSettings:
     """What ``ssh -G`` printed: keywords in lower case, each with its values."""
 
-    def __init__(self, printed: str):
+    def __init__(self, stdout: str):
         self._values: dict[str, list[str]] = {}
-        for line in printed.splitlines():
+        for line in stdout.splitlines():
             keyword, _, value = line.partition(" ")
             self._values.setdefault(keyword.lower(), []).append(value.strip())
 
@@ -109,9 +109,9 @@ class _Group:
     sure: bool = False  #: a second host's answer was the same
     apart: bool = False  #: it was another, or more than the name may tell hosts apart
 
-    def learn(self, name: str, printed: str) -> None:
+    def learn(self, name: str, stdout: str) -> None:
         """Take in an answer about a host of the group."""
-        shared = re.sub(rf"(?m)(?!^)(?<![\w.-]){re.escape(name)}(?![\w-])", _NAME, printed)
+        shared = re.sub(rf"(?m)(?!^)(?<![\w.-]){re.escape(name)}(?![\w-])", _NAME, stdout)
         if not self.first:
             settings = SshSettings(shared)
             resolved = settings.flag("canonicalizehostname") or settings.text("canonicalizepermittedcnames")
@@ -146,9 +146,9 @@ class OpenSsh:
             return self._ask(destination, ssh_config)[0]
         try:
             if ssh_config not in self._stanzas:
-                printed, files = self._ask(destination, ssh_config)
+                stdout, files = self._ask(destination, ssh_config)
                 self._stanzas[ssh_config] = Stanzas.read(files)
-                return printed
+                return stdout
             group = self._group(destination, ssh_config)
         finally:
             self._lock.release()
@@ -171,18 +171,18 @@ class OpenSsh:
         if group.sure and not group.apart and name not in group.jumps:  # a loop is ssh's to find
             return group.shared.replace(_NAME, name)
         try:
-            printed, _ = self._ask(destination, ssh_config)
+            stdout, _ = self._ask(destination, ssh_config)
         except InputError:
             group.apart = True  # each host is told for itself
             raise
-        group.learn(name, printed)
-        return printed
+        group.learn(name, stdout)
+        return stdout
 
     def _ask(self, destination: Destination, ssh_config: Path | None) -> tuple[str, list[str]]:
         """One run: what it printed, and the files that it read."""
         given = ["-F", str(ssh_config)] if ssh_config else []
         try:
-            printed, told, status = self._run(
+            stdout, stderr, status = self._run(
                 ["ssh", "-v", "-G", *given, *destination.options, "--", destination.alias]
             )
         except FileNotFoundError:
@@ -192,11 +192,11 @@ class OpenSsh:
             ) from None
         except subprocess.TimeoutExpired:
             raise InputError(f"ssh -G {destination.alias} did not end within {_READING_S:g} s (Match exec?)") from None
-        lines = told.splitlines()
+        lines = stderr.splitlines()
         if status:
             why = next((line for line in lines if not line.startswith(_ASIDE)), "no reason")
             raise InputError(f"ssh_config cannot be understood: {why.strip()}")
-        return _FILLED_IN.sub("", printed), _files(lines)
+        return _FILLED_IN.sub("", stdout), _files(lines)
 
     def _run(self, words: list[str]) -> tuple[str, str, int]:
         """What a run printed, what it told, and its exit status."""
@@ -212,14 +212,14 @@ class OpenSsh:
                 start_new_session=True,  # Ctrl-C is for us, and would end it as a mistake in ssh_config
             ) as process:
                 try:
-                    printed, told = _said(process, slot.close)
+                    stdout, stderr = _outputs(process, slot.close)
                 except BaseException:
                     process.kill()
                     raise
-                return printed, told, process.returncode
+                return stdout, stderr, process.returncode
 
 
-def _said(process: subprocess.Popen[str], waits: Callable[[], None]) -> tuple[str, str]:
+def _outputs(process: subprocess.Popen[str], waits: Callable[[], None]) -> tuple[str, str]:
     """What a run says on both outputs; ``waits`` is called once it seems to wait for others."""
     try:
         return process.communicate(timeout=min(_WORKING_S, _READING_S))

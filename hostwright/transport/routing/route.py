@@ -16,22 +16,22 @@ from hostwright.transport.routing.sshconfig import Endpoint
 _MAX_HOPS = 8
 
 
-def endpoint_of(host: Target, options: Options) -> Endpoint:
+def endpoint_of(target: Target, options: Options) -> Endpoint:
     """The host's SSH server as inventory and ``ssh_config`` describe it. Raises ``Unreachable`` if they are invalid."""
     try:
-        return _endpoint(host, options)
+        return _endpoint(target, options)
     except InputError as error:
-        raise Unreachable(host.name, str(error)) from error
+        raise Unreachable(target.name, str(error)) from error
 
 
-def _endpoint(host: Target, options: Options) -> Endpoint:
+def _endpoint(target: Target, options: Options) -> Endpoint:
     """The host's own endpoint: the inventory wins over ``ssh_config``."""
-    destination = Destination(host.address or host.name, host.user or "", host.port or 0)
+    destination = Destination(target.address or target.name, target.user or "", target.port or 0)
     endpoint = sshconfig.resolve(destination, config_of(options), options.shared.openssh)
-    if host.known_hosts:
-        endpoint = _with_own_file(endpoint, expanded(host.known_hosts))
-    if host.proxy_jump:
-        endpoint = replace(endpoint, proxy_jump=sshconfig.hops(host.proxy_jump), proxy_command="")
+    if target.known_hosts:
+        endpoint = _with_own_file(endpoint, expanded(target.known_hosts))
+    if target.proxy_jump:
+        endpoint = replace(endpoint, proxy_jump=sshconfig.hops(target.proxy_jump), proxy_command="")
     return endpoint
 
 
@@ -46,12 +46,12 @@ def _with_own_file(endpoint: Endpoint, path: Path) -> Endpoint:
     return replace(endpoint, known_hosts=(path,), system_known_hosts=(), revoking=others)
 
 
-def jumps_of(host: Target, endpoint: Endpoint, options: Options) -> list[Endpoint]:
+def jumps_of(target: Target, endpoint: Endpoint, options: Options) -> list[Endpoint]:
     """The jump hosts on the way to the host's server, the nearest first. Raises ``Unreachable``, as above."""
     try:
-        return _chain(endpoint, options, expanded(host.known_hosts) if host.known_hosts else None)
+        return _chain(endpoint, options, expanded(target.known_hosts) if target.known_hosts else None)
     except InputError as error:
-        raise Unreachable(host.name, str(error)) from error
+        raise Unreachable(target.name, str(error)) from error
 
 
 def _chain(endpoint: Endpoint, options: Options, also: Path | None, depth: int = 0) -> list[Endpoint]:

@@ -15,8 +15,8 @@ from hostwright.transport.routing import route, sshconfig
 from hostwright.transport.routing.openssh import Destination
 
 
-def ssh_command(host: Target, options: Options, command: str = "", *, terminal: bool = False) -> tuple[str, ...]:
-    """The words of a call of ``ssh`` that logs in to ``host``, or runs ``command``, a line for its login shell.
+def ssh_command(target: Target, options: Options, command: str = "", *, terminal: bool = False) -> tuple[str, ...]:
+    """The words of a call of ``ssh`` that logs in to ``target``, or runs ``command``, a line for its login shell.
 
     What the inventory says stands in them; the rest is left to ``ssh_config``, which ssh reads as we do. Host keys are
     checked as ours: an unknown one is an error, and no question. No password is among them: ssh asks for it.
@@ -28,29 +28,29 @@ def ssh_command(host: Target, options: Options, command: str = "", *, terminal: 
     >>> " ".join(ssh_command(SimpleNamespace(**given, **more), Options()))
     'ssh -o StrictHostKeyChecking=yes -l ops -p 2222 -- 192.0.2.11'
     """
-    strict = route.endpoint_of(host, options).trust.strict  # it also refuses names that ssh would take apart
-    accept = (host.host_keys or options.host_keys) == "accept-new" and not strict
+    strict = route.endpoint_of(target, options).trust.strict  # it also refuses names that ssh would take apart
+    accept = (target.host_keys or options.host_keys) == "accept-new" and not strict
     given = route.config_of(options)
     ssh = ["ssh", *(["-F", str(given)] if given else [])]
     ssh += ["-o", f"StrictHostKeyChecking={'accept-new' if accept else 'yes'}"]
-    call = [*ssh, *Destination(host.name, host.user or "", host.port or 0).options]
-    if host.key_file:
-        call += ["-o", _files("IdentityFile", (expanded(host.key_file),)), "-o", "IdentitiesOnly=yes"]
-    if host.known_hosts:
-        call += ["-o", _files("UserKnownHostsFile", (expanded(host.known_hosts),)), "-o", "GlobalKnownHostsFile=none"]
-    if host.connect_timeout:
-        call += ["-o", f"ConnectTimeout={math.ceil(host.connect_timeout)}"]
-    if host.proxy_jump:
-        hops = sshconfig.hops(host.proxy_jump)
+    call = [*ssh, *Destination(target.name, target.user or "", target.port or 0).options]
+    if target.key_file:
+        call += ["-o", _files("IdentityFile", (expanded(target.key_file),)), "-o", "IdentitiesOnly=yes"]
+    if target.known_hosts:
+        call += ["-o", _files("UserKnownHostsFile", (expanded(target.known_hosts),)), "-o", "GlobalKnownHostsFile=none"]
+    if target.connect_timeout:
+        call += ["-o", f"ConnectTimeout={math.ceil(target.connect_timeout)}"]
+    if target.proxy_jump:
+        hops = sshconfig.hops(target.proxy_jump)
         try:
-            call += ["-o", f"ProxyCommand={_proxy(ssh, hops, host, options)}" if hops else "ProxyJump=none"]
+            call += ["-o", f"ProxyCommand={_proxy(ssh, hops, target, options)}" if hops else "ProxyJump=none"]
         except InputError as error:
-            raise Unreachable(host.name, str(error)) from error
+            raise Unreachable(target.name, str(error)) from error
     call += ["-t"] if terminal else []
-    return (*call, "--", host.address or host.name, *([command] if command else []))
+    return (*call, "--", target.address or target.name, *([command] if command else []))
 
 
-def _proxy(ssh: Sequence[str], hops: Sequence[str], host: Target, options: Options) -> str:
+def _proxy(ssh: Sequence[str], hops: Sequence[str], target: Target, options: Options) -> str:
     """A ``ProxyCommand`` through jump hosts, the nearest first, whose keys are checked as the host's own.
 
     ``ssh -J`` would not hand them the file of known hosts, and would ask for unknown keys.
@@ -59,10 +59,10 @@ def _proxy(ssh: Sequence[str], hops: Sequence[str], host: Target, options: Optio
     jump = sshconfig.hop(last)
     call = [*ssh, *jump.options]
     endpoint = sshconfig.resolve(jump, route.config_of(options), options.shared.openssh)
-    if host.known_hosts:
-        call += ["-o", _files("UserKnownHostsFile", (expanded(host.known_hosts), *endpoint.known_hosts))]
+    if target.known_hosts:
+        call += ["-o", _files("UserKnownHostsFile", (expanded(target.known_hosts), *endpoint.known_hosts))]
     if before:
-        call += ["-o", f"ProxyCommand={_proxy(ssh, before, host, options)}"]
+        call += ["-o", f"ProxyCommand={_proxy(ssh, before, target, options)}"]
     line = words(tuple(call)).replace("%", "%%")  # of which ssh makes one again
     return f"{line} -W '[%h]:%p' -- {words((jump.alias,))}"
 

@@ -41,15 +41,15 @@ class Stanzas:
         if not files or b"\0" in text or _BY_TOKEN.search(text):
             return None
         for number, match in enumerate(_BEGINS.finditer(text)):
-            said = match[2].strip(b" \t\r\f")
+            value = match[2].strip(b" \t\r\f")
             if match[1].lower() == b"match":
-                if not _EVERYONE.fullmatch(said):
+                if not _EVERYONE.fullmatch(value):
                     return None
-                final = final or said[:1] in b"fF"
+                final = final or value[:1] in b"fF"
                 continue
-            if not _PATTERNS.fullmatch(said):
+            if not _PATTERNS.fullmatch(value):
                 return None
-            words = said.decode("ascii").split()
+            words = value.decode("ascii").split()
             if any(mark in word for word in words for mark in "*?!"):
                 unwanted = [word[1:] for word in words if word.startswith("!")]
                 wanted = [word for word in words if not word.startswith("!")]

@@ -157,8 +157,8 @@ APT_RULES = (
         r"The list of sources could not be read|Malformed (?:entry|line|stanza) [0-9]{1,6} in (?:source )?list"
         r"|Type '[^'\n]+' is not known on (?:line|stanza)",
         "FILE has a line that apt does not understand, so that apt refuses all source lists",
-        "Correct or remove it, then provision again; where invoke plan shows that a layer writes the list itself,"
-        " provision that layer first (invoke provision --roles LAYER)",
+        "Correct or remove it, then provision again; where `invoke plan` shows that a layer writes the list itself,"
+        " provision that layer first (`invoke provision --roles LAYER`)",
         "apt sourcelist.cc; sources.list(5)",
         sign=Sign("base", unreadable, (SOURCES,)),
         treatment=ForPeople(),

@@ -165,6 +165,16 @@ FULL = Sign("base", full, (FREE, LEFT_BEHIND))
 
 DISK_RULES = (
     FailureRule(
+        "programs-not-run-there",
+        r"failed to map segment from shared object: Operation not permitted"
+        r"|/tmp/(?:selfgz|makeself)[^\n]{0,200}: (?:Permission denied|cannot execute)",
+        "a program or library lies on a filesystem that is mounted noexec, from which nothing may be run: a hardened"
+        " host's /tmp, or somebody's home",
+        "See how it is mounted (findmnt -T FILE); let the program unpack elsewhere (TMPDIR=/var/lib/hostwright, an"
+        " installer's --tmpdir or --target), rather than change the mount",
+        "mount(8), noexec; glibc elf/dl-map-segments.h",
+    ),
+    FailureRule(
         "disk-nearly-full",
         "",
         "a filesystem will soon be full; containers' images and logs, packages and installers are what fills it",

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.failures import LAST_JOBS, FailureRule, Sign, Unread, ended
+from hostwright.failures import LAST_JOBS, FailureRule, ForPeople, Sign, Unread, ended
 from hostwright.resources import RELEASE, Probe, jobs, release
+from hostwright.roles import sh_file
 
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 CLOCK = Probe("date +%s")
+PRELOAD = "/etc/ld.so.preload"  #: libraries that the loader puts before those of every program
+#: what the loader prints about them for each program
+PRELOADED = Probe(sh_file(__file__, "sh/preloaded.sh", file=PRELOAD))
 AHEAD_S = 60  #: a larger difference cannot be explained by network latency
 BEHIND_S = 150  #: the host was probed before ``AuditContext.now``, by up to the longest time of all its answers (75 s)
 
@@ -25,6 +29,11 @@ def clock_off(ctx: AuditContext) -> Iterator[str]:
     if ahead > AHEAD_S or ahead < -BEHIND_S:
         way = "ahead of" if ahead > 0 else "behind"
         yield f"its clock is {abs(ahead):.0f} s {way} this machine's"
+
+
+def preload_missing(ctx: AuditContext) -> Iterator[str]:
+    """/etc/ld.so.preload names a library that the loader does not load: it is missing, or is none of this machine's."""
+    yield from dict.fromkeys(line for line in ctx.text(PRELOADED).splitlines() if f" from {PRELOAD} " in line)
 
 
 def record_lost(ctx: AuditContext) -> Iterator[str]:
@@ -56,6 +65,19 @@ HOST_RULES = (
         unless=r"by less than a day",
     ),
     FailureRule(
+        "preload-missing",
+        r"ERROR: ld\.so: object '[^'\n]{1,300}' from (?:/etc/ld\.so\.preload|LD_PRELOAD) cannot be preloaded",
+        "WHERE names the library OBJECT, which cannot be loaded, so that every program prints a line about it: programs"
+        " that take any output of another for a failure do not work, such as Docker, which calls iptables",
+        "Take the line out of WHERE, or bring the library back if something needs it (what it was for says who wrote"
+        " it: vGPU software, jemalloc, a security agent); then start what failed again, such as docker",
+        "ld.so(8), FILES; Project-HAMi/HAMi#777",
+        names=(r"ld\.so: object '(?P<object>[^'\n]{1,300})' from (?P<where>\S{1,100}) cannot",),
+        sign=Sign("base", preload_missing, (PRELOADED,)),
+        treatment=ForPeople(),
+        weight="general",
+    ),
+    FailureRule(
         "release-record-lost",
         "",
         "the host is as desired and its release record does not say so, so that no audit can tell drift from intent",
@@ -68,7 +90,7 @@ HOST_RULES = (
         "",
         "the last provisioning run of a layer failed on this host or was cut off, and the layer still differs from the"
         " stack",
-        "Read the whole log (invoke runs.show, or /var/lib/hostwright/jobs/JOB/log on the host), fix the cause and"
+        "Read the whole log (`invoke runs.show`, or /var/lib/hostwright/jobs/JOB/log on the host), fix the cause and"
         " provision again",
         "hostwright's own jobs",
         sign=Sign("base", job_failed, (LAST_JOBS, jobs.RUNNING), grave=False, provision=True),

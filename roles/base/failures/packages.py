@@ -155,7 +155,8 @@ PACKAGES = (
     ),
     FailureRule(
         "held-packages",
-        r"you have held broken packages|packages have unmet dependencies|[Uu]nmet dependencies\. Try"
+        r"you have held broken packages"
+        r"|packages have unmet dependencies(?::?\n[^\n]{1,160} Depends: [^\n]{1,160}){0,3}|[Uu]nmet dependencies\. Try"
         r"|may be caused by held packages|Packages were downgraded and"
         r"|Unsatisfied dependencies:|Unable to satisfy dependencies"
         r"|[Dd]epends: \S+ .*but it is not (?:installable|going to be installed)"
@@ -192,6 +193,30 @@ PACKAGES = (
         "Mount them first (mount --rbind /dev, /proc and /sys below the chroot, and /dev/pts), then run"
         " dpkg --configure -a there",
         "GNU GRUB util/grub-probe.c",
+        weight="consequence",
+    ),
+    FailureRule(
+        "etckeeper-uncommitted",
+        r"etckeeper detected uncommitted changes in /etc|etckeeper (?:aborted|failed) [^\n]{0,40}(?:commit|apt)"
+        r"|Aborting apt run\. Manually commit",
+        "etckeeper lets no apt run begin while /etc has changes that nobody committed (AVOID_COMMIT_BEFORE_INSTALL)",
+        "Read and commit them on the host (cd /etc; git status; etckeeper commit), then provision again. Files that"
+        " Hostwright writes to /etc count too: where AVOID_COMMIT_BEFORE_INSTALL stays set in"
+        " /etc/etckeeper/etckeeper.conf, each run stops like this",
+        "etckeeper pre-install.d/50uncommitted-changes; SoftCreatR/imei#102",
+        transient=False,
+    ),
+    FailureRule(
+        "apt-hook-failed",
+        r"Problem executing scripts (?:DPkg|APT|AptCli)::[\w:-]{1,60} '|E: Failure running script ",
+        "a program that the host's apt configuration runs with each call failed, and apt stopped: HOOK",
+        "The lines above say what that program wants; grep -r Invoke /etc/apt/apt.conf.d names the file that sets it."
+        " Fix its cause, then provision again",
+        "apt apt-pkg/contrib/fileutl.cc and deb/dpkgpm.cc, RunScripts",
+        names=(
+            r"Problem executing scripts (?P<hook>[\w:-]{1,80} '[^'\n]{1,200}')",
+            r"Failure running script (?P<hook>[^\n]{1,200})",
+        ),
         weight="consequence",
     ),
     FailureRule(

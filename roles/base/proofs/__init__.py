@@ -14,7 +14,7 @@ from hostwright.standard.roles.base.proofs.sources import source
 #: on most), little enough for a minute on the slowest disk that is not a finding
 DISK_BYTES = 4 * 1024**3
 #: of each of three arrays: STREAM asks for four times the last cache; the largest processor of today has 384 MiB, and
-#: where caches are that large the figure is compared with its twins' alone
+#: where caches are that large the figure is compared with its peers' alone
 MEMORY_BYTES = 512 * 1024**2
 
 #: how long memory is measured with one processor, and as long with all: our choice. The best moment counts, and a round

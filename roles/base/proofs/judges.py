@@ -1,4 +1,4 @@
-"""What the figures of a host's disk, memory and processors show. Pure; twins and baselines are compared elsewhere."""
+"""What the figures of a host's disk, memory and processors show. Pure; peers and baselines are compared elsewhere."""
 
 from __future__ import annotations
 

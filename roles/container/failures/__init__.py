@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from hostwright.failures import FailureRule, Sign, Stuck
-from hostwright.resources import DPKG
-from hostwright.standard.roles.container.failures.cdi import CDI_RULES
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hostwright.failures import FailureRule, ForPeople, Sign, Stuck
+from hostwright.resources import DPKG, Probe
+from hostwright.roles import Pattern, sh_file
 from hostwright.standard.roles.container.failures.docker import (
     DOCKER_RULES,
     HOOK_THERE,
@@ -13,11 +16,79 @@ from hostwright.standard.roles.container.failures.docker import (
     not_json,
     runtime_unknown,
 )
-from hostwright.standard.roles.container.failures.names import NAME_RULES
 from hostwright.standard.roles.container.failures.state import INFO, SETTINGS
 from hostwright.standard.roles.container.failures.texts import DAEMON_RULES, HOOK_RULES
 from hostwright.standard.roles.container.failures.toolkit import REACHES_DRIVER, TOOLKIT_RULES, without_driver
 from hostwright.standard.roles.container.failures.units import UNIT_RULES, UNITS, too_often
+
+if TYPE_CHECKING:
+    from hostwright.failures import AuditContext
+
+
+from typing import TYPE_CHECKING
+
+from hostwright.standard.roles.container.engine import NAME_SERVERS_SH
+from hostwright.standard.roles.container.failures.state import engine_package
+
+if TYPE_CHECKING:
+    from hostwright.failures import AuditContext
+
+
+NAME_SERVERS = Probe(f"{NAME_SERVERS_SH}name_servers_lost", root=True)
+
+
+def no_server(ctx: AuditContext) -> Iterator[str]:
+    """Docker has no name servers of its own (``dns``), and the file from which it takes the host's is missing, names
+    none, or names only loopback addresses on which nothing listens.
+    """
+    if engine_package(ctx):
+        yield from ctx.text(NAME_SERVERS).splitlines()
+
+
+NAME_RULES = (
+    FailureRule(
+        "container-name-servers",
+        r"this host's containers have no usable name server",
+        "containers have no usable name server: the file from which Docker takes the host's is missing, names none, or"
+        " names only a loopback address on which nothing listens",
+        "Mend the file (where systemd-resolved runs, resolvectl status tells its servers, and resolvectl dns sets"
+        ' them), or name servers for containers alone: "dns": ["10.0.0.2"] in /etc/docker/daemon.json; then restart'
+        " Docker, as containers keep what they were started with",
+        "moby/moby#6388, #49665; moby libnetwork/resolvconf",
+        sign=Sign("container", no_server, (DPKG, NAME_SERVERS), grave=False),
+        treatment=ForPeople(),
+        transient=False,
+    ),
+)
+
+
+MOST = 3  #: missing files that are named of each specification; all have the driver's former version
+CDI = Probe(sh_file(__file__, "cdi.sh", most=MOST), root=True)  # some sites keep them for root alone
+_MISSING = Pattern(r"missing (/(?:etc|var/run)/cdi/[^ ]+) (/.+)")
+
+
+def stale(ctx: AuditContext) -> Iterator[str]:
+    """A CDI specification of NVIDIA's in /etc/cdi or /var/run/cdi names files that are not on the host."""
+    for line in ctx.text(CDI).splitlines():
+        if match := _MISSING.fullmatch(line):
+            yield f"{match[1]} names {match[2]}, which is not there"
+
+
+CDI_RULES = (
+    FailureRule(
+        "cdi-stale",
+        r"(?:error stat'ing file|cannot stat|error mounting) .{0,4}/[^\n]{0,200}(?:nvidia|libcuda)[^\n]*"
+        r"no such file or directory",
+        "a CDI specification names files of a driver that is not on the host any more: it was made before the driver"
+        " was replaced, and no container starts that asks for its devices",
+        "Make it anew: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml; remove copies of it in the other of"
+        " /etc/cdi and /var/run/cdi, of which the latter wins",
+        "CDI specification; Igalia/webkit-container-sdk#23",
+        sign=Sign("container", stale, (CDI,)),
+        treatment=ForPeople(),
+    ),
+)
+
 
 COMMANDS = ("docker", "dockerd")  #: the first words of sentences
 
@@ -58,7 +129,7 @@ FAILURES = (
         r"|could not load NVML library|NVML Shared Library Not Found"
         r"|failed to initialize NVML: ERROR_LIBRARY_NOT_FOUND",
         "the container toolkit finds no loaded driver, so no container gets a GPU",
-        "Mend the driver layer where invoke plan names it; else see what leads the toolkit past the driver: root in"
+        "Mend the driver layer where `invoke plan` names it; else see what leads the toolkit past the driver: root in"
         " /etc/nvidia-container-runtime/config.toml, or LD_LIBRARY_PATH (nvidia-container-cli -d /dev/tty info tells)",
         "NVIDIA/nvidia-docker#1393",
         sign=Sign("container", without_driver, (REACHES_DRIVER,)),

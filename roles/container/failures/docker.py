@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 LINKS = DeviceLinks()
 RUNTIME = "nvidia"
 HOOK = "nvidia-container-runtime-hook"  #: Docker looks for it when it starts, and supports --gpus only with it
+OTHER_RUNTIMES = ("containerd.io", "cri-o", "podman-docker")  #: packages that a host may have in Docker's place
 HOOK_THERE = Probe(f"command -v {HOOK}; exit 0")
 
 
@@ -42,10 +43,13 @@ def snap(ctx: AuditContext) -> Iterator[str]:
 
 def gone(ctx: AuditContext) -> Iterator[str]:
     """The release record says that the host had Docker, and dpkg knows no package of it, configured or not, nor is it
-    the snap."""
+    the snap; and no runtime of others stands in its place (containerd.io without Docker, as Kubernetes has it)."""
     ctx.require(RELEASE)
     role = release.read(ctx.facts).get("roles", {}).get("container")
     interrupted = any(row.broken for name in ENGINES if (row := ctx.packages.get(name)))
+    others = (ctx.packages.get(name) for name in OTHER_RUNTIMES)
+    if any(row and row.present for row in others):
+        return
     if role and not engine_package(ctx) and not interrupted and not ctx.answer(SNAP_DOCKER).ok:
         yield "no package of Docker is installed"
 

@@ -34,7 +34,7 @@ DAEMON_RULES = (
         " (legacy or nft), or somebody flushed Docker's chains",
         "Where modprobe finds no module, reboot into the installed kernel; else compare update-alternatives --display"
         " iptables with the other rules of the host (iptables-nft, iptables-legacy), and restart Docker, which makes"
-        " its chains anew (invoke provision does, once no container runs that a restart would end, or with --force)",
+        " its chains anew (`invoke provision` does, once no container runs that a restart would end, or with --force)",
         "docker/for-linux#1128, moby/moby#12294, #32349",
         sign=Sign("container", flushed, (FIREWALL,), provision=True),
     ),

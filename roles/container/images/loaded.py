@@ -23,7 +23,7 @@ from hostwright.resources import (
     sha256_of,
 )
 from hostwright.roles import Artifact, InputError, Pattern, sh, sh_file, shown_bytes
-from hostwright.standard.roles.container.images.look import CONTAINERD, LOADS, LOOK, read_look
+from hostwright.standard.roles.container.images.facts import CONTAINERD, IMAGES_PROBE, LOADS, read_images
 from hostwright.standard.roles.container.images.reference import is_tagged
 
 LOAD_TIMEOUT_S = 2 * 3600.0  #: 20 GB on a worn-out disk
@@ -79,39 +79,39 @@ class ImagesLoaded(Resource):
         return Probe(sh("cat -- %s 2>/dev/null || :", self._record), root=True)
 
     def probes(self) -> tuple[Probe, ...]:
-        return (LOOK, self._recorded)
+        return (IMAGES_PROBE, self._recorded)
 
     def images(self, facts: Facts) -> tuple[LoadedImage, ...]:
         """The images of the archive; empty if the host has not loaded it, or if one of its names leads elsewhere."""
-        look = read_look(facts)
+        there = read_images(facts)
         rows = [line.split(" ") for line in facts[self._recorded].text.splitlines()]
-        found = tuple(LoadedImage(*row) for row in rows if len(row) == 2 and look.tags.get(row[1]) == row[0])
+        found = tuple(LoadedImage(*row) for row in rows if len(row) == 2 and there.tags.get(row[1]) == row[0])
         whole = len(found) == len(rows) and all(_ID.fullmatch(image.id) and is_tagged(image.name) for image in found)
         as_named = not self.names or {image.name for image in found} == {*self.names}
-        return found if whole and as_named and self.artifact.sha256 not in look.cut else ()
+        return found if whole and as_named and self.artifact.sha256 not in there.cut else ()
 
     def plan(self, facts: Facts) -> Planned | None:
-        look = read_look(facts)
+        found = read_images(facts)
         what = f"image {few([*self.names])}" if self.names else f"images of {self.archive}"
         of = f"{self.archive}, {shown_bytes(self.artifact.size or 0)}, sha256:{(self.artifact.sha256 or '')[:12]}"
         want = f"loaded from {of}; the host's Docker reports the images"
-        if trouble := look.trouble or (CONTAINERD if look.store else ""):
+        if trouble := found.trouble or (CONTAINERD if found.store else ""):
             return Refusal(what, UNKNOWN, want, "images-docker", f"{trouble}: no image can be brought to it")
         if self.images(facts):
             return None
-        have = few([look.tags[name][7:19] if name in look.tags else ABSENT for name in self.names]) or ABSENT
+        have = few([found.tags[name][7:19] if name in found.tags else ABSENT for name in self.names]) or ABSENT
         needed = _OF_UNPACKING * (self.artifact.size or 0)
-        if needed > look.free:
+        if needed > found.free:
             sentence = (
                 f"`docker load` takes at least {shown_bytes(needed)}, and "
-                f"{shown_bytes(look.free)} are free where Docker keeps images: make room (`docker image prune`)"
+                f"{shown_bytes(found.free)} are free where Docker keeps images: make room (`docker image prune`)"
             )
             return Refusal(what, have, want, "images-room", sentence)
         moved = tuple(
-            f"the name {name} leads to the image {look.tags[name][7:19]} now; if the archive has another, that image "
+            f"the name {name} leads to the image {found.tags[name][7:19]} now; if the archive has another, that image "
             "keeps its containers and loses the name"
             for name in self.names
-            if name in look.tags
+            if name in found.tags
         )
         script = sh_file(
             __file__, "sh/load.sh", archive=host_path(self.artifact), record=self._record, names=self.names

@@ -6,8 +6,9 @@ import io
 from collections.abc import Iterator
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from hostwright.cli.verb import (
     Connections,
@@ -18,18 +19,41 @@ from hostwright.cli.verb import (
     Targets,
     ask,
     ask_password,
-    changes,
+    change,
     open_fleet,
     targets_of,
     warn,
 )
 from hostwright.resources import Facts, Probe, Resource
-from hostwright.roles import AS_DESIRED, DIFFERS, HostError, InputError, Secret, expanded, sh
+from hostwright.roles import AS_DESIRED, DIFFERS, Command, HostError, InputError, Secret, expanded
+from hostwright.standard.roles.container.images.facts import read_images
 from hostwright.standard.roles.container.images.loaded import ImagesLoaded, artifact_of
-from hostwright.standard.roles.container.images.look import read_look
 from hostwright.standard.roles.container.images.reference import familiar
-from hostwright.standard.roles.container.images.registry import registry_at, serves_images
 from hostwright.standard.roles.container.images.throughregistry import ImagesPulled, ImagesPushed
+
+
+@runtime_checkable
+class ImageRegistry(Protocol):
+    """Variables of a role that provides a registry of images. A host has at most one such role."""
+
+    @property
+    def image_registry(self) -> str:
+        """Name and port under which the host reaches the registry, such as ``reg01:5000``; empty: it has none."""
+
+    @property
+    def serves_images(self) -> bool:
+        """Whether the registry runs on this host."""
+
+
+def registry_at(target: TargetHost) -> str:
+    """Name and port of the host's registry; empty where it has none."""
+    return next((v.image_registry for v in target.variables.values() if isinstance(v, ImageRegistry)), "")
+
+
+def serves_images(target: TargetHost) -> bool:
+    """Whether the host runs a registry."""
+    return any(isinstance(v, ImageRegistry) and v.serves_images for v in target.variables.values())
+
 
 ROLE = "container"
 VERB = "images.push"
@@ -44,20 +68,15 @@ class _Push:
     request: Request
     archive: Path
     loaded: ImagesLoaded
-    again: str  #: its options, as they are typed
+    again: Command  #: as it is typed
 
     def reach(self, targets: Targets, state: Resource, at: str = "") -> int:
         """Bring hosts to this state; the exit status."""
         artifact, names = self.loaded.artifact, self.loaded.names
-        return changes.reach(
-            VERB,
-            OnlyStates(ROLE, (state,), {artifact.name: artifact}),
-            self.fleet,
-            targets,
-            replace(self.request, own={"archive": str(self.archive), "images": list(names), "registry": at}),
-            files={artifact.name: self.archive},
-            again=self.again,
-        )
+        goal = OnlyStates(ROLE, (state,), {artifact.name: artifact})
+        request = replace(self.request, own={"archive": str(self.archive), "images": list(names), "registry": at})
+        run = partial(self.fleet.reach, VERB, targets, goal, request, files={artifact.name: self.archive})
+        return change(VERB, self.fleet, targets, request, run, goal=goal, again=self.again)
 
     def facts(self, target: TargetHost, probes: tuple[Probe, ...]) -> Facts:
         """The answers of a host."""
@@ -79,9 +98,7 @@ def push(request: Request, archive: str, *, name: str = "", registry: bool = Fal
     at = registry_of(targets) if registry else ""
     path = expanded(archive)
     loaded = ImagesLoaded(artifact_of(path), path.name, names)
-    again = (
-        sh(" --archive %s", archive) + (sh(" --name %s", ",".join(names)) if names else "") + " --registry" * registry
-    )
+    again = Command(VERB, archive=archive, name=",".join(names), registry=registry)
     one = _Push(fleet, targets, request, path, loaded, again)
     return _through(one, at) if at else one.reach(targets, loaded)
 
@@ -101,7 +118,7 @@ def registry_of(targets: Targets) -> str:
     if "" in found:
         sentence = (
             f"{', '.join(found[''])} {'has' if len(found['']) == 1 else 'have'} no registry: add the role registry to "
-            "hostwright_roles, say registry_at, run `invoke registry.trust`, and provision"
+            f"hostwright_roles, say registry_at, run {Command('registry.trust')}, and provision"
         )
         raise InputError(sentence, "--registry")
     if len(found) > 1:
@@ -146,7 +163,7 @@ def _stages(
     if missing := {image.name for image in images} - {image.name for image in there}:
         sentence = f"the registry {at} has lost {', '.join(sorted(missing))} meanwhile: run this again"
         raise HostError(first.name, sentence)
-    sizes = {image.id: image.size for image in read_look(facts).images}
+    sizes = {image.id: image.size for image in read_images(facts).images}
     size = sum(sizes.get(id_, 0) for id_ in {image.id for image in images})
     yield replace(one.targets, chosen=others), ImagesPulled(at, there, size)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.roles import Pattern
+from hostwright.roles import Command, Pattern
 
 HUB = "docker.io"  #: the registry of names that name none
 _OLD_HUB = "index.docker.io"
@@ -106,7 +106,7 @@ def absent_because(text: str) -> str:
     """
     name = read_image_name(text)
     if not name.digest:
-        return "which is not on this host: bring it with `invoke images.push --archive FILE`"
+        return f"which is not on this host: bring it with {Command('images.push', archive='FILE')}"
     return (
         "which this host does not have by that digest: archives carry no digest of a registry, so that images.push "
         f"brings the image by its tag alone; write that ({name.repository}:{name.tag or 'TAG'})"

@@ -18,6 +18,7 @@ from typing import Protocol
 from hostwright.cli.verb import Interrupted, Results, RootShell, on_each
 from hostwright.resources import Facts, Probe
 from hostwright.roles import sh, sh_file, short
+from hostwright.standard.roles.container.running import LOCAL_DOCKER
 
 SCANNERS = ("trivy", "grype")  #: the one that is taken where both are at hand is the first
 HERE = ""  #: the place of a scan that ran on this machine
@@ -155,7 +156,7 @@ def _scan_here(shell: RootShell, image: Scannable, scanner: str) -> Scan:
         try:
             with archive.open("wb") as file:
                 saved = shell.attempt(
-                    sh("docker save %s", image.id),
+                    sh(LOCAL_DOCKER + " save %s", image.id),
                     timeout_s=SCAN_TIMEOUT_S,
                     cap_bytes=2 * image.size + MOST_BYTES,
                     on_stdout=lambda data: (file.write(data), None)[1],

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from hostwright.resources import ABSENT, Change, Facts, Planned, Probe, Refusal, Resource, Step, few
 from hostwright.roles import sh_file, shown_bytes
+from hostwright.standard.roles.container.images.facts import CONTAINERD, IMAGES_PROBE, read_images
 from hostwright.standard.roles.container.images.loaded import LOAD_TIMEOUT_S, UNKNOWN, LoadedImage
-from hostwright.standard.roles.container.images.look import CONTAINERD, LOOK, read_look
 from hostwright.standard.roles.container.images.reference import HUB, read_image_name
 
 
@@ -52,7 +52,7 @@ class ImagesPushed(Resource):
         return Probe(sh_file(__file__, "sh/pushed.sh", at=self.at, images=_words(self._rows)), root=True)
 
     def probes(self) -> tuple[Probe, ...]:
-        return (LOOK, self.pushed_probe)
+        return (IMAGES_PROBE, self.pushed_probe)
 
     def pushed(self, facts: Facts) -> tuple[PushedImage, ...]:
         """Those that it has."""
@@ -61,9 +61,9 @@ class ImagesPushed(Resource):
         return tuple(PushedImage(*row) for row in rows if len(row) == 3 and tuple(row[:2]) in asked)
 
     def plan(self, facts: Facts) -> Planned | None:
-        look = read_look(facts)
+        found = read_images(facts)
         what, want = f"registry {self.at}", few([image.name for image in self.images])
-        if trouble := look.trouble or (CONTAINERD if look.store else ""):
+        if trouble := found.trouble or (CONTAINERD if found.store else ""):
             return Refusal(what, UNKNOWN, want, "images-docker", f"{trouble}: no image can go through it")
         first: dict[str, tuple[str, str]] = {}
         for ident, name, in_registry in self._rows:
@@ -77,8 +77,8 @@ class ImagesPushed(Resource):
         missing = [row for row in self._rows if row[:2] not in there]
         if not missing:
             return None
-        told = sh_file(__file__, "sh/told.sh", at=self.at)
-        script = told + sh_file(__file__, "sh/push.sh", at=self.at, images=_words(missing))
+        failing = sh_file(__file__, "sh/failing.sh", at=self.at)
+        script = failing + sh_file(__file__, "sh/push.sh", at=self.at, images=_words(missing))
         return Change(what, "without these images from here", want, (Step(script, timeout_s=LOAD_TIMEOUT_S),))
 
     def removal(self) -> tuple[Resource, ...]:
@@ -94,34 +94,34 @@ class ImagesPulled(Resource):
     size: int  #: bytes that they take
 
     def probes(self) -> tuple[Probe, ...]:
-        return (LOOK,)
+        return (IMAGES_PROBE,)
 
     def plan(self, facts: Facts) -> Planned | None:
-        look = read_look(facts)
+        found = read_images(facts)
         names = [image.name for image in self.images]
         what, want = f"image {few(names)}", few([image.id[7:19] for image in self.images])
-        if trouble := look.trouble or (CONTAINERD if look.store else ""):
+        if trouble := found.trouble or (CONTAINERD if found.store else ""):
             return Refusal(what, UNKNOWN, want, "images-docker", f"{trouble}: no image can be brought to it")
-        missing = [image for image in self.images if look.tags.get(image.name) != image.id]
+        missing = [image for image in self.images if found.tags.get(image.name) != image.id]
         if not missing:
             return None
-        known = {image.id for image in look.images}
-        if self.size > look.free and any(image.id not in known for image in missing):
+        known = {image.id for image in found.images}
+        if self.size > found.free and any(image.id not in known for image in missing):
             sentence = (
-                f"the images take {shown_bytes(self.size)}, and {shown_bytes(look.free)} are free where Docker "
+                f"the images take {shown_bytes(self.size)}, and {shown_bytes(found.free)} are free where Docker "
                 "keeps images: make room (`docker image prune`)"
             )
             return Refusal(what, ABSENT, want, "images-room", sentence)
-        have = few([look.tags[image.name][7:19] if image.name in look.tags else ABSENT for image in missing])
+        have = few([found.tags[image.name][7:19] if image.name in found.tags else ABSENT for image in missing])
         moved = tuple(
-            f"the name {image.name} leads to the image {look.tags[image.name][7:19]} now, which keeps its containers "
+            f"the name {image.name} leads to the image {found.tags[image.name][7:19]} now, which keeps its containers "
             "and loses it"
             for image in missing
-            if image.name in look.tags
+            if image.name in found.tags
         )
-        told = sh_file(__file__, "sh/told.sh", at=self.at)
+        failing = sh_file(__file__, "sh/failing.sh", at=self.at)
         rows = [(image.id, image.name, image.reference) for image in missing]
-        script = told + sh_file(__file__, "sh/pull.sh", at=self.at, images=_words(rows))
+        script = failing + sh_file(__file__, "sh/pull.sh", at=self.at, images=_words(rows))
         return Change(what, have, want, (Step(script, timeout_s=LOAD_TIMEOUT_S),), warnings=moved)
 
     def removal(self) -> tuple[Resource, ...]:

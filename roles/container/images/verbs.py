@@ -24,8 +24,8 @@ from hostwright.cli.verb import (
     shown,
     targets_of,
 )
-from hostwright.roles import HostError, InputError, count, printable, shown_bytes
-from hostwright.standard.roles.container.images.look import LOOK, ImageFacts, read_look
+from hostwright.roles import Command, HostError, InputError, count, printable, shown_bytes
+from hostwright.standard.roles.container.images.facts import IMAGES_PROBE, ImageFacts, read_images
 from hostwright.standard.roles.container.images.scanning import (
     NO_SCANNER,
     SCANNERS_THERE,
@@ -73,8 +73,8 @@ def audit(request: Request, older: int, *, scan: bool = True) -> int:
 
     def look(name: str) -> tuple[str, ImageFacts]:
         with connections.connect(targets.by_name[name]) as shell:
-            answers = ask(shell, (LOOK, SCANNERS_THERE) if scan else (LOOK,))
-        facts = read_look(answers)
+            answers = ask(shell, (IMAGES_PROBE, SCANNERS_THERE) if scan else (IMAGES_PROBE,))
+        facts = read_images(answers)
         if facts.trouble:
             raise HostError(name, facts.trouble)
         scanners[name] = scanner_of(answers) if scan else ""
@@ -142,7 +142,7 @@ def _cut(hosts: Mapping[str, ImageFacts]) -> Iterator[str]:
         for sha256 in facts.cut:
             yield (
                 f"{host}: the load of the archive sha256:{sha256[:12]} was killed, and its names were not checked: run "
-                "`invoke images.push` with that archive again"
+                f"{Command('images.push')} with that archive again"
             )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hostwright.failures import Covers, FailureRule, ForPeople, Sign, Tangled, logs
 from hostwright.resources import DPKG, HEADERS, HOST_PROBES, KERNEL_GONE, UNAME, Probe, is_broken
 from hostwright.roles import Pattern
-from hostwright.standard.roles.driver.failures.logs import BUILD_FAILED, LOG_PROBES, from_log, told
+from hostwright.standard.roles.driver.failures.logs import BUILD_FAILED, LOG_PROBES, from_log, log_cause
 from hostwright.standard.roles.driver.failures.state import (
     DKMS_TREE,
     build_errors,
@@ -120,7 +120,7 @@ def build_failed(ctx: AuditContext) -> Iterator[str]:
         errors = build_errors(ctx)
         failure = ctx.named("\n".join(errors))
         yield failure[1] if failure else errors[0]
-    elif why == MISSING and told(ctx)[0] == BUILD_FAILED:
+    elif why == MISSING and log_cause(ctx)[0] == BUILD_FAILED:
         yield from from_log(ctx, BUILD_FAILED)
     else:
         return
@@ -135,7 +135,7 @@ def module_missing(ctx: AuditContext) -> Iterator[str]:
     state = ours(ctx)
     if state is None or state.module or state.cut or why_unbuilt(ctx) != MISSING:
         return
-    if told(ctx)[0] in LOGGED:
+    if log_cause(ctx)[0] in LOGGED:
         return
     versions = ", ".join(sorted({version for version in library_versions(state) if version}))
     yield f"no module nvidia for the running kernel {running_kernel(ctx)}" + (

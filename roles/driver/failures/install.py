@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, ForPeople, Sign, Tangled, wanted
 from hostwright.resources import DPKG, KERNEL_GONE, Absent, Probe, Refusal, jobs
-from hostwright.roles import Pattern
+from hostwright.roles import Pattern, sh_file
 from hostwright.standard.roles.driver.failures.build import LOGGED, MISSING, why_unbuilt
 from hostwright.standard.roles.driver.failures.loader_cache import CONF, LOADER, compat_first, preloaded
-from hostwright.standard.roles.driver.failures.logs import LOG_PROBES, told
+from hostwright.standard.roles.driver.failures.logs import LOG_PROBES, log_cause
 from hostwright.standard.roles.driver.failures.state import (
     BOOTED,
     driver_of,
@@ -33,6 +33,22 @@ if TYPE_CHECKING:
 MARKER = "/usr/lib/nvidia/alternate-install-present"
 MARKED = Absent(MARKER).probes()[0]  #: the same probe as the role's
 _CLIENT = Pattern(r"NVRM: API mismatch: .*version ([0-9]{2,4}(?:\.[0-9]{1,3}){1,2})")
+
+#: what installs, builds and reads the driver
+_PROGRAMS = (
+    "nvidia-smi",
+    "nvidia-modprobe",
+    "gcc",
+    "cc",
+    "ld",
+    "make",
+    "dkms",
+    "modprobe",
+    "insmod",
+    "depmod",
+    "ldconfig",
+)
+HIDDEN = Probe(sh_file(__file__, "hidden.sh", programs=_PROGRAMS))
 
 STUB = r"libnvidia-ml\.so in GDK package is a stub"  #: what CUDA's stub of that library prints
 
@@ -106,7 +122,7 @@ def cut(ctx: AuditContext) -> Iterator[str]:
     ctx.require(jobs.RUNNING)
     if jobs.running(ctx.facts) or not driver_of(ctx).cut or foreign(ctx):
         return
-    if why_unbuilt(ctx) in {"", MISSING} and told(ctx)[0] not in LOGGED:
+    if why_unbuilt(ctx) in {"", MISSING} and log_cause(ctx)[0] not in LOGGED:
         yield f"{INSTALLING} is there"
 
 
@@ -128,6 +144,12 @@ def foreign_client(ctx: AuditContext) -> Iterator[str]:
         match = _CLIENT.search(line)
         if match and match[1] != state.loaded:
             yield line
+
+
+def program_hidden(ctx: AuditContext) -> Iterator[str]:
+    """/usr/local has a program of the driver's, of the compiler's or of the kernel's tools that the system has too."""
+    rows = (line.split(" ") for line in ctx.text(HIDDEN).splitlines())
+    yield from (f"{row[1]} is found before {row[2]}" for row in rows if len(row) == 3 and row[0] == "hides")
 
 
 def persistenced_stopped(ctx: AuditContext) -> Iterator[str]:
@@ -219,6 +241,15 @@ INSTALL_RULES = (
         " container toolkit brings the host's",
         "nvidia.ko, rm_perform_version_check; NVIDIA/nvidia-docker#1393",
         sign=Sign("driver", foreign_client, (BOOTED, DPKG), grave=False),
+    ),
+    FailureRule(
+        "program-hidden",
+        "",
+        "a program in /usr/local is found before the system's of its name: shells, builds and Hostwright get that one,"
+        " whatever release it is",
+        "See who brought it (ls -l, its --version); where nobody needs it, take it away or give it another name",
+        "bash(1), PATH",
+        sign=Sign("driver", program_hidden, (HIDDEN,), grave=False),
     ),
     FailureRule(
         "persistenced-stopped",

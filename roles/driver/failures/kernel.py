@@ -39,7 +39,13 @@ from hostwright.standard.roles.driver.failures.state import (
 from hostwright.standard.roles.driver.rules import kernels_of
 from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.states.gpu_use import gpu_ids
-from hostwright.standard.roles.driver.states.modprobe import MODPROBE, at_this_boot, blacklisted_by, forbidding
+from hostwright.standard.roles.driver.states.modprobe import (
+    MODPROBE,
+    UNMASKED,
+    at_this_boot,
+    blacklisted_by,
+    forbidding,
+)
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
 
 if TYPE_CHECKING:
@@ -70,17 +76,19 @@ done; exit 0"""
 )
 
 #: ``FILE:NUMBER:TEXT`` of each line that gives NVIDIA's cards to vfio-pci or loads that early; no other file has such.
+#: ``built-in NAME`` where the kernel has such a driver in it, or somebody has loaded it.
 VFIO = Probe(
     sh(
         "grep -anHsE -m 20 %s /etc/modprobe.d/*.conf /run/modprobe.d/*.conf /usr/lib/modprobe.d/*.conf /etc/modules"
-        " /etc/modules-load.d/*.conf /etc/initramfs-tools/modules /etc/dracut.conf.d/*.conf; exit 0",
+        " /etc/modules-load.d/*.conf /etc/initramfs-tools/modules /etc/dracut.conf.d/*.conf\n"
+        "for m in vfio_pci pci_stub; do if [ -e /sys/module/$m ]; then echo built-in $m; fi; done; exit 0",
         r"^[[:space:]]*(options[[:space:]]+vfio[-_]pci[[:space:]].*10[dD][eE]:|softdep[[:space:]]+(nvidia|nouveau|nova).*vfio[-_]pci"
         r"|vfio[-_]pci[[:space:]]*$|force_drivers.*vfio[-_]pci)",
     )
 )
 
 #: ``FILE:NUMBER:TEXT`` of each udev rule that takes a device of NVIDIA's off its bus.
-UDEV = Probe(sh_file(__file__, "udev.sh"))
+UDEV = Probe(UNMASKED + sh_file(__file__, "udev.sh"))
 
 #: apt's own view of what may be upgraded unattended.
 UNATTENDED = Probe(
@@ -91,10 +99,17 @@ NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"  #: the role's own
 PREFERENCES = "/etc/apt/preferences.d/hostwright-no-other-driver"  #: the role's own
 
 _KERNEL = Pattern(r"(kernel|modules) ([\w.+~-]{1,100}) (yes|no) ([\w.+~-]{0,60})")
+_STUB = Pattern(r"(vfio[-_]pci|pci[-_]stub)\.ids=")
 _GIVEN = Pattern(r"(?i)10de:([0-9a-fA-F]{4})")
 _SETTING = Pattern(r'([\w:-]{1,100}) "([^"]*)";')
 #: an assignment, after the vendor's number is compared (udev(7))
 _TAKES = Pattern(r'(?:ATTRS?|SYSFS)\{vendor\}=="0x10de".*\{(?:remove|driver_override)\}="[^"]')
+_SLOT = Pattern(r"\b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b")
+#: the driver itself is named, as the one that gets the card
+_FOR_US = Pattern(
+    r"set-override \S+ nvidia\s*$|[\s\"'=]nvidia[\s\"'>].*driver_override|driver_override.*\bnvidia\b"
+    r"|/drivers/nvidia/bind"
+)
 _CLASS = Pattern(r"ATTRS?\{class\}==\"([^\"]{1,40})\"")
 _DISPLAYS = ("0x030000", "0x030200")  #: VGA and 3D controllers (PCI code and ID assignment)
 _BLACKLIST = "Unattended-Upgrade::Package-Blacklist::"
@@ -179,36 +194,50 @@ def other_kernel(kernels: Sequence[Kernel], boot: NextBoot, running: str) -> Ker
 
 
 def blacklisted(ctx: AuditContext) -> Iterator[str]:
-    """The command line of the kernel that GRUB starts next (in its menu), or that of the running one where its module
-    is not loaded, has ``modprobe.blacklist=`` or ``module_blacklist=`` with nvidia or nvidia-uvm.
+    """The command line of the kernel that GRUB starts next (in its menu, or in the files that the menu is made of), or
+    that of the running one where its module is not loaded, has ``modprobe.blacklist=`` or ``module_blacklist=`` with
+    nvidia or nvidia-uvm.
     """
     boot_loader, state = ctx.text(BOOT_LOADER), ours(ctx)
     if state is None:
         return
     boot = booted_next(kernels_in(ctx.text(KERNELS)), boot_loader)
-    if words := blacklisted_by(boot.words):
-        places = ((boot.where, boot.words), *words_set(boot_loader))
-        yield from dict.fromkeys(
-            f"{where}: {' '.join(words)}" for where, all_words in places if (words := blacklisted_by(all_words))
-        )
+    places = ((boot.where, boot.words), *words_set(boot_loader))
+    for where, words in dict.fromkeys((where, blacklisted_by(words)) for where, words in places):
+        later = "" if {*words} <= {*boot.words} else " (update-grub puts it into GRUB's menu)"
+        yield from [f"{where}: {' '.join(words)}{later}"] if words else []
     if not state.loaded and (words := at_this_boot(ctx.text(MODPROBE))):
         yield f"/proc/cmdline: {' '.join(words)}"
 
 
 def given_to_vfio(ctx: AuditContext) -> Iterator[str]:
-    """A line of ``modprobe.d`` gives a card of the host to vfio-pci (``options vfio-pci ids=10de:…``), and a softdep of
-    the driver, /etc/modules or the initramfs loads that first.
+    """A line of ``modprobe.d``, or the command line of the kernel that GRUB starts next, gives a card of the host to
+    vfio-pci or pci-stub (``options vfio-pci ids=10de:…``, ``vfio-pci.ids=10de:…``), and a softdep of the driver,
+    /etc/modules, the initramfs or the kernel itself loads that first.
     """
     ctx.require(PCI)
-    yield from for_vfio(ctx.text(VFIO), gpu_ids(ctx.facts))
+    boot = booted_next(kernels_in(ctx.text(KERNELS)), ctx.text(BOOT_LOADER))
+    yield from for_vfio(ctx.text(VFIO), gpu_ids(ctx.facts), boot)
 
 
-def for_vfio(text: str, cards: Collection[int]) -> tuple[str, ...]:
-    """The lines in the answer to ``VFIO`` by which vfio-pci has one of these cards before the driver."""
-    lines = text.splitlines()
-    given = [line for line in lines if any(int(row[1], 16) in cards for row in _GIVEN.finditer(line))]
+def for_vfio(text: str, cards: Collection[int], boot: NextBoot) -> tuple[str, ...]:
+    """The lines in the answer to ``VFIO``, and the words of the next boot, by which vfio-pci has one of these cards
+    before the driver.
+    """
+    lines = [line for line in text.splitlines() if line[:1] == "/"]
+    given = [line for line in lines if _gives(line, cards)]
     loads = [line for line in lines if not _GIVEN.search(line)]
-    return (*given, *loads) if given and loads else ()
+    stubs = {line.removeprefix("built-in ") for line in text.splitlines()}  # these read no file of modprobe.d
+    words = [
+        f"{boot.where}: {word}"
+        for word in boot.words
+        if (match := _STUB.match(word)) and _gives(word, cards) and (loads or match[1].replace("-", "_") in stubs)
+    ]
+    return (*words, *(given if loads else ()), *(loads if given or words else ()))
+
+
+def _gives(text: str, cards: Collection[int]) -> bool:
+    return any(int(row[1], 16) in cards for row in _GIVEN.finditer(text))
 
 
 def removed_by_udev(ctx: AuditContext) -> Iterator[str]:
@@ -219,8 +248,24 @@ def removed_by_udev(ctx: AuditContext) -> Iterator[str]:
 
 
 def taking_cards(text: str) -> tuple[str, ...]:
-    """The lines in the answer to ``UDEV`` that take cards off the bus at each boot."""
+    """The lines of udev rules in the answer to ``UDEV`` that take all cards off the bus at each boot."""
     return tuple(line for line in text.splitlines() if _TAKES.search(line) and _of_displays(line))
+
+
+def given_elsewhere(ctx: AuditContext) -> Iterator[str]:
+    """driverctl has recorded another driver for a card's slot; or a udev rule, tmpfiles.d, an enabled unit, rc.local or
+    cron writes to ``driver_override``, ``unbind`` or ``remove`` of it.
+    """
+    yield from overridden(ctx.text(UDEV))
+
+
+def overridden(text: str) -> tuple[str, ...]:
+    """The lines in the answer to ``UDEV`` that take a card from the driver at each boot, by the card's slot."""
+    lines = text.splitlines()
+    cards = {line.removeprefix("card ") for line in lines if line.startswith("card ")}
+    named = ((line, {slot[0] for slot in _SLOT.finditer(line.partition(":")[2])}) for line in lines if line[:1] == "/")
+    return tuple(line for line, slots in named if slots & cards and not _FOR_US.search(line) and line not in
+                 taking_cards(line))  # fmt: skip
 
 
 def _of_displays(line: str) -> bool:
@@ -314,10 +359,10 @@ KERNEL_RULES = (
         "card-for-vfio",
         "",
         "vfio-pci is loaded before the driver, and takes the card for virtual machines: the host comes back without it",
-        "Where the host itself is to have the card, remove the lines that the evidence names, then run update-initramfs"
-        " -u -k all; where a virtual machine is, take the host out of the role driver",
-        "Linux drivers/vfio/pci/vfio_pci.c, ids; modprobe.d(5), softdep",
-        sign=Sign("driver", given_to_vfio, (VFIO, PCI), grave=False),
+        "Where the host itself is to have the card, remove what the evidence names, then run update-initramfs -u -k"
+        " all, and update-grub for the command line; where a virtual machine is, take the host out of the role driver",
+        "Linux drivers/vfio/pci/vfio_pci.c and drivers/pci/pci-stub.c, ids; modprobe.d(5), softdep",
+        sign=Sign("driver", given_to_vfio, (VFIO, PCI, KERNELS, BOOT_LOADER), grave=False),
     ),
     FailureRule(
         "card-removed-by-udev",
@@ -328,6 +373,18 @@ KERNEL_RULES = (
         " then run udevadm control --reload and reboot",
         "udev(7); bayasdev/envycontrol",
         sign=Sign("driver", removed_by_udev, (UDEV,)),
+        treatment=ForPeople(),
+    ),
+    FailureRule(
+        "card-for-another-driver",
+        "",
+        "each boot takes a card from the NVIDIA driver and gives it to another, such as vfio-pci for a virtual machine,"
+        " or to none: the host comes back without it",
+        "Where the host itself is to have the card, take the line back: driverctl unset-override SLOT where driverctl"
+        " recorded it, else edit the file that the evidence names; where a virtual machine is to have it, take the host"
+        " out of the role driver",
+        "driverctl(8); Linux Documentation/ABI/testing/sysfs-bus-pci, driver_override",
+        sign=Sign("driver", given_elsewhere, (UDEV,), grave=False),
         treatment=ForPeople(),
     ),
     FailureRule(

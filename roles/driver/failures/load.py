@@ -10,7 +10,7 @@ from hostwright.resources import DPKG, HOST_PROBES, KERNEL_GONE, PCI, Probe
 from hostwright.roles import Pattern, count
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
 from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, NO_POWER
-from hostwright.standard.roles.driver.failures.logs import LOG_PROBES, told
+from hostwright.standard.roles.driver.failures.logs import LOG_PROBES, log_cause
 from hostwright.standard.roles.driver.failures.state import (
     BOOTED,
     driver_of,
@@ -131,7 +131,7 @@ def not_loaded(ctx: AuditContext) -> Iterator[str]:
     state = ours(ctx)
     if state is None or not state.module or state.loaded or _explained(ctx):
         return
-    if any(not_signed(ctx)) or any(no_device(ctx)) or told(ctx)[0] == "module-loading-off":
+    if any(not_signed(ctx)) or any(no_device(ctx)) or log_cause(ctx)[0] == "module-loading-off":
         return
     if forbidding(ctx.text(MODPROBE)) or at_this_boot(ctx.text(MODPROBE)):
         return

@@ -37,11 +37,11 @@ def always(ctx: AuditContext) -> bool:  # noqa: ARG001
     return True
 
 
-def told(ctx: AuditContext) -> tuple[str, str]:
+def log_cause(ctx: AuditContext) -> tuple[str, str]:
     """The rule whose message is in the newest log of the driver's layer, if that differs, and the line; two empty
     texts if there is none. Raises ``Unread``, also while a job is running on the host.
     """
-    return logs.told(ctx, LAYER, _texts)
+    return logs.log_cause(ctx, LAYER, _texts)
 
 
 def from_log(ctx: AuditContext, name: str) -> Iterator[str]:

@@ -49,7 +49,7 @@ def raw(element: Element | None, path: str = "") -> str:
     return words[1:-1].strip() if words.startswith("[") and words.endswith("]") else words
 
 
-def said(element: Element | None, path: str = "") -> str:
+def text_of(element: Element | None, path: str = "") -> str:
     """The same, but empty if there are words in place of a value."""
     words = raw(element, path)
     return "" if words.lower() in NO_VALUES else words

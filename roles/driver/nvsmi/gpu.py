@@ -28,8 +28,8 @@ from hostwright.standard.roles.driver.nvsmi.fields import (
     lanes,
     line,
     raw,
-    said,
     size_bytes,
+    text_of,
     total,
     watts,
     yes,
@@ -53,10 +53,10 @@ def read_gpu(index: int, gpu: Element) -> Gpu:
     return Gpu(
         index=index,
         bus=bus_address(raw(gpu, "pci/pci_bus_id"), gpu.get("id", "")[:64]),
-        uuid=said(gpu, "uuid"),
-        model=said(gpu, "product_name"),
-        serial=said(gpu, "serial"),
-        vbios=said(gpu, "vbios_version"),
+        uuid=text_of(gpu, "uuid"),
+        model=text_of(gpu, "product_name"),
+        serial=text_of(gpu, "serial"),
+        vbios=text_of(gpu, "vbios_version"),
         memory_bytes=size_bytes(gpu, "fb_memory_usage/total"),
         memory_used_bytes=size_bytes(gpu, "fb_memory_usage/used"),
         pcie_generation=count(gpu, f"{_LINK}/pcie_gen/current_link_gen", most=9),
@@ -177,7 +177,7 @@ def _slowdowns(gpu: Element) -> tuple[str, ...]:
 
 
 def _performance(gpu: Element) -> str:
-    words = said(gpu, "performance_state")
+    words = text_of(gpu, "performance_state")
     return words if re.fullmatch(r"P(?:[0-9]|1[0-5])", words) else ""
 
 
@@ -185,7 +185,7 @@ def _processes(gpu: Element) -> Iterator[GpuProcess]:
     for process in gpu.findall("processes/process_info"):
         pid = count(process, "pid", MAX_SMALL_COUNT)
         if pid:
-            name, kind = line(process, "process_name"), said(process, "type")
+            name, kind = line(process, "process_name"), text_of(process, "type")
             yield GpuProcess(
                 pid,
                 "" if name in _NAMELESS else name,
@@ -206,7 +206,7 @@ def _fault(gpu: Element) -> str:
 
 
 def _recovery(gpu: Element) -> str:
-    if action := said(gpu, "gpu_recovery_action"):
+    if action := text_of(gpu, "gpu_recovery_action"):
         return action
     if yes(gpu, "gpu_reset_status/reset_required"):
         return "Reset"

@@ -82,8 +82,8 @@ def outcome(result: "dict[str, Any]") -> str:
 
 def warnings(result: "dict[str, Any]") -> "list[str]":
     """What DCGM says of a result: a text, a list of them, or of objects with one."""
-    said = result.get("warnings") or result.get("warning") or []
-    every = said if isinstance(said, list) else [said]
+    warnings = result.get("warnings") or result.get("warning") or []
+    every = warnings if isinstance(warnings, list) else [warnings]
     return [plain(each.get("warning", "") if isinstance(each, dict) else each) for each in every]
 
 
@@ -180,11 +180,11 @@ def refusal(text: str) -> str:
     if any(words in text.lower() for words in NO_ENGINE):
         return "DCGM's host engine does not answer: is nvidia-dcgm running?"
     try:
-        said = diagnosis(text).get("runtime_error")
+        error = diagnosis(text).get("runtime_error")
     except NoDiagnosis:
         lines = [] if "{" in text else [line.strip() for line in text.splitlines()]
-        said = next((line for line in lines if line.lower().startswith("error")), "")
-    return "DCGM: " + plain(said) if said else ""
+        error = next((line for line in lines if line.lower().startswith("error")), "")
+    return "DCGM: " + plain(error) if error else ""
 
 
 def say(*lines: "dict[str, Any]") -> int:

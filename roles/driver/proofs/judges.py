@@ -12,10 +12,10 @@ def diagnostics(measured: Measurements, _expected: Expected) -> tuple[ProofFindi
     """Tests of DCGM that did not pass; its warnings are notes, as in facebookresearch/gcm. So is what it says beside a
     pass: it could not test all that it should (NVIDIA/DCGM#284)."""
     results = [one for one in measured if one.name.startswith("dcgm ") and not one.name.endswith(" warning")]
-    said = {(one.name, one.device): f": {one.value}" for one in measured if one.name.endswith(" warning")}
+    warnings = {(one.name, one.device): f": {one.value}" for one in measured if one.name.endswith(" warning")}
     findings = []
     for one in results:
-        why = said.get((f"{one.name} warning", one.device), "")
+        why = warnings.get((f"{one.name} warning", one.device), "")
         if one.value == "skip" or (one.value == "pass" and not why):
             continue
         test = one.name.removeprefix("dcgm ")

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.resources import PCI, Condition, Facts, Probe, Refusal, Resource, display_controllers, pci_devices
-from hostwright.roles import Match, Pattern, sh_file
+from hostwright.resources import (
+    PCI,
+    Condition,
+    Disturbing,
+    Facts,
+    Probe,
+    Refusal,
+    Resource,
+    display_controllers,
+    pci_devices,
+)
+from hostwright.roles import Command, Match, Pattern, sh_file
 from hostwright.standard.roles.driver.states.device_links import DeviceLinks
 
 NVIDIA = 0x10DE  #: the vendor on the PCI bus
@@ -24,10 +34,12 @@ SECURE_BOOT = Probe(
 #: A display manager's unit, and X servers.
 DISPLAY = Probe(sh_file(__file__, "display.sh"), root=True)
 
-#: ``pid unit name`` of each process that holds a device file of NVIDIA's open; ``-`` where it is no service's.
+#: ``pid unit name`` of each process that holds a device file of NVIDIA's open; ``-`` where it is no service's, and
+#: ``ops/jupyter.service`` or ``ops/-`` where a person's own systemd or login has it.
 HOLDERS = Probe(
     sh_file(__file__, "sh/holders.sh")
-    + 'for p in $(holders); do read -r n <"/proc/$p/comm" && service "$p" && echo "$p $unit $n"; done; exit 0',
+    + 'for p in $(holders); do read -r n <"/proc/$p/comm" || continue\nservice "$p"\n'
+    '[ "$person" = - ] || unit=$person; echo "$p $unit $n"; done; exit 0',
     root=True,
 )
 
@@ -45,6 +57,7 @@ BUSY_PROBES = (HOLDERS, GPU_CONTAINERS)
 OUR_SERVICES = ("nvidia-dcgm", "dcgm", "nvidia-fabricmanager", "nvidia-persistenced")
 
 _UNIT = Pattern(r"[A-Za-z0-9:_.@\\-]{1,255}\.service")
+_ACCOUNT = Pattern(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}")
 _CONTAINER = Pattern(
     r"(?P<first>[0-9]{1,10}) (?P<id>[0-9a-f]{12}|-) (?P<all>[0-9]{1,10}(?:,[0-9]{1,10})*) "
     r"(?P<called>[A-Za-z0-9][A-Za-z0-9_.,/-]{0,254}|-) (?P<name>.*)"
@@ -58,7 +71,7 @@ def display(facts: Facts) -> str:
 
 def users(facts: Facts) -> tuple[str, ...]:
     """Who uses a GPU, as words for a sentence: ``python3 (4711)``, ``train.service (4712)``, ``container
-    3f2a1b2c3d4e (pid 812) web``.
+    3f2a1b2c3d4e (pid 812) web``, ``jupyter.service of ops (4713)``.
 
     Services that can be stopped are left out. A process in a container is named by its container, and one of a unit of
     the system's by that: whoever wants it to end must stop the unit.
@@ -70,9 +83,21 @@ def users(facts: Facts) -> tuple[str, ...]:
     pids: dict[str, list[str]] = {}
     for pid, unit, name in rows:
         if pid not in inside and unit not in ours:
-            pids.setdefault(unit if _UNIT.fullmatch(unit) else f"{name} ({pid})", []).append(pid)
-    programs = (f"{name} ({', '.join(of)})" if _UNIT.fullmatch(name) else name for name, of in pids.items())
+            pids.setdefault(_unit(unit) or f"{name} ({pid}){_person(unit)}", []).append(pid)
+    programs = (name if name.endswith(")") or ") of " in name else f"{name} ({', '.join(of)})"
+                for name, of in pids.items())  # fmt: skip
     return (*programs, *(_container(match) for match in containers))
+
+
+def _unit(text: str) -> str:
+    """The words for a unit of the system's or of a person's; empty where it is none."""
+    unit = text.rpartition("/")[2]
+    return f"{unit}{_person(text)}" if _UNIT.fullmatch(unit) and ("/" not in text or _person(text)) else ""
+
+
+def _person(text: str) -> str:
+    person = text.partition("/")[0]
+    return f" of {person}" if "/" in text and _ACCOUNT.fullmatch(person) else ""
 
 
 def _container(match: Match) -> str:
@@ -141,7 +166,7 @@ class AllGpusPresent(Resource):
             return ()
         return (
             f"{present} of the {self.number} GPUs that the inventory says (hostwright_gpus) are on its PCI bus: "
-            "`invoke doctor` says more",
+            f"{Command('doctor')} says more",
         )
 
     def removal(self) -> tuple[Resource, ...]:
@@ -171,3 +196,8 @@ class ReloadTakesGpus(Condition):
     def holds(self, facts: Facts) -> bool:
         """Whether that is the case."""
         return bool(facts[GPU_CONTAINERS].strip()) and DeviceLinks().plan(facts) is not None
+
+
+def reloading(resource: Resource) -> Disturbing:
+    """A resource whose steps reload systemd; to enable a unit is to do so."""
+    return Disturbing(resource, "reloads systemd, which takes the GPUs from containers", ReloadTakesGpus())

@@ -48,6 +48,9 @@ done
 """
 
 
+_PERSONAL = sh_file(__file__, "sh/personal.sh")
+
+
 def unload(*, force: bool, build: bool = True) -> str:
     """Stop the services and unload the modules; ``force`` first stops containers and other units, and ends processes.
 
@@ -58,12 +61,13 @@ def unload(*, force: bool, build: bool = True) -> str:
     stop = sh_file(__file__, "sh/stop_services.sh", services=OUR_SERVICES)
     units = sh_file(__file__, "sh/stop_units.sh", units=UNITS, ours=OUR_SERVICES)
     containers = sh_file(__file__, "sh/stop_containers.sh", units=UNITS)
+    persons = _PERSONAL + sh_file(__file__, "sh/stop_persons.sh", units=UNITS)
     end = sh_file(__file__, "sh/end_holders.sh")
     return "".join(
         (
             _TOOLS if build else "",
             sh_file(__file__, "sh/holders.sh"),
-            *((containers, units, stop, end) if force else (leave, stop)),
+            *((containers, units, persons, stop, end) if force else (leave, stop)),
             sh_file(__file__, "sh/unload.sh", modules=_MODULES, returned=returned()),
         )
     )
@@ -72,7 +76,7 @@ def unload(*, force: bool, build: bool = True) -> str:
 def returned(*, start: bool = True) -> str:
     """Start the units and containers again that ``unload`` stopped, and say what became of each; or only that they are
     down."""
-    return sh_file(__file__, "sh/returned.sh", units=UNITS, start="yes" if start else "no")
+    return _PERSONAL + sh_file(__file__, "sh/returned.sh", units=UNITS, start="yes" if start else "no")
 
 
 def install(path: str, version: str, flags: tuple[str, ...]) -> str:

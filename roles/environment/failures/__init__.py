@@ -2,13 +2,86 @@
 
 from __future__ import annotations
 
-from hostwright.failures import FailureRule, Sign, Try
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hostwright.failures import FailureRule, Sign, Tangled, Try, Unread
+from hostwright.resources import Probe
+from hostwright.roles import Pattern
 from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER
 from hostwright.standard.roles.environment.failures.loader import LOADER_RULES, no_ptxas, not_cached
-from hostwright.standard.roles.environment.failures.sonames import SONAME_RULES
 from hostwright.standard.roles.environment.failures.texts import NOT_FOUND, OPTIONAL, TEXT_RULES
 from hostwright.standard.roles.environment.failures.variables import VARIABLES_RULES
+
+if TYPE_CHECKING:
+    from hostwright.failures import AuditContext
+
+
+_DIRECTORIES = (
+    "/usr/local/cuda-[0-9]*.[0-9]*/targets/x86_64-linux/lib /usr/local/lib /usr/local/lib/x86_64-linux-gnu /usr/lib"
+    " /usr/lib/x86_64-linux-gnu"
+)
+_STEMS = ("cuda", "nvidia-ml", "cudart", "cublas", "cublasLt", "cufft", "curand", "cusolver", "cusparse", "cudnn*")
+_NAMES = " -o ".join(f"-name 'lib{stem}.so*'" for stem in _STEMS)
+
+#: Only a toolkit's directory with both numbers, since /usr/local/cuda-11 is a link to it: each library is listed once.
+#: Links with their targets, then the soname of each file, if the host has readelf (it comes with a compiler).
+#: readelf prints a file's name only if it is given several.
+NAMES = Probe(
+    f"""\
+find {_DIRECTORIES} -maxdepth 1 -type l \\( {_NAMES} \\) -printf 'link\\t%p\\t%l\\n'
+command -v readelf >/dev/null || exit 0
+find {_DIRECTORIES} -maxdepth 1 -type f -size +0 \\( {_NAMES} \\) -exec timeout 5 readelf -d -- /bin/sh {{}} + |
+  sed -nE 's/^File: (.*)/file\\t\\1/p; s/.*\\(SONAME\\).*\\[(.*)\\]$/soname\\t\\1/p'
+exit 0""",
+    cap_bytes=256 * 1024,
+)
+
+_LIBRARY = Pattern(r"(lib[A-Za-z0-9_+-]+)\.so(?:\.([0-9]+)[0-9.]*)?")
+#: the driver's libraries are named after interfaces (libcuda.so.1), not after the version of the file behind them
+_DRIVERS = {"libcuda", "libnvidia-ml"}
+
+
+def another_library(ctx: AuditContext) -> Iterator[str]:
+    """A link with the name of CUDA's, cuDNN's or the driver's library leads to another, or a file says another name."""
+    answer = ctx.answer(NAMES)
+    if answer.truncated:
+        raise Unread("too many libraries")
+    file = ""
+    for line in answer.text.splitlines():
+        kind, _, rest = line.partition("\t")
+        path, _, target = rest.partition("\t")
+        if kind == "file":
+            file = path
+        elif kind == "soname" and file and _differ(file, path):
+            yield f"{file} calls itself {path}"
+        elif kind == "link" and _differ(path, target):
+            yield f"{path} leads to {target}"
+
+
+def _differ(path: str, target: str) -> bool:
+    """Whether two names are of different libraries or major versions; a name that is not a library's never differs."""
+    name, other = (_LIBRARY.fullmatch(file.rpartition("/")[2]) for file in (path, target))
+    if name is None or other is None:
+        return False
+    majors = {name[2], other[2]} - {None}
+    return name[1] != other[1] or (len(majors) > 1 and name[1] not in _DRIVERS)
+
+
+SONAME_RULES = (
+    FailureRule(
+        "library-of-another-name",
+        "",
+        "a library's name leads to another library or another version of it, a trick that some guides show; programs"
+        " then fail inside it, or silently compute with the wrong one",
+        "Remove the link or the file, run ldconfig, and provision again: what belongs there comes back",
+        "tensorflow/tensorflow#45200",
+        sign=Sign("environment", another_library, (NAMES,)),
+        treatment=Tangled("a library's name leads to another library"),
+    ),
+)
+
 
 TRIES = (
     # a framework without a compiler of its own

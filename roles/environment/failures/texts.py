@@ -26,7 +26,42 @@ NOT_FOUND: Final = (
     r"|cannot find -l(?:cudart|cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvrtc|nvToolsExt)\b"
 )
 
+#: a file that the loader opens, in its messages (glibc elf/dl-load.c)
+_FILE: Final = r"(?P<file>[^\s'\":;,()]{1,300}\.so(?:\.[0-9]{1,9}){0,4})"
+
 TEXT_RULES = (
+    FailureRule(
+        "library-damaged",
+        r"\.so[.0-9]*['\"]?: (?:file too short|invalid ELF header|cannot read file data|file truncated"
+        r"|ELF load command [a-z/ ]{1,40}|ELF file's phentsize|only ET_DYN and ET_EXEC can be loaded"
+        r"|object file has no (?:loadable segments|dynamic section)|file not recognized: File (?:truncated|format)"
+        r"|cannot open shared object file: (?:Input/output error|Is a directory|Too many levels))",
+        "FILE is there, and is not a whole library: it is empty, cut off, or something else under its name",
+        "Look at it (ls -lL and file tell its size and kind; df whether the disk was full), then bring it anew: dpkg -S"
+        " names its package for apt-get install --reinstall; what was copied by hand is copied again",
+        "glibc elf/dl-load.c, open_verify; microsoft/CNTK#2213",
+        names=(rf"{_FILE}['\"]?: ",),
+    ),
+    FailureRule(
+        "library-of-another-machine",
+        r"\.so[.0-9]*['\"]?: (?:wrong ELF class|ELF file (?:OS ABI|machine|version) |cannot open shared object file:"
+        r" Exec format)",
+        "FILE is a library of another architecture, such as a 32-bit one, and comes before the right one",
+        "Take its directory out of LD_LIBRARY_PATH, or the file away (file FILE tells its kind), so that the loader"
+        " reaches the one for this machine",
+        "glibc elf/dl-load.c, open_verify",
+        names=(rf"{_FILE}['\"]?: ",),
+        unless=r"ld\.so: object|level=DEBUG",  # a program that tries many files goes on
+    ),
+    FailureRule(
+        "library-not-readable",
+        r"\.so[.0-9]*['\"]?: cannot open shared object file: Permission denied",
+        "FILE is there, and this account may not read it or pass one of the directories that lead to it",
+        "See where it stops (namei -l FILE): let everybody read the file and pass its directories (chmod go+rX); where"
+        " the modes are right, look for AppArmor or SELinux in the kernel's log",
+        "glibc elf/dl-load.c, open_verify",
+        names=(rf"{_FILE}['\"]?: ",),
+    ),
     FailureRule(
         "ptxas-too-old",
         r"You are using ptxas [0-9.x]{1,12}, (?:but|which is)|ptxas[^\n]*Unsupported \.version"

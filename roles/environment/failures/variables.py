@@ -29,7 +29,7 @@ ENVIRONMENT = "/etc/environment"
 PAM = (ENVIRONMENT, "/etc/security/pam_env.conf")  #: of pam_env's, for all sessions
 
 _LINE = Pattern(r"(/[^:]*):(\d{1,9}):(.*)")
-_NAME = r"\b(\w*PATH|LD_PRELOAD|CUDA_[A-Z_]+|XLA_FLAGS)(?:\+?=|\s+(?:DEFAULT|OVERRIDE)=)"
+_NAME = r"\b(\w*PATH|LD_PRELOAD|PYTHONHOME|CUDA_[A-Z_]+|XLA_FLAGS)(?:\+?=|\s+(?:DEFAULT|OVERRIDE)=)"
 _ASSIGNMENT = Pattern(_NAME + r"""("[^"]*"?|'[^']*'?|(?:\\.?|[^\s;&|\\])*)""")
 _TOOLKIT = Pattern(r"(/[^\s:'\"${}]*cuda-?(\d{1,3}(?:\.\d{1,3})?))(?:[^\d.]|$)")
 _UNVERSIONED = Pattern(r"/usr/local/cuda(?:[^\w.-]|$)")
@@ -126,9 +126,9 @@ def another_library(ctx: AuditContext) -> Iterator[str]:
     stack's.
     """
     yield from login_library(ctx)
-    found, told = libraries(ctx.text(VARIABLES)), set(another_cuda(ctx))
+    found, reported = libraries(ctx.text(VARIABLES)), set(another_cuda(ctx))
     for each in _assigned(ctx):
-        if each.name != "LD_LIBRARY_PATH" or str(each) in told or each.file.startswith(PROFILES):
+        if each.name != "LD_LIBRARY_PATH" or str(each) in reported or each.file.startswith(PROFILES):
             continue
         for directory in _directories(each):
             if directory.startswith(LINK) and not _STUBS.search(directory):
@@ -150,7 +150,22 @@ def on_loader_path(ctx: AuditContext) -> Iterator[tuple[str, str]]:
 def _directories(each: Assignment) -> tuple[str, ...]:
     home = each.file.rpartition("/")[0]
     parts = (_HOME.sub(f"{home}/", part) for part in each.value.strip("\"'").split(":"))
-    return tuple(dict.fromkeys(part.rstrip("/") for part in parts if part.startswith("/")))
+    return tuple(dict.fromkeys(part.partition("$")[0].rstrip("/") for part in parts if part.startswith("/")))
+
+
+def other_modules(ctx: AuditContext) -> Iterator[str]:
+    """A start file, or pam_env, sets PYTHONHOME, or puts a directory on PYTHONPATH that has a module of TensorFlow's or
+    of those that it imports.
+    """
+    lines = ctx.text(VARIABLES).splitlines()
+    found = [line.removeprefix("shadows ") for line in lines if line.startswith("shadows /")]
+    for each in _assigned(ctx):
+        if each.name == "PYTHONHOME":
+            yield str(each)
+        for directory in _directories(each) if each.name == "PYTHONPATH" else ():
+            names = [path.rpartition("/")[2] for path in found if path.rpartition("/")[0] == directory]
+            if names:
+                yield f"{each}: {directory} has {', '.join(names)}"
 
 
 def another_cuda(ctx: AuditContext) -> Iterator[str]:
@@ -189,8 +204,8 @@ def own_cuda(ctx: AuditContext) -> Iterator[str]:
     for assignment in assignments(ctx):
         versions = {toolkit[2] for toolkit in _TOOLKIT.finditer(assignment.value)}
         ours = versions <= own and (versions or _UNVERSIONED.search(assignment.value))
-        told = any(line.startswith(f"{assignment.place}: {assignment.name}") for line in evidence)
-        if ours and assignment.name.endswith("PATH") and not told:
+        reported = any(line.startswith(f"{assignment.place}: {assignment.name}") for line in evidence)
+        if ours and assignment.name.endswith("PATH") and not reported:
             yield str(assignment)
 
 
@@ -231,6 +246,16 @@ VARIABLES_RULES = (
         " stack are found without any variable",
         "ld.so(8), tensorflow/tensorflow#52988",
         sign=Sign("environment", another_library, (VARIABLES, LOGIN, TOOLKITS), grave=False),
+    ),
+    FailureRule(
+        "python-path-first",
+        "",
+        "somebody's PYTHONPATH or PYTHONHOME puts other modules before those of every virtual environment: where that"
+        " file is read, TensorFlow's programs import them",
+        "Take the directory out of that line, and let those who need it read it in their own shells (ROS: source"
+        " setup.bash there); python3 -E runs a program without these variables",
+        "Python documentation, command line and environment; catkin_pip#49",
+        sign=Sign("environment", other_modules, (VARIABLES,), grave=False),
     ),
     FailureRule(
         "path-lib-not-lib64",

@@ -1,8 +1,14 @@
 # Assignments that mention CUDA or set the loader's path, and PATH in files of pam_env's, FILE:NUMBER:LINE, at most $most,
-# those in system-wide files first; then what `has` says of the directories on those paths. Needs that, and $nl and homes of the engine's homes
+# those in system-wide files first; then what `has` says of the directories on those paths,
+# and `shadows PATH` for modules that TensorFlow imports, in those of PYTHONPATH. Needs `has`, and $nl and homes of the engine's homes
 # probe. Only regular files of at most 1 MiB are read, and through a link none of root's: a user's link to a file of the kernel's, such as /proc/kmsg or
 # /proc/kcore, would never end.
 : "${most:?}"
+shadows() {
+  for name in numpy tensorflow keras h5py google absl six.py wrapt typing_extensions.py sitecustomize.py; do
+    if [ -e "$1/$name" ]; then echo "shadows $1/$name"; fi
+  done
+}
 # shellcheck disable=SC2154
 IFS=$nl; set -f; set --
 links=
@@ -19,7 +25,7 @@ system="$pam"'
 /etc/profile
 /etc/bash.bashrc
 /etc/zsh/zshenv'
-sets='^[^#]*(PATH|CUDA_[A-Z_]+|XLA_FLAGS)[+]?=.*cuda|^[^#]*LD_(LIBRARY_PATH|PRELOAD)([+]?=|[[:space:]]+(DEFAULT|OVERRIDE)=)'
+sets='^[^#]*(PATH|CUDA_[A-Z_]+|XLA_FLAGS)[+]?=.*cuda|^[^#]*(LD_LIBRARY_PATH|LD_PRELOAD|PYTHONPATH|PYTHONHOME)([+]?=|[[:space:]]+(DEFAULT|OVERRIDE)=)'
 small() { find -L "$@" -exec grep -anHsE -m 20 "$sets" -- {} +; }
 # shellcheck disable=SC2086  # a path a line
 lines=$({
@@ -31,15 +37,19 @@ lines=$({
 printf '%s\n' "$lines"
 set -f
 for line in $lines; do
-  case $line in *LD_LIBRARY_PATH*) ;; *) continue ;; esac
+  case $line in
+    *LD_LIBRARY_PATH*) look=has rest=${line#*LD_LIBRARY_PATH} ;;
+    *PYTHONPATH*) look=shadows rest=${line#*PYTHONPATH} ;;
+    *) continue ;;
+  esac
   file=${line%%:*}
   IFS='=:;"'\''	 '
-  for part in ${line#*LD_LIBRARY_PATH}; do
+  for part in $rest; do
     # shellcheck disable=SC2088,SC2016  # as they are written there
     case $part in
-      '$HOME'/* | '~'/*) has "${file%/*}/${part#*/}" ;;
-      '${HOME}'/*) has "${file%/*}/${part#*/}" ;;
-      /*) has "${part%/}" ;;
+      '$HOME'/* | '~'/*) $look "${file%/*}/${part#*/}" ;;
+      '${HOME}'/*) $look "${file%/*}/${part#*/}" ;;
+      /*) part=${part%%\$*} && $look "${part%/}" ;;  # of /opt/lib${PYTHONPATH:+:$PYTHONPATH} the directory
     esac
   done
   IFS=$nl

@@ -8,7 +8,7 @@ from hostwright.resources import Deferred, Facts, Planned, Probe, Refusal, Resou
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from hostwright.standard.roles.workspaces.declared.gpus import clash
 from hostwright.standard.roles.workspaces.states.cards import card_of, cards_of_host
-from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
+from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, read_workspaces
 
 WHAT = "GPUs of JupyterHub"
 
@@ -20,7 +20,7 @@ class HubCards(Resource):
     gpus: tuple[str, ...]  #: numbers or UUIDs
 
     def probes(self) -> tuple[Probe, ...]:
-        return (NVIDIA_SMI, LOOK) if self.gpus else ()
+        return (NVIDIA_SMI, WORKSPACES_PROBE) if self.gpus else ()
 
     def plan(self, facts: Facts) -> Planned | None:
         if not self.gpus:
@@ -38,7 +38,7 @@ class HubCards(Resource):
             if uuid in uuids:
                 return _refused(want, f"jupyterhub_gpus names one card twice: {uuids[uuid]} and {gpu} are {uuid}")
             uuids[uuid] = gpu
-        for held in read_look(facts).containers:
+        for held in read_workspaces(facts).containers:
             both = clash(tuple(uuids), held.uuids, {})
             if both:
                 return _refused(

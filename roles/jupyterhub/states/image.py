@@ -20,8 +20,8 @@ from hostwright.resources import (
 )
 from hostwright.roles import sh_file
 from hostwright.standard.roles.container.images.reference import absent_because
-from hostwright.standard.roles.jupyterhub.states.look import IMAGES
-from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
+from hostwright.standard.roles.jupyterhub.states.facts import IMAGES
+from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, read_workspaces
 
 
 def tag_of(files: tuple[tuple[str, str], ...]) -> str:
@@ -45,16 +45,16 @@ class HubImage(Resource):
     pull: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the base may be pulled from its registry
 
     def probes(self) -> tuple[Probe, ...]:
-        return (LOOK,)
+        return (WORKSPACES_PROBE,)
 
     def plan(self, facts: Facts) -> Planned | None:
-        look = read_look(facts)
+        found = read_workspaces(facts)
         what, want = f"image {self.tag}", f"{self.base} with JupyterHub's part"
-        if self.tag in look.images:
+        if self.tag in found.images:
             return None
-        if look.docker:
-            return Deferred(what, f"Docker is {look.docker}", want, "Docker answers")
-        if not look.image(self.base) and not self.pull:
+        if found.docker:
+            return Deferred(what, f"Docker is {found.docker}", want, "Docker answers")
+        if not found.image(self.base) and not self.pull:
             sentence = (
                 f"JupyterHub wants the image {self.base}, {absent_because(self.base)}, or let the host pull it "
                 "(jupyterhub_pull: true)"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hostwright.resources import ABSENT, Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
 from hostwright.roles import sh_file
-from hostwright.standard.roles.jupyterhub.states.look import HUB_LOOK, NETWORK, read_hub
+from hostwright.standard.roles.jupyterhub.states.facts import HUB_PROBE, NETWORK, read_hub
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,24 +16,24 @@ class HubNetwork(Resource):
     subnet: str
 
     def probes(self) -> tuple[Probe, ...]:
-        return (HUB_LOOK,)
+        return (HUB_PROBE,)
 
     def plan(self, facts: Facts) -> Planned | None:
-        look = read_hub(facts)
+        found = read_hub(facts)
         what = f"network {NETWORK}"
-        if look.subnet == self.subnet:
+        if found.subnet == self.subnet:
             return None
-        if look.docker:
-            return Deferred(what, f"Docker is {look.docker}", self.subnet, "Docker answers")
-        running = [server.user for server in look.servers if server.running]
-        if look.subnet and running:
+        if found.docker:
+            return Deferred(what, f"Docker is {found.docker}", self.subnet, "Docker answers")
+        running = [server.user for server in found.servers if server.running]
+        if found.subnet and running:
             sentence = (
                 f"jupyterhub_network is now {self.subnet}, and the servers of {', '.join(running)} run in "
-                f"{look.subnet}: have them stopped on the hub's page first, or leave the network as it was"
+                f"{found.subnet}: have them stopped on the hub's page first, or leave the network as it was"
             )
-            return Refusal(what, look.subnet, self.subnet, "jupyterhub-network", sentence)
+            return Refusal(what, found.subnet, self.subnet, "jupyterhub-network", sentence)
         script = sh_file(__file__, "sh/network.sh", network=NETWORK, subnet=self.subnet)
-        return Change(what, look.subnet or ABSENT, self.subnet, (Step(script),))
+        return Change(what, found.subnet or ABSENT, self.subnet, (Step(script),))
 
     def removal(self) -> tuple[Resource, ...]:
         return ()  # with the servers that are in it

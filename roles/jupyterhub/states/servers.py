@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from hostwright.resources import NO_IDENTITY, Change, Facts, Planned, Probe, Refusal, Resource, Step
 from hostwright.roles import sh_file
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
-from hostwright.standard.roles.jupyterhub.states.look import (
-    HUB_LOOK,
+from hostwright.standard.roles.jupyterhub.states.facts import (
+    HUB_PROBE,
     NETWORK,
     PREFIX,
     HubFacts,
@@ -42,16 +42,16 @@ class HubServers(Resource):
     people: tuple[HubUser, ...]  #: not ``users``: that is whom a change disturbs
     gpus: tuple[str, ...] = ()
     left: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: whose servers are ``HubUserLeft``'s
-    said: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: what operators should know of their limits
+    limits: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: what operators should know of their limits
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether it may end somebody's work
 
     def probes(self) -> tuple[Probe, ...]:
-        return (HUB_LOOK, NVIDIA_SMI)
+        return (HUB_PROBE, NVIDIA_SMI)
 
     def plan(self, facts: Facts) -> Planned | None:
-        look = read_hub(facts)
-        wrong = dict(self._wrong(look, facts))
-        if look.docker or not wrong:
+        found = read_hub(facts)
+        wrong = dict(self._wrong(found, facts))
+        if found.docker or not wrong:
             return None
         have = "; ".join(f"{server.user}'s {why}" for server, why in wrong.items())
         working = [server.at_work for server in wrong if server.at_work]
@@ -65,17 +65,17 @@ class HubServers(Resource):
 
     def notes(self, _facts: Facts) -> tuple[str, ...]:
         """What operators should know, whether or not anything differs."""
-        return self.said
+        return self.limits
 
     def users(self, facts: Facts) -> tuple[str, ...]:
         """Those whose work ends with their servers."""
         return tuple(server.at_work for server, _ in self._wrong(read_hub(facts), facts) if server.at_work)
 
-    def _wrong(self, look: HubFacts, facts: Facts) -> Iterator[tuple[HubServer, str]]:
+    def _wrong(self, found: HubFacts, facts: Facts) -> Iterator[tuple[HubServer, str]]:
         ports = {user.name: str(user.port) for user in self.people}
         cards = cards_of_host((), facts)
         share = {card_of(gpu, cards.uuids) for gpu in self.gpus} if cards is not None else set()
-        for server in look.servers:
+        for server in found.servers:
             others = [uuid for uuid in server.gpus if cards is not None and uuid not in share]
             if server.user in self.left:
                 continue
@@ -103,12 +103,12 @@ class HubUserLeft(Resource):
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether it may end somebody's work
 
     def probes(self) -> tuple[Probe, ...]:
-        return (HUB_LOOK,)
+        return (HUB_PROBE,)
 
     def plan(self, facts: Facts) -> Planned | None:
-        look = read_hub(facts)
-        server = self._server(look)
-        if look.docker or server is None:
+        found = read_hub(facts)
+        server = self._server(found)
+        if found.docker or server is None:
             return None
         what, have = f"JupyterHub server of {self.person}", f"{self.person} may not log in any more"
         if server.at_work and not self.force:
@@ -126,8 +126,8 @@ class HubUserLeft(Resource):
         server = self._server(read_hub(facts))
         return (server.at_work,) if server is not None and server.at_work else ()
 
-    def _server(self, look: HubFacts) -> HubServer | None:
-        return next((server for server in look.servers if server.user == self.person), None)
+    def _server(self, found: HubFacts) -> HubServer | None:
+        return next((server for server in found.servers if server.user == self.person), None)
 
     def removal(self) -> tuple[Resource, ...]:
         return ()  # with those of all
@@ -140,22 +140,22 @@ class HubGone(Resource):
     force: bool = field(default=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
-        return (HUB_LOOK,)
+        return (HUB_PROBE,)
 
     def plan(self, facts: Facts) -> Planned | None:
-        look = read_hub(facts)
-        left = [f"the server of {server.user}" for server in look.servers]
-        left += [NETWORK] * bool(look.subnet) + list(look.images)
-        if look.docker or not left:
+        found = read_hub(facts)
+        left = [f"the server of {server.user}" for server in found.servers]
+        left += [NETWORK] * bool(found.subnet) + list(found.images)
+        if found.docker or not left:
             return None
-        working = [server.at_work for server in look.servers if server.at_work]
+        working = [server.at_work for server in found.servers if server.at_work]
         if working and not self.force:
             sentence = (
                 f"{', '.join(working)} on JupyterHub would be ended: wait until nobody works in it, or use --force"
             )
             return Refusal(WHAT, ", ".join(left), "absent", "jupyterhub-in-use", sentence)
-        users = [server.user for server in look.servers]
-        return _ended(", ".join(left), "absent; people's files stay", users, NETWORK, look.images, working=working)
+        users = [server.user for server in found.servers]
+        return _ended(", ".join(left), "absent; people's files stay", users, NETWORK, found.images, working=working)
 
     def users(self, facts: Facts) -> tuple[str, ...]:
         """Those whose work ends with their servers."""

@@ -2,17 +2,66 @@
 
 from __future__ import annotations
 
-from hostwright.failures import FailureRule, ForPeople, Sign
-from hostwright.standard.roles.proxy.failures.served import (
-    SERVED,
-    UNITS,
-    ended,
-    ending,
-    taken,
-    unusable,
-    without_ipv6,
-    without_workspace,
-)
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hostwright.failures import FailureRule, ForPeople, Sign, Units
+from hostwright.resources import Probe
+from hostwright.roles import sh_file
+
+if TYPE_CHECKING:
+    from hostwright.failures import AuditContext
+
+
+UNIT = "nginx.service"
+CONF = "/etc/nginx/conf.d/hostwright-workspaces.conf"
+UNITS = Units((UNIT,))
+SERVED = Probe(sh_file(__file__, "served.sh", conf=CONF), root=True)
+
+
+def taken(ctx: AuditContext) -> Iterator[str]:
+    """nginx.service failed, and its journal names an address that is in use."""
+    yield from _why(ctx, "proxy-port-taken")
+
+
+def without_ipv6(ctx: AuditContext) -> Iterator[str]:
+    """nginx.service failed, and its journal says that the host has no IPv6."""
+    yield from _why(ctx, "proxy-without-ipv6")
+
+
+def unusable(ctx: AuditContext) -> Iterator[str]:
+    """nginx.service failed, and its journal names a certificate or a key that it cannot use."""
+    yield from _why(ctx, "proxy-certificate-unusable")
+
+
+def ended(ctx: AuditContext) -> Iterator[str]:
+    """The certificate that nginx's configuration for workspaces names has ended, or openssl cannot read it."""
+    yield from _lines(ctx, "ended")
+
+
+def ending(ctx: AuditContext) -> Iterator[str]:
+    """The certificate that nginx's configuration for workspaces names ends within 14 days."""
+    yield from _lines(ctx, "ending")
+
+
+def without_workspace(ctx: AuditContext) -> Iterator[str]:
+    """nginx's configuration leads a path to a port of the loopback on which nothing listens."""
+    yield from _lines(ctx, "silent")
+
+
+def _why(ctx: AuditContext, rule: str) -> Iterator[str]:
+    """The line of the failed unit's journal by which a rule is recognised."""
+    if UNITS.unit(ctx, UNIT).failed:
+        name, line = ctx.named("\n".join(UNITS.journal(ctx, UNIT))) or ("", "")
+        if name == rule:
+            yield line
+
+
+def _lines(ctx: AuditContext, word: str) -> Iterator[str]:
+    """What the host says of one kind."""
+    rows = (line.partition(" ") for line in ctx.text(SERVED).splitlines())
+    yield from (rest for first, _, rest in rows if first == word)
+
 
 COMMANDS = ("nginx",)  #: the first words of sentences
 
@@ -78,7 +127,7 @@ FAILURES = (
         r"|no live upstreams while connecting to upstream"
         r"|WebSocket handshake: Unexpected response code: 50[234]",
         "the proxy answers 502, because the workspace behind it does not run or has not begun to answer",
-        "Read what it printed last (invoke workspace.logs); provision with --roles workspaces starts one that stands"
+        "Read what it printed last (`invoke workspace.logs`); provision with --roles workspaces starts one that stands"
         " still",
         "jupyter/notebook#625; twosigma/beakerx#2601",
         sign=Sign("proxy", without_workspace, (SERVED,), grave=False, provision=True),

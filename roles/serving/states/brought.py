@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from hostwright.resources import ABSENT, Change, Facts, Planned, Probe, Refusal, Resource, Step, host_path
 from hostwright.roles import Artifact, sh_file
-from hostwright.standard.roles.serving.states.look import LOOK, read_look
+from hostwright.standard.roles.serving.states.facts import MODELS_PROBE, read_models
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
-from hostwright.standard.roles.workspaces.states.undeclared import told
+from hostwright.standard.roles.workspaces.states.undeclared import failing
 
 UNPACK_TIMEOUT_S = 3600.0  #: 100 GB on a worn-out disk
 
@@ -23,16 +23,16 @@ class ModelBrought(Resource):
     artifact: Artifact
 
     def probes(self) -> tuple[Probe, ...]:
-        return (LOOK,)
+        return (MODELS_PROBE,)
 
     def plan(self, facts: Facts) -> Planned | None:
-        have = read_look(facts).model(self.name).files.get(self.version, ABSENT)
+        have = read_models(facts).model(self.name).files.get(self.version, ABSENT)
         what, want = f"model {self.name} version {self.version}", short(self.digest)
         if have == self.digest:
             return None
         if have != ABSENT:
             return Refusal(what, short(have), want, "model-version", other_files(self.name, self.version))
-        script = told(what) + sh_file(
+        script = failing(what) + sh_file(
             __file__, "sh/bring.sh", name=self.name, version=self.version, digest=self.digest.removeprefix("sha256:"),
             archive=host_path(self.artifact), state=STATE,
         )  # fmt: skip

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from hostwright.resources import Change, Facts, Planned, Probe, Resource, Step
 from hostwright.roles import sh_file
-from hostwright.standard.roles.serving.states.look import LOOK, read_look
+from hostwright.standard.roles.serving.states.facts import MODELS_PROBE, read_models
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
-from hostwright.standard.roles.workspaces.states.undeclared import told
+from hostwright.standard.roles.workspaces.states.undeclared import failing
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,15 +18,15 @@ class ModelReadable(Resource):
     name: str
 
     def probes(self) -> tuple[Probe, ...]:
-        return (LOOK,)
+        return (MODELS_PROBE,)
 
     def plan(self, facts: Facts) -> Planned | None:
-        closed = read_look(facts).model(self.name).closed
+        closed = read_models(facts).model(self.name).closed
         if not closed:
             return None
         mode, _, path = closed.partition(" ")
         what = f"files of model {self.name}"
-        script = told(what) + sh_file(__file__, "sh/open.sh", name=self.name, state=STATE)
+        script = failing(what) + sh_file(__file__, "sh/open.sh", name=self.name, state=STATE)
         have = f"{path} has mode {mode}, with which its server cannot read it"
         return Change(what, have, "readable by its server", (Step(script),), alone=True)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hostwright.resources import ABSENT, Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
-from hostwright.roles import sh_file
+from hostwright.roles import Command, sh_file
 from hostwright.standard.roles.serving.states.brought import other_files, short
-from hostwright.standard.roles.serving.states.look import LOOK, ModelFacts, read_look
+from hostwright.standard.roles.serving.states.facts import MODELS_PROBE, ModelFacts, read_models
 from hostwright.standard.roles.serving.states.unserved import Unserved
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from hostwright.standard.roles.workspaces.states.arguments import MODELS
-from hostwright.standard.roles.workspaces.states.undeclared import told
+from hostwright.standard.roles.workspaces.states.undeclared import failing
 
 AVAILABLE = "AVAILABLE"
 PATIENCE_S = 900  #: for a version to be loaded: several gigabytes from a busy disk
@@ -54,7 +54,7 @@ class ModelServed(Resource):
     live: int
 
     def probes(self) -> tuple[Probe, ...]:
-        return (LOOK,)
+        return (MODELS_PROBE,)
 
     @property
     def what(self) -> str:
@@ -62,13 +62,13 @@ class ModelServed(Resource):
         return f"model {self.name}"
 
     def plan(self, facts: Facts) -> Planned | None:
-        look = read_look(facts)
-        model = look.model(self.name)
+        found = read_models(facts)
+        model = found.model(self.name)
         refusal = self._files(model)
         if refusal:
             return refusal
-        if look.docker:
-            return Deferred(self.what, f"Docker is {look.docker}", self._want(), "Docker answers")
+        if found.docker:
+            return Deferred(self.what, f"Docker is {found.docker}", self._want(), "Docker answers")
         if model.states is None:
             return Deferred(self.what, "its server does not answer", self._want(), f"workspace {self.name} runs")
         wanted = tuple(number for number, _ in self.versions)
@@ -85,7 +85,7 @@ class ModelServed(Resource):
             remove=" ".join(map(str, gone)), patience=PATIENCE_S,
         )  # fmt: skip
         have = _have(model, loaded, self._want())
-        step = Step(told(self.what) + sh_file(__file__, "sh/ask.sh") + script, timeout_s=4 * PATIENCE_S)
+        step = Step(failing(self.what) + sh_file(__file__, "sh/ask.sh") + script, timeout_s=4 * PATIENCE_S)
         return Change(self.what, have, self._want(), (step,), alone=True)  # a model that fails stops no other
 
     def _files(self, model: ModelFacts) -> Refusal | None:
@@ -95,9 +95,9 @@ class ModelServed(Resource):
             if have == digest:
                 continue
             sentence = (
-                f"version {number} of {self.name} is not on this host: bring it with `invoke serve.up --model DIR "
-                f"--name {self.name} --version {number}`, or take it out with `invoke serve.down --name {self.name} "
-                f"--version {number}`"
+                f"version {number} of {self.name} is not on this host: bring it with "
+                f"{Command('serve.up', model='DIR', name=self.name, version=number)}, or take it out with "
+                f"{Command('serve.down', name=self.name, version=number)}"
             )
             if have is not None:
                 sentence = other_files(self.name, number)
@@ -112,7 +112,7 @@ class ModelServed(Resource):
 
     def notes(self, facts: Facts) -> tuple[str, ...]:
         """Versions that the server gave up, in its own words."""
-        errors = read_look(facts).model(self.name).errors
+        errors = read_models(facts).model(self.name).errors
         return tuple(
             f"model {self.name}: version {number} did not load: {errors[number]}"
             for number, _ in self.versions

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,16 @@ from hostwright.cli.verb import (
     agree,
     answered,
     ask_password,
-    changes,
+    change,
     open_fleet,
     targets_of,
 )
-from hostwright.roles import AS_DESIRED, InputError, expanded, suggestion
+from hostwright.cli.verb import provision as provision_hosts
+from hostwright.roles import AS_DESIRED, Command, InputError, expanded, suggestion
 from hostwright.standard.roles.serving.models.archive import pack
 from hostwright.standard.roles.serving.models.directory import SavedModel, called_like_a_version, read_model
 from hostwright.standard.roles.serving.states.brought import ModelBrought
-from hostwright.standard.roles.serving.verbs.looking import signatures_differ
+from hostwright.standard.roles.serving.verbs.queries import signatures_differ
 from hostwright.standard.roles.workspaces.declared.entries import NOBODY, SERVING
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.verbs.changing import entry_of, say_what_stays, show_written
@@ -37,7 +39,7 @@ from hostwright.standard.roles.workspaces.verbs.edit import (
     place,
     written,
 )
-from hostwright.standard.roles.workspaces.verbs.looking import declared_of
+from hostwright.standard.roles.workspaces.verbs.queries import declared_of
 
 ROLE, ROLES = "serving", "workspaces,serving"
 
@@ -59,7 +61,7 @@ class _Change:
     host: str
     name: str
     what: str  #: as sentences name it
-    back: str = ""  #: the command that takes it back; empty where it takes something out
+    back: Command | None = None  #: what takes it back; none where it takes something out
     yes: bool = False  #: the operator agreed to what it does
 
 
@@ -83,9 +85,9 @@ def up(request: Request, wish: Wish, options: Mapping[str, Any], *, provision: b
     status = _bring(fleet, host, request, (name, version, model))
     if status:
         return status
-    model_down = f"invoke serve.down --name {name}"
+    model_down = Command("serve.down", name=name)
     first = space is None
-    back = model_down if first else f"{model_down} --version {version}"
+    back = model_down if first else model_down.also(version=version)
     change = _Change(host, name, f"version {version} of {name}", back)
     return _write(fleet, change, with_version, request, provision=provision)
 
@@ -99,7 +101,7 @@ def switch(request: Request, name: str, version: int, *, provision: bool = True)
         _comparable(fleet, host, request, space, version)
     what, back = (
         f"version {version} of {name} as the live one",
-        f"invoke serve.switch --name {name} --version {was_live}",
+        Command("serve.switch", name=name, version=was_live),
     )
     change = _Change(host, name, what, back)
     return _write(
@@ -118,8 +120,8 @@ def down(request: Request, name: str, version: int, *, provision: bool = True) -
         entry = _known(fleet, host, name, version)
         if entry["live"] == version:
             raise InputError(
-                f"version {version} of {name} is the live one: make another live first, with `invoke serve.switch "
-                f"--name {name} --version N`, or leave --version out to take the model off",
+                f"version {version} of {name} is the live one: make another live first, with "
+                f"{Command('serve.switch', name=name, version='N')}, or leave --version out to take the model off",
                 "--version",
             )
         return {**entry, "versions": {number: file for number, file in entry["versions"].items() if number != version}}
@@ -228,14 +230,10 @@ def _bring(fleet: Fleet, host: str, request: Request, what: tuple[str, int, Save
     with tempfile.TemporaryDirectory(prefix="hostwright-model-") as folder:
         archive = Path(folder) / "model.tar"
         artifact = pack(model, name, version, archive)
-        return changes.reach(
-            "serve.up",
-            OnlyStates(ROLE, (ModelBrought(name, version, model.digest, artifact),), {artifact.name: artifact}),
-            fleet,
-            targets,
-            replace(request, own={"model": str(model.folder), "name": name, "version": version}),
-            files={artifact.name: archive},
-        )
+        goal = OnlyStates(ROLE, (ModelBrought(name, version, model.digest, artifact),), {artifact.name: artifact})
+        request = replace(request, own={"model": str(model.folder), "name": name, "version": version})
+        reach = partial(fleet.reach, "serve.up", targets, goal, request, files={artifact.name: archive})
+        return change("serve.up", fleet, targets, request, reach, goal=goal)
 
 
 def _comparable(fleet: Fleet, host: str, request: Request, space: Workspace, version: int) -> None:
@@ -262,7 +260,7 @@ def _write(
         if not provision:
             return AS_DESIRED
         chosen = replace(request, hosts=change.host, roles=ROLES, force=False, yes=answered(change.yes))
-        status = changes.provision(chosen)
+        status = provision_hosts(chosen)
         if status != AS_DESIRED:
-            say_what_stays(file, change.what, change.back, f"--hosts {change.host} --roles {ROLES}")
+            say_what_stays(file, change.what, change.back, Command("provision", hosts=change.host, roles=ROLES))
         return status

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from hostwright.proofs import Expected, Level, Measurements, Program, Proof, ProofFinding
@@ -12,8 +15,29 @@ from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.tensorflow.proofs import judging
 from hostwright.standard.roles.tensorflow.proofs.installed import TensorflowJudge
-from hostwright.standard.roles.tensorflow.proofs.sending import program_text
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
+
+PROGRAMS = Path(__file__).with_name("programs")
+
+
+@cache
+def program_text(name: str) -> str:
+    """The program ``name`` (``dense.py``) of the folder ``programs`` after ``common.py``, importing no file of ours."""
+    return _without_imports(PROGRAMS / "common.py", keep_future=True) + _without_imports(PROGRAMS / name)
+
+
+def _without_imports(file: Path, *, keep_future: bool = False) -> str:
+    lines = file.read_text("utf-8").splitlines(keepends=True)
+    for node in ast.parse("".join(lines)).body:
+        if isinstance(node, ast.ImportFrom) and _left_out(node.module or "", keep_future):
+            end = node.end_lineno or node.lineno
+            lines[node.lineno - 1 : end] = [""] * (end - node.lineno + 1)
+    return "".join(lines)
+
+
+def _left_out(module: str, keep_future: bool) -> bool:
+    return module.endswith(".programs.common") or (module == "__future__" and not keep_future)
+
 
 Judge = Callable[[Measurements, Expected], tuple[ProofFinding, ...]]
 

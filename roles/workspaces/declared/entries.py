@@ -197,10 +197,10 @@ class WorkspaceEntry:
         CUDA begins with the fastest card unless it is told to count as nvidia-smi does, and TensorFlow takes all of a
         card's memory when it begins, so that whoever shares the card finds none.
         """
-        told = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"} if self.gpus else {}
+        variables = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"} if self.gpus else {}
         if self.gpus and (self.share or self.when_idle):
-            told["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
-        return {name: value for name, value in told.items() if name not in self.environment}
+            variables["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
+        return {name: value for name, value in variables.items() if name not in self.environment}
 
     @property
     def log_directory(self) -> str:

@@ -193,8 +193,8 @@ def _claim(source: str) -> str:
     ('data-set-a-c1fdbe4e', 'data-set-a-09c64145')
     """
     plain = source[1:].replace("/", "-")
-    told = re.fullmatch(r"/[a-z0-9]+(/[a-z0-9]+)*", source) and len(plain) <= _LABEL_LENGTH
-    if told and plain != _SHM and not plain.endswith("-files"):  # those are the pod's own
+    named = re.fullmatch(r"/[a-z0-9]+(/[a-z0-9]+)*", source) and len(plain) <= _LABEL_LENGTH
+    if named and plain != _SHM and not plain.endswith("-files"):  # those are the pod's own
         return plain
     letters = re.sub("[^a-z0-9]", "-", plain.lower()).strip("-")[:50].rstrip("-")
     return f"{letters or 'data'}-{_sum(source)[:8]}"

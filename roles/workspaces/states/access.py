@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from hostwright.resources import ABSENT, ERROR, Change, Deferred, Facts, Planned, Probe, Resource, Step, few
 from hostwright.roles import sh, sh_file
-from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
-from hostwright.standard.roles.workspaces.states.undeclared import told
+from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, read_workspaces
+from hostwright.standard.roles.workspaces.states.undeclared import failing
 
 CLOSED = "/usr/local/lib/hostwright/workspace-networks"  #: the program that closes people's networks to other hosts
 RULES_SH = sh_file(__file__, "sh/network/rules.sh")
@@ -74,21 +74,21 @@ class AccessWithdrawn(Resource):
     people: tuple[str, ...]
 
     def probes(self) -> tuple[Probe, ...]:
-        return (LOOK,)
+        return (WORKSPACES_PROBE,)
 
     def plan(self, facts: Facts) -> Planned | None:
-        look = read_look(facts)
-        if look.docker:
+        found = read_workspaces(facts)
+        if found.docker:
             what = f"access of {', '.join(self.people)}"
-            return Deferred(what, look.trouble, CUT_OFF, "Docker answers") if look.docker == "silent" else None
-        theirs = [held for held in look.containers if held.user in self.people and held.connected and not held.over]
+            return Deferred(what, found.trouble, CUT_OFF, "Docker answers") if found.docker == "silent" else None
+        theirs = [held for held in found.containers if held.user in self.people and held.connected and not held.over]
         if not theirs:
             return None
         what = f"access of {', '.join(sorted({held.user for held in theirs}))}"
         names = sorted({held.workspace for held in theirs})
         have = f"workspace{'s' if len(names) > 1 else ''} {', '.join(names)} on the network"
         containers = [held.name.removeprefix("/") for held in theirs]
-        script = told(what) + sh_file(__file__, "sh/network/cutoff.sh", containers=containers)
+        script = failing(what) + sh_file(__file__, "sh/network/cutoff.sh", containers=containers)
         return Change(what, have, CUT_OFF, (Step(script, timeout_s=900),), alone=True)
 
     def removal(self) -> tuple[Resource, ...]:

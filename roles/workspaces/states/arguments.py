@@ -130,8 +130,8 @@ def _devices(space: Workspace, placed: Placed) -> tuple[str, ...]:
     if not placed.uuids:
         return ("--env", "NVIDIA_VISIBLE_DEVICES=void")
     visible = f"NVIDIA_VISIBLE_DEVICES={','.join(placed.uuids)}"
-    told = (word for name, value in space.entry.card_variables.items() for word in ("--env", f"{name}={value}"))
-    return ("--runtime", "nvidia", "--env", visible, "--env", "NVIDIA_DRIVER_CAPABILITIES=compute,utility", *told)
+    variables = (word for name, value in space.entry.card_variables.items() for word in ("--env", f"{name}={value}"))
+    return ("--runtime", "nvidia", "--env", visible, "--env", "NVIDIA_DRIVER_CAPABILITIES=compute,utility", *variables)
 
 
 def _network(space: Workspace) -> Iterator[str]:

@@ -12,7 +12,7 @@ from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, read_repor
 from hostwright.standard.roles.workspaces.declared.gpus import CARD, MIG, clash, is_mig
 from hostwright.standard.roles.workspaces.declared.promises import not_shared
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
-from hostwright.standard.roles.workspaces.states.look import SpaceContainer, WorkspaceFacts
+from hostwright.standard.roles.workspaces.states.facts import SpaceContainer, WorkspaceFacts
 
 #: MIG devices have their UUIDs there alone: the report of R470 does not name them.
 LISTED = Probe("command -v nvidia-smi >/dev/null 2>&1 || exit 127; timeout -k 5 30 nvidia-smi -L")
@@ -75,7 +75,7 @@ def card_of(gpu: str, uuids: tuple[str, ...]) -> str:
 
 def give_cards(
     workspaces: Sequence[Workspace],
-    look: WorkspaceFacts,
+    found: WorkspaceFacts,
     cards: HostCards,
     reserved: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, CardsGiven]:
@@ -85,7 +85,7 @@ def give_cards(
     """
     kept_back = {card_of(gpu, cards.uuids): role for gpu, role in reserved.items()}
     given: dict[str, CardsGiven] = {}
-    containers = {space.name: look.container(space.name) for space in workspaces}
+    containers = {space.name: found.container(space.name) for space in workspaces}
     for space in sorted(workspaces, key=lambda space: (containers[space.name] is None, space.name)):
         held = containers[space.name]
         uuids, refused = _resolve(space, held, cards)

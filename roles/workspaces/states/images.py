@@ -22,7 +22,7 @@ from hostwright.resources import (
 from hostwright.roles import sh_file
 from hostwright.standard.roles.container.engine import NAME_SERVERS_SH
 from hostwright.standard.roles.container.images.reference import absent_because
-from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
+from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, read_workspaces
 from hostwright.standard.roles.workspaces.states.undeclared import BUILT
 
 
@@ -42,16 +42,16 @@ class ImageBuilt(Resource):
     pull: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the base may be pulled from its registry
 
     def probes(self) -> tuple[Probe, ...]:
-        return (LOOK,)
+        return (WORKSPACES_PROBE,)
 
     def plan(self, facts: Facts) -> Planned | None:
-        look = read_look(facts)
+        found = read_workspaces(facts)
         what, want = f"image {self.tag}", f"built from {self.base}"
-        if self.tag in look.images:
+        if self.tag in found.images:
             return None
-        if look.docker:
-            return Deferred(what, look.trouble, want, "Docker answers")
-        if not look.image(self.base) and not self.pull:
+        if found.docker:
+            return Deferred(what, found.trouble, want, "Docker answers")
+        if not found.image(self.base) and not self.pull:
             sentence = f"{self.tag} is built from the image {self.base}, {absent_because(self.base)}"
             return Refusal(what, ABSENT, want, "workspace-image", sentence, alone=True)
         files = [part for file in self.files for part in file]

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from hostwright.resources import ABSENT, NO_IDENTITY, Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
-from hostwright.roles import count, sh, sh_file
+from hostwright.roles import Command, count, sh, sh_file
 from hostwright.standard.roles.container.images.reference import absent_because
+from hostwright.standard.roles.container.running import LOCAL_DOCKER
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.declared.zones import zone_of
 from hostwright.standard.roles.workspaces.states.access import CLOSED
@@ -23,17 +24,17 @@ from hostwright.standard.roles.workspaces.states.arguments import (
     network_of,
 )
 from hostwright.standard.roles.workspaces.states.cards import card_probes, cards_of_host, give_cards
-from hostwright.standard.roles.workspaces.states.look import (
-    LOOK,
+from hostwright.standard.roles.workspaces.states.facts import (
     NEW,
     OLD,
     PREFIX,
+    WORKSPACES_PROBE,
     SpaceContainer,
     WorkspaceFacts,
-    read_look,
+    read_workspaces,
 )
 from hostwright.standard.roles.workspaces.states.owner import owner_of, owner_probes
-from hostwright.standard.roles.workspaces.states.undeclared import ENDS_WORK, Undeclared, told
+from hostwright.standard.roles.workspaces.states.undeclared import ENDS_WORK, Undeclared, failing
 
 UNABLE = "not possible"
 _LINE_CHARACTERS = 160  #: of a line of what a change of a definition is
@@ -61,7 +62,7 @@ class WorkspaceRuns(Resource):
     reserved: tuple[tuple[str, str], ...] = field(default=(), metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
-        return (LOOK, *card_probes(self.siblings), *owner_probes(self.workspace))
+        return (WORKSPACES_PROBE, *card_probes(self.siblings), *owner_probes(self.workspace))
 
     @property
     def what(self) -> str:
@@ -69,29 +70,29 @@ class WorkspaceRuns(Resource):
         return f"workspace {self.name}"
 
     def plan(self, facts: Facts) -> Planned | None:
-        look = read_look(facts)
-        held = look.container(self.name)
-        if look.docker:
-            return Deferred(self.what, look.trouble, self._want(), "Docker answers")
-        placed = self._placed(look, held, facts)
+        found = read_workspaces(facts)
+        held = found.container(self.name)
+        if found.docker:
+            return Deferred(self.what, found.trouble, self._want(), "Docker answers")
+        placed = self._placed(found, held, facts)
         if not isinstance(placed, Placed):
             return placed
         if held is None:
-            told = (*self._gone(look), *self._new_key(look))
-            return self._taken(look) or replace(self._created(placed, ABSENT), warnings=told)
+            warnings = (*self._gone(found), *self._new_key(found))
+            return self._taken(found) or replace(self._created(placed, ABSENT), warnings=warnings)
         if held.definition != placed.definition or held.uuids != placed.uuids:
             have = "another definition" if held.definition != placed.definition else f"GPU {held.gpus}"
-            diff = _difference(look.definitions.get(self.name), self)
+            diff = _difference(found.definitions.get(self.name), self)
             made = self._created(placed, have, diff)
-            made = replace(made, warnings=tuple(self._new_key(look)))
+            made = replace(made, warnings=tuple(self._new_key(found)))
             return self._in_use(held, "its definition has changed") or (
                 replace(made, disturbs=ENDS_WORK) if held.at_work else made
             )
-        if held.half_started and self.name not in look.queued:
-            return self._taken(look) or self._created(placed, _ended(held))
-        return self._kept(look, held)
+        if held.half_started and self.name not in found.queued:
+            return self._taken(found) or self._created(placed, _ended(held))
+        return self._kept(found, held)
 
-    def _kept(self, look: WorkspaceFacts, held: SpaceContainer) -> Planned | None:
+    def _kept(self, found: WorkspaceFacts, held: SpaceContainer) -> Planned | None:
         """What is due where the container is the right one: that it runs in its network, and nothing is left beside it.
 
         One that was taken off its network (``AccessWithdrawn``) is put back into it, and what runs in it goes on.
@@ -99,29 +100,29 @@ class WorkspaceRuns(Resource):
         off = not held.over and network_of(self.workspace.owner) not in held.networks.split()
         back, note = (self._network() + self._connect(), ", off its network") if off else ("", "")
         if self.workspace.entry.kind == "batch":
-            if held.state == "created" and self.name not in look.queued:
+            if held.state == "created" and self.name not in found.queued:
                 return self._change(f"not in the queue{note}", "queued", back + self._start() + self._finish())
-        elif not held.running or look.unsteady(held):
+        elif not held.running or found.unsteady(held):
             script = back + self._start() + self._finish()
-            return self._taken(look) or self._change(f"{_ended(held)}{note}", "running", script)
-        elif look.outdated(held):
-            end = sh("docker stop --time 10 %s >/dev/null 2>&1 || :\n", f"{PREFIX}{self.name}")
+            return self._taken(found) or self._change(f"{_ended(held)}{note}", "running", script)
+        elif found.outdated(held):
+            end = sh(LOCAL_DOCKER + " stop --time 10 %s >/dev/null 2>&1 || :\n", f"{PREFIX}{self.name}")
             have = f"its libraries are of driver {held.libraries}"
-            due = self._change(have, f"started again with those of {look.driver}", back + end + self._start())
+            due = self._change(have, f"started again with those of {found.driver}", back + end + self._start())
             return self._in_use(held, have) or (replace(due, disturbs=ENDS_WORK) if held.at_work else due)
         if off:
             port = f" with port {self.workspace.port}" if self.workspace.port else ""
-            return self._taken(look) or self._change("off its network", f"on it again{port}; what runs goes on", back)
-        beside = [end for end in (NEW, OLD) if look.container(self.name, end)]
-        if beside or not look.definitions.get(self.name):
+            return self._taken(found) or self._change("off its network", f"on it again{port}; what runs goes on", back)
+        beside = [end for end in (NEW, OLD) if found.container(self.name, end)]
+        if beside or not found.definitions.get(self.name):
             return self._change("a change of it was cut off", "at its end", self._finish())
         return None
 
     def _change(self, have: str, want: str, script: str, diff: str = "") -> Change:
         """One that stands alone: a workspace that fails stops none of its neighbours."""
-        return Change(self.what, have, want, (_step(told(self.what) + script),), diff=diff, alone=True)
+        return Change(self.what, have, want, (_step(failing(self.what) + script),), diff=diff, alone=True)
 
-    def _placed(self, look: WorkspaceFacts, held: SpaceContainer | None, facts: Facts) -> Placed | Planned:
+    def _placed(self, found: WorkspaceFacts, held: SpaceContainer | None, facts: Facts) -> Placed | Planned:
         entry = self.workspace.entry
         owner = owner_of(self.workspace, facts)
         if isinstance(owner, str):
@@ -133,29 +134,29 @@ class WorkspaceRuns(Resource):
             cards = cards_of_host(self.siblings, facts)
             if cards is None:
                 return Deferred(self.what, "nvidia-smi does not answer", self._want(), "the driver answers")
-            given = give_cards(self.siblings, look, cards, dict(self.reserved))[self.name]
+            given = give_cards(self.siblings, found, cards, dict(self.reserved))[self.name]
             if given.refused:
                 return Refusal(self.what, UNABLE, self._want(), "workspace-gpu", given.refused, alone=True)
             uuids = given.uuids
-            if keeper := self._keeper(look, uuids):
+            if keeper := self._keeper(found, uuids):
                 return Refusal(self.what, UNABLE, self._want(), "workspace-gpu", keeper, alone=True)
-        return self._with_image(look, held, owner, uuids)
+        return self._with_image(found, held, owner, uuids)
 
     def _with_image(
-        self, look: WorkspaceFacts, held: SpaceContainer | None, owner: tuple[int, int], uuids: tuple[str, ...]
+        self, found: WorkspaceFacts, held: SpaceContainer | None, owner: tuple[int, int], uuids: tuple[str, ...]
     ) -> Placed | Planned:
         entry = self.workspace.entry
-        image = image_of(self._reference, look, held) or (self._reference if entry.pull and not self.built else "")
+        image = image_of(self._reference, found, held) or (self._reference if entry.pull and not self.built else "")
         if not image and self.built:
             return Deferred(self.what, f"no image {self.built}", self._want(), "the image is built")
         if not image:
             return Refusal(self.what, UNABLE, self._want(), "workspace-image", _no_image(self.workspace), alone=True)
         return Placed(*owner, uuids, image, self._reference, digest(self.definition))
 
-    def _keeper(self, look: WorkspaceFacts, uuids: tuple[str, ...]) -> str:
+    def _keeper(self, found: WorkspaceFacts, uuids: tuple[str, ...]) -> str:
         """Who still works with one of its GPUs in a workspace that nobody declares any more."""
         declared = {space.name for space in self.siblings}
-        for held in look.containers:
+        for held in found.containers:
             if held.workspace not in declared and held.at_work and not self.force and set(held.uuids) & set(uuids):
                 return (
                     f"workspace {self.name} wants GPU {', '.join(self.workspace.entry.gpus)}, which {held.at_work} "
@@ -183,20 +184,20 @@ class WorkspaceRuns(Resource):
         script = self._network() + script + self._start() + self._finish()
         return self._change(have, self._want(), script, diff)
 
-    def _gone(self, look: WorkspaceFacts) -> Iterator[str]:
+    def _gone(self, found: WorkspaceFacts) -> Iterator[str]:
         """A Docker that keeps its images in another store than before shows nothing of the former one."""
-        if look.definitions.get(self.name):
+        if found.definitions.get(self.name):
             yield (
                 f"workspace {self.name} was made on this host before, and its container is gone: somebody removed it, "
                 "or Docker has another store now (docker info: Storage Driver) and shows nothing of the former one"
             )
 
-    def _new_key(self, look: WorkspaceFacts) -> Iterator[str]:
+    def _new_key(self, found: WorkspaceFacts) -> Iterator[str]:
         """A box keeps its SSH host key as long as root's files of it are there, and it is the same person's."""
-        before = look.definitions.get(self.name, {})
+        before = found.definitions.get(self.name, {})
         if self.workspace.entry.kind == "ssh" and before.get("user") != self.workspace.owner:
             yield (
-                f"workspace {self.name} gets a new SSH host key: invoke workspace.url --name {self.name} shows its "
+                f"workspace {self.name} gets a new SSH host key: {Command('workspace.url', name=self.name)} shows its "
                 "fingerprint, and what to do where ssh knows another one"
             )
 
@@ -236,12 +237,12 @@ class WorkspaceRuns(Resource):
         port = f"port {self.workspace.port}, " if self.workspace.port else ""
         return f"{entry.kind} of {entry.user} with {gpus}, {port}{entry.image}"
 
-    def _taken(self, look: WorkspaceFacts) -> Refusal | None:
+    def _taken(self, found: WorkspaceFacts) -> Refusal | None:
         """Another program listens where it would. A container that is to be replaced is its port's holder itself."""
         port = self.workspace.port
-        holding = (held for held in look.containers if held.kept_up and held.connected and held.port == str(port))
+        holding = (held for held in found.containers if held.kept_up and held.connected and held.port == str(port))
         holder = next(holding, None)
-        if port not in look.ports or holder is not None:
+        if port not in found.ports or holder is not None:
             return None
         sentence = (
             f"workspace {self.name} wants port {port}, on which another program of the host listens (ss -ltnp names "
@@ -257,17 +258,17 @@ class WorkspaceRuns(Resource):
 
     def users(self, facts: Facts) -> tuple[str, ...]:
         """Who works in it, and would be ended with a container that is made anew."""
-        held = read_look(facts).container(self.name)
+        held = read_workspaces(facts).container(self.name)
         return (held.at_work,) if held is not None and held.at_work else ()
 
     def notes(self, facts: Facts) -> tuple[str, ...]:
         """That its limits do not go together, and what a tag names now, where a workspace keeps the image that it named
         before."""
         cautions = self.workspace.entry.cautions(self.name)
-        look = read_look(facts)
-        held = look.container(self.name)
+        found = read_workspaces(facts)
+        held = found.container(self.name)
         reference = self._reference
-        if held is None or held.reference != reference or look.image(reference) in ("", held.image):
+        if held is None or held.reference != reference or found.image(reference) in ("", held.image):
             return cautions
         return (
             *cautions,
@@ -279,11 +280,11 @@ class WorkspaceRuns(Resource):
         return (Undeclared(force=self.force, removes=True),)
 
 
-def image_of(reference: str, look: WorkspaceFacts, held: SpaceContainer | None) -> str:
+def image_of(reference: str, found: WorkspaceFacts, held: SpaceContainer | None) -> str:
     """The image's ID: once seen it stays, whatever its tag names later. Empty where it is not on the host."""
-    if held is not None and held.reference == reference and held.image in look.images:
+    if held is not None and held.reference == reference and held.image in found.images:
         return held.image
-    return look.image(reference)
+    return found.image(reference)
 
 
 def _no_image(space: Workspace) -> str:

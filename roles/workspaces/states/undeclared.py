@@ -8,7 +8,7 @@ from hostwright.resources import ERROR, NO_IDENTITY, Change, Facts, Planned, Pro
 from hostwright.roles import sh_file
 from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
-from hostwright.standard.roles.workspaces.states.look import LOOK, WorkspaceFacts, read_look
+from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, WorkspaceFacts, read_workspaces
 
 ENDS_WORK = "ends workspaces in which somebody works"  #: only where that is forced: else it is refused
 BUILT = "hostwright/workspace-"  #: how the names of images begin that are built on the host
@@ -25,21 +25,21 @@ class Undeclared(Resource):
     removes: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the role is to go, with all that it needs
 
     def probes(self) -> tuple[Probe, ...]:
-        return (LOOK,)
+        return (WORKSPACES_PROBE,)
 
     def plan(self, facts: Facts) -> Planned | None:
-        look = read_look(facts)
-        gone = sorted({held.workspace for held in look.containers} | set(look.definitions))
+        found = read_workspaces(facts)
+        gone = sorted({held.workspace for held in found.containers} | set(found.definitions))
         gone = [name for name in gone if name not in self.names]
-        networks = [name for name in look.networks if name not in self.networks]
-        built = sorted(name for name in look.images if name.startswith(BUILT) and "@" not in name)
-        used = {held.image for held in look.containers if held.workspace in self.names}  # until those are made anew
-        images = [name for name in built if name not in self.images and look.images[name] not in used]
-        left = [*(_whose(look, name) for name in gone), *networks, *images]
-        if look.docker or not left:
+        networks = [name for name in found.networks if name not in self.networks]
+        built = sorted(name for name in found.images if name.startswith(BUILT) and "@" not in name)
+        used = {held.image for held in found.containers if held.workspace in self.names}  # until those are made anew
+        images = [name for name in built if name not in self.images and found.images[name] not in used]
+        left = [*(_whose(found, name) for name in gone), *networks, *images]
+        if found.docker or not left:
             return None
         have = ", ".join(left)
-        working = [held.at_work for held in look.containers if held.workspace in gone and held.at_work]
+        working = [held.at_work for held in found.containers if held.workspace in gone and held.at_work]
         if working and not self.force:
             sentence = (
                 f"{', '.join(working)} would be ended, as nobody declares it any more: wait until nobody works in it, "
@@ -48,46 +48,46 @@ class Undeclared(Resource):
             return Refusal(
                 "undeclared workspaces", have, "absent", "workspace-in-use", sentence, alone=not self.removes
             )
-        script = told("undeclared workspaces") + sh_file(
+        script = failing("undeclared workspaces") + sh_file(
             __file__, "sh/remove.sh", names=gone, networks=networks, images=images, state=STATE
         )
         return Change(
-            "undeclared workspaces", have, f"absent; people's files stay{_where(look, gone)}",
+            "undeclared workspaces", have, f"absent; people's files stay{_where(found, gone)}",
             (Step(script, timeout_s=900),),
-            warnings=_warnings(look, gone), disturbs=ENDS_WORK if working else "",
+            warnings=_warnings(found, gone), disturbs=ENDS_WORK if working else "",
             alone=not gone,  # a card or port of one that does not go is nobody else's
         )  # fmt: skip
 
     def users(self, facts: Facts) -> tuple[str, ...]:
         """Those in whose workspaces somebody works that are to go."""
-        held = (held for held in read_look(facts).containers if held.workspace not in self.names)
+        held = (held for held in read_workspaces(facts).containers if held.workspace not in self.names)
         return tuple(space.at_work for space in held if space.at_work)
 
     def removal(self) -> tuple[Resource, ...]:
         return (Undeclared(force=self.force, removes=True),) if self.names or self.networks or self.images else ()
 
 
-def told(what: str) -> str:
+def failing(what: str) -> str:
     """The commands with which a change of workspaces begins, so that a failure is told in one line."""
-    return sh_file(__file__, "told.sh", what=what, error=ERROR)
+    return sh_file(__file__, "failing.sh", what=what, error=ERROR)
 
 
-def _whose(look: WorkspaceFacts, name: str) -> str:
+def _whose(found: WorkspaceFacts, name: str) -> str:
     """A workspace with whose it is: of what is half there, as root's definition has it."""
-    held = look.container(name)
-    user = held.user if held is not None else look.definitions.get(name, {}).get("user")
+    held = found.container(name)
+    user = held.user if held is not None else found.definitions.get(name, {}).get("user")
     return f"workspace {name} of {user}" if isinstance(user, str) and user else f"workspace {name}"
 
 
-def _where(look: WorkspaceFacts, gone: list[str]) -> str:
+def _where(found: WorkspaceFacts, gone: list[str]) -> str:
     """The directories with the files of workspaces that go, as root's definitions name them."""
-    folders = [look.definitions.get(name, {}).get("directory") for name in gone]
+    folders = [found.definitions.get(name, {}).get("directory") for name in gone]
     named = [folder for folder in folders if isinstance(folder, str) and folder]
     return f" in {', '.join(named)}" if named else " where they are"
 
 
-def _warnings(look: WorkspaceFacts, gone: list[str]) -> tuple[str, ...]:
-    rows = [(name, look.container(name)) for name in gone]
+def _warnings(found: WorkspaceFacts, gone: list[str]) -> tuple[str, ...]:
+    rows = [(name, found.container(name)) for name in gone]
     key = ", and its SSH host key: one that is made again has another, of which ssh warns"
     return tuple(
         f"workspace {name} of {held.user}: what was installed in the container itself goes with it"

@@ -11,8 +11,9 @@ from typing import Any
 
 from rich.text import Text
 
-from hostwright.cli.verb import Request, agree, answered, changes, console, open_fleet, warn
-from hostwright.roles import AS_DESIRED, HostError, InputError, count, printable, short, suggestion
+from hostwright.cli.verb import Request, agree, answered, console, open_fleet, warn
+from hostwright.cli.verb import provision as provision_hosts
+from hostwright.roles import AS_DESIRED, Command, HostError, InputError, count, printable, short, suggestion
 from hostwright.standard.roles.workspaces.verbs.edit import (
     ROLE,
     alone,
@@ -24,10 +25,12 @@ from hostwright.standard.roles.workspaces.verbs.edit import (
     place,
     written,
 )
+from hostwright.standard.roles.workspaces.verbs.giventext import OPTIONS
 from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key_lines
-from hostwright.standard.roles.workspaces.verbs.looking import one_workspace
+from hostwright.standard.roles.workspaces.verbs.queries import one_workspace
 
 DEFAULT_KIND = "jupyter"
+FIELDS = {option: field for field, option in OPTIONS.items() if option}  #: of options with another name
 _SHOWN_LINES, _SHOWN_CHARACTERS = 40, 400  #: of what was written to the file: a script may be a megabyte
 
 
@@ -54,14 +57,12 @@ def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
             entry["script"] = Path(entry["script"]).read_bytes().decode("utf-8")  # a carriage return stays one
         except (OSError, UnicodeError) as error:
             raise InputError(f"it cannot be read: {error}", entry["script"]) from error
-    if "mount" in entry:
-        entry["mounts"] = entry.pop("mount")
     if "env" in entry:
-        pairs = [text.partition("=") for text in entry.pop("env")]
+        pairs = [text.partition("=") for text in entry["env"]]
         if not all(sign for _, sign, _ in pairs):
             raise InputError("a variable is given as NAME=VALUE, such as --env TZ=Europe/Berlin", "--env")
-        entry["environment"] = {name: value for name, _, value in pairs}
-    return entry
+        entry["env"] = {name: value for name, _, value in pairs}
+    return {FIELDS.get(name, name): value for name, value in entry.items()}
 
 
 def changed_entry(
@@ -90,7 +91,7 @@ def _field(name: str, options: Mapping[str, Any]) -> str:
         raise InputError(f"no option {name!r} can be taken back; {suggestion(option, known)}", "--without")
     if options[option] not in ("", [], False):
         raise InputError(f"{name} is given and taken back: leave out one of the two", "--without")
-    return {"mount": "mounts", "env": "environment"}.get(option, option)
+    return FIELDS.get(option, option)
 
 
 def field_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
@@ -169,10 +170,10 @@ def change(
         if not provision:
             return 0
         chosen = replace(request, hosts=host, roles=ROLE, yes=yes)
-        status = changes.provision(chosen)
+        status = provision_hosts(chosen)
         if status != AS_DESIRED:
-            down = f"invoke workspace.down --host {host} --name {name}"
-            say_what_stays(file, name, down if entry is not None else "", f"--hosts {host} --roles {ROLE}")
+            down = Command("workspace.down", host=host, name=name) if entry is not None else None
+            say_what_stays(file, name, down, Command("provision", hosts=host, roles=ROLE))
         elif wanted is not None and wanted.get("kind") == "ssh":
             _say_host_key(chosen, name, quiet=request.json)
         elif wanted is None and was is not None and was.get("kind") == "ssh":
@@ -196,14 +197,14 @@ def _say(sentence: str, *, quiet: bool) -> None:
     console.make_console(stderr=quiet).print(Text(printable(sentence)))
 
 
-def say_what_stays(path: Path, what: str, down: str, chosen: str) -> None:
-    """The file is written, and the host is not as it says. ``down`` takes out what was added; empty where something
-    was taken out; ``chosen`` are the host and roles, as a command line names them."""
-    lines = [f"{path} no longer declares {what}: fix the cause, then run `invoke provision {chosen}`"]
+def say_what_stays(path: Path, what: str, down: Command | None, again: Command) -> None:
+    """The file is written, and the host is not as it says. ``down`` takes out what was added; none where something
+    was taken out, which ``again`` then does."""
+    lines = [f"{path} no longer declares {what}: fix the cause, then run {again}"]
     if down:
         lines = [
             f"{path} still declares {what}: fix the cause, then run the same command again",
-            f"(or take it out: `{down}`)",
+            f"(or take it out: {down})",
         ]
     for line in lines:
         _say(line, quiet=True)

@@ -130,7 +130,7 @@ def _as_it_will_be(inventory: Path, text: str) -> Iterator[tuple[Mapping[str, Ho
             yield load(Path(folder)).hosts, Path(folder)
         except InputError as error:
             given = GivenText(f"{folder}/{FILE}", text, str(real), before)
-            raise given.told(error) from None
+            raise given.reworded(error) from None
 
 
 def _elsewhere(host: Host, folder: Path, key: str, what: str) -> None:

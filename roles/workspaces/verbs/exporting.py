@@ -13,7 +13,7 @@ from hostwright.standard.roles.workspaces.export.compose import compose, compose
 from hostwright.standard.roles.workspaces.export.inside import hosts_checked
 from hostwright.standard.roles.workspaces.export.kubernetes import dns_name, kubernetes
 from hostwright.standard.roles.workspaces.export.slurm import slurm
-from hostwright.standard.roles.workspaces.verbs.looking import one_workspace
+from hostwright.standard.roles.workspaces.verbs.queries import one_workspace
 
 
 def export(request: Request, name: str, form: str, *, nodes: int = 1, storage: str = "50Gi") -> int:
@@ -31,11 +31,11 @@ def export(request: Request, name: str, form: str, *, nodes: int = 1, storage: s
         raise InputError("a Compose file is for one host", "--nodes")
     hosts_checked(space, nodes)
     text = forms[form](space)
-    told = list(space.entry.cautions(name)) if form != "slurm" else []
+    cautions = list(space.entry.cautions(name)) if form != "slurm" else []
     if form == "kubernetes" and dns_name(name) != name:
         why = "a name in Kubernetes begins with a letter and does not end with a hyphen"
-        told.append(f"{name} is called {dns_name(name)} there: {why}")
-    for line in told:
+        cautions.append(f"{name} is called {dns_name(name)} there: {why}")
+    for line in cautions:
         console.make_console(stderr=True).print(Text(printable(line)))
     print(text, end="")
     return 0

@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from hostwright.roles import InputError, InputErrors
 
 #: fields of a workspace whose option has another name, and those that have none
-_OPTIONS = {"mounts": "mount", "environment": "env", "when_idle": "when-idle", "versions": "", "live": ""}
+OPTIONS = {"mounts": "mount", "environment": "env", "versions": "", "live": ""}
 _IN_WORKSPACE = re.compile(r"workspaces\.containers\.([^.:]+)(?:\.([a-z_]+)[^:]*)?: (.*)", re.DOTALL)
 
 
@@ -22,7 +22,7 @@ class GivenText:
     file: str
     before: str  #: what the file says
 
-    def told(self, error: InputError) -> InputError:
+    def reworded(self, error: InputError) -> InputError:
         """Mistakes in the text, each with a line that the file has, or the option that would have made the line."""
         if isinstance(error, InputErrors):
             return InputErrors([self._told(str(each)) for each in error.errors])
@@ -40,7 +40,7 @@ class GivenText:
         name, field, wrong = of.groups()
         if not field and re.search(rf"\b{re.escape(name)}['\"]?:", self.before):  # nobody gave that name
             return InputError(f"{name}: {wrong}", self.file)
-        option = _OPTIONS.get(field, field) if field else ""
+        option = OPTIONS.get(field, field).replace("_", "-") if field else ""
         return InputError(wrong, f"--{option}" if option else f"--name {name}")
 
     def _lines(self) -> dict[int, int]:

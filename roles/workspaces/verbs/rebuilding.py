@@ -21,18 +21,19 @@ from hostwright.cli.verb import (
     agree,
     ask,
     ask_password,
-    changes,
     console,
     counted,
     on_each,
     open_fleet,
     print_document,
+    provision,
     read_limits,
     show_errors,
+    show_plan,
     targets_of,
 )
-from hostwright.roles import HostError, InputError, InputErrors, Secret, printable
-from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
+from hostwright.roles import Command, HostError, InputError, InputErrors, Secret, printable
+from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, read_workspaces
 from hostwright.standard.roles.workspaces.states.packages import Packages, differences, packages_script, read_packages
 from hostwright.standard.roles.workspaces.verbs.changing import show_written
 from hostwright.standard.roles.workspaces.verbs.edit import (
@@ -44,7 +45,7 @@ from hostwright.standard.roles.workspaces.verbs.edit import (
     place,
     written,
 )
-from hostwright.standard.roles.workspaces.verbs.looking import declared_of
+from hostwright.standard.roles.workspaces.verbs.queries import declared_of
 
 LOOK_TIMEOUT_S = 600.0  #: for the packages of all images of a host
 _DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:-([0-9]{1,3}))?")
@@ -100,11 +101,9 @@ def rebuild(request: Request, *, again: bool = False) -> int:
     checked_date(fleet.path, [target.name for target in boxed], after)
     chosen = replace(request, hosts=",".join(target.name for target in boxed), roles=ROLE)
     if request.check:
-        return changes.plan(
-            replace(chosen, var=(*chosen.var, f"{REFRESHED}={dates[-1]}")),
-            then="images.rebuild",
-            more=" --again" * again,
-        )
+        chosen = replace(chosen, var=(*chosen.var, f"{REFRESHED}={dates[-1]}"))
+        fleet = open_fleet(chosen)
+        return show_plan(fleet, targets_of(fleet, chosen), chosen, then=Command("images.rebuild", again=again))
     read_limits(request, len(boxed))
     anew = f"makes the SSH boxes on {counted(target.name for target in boxed)} anew"
     parts = [f"{anew}: what runs in them ends; files and host keys stay"]
@@ -118,7 +117,7 @@ def rebuild(request: Request, *, again: bool = False) -> int:
             _say(f"not in this run, and rebuilt at their next provision: {others}", quiet=request.json)
         printed = io.StringIO()
         with redirect_stdout(printed) if request.json else nullcontext():
-            status = changes.provision(replace(chosen, yes=True))
+            status = provision(replace(chosen, yes=True))
         now = _looked_at(boxed, password)
         if request.json:
             ended = {
@@ -164,7 +163,7 @@ def _looked_at(targets: list[TargetHost], password: Secret | None) -> dict[str, 
 
     def look(name: str) -> tuple[str, BoxImages]:
         with connections.connect(by_name[name]) as shell:
-            seen = read_look(ask(shell, (LOOK,)))
+            seen = read_workspaces(ask(shell, (WORKSPACES_PROBE,)))
             if seen.docker:
                 raise HostError(name, f"Docker is {seen.docker}, so the packages of its images are not known")
             images = {held.workspace: held.image for held in seen.containers if held.kind == "ssh"}

@@ -7,7 +7,7 @@ from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.base.failures.disks import FREE, INITRAMFS, READ_ONLY
 from hostwright.standard.roles.base.failures.host import CLOCK
 from hostwright.standard.roles.container.engine import SNAP_DOCKER
-from hostwright.standard.roles.container.failures.names import NAME_SERVERS
+from hostwright.standard.roles.container.failures import NAME_SERVERS
 from hostwright.standard.roles.container.failures.state import INFO
 from hostwright.standard.roles.driver.states.device_links import DeviceLinks
 from tests.lab.audit.made_up_case import Answers, Change, made_up, says, together

@@ -181,6 +181,16 @@ BASE = (
         rules="keyring-unreadable", cure=f"rm {LISTS}/planted.list", quick=True,
     ),
     plant(
+        "a keyring of the stack's that apt may not read", "base",
+        "chmod 640 /usr/share/keyrings/nvidia-container-toolkit-keyring.gpg",
+        rules="stack-keyring-unreadable", states=("key /usr/share/keyrings/nvidia-container-toolkit-keyring.gpg",),
+    ),
+    plant(
+        "a library that every program is to load and that is gone", "base",
+        "echo /usr/local/vgpu/libvgpu.so >/etc/ld.so.preload",
+        rules="preload-missing", cure="rm /etc/ld.so.preload",
+    ),
+    plant(
         "a proxy for apt that is dead", "base",
         "echo 'Acquire::http::Proxy \"http://127.0.0.1:9\";' >/etc/apt/apt.conf.d/95planted",
         rules="proxy-refuses", cure="rm /etc/apt/apt.conf.d/95planted",

@@ -280,6 +280,12 @@ SHELLS = (
         rules="library-path-first", cure="rm -r ~ops/conda; sed -i /conda/d ~ops/.bashrc",
     ),
     plant(
+        "ROS's numpy before the environment's", "environment",
+        "mkdir -p /opt/ros/lib/numpy; "
+        "echo 'export PYTHONPATH=/opt/ros/lib${PYTHONPATH:+:$PYTHONPATH}' >/etc/profile.d/ros.sh",
+        rules="python-path-first", cure="rm -r /etc/profile.d/ros.sh /opt/ros", quick=True,
+    ),
+    plant(
         "PATH set anew after the stack's", "environment",
         "echo 'export PATH=/usr/bin:/bin' >/etc/profile.d/zz-local.sh",
         rules="path-replaced", cure="rm /etc/profile.d/zz-local.sh",

@@ -111,6 +111,19 @@ DRIVER = (
         rules="card-removed-by-udev", cure="rm /etc/udev/rules.d/50-remove-nvidia.rules", quick=True,
     ),
     plant(
+        "driverctl's record gives the card to vfio-pci", "driver",
+        "mkdir -p /etc/driverctl.d /lib/udev/rules.d; touch /lib/udev/rules.d/89-vfio-uio-driverctl.rules; "
+        "for card in /sys/bus/pci/devices/*; do if grep -q 0x10de $card/vendor && grep -q ^0x03 $card/class; then "
+        "echo vfio-pci >/etc/driverctl.d/pci-${card##*/}; fi; done",
+        rules="card-for-another-driver", cure="rm -r /etc/driverctl.d /lib/udev/rules.d/89-vfio-uio-driverctl.rules",
+        quick=True,
+    ),
+    plant(
+        "an nvidia-smi of somebody's in /usr/local", "driver",
+        "cp /usr/bin/nvidia-smi /usr/local/bin/nvidia-smi",
+        rules="program-hidden", cure="rm /usr/local/bin/nvidia-smi", quick=True,
+    ),
+    plant(
         "device files for a group alone", "driver",
         "echo 'options nvidia NVreg_DeviceFileMode=432 NVreg_DeviceFileGID=44' >/etc/modprobe.d/planted.conf",
         rules="device-files-private", cure="rm /etc/modprobe.d/planted.conf",

@@ -14,7 +14,7 @@ from typing import Any
 from hostwright.apply.events import Event
 from hostwright.apply.host.outcome import Outcome
 from hostwright.common.request import Request
-from hostwright.fleet import Audience, Fleet, RunResults
+from hostwright.fleet import Fleet, Listener, RunResults
 from hostwright.plan.roles.site import Site
 from tests.lab.cluster.hosts import WAIT_S, until
 from tests.places import PROJECT
@@ -40,7 +40,7 @@ class Run:
         try:
             fleet = Fleet.load(site=Site(self.root))
             request = replace(self.request, executor="dask", scheduler=self.scheduler)
-            self.ended = fleet.provision(fleet.targets(self.hosts), request, audience=Audience.of(self.seen.append))
+            self.ended = fleet.provision(fleet.targets(self.hosts), request, view=Listener(self.seen.append))
         except BaseException as error:  # noqa: BLE001 - looked at by the test
             self.error = error
 

@@ -32,7 +32,7 @@ def examination() -> Any:
     return Examination((XID, WARNING), "2 known problems on the host (136 signs looked for)")
 
 
-def play(self: Any, _saved: Any = None) -> Any:
+def play(self: Any) -> Any:
     """A host that is brought to its goal: ``HostApply.apply``."""
     from hostwright.apply.events import Note, Observed, Rebooted, Waiting
     from hostwright.apply.host.outcome import Outcome

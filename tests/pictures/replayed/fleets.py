@@ -12,8 +12,8 @@ SILENT = "its BMC at https://127.0.0.1:9 does not answer: connection refused"
 
 def power(_self: Any, targets: Any, order: Any, **_: Any) -> Any:
     """``Fleet.power``."""
-    from hostwright.apply.rollout.recording import RunResults
     from hostwright.apply.rollout.rollout import Results
+    from hostwright.apply.run import RunResults
     from hostwright.rebuild.bmc import BmcError, Power, Status
     from hostwright.rebuild.orders import Powered
 

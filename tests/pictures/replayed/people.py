@@ -14,8 +14,8 @@ CUDA = "sha256:abd75556af10f08f17153fe9386e81ec4ede6b762f11c460a3d3ab7183d05718"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAID0Fl7l3eLK+d4Ez/PEEPGzn7MBQubH104CYzFf9H3gs box"
 #: what is in a script → what it prints, with its status
 SAYS = {
-    "docker logs": ("step 1000: loss 0.31\nstep 2000: loss 0.18\nsaved /notebooks/checkpoint-2000\n", 0),
-    "docker exec": ("GPU 0: Tesla T4 (UUID: GPU-9770bbdd-ac00-55f4-be28-d12740a699a4)\n", 0),
+    "docker.sock logs": ("step 1000: loss 0.31\nstep 2000: loss 0.18\nsaved /notebooks/checkpoint-2000\n", 0),
+    "docker.sock exec": ("GPU 0: Tesla T4 (UUID: GPU-9770bbdd-ac00-55f4-be28-d12740a699a4)\n", 0),
     "/token": ("3f1c9e\n", 0),
     "host_key.pub": (f"{KEY}\n", 0),
     "authority": ("", 0),
@@ -26,11 +26,11 @@ SAYS = {
 @cache
 def ANSWERS() -> dict[Any, str]:  # noqa: N802 - a value, which imports of the product would slow down
     """Probe → what a host with everything answers."""
-    from hostwright.standard.roles.container.images.look import LOOK as IMAGES
-    from hostwright.standard.roles.serving.states.look import LOOK as MODELS
-    from hostwright.standard.roles.workspaces.states.look import LOOK as SPACES
+    from hostwright.standard.roles.container.images.facts import WORKSPACES_PROBE as IMAGES
+    from hostwright.standard.roles.serving.states.facts import WORKSPACES_PROBE as MODELS
+    from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE as SPACES
 
-    return {SPACES: (PROJECT / "tests/fixtures/workspaces/look.txt").read_text(), MODELS: _models(), IMAGES: _images()}
+    return {SPACES: (PROJECT / "tests/fixtures/workspaces/facts.txt").read_text(), MODELS: _models(), IMAGES: _images()}
 
 
 def _models() -> str:

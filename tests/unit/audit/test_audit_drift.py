@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.audit.fleetaudit import WORST_FIRST, worst
-from hostwright.audit.judging.drift import last_good, shown
+from hostwright.audit.judging.judging import last_good, shown
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host.newrelease import renewed
-from hostwright.plan.host.release import Run
+from hostwright.plan.host.release import RunStamp
 from hostwright.resources.files.files import File, Link
 from tests.places import INVENTORY
 from tests.unit.support.stacks import load_stack
@@ -17,7 +17,7 @@ STACK = load_stack("tensorflow-2.9", [INVENTORY / "stacks"])
 LINK, FILE = Link("/usr/local/cuda", "/usr/local/cuda-11.2"), File("/etc/motd", "hello\n")
 OTHER = File("/etc/motd", "good morning\n")
 ROLE = DesiredRole("cuda", (), (LINK, FILE))
-RECORD = renewed(Desired("gpu01", STACK, (ROLE,)), {}, Run("run-1", "ada@desk", "2026-11-20T08:00:00Z"))
+RECORD = renewed(Desired("gpu01", STACK, (ROLE,)), {}, RunStamp("run-1", "ada@desk", "2026-11-20T08:00:00Z"))
 assert RECORD is not None
 
 

@@ -30,7 +30,7 @@ from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.facts.memory import Memory
 from hostwright.plan.host.hostfacts import PCI, UNAME
 from hostwright.plan.host.newrelease import renewed
-from hostwright.plan.host.release import RELEASE, Run
+from hostwright.plan.host.release import RELEASE, RunStamp
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 
@@ -58,7 +58,7 @@ def test_a_bare_host_is_new_and_every_layer_has_a_status(target: TargetHost):
 
 
 def test_what_the_record_knows_has_drifted_and_a_changed_wish_is_intent(target: TargetHost, tmp_path: Path):
-    record = renewed(target.desired, {}, Run("run-1"))
+    record = renewed(target.desired, {}, RunStamp("run-1"))
     facts = {**answered(target, Answer(1, "")), RELEASE: Answer(0, json.dumps(record))}
     assert {deviation.why for deviation in judge(target, Facts(facts), AT).deviations} == {"drift"}
 

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from hostwright.audit.auditing import HostAudited
 from hostwright.audit.fleetaudit import Layer
-from hostwright.cli.verbs.audit import exit_status
 from hostwright.cli.views import progress
+from hostwright.cli.views.audits import exit_status
 from hostwright.cli.views.progress import Audited, watch
 from hostwright.cli.views.reports import Outputs
 from hostwright.common.errors import InputError

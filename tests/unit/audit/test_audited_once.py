@@ -210,14 +210,14 @@ def test_a_function_of_many_rules_runs_once_for_all_hosts(two: tuple[TargetHost,
 def test_the_hashes_of_a_roles_states_are_made_once(
     two: tuple[TargetHost, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from hostwright.audit.judging import drift
+    from hostwright.audit.judging import judging
 
     hashed: list[DesiredRole] = []
-    own = drift.desired_sha256
-    monkeypatch.setattr(drift, "desired_sha256", lambda role: hashed.append(role) or own(role))
+    own = judging.desired_sha256
+    monkeypatch.setattr(judging, "desired_sha256", lambda role: hashed.append(role) or own(role))
     record = {"roles": {"base": {"desired": "0" * 64, "states": []}}}
     base, memory = two[0].desired.roles[0], Memory()
-    assert {drift.last_good(base, record, memory).why(state) for _ in range(20) for state in base.resources} == {
+    assert {judging.last_good(base, record, memory).why(state) for _ in range(20) for state in base.resources} == {
         "intent"
     }
     assert hashed == [base]

@@ -16,15 +16,17 @@ from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.consent import consent
 from hostwright.apply.rollout.goals import AS_WANTED
 from hostwright.apply.rollout.rollout import Results
+from hostwright.apply.run import Run
 from hostwright.cli.tasks import change, restore
-from hostwright.cli.verbs import changes, power, rebuild
 from hostwright.common.request import Request
 from hostwright.plan.model import Change, Plan, Planned, Reboot, Refusal, RolePlan, Step
 from hostwright.plan.planning import HostPlan
+from hostwright.rebuild.consent import consent as consent_to_rebuild
+from hostwright.rebuild.consent import refuse_overwriting
 from hostwright.rebuild.rebuild import Way
 from hostwright.rebuild.run import Decisions
 from hostwright.rebuild.ways.ways import Decision
-from tests.unit.cli.test_answers import Terminal
+from tests.unit.support.terminals import Terminal
 
 MOTD = Change("file /etc/motd", "absent", "as wanted", (Step("true"),))
 BOOT = Reboot("kernel", "old", "new", "the running kernel was removed")
@@ -88,16 +90,17 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     def changed(name: str) -> Callable[..., Any]:
         def run(_self: Any, targets: Any, *given: Any, ask: Any = None, saved: Any = None, **__: Any) -> Any:
             request = next((each for each in given if isinstance(each, Request)), Request())
-            agreed = consent(
-                targets, Connections(), request, AS_WANTED, saved=saved or {}, removes=name == "remove", ask=ask
-            )
-            made.done.append((name, agreed.request.yes))
+            asked = Run(name, _self, targets, Connections(), request)
+            agreed = consent(asked, AS_WANTED, saved=saved or {}, ask=ask)
+            made.done.append((name, request.yes or any(each.losses is not None for each in agreed.plans.values())))
             return SimpleNamespace(results=Results((), ()), status=0, run="run")
 
         return run
 
-    def rebuilt(_self: Any, _targets: Any, _start: Any, request: Request, *, decided: Any, **__: Any) -> Any:
+    def rebuilt(_self: Any, targets: Any, start: Any, request: Request, *, ask: Any, decided: Any, **__: Any) -> Any:
+        refuse_overwriting(targets.by_name if start == "reinstall" else (), request, ask)
         decided(Decisions(made.decisions))
+        consent_to_rebuild(made.decisions, request, ask)
         made.done.append(("rebuild", request.yes))
         return SimpleNamespace(status=0)
 
@@ -109,9 +112,10 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     monkeypatch.setattr(f"{fleet}.removal", lambda *_: goal)
     monkeypatch.setattr(f"{fleet}.rebuild", rebuilt)
     monkeypatch.setattr(f"{fleet}.decide", lambda *_, **__: Decisions(made.decisions))
-    for module, name in ((changes, "show_outcomes"), (changes, "show_plans"), (power, "show_powered"),
-                         (rebuild, "show_rebuilt"), (rebuild, "announce"), (rebuild, "show_decisions")):  # fmt: skip
-        monkeypatch.setattr(module, name, lambda *_, **__: None)
+    for name in ("changing.show_outcomes", "changing.show_plans", "views.power.show_powered"):
+        monkeypatch.setattr(f"hostwright.cli.{name}", lambda *_, **__: None)
+    for name in ("show_rebuilt", "announce", "show_decisions"):
+        monkeypatch.setattr(f"hostwright.cli.views.rebuilding.rebuilds.{name}", lambda *_, **__: None)
     return made
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from hostwright.cli.verbs.init import init
-from hostwright.cli.verbs.inventory import check
+from hostwright.cli.tasks.begin import init
+from hostwright.cli.tasks.site import check
 from hostwright.common.request import Request
 from hostwright.plan.roles.role import PARTS
 from hostwright.plan.roles.sitecheck import SCHEMA_FILE, json_schema
@@ -94,7 +94,7 @@ class MadeSite:
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> MadeSite:
     """A new site with two hosts, which the working directory is in."""
-    init(str(tmp_path / "site"))
+    init(Request(), str(tmp_path / "site"))
     capsys.readouterr()
     for name in ("HOSTWRIGHT_SITE", "HOSTWRIGHT_INVENTORY", "ANSIBLE_VAULT_PASSWORD_FILE"):
         monkeypatch.delenv(name, raising=False)

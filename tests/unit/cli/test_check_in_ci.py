@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from hostwright.cli.verbs.init import init
+from hostwright.cli.tasks.begin import init
+from hostwright.common.request import Request
 from tests.places import PROJECT
 from tests.unit.support.documents import blocks
 
@@ -22,7 +23,7 @@ GITHUB, GITLAB, COMMIT = ".github/workflows/hostwright.yml", ".gitlab-ci.yml", "
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
     """A new site with one host."""
-    init(str(tmp_path / "site"))
+    init(Request(), str(tmp_path / "site"))
     (tmp_path / "site/inventory/hosts.yml").write_text("all: {hosts: {gpu01: {}}}\n")
     return tmp_path / "site"
 

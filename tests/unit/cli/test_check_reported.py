@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from invoke import Context, Exit
 
-from hostwright.cli.tasks import look
+from hostwright.cli.tasks.site import check
 from tests.unit.cli.test_check import ROLE, WORKSPACES, MadeSite, site
 from tests.unit.common.test_vault import PASSWORD, WHOLE
 
@@ -121,7 +121,7 @@ def test_no_site_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     monkeypatch.delenv("HOSTWRIGHT_SITE", raising=False)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(Exit) as ended:
-        look.check(Context(), json=True)
+        check(Context(), json=True)
     said = capsys.readouterr()
     assert (ended.value.code, said.out) == (2, "")
     assert "there is no site here" in said.err

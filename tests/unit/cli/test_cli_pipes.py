@@ -14,7 +14,7 @@ CALL = """
 import sys
 from hostwright.common.request import Request
 from hostwright.cli.exits import run
-from hostwright.cli.verbs.inventory import hosts
+from hostwright.cli.tasks.site import hosts
 sys.exit(run(lambda: hosts(Request("all", inventory=(sys.argv[1],), json=True))))
 """
 

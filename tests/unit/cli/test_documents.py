@@ -20,12 +20,14 @@ import pytest
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.locking.hostlocks import HostLocks
 from hostwright.apply.rollout.following import Followed
-from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
+from hostwright.apply.run import RunResults
 from hostwright.audit.auditor import AuditOptions
-from hostwright.cli.verbs import audit, history, inventory, stacks
-from hostwright.cli.verbs.runs import show_followed
+from hostwright.cli.tasks import keep, look
+from hostwright.cli.tasks import site as verbs
+from hostwright.cli.views.audits import auditor_of, show_diagnosed
 from hostwright.cli.views.changing.outcomes import show_outcomes, show_plans
+from hostwright.cli.views.followed import show_followed
 from hostwright.cli.views.locks import show_locks
 from hostwright.cli.views.rebuilding.rebuilds import show_decisions, show_rebuilt
 from hostwright.cli.views.shared import print_document
@@ -54,6 +56,7 @@ from tests.places import PROJECT
 from tests.unit.cli.test_tasks import VERBS
 from tests.unit.support import schemas
 from tests.unit.support.audits import EACH, LIAR, XID, fleet
+from tests.unit.support.checkout import here
 from tests.unit.support.proofs import fleet as proofs
 from tests.unit.support.proofs import host as proved
 from tests.unit.support.proofs import result, ticks
@@ -85,15 +88,16 @@ DECISION = Decision("repair", ("it is silent",), ("provision",), ("reinstall",),
 REBUILDS = (rebuild("repair", phases={"provision": 40.0}), rebuild("hand over", outcome="handed over"))
 
 
-def offline(verb: Callable[..., int]) -> Callable[[Request], int]:
-    return lambda site: verb(replace(site, json=True), AuditOptions(offline=True))
+def diagnosed(site: Request) -> None:
+    auditor = auditor_of(site, AuditOptions(offline=True))
+    show_diagnosed(site, auditor, auditor.audit())
 
 
 def mirrored(site: Request) -> None:
     file = Mirrored("driver", "driver.run", Path("/store/aa/driver.run"), "aa" * 32, 12, "fetched", True, False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("hostwright.fleet.Fleet.mirror", lambda *_, **__: (file,))
-        assert stacks.mirror(replace(site, json=True), stacks.FilePlaces(), stack="") == 0
+        assert keep.mirror(replace(site, json=True)) == 0
 
 
 SHOWN: dict[str, Callable[[Request], object]] = {
@@ -106,11 +110,11 @@ SHOWN: dict[str, Callable[[Request], object]] = {
     ),
     "prove": lambda _: print_document("prove", proving.document(proofs(proved("gpu01", result(ticks(2.5)))))),
     "audit": lambda _: print_document("audit", json.loads(audit_text())),
-    "history": lambda site: history.history(replace(site, json=True)),
-    "diff": lambda site: history.diff(replace(site, since="7d", json=True)),
-    "doctor": offline(audit.doctor),
-    "vars": lambda site: inventory.variables(replace(site, json=True)),
-    "hosts": lambda site: inventory.hosts(replace(site, json=True)),
+    "history": lambda site: look.audit_history(replace(site, json=True)),
+    "diff": lambda site: look.audit_diff(replace(site, since="7d", json=True)),
+    "doctor": lambda site: diagnosed(replace(site, json=True)),
+    "vars": lambda site: verbs.variables(replace(site, json=True)),
+    "hosts": lambda site: verbs.hosts(replace(site, json=True)),
     "provision": lambda _: show_outcomes(
         "provision", (), RunResults("run-1", Results((OUTCOME,), ERRORS, ("gpu04",), "a canary failed"), 1),
         proved=True, as_json=True,
@@ -161,13 +165,16 @@ def test_a_document_says_its_kind_and_version_and_keeps_to_the_schema(
 
 def test_every_verb_with_json_has_its_kinds() -> None:
     printing = {verb for verb, options in VERBS.items() if "json" in options}
-    named = {line.split()[0] for document in schemas.documents().values() for line in document.verbs}
+    named = {line.split()[0] for document in schemas.documents().values() for line in document.verbs if here(line)}
     assert named == printing, "add the kind of its document to tests/unit/support/schemas.py, and its values here"
     assert {*SHOWN, *ELSEWHERE} == {*schemas.OF_ENGINE}
 
 
 def test_every_verb_has_a_document_or_the_page_says_why_not() -> None:
-    assert {verb for verb, options in VERBS.items() if "json" not in options} == RAW - {"init", "completion"}
+    assert {verb for verb, options in VERBS.items() if "json" not in options} == set(filter(here, RAW)) - {
+        "init",
+        "completion",
+    }
     page = (PROJECT / "docs/reference/json.md").read_text("utf-8")
     without = page[page.index("No document is printed by ") :].split("\n\n")[0]
     assert {verb for verb in RAW if f"`{verb}`" in without} == RAW

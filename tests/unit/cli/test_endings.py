@@ -12,14 +12,15 @@ import yaml
 
 from hostwright.apply.commands.remote import RemoteCommand
 from hostwright.apply.host.outcome import Outcome
-from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
-from hostwright.cli.verbs.inventory import _as_yaml
+from hostwright.apply.run import RunResults
 from hostwright.cli.views.changing.outcomes import show_outcomes, show_plans
+from hostwright.cli.views.inventory import _as_yaml
 from hostwright.cli.views.reaching.commands import show_commands
 from hostwright.cli.views.rebuilding.rebuilds import show_rebuilt
 from hostwright.cli.views.shared import show_errors
 from hostwright.cli.views.verdicts import show_verdicts
+from hostwright.common.command import Command
 from hostwright.common.errors import (
     ArtifactError,
     BecomeError,
@@ -79,7 +80,7 @@ def ended(capsys: pytest.CaptureFixture[str]) -> list[str]:
 def told(capsys: pytest.CaptureFixture[str], *plans: HostPlan, errors: tuple[HostError, ...] = (), **how: Any) -> Any:
     names = [*(plan.host for plan in plans), *(error.host for error in errors)]
     targets = [target(name, direct=name == "direct") for name in names]
-    show_plans(targets, Results(plans, errors), then="provision", as_json=False, **how)
+    show_plans(targets, Results(plans, errors), then=Command("provision"), as_json=False, **how)
     return ended(capsys)
 
 
@@ -134,7 +135,7 @@ def test_a_summary_names_what_changes_and_shows_no_values(capsys: pytest.Capture
 def test_the_next_command_names_many_hosts_as_the_call_did(capsys: pytest.CaptureFixture[str]) -> None:
     plans = tuple(planned(f"{letter * 9}{letter}", CHANGE) for letter in "abcdefgh")
     targets: Any = type("Targets", (list,), {"pattern": "@rack 3"})(map(target, (plan.host for plan in plans)))
-    show_plans(targets, Results(plans, ()), then="remove", as_json=False)
+    show_plans(targets, Results(plans, ()), then=Command("remove"), as_json=False)
     assert ended(capsys)[-1] == "next: invoke remove --hosts '@rack 3'"
 
 
@@ -147,7 +148,7 @@ def test_the_next_command_of_many_hosts_says_which_of_the_call_it_leaves_out(
     targets: Any = type("Targets", (list,), {"pattern": "@rack 3"})(
         map(target, [*names, *(error.host for error in silent)])
     )
-    show_plans(targets, Results(plans, silent), then="provision", as_json=False)
+    show_plans(targets, Results(plans, silent), then=Command("provision"), as_json=False)
     assert ended(capsys)[-2:] == [
         "next: invoke provision --hosts '@rack 3,!login,!node[002,005]'",
         "next: invoke rebuild --hosts 'login,node[002,005]' --check",
@@ -235,7 +236,7 @@ def test_the_next_command_follows_from_the_cause(
     run = RunResults("run1", results, 1)
     match verb:
         case "plan":
-            show_plans([target("c")], results, then="provision", as_json=False)
+            show_plans([target("c")], results, then=Command("provision"), as_json=False)
         case "verify":
             show_verdicts([target("c")], results, as_json=False)
         case "run":
@@ -247,7 +248,7 @@ def test_the_next_command_follows_from_the_cause(
     shown = [line.removeprefix("next: invoke ") for line in ended(capsys) if line.startswith("next:")]
     wanted = then.replace("VERB", verb)
     if verb == "run" and then.startswith("VERB"):
-        wanted += " --root -- lsmod"
+        wanted = wanted.replace(" --hosts c", " --hosts c --root") + " -- lsmod"
     if then.startswith(f"{verb} "):
         wanted = ""  # a rebuild that did not reach its host says why itself
     assert shown == ([wanted] if wanted else [])
@@ -257,7 +258,7 @@ def test_a_silent_host_without_a_bmc_leads_to_nothing(capsys: pytest.CaptureFixt
     bare = target("c")
     bare.host = {}
     results: Any = Results((), (Unreachable("c", "no answer", passing=True),))
-    show_plans([bare], results, then="provision", as_json=False)
+    show_plans([bare], results, then=Command("provision"), as_json=False)
     assert "next:" not in capsys.readouterr().out
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from hostwright import __version__
-from hostwright.cli.verbs.init import init
+from hostwright.cli.tasks.begin import init
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from hostwright.fleet import Fleet
 from hostwright.plan.roles.site import Site
 
@@ -21,7 +22,7 @@ def files_of(root: Path) -> dict[str, str]:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    assert init(str(tmp_path / "our site")) == 0
+    assert init(Request(), str(tmp_path / "our site")) == 0
     return tmp_path / "our site"
 
 
@@ -60,7 +61,7 @@ def test_hosts_are_read_once_they_are_named(site: Path) -> None:
 
 
 def test_what_to_do_next_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    init(str(tmp_path / "our site"))
+    init(Request(), str(tmp_path / "our site"))
     said = capsys.readouterr().out
     assert f"cd '{tmp_path}/our site'" in said
     for step in ("inventory/hosts.yml", "hostwright mirror", "hostwright plan"):
@@ -70,13 +71,13 @@ def test_what_to_do_next_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "tasks.py").write_text("mine")
     with pytest.raises(InputError, match=r"already there: tasks\.py; nothing is overwritten"):
-        init(str(tmp_path))
+        init(Request(), str(tmp_path))
     assert files_of(tmp_path) == {"tasks.py": "mine"}
 
 
 def test_a_directory_with_other_files_becomes_a_site(tmp_path: Path) -> None:
     (tmp_path / "LICENSE").write_text("mine")
-    init(str(tmp_path))
+    init(Request(), str(tmp_path))
     assert files_of(tmp_path)["LICENSE"] == "mine"
     assert (tmp_path / "tasks.py").exists()
 
@@ -84,4 +85,4 @@ def test_a_directory_with_other_files_becomes_a_site(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="the site cannot be written"):
-        init(str(tmp_path / "file" / "site"))
+        init(Request(), str(tmp_path / "file" / "site"))

@@ -22,9 +22,9 @@ from hostwright.apply.rollout.rollout import Results
 from hostwright.audit.history import HistoryEvent, HostHistory
 from hostwright.cli import console
 from hostwright.cli.console import Adviser
-from hostwright.cli.verbs.inventory import hosts, variables
-from hostwright.cli.verbs.runs import show_followed
+from hostwright.cli.tasks.site import hosts, variables
 from hostwright.cli.views import history
+from hostwright.cli.views.followed import show_followed
 from hostwright.cli.views.locks import show_locks
 from hostwright.cli.views.power import show_powered
 from hostwright.cli.views.reaching.keys import show_keys

@@ -12,7 +12,8 @@ import pytest
 from hostwright import __version__
 from hostwright.cli.program import program
 from hostwright.cli.tasks import namespace
-from hostwright.cli.verbs.init import init
+from hostwright.cli.tasks.begin import init
+from hostwright.common.request import Request
 
 CHECKOUT = Path(__file__).parents[3]
 ALONE = ("init", "completion")  #: verbs that `invoke` does not have
@@ -59,7 +60,7 @@ def run(capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working directory: a site made by ``hostwright init``."""
-    assert init(str(tmp_path / "made")) == 0
+    assert init(Request(), str(tmp_path / "made")) == 0
     monkeypatch.chdir(tmp_path / "made")
     monkeypatch.delenv("HOSTWRIGHT_SITE", raising=False)
     return tmp_path / "made"
@@ -123,7 +124,7 @@ def test_tasks_of_one_site_are_unknown_in_another(
 ) -> None:
     (made / "tasks.py").write_text(OWN_TASKS)
     assert run(capfd, "racks")[0] == 0
-    assert init(str(tmp_path / "other")) == 0
+    assert init(Request(), str(tmp_path / "other")) == 0
     monkeypatch.chdir(tmp_path / "other")
     status, _, err = run(capfd, "racks")
     assert status == 2

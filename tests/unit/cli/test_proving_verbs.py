@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hostwright.apply.rollout.rollout import Results
-from hostwright.cli.verbs import verify
+from hostwright.cli.tasks.look import verify
 from hostwright.common.errors import InputError
 from hostwright.common.request import Request
 from hostwright.prove.proving import ProveOptions
@@ -42,14 +42,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
             fleet = proofs_of_a_run(host("gpu01", result(ticks(2.5))))
             return SimpleNamespace(fleet=fleet, status=statuses[1])
 
-    monkeypatch.setattr(verify, "open_fleet", lambda *_: Fleet())
-    monkeypatch.setattr(verify, "targets_of", lambda *_: ())
+    monkeypatch.setattr("hostwright.cli.opening.open_fleet", lambda *_: Fleet())
+    monkeypatch.setattr("hostwright.cli.opening.targets_of", lambda *_: ())
     monkeypatch.setattr("hostwright.prove.proving.check_names", lambda *_: None)
     return asked
 
 
 def test_hosts_are_verified_and_then_proved(asked: list[tuple[str, Any]], capsys: pytest.CaptureFixture[str]) -> None:
-    assert verify.verify(replace(REQUEST, prove="quick")) == 1
+    assert verify(replace(REQUEST, prove="quick")) == 1
     assert asked == [("verify", None), ("prove", ProveOptions("quick"))]
     told = json.loads(capsys.readouterr().out)
     assert (told["hosts"], told["proofs"]["hosts"][0]["status"]) == ([], "passed")
@@ -58,7 +58,7 @@ def test_hosts_are_verified_and_then_proved(asked: list[tuple[str, Any]], capsys
 def test_without_a_level_hosts_are_verified_alone(
     asked: list[tuple[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert verify.verify(REQUEST) == 1
+    assert verify(REQUEST) == 1
     assert asked == [("verify", None)]
     told = json.loads(capsys.readouterr().out)
     assert (told["hosts"], "proofs" in told) == ([], False)

@@ -19,9 +19,9 @@ from hostwright.apply.host.hostrecords import HostRecords
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout import removal
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
-from hostwright.cli.verbs import changes
+from hostwright.apply.run import RunResults
+from hostwright.cli.tasks.change import remove
 from hostwright.common.errors import HostError, Refused, Unreachable
 from hostwright.common.quoting import sh
 from hostwright.common.request import Request
@@ -109,7 +109,7 @@ def written(before: dict[str, object], *, depart: bool) -> list[str]:
     def run(script: str, *, timeout_s: float, failure: str) -> None:
         scripts.append(script)
 
-    books = HostRecords(SimpleNamespace(run=run), removal_of(LAYERS), release.Run("run"))
+    books = HostRecords(SimpleNamespace(run=run), removal_of(LAYERS), release.RunStamp("run"))
     books.note_removal(Facts({release.RELEASE: Answer(0, json.dumps(before))}), depart=depart)
     return scripts
 
@@ -256,8 +256,8 @@ class Verb:
         monkeypatch.setattr(removal, "probe_formers", lambda *_: removal.Formers(found, errors))
         monkeypatch.setattr(removal, "removal_of", lambda desired, former: "gone")
         self.roles = tuple(SimpleNamespace(name=name, needs=()) for name in roles)
-        monkeypatch.setattr(changes, "open_fleet", lambda *_, **__: self)
-        monkeypatch.setattr(changes, "targets_of", lambda *_: self.targets)
+        monkeypatch.setattr("hostwright.cli.opening.open_fleet", lambda *_, **__: self)
+        monkeypatch.setattr("hostwright.cli.opening.targets_of", lambda *_: self.targets)
         for one in self.targets:
             one.desired = "here"  # type: ignore[misc]
             one.of_host = self.roles  # type: ignore[misc]
@@ -290,7 +290,7 @@ def test_remove_lists_what_goes_and_keeps_what_it_cannot_read(
     monkeypatch: pytest.MonkeyPatch, check: bool, roles: tuple[str, ...], known: bool, departs: bool
 ):
     verb = Verb(monkeypatch, roles=roles, known=known)
-    assert changes.remove(Request("all", yes=True, check=check)) == 0
+    assert remove(Request("all", yes=True, check=check)) == 0
     first, second = verb.targets
     assert verb.goal.desired(first) == "gone"
     with pytest.raises(Unreachable):

@@ -22,12 +22,11 @@ from rich.console import Console
 from hostwright.apply.commands import remote
 from hostwright.apply.commands.remote import CommandResult, Lifeline, RemoteCommand, run_command
 from hostwright.apply.events import HostEnded
-from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
+from hostwright.apply.run import RunResults
 from hostwright.cli import console
 from hostwright.cli.views.reaching import commands
 from hostwright.common.errors import HostError, Refused, Unreachable
-from hostwright.common.request import Request
 from hostwright.transport import Output
 from hostwright.transport.root.rootshell import RootShell
 from tests.places import PROJECT
@@ -134,7 +133,7 @@ def test_a_long_line_is_wrapped_deeper_in_a_terminal(width: int, monkeypatch: py
 def test_the_hosts_that_are_waited_for_are_named_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Console(file=io.StringIO(), force_terminal=True, width=120)
     monkeypatch.setattr(console, "make_console", lambda **_: screen)
-    view = commands.command_audience(Request()).view
+    view = commands.CommandView().show
     with view([SimpleNamespace(name=f"gpu0{number}") for number in (1, 2, 3)], "run1") as emit:  # type: ignore[list-item]
         emit(HostEnded("gpu01", "ran"))
     assert "left: gpu[02-03]" in screen.file.getvalue()  # type: ignore[attr-defined]

@@ -14,9 +14,10 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from hostwright.cli.shell.reference import schemas
-from hostwright.cli.verbs import init as verb
-from hostwright.cli.verbs.init import init
+from hostwright.cli.tasks import site as verbs
+from hostwright.cli.tasks.begin import init
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from hostwright.plan.roles.role import discover
 from tests.places import PROJECT
 
@@ -57,7 +58,7 @@ def test_the_shipped_inventory_is_accepted(validator: Validator) -> None:
 
 
 def test_a_new_site_leads_editors_to_its_schemas_and_is_accepted(validator: Validator, tmp_path: Path) -> None:
-    assert init(str(tmp_path / "ours")) == 0
+    assert init(Request(), str(tmp_path / "ours")) == 0
     led = {}
     for file in (tmp_path / "ours/inventory").rglob("*.yml"):
         text = file.read_text("utf-8")
@@ -71,7 +72,7 @@ def test_a_new_site_leads_editors_to_its_schemas_and_is_accepted(validator: Vali
             assert [error.message for error in errors] == []
     assert led == {"hosts.yml": "inventory.json", "all.yml": "variables.json"}
     with pytest.raises(InputError, match="already there"):
-        init(str(tmp_path / "ours"))
+        init(Request(), str(tmp_path / "ours"))
 
 
 @pytest.mark.parametrize(
@@ -145,19 +146,19 @@ def test_settings_of_the_documents_are_accepted(validator: Validator) -> None:
 
 
 def test_the_verb_prints_one_lists_all_and_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    assert verb.schema("stack") == 0
+    assert verbs.schema(Request(), "stack") == 0
     assert json.loads(capsys.readouterr().out) == WRITTEN["stack"]()
-    assert verb.schema("json/plan") == 0
+    assert verbs.schema(Request(), "json/plan") == 0
     assert json.loads(capsys.readouterr().out) == json.loads((PROJECT / "docs/schemas/look/plan.json").read_text())
-    assert verb.schema("") == 0
+    assert verbs.schema(Request(), "") == 0
     listed = capsys.readouterr().out
     assert all(name in listed for name in (*WRITTEN, *schemas.printed()))
     with pytest.raises(InputError, match="did you mean 'stack'"):
-        verb.schema("stak")
+        verbs.schema(Request(), "stak")
 
 
 def test_written_again_they_know_the_roles_of_the_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    init(str(tmp_path / "ours"))
+    init(Request(), str(tmp_path / "ours"))
     role = tmp_path / "ours/roles/motd"
     role.mkdir()
     (role / "__init__.py").write_text(
@@ -166,6 +167,6 @@ def test_written_again_they_know_the_roles_of_the_site(tmp_path: Path, monkeypat
         "    yield from ()\n"
     )
     monkeypatch.setenv("HOSTWRIGHT_SITE", str(tmp_path / "ours"))
-    assert verb.schema("", write=True) == 0
+    assert verbs.schema(Request(), "", write=True) == 0
     schema = json.loads((tmp_path / "ours/.schemas/variables.json").read_text("utf-8"))
     assert schema["properties"]["motd_text"] == {"description": "shown after login", "type": "string"}

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from hostwright.cli.program import program
-from hostwright.cli.verbs.init import init
+from hostwright.cli.tasks.begin import init
+from hostwright.common.request import Request
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -18,7 +19,7 @@ Call = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working directory: a site with two hosts."""
-    assert init(str(tmp_path / "site")) == 0
+    assert init(Request(), str(tmp_path / "site")) == 0
     monkeypatch.chdir(tmp_path / "site")
     monkeypatch.delenv("HOSTWRIGHT_SITE", raising=False)
     (tmp_path / "site/inventory/hosts.yml").write_text("all: {hosts: {gpu01: {}, gpu02: {}}}\n")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from hostwright.cli.verbs.init import init
-from hostwright.cli.verbs.stacks import stacks
+from hostwright.cli.tasks.begin import init
+from hostwright.cli.tasks.site import stacks
 from hostwright.cli.views.stacks import stack_view
 from hostwright.common.request import Request
 from hostwright.fleet import Fleet
@@ -23,7 +23,7 @@ OURS = "extends: tensorflow-2.9\ndescription: ours\ndistributions: {ubuntu: ['20
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
     """A fresh site that the working directory is in."""
-    init(str(tmp_path / "site"))
+    init(Request(), str(tmp_path / "site"))
     capsys.readouterr()
     monkeypatch.setenv("HOSTWRIGHT_SITE", "")
     monkeypatch.chdir(tmp_path / "site")

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.places import PROJECT
+from tests.unit.support.checkout import verbs
 
-#: verb → option → its kind, its default, and whether it stands without a flag: scripts of users rely on them
-VERBS = json.loads((Path(__file__).parent / "verbs.json").read_text("utf-8"))
+VERBS = verbs()
 SLOW = ("rich", "pydantic", "paramiko", "fabric", "jinja2", "ClusterShell", "requests", "pytest")
 
 #: in a process of its own: Invoke takes a task's help away from it when it makes options of it
@@ -35,8 +34,8 @@ print(json.dumps([slow, verbs]))
 def told() -> tuple[list[str], dict[str, dict[str, list[Any]]]]:
     """What was imported for the tasks alone, and each verb with its options as Invoke's parser sees them."""
     done = subprocess.run([sys.executable, "-c", TOLD], cwd=PROJECT, capture_output=True, text=True, check=True)
-    slow, verbs = json.loads(done.stdout)
-    return slow, verbs
+    slow, options = json.loads(done.stdout)
+    return slow, options
 
 
 def test_every_verb_has_its_options_with_their_defaults(told) -> None:
@@ -68,6 +67,6 @@ NOT_FOR_PLANS = (
 
 
 def test_a_plan_waits_for_nothing_that_it_does_not_need() -> None:
-    program = f"import sys, hostwright.cli.verbs.changes; print([n for n in {NOT_FOR_PLANS!r} if n in sys.modules])"
+    program = f"import sys, hostwright.cli.changing; print([n for n in {NOT_FOR_PLANS!r} if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

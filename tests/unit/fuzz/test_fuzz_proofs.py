@@ -14,7 +14,7 @@ from hostwright.prove.host import ended_result
 from hostwright.prove.job import ended
 from hostwright.prove.judging import against_baseline
 from hostwright.prove.model import Expected
-from hostwright.prove.peers.comparing import against_twins
+from hostwright.prove.peers.comparing import against_peers
 from hostwright.prove.reading import read
 from hostwright.prove.reports.document import read_json, render_json
 from hostwright.prove.reports.html import render_html
@@ -70,7 +70,7 @@ def test_every_report_holds_it(texts: list[str]) -> None:
         result = ended_result(prove, end, expected)
         assert result.outcome != "passed" or (end.status == 0 and not result.sentence)
         hosts.append(HostProof(f"gpu{number}", "plain", "2026-11-23T08:00:00+00:00", "", (result,)))
-    judged = against_twins([against_baseline(host, {}, 0.1) for host in hosts])
+    judged = against_peers([against_baseline(host, {}, 0.1) for host in hosts])
     fleet = FleetProof("2026-11-23T08:00:00+00:00", "/inventory", "full", judged)
     assert read_json(render_json(fleet)) == fleet
     assert render_html(fleet) and render_prometheus(fleet) and show_proofs(fleet, details=True)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hostwright.apply.locking.hostlocks import HostLocks
 from hostwright.plan.host import drained, hostfacts, jobs, locks, newrelease, release
-from hostwright.plan.host.release import Run
+from hostwright.plan.host.release import RunStamp
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.targets import TargetHost
 from tests.unit.fuzz.lies import answers, clean, pieces
@@ -74,7 +74,7 @@ def test_a_release_record_is_ours_or_none(target: TargetHost, first: str, second
         name = newrelease.former_name(found, target.stack)
         assert "/" not in name
         newrelease.reduced(found, ["base"])
-        renewed = newrelease.renewed(target.desired, found, Run("run-1"))
+        renewed = newrelease.renewed(target.desired, found, RunStamp("run-1"))
         newrelease.write_script(renewed or found, former=name)
         sqlite3.connect(":memory:").execute("SELECT ?", (json.dumps(found, ensure_ascii=False, allow_nan=False),))
 

@@ -16,7 +16,7 @@ from hostwright.common.canonical import Same, exact
 from hostwright.common.errors import InputErrors
 from hostwright.common.secret import Secret
 from hostwright.inventory import Binder, Host, bind, binding, load
-from hostwright.inventory.strangers import judge_of, strangers
+from hostwright.inventory.binder import judge_of, strangers
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ import yaml
 from invoke import Context, Exit
 
 from hostwright.cli.tasks import change, keep, look, reach, restore
-from hostwright.cli.verbs.inventory import hosts
-from hostwright.cli.verbs.inventory import variables as show_variables
+from hostwright.cli.tasks import site as site_verbs
+from hostwright.cli.tasks.site import hosts
+from hostwright.cli.tasks.site import variables as show_variables
 from hostwright.common.errors import InputError, InputErrors
 from hostwright.common.places import place_of
 from hostwright.common.request import Request
@@ -97,18 +98,18 @@ def typed(verb: Any, **words: Any) -> int:
 
 
 def test_strict_refuses_what_a_listing_notes(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert typed(look.hosts, hosts="all", inventory=[str(inventory)], strict=True) == 2
+    assert typed(site_verbs.hosts, hosts="all", inventory=[str(inventory)], strict=True) == 2
     assert "winrm" in capsys.readouterr().err
-    assert typed(look.hosts, hosts="gpu02", inventory=[str(inventory)], strict=True) == 2
+    assert typed(site_verbs.hosts, hosts="gpu02", inventory=[str(inventory)], strict=True) == 2
     assert "'container_manager' is not read" in capsys.readouterr().err
-    assert typed(look.hosts, hosts="gpu02", inventory=[str(inventory)]) == 0, "it is for that call alone"
+    assert typed(site_verbs.hosts, hosts="gpu02", inventory=[str(inventory)]) == 0, "it is for that call alone"
 
 
 @pytest.mark.parametrize(
     ("verb", "more"),
     [
         (look.plan, {}), (look.verify, {}), (look.audit_fleet, {}), (look.audit_history, {}), (look.audit_diff, {}),
-        (look.doctor, {}), (look.variables, {}), (look.stacks, {"hosts": None}), (change.provision, {}),
+        (look.doctor, {}), (site_verbs.variables, {}), (site_verbs.stacks, {"hosts": None}), (change.provision, {}),
         (change.remove, {}), (restore.rebuild, {}), (restore.rebuild, {"report": True, "hosts": None}),
         (restore.rollback, {}), (restore.trust, {}), (restore.power, {"order": "status"}), (keep.lock, {"reason": "x"}),
         (keep.unlock, {}), (keep.mirror, {"hosts": None}), (reach.run, {}),
@@ -168,12 +169,12 @@ def test_the_option_is_repeated_or_stands_in_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site, rack = two(tmp_path)
-    assert typed(look.hosts, inventory=[site, rack]) == 0
+    assert typed(site_verbs.hosts, inventory=[site, rack]) == 0
     assert capsys.readouterr().out.endswith("\n3 hosts: gpu[01-03]\n")
     monkeypatch.setenv("HOSTWRIGHT_INVENTORY", f"{site},{rack}")
-    assert typed(look.hosts) == 0
+    assert typed(site_verbs.hosts) == 0
     assert capsys.readouterr().out.endswith("\n3 hosts: gpu[01-03]\n")
-    assert typed(look.hosts, inventory=[rack]) == 0, "what is typed counts alone"
+    assert typed(site_verbs.hosts, inventory=[rack]) == 0, "what is typed counts alone"
     assert capsys.readouterr().out.endswith("\n2 hosts: gpu[02-03]\n")
 
 
@@ -185,7 +186,7 @@ def test_advice_has_every_inventory_of_the_call(
     strange = "gpu7,gpu 8,"
     assert typed(look.audit_diff, inventory=[site, strange]) == 0
     advice = " ".join(capsys.readouterr().out.split())
-    assert advice.endswith(f"run invoke audit --inventory {site} --inventory '{strange}'")
+    assert advice.endswith(f"run `invoke audit --inventory {site} --inventory '{strange}'`")
     assert typed(look.audit_diff) in (0, 2)
     assert "--inventory" not in "".join(capsys.readouterr())
 

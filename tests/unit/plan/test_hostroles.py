@@ -17,7 +17,7 @@ from hostwright.common.errors import InputErrors
 from hostwright.common.request import Request
 from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.host.newrelease import renewed
-from hostwright.plan.host.release import RELEASE, Run
+from hostwright.plan.host.release import RELEASE, RunStamp
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import plan_host
 from hostwright.plan.roles.role import discover
@@ -147,7 +147,7 @@ def test_stack_is_refused_for_roles_that_do_not_fit(tmp_path: Path) -> None:
 
 
 def test_recorded_role_no_longer_chosen_is_noted(tmp_path: Path) -> None:
-    record = renewed(target(tmp_path).desired, {}, Run("run-1"))
+    record = renewed(target(tmp_path).desired, {}, RunStamp("run-1"))
     found = target(tmp_path, hostwright_roles=["base", "driver", "cuda"])
     probes = (*audit_probes(found), *audit_probes(target(tmp_path)))
     facts = Facts({**dict.fromkeys(probes, Answer(1, "")), RELEASE: Answer(0, json.dumps(record))})

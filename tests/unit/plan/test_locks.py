@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from hostwright.apply.locking.hostlocks import HostLocks
 from hostwright.apply.rollout.rollout import Results
-from hostwright.cli.verbs.locks import lock
+from hostwright.cli.tasks.keep import lock
 from hostwright.cli.views.locks import show_locks
 from hostwright.common import operator
 from hostwright.common.errors import InputError
@@ -289,7 +289,7 @@ def test_the_questions_need_no_root():
         ({"reason": "a\x1b[2J"}, "--reason"),
         ({"reason": "two\nlines"}, "--reason"),
         ({"reason": "x" * 201}, "--reason"),
-        ({"reason": "RMA", "lasts": "3 days"}, "--for"),
+        ({"reason": "RMA", "for_": "3 days"}, "--for"),
     ],
 )
 def test_bad_input_is_found_before_a_host_is_touched(options: dict[str, Any], where: str):

@@ -85,7 +85,7 @@ def test_what_the_host_has_at_the_same_version_is_not_sent() -> None:
 def test_packages_that_the_mirror_does_not_have_are_refused_with_the_fix() -> None:
     refusal = planned(Debs(("gcc", "gawk"), mirror=MIRROR))
     assert isinstance(refusal, Refusal) and refusal.rule == "package-mirror"
-    assert "it has no gawk for debian-12: run invoke mirror" in refusal.sentence
+    assert "it has no gawk for debian-12: run `invoke mirror`" in refusal.sentence
     other = planned(Debs(("gcc",), mirror=MIRROR), {"os-release": "ID=debian\nVERSION_ID=11\n"})
     assert isinstance(other, Refusal) and "it has no gcc for debian-11" in other.sentence
     arm = planned(Debs(("gcc",), mirror=MIRROR), {"uname -rm": f"{KERNEL} aarch64\n"})
@@ -378,7 +378,7 @@ def test_a_file_of_the_stack_that_cannot_come_does_not_keep_packages_away(
 
 def test_a_repository_that_is_not_here_is_named(tmp_path: Path, archive: Asked) -> None:
     roster = fleet(tmp_path, {"gpu01": {}}, hostwright_roles=["base", "cuda"])
-    with pytest.raises(ArtifactError, match=r"^cuda-repository: .* run invoke mirror"):
+    with pytest.raises(ArtifactError, match=r"^cuda-repository: .* run `invoke mirror`"):
         find(roster, {"gpu01": seen()})
 
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host.newrelease import desired_sha256, former_name, renewed, state_sha256, write_script
-from hostwright.plan.host.release import FORMER, FORMERS, RELEASE, Run, about, digest_of, formers, read
+from hostwright.plan.host.release import FORMER, FORMERS, RELEASE, RunStamp, about, digest_of, formers, read
 from hostwright.plan.model import Answer, Facts
 from hostwright.resources.files.files import File, Link
 from tests.places import INVENTORY
 from tests.unit.support.stacks import load_stack, with_values
 
 STACK = load_stack("tensorflow-2.9", [INVENTORY / "stacks"])
-RUN = Run("run-1", "ada@desk", "2026-11-21T08:00:00Z", "abc123")
+RUN = RunStamp("run-1", "ada@desk", "2026-11-21T08:00:00Z", "abc123")
 CUDA = DesiredRole("cuda", (), (Link("/usr/local/cuda", "/usr/local/cuda-11.2"),))
 MOTD = DesiredRole("motd", (), (File("/etc/motd", "hello\n"),))
 
@@ -43,15 +43,15 @@ def test_a_record_names_stack_versions_artifacts_and_operator():
 def test_a_host_that_says_so_already_is_not_touched():
     record = renewed(desired(CUDA, MOTD), {}, RUN)
     assert record is not None
-    assert renewed(desired(CUDA, MOTD), record, Run("run-2")) is None
-    assert renewed(desired(CUDA), record, Run("run-2")) is None, "a run of one role alone finds the same"
+    assert renewed(desired(CUDA, MOTD), record, RunStamp("run-2")) is None
+    assert renewed(desired(CUDA), record, RunStamp("run-2")) is None, "a run of one role alone finds the same"
 
 
 def test_another_wish_renews_that_role_and_keeps_the_others():
     record = renewed(desired(CUDA, MOTD), {}, RUN)
     assert record is not None
     other = DesiredRole("motd", (), (File("/etc/motd", "good morning\n"),))
-    after = renewed(desired(CUDA, other), record, Run("run-2"))
+    after = renewed(desired(CUDA, other), record, RunStamp("run-2"))
     assert after is not None
     assert (after["roles"]["cuda"]["run"], after["roles"]["motd"]["run"]) == ("run-1", "run-2")
     assert after["desired"] != record["desired"]
@@ -60,7 +60,7 @@ def test_another_wish_renews_that_role_and_keeps_the_others():
 def test_roles_of_another_stack_are_forgotten():
     record = renewed(desired(CUDA, MOTD), {}, RUN)
     assert record is not None
-    after = renewed(desired(MOTD), {**record, "stack": "tensorflow-2.12"}, Run("run-2"))
+    after = renewed(desired(MOTD), {**record, "stack": "tensorflow-2.12"}, RunStamp("run-2"))
     assert after is not None
     assert set(after["roles"]) == {"motd"}
 
@@ -82,7 +82,7 @@ def test_a_record_with_garbage_is_replaced(junk: object):
 
 def test_a_record_is_written_atomically_and_is_world_readable(tmp_path):
     path = tmp_path / "deep" / "release.json"
-    record = renewed(desired(CUDA), {}, Run('it\'s "quoted" $(x)\n%s'))
+    record = renewed(desired(CUDA), {}, RunStamp('it\'s "quoted" $(x)\n%s'))
     assert record is not None
     done = subprocess.run(["/bin/sh"], input=write_script(record, str(path)).encode(), capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -108,10 +108,10 @@ def test_record_without_a_digest_is_rewritten_once():
     old = {name: value for name, value in record.items() if name != "digest"}
     assert about(old, STACK)
     assert former_name(old, STACK) == ""
-    after = renewed(desired(CUDA), old, Run("run-2", at="2026-11-22T08:00:00Z"))
+    after = renewed(desired(CUDA), old, RunStamp("run-2", at="2026-11-22T08:00:00Z"))
     assert after is not None
     assert (after["digest"], after["roles"]["cuda"]["run"]) == (STACK.digest(), "run-1")
-    assert renewed(desired(CUDA), after, Run("run-3")) is None
+    assert renewed(desired(CUDA), after, RunStamp("run-3")) is None
 
 
 def test_last_record_of_each_former_stack_is_kept(tmp_path):
@@ -119,7 +119,7 @@ def test_last_record_of_each_former_stack_is_kept(tmp_path):
     record: Mapping[str, Any] = {}
     for day, driver in enumerate(["1.1", "1.2", "1.3", "1.2", "1.4", "1.5", "1.6", "1.7"], start=1):
         wanted = other_stack(driver)
-        after = renewed(wanted, record, Run("run", at=f"2026-11-0{day}T08:00:00Z"))
+        after = renewed(wanted, record, RunStamp("run", at=f"2026-11-0{day}T08:00:00Z"))
         assert after is not None
         name = former_name(record, wanted.stack)
         run_script(write_script(after, str(path), former=name, folder=str(folder)))

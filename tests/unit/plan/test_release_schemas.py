@@ -18,15 +18,14 @@ import pytest
 from hostwright.apply.host.hostrecords import HostRecords
 from hostwright.apply.rollout.rollback import way_back
 from hostwright.audit.judging.audited import audit_probes
-from hostwright.audit.judging.drift import last_good
-from hostwright.audit.judging.judging import judge
+from hostwright.audit.judging.judging import judge, last_good
 from hostwright.common.errors import Refused
 from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.facts.memory import Memory
 from hostwright.plan.host import release
 from hostwright.plan.host.drained import DRAINED
 from hostwright.plan.host.newrelease import former_name, reduced, renewed, state_sha256
-from hostwright.plan.host.release import FORMERS, RELEASE, Run, about, read
+from hostwright.plan.host.release import FORMERS, RELEASE, RunStamp, about, read
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import PREFLIGHT, make_plan, plan_host, removal_of
 from hostwright.resources.files.files import Link
@@ -36,7 +35,7 @@ from tests.unit.support.standard import targets
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 EARLIER: dict[str, Any] = json.loads((FIXTURES / "release-schema-1.json").read_text("utf-8"))
 NEWER: dict[str, Any] = {"schema": 3, "layers": {"cuda": "11.2"}}
-RUN = Run("run-2", "ada@desk", "2026-11-22T08:00:00Z")
+RUN = RunStamp("run-2", "ada@desk", "2026-11-22T08:00:00Z")
 SILENT = Answer(0, "")
 AT = datetime(2026, 11, 22, tzinfo=UTC)
 SENTENCE = "was written by a newer Hostwright than this one: upgrade Hostwright here"
@@ -131,7 +130,7 @@ def test_the_next_provisioning_rewrites_it_once_and_nothing_else(target: TargetH
     assert {role.name: last_good(role, record).why() for role in target.desired.roles} == dict.fromkeys(
         record["roles"], "drift"
     )
-    assert renewed(target.desired, record, Run("run-3")) is None
+    assert renewed(target.desired, record, RunStamp("run-3")) is None
 
 
 def test_provisioning_one_role_keeps_the_others_in_the_record(target: TargetHost) -> None:
@@ -142,7 +141,7 @@ def test_provisioning_one_role_keeps_the_others_in_the_record(target: TargetHost
     assert (record["roles"]["cuda"]["run"], record["roles"]["base"]["run"]) == ("run-2", EARLIER["run"])
     why = {role.name: last_good(role, record).why() for role in target.desired.roles}
     assert why == {**dict.fromkeys(why, "differs"), "cuda": "drift"}
-    assert renewed(target.desired, record, Run("run-3")) is not None, "the next run of all roles writes the rest"
+    assert renewed(target.desired, record, RunStamp("run-3")) is not None, "the next run of all roles writes the rest"
 
 
 def test_another_stack_is_another_stack_and_its_record_is_kept(target: TargetHost) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.prove.peers.outliers import FEWEST, LEAST_PART, outliers
+from hostwright.prove.peers.comparing import FEWEST, LEAST_PART, outliers
 
 FLEET = 24
 NOISE = 0.03  #: standard deviation, as a part of the value: what figures of one and the same host vary by
@@ -54,7 +54,7 @@ def test_a_host_that_takes_longer_is_found_where_less_is_better() -> None:
     assert [outlier.host for outlier in outliers(values, "more")] == ["gpu06"]
 
 
-def test_a_host_at_a_fraction_of_the_speed_is_found_among_twins_that_differ_much() -> None:
+def test_a_host_at_a_fraction_of_the_speed_is_found_among_peers_that_differ_much() -> None:
     """MB/s of four lab hosts, which share one machine's memory: one at a tenth of a processor, measured in turn."""
     values = {"cpu01": 44_000.0, "cpu02": 66_000.0, "cpu03": 66_000.0, "cpu04": 3_500.0}
     (outlier,) = outliers(values, "more")
@@ -90,11 +90,11 @@ def test_three_hosts_are_too_few_and_equal_hosts_have_no_outlier() -> None:
     assert outliers({}, "more") == ()
 
 
-def test_equal_twins_have_no_spread_and_the_least_part_decides() -> None:
+def test_equal_peers_have_no_spread_and_the_least_part_decides() -> None:
     equal = dict.fromkeys("abcde", 100.0)
     assert outliers(equal | {"f": 100.0 * (1 - LEAST_PART) + 0.1}, "more") == ()
     (outlier,) = outliers(equal | {"f": 100.0 * (1 - LEAST_PART) - 0.1}, "more")
-    assert (outlier.host, outlier.sigma, outlier.twins) == ("f", 0.0, 6)
+    assert (outlier.host, outlier.sigma, outlier.peers) == ("f", 0.0, 6)
     assert outlier.part == pytest.approx(0.151)
 
 

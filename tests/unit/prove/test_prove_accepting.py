@@ -9,21 +9,23 @@ from typing import Any
 import pytest
 
 from hostwright.apply.events import Event, HostEnded
-from hostwright.apply.host.outcome import Outcome, Settings
+from hostwright.apply.host.applying import HostJob
+from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.journal.reading import Runs
 from hostwright.apply.rollout import applying
+from hostwright.apply.run import Run
 from hostwright.cli.views.changing.outcomes import show_outcomes
 from hostwright.common.errors import Acceptance, HostError, InputError, NotAccepted, Stopped, Unreachable, worst
 from hostwright.common.places import state_root
 from hostwright.common.request import Request
-from hostwright.fleet import Audience, Fleet, RunResults
+from hostwright.fleet import Fleet, Listener, RunResults
 from hostwright.plan.model import Plan
 from hostwright.prove import proving
 from hostwright.prove.fleetproof import HostProof
+from hostwright.prove.judging import VARIABLE
 from hostwright.prove.model import ProofResult
 from hostwright.prove.proofstore import ProofHistory
 from hostwright.prove.proving import accepted
-from hostwright.prove.variables import VARIABLE
 from hostwright.rebuild import run as rebuilding
 from hostwright.rebuild.host.hostrebuild import HostRebuild
 from hostwright.rebuild.ways.ways import Decision
@@ -49,9 +51,9 @@ class World:
         self.heard: list[Event] = []
         self.locked = True  #: whether the verb has the host's lock when it asks for proofs
 
-    def apply(self, desired: Any, settings: Settings) -> Outcome:
+    def apply(self, run: Run, job: HostJob) -> Outcome:
         """As ``HostApply.apply``: what else is asked is asked of a host that is as desired."""
-        name = desired.host
+        name = job.target.name
         if name in self.broken:
             raise self.broken[name]
         if name in self.pending:
@@ -66,8 +68,8 @@ class World:
                 },
             )()
             return Outcome(name, Plan(name, "house"), left=left)  # type: ignore[arg-type]
-        accept = settings.accept
-        return Outcome(name, Plan(name, "house"), acceptance=accept(None) if accept else ())
+        acceptance = job.accept.accept(run, job.target, locked=True) if job.accept else ()
+        return Outcome(name, Plan(name, "house"), acceptance=acceptance)
 
     def prove(self, name: str, keys: tuple[str, ...]) -> HostProof:
         """As ``HostProve.prove``."""
@@ -89,18 +91,18 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made = World()
 
     class Apply:
-        def __init__(self, _connect: object, desired: Any, settings: Settings):
-            self.about = desired, settings
+        def __init__(self, run: Run, job: HostJob):
+            self.about = run, job
 
-        def apply(self, _saved: object) -> Outcome:
+        def apply(self) -> Outcome:
             return made.apply(*self.about)
 
         def close(self) -> None:
             """Nothing to close."""
 
     class Prove:
-        def __init__(self, target: Any, _connect: object, *, proofs: Any, holder: object, **_: Any):
-            assert (holder is None) == made.locked, "the host is locked once, by whoever had not locked it"
+        def __init__(self, _run: Run, target: Any, proofs: Any, *, locked: bool = False):
+            assert locked == made.locked, "the host is locked once, by whoever had not locked it"
             self.about = target.name, tuple(proof.key for proof in proofs)
 
         def prove(self) -> HostProof:
@@ -120,8 +122,8 @@ def provision(world: World, fleet: Fleet) -> Provision:
 
     def run(prove: Any = "quick", *, canary: str = "", max_fail: str = "") -> RunResults[Outcome]:
         request = Request(canary=canary, batch="1", max_fail=max_fail, prove=prove)
-        audience = Audience.of(world.heard.append)
-        return fleet.provision(fleet.targets("all", ["base"]), request, audience=audience)
+        view = Listener(world.heard.append)
+        return fleet.provision(fleet.targets("all", ["base"]), request, view=view)
 
     return run
 
@@ -284,8 +286,8 @@ def given_back(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_rebuilt_host_gets_work_again_only_after_its_proofs(world: World, fleet: Fleet, given_back: list[str]):
     world.shown, world.locked = {"gpu02": (GOOD, BAD), "gpu03": (GOOD, NOT_RUN)}, False
-    audience = Audience.of(world.heard.append)
-    rebuilt = fleet.rebuild(fleet.targets("all", ["base"]), None, Request(prove="quick"), audience=audience)
+    view = Listener(world.heard.append)
+    rebuilt = fleet.rebuild(fleet.targets("all", ["base"]), None, Request(prove="quick"), view=view)
     assert (rebuilt.status, given_back) == (1, ["gpu01"])
     assert {done.host: (done.outcome, done.sentence) for done in rebuilt.results.values} == {
         "gpu01": ("rebuilt", ""),

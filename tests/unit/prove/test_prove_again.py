@@ -1,4 +1,4 @@
-"""A figure that is worse than those of twins or than the baseline is measured again before it is a finding."""
+"""A figure that is worse than those of peers or than the baseline is measured again before it is a finding."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hostwright.common.errors import HostError
-from hostwright.fleet import Audience, Fleet
+from hostwright.fleet import Fleet, Listener
 from hostwright.prove import proving
 from hostwright.prove.fleetproof import HostProof
 from hostwright.prove.model import ProofResult
@@ -46,7 +46,7 @@ def hosts(monkeypatch: pytest.MonkeyPatch) -> Hosts:
     made = Hosts()
 
     class Prove:
-        def __init__(self, target: Any, _connect: object, *, proofs: Any, **_: Any):
+        def __init__(self, _run: object, target: Any, proofs: Any, _later: Any = ()):
             self.about = target.name, tuple(proof.key for proof in proofs)
 
         def prove(self) -> HostProof:
@@ -61,7 +61,7 @@ def hosts(monkeypatch: pytest.MonkeyPatch) -> Hosts:
 
 def prove(fleet: Fleet, **options: Any) -> Proved:
     chosen = ProveOptions("quick", ("base.memory",), **options)
-    return fleet.prove(fleet.targets("all", ["base"]), chosen, audience=Audience.of(lambda _: None))
+    return fleet.prove(fleet.targets("all", ["base"]), chosen, view=Listener(lambda _: None))
 
 
 def of(proved: Proved, name: str) -> ProofResult:
@@ -78,7 +78,7 @@ def test_what_was_slow_for_a_moment_is_no_finding_but_a_note(fleet: Fleet, hosts
     (note,) = slow.findings
     assert (note.severity, note.proof) == ("note", "base.memory")
     assert note.sentence == "ticks on cpu (EPYC) was 40 M/s at first, and 99 M/s when it was measured again"
-    assert {name: len(times) for name, times in hosts.proved.items()} == dict.fromkeys(HOSTS, 2), "twins beside it"
+    assert {name: len(times) for name, times in hosts.proved.items()} == dict.fromkeys(HOSTS, 2), "peers beside it"
 
 
 def test_what_is_slow_again_is_an_outlier_by_its_better_figure(fleet: Fleet, hosts: Hosts) -> None:
@@ -122,21 +122,21 @@ def test_a_slow_host_is_found_also_while_all_are_slow(fleet: Fleet, hosts: Hosts
     assert [finding.severity for finding in of(proved, "gpu04").findings] == ["outlier"]
 
 
-def test_one_twin_alone_says_nothing_of_a_host(fleet: Fleet, hosts: Hosts) -> None:
+def test_one_peer_alone_says_nothing_of_a_host(fleet: Fleet, hosts: Hosts) -> None:
     gone = HostError("gpu02", "the connection was lost")
     hosts.shown = defaultdict(lambda: [memory(66.0), memory(45.0)], gpu04=[memory(44.0), memory(44.0)])
     hosts.shown |= {"gpu01": [memory(66.0), gone], "gpu02": [memory(66.0), gone]}
     assert prove(fleet).status == 3
 
 
-def test_a_twin_that_fails_when_it_is_measured_again_has_failed(fleet: Fleet, hosts: Hosts) -> None:
+def test_a_peer_that_fails_when_it_is_measured_again_has_failed(fleet: Fleet, hosts: Hosts) -> None:
     hosts.shown["gpu03"] = [memory(40.0), memory(99.0)]
     hosts.shown["gpu01"] = [memory(100.0), memory(100.0, outcome="failed", sentence="a wrong value")]
     proved = prove(fleet)
     assert (proved.status, of(proved, "gpu01").sentence, of(proved, "gpu03").outcome) == (3, "a wrong value", "passed")
 
 
-def test_one_after_the_other_twins_come_before_and_after_it(fleet: Fleet, hosts: Hosts) -> None:
+def test_one_after_the_other_peers_come_before_and_after_it(fleet: Fleet, hosts: Hosts) -> None:
     hosts.shown["gpu03"] = [memory(40.0)]
     prove(fleet, at_once=1)
     assert hosts.order[4:8] == ["gpu01", "gpu03", "gpu02", "gpu04"]

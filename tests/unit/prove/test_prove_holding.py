@@ -52,7 +52,7 @@ def test_cards_on_the_bus_that_cannot_be_read_are_not_run() -> None:
 
 def test_a_layer_that_is_not_as_desired_and_a_host_in_use_are_not_proved() -> None:
     outcome, sentence = held_back(OF_THE_HOST, seen("clock")) or ("", "")
-    assert (outcome, sentence) == ("not run", "clock is not as desired; next: invoke provision --hosts gpu01")
+    assert (outcome, sentence) == ("not run", "clock is not as desired; run `invoke provision --hosts gpu01`")
     assert held_back(OF_THE_HOST, seen("other")) is None
     used = held_back(OF_A_CARD, seen(cards=(CARD,), on_bus=1, users="alice"))
     assert used == ("not run", "in use by alice: a proof waits for an idle host")

@@ -50,9 +50,9 @@ def test_what_a_program_says_at_its_end_is_kept_short_and_without_our_paths(
 ) -> None:
     source = "import sys\nfor n in range(100000): print('x' * 50, file=sys.stderr)\nraise ValueError('no luck')\n"
     (end,) = run(tmp_path, monkeypatch, proof(source))
-    assert (end.status, end.said[-1]) == (1, "ValueError: no luck")
-    assert len(end.said) == 15
-    assert not any(str(tmp_path) in line for line in end.said)
+    assert (end.status, end.stderr[-1]) == (1, "ValueError: no luck")
+    assert len(end.stderr) == 15
+    assert not any(str(tmp_path) in line for line in end.stderr)
 
 
 def test_output_without_end_is_cut_at_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +113,7 @@ def test_a_program_is_compiled_first(tmp_path: Path, monkeypatch: pytest.MonkeyP
     fails = Program("b.c", "int main({", compiler=("sh", "-c", 'echo "$0:1:9: error: no" >&2; exit 1', "{source}"))
     good, bad = run(tmp_path, monkeypatch, proof("", "good", program=works), proof("", "bad", program=fails))
     assert (good.status, read(good.text).ended, good.unbuilt) == (0, True, False)
-    assert (bad.status, bad.unbuilt, bad.said) == (None, True, ("b.c:1:9: error: no",))
+    assert (bad.status, bad.unbuilt, bad.stderr) == (None, True, ("b.c:1:9: error: no",))
 
 
 def test_lines_of_the_job_itself_are_no_output_of_the_program() -> None:

@@ -1,4 +1,4 @@
-"""What measurements show: of one host alone, against what it was held to, and against its twins."""
+"""What measurements show: of one host alone, against what it was held to, and against its peers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hostwright.prove.host import ended_result
 from hostwright.prove.job import ProgramEnd
 from hostwright.prove.judging import Kept, against_baseline, judged
 from hostwright.prove.model import Expected, Measurement, Measurements, Proof, ProofFinding
-from hostwright.prove.peers.comparing import WITNESSES, against_twins, witnesses
+from hostwright.prove.peers.comparing import WITNESSES, against_peers, witnesses
 from hostwright.prove.proving import exit_status
 from hostwright.prove.reading import Printed, read
 from tests.unit.support.proofs import host, proof, result, ticks
@@ -49,7 +49,7 @@ def test_no_gpu_is_never_a_pass() -> None:
     ("text", "more", "came"),
     [
         (GOOD, {"status": 1}, ("failed", "its program ended with status 1")),
-        (GOOD, {"status": 1, "said": ("a", "CUDA error")}, ("failed", "its program ended with status 1: CUDA error")),
+        (GOOD, {"status": 1, "stderr": ("a", "CUDA error")}, ("failed", "its program ended with status 1: CUDA error")),
         (GOOD, {"status": None}, ("not run", "it was cut off")),
         (GOOD, {"status": 124, "took_s": 60.1}, ("failed", "it did not end within its 60 s")),
         (GOOD, {"status": 143, "stopped": "GPU-1 is at 91 °C"}, ("failed", "it was stopped: GPU-1 is at 91 °C")),
@@ -57,7 +57,7 @@ def test_no_gpu_is_never_a_pass() -> None:
         (GOOD.splitlines()[0], {}, ("failed", "it ended before its end")),
         ("", {}, ("failed", "it ended before its end")),
         ('{"error": "GPU-1 computes 3, not 4"}\n{"end": true}', {}, ("failed", "GPU-1 computes 3, not 4")),
-        ('{"error": "wrong"}', {"status": 1, "said": ("x",)}, ("failed", "wrong")),
+        ('{"error": "wrong"}', {"status": 1, "stderr": ("x",)}, ("failed", "wrong")),
         ('{"not run": "no compiler"}\n{"end": true}', {}, ("not run", "no compiler")),
     ],
 )
@@ -114,8 +114,8 @@ def found(hosts: tuple[HostProof, ...]) -> list[str]:
     ]
 
 
-def test_a_slow_host_among_its_twins_is_found_and_named_with_the_median() -> None:
-    hosts = against_twins(fleet_of([100, 101, 99, 100, 60]))
+def test_a_slow_host_among_its_peers_is_found_and_named_with_the_median() -> None:
+    hosts = against_peers(fleet_of([100, 101, 99, 100, 60]))
     assert found(hosts) == ["gpu04"]
     assert hosts[4].results[0].sentence == (
         "ticks on GPU-4 (A100) is 40% worse than the median of 5 hosts with A100: 60 M/s, median 100 M/s"
@@ -123,9 +123,9 @@ def test_a_slow_host_among_its_twins_is_found_and_named_with_the_median() -> Non
     assert hosts[4].status == "failed" and {one.status for one in hosts[:4]} == {"passed"}
 
 
-def test_hosts_with_other_cards_are_no_twins() -> None:
+def test_hosts_with_other_cards_are_no_peers() -> None:
     hosts = [*fleet_of([100, 101, 99]), *fleet_of([60, 61, 59], "GPU-9{} (T4)")]
-    assert found(against_twins(hosts)) == []
+    assert found(against_peers(hosts)) == []
 
 
 def test_a_host_with_eight_cards_counts_once_and_its_worst_card_is_found() -> None:
@@ -133,11 +133,11 @@ def test_a_host_with_eight_cards_counts_once_and_its_worst_card_is_found() -> No
         cards = [ticks(value, f"GPU-{name}{n} (A100)") for n, value in enumerate([100.0] * 7 + [worst])]
         return host(name, result(*cards))
 
-    hosts = against_twins([eight(f"h{n}", 98.0) for n in range(5)] + [eight("bad", 50.0)])
+    hosts = against_peers([eight(f"h{n}", 98.0) for n in range(5)] + [eight("bad", 50.0)])
     assert [(one.host, finding.device) for one in hosts for finding in one.results[0].findings] == [
         ("bad", "GPU-bad7 (A100)")
     ]
-    assert found(against_twins([eight("a", 98.0), eight("bad", 50.0)])) == []
+    assert found(against_peers([eight("a", 98.0), eight("bad", 50.0)])) == []
 
 
 def test_a_fleet_of_24_without_a_fault_has_no_finding_in_20_runs() -> None:
@@ -156,7 +156,7 @@ def test_a_fleet_of_24_without_a_fault_has_no_finding_in_20_runs() -> None:
             )
             for n in range(24)
         ]
-        alarms += len(found(against_twins(hosts)))
+        alarms += len(found(against_peers(hosts)))
     assert alarms == 0
 
 
@@ -168,7 +168,7 @@ def test_a_planted_slow_host_is_found_in_each_of_20_runs() -> None:
     for _ in range(20):
         values = [chance.gauss(100, 3) for _ in range(24)]
         values[5] = 60.0
-        assert found(against_twins(fleet_of(values))) == ["gpu05"]
+        assert found(against_peers(fleet_of(values))) == ["gpu05"]
 
 
 def test_the_exit_status_tells_what_was_not_read_from_what_failed() -> None:
@@ -190,20 +190,20 @@ def test_the_exit_status_tells_what_was_not_read_from_what_failed() -> None:
     ]
 
 
-def test_the_twins_nearest_to_the_median_are_measured_again_with_a_host_that_is_worse() -> None:
+def test_the_peers_nearest_to_the_median_are_measured_again_with_a_host_that_is_worse() -> None:
     values = {"a": 90.0, "b": 99.0, "c": 100.0, "d": 101.0, "e": 110.0, "f": 40.0}
     hosts = tuple(host(name, result(ticks(value), proof="base.memory")) for name, value in values.items())
     doubts = {"f": ["base.memory"]}
-    beside = witnesses(against_twins(hosts), doubts)
+    beside = witnesses(against_peers(hosts), doubts)
     assert beside == dict.fromkeys("bcd", ("base.memory",))
     assert len(beside) == WITNESSES
-    assert witnesses(hosts, doubts) == {}, "what is worse than its own baseline needs no twins"
+    assert witnesses(hosts, doubts) == {}, "what is worse than its own baseline needs no peers"
 
 
 def test_of_several_slow_hosts_none_is_the_others_witness() -> None:
     values = {"a": 100.0, "b": 101.0, "c": 99.0, "d": 100.0, "e": 40.0, "f": 41.0}
     hosts = tuple(host(name, result(ticks(value), proof="base.memory")) for name, value in values.items())
-    compared = against_twins(hosts)
+    compared = against_peers(hosts)
     beside = witnesses(compared, {"e": ["base.memory"], "f": ["base.memory"]})
     assert not {"e", "f"} & beside.keys()
 
@@ -214,6 +214,6 @@ def test_slow_hosts_that_are_measured_again_together_do_not_clear_each_other() -
 
     first = of({"a": 100.0, "b": 101.0, "c": 99.0, "d": 100.0, "e": 60.0, "f": 61.0, "g": 60.5, "h": 100.0})
     again = of({"a": 99.0, "e": 60.0, "f": 61.0, "g": 60.5, "b": 100.0})
-    assert [one.host for one in against_twins(first, [again]) if one.status == "failed"] == ["e", "f", "g"]
+    assert [one.host for one in against_peers(first, [again]) if one.status == "failed"] == ["e", "f", "g"]
     slowed = of({"a": 66.0, "e": 60.0, "f": 61.0, "g": 40.0, "b": 65.0})
-    assert [one.host for one in against_twins(first, [slowed]) if one.status == "failed"] == ["g"]
+    assert [one.host for one in against_peers(first, [slowed]) if one.status == "failed"] == ["g"]

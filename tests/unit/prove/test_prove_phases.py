@@ -10,7 +10,7 @@ import pytest
 from hostwright.apply.rollout.rollout import Results
 from hostwright.prove.fleetproof import HostProof
 from hostwright.prove.peers.again import doubts_of, due_again, with_better
-from hostwright.prove.peers.comparing import against_twins
+from hostwright.prove.peers.comparing import against_peers
 from hostwright.prove.proving import MOST_AGAIN
 from tests.unit.support.proofs import host, proof, result, ticks
 
@@ -50,14 +50,14 @@ def prove(world: World) -> Collection[str]:
     """The outliers, as ``proving.prove`` finds them."""
     due = dict.fromkeys(NAMES, (PROOF,))
     results = Results(world.measure(NAMES), ())
-    hosts, again = against_twins(results.values), []
+    hosts, again = against_peers(results.values), []
     for _ in range(MOST_AGAIN):
         if not (doubts := doubts_of(results, hosts, due)):
             break
         ran = Results(world.measure(due_again(hosts, doubts, due, lambda _: None)), ())
         again.append(ran.values)
         results = with_better(results, ran, doubts)
-        hosts = against_twins(results.values, again)
+        hosts = against_peers(results.values, again)
     return {one.host for one in hosts if one.status == "failed"}
 
 
@@ -73,7 +73,7 @@ def worlds() -> Callable[..., list[World]]:
 def test_equal_hosts_are_no_outliers_because_their_machine_is_slow_for_minutes(
     worlds: Callable[..., list[World]], minutes: float
 ) -> None:
-    """Without twins that are measured again, up to three of a thousand figures are."""
+    """Without peers that are measured again, up to three of a thousand figures are."""
     alarms = [name for world in worlds(minutes) for name in prove(world)]
     assert len(alarms) <= RUNS * len(NAMES) / 1000
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from hostwright.prove.model import Measurement, Measurements
+from hostwright.prove.model import Measurement
 from hostwright.prove.reading import LINE_CHARACTERS, MOST_ERRORS, MOST_LINES, MOST_MEASUREMENTS, read
 
 
@@ -79,14 +79,6 @@ def test_how_much_is_read_is_bounded() -> None:
     assert len(read("\n".join([line(error="x")] * 50)).errors) == MOST_ERRORS
     assert not read("\n" * MOST_LINES + END).ended
     assert len(read(measured(device="x" * LINE_CHARACTERS)).measurements) == 0
-
-
-@pytest.mark.parametrize(
-    ("device", "gpu"),
-    [("GPU-6e2c (A100)", True), ("cpu", False), ("cpu (EPYC)", False), ("no GPU", False), ("/dev/nvme0n1", False)],
-)
-def test_a_gpu_is_what_is_named_by_its_uuid(device: str, gpu: bool) -> None:
-    assert Measurements((Measurement("x", 1.0, "", device),)).on_gpu is gpu
 
 
 def test_the_model_of_a_device_stands_in_parentheses() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hostwright.cli import console
 from hostwright.prove.fleetproof import FleetProof
 from hostwright.prove.model import Measurement, ProofFinding
-from hostwright.prove.peers.comparing import against_twins
+from hostwright.prove.peers.comparing import against_peers
 from hostwright.prove.proofstore import PastFigure
 from hostwright.prove.reports.document import json_schema, read_json, render_json
 from hostwright.prove.reports.html import render_html
@@ -27,7 +27,7 @@ DAY = 86_400
 
 def mixed() -> FleetProof:
     none = Measurement("copy", None, "GB/s", "no GPU")
-    hosts = against_twins(
+    hosts = against_peers(
         [
             *(host(f"gpu{n:02}", result(ticks(100.0 + n, f"GPU-{n} (A100)"), none)) for n in range(4)),
             host("gpu09", result(ticks(50.0, "GPU-9 (A100)"))),
@@ -131,15 +131,15 @@ def test_the_plot_over_time_has_a_line_a_device() -> None:
 
 def test_of_many_devices_over_time_only_those_with_a_finding_are_told_from_the_others() -> None:
     now = [(f"gpu{n:02}", f"GPU-{n} (A100)", 50.0 if n == 3 else 100.0 + n) for n in range(8)]
-    hosts = against_twins([host(name, result(ticks(value, device))) for name, device, value in now])
+    hosts = against_peers([host(name, result(ticks(value, device))) for name, device, value in now])
     past = [
         PastFigure(name, "clock.ticks", "ticks", device, "M/s", day * DAY, value)
         for day in range(3)
         for name, device, value in now
     ]
     (plot,) = plots(fleet(*hosts), past)
-    assert [line.colour for line in plot.lines] == [*["twin"] * 7, "bad"]
-    assert plot.legend == (("bad", "gpu03 GPU-3 (A100)"), ("twin", "7 devices without a finding"))
+    assert [line.colour for line in plot.lines] == [*["peer"] * 7, "bad"]
+    assert plot.legend == (("bad", "gpu03 GPU-3 (A100)"), ("peer", "7 devices without a finding"))
     assert {dot.state for dot in plot.past} == {"failing"} and len(plot.past) == 3
     assert [dot.state for dot in plot.dots] == [*["desired"] * 7, "failing"], "what is drawn last lies on top"
 

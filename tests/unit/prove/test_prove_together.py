@@ -10,7 +10,7 @@ import pytest
 from hostwright.apply.rollout.limits import STOPPED_BY_OPERATOR
 from hostwright.apply.rollout.rollout import UNENDED, Interrupted, Results
 from hostwright.common.errors import Stopped
-from hostwright.fleet import Audience, Fleet
+from hostwright.fleet import Fleet, Listener
 from hostwright.prove import proving
 from hostwright.prove.fleetproof import HostProof
 from hostwright.prove.proving import Proved, ProveOptions
@@ -27,7 +27,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...]]]:
     made: list[tuple[str, tuple[str, ...]]] = []
 
     class Prove:
-        def __init__(self, target: Any, _connect: object, *, proofs: Any, later: Any = (), **_: Any):
+        def __init__(self, _run: object, target: Any, proofs: Any, later: Any = ()):
             self.about = target.name, tuple(proof.key for proof in proofs)
             self.peers = [proof.program.arguments.get("peers") for proof in proofs]
             self.later = [proof.key for proof in later if target.name == IN_USE]
@@ -48,7 +48,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...]]]:
 
 def prove(fleet: Fleet, hosts: str, *names: str) -> Proved:
     options = ProveOptions("full", names)
-    return fleet.prove(fleet.targets(hosts, ["base"]), options, audience=Audience.of(lambda _: None))
+    return fleet.prove(fleet.targets(hosts, ["base"]), options, view=Listener(lambda _: None))
 
 
 def test_one_host_alone_is_proved_by_what_it_can_do_alone(fleet: Fleet, ran: list[tuple[str, tuple[str, ...]]]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,10 +14,10 @@ import pytest
 from hostwright.apply.disturb import draining, usage
 from hostwright.apply.disturb.draining import Hooks
 from hostwright.apply.disturb.rebooting import NotBack
-from hostwright.apply.events import Event, Note, Rebooted
+from hostwright.apply.events import Event, Note
 from hostwright.apply.events import Phase as PhaseEnded
+from hostwright.apply.host.applying import HostJob
 from hostwright.apply.host.outcome import Outcome as Applied
-from hostwright.apply.host.outcome import Settings
 from hostwright.apply.locking import locallocks
 from hostwright.common.errors import (
     ArtifactError,
@@ -28,11 +29,11 @@ from hostwright.common.errors import (
     StepFailed,
     Stopped,
 )
+from hostwright.common.request import Request
 from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.host import jobs, locks
 from hostwright.plan.host.occupancy import standard_occupancies
-from hostwright.plan.host.release import Run
 from hostwright.plan.model import Answer, Facts, Plan, Reboot, RolePlan
 from hostwright.rebuild.host import freeing, hostrebuild
 from hostwright.rebuild.host.clock import Phases
@@ -41,7 +42,7 @@ from hostwright.rebuild.host.powering import OrderFailed
 from hostwright.rebuild.host.tools import Tools
 from hostwright.rebuild.rebuild import Rebuild
 from hostwright.rebuild.ways.diagnosis import Diagnosis
-from hostwright.rebuild.ways.looking import Looked, Ways
+from hostwright.rebuild.ways.probing import ProbedHost, Ways
 from hostwright.standard.roles.container.running import CONTAINERS
 from hostwright.standard.roles.driver.states.gpu_use import HOLDERS
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
@@ -49,6 +50,7 @@ from hostwright.verify.verdict import Check
 from tests.places import INVENTORY
 from tests.unit.support.known import KNOWN
 from tests.unit.support.rebuilds import answers, finding, silent, xid
+from tests.unit.support.runs import run_of
 
 GOOD, BAD = Check("driver", "c", "it works", True, 0.1, ""), Check("driver", "c", "it works", False, 0.1, "no")
 ASKED = usage.probes(standard_occupancies())
@@ -83,11 +85,11 @@ class World:
         assert self.facts is not None
         return self.facts
 
-    def look(self, *args: Any, tried: tuple[str, ...], **more: Any) -> Looked:
+    def probe_host(self, *args: Any, tried: tuple[str, ...], **more: Any) -> ProbedHost:
         self.looked += 1
         diagnosis = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
         facts = self.facts if diagnosis.reach == "answers" else None
-        return Looked(replace(diagnosis, tried=tried), facts, self.error)
+        return ProbedHost(replace(diagnosis, tried=tried), facts, self.error)
 
 
 class Session:
@@ -110,26 +112,33 @@ def target(tmp_path: Path) -> TargetHost:
 def start(target: TargetHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Rebuild]:
     """Rebuild the host of a world."""
 
-    def run(world: World, begin: Any = None, *, hooks: Hooks | None = None, bmc: bool = True, **more: Any) -> Rebuild:
+    def run(
+        world: World,
+        begin: Any = None,
+        *,
+        hooks: Hooks | None = None,
+        bmc: bool = True,
+        local: bool = False,
+        drain: bool = False,
+        accept: Any = None,
+    ) -> Rebuild:
         class Host:
-            def __init__(self, _connect: object, desired: Any, settings: Settings):
-                self.what = "remove" if desired.removes else "provision"
-                assert not settings.undrain, "work comes back only after the checks"
-                assert not settings.depart, "what was there before is still to be known"
-                assert settings.accept is None, "it is asked after the checks"
-                assert settings.examine is more.get("examine"), "a failure names its cause"
-                assert settings.again == "", "what comes next is for the rebuild to say"
-                self.emit = settings.emit
+            rebooted_s = 1e-9
+
+            def __init__(self, _run: object, job: HostJob):
+                self.what = "remove" if job.desired.removes else "provision"
+                assert job.rebuilds, "work comes back only after the checks, and what comes next is for the rebuild"
+                assert not job.departs, "what was there before is still to be known"
+                assert job.accept is None, "it is asked after the checks"
 
             def apply(self) -> Applied:
-                self.emit(Rebooted("gpu07", "driver", 1e-9))
                 world.do(self.what)
                 return Applied("gpu07", NOTHING, left=world.left)
 
             def close(self) -> None:
                 """Nothing to close."""
 
-        monkeypatch.setattr(hostrebuild, "look", world.look)
+        monkeypatch.setattr(hostrebuild, "probe_host", world.probe_host)
         monkeypatch.setattr(usage, "ask", world.ask)
         monkeypatch.setattr(freeing, "ask", world.ask)
         monkeypatch.setattr(hostrebuild.applying, "HostApply", Host)
@@ -148,20 +157,20 @@ def start(target: TargetHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             world.do("verify")
             return world.checks.pop(0) if world.checks else [GOOD]
 
+        begun = run_of(Session, world.events.append, verb="rebuild", request=Request(drain=drain), path=INVENTORY)
+        if world.stopped:
+            begun.stopping.set()
+        monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path))
+        monkeypatch.setattr(Tools, "hooks", hooks)
         tools = Tools(
-            target=target,
-            connect=Session,  # type: ignore[arg-type]
-            settings=Settings(
-                Run("run-1", "ada@desk"), world.events.append, lambda artifact: Path("/dev/null"), hooks=hooks,
-                stopping=lambda: world.stopped, **more,
-            ),
+            run=begun,
+            target=replace(target, host=replace(target.host, connection="local" if local else "ssh")),
             ways=Ways((lambda: None) if bmc else None, ""),  # type: ignore[arg-type, return-value]
             install=install,
             trust=lambda error: world.do("trust"),
             check=check,
             history=(),
-            root=tmp_path,
-            inventory=INVENTORY,
+            accept=accept,
         )  # fmt: skip
         one = HostRebuild(tools, begin)
         return one.run(one.diagnose())
@@ -224,9 +233,9 @@ def test_work_does_not_come_back_to_a_host_whose_checks_fail(start):
 
 
 def asked(world: World, *errors: HostError) -> dict[str, Any]:
-    """Settings with something that is asked beside the checks, and fails so."""
+    """Something that is asked beside the checks, and fails so."""
     world.fails["prove"] = list(errors)
-    return {"accept": lambda holder: world.do("prove"), "hooks": HOOKS}
+    return {"accept": SimpleNamespace(accept=lambda *_, **__: world.do("prove")), "hooks": HOOKS}
 
 
 def test_a_host_is_given_back_after_it_was_proved(start):
@@ -391,7 +400,7 @@ def test_a_stop_is_no_failure_of_the_host(start):
 def test_step_failures_are_failures(start):
     error = StepFailed("gpu07", "a step failed", None)  # type: ignore[arg-type]
     world = World([answers(differs=("cuda",))], fails={"provision": [error, error]})
-    assert start(world, examine=lambda *_: None).outcome == "handed over"
+    assert start(world).outcome == "handed over"
 
 
 BUSY = Facts({**FREE, HOLDERS: Answer(0, "4711 - python\n")})

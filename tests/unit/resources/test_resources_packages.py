@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.plan.model import Answer, Change
+from hostwright.plan.testing import plan_text
 from hostwright.resources.packages.debfile import DebFile
 from hostwright.resources.packages.packages import (
     DPKG_LOCK,
@@ -19,6 +20,7 @@ from hostwright.resources.packages.packages import (
 )
 from hostwright.stack.stack import Artifact
 from tests.unit.support.facts import changes_of
+from tests.unit.support.forks import forks
 from tests.unit.support.shell import program, run
 
 TABLE = "bash\t5.1-2\tii \ndocker.io\t20.10\thi \nold\t1\trc \nhalf\t2\tiU \n"
@@ -166,6 +168,67 @@ def test_a_guard_lets_everything_else_through(tmp_path: Path) -> None:
     log = apt(tmp_path, "Inst cuda-toolkit-11-2 (1)\\nInst libnvidia-old (1)\\n")
     assert run(install_script(("cuda-toolkit-11-2",), guard="^nvidia-"), path=tmp_path / "bin").returncode == 0
     assert calls(log)[-1] == "install"
+
+
+UPGRADE = (
+    "Inst libc6 [2.31-13] (2.31-13+deb11u5 Debian:11.5 [amd64])\\nInst gcc (10)\\nInst b [1] (2 Debian [amd64])\\n"
+)
+
+
+def test_what_is_upgraded_for_the_sake_of_a_package_is_named(tmp_path: Path) -> None:
+    log = apt(tmp_path, UPGRADE)
+    program(tmp_path / "bin", "apt-mark", "exit 0")
+    done = run(install_script(("gcc", "b=2")), path=tmp_path / "bin")
+    notes = [line for line in done.stdout.decode().splitlines() if line.startswith("hostwright: ")]
+    assert notes == ["hostwright: note: installed with them, as they need it: libc6 2.31-13 → 2.31-13+deb11u5"]
+    assert calls(log)[-1] == "install"
+
+
+def test_a_hold_that_stands_in_the_way_is_named(tmp_path: Path) -> None:
+    apt(tmp_path, "")
+    clash = " docker-ce : Depends: containerd.io (>= 1.6.24) but 1.4.3-1 is to be installed"
+    program(tmp_path / "bin", "apt-get", f'case "$*" in *" -s "*) echo "{clash}"; exit 100 ;; esac')
+    program(tmp_path / "bin", "apt-mark", "echo containerd.io; echo vim")
+    done = run(install_script(("docker-ce",)), path=tmp_path / "bin")
+    told = (
+        "hostwright: error: docker-ce cannot be installed beside what is on hold on this host: containerd.io (apt-mark"
+    )
+    assert done.returncode == 100
+    assert told in done.stdout.decode()
+    assert "vim" not in done.stdout.decode()
+
+
+def test_the_plan_names_what_apt_changes_for_them() -> None:
+    moves = "moves libc6 2.31-13 2.31-13+deb11u5\nremoves old-tool\nmoves gcc 9 10\n"
+    text = plan_text(Debs(("gcc",)), {"moves": moves})
+    assert "apt changes installed packages that they need: libc6 2.31-13 → 2.31-13+deb11u5" in text
+    assert "apt would remove old-tool for them, and then nothing is installed" in text
+    assert "gcc 9" not in text
+
+
+def test_apts_simulation_is_read_only_where_a_package_is_missing(tmp_path: Path) -> None:
+    info = tmp_path / "info"
+    info.mkdir()
+    (info / "libz:amd64.list").touch()
+    (asked,) = (probe for probe in Debs(("gcc=10", "libz")).probes() if "apt-get" in probe.script)
+    script = asked.script.replace("/var/lib/dpkg/info", str(info))
+    simulation = UPGRADE.replace("Inst gcc", "Remv old [1]\\nInst gcc")
+    log = apt(tmp_path, simulation)
+    done = run(script, path=tmp_path / "bin")
+    assert done.stdout.decode().splitlines() == ["moves libc6 2.31-13 2.31-13+deb11u5", "removes old", "moves b 1 2"]
+    assert log.read_text().split()[-1] == "gcc=10"
+    (info / "gcc.list").touch()
+    assert forks(script) == 0
+
+
+def test_a_package_that_somebody_holds_is_not_changed_for_another(tmp_path: Path) -> None:
+    log = apt(tmp_path, UPGRADE)
+    program(tmp_path / "bin", "apt-mark", "echo libc6")
+    done = run(install_script(("gcc", "b")), path=tmp_path / "bin")
+    told = "apt would change packages that are on hold on this host: libc6 (2.31-13 → 2.31-13+deb11u5)"
+    assert done.returncode == 1
+    assert told in done.stdout.decode()
+    assert "install" not in calls(log)
 
 
 def test_one_source_is_asked_alone_so_that_others_cannot_fail_it(tmp_path: Path) -> None:

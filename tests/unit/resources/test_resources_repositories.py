@@ -194,6 +194,8 @@ def test_key_without_a_source_is_trusted_only_from_an_artifact(tmp_path: Path) -
         ("bm90IGEga2V5\n", "no OpenPGP key"),
         ("\u2026 ==\n", "no OpenPGP key"),
         ("", "absent"),
+        ("mode 640 of root\n", "mode 640 of root, which others than root cannot read"),
+        ("directory of mode 750 of root\n", "directory of mode 750 of root, which others than root cannot read"),
     ],
 )
 def test_the_key_on_the_host_is_compared_with_the_stacks_always(status: int, held: str, have: str) -> None:

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import ast
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 from hostwright.plan.roles.role import discover
+from tests import apart
+from tests.unit.support.checkout import FOR_PEOPLE
 
 PROJECT = Path(__file__).parents[3]
 ROLES = "hostwright.standard.roles"
 DECLARED = {role.name: {*role.needs, *role.uses} for role in discover()}
-FOR_PEOPLE = ("jupyterhub", "proxy", "registry", "serving", "workspaces")
-CHECKOUT = ("docs", "hostwright", "inventory", "lab", "roles", "templates", "tests", "pyproject.toml", "tasks.py")
-#: what is deleted with a role
-OF_ROLES = (
-    "roles/{}", "templates/{}", "tests/unit/roles/{}", "tests/layers/test_{}.py", "tests/{}", "tests/fixtures/{}",
-    "docs/{}*.md",
-)  # fmt: skip
 #: tests of the rest that take a second or so each; those of local hosts plan and audit this machine, as it is
 STILL = (
     "tests/unit/audit/failures/test_failures_planted.py",
+    "tests/unit/audit/failures/test_figures.py",
+    "tests/unit/cli/test_tasks.py",
     "tests/unit/common/test_untrusted_source.py",
     "tests/unit/plan/test_hostroles.py",
     "tests/unit/plan/test_role.py",
@@ -96,23 +91,9 @@ def test_an_import_of_a_role_is_found_wherever_it_is(source: str) -> None:
 
 
 def test_the_containers_for_people_can_be_deleted(tmp_path: Path) -> None:
-    """With what is about them alone; the rest of the checkout is read, planned and tested without them."""
-    aside = shutil.ignore_patterns("__pycache__", "*_cache")
-    for name in CHECKOUT:
-        if (PROJECT / name).is_dir():
-            shutil.copytree(PROJECT / name, tmp_path / name, symlinks=True, ignore=aside)
-        else:
-            shutil.copy(PROJECT / name, tmp_path / name)
-    for pattern in OF_ROLES:
-        for place in [found for name in FOR_PEOPLE for found in tmp_path.glob(pattern.format(name))]:
-            shutil.rmtree(place) if place.is_dir() else place.unlink()
-
-    def run(*words: str) -> str:
-        command = [sys.executable, "-B", *words]
-        done = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-        return done.stdout
-
+    """With what is about them alone; the rest is read, planned and tested without them. `make apart` runs all of it."""
+    apart.make(tmp_path)
+    run = partial(apart.run, tmp_path)
     assert set(run("-c", READ).split()) == DECLARED.keys() - set(FOR_PEOPLE)
     verbs = run("-m", "hostwright", "--list")
     assert "images.push" in verbs

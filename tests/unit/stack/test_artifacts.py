@@ -131,13 +131,13 @@ def test_every_failure_of_every_file_is_told_and_the_others_come(store: Store, v
     assert "No such file" in first
     assert sum_of(b"x" * len(CONTENT)) in first
     assert "neither http" in first
-    assert second == "b: nobody may hand out b.run: download it yourself and run invoke mirror --from DIR"
+    assert second == "b: nobody may hand out b.run: download it yourself and run `invoke mirror --from DIR`"
     assert store.locate(artifacts[2]).exists()
 
 
 def test_a_file_without_a_sum_is_pinned_at_first_sight(store: Store, vendor: Path) -> None:
     artifact = Artifact(sha256=None, size=None)
-    with pytest.raises(ArtifactError, match=r"no checksum of cudnn 8.tgz is known yet: run invoke mirror"):
+    with pytest.raises(ArtifactError, match=r"no checksum of cudnn 8.tgz is known yet: run `invoke mirror`"):
         store.locate(artifact)
     (one,) = bring(store, artifact, source=OwnFiles(vendor))
     assert one.pinned
@@ -211,7 +211,7 @@ def test_a_damaged_store_is_cured(store: Store, vendor: Path) -> None:
 
 
 def test_a_missing_file_says_what_to_do(store: Store) -> None:
-    with pytest.raises(ArtifactError, match=r"cudnn 8.tgz is not on this machine: run invoke mirror"):
+    with pytest.raises(ArtifactError, match=r"cudnn 8.tgz is not on this machine: run `invoke mirror`"):
         store.locate(Artifact())
 
 

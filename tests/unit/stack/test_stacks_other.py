@@ -36,7 +36,11 @@ from tests.unit.support.shell import ask, run
 from tests.unit.support.stacks import check_host, check_stack, load_stack, with_values
 
 STACKS = Path(__file__).parents[3] / "inventory" / "stacks"
-NAMES = [name for name in stack_names([STACKS]) if name.startswith(("tensorflow-2.9", "tensorflow-2.1")) and name != "tensorflow-2.15"]
+NAMES = [
+    name
+    for name in stack_names([STACKS])
+    if name.startswith(("tensorflow-2.9", "tensorflow-2.1")) and name != "tensorflow-2.15"
+]
 HOUSE = load_stack("tensorflow-2.9", [STACKS])
 T4, A100 = (0x10DE, 0x1EB8), (0x10DE, 0x20B0)
 ROLES = [role for role in discover() if role.name in HOUSE.roles]

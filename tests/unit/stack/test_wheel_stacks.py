@@ -17,8 +17,8 @@ from hostwright.stack.rules import HostFacts
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.cuda.wheels import CUBIN_FLOORS, Codes, capabilities, cuda_of
 from tests.unit.support.planned import HOSTS
-from tests.unit.support.standard import targets
 from tests.unit.support.stacks import load_stack, with_values
+from tests.unit.support.standard import targets
 
 ROLES = {role.name: role for role in discover()}
 NAMES = (
@@ -26,8 +26,7 @@ NAMES = (
 )  # fmt: skip
 #: cards by their PCI ids
 K80, P100, P40, V100, T4, A100, L4, H100, B200, RTX5090 = (
-    (0x10DE, device)
-    for device in (0x102D, 0x15F7, 0x1B38, 0x1DB4, 0x1EB8, 0x20B0, 0x27B8, 0x2330, 0x2901, 0x2B85)
+    (0x10DE, device) for device in (0x102D, 0x15F7, 0x1B38, 0x1DB4, 0x1EB8, 0x20B0, 0x27B8, 0x2330, 0x2901, 0x2B85)
 )
 
 
@@ -219,7 +218,9 @@ def test_the_floors_are_those_of_minor_version_compatibility() -> None:
 
 
 def test_constraints_of_other_tools_count_too() -> None:
-    text = "numpy==2.4.1 \\\n    --hash=sha256:" + "a" * 64 + " \\\n    --hash=sha256:" + "b" * 64 + "\n    # via torch\n"
+    text = (
+        "numpy==2.4.1 \\\n    --hash=sha256:" + "a" * 64 + " \\\n    --hash=sha256:" + "b" * 64 + "\n    # via torch\n"
+    )
     recipe = Recipe("x", "3.12", "numpy==2.4.1", text)
     assert recipe.hashed() == f"numpy==2.4.1 --hash=sha256:{'a' * 64} --hash=sha256:{'b' * 64}\n"
     assert recipe.plain == "numpy==2.4.1\n    # via torch\n"

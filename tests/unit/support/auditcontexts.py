@@ -12,7 +12,7 @@ from hostwright.plan.desired import Desired
 from hostwright.plan.host import jobs
 from hostwright.plan.host.hostfacts import PCI
 from hostwright.plan.host.newrelease import renewed
-from hostwright.plan.host.release import RELEASE, Run
+from hostwright.plan.host.release import RELEASE, RunStamp
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.plan.roles.role import RoleContext
 from hostwright.plan.roles.wants import desire
@@ -70,7 +70,7 @@ EXEC = (
 
 
 def _record(desired: Desired) -> str:
-    return json.dumps(renewed(desired, {}, Run("run-1", "ada@desk", "2026-11-20T10:00:00+00:00")))
+    return json.dumps(renewed(desired, {}, RunStamp("run-1", "ada@desk", "2026-11-20T10:00:00+00:00")))
 
 
 def healthy() -> dict[Probe, Answer]:

@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 from hostwright.apply.executors.cluster.cluster import brief_of as brief_from
 from hostwright.apply.executors.cluster.messages import Brief, Message
 from hostwright.apply.executors.cluster.sites import pack
-from hostwright.apply.rollout.applying import Work
 from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.run import Run
 from hostwright.common.request import Request
 from hostwright.fleet import Fleet
-from hostwright.plan.host.release import Run
+from hostwright.plan.host.release import RunStamp
 from hostwright.plan.roles.site import Site
 
-RUN = Run("20270101t000000-abcd", "anna@desk", "2027-01-01T00:00:00+00:00", "")
+RUN = RunStamp("20270101t000000-abcd", "anna@desk", "2027-01-01T00:00:00+00:00", "")
 ROLE = '''"""A file, and whatever else a test wants."""
 
 from collections.abc import Iterator
@@ -74,17 +73,12 @@ def fleet_of(root: Path, hosts: Mapping[str, Mapping[str, Any]] | None = None, *
 
 def brief_of(fleet: Fleet, request: Request | None = None) -> Brief:
     """The brief of a run on a fleet."""
-    work = Work(
-        fleet,
-        fleet.targets("all").by_name,
-        Connections(),
-        RUN,
-        lambda _: None,
-        Event(),
-        request or fleet.request,
-        verb="provision",
-    )
-    return brief_from(work, (), pack(fleet))
+    return brief_from(begun_on(fleet, request), (), pack(fleet))
+
+
+def begun_on(fleet: Fleet, request: Request | None = None) -> Run:
+    """A run on a fleet that has begun."""
+    return Run("provision", fleet, fleet.targets("all"), Connections(), request or fleet.request, stamp=RUN)
 
 
 class Worker:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from invoke import Collection
-from invoke.parser import Parser
+from invoke.parser import Parser, ParserContext
 
 from hostwright.cli.program import STANDARD, Hostwright
 
@@ -45,6 +45,11 @@ def parsed(command: str) -> tuple[str, dict[str, Any], str]:
     assert len(contexts) == 1 and contexts[0].name, f"{command}: not one verb"
     given = {name: each.value for name, each in contexts[0].args.items() if each.got_value}
     return contexts[0].name, given, core[0].args["site"].value or ""
+
+
+def contexts() -> list[ParserContext]:
+    """What the parser knows of each verb."""
+    return program().namespace.to_contexts()
 
 
 def options_of(verb: str) -> set[str]:

@@ -22,13 +22,13 @@ from hostwright.apply import events
 from hostwright.apply.events import Event
 from hostwright.apply.journal.records import kind_of
 from hostwright.audit.fleetaudit import GPU_LAYER, LayerStatus, Why
+from hostwright.audit.hardware.gpucolumns import GPU_COLUMNS
 from hostwright.audit.readings.answers import all_values
-from hostwright.audit.readings.cards import VALUES as CARD_VALUES
 from hostwright.common.errors import InputError
 from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.host.hostfacts import OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.host.newrelease import renewed
-from hostwright.plan.host.release import Run
+from hostwright.plan.host.release import RunStamp
 from hostwright.plan.model import Answer, Facts, Planned, Refusal, Resource
 from hostwright.plan.planning import PREFLIGHT, make_plan, removal_of
 from hostwright.rebuild.ways.rules import RULES as REBUILD_RULES
@@ -58,7 +58,7 @@ GPUS = ("0x10de 0x030200 0x2330\n", "0x10de 0x030200 0x118f\n")
 def identifiers() -> dict[str, Any]:
     """All of them, by what they name."""
     hosts = targets()
-    record = renewed(hosts[0].desired, {}, Run("run")) or {}
+    record = renewed(hosts[0].desired, {}, RunStamp("run")) or {}
     return {
         "roles": sorted({role.name for target in hosts for role in target.roles}),
         "layers beside the roles": [PREFLIGHT, GPU_LAYER],
@@ -81,7 +81,8 @@ def _values(target: TargetHost) -> Iterator[str]:
 
 
 def _card_values() -> Iterator[str]:
-    return (f"{GPU_LAYER} {name}" for name in ("models", "count", *(name for name, _ in CARD_VALUES)))
+    compared = (column.compared[0] for column in GPU_COLUMNS if column.compared)
+    return (f"{GPU_LAYER} {name}" for name in ("models", "count", *compared))
 
 
 def _shown(target: TargetHost) -> bool:

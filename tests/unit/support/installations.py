@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from hostwright.rebuild.install.seeds.debian import FETCHED
 from hostwright.rebuild.install.serving import SeedServers
 from hostwright.transport.identity.keys import HostKey
 from tests.unit.support.hostkeys import host_key
+from tests.unit.support.runs import run_of
 
 OLD, OTHER, INSTALLERS = host_key(1), host_key(2), host_key(3)
 SEEDED = "the key of the seed"
@@ -154,10 +156,10 @@ class World:
     def install(self, *, stopping: Callable[[], bool] = lambda: False, bmc: bool = True) -> None:
         with SeedServers() as servers:
             self.servers = servers
-            installer = Installer(
-                self.target, lambda: None, self.open_bmc if bmc else None, servers, "run-1",  # type: ignore[arg-type, return-value]
-                self.events.append, stopping, Clock(lambda: self.now_s, self.sleep, lambda: "10:00"),
-            )  # fmt: skip
+            run = run_of(emit=self.events.append, verb="rebuild")
+            run.stopping = SimpleNamespace(is_set=stopping)  # type: ignore[assignment]
+            clock = Clock(lambda: self.now_s, self.sleep, lambda: "10:00")
+            installer = Installer(run, self.target, self.open_bmc if bmc else None, servers, clock)  # type: ignore[arg-type]
             try:
                 installer("disk replaced", Phases(), lambda: None)
             finally:
@@ -167,9 +169,8 @@ class World:
         """What a later run does for a host whose installation was cut short."""
         with SeedServers() as servers:
             clock = Clock(lambda: self.now_s, self.sleep, lambda: "10:00")
-            Installer(
-                self.target, nullcontext, None, servers, "run-2", self.events.append, lambda: False, clock,  # type: ignore[arg-type]
-            ).finish()  # fmt: skip
+            run = run_of(nullcontext, self.events.append, verb="rebuild")
+            Installer(run, self.target, None, servers, clock).finish()
 
     def served(self) -> bool:
         """Whether the seed can be fetched."""

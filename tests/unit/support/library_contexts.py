@@ -18,11 +18,11 @@ from hostwright.resources.packages.packaged import CommandReports, PackagedTree
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.python.python import Venv
 from hostwright.standard.roles.cuda import Cuda
-from hostwright.standard.roles.cuda.failures.apt_sources import SOURCES
+from hostwright.standard.roles.cuda.failures.sources import SOURCES
 from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER
-from hostwright.standard.roles.environment.failures.sonames import NAMES
+from hostwright.standard.roles.environment.failures import NAMES
 from hostwright.standard.roles.environment.failures.variables import VARIABLES
 from hostwright.standard.roles.environment.winning import LOGIN
 from hostwright.standard.roles.tensorflow.failures.state import OUTSIDE, VENVS

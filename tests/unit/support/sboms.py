@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from hostwright.audit.sbom.bill import Bill, bill_of
+from hostwright.audit.sbom.contents import Sbom, sbom_of
 from hostwright.plan.facts import K, V
 from hostwright.plan.host.hostfacts import OS_RELEASE, PYTHONS, UNAME
 from hostwright.plan.host.newrelease import renewed
-from hostwright.plan.host.release import RELEASE, Run
+from hostwright.plan.host.release import RELEASE, RunStamp
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.plan.targets import TargetHost
 from hostwright.resources.files.archives import ArchiveUnpacked, Delivered
@@ -88,7 +88,7 @@ def dists(target: TargetHost, **versions: str) -> str:
 
 def record(target: TargetHost) -> str:
     """The release record that a run left."""
-    run = Run("20261120t090000-5a60", "ada@desk.example.org", RECORDED, "1862f6b")
+    run = RunStamp("20261120t090000-5a60", "ada@desk.example.org", RECORDED, "1862f6b")
     return json.dumps(renewed(target.desired, {}, run))
 
 
@@ -116,7 +116,7 @@ def answers(target: TargetHost) -> dict[Probe, Answer]:
     return found | {probe: Answer(0, text) for probe, text in texts.items()}
 
 
-def bill(of: TargetHost | None = None, differs: Mapping[Probe, str | None] | None = None, at: datetime = AT) -> Bill:
+def sbom(of: TargetHost | None = None, differs: Mapping[Probe, str | None] | None = None, at: datetime = AT) -> Sbom:
     """The bill of such a host but for these answers; ``None`` for a question that was not asked."""
     chosen = of or target()
     given = answers(chosen)
@@ -124,7 +124,7 @@ def bill(of: TargetHost | None = None, differs: Mapping[Probe, str | None] | Non
         given.pop(probe, None)
         if text is not None:
             given[probe] = Answer(0, text)
-    return bill_of(chosen, Facts(given), at)
+    return sbom_of(chosen, Facts(given), at)
 
 
 def with_artifacts(of: TargetHost, **values: object) -> TargetHost:

@@ -405,6 +405,8 @@ def closed(schema: Any) -> Any:
 
 
 if __name__ == "__main__":
+    for old in FOLDER.rglob("*.json"):
+        old.unlink()
     for file, made in schemas():
         (FOLDER / file).parent.mkdir(exist_ok=True)
         (FOLDER / file).write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")

@@ -30,11 +30,11 @@ def time() -> Time:
 def test_a_host_is_unheard_until_its_first_message(time: Time) -> None:
     allowance = Allowance(time)
     time.now_s += 3.0
-    assert allowance.unheard_s() == 3.0
+    assert allowance.silent_s() == 3.0
     with allowance.connection():
         assert allowance.take(1)
     time.now_s += 3.0
-    assert allowance.unheard_s() == 0.0
+    assert allowance.silent_s() == 0.0
 
 
 @pytest.mark.parametrize("size", [0, 1, 13])

@@ -84,18 +84,10 @@ def test_what_does_not_hold_is_said(site: Site) -> None:
     assert checks[0].why.startswith("it is theirs")
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("PYTEST_ADDOPTS", "-x -k nothing -p no_such_plugin"),
-        ("PYTEST_PLUGINS", "no_such_plugin"),
-        ("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1"),
-    ],
-)
-def test_how_the_operators_own_tests_are_run_changes_nothing(
-    site: Site, monkeypatch: pytest.MonkeyPatch, name: str, value: str
-) -> None:
-    monkeypatch.setenv(name, value)
+def test_how_the_operators_own_tests_are_run_changes_nothing(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-x -k nothing -p no_such_plugin")
+    monkeypatch.setenv("PYTEST_PLUGINS", "no_such_plugin")
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     assert [one.passed for one in check_layers(*loaded(site), None)] == [True, True]
 
 
@@ -328,30 +320,6 @@ def test_a_host_that_hangs_holds_up_no_other_and_is_ended(fleet: Roster) -> None
     said = [found[1].why.partition("\n")[0].split() for found in others]
     assert [name for name, _ in said] == ["gpu01", "gpu02", "gpu03", "gpu04"]
     assert len({parent for _, parent in said}) == 1
-
-
-def test_the_seconds_of_a_check_are_those_of_its_fixtures_too(site: Site) -> None:
-    (site.checks / "test_motd.py").write_text(SLOW)
-    (check,) = check_layers(*loaded(site), None)
-    assert 0.3 <= check.duration_s < 30
-
-
-SLOW = '''\
-import select
-
-import pytest
-
-
-@pytest.fixture
-def slow():
-    select.select([], [], [], 0.2)
-    yield
-    select.select([], [], [], 0.1)
-
-
-def test_it(slow):
-    """It waits."""
-'''
 
 
 def test_a_pytest_that_dies_is_an_error_of_every_host(site: Site) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, cast, get_args
 
@@ -11,7 +11,9 @@ from hostwright.apply.delivery.fetching import web_urls
 from hostwright.apply.delivery.sources.sources import UPLOADS
 from hostwright.common.errors import InputError, Mistakes
 from hostwright.inventory import Host
+from hostwright.plan.targets import TargetHost
 from hostwright.stack.store.artifacts import AnyArtifact
+from hostwright.stack.store.hostcache import CACHE
 from hostwright.transport.exchange import plain_address
 
 Way = Literal["pull", "push", "direct"]
@@ -56,13 +58,17 @@ class FileSettings:
     uploads: int = UPLOADS
     rate: int = 0
     peer_ports: Ports = Ports()
+    cache: str = CACHE  #: the folder of the files on the host
 
     def fetches(self, artifact: AnyArtifact) -> bool:
         """Whether the host gets this file from its vendor by itself."""
         return self.way == DIRECT and bool(web_urls(artifact))
 
 
-PUSHED = FileSettings(way="push")
+def files_by_http(targets: Iterable[TargetHost]) -> dict[str, FileSettings]:
+    """The hosts that get their files by HTTP, and how."""
+    settings = {target.name: read_file_settings(target.host) for target in targets if not target.host.local}
+    return {name: one for name, one in settings.items() if one.way == "pull"}
 
 
 def read_file_settings(host: Host) -> FileSettings:

@@ -19,14 +19,15 @@ from hostwright.apply.executors.cluster.sealing import Mailbox
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.host.scheduling.pastruns import PastRuns
 from hostwright.apply.journal.redaction import Redactor
-from hostwright.apply.rollout.applying import Work
+from hostwright.apply.rollout.applying import apply_to
 from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.run import Consent, Run
 from hostwright.common.errors import ArtifactError, HostError, HostwrightError, Refused
 from hostwright.common.operator import operator
 from hostwright.common.places import state_root
 from hostwright.common.secret import Secret
 from hostwright.common.untrusted import Unforeseen, guarded
-from hostwright.plan.targets import Roster, TargetHost
+from hostwright.plan.targets import Roster, TargetHost, Targets
 
 OTHER = (
     "the worker %s would bring it to something else than this machine would: what its roles, stack or templates read "
@@ -54,7 +55,7 @@ class Attempt:
         self.id = new_attempt()
         self.key = key
         self._place, self._task = place, task
-        record = AttemptRecord.begin(place.brief.run.id, task.host, self.id)
+        record = AttemptRecord.begin(place.brief.stamp.id, task.host, self.id)
         self._reporter = Reporter(task.host, self.id, place.worker, send=place.send, record=record)
         self._change = threading.Condition()
         self._go: Go | None = None
@@ -122,26 +123,23 @@ class Attempt:
         roster = place.roster()
         target = roster.target(host, frozenset(brief.roles) or None, check=False)  # the operator's machine checked it
         self._refuse_other(target)
-        saved = self._task.saved
-        work = Work(
+        agreed = self._task.agreed
+        run = Run(
+            brief.verb,
             roster,
-            {name: target},
+            Targets((target,)),
             self._connecting(password),
-            brief.run,
-            self._reporter,
-            self._stopping,
             brief.request,
-            saved={name: saved} if saved is not None else {},
-            as_saved=redactor.plan,
-            verb=brief.verb,
+            stamp=brief.stamp,
+            consent=Consent({name: agreed} if agreed else {}),
+            emit=self._reporter,
             handout=self._handout,
-            clean=redactor.text,
-            keep=lambda _: "",  # the operator's machine keeps it, for a rollback from there
-            owner=f"{brief.run.operator} through {operator()}"[:200],
-            ended=go.ended,
+            worker=operator(),
+            redactor=redactor,
             past=place.past,
+            stopping=self._stopping,
         )
-        return work.apply(name)
+        return apply_to(run, name, ended=go.ended)
 
     def _refuse_other(self, target: TargetHost) -> None:
         if fingerprint(target) != self._task.wanted:

@@ -1,7 +1,7 @@
 """The workers of a Dask cluster as the executor of a run.
 
     with executor_for(address, roster, targets, password) as open_executor:  # all is checked, no host is touched
-        with open_executor(work) as executor:                                # the run is recorded by now
+        with open_executor(run) as executor:                                 # the run is recorded by now
             roll_out(names, work, executor=executor, stop=executor.cut, …)
 
 The loop of the run submits each host, which is sent as a task of the cluster (``Client.get_executor``). A thread
@@ -21,6 +21,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
 
+from hostwright.apply.delivery.sources.settings import files_by_http
 from hostwright.apply.events import Note
 from hostwright.apply.executors.cluster import session as sessions
 from hostwright.apply.executors.cluster import takeover
@@ -34,7 +35,8 @@ from hostwright.apply.executors.cluster.sites import SiteArchive
 from hostwright.apply.executors.executor import RunExecutor
 from hostwright.apply.executors.threads import DaemonThreads
 from hostwright.apply.host.outcome import Outcome
-from hostwright.apply.rollout.applying import Work, taking
+from hostwright.apply.run import Run
+from hostwright.common.command import Command
 from hostwright.common.errors import HostwrightError
 from hostwright.common.input.passwordcommand import get_all
 from hostwright.common.text import count, short
@@ -54,7 +56,7 @@ RECOVER_S = 5.0  #: our choice: how long the records of a lost worker are waited
 CUT_S = 1.5  #: how long workers are waited for to receive that they must let go: less than the run's loop waits
 OPEN = "whoever reaches %s can use the workers' logins to all hosts: give the cluster TLS (tls://)"
 NOBODY = "nobody"  #: in the place of a worker's address
-THEN = "a job that runs on it goes on, and `invoke provision --resume %s` re-attaches to it"
+THEN = f"a job that runs on it goes on, and {Command('provision', resume='%s')} re-attaches to it"
 
 
 @contextmanager
@@ -69,41 +71,30 @@ def take_over(address: str, run: RunSummary, secrets: Iterable[Secret]) -> None:
     takeover.take_over(run, partial(takeover.left_behind, address), secrets=secrets, warn=lambda _: None)
 
 
-def brief_of(work: Work, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
+def brief_of(run: Run, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
     """The description of a run for its workers. ``hostwright_files_address`` is an address of this machine and is not
     sent: hosts fetch from the address that connects to them."""
-    roster = work.roster
-    files = {host: replace(settings, address="") for host, settings in taking(work.targets.values()).items()}
-    return Brief(
-        work.run,
-        work.verb,
-        of_workers(work.request),
-        roles,
-        files,
-        type(roster),
-        archive,
-    )
+    files = {host: replace(settings, address="") for host, settings in files_by_http(run.targets).items()}
+    return Brief(run.stamp, run.verb, of_workers(run.request), roles, files, type(run.roster), archive)
 
 
 class ClusterExecutor(RunExecutor):
     """The workers of a cluster, while one run lasts. As a context manager, it raises ``HostwrightError`` if they cannot
     be prepared."""
 
-    def __init__(self, cluster: Cluster, work: Work):
-        self._cluster, self._work = cluster, work
-        self._brief = brief = brief_of(work, cluster.roles, cluster.archive)
+    def __init__(self, cluster: Cluster, run: Run):
+        self._cluster, self._run = cluster, run
+        self._brief = brief = brief_of(run, cluster.roles, cluster.archive)
         self._client, self._address = cluster.client, cluster.address
         self._executor = self._client.get_executor(pure=False)
         self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._heartbeats = Heartbeats(self._client, brief.session, self._heartbeat, self._heard)
-        self._dispatch = Dispatch(
-            work.emit, self._heartbeats.poke, stopping=work.stopping.is_set, recover=self._recover
-        )
+        self._dispatch = Dispatch(run, self._heartbeats.poke, recover=self._recover)
         self._known: dict[str, str] = {}  #: by checked worker, why it does not fit; empty: it fits
         self._workers: dict[str, int] = {}  #: by worker that is there and fits, how many hosts it takes
         self._futures: dict[str, Future[Any]] = {}  #: by host, the last that was sent
         self._recovered: dict[str, list[Message]] = {}
-        self._then = THEN % work.run.id
+        self._then = THEN % run.id
         self._lost = ""  #: why no worker is left
         self._over = threading.Event()
 
@@ -116,16 +107,15 @@ class ClusterExecutor(RunExecutor):
         """Send a host to the cluster. ``fn`` is the run's work: its values are sent, not the function."""
         future: Future[Outcome] = Future()
         host = str(args[0])
-        target = self._work.targets[host]
+        target = self._run.targets.by_name[host]
         try:
-            self._work.refuse(host)
-            saved = self._work.saved.get(host)
-            given, texts = task_of(self._brief.session, target, self._cluster.password, saved)
+            self._run.refuse(host)
+            agreed = self._run.consent.plans.get(host)
+            given, texts = task_of(self._brief.session, target, self._cluster.password, agreed)
         except HostwrightError as error:
             future.set_exception(error)
         else:
-            keep = partial(self._work.keep, target.stack)
-            self._dispatch.add(HostAssignment(host, future, partial(self._send, host, given), texts, keep))
+            self._dispatch.add(HostAssignment(host, future, partial(self._send, host, given), texts))
             self._do(partial(self._send, host, given))
         return cast("Future[T]", future)
 
@@ -147,7 +137,7 @@ class ClusterExecutor(RunExecutor):
 
     def _begin(self) -> None:
         """Prepare the workers, and begin to receive their messages."""
-        get_all(secret for target in self._work.targets.values() for secret in needed(target, self._cluster.password))
+        get_all(secret for target in self._run.targets for secret in needed(target, self._cluster.password))
         self._client.subscribe_topic(self._brief.session, self._hear)
         threading.Thread(target=self._take, name="cluster", daemon=True).start()
         ready = DaemonThreads(1, "dask").submit(
@@ -178,7 +168,7 @@ class ClusterExecutor(RunExecutor):
         with suppress(ValueError):
             self._client.unsubscribe_topic(self._brief.session)
         threads = DaemonThreads(2, "dask")
-        forgotten = threads.submit(self._client.run, sessions.forget, self._brief.run.id, on_error="ignore")
+        forgotten = threads.submit(self._client.run, sessions.forget, self._run.id, on_error="ignore")
         left = threads.submit(self._client.unregister_worker_plugin, self._brief.session)
         futures.wait([forgotten, left], CLOSE_S)
 
@@ -235,7 +225,7 @@ class ClusterExecutor(RunExecutor):
             self._dispatch.strand(self._workers)
 
     def _note(self, sentence: str) -> None:
-        self._work.emit(Note("", sentence))
+        self._run.emit(Note("", sentence))
 
     def _recover(self, worker: str, known: Mapping[str, int]) -> Iterable[Message]:
         """The messages that a lost worker could not send any more: a worker on the same machine reads its records."""
@@ -243,7 +233,7 @@ class ClusterExecutor(RunExecutor):
             place = worker.rpartition(":")[0]
             near = [each for each in self._workers if each != worker and each.rpartition(":")[0] == place][:1]
             numbers = {**self._dispatch.known(), **known}
-            answers, _ = ask_each(self._client, near, sessions.kept, self._brief.run.id, numbers, timeout_s=RECOVER_S)
+            answers, _ = ask_each(self._client, near, sessions.kept, self._run.id, numbers, timeout_s=RECOVER_S)
             self._recovered[worker] = [message for messages in answers.values() for message in messages]
         return [message for message in self._recovered[worker] if message.attempt in known]
 
@@ -266,7 +256,7 @@ class ClusterExecutor(RunExecutor):
         """List the workers again and again, and end the run if there are none for long."""
         alone_s, stopping = 0.0, False
         while not self._over.wait(LOOK_S):
-            if self._work.stopping.is_set() and not stopping:
+            if self._run.stopping.is_set() and not stopping:
                 stopping = True
                 self._heartbeats.poke()
             answered = self._list()

@@ -12,12 +12,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
 from hostwright.apply import events
-from hostwright.apply.events import Emit, Event, EventOrigin, HostEnded, Note
+from hostwright.apply.events import Event, EventOrigin, HostEnded, Note
 from hostwright.apply.executors.cluster.client import TLS
 from hostwright.apply.executors.cluster.messages import Claim, Done, Go, Heartbeat, Message, Reported
 from hostwright.apply.executors.cluster.sealing import encrypted_for
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.connections import CUT
+from hostwright.apply.run import Run
 from hostwright.common.errors import ExecutorLost, HostError, Stopped
 from hostwright.plan.model import Plan, RoleResult
 
@@ -38,7 +39,6 @@ class HostAssignment:
     future: Future[Outcome]
     send: Callable[[], None]  #: sends the host to the cluster; may be called again
     texts: tuple[str, ...] = field(default=(), repr=False)  #: of the secrets that it takes
-    keep: Callable[[], str] = lambda: ""  #: keeps its stack for a rollback; a sentence if it cannot
     worker: str = ""  #: its address
     name: str = ""
     mailbox: bytes = b""
@@ -95,20 +95,19 @@ class HostAssignment:
 class Dispatch:
     """The hosts of one run that were sent to a cluster.
 
-    One thread calls all methods but ``add``, ``heartbeat`` and ``heard``; in it, ``emit`` gets every event of a host.
+    One thread calls all methods but ``add``, ``heartbeat`` and ``heard``; in it, the run gets every event of a host.
     ``speak`` is called with a worker for which there is a new heartbeat. ``recover`` returns what is kept on the
     machine of a lost worker of these attempts, beyond these numbers.
     """
 
     def __init__(
         self,
-        emit: Emit,
+        run: Run,
         speak: Callable[[str], None],
         *,
-        stopping: Callable[[], bool] = lambda: False,
         recover: Callable[[str, Mapping[str, int]], Iterable[Message]] = lambda _worker, _known: (),
     ):
-        self._emit, self._speak, self._stopping, self._recover = emit, speak, stopping, recover
+        self._run, self._emit, self._speak, self._recover = run, run.emit, speak, recover
         self._lock = threading.Lock()  # guards the fields below
         self._assignments: dict[str, HostAssignment] = {}  #: hosts that have not ended
         self._leave: dict[str, set[str]] = {}
@@ -126,7 +125,7 @@ class Dispatch:
                 for assignment in self._assignments.values()
                 if assignment.worker == worker
             }
-            return Heartbeat(self._stopping(), going, frozenset(self._leave.get(worker, ())))
+            return Heartbeat(self._run.stopping.is_set(), going, frozenset(self._leave.get(worker, ())))
 
     def sent(self, host: str, workers: Iterable[str]) -> int:
         """Record that a host was sent to the cluster, for one of these workers; the number of that task."""
@@ -270,7 +269,8 @@ class Dispatch:
                 self._end(assignment, error)
 
     def _finish(self, assignment: HostAssignment, outcome: Outcome, origin: EventOrigin) -> None:
-        if outcome.word != "pending" and (trouble := assignment.keep()):
+        stack = self._run.targets.by_name[assignment.host].stack
+        if outcome.word != "pending" and (trouble := self._run.keep(stack)):
             self._emit(Note(assignment.host, trouble))
         self._emit(HostEnded(assignment.host, outcome.word, origin=origin))
         self._forget(assignment)

@@ -26,6 +26,7 @@ from hostwright.apply.executors.cluster.messages import named
 from hostwright.apply.executors.cluster.sites import SiteArchive, files_below, holding, pack
 from hostwright.apply.executors.threads import DaemonThreads
 from hostwright.apply.journal.redaction import MIN_INLINE, secrets_in
+from hostwright.common.command import Command
 from hostwright.common.errors import ArtifactError, InputError, InputErrors
 from hostwright.common.operator import machine_id
 from hostwright.common.secret import Secret
@@ -116,7 +117,7 @@ def _misfit(demands: Demands, machine: Machine) -> str:
     if machine.missing:
         more = f" and {len(machine.missing) - FEW} more" if len(machine.missing) > FEW else ""
         return (
-            f"lacks {', '.join(machine.missing[:FEW])}{more}: run `invoke mirror` there, or point its "
+            f"lacks {', '.join(machine.missing[:FEW])}{more}: run {Command('mirror')} there, or point its "
             "HOSTWRIGHT_ARTIFACTS to a directory that has the files"
         )
     return ""

@@ -19,14 +19,14 @@ from hostwright.apply.executors.cluster.sealing import Sealed, opened, seal
 from hostwright.apply.executors.cluster.sites import SiteArchive
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.journal.redaction import secrets_in, secrets_within
+from hostwright.apply.run import Agreed
 from hostwright.common.canonical import hash_of
 from hostwright.common.errors import HostwrightError
 from hostwright.common.request import Request
 from hostwright.common.secret import Secret
 from hostwright.inventory import Host
 from hostwright.plan.host.newrelease import desired_sha256
-from hostwright.plan.host.release import Run
-from hostwright.plan.model import Plan
+from hostwright.plan.host.release import RunStamp
 from hostwright.plan.targets import Roster, TargetHost
 
 
@@ -35,7 +35,7 @@ class Brief:
     """What every worker must know of a run. ``roster`` is the class that finds roles, stacks and known problems: it is
     sent by its name."""
 
-    run: Run
+    stamp: RunStamp
     verb: str
     request: Request  #: what a worker needs of it (``of_workers``)
     roles: tuple[str, ...]  #: to which all hosts were narrowed (``--roles``); empty: all
@@ -46,7 +46,7 @@ class Brief:
     @property
     def session(self) -> str:
         """The name of the run's session on each worker, and of the topic of their messages."""
-        return session_name(self.run.id)
+        return session_name(self.stamp.id)
 
 
 def of_workers(request: Request) -> Request:
@@ -67,7 +67,7 @@ class Task:
     host: str
     sealed: Sealed  #: a ``_Sent``
     wanted: str  #: ``fingerprint`` of what is wanted of the host
-    saved: Plan | None = field(default=None, repr=False)
+    agreed: Agreed | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +107,14 @@ def _known(target: TargetHost) -> set[str]:
 
 
 def task_of(
-    session: str, target: TargetHost, password: Secret | None, saved: Plan | None = None
+    session: str, target: TargetHost, password: Secret | None, agreed: Agreed | None = None
 ) -> tuple[Task, tuple[str, ...]]:
     """The task of a host, and the texts of the secrets that it needs. Raises ``HostError`` if the command that prints
     one of them fails."""
     found = needed(target, password)
     known = {secret.reveal() for secret in found} | _known(target)
     sealed, texts = seal(_Sent(target.host, password), found.__contains__, known)
-    return Task(session, target.name, sealed, fingerprint(target), saved), texts
+    return Task(session, target.name, sealed, fingerprint(target), agreed), texts
 
 
 def unsealed(given: Task, texts: tuple[str, ...]) -> tuple[Host, Secret | None]:

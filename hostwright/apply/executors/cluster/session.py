@@ -79,7 +79,7 @@ class WorkerSession(WorkerPlugin):
                 self._heard_s = now_s()
                 threading.Thread(target=self._watch, name="lease", daemon=True).start()
             if self._handout is None:
-                self._handout = Handout(self.brief.run.id, self.brief.files, self._tell)
+                self._handout = Handout(self.brief.stamp.id, self.brief.files, self._tell)
             self._attempts[attempt.id] = attempt
             if self._stopping:
                 attempt.stop()

@@ -11,7 +11,8 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from hostwright.audit.fleetaudit import Deviation, FleetAudit, HostAudit, NotChecked, Reading
-from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuEvent, GpuProcess
+from hostwright.audit.hardware.gpu import Gpu, GpuEvent, GpuProcess
+from hostwright.audit.hardware.gpucolumns import GPU_COLUMNS
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.html.commands import commands
 from hostwright.audit.reports.html.text import clean, first, moment, name
@@ -24,14 +25,6 @@ T = TypeVar("T")
 LIMITS = {"readings": 400, "deviations": 200, "findings": 100, "gpus": 32, "xids": 100, "notChecked": 200}
 FEW = 20  #: of notes, evidence, a card's processes
 GROUPS = 100  #: of a host, for the filter
-
-#: the columns of a card in the data, in order
-GPU_FIELDS = (
-    "index", "bus", "uuid", "model", "serial", "vbios", "memory", "used", "generation", "generationMax", "width",
-    "widthMax", "replays", "ecc", "volatile", "aggregate", "retired", "retirementPending", "remapped", "remapPending",
-    "remapFailed", "persistence", "mig", "instances", "slowdowns", "temperature", "temperatureSlowdown",
-    "temperatureMax", "power", "powerLimit", "performance", "links", "processes",
-)  # fmt: skip
 
 
 class ValueTable:
@@ -56,7 +49,7 @@ class Details:
     def __init__(self, audit: FleetAudit, ages: Ages, options: str):
         self._ages, self._options = ages, options
         self._layers = audit.layers
-        self._shapes, self._rules, self._shared = ValueTable(), ValueTable(), ValueTable()
+        self._shapes, self._rules, self._shared, self._gpu_values = (ValueTable() for _ in range(4))
 
     def of(self, hosts: Sequence[HostAudit]) -> dict[str, Any]:
         """The data for the page's script."""
@@ -66,7 +59,8 @@ class Details:
                 status: [sign, word or WORDS[status], WORDS[status]] for status, (sign, word, _) in SHOWN.items()
             },
             "layers": [name(layer) for layer in self._layers],
-            "gpuFields": GPU_FIELDS,
+            "gpuColumns": [column.name for column in GPU_COLUMNS],
+            "gpuValues": self._gpu_values.values,
             "shapes": self._shapes.values,
             "rules": self._rules.values,
             "shared": self._shared.values,
@@ -112,7 +106,7 @@ class Details:
             "findings": [
                 self._finding(host, finding) for finding in limited("findings", sorted(host.findings, key=_gravest))
             ],
-            "gpus": [gpu_row(gpu) for gpu in limited("gpus", host.gpus)],
+            "gpus": [self._gpu(gpu) for gpu in limited("gpus", host.gpus)],
             "xids": [self._xid(xid) for xid in limited("xids", host.xids)],
             "notChecked": self._shared.place(tuple(map(_check, limited("notChecked", host.not_checked)))),
             "notes": _few(host.notes),
@@ -135,6 +129,19 @@ class Details:
         texts = (clean(finding.cause), clean(finding.cure), finding.provision, name(finding.link))
         place = self._rules.place((name(finding.rule), name(finding.layer), finding.grave, *texts))
         return [place, _few(finding.evidence), self._since(host, "finding", finding.rule)]
+
+    def _gpu(self, gpu: Gpu) -> list[Any]:
+        """Index, address, serial, UUID, the places of its values in the order of ``GPU_COLUMNS``, and its processes."""
+        processes, more = first(gpu.processes, FEW)
+        values = ((clean(column.text(gpu)), bool(column.bad(gpu))) for column in GPU_COLUMNS)
+        return [
+            gpu.index,
+            name(gpu.bus),
+            name(gpu.serial),
+            name(gpu.uuid),
+            [self._gpu_values.place(value) for value in values],
+            [*map(_process, processes), *_left_out(more)],
+        ]
 
     def _xid(self, event: GpuEvent) -> list[Any]:
         """Number, card, last time, the line as logged, how often, and the index of its meaning and what to do."""
@@ -181,44 +188,9 @@ def _record(host: HostAudit) -> list[str] | None:
     return [name(record.stack), moment(record.at), name(record.run), name(record.operator)] if record else None
 
 
-def gpu_row(gpu: Gpu) -> list[Any]:
-    """One card in the order of ``GPU_FIELDS``; sizes are bytes."""
-    dead = [link.number for link in gpu.links if not link.active]
-    processes, more = first(gpu.processes, FEW)
-    return [
-        gpu.index, name(gpu.bus), name(gpu.uuid), name(gpu.model), name(gpu.serial), name(gpu.vbios),
-        gpu.memory_bytes, gpu.memory_used_bytes,
-        gpu.pcie_generation, gpu.pcie_generation_max, gpu.pcie_width, gpu.pcie_width_max, gpu.pcie_replays,
-        gpu.ecc, _ecc(gpu.ecc_volatile), _ecc(gpu.ecc_aggregate),
-        _pair(gpu.retired_single_bit, gpu.retired_double_bit), gpu.retirement_pending,
-        _pair(gpu.remapped_corrected, gpu.remapped_uncorrected), gpu.remap_pending, gpu.remap_failed,
-        gpu.persistence, gpu.mig, gpu.mig_instances, [name(slowdown) for slowdown in gpu.slowdowns[:FEW]],
-        gpu.temperature, gpu.temperature_slowdown, gpu.temperature_maximum,
-        gpu.power, gpu.power_limit, name(gpu.performance),
-        [len(gpu.links), dead[:FEW]] if gpu.links else None,
-        [*map(_process, processes), *_left_out(more)],
-    ]  # fmt: skip
-
-
 def _process(process: GpuProcess) -> list[Any]:
     return [process.pid, clean(process.name, 200), name(process.kind), process.memory_bytes]
 
 
 def _left_out(more: int) -> list[list[Any]]:
     return [[None, f"… and {more} more", "", None]] if more else []
-
-
-def _ecc(counts: EccCounts) -> list[int | None] | None:
-    """Corrected and uncorrected; the sum of the memories where the card only counts those."""
-    corrected = _sum(counts.corrected, (counts.sram_corrected, counts.dram_corrected))
-    uncorrected = _sum(counts.uncorrected, (counts.sram_uncorrected, counts.dram_uncorrected))
-    return _pair(corrected, uncorrected)
-
-
-def _sum(total: int | None, parts: Iterable[int | None]) -> int | None:
-    known = [part for part in parts if part is not None]
-    return total if total is not None else sum(known) if known else None
-
-
-def _pair(first: int | None, second: int | None) -> list[int | None] | None:
-    return None if first is None and second is None else [first, second]

@@ -112,12 +112,12 @@ def render_run(summary: RunSummary, run: RecordedRun) -> str:
             rows=rows,
             shown=[(lane, row.title) for row in rows for lane in lanes if lane is slowest[row.anchor]],
             others=[lane for lane in lanes if all(lane is not one for one in slowest.values())],
-            told={lane.key: lane for lane in lanes},
+            lanes_by_host={lane.key: lane for lane in lanes},
             last=max((lane for lane in lanes if lane.path), key=lambda lane: lane.end_s, default=None),
             ticks=ticks(whole_s),
             times=list(_times(run.hosts, layers)),
             damaged=run.damaged,
-            said=[said(record) for record in run.said[:SAID]],
+            records=[record_line(record) for record in run.said[:SAID]],
         )
     )
 
@@ -175,9 +175,9 @@ def _slowest(row: RunRow, lanes: Sequence[Lanes]) -> Lanes | None:
     return max((lane for lane in lanes if lane.key in names), key=lambda lane: lane.end_s, default=None)
 
 
-def _cells(host: HostRun, layers: Sequence[str]) -> list[LayerCell | None]:
+def _cells(host_run: HostRun, layers: Sequence[str]) -> list[LayerCell | None]:
     of_layer: dict[str, list[RoleRun]] = {}
-    for role in host.roles:
+    for role in host_run.roles:
         of_layer.setdefault(role.role, []).append(role)
     return [_cell(of_layer[layer]) if layer in of_layer else None for layer in layers]
 
@@ -205,16 +205,16 @@ def _times(hosts: Iterable[HostRun], layers: Sequence[str]) -> Iterator[LayerTim
         )
 
 
-def steps_of(host: HostRun) -> tuple[list[tuple[str, StepResult]], int]:
+def steps_of(host_run: HostRun) -> tuple[list[tuple[str, StepResult]], int]:
     """The steps of a host with their layers, those that failed first, and how many are left out."""
-    steps = [(name(role.role), step) for role in host.roles for step in role.steps]
+    steps = [(name(role.role), step) for role in host_run.roles for step in role.steps]
     return first(sorted(steps, key=lambda one: one[1].status == 0), STEPS)
 
 
 def of_link(link: ChainLink) -> str:
     """What was done in a piece of the critical path, or why."""
     if not link.steps:
-        return line(link.span.told)
+        return line(link.span.detail)
     steps = tuple(dict.fromkeys(link.steps))
     more = len(steps) - STEPS_OF_LINK
     return "; ".join(map(line, steps[:STEPS_OF_LINK])) + (f"; and {more} more" if more > 0 else "")
@@ -230,7 +230,7 @@ def output(step: StepResult) -> str:
     return cut + "\n".join(clean(each, OUTPUT_CHARACTERS) for each in lines)
 
 
-def said(record: Mapping[str, Any]) -> str:
+def record_line(record: Mapping[str, Any]) -> str:
     """A record that is neither a plan nor a job, as one text."""
     words = [str(record[key]) for key in ("what", "why", "text", "reason", "phase") if record.get(key)]
     findings = record.get("findings")
@@ -246,7 +246,13 @@ def said(record: Mapping[str, Any]) -> str:
 def _environment() -> Environment:
     environment = environment_of(Path(__file__).parent)
     environment.filters.update(
-        clean=clean, name=name, result=shown_result, lasting=shown_seconds, output=output, said=said, steps=steps_of
+        clean=clean,
+        name=name,
+        result=shown_result,
+        lasting=shown_seconds,
+        output=output,
+        record_line=record_line,
+        steps=steps_of,
     )
     environment.filters.update(of_link=of_link)
     environment.globals.update(said_most=SAID)

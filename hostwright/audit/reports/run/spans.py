@@ -42,7 +42,7 @@ class RunSpan:
     what: str
     began_s: float
     lasted_s: float
-    told: str = ""
+    detail: str = ""
     role: str = ""
     steps: tuple[Stretch, ...] = ()
 
@@ -52,16 +52,16 @@ class RunSpan:
         return self.began_s + self.lasted_s
 
 
-def spans_of(host: HostRun, whole_s: float) -> list[RunSpan]:
+def spans_of(host_run: HostRun, whole_s: float) -> list[RunSpan]:
     """All that took time on a host in a run of ``whole_s`` seconds, by its beginning."""
-    others = (span for record in host.said if (span := _of_record(record)))
-    return sorted([*(_of_role(role, whole_s) for role in host.roles), *others], key=lambda span: span.began_s)
+    others = (span for record in host_run.said if (span := _of_record(record)))
+    return sorted([*(_of_role(role, whole_s) for role in host_run.roles), *others], key=lambda span: span.began_s)
 
 
-def needs_of(host: HostRun) -> dict[str, frozenset[str]]:
+def needs_of(host_run: HostRun) -> dict[str, frozenset[str]]:
     """The layers that each layer of a host waited for, as its plans name them."""
     needs: dict[str, frozenset[str]] = {}
-    for plan in host.plans:
+    for plan in host_run.plans:
         roles = plan.get("roles")
         for role in roles if isinstance(roles, list | tuple) else ():
             match role:

@@ -69,8 +69,8 @@ def timeline(hosts: Iterable[HostRun], whole_s: float) -> list[Lanes]:
 def whole_time(hosts: Iterable[HostRun], duration_s: float | None) -> float:
     """How long the run took: until its end, or until the last that is known of it; never 0."""
     ends = (role.began_s + role.duration_s for host in hosts for role in host.roles)
-    said = (number(record, "t") for host in hosts for record in host.said)
-    return max(0.1, duration_s or 0.0, *ends, *said, 0.1)
+    records_s = (number(record, "t") for host in hosts for record in host.said)
+    return max(0.1, duration_s or 0.0, *ends, *records_s, 0.1)
 
 
 def ticks(whole_s: float) -> list[tuple[float, str]]:
@@ -90,7 +90,7 @@ def _until(step: float, whole_s: float) -> Iterator[float]:
         yield place * step
 
 
-def _row(host: HostRun, spans: Sequence[RunSpan], whole_s: float) -> Lanes:
+def _row(host_run: HostRun, spans: Sequence[RunSpan], whole_s: float) -> Lanes:
     lanes = _lanes(spans)
     pieces = tuple(_piece(span, lane, whole_s) for span, lane in zip(spans, lanes, strict=True))
     of = {id(span): lane for span, lane in zip(spans, lanes, strict=True)}
@@ -100,13 +100,13 @@ def _row(host: HostRun, spans: Sequence[RunSpan], whole_s: float) -> Lanes:
         for step in span.steps
         if step.waited_s >= SHOWN_WAIT_S
     )
-    path = chain_of(spans, needs_of(host))
+    path = chain_of(spans, needs_of(host_run))
     critical = (Bar(*_place(link.began_s, link.lasted_s, whole_s), of[id(link.span)], "critical path") for link in path)
     end_s = max(span.end_s for span in spans)
     return Lanes(
-        host.host,
-        name(host.host),
-        name(host.result),
+        host_run.host,
+        name(host_run.host),
+        name(host_run.result),
         pieces,
         max(lanes) + 1,
         tuple(waits),
@@ -141,6 +141,6 @@ def _piece(span: RunSpan, lane: int, whole_s: float) -> Piece:
     start, width = _place(span.began_s, span.lasted_s, whole_s)
     what = name(span.what)
     label = what if len(what) * LETTER < width else ""
-    text = f": {line(span.told)}" if span.told else ""
+    text = f": {line(span.detail)}" if span.detail else ""
     title = f"{what}, {shown_seconds(span.lasted_s)}, from {shown_seconds(span.began_s)}{text}"
     return Piece(span.kind, start, width, lane, label, title)

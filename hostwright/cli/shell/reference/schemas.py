@@ -127,9 +127,9 @@ def _fields(role: str, cls: type, definitions: Schema) -> Schema:
     template = f"#/$defs/{role}.{{model}}"
     whole = TypeAdapter(cls).json_schema(ref_template=template)
     definitions |= {f"{role}.{name}": _loose(inner) for name, inner in whole.pop("$defs", {}).items()}
-    told, properties = meanings(cls), whole.get("properties", {})
+    descriptions, properties = meanings(cls), whole.get("properties", {})
     fields = {
-        one.name: {"description": told.get(one.name, ""), **_loose(properties.get(one.name, {}))}
+        one.name: {"description": descriptions.get(one.name, ""), **_loose(properties.get(one.name, {}))}
         for one in dataclasses.fields(cls)
     }
     command = {"type": ["string", "null"], "description": "a command that prints it"}

@@ -20,14 +20,16 @@ from hostwright.cli.views.shared import (
     errors_json,
     print_document,
     proofs_json,
+    show_command,
     show_errors,
     show_next,
     show_next_of_errors,
     show_stand_ins,
     style_of_ends,
+    warn,
 )
-from hostwright.common.errors import Locked
-from hostwright.common.quoting import sh
+from hostwright.common.command import Command
+from hostwright.common.errors import FAILED, Locked
 from hostwright.common.text import count, local_time, printable, shown_bytes, shown_seconds
 from hostwright.inventory.patterns import fold
 from hostwright.plan.model import tally
@@ -35,15 +37,16 @@ from hostwright.plan.planning import PREFLIGHT
 
 if TYPE_CHECKING:
     from hostwright.apply.host.outcome import Outcome
-    from hostwright.apply.rollout.recording import RunResults
     from hostwright.apply.rollout.rollback import WayBack
     from hostwright.apply.rollout.rollout import Results
+    from hostwright.apply.run import RunResults
     from hostwright.fleet import TargetHost
     from hostwright.plan.model import Plan
     from hostwright.plan.planning import HostPlan
     from hostwright.stack.store.artifacts import Store
 
 GOOD = frozenset({"as desired", "changed"})
+ALL_OR_NONE = "nothing was changed: either all of these hosts go back, or none"
 SAME_AGAIN = ("provision", "remove", "rollback")  #: verbs that go on after a reboot with the same words
 
 
@@ -52,14 +55,13 @@ def show_plans(
     results: Results[HostPlan],
     *,
     brief: bool = False,
-    then: str = "",
-    more: str = "",
+    then: Command | None = None,
     saved: str = "",
     store: Store | None = None,
     as_json: bool,
 ) -> None:
     """What differs on hosts from what is desired; hosts that differ alike are shown once. The last lines say what it
-    comes to, and with which verb (``then``, with ``more`` options) it is done; ``saved`` is the file with the plans,
+    comes to, and with which command (``then``) it is done; ``saved`` is the file with the plans,
     ``store`` has the files that are sent."""
     if as_json:
         plans = [plan.to_json() for plan in results.values]
@@ -73,11 +75,11 @@ def show_plans(
     out.print(Listed(_altogether(targets, results, store), style="bold"))
     todo = [planned.host for planned in results.values if not (planned.plan.empty or planned.plan.refusals)]
     if then and todo:
-        drain = " --drain" if any(planned.busy for planned in results.values) else ""
+        busy = any(planned.busy for planned in results.values)
         done = [planned.host for planned in results.values if planned.plan.empty]
-        show_next(out, then, todo, targets, more + drain + (sh(" --plan %s", saved) if saved else ""), done=done)
-    again, more = ("plan", "") if then in ("", "provision") else (then, f"{more} --check")
-    show_next_of_errors(out, again, results.errors, targets, more=more)
+        show_next(out, then.also(drain=busy, plan=saved), todo, targets, done=done)
+    again = Command("plan") if then is None or then.verb == "provision" else then.also(check=True)
+    show_next_of_errors(out, again, results.errors, targets)
 
 
 def _altogether(targets: Sequence[TargetHost], results: Results[HostPlan], store: Store | None) -> str:
@@ -130,7 +132,7 @@ def show_outcomes(
     as_json: bool,
 ) -> None:
     """What came of each host in ``took_s`` seconds, and where proofs were asked for (``proved``), of those."""
-    from hostwright.apply.rollout.applying import again
+    from hostwright.apply.run import again
 
     run, results = ended.run, ended.results
     if as_json:
@@ -154,14 +156,14 @@ def show_outcomes(
     style = style_of_ends(words, GOOD)
     out.print(Listed(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {sums}", style=style))
     if run:
-        out.print(Text(f"every step: invoke runs.show --run {run} --details", style="dim"))
-    show_next_of_errors(out, verb, results.errors, targets)
+        show_command(out, "every step", Command("runs.show", run=run, details=True))
+    show_next_of_errors(out, Command(verb), results.errors, targets)
     if all(isinstance(error, Locked) for error in results.errors) and verb in SAME_AGAIN and results.values:
         pending = [outcome.host for outcome in results.values if outcome.word == "pending"]
         if pending:
-            show_next(out, verb, pending, targets)
+            show_next(out, Command(verb), pending, targets)
         elif verb == "provision":
-            show_next(out, "verify", [each.host for each in results.values], targets)
+            show_next(out, Command("verify"), [each.host for each in results.values], targets)
 
 
 def _document(run: str, results: Results[Outcome], *, proved: bool) -> dict[str, Any]:
@@ -184,6 +186,18 @@ def _document(run: str, results: Results[Outcome], *, proved: bool) -> dict[str,
         "untouched": list(results.untouched),
         "stopped_because": results.stopped_because,
     }
+
+
+def show_no_way_back(ways: Results[WayBack], targets: Sequence[TargetHost], to: str, *, as_json: bool) -> int:
+    """Why nothing is rolled back: one host that cannot go back keeps all of them where they are. The exit status."""
+    if as_json:
+        left = {"untouched": list(ways.names), "stopped_because": ALL_OR_NONE}
+        print_document("provision", {"run": None, "hosts": [], "errors": errors_json(ways.errors), **left})
+    show_errors(ways.errors)
+    warn(ALL_OR_NONE)
+    if (able := [way.now.name for way in ways.values]) and not as_json:
+        show_next(console.make_console(), Command("rollback", to=to), able, targets)
+    return FAILED
 
 
 def intents(ways: Sequence[WayBack]) -> Iterator[str]:

@@ -12,7 +12,8 @@ from hostwright.apply.journal.reading import RunSummary
 from hostwright.apply.journal.runs import HostRun, RecordedRun, RoleRun
 from hostwright.cli.console import Hanging
 from hostwright.cli.views.runs import BAD, lasting, result_style, show_head, step_line
-from hostwright.common.quoting import sh
+from hostwright.cli.views.shared import show_command
+from hostwright.common.command import Command
 from hostwright.common.text import count, printable
 from hostwright.inventory.patterns import headed
 
@@ -25,8 +26,7 @@ def show_in_short(out: Console, summary: RunSummary, run: RecordedRun) -> None:
     show_head(out, summary, run, details=False)
     for line in _hosts(run.hosts):
         out.print(line)
-    every = sh("invoke runs.show --run %s --details", summary.run)
-    out.print(Text(f"every step: {every}", style="dim"), soft_wrap=True)
+    show_command(out, "every step", Command("runs.show", run=summary.run, details=True))
 
 
 def _hosts(hosts: Iterable[HostRun]) -> Iterator[Text]:
@@ -45,10 +45,10 @@ def _hosts(hosts: Iterable[HostRun]) -> Iterator[Text]:
         yield from _explained(first)
 
 
-def _happened(host: HostRun) -> object:
+def _happened(host_run: HostRun) -> object:
     """What happened on a host, without its times."""
-    failed = [(role.role, role.status, [(step.what, step.output) for step in _bad(role)]) for role in host.roles]
-    return host.result, host.sentence, repr(failed), repr([*_causes(host)]), repr([*_unexplained(host)])
+    failed = [(role.role, role.status, [(step.what, step.output) for step in _bad(role)]) for role in host_run.roles]
+    return host_run.result, host_run.sentence, repr(failed), repr([*_causes(host_run)]), repr([*_unexplained(host_run)])
 
 
 def _bad(role: RoleRun) -> list[Any]:
@@ -76,25 +76,25 @@ def _layers(same: Sequence[HostRun]) -> Iterator[Text]:
             yield from (Hanging(f"        │ {printable(line)}", style="dim") for line in lines)
 
 
-def _explained(host: HostRun) -> Iterator[Text]:
-    for rule, told in dict(_causes(host)).items():
-        yield Hanging(f"  {printable(told)} ({printable(rule)})")
-    checks = [*_unexplained(host)]
+def _explained(host_run: HostRun) -> Iterator[Text]:
+    for rule, cause in dict(_causes(host_run)).items():
+        yield Hanging(f"  {printable(cause)} ({printable(rule)})")
+    checks = [*_unexplained(host_run)]
     yield from (Hanging(f"  {printable(check)}") for check in checks[:MOST_CHECKS])
     if len(checks) > MOST_CHECKS:
         yield Hanging(f"  and {count(len(checks) - MOST_CHECKS, 'more failed check')}", style="dim")
 
 
-def _causes(host: HostRun) -> Iterator[tuple[str, str]]:
+def _causes(host_run: HostRun) -> Iterator[tuple[str, str]]:
     """The known problems, each rule with its cause and fix."""
-    for finding in (finding for record in host.said for finding in _findings(record)):
+    for finding in (finding for record in host_run.said for finding in _findings(record)):
         match finding:
             case {"rule": str(rule), "cause": str(cause), "cure": str(cure)}:
                 yield rule, f"{cause}. {cure}"
 
 
-def _unexplained(host: HostRun) -> Iterator[str]:
-    for record in host.said:
+def _unexplained(host_run: HostRun) -> Iterator[str]:
+    for record in host_run.said:
         if record["kind"] == "explained" and not _findings(record):
             yield f"{record.get('what', '')}: {record.get('why', '')}"
 

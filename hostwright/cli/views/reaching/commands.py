@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import signal
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,17 +10,23 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console, Group
-from rich.text import Text
 
 from hostwright.apply.commands.remote import CommandResult, RemoteCommand
 from hostwright.apply.commands.running import sentence_of
 from hostwright.apply.events import Emit, Event, HostEnded, Note
-from hostwright.apply.rollout.recording import Audience, RunResults
 from hostwright.apply.rollout.rollout import result_of
+from hostwright.apply.run import RunResults
 from hostwright.cli import console
-from hostwright.cli.views.progress import Counting
-from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_next_of_errors, warn
-from hostwright.common.request import Request
+from hostwright.cli.views.progress import Counting, TerminalView
+from hostwright.cli.views.shared import (
+    errors_json,
+    print_document,
+    show_command,
+    show_errors,
+    show_next_of_errors,
+    warn,
+)
+from hostwright.common.command import Command
 from hostwright.common.text import count, one_line, shown_seconds
 from hostwright.fleet import TargetHost
 from hostwright.inventory.patterns import headed
@@ -29,13 +34,12 @@ from hostwright.inventory.patterns import headed
 KIND = "command"  #: of the document
 
 
-def command_audience(request: Request) -> Audience:
+class CommandView(TerminalView):
     """Whoever waits for a command: a line on standard error that counts hosts, and names the last ones."""
 
-    def view(targets: Sequence[TargetHost], _run: str) -> AbstractContextManager[Emit]:
+    def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:  # noqa: ARG002
+        """The line."""
         return _Ended("ended", (target.name for target in targets))
-
-    return Audience(view, warn, request.notify)
 
 
 class _Ended(Counting):
@@ -70,9 +74,9 @@ def show_commands(
     _line(out, _summary(command, ended, took_s), "bold green" if good else "bold red")
     ours = console.make_console()
     if ended.run:
-        ours.print(Text(f"every output: invoke runs.show --run {ended.run} --steps", style="dim"), soft_wrap=True)
-    more = (" --root" if command.root else "") + f" -- {shlex.join(command.words)}"
-    show_next_of_errors(ours, "run", ended.results.errors, targets, more=more)
+        show_command(ours, "every output", Command("runs.show", run=ended.run, steps=True))
+    again = Command("run", root=command.root, behind=command.words)
+    show_next_of_errors(ours, again, ended.results.errors, targets)
 
 
 def folded(results: Iterable[CommandResult]) -> list[list[CommandResult]]:

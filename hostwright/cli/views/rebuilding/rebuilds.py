@@ -17,13 +17,15 @@ from hostwright.cli.shell import advice
 from hostwright.cli.views.shared import (
     errors_json,
     print_document,
+    show_command,
     show_errors,
     show_next,
     show_next_of_errors,
     show_stand_ins,
     style_of_ends,
 )
-from hostwright.common.quoting import sh
+from hostwright.common.command import Command
+from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED
 from hostwright.common.text import count, printable, shown_seconds
 from hostwright.fleet import TargetHost
 from hostwright.inventory.patterns import counted, fold, headed
@@ -54,7 +56,7 @@ def show_decisions(
     out.print(console.Listed(f"{count(number, 'host')}: {', '.join(parts)}", style="bold"))
     if due := [name for name, decision in decisions.of.items() if decision.way != "nothing"]:
         done = [name for name, decision in decisions.of.items() if decision.way == "nothing"]
-        show_next(out, "rebuild", due, targets, sh(" --from %s", start) if start else "", done=done)
+        show_next(out, Command("rebuild", from_=start), due, targets, done=done)
 
 
 def _word(decision: Decision) -> str:
@@ -69,6 +71,13 @@ def announce(decisions: Decisions) -> None:
     if decisions.of:
         out = console.make_console()
         out.print(decisions_table(decisions.of, columns=out.width))
+
+
+def status_of(decisions: Decisions) -> int:
+    """The exit status of hosts that were only diagnosed."""
+    if decisions.errors or any(decision.refusal for decision in decisions.of.values()):
+        return FAILED
+    return AS_DESIRED if all(decision.way == "nothing" for decision in decisions.of.values()) else DIFFERS
 
 
 def show_rebuilt(targets: Sequence[TargetHost], rebuilt: Rebuilt, *, took_s: float = 0.0, as_json: bool) -> None:
@@ -94,9 +103,9 @@ def show_rebuilt(targets: Sequence[TargetHost], rebuilt: Rebuilt, *, took_s: flo
     style = style_of_ends(words, GOOD)
     out.print(console.Listed(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {text}", style=style))
     if rebuilt.run:
-        out.print(Text(f"every step: invoke runs.show --run {rebuilt.run} --details", style="dim"))
+        show_command(out, "every step", Command("runs.show", run=rebuilt.run, details=True))
     bad = [record.host for record in results.values if ENDED[record.outcome] == "failed"]
-    show_next_of_errors(out, "rebuild", rebuilt.errors, targets, bad)
+    show_next_of_errors(out, Command("rebuild"), rebuilt.errors, targets, bad)
 
 
 def _document(rebuilt: Rebuilt) -> dict[str, Any]:

@@ -47,13 +47,16 @@ from_files() {
     [ -n "$lost" ] || return 0
   fi
   printf '%s\n' "$printed" "$simulated"
+  held_named
+  echo "hostwright: error: the packages of the mirror do not fit what this host has${lost:+: apt would remove ${lost% }}:" \
+    "run \`invoke mirror --renew\`, which takes the versions of today, and provision again${held:+; held there:$held}"
+  exit 100
+}
+held_named() { # those on hold that apt's lines name
   held=''
   for name in $(apt-mark showhold); do
     case $simulated in *": $name "* | *" $name "*"is to be installed"*) held="$held $name" ;; esac
   done
-  echo "hostwright: error: the packages of the mirror do not fit what this host has${lost:+: apt would remove ${lost% }}:" \
-    "run \`invoke mirror --renew\`, which takes the versions of today, and provision again${held:+; held there:$held}"
-  exit 100
 }
 known() {
   simulated=$(install -s install "$@" 2>&1) || return 1
@@ -68,15 +71,36 @@ prepare() {
   fi
   if [ -z "$mirrored" ] && ! known "$@"; then
     all_lists
-    known "$@" || unknown
+    known "$@" || unknown "$@"
   fi
   going=$(printf '%s\n' "$simulated" | sed -n 's/^Remv \([^ ]*\).*/\1/p')
   [ -n "$going" ] || keep=--no-remove
   going=$(printf '%s\n' "$going" | grep -vxF -e "$(cat "$installed" 2>/dev/null)" || true)
   [ -z "$going" ] || { echo "hostwright: error: to install $*, apt would remove" $going; exit 1; }
+  moving "$@"
   [ -n "$guard" ] || return 0
   bad=$(printf '%s\n' "$simulated" | sed -n 's/^Inst \([^ ]*\).*/\1/p' | grep -E -e "$guard" || true)
   if [ -n "$bad" ]; then echo "hostwright: apt would also install:" $bad; exit 1; fi
+}
+# Installed packages that get another version for the sake of these words are named, and one that somebody holds is not
+# moved: our own flag for held packages is for the words themselves.
+moving() {
+  moved=$(printf '%s\n' "$simulated" | sed -n '/ local-deb /!s/^Inst \([^ ]*\) \[\([^]]*\)\] (\([^ ]*\) .*/\1 \2 → \3/p' |
+    while read -r name old arrow new; do
+      for word; do [ "${word%%=*}" != "$name" ] || continue 2; done
+      [ "$old" = "$new" ] || echo "$name $old $arrow $new"
+    done)
+  [ -n "$moved" ] || return 0
+  held=$(apt-mark showhold | grep -vxF -e "$(cat "$installed" 2>/dev/null)" || true)
+  held=$(printf '%s\n' "$moved" | while read -r name rest; do
+    if printf '%s\n' "$held" | grep -qxF -e "$name"; then echo "$name ($rest)"; fi
+  done)
+  if [ -n "$held" ]; then
+    echo "hostwright: error: to install $*, apt would change packages that are on hold on this host:" $held
+    echo "hostwright: error: they stay as they are; apt-mark unhold NAME on the host lets them change"
+    exit 1
+  fi
+  printf '%s\n' "$moved" | sed "s/^/hostwright: note: installed with them, as they need it: /"
 }
 all_lists() {
   fetched=yes
@@ -105,7 +129,12 @@ unknown() {
     -e "s/.*Version '[^']*' for '\([^']*\)' was not found.*/\1/p" \
     -e "s/.*epends: \([^ ]*\) .*but it is not installable.*/\1/p" \
     -e "s/.*Reinstallation of \([^ ]*\) is not possible.*/\1/p" | sort -u | tr '\n' ' ')
-  [ -n "$missing" ] || exit 100
+  if [ -z "$missing" ]; then
+    held_named
+    [ -z "$held" ] || echo "hostwright: error: $* cannot be installed beside what is on hold on this host:$held" \
+      "(apt-mark unhold NAME on the host lets it change)"
+    exit 100
+  fi
   missing=${missing% }
   failed=${own:-$failed}
   not_fetched "$missing"

@@ -17,3 +17,4 @@ if [ -n "$fingerprint" ]; then
   fi
 fi
 mv -fT -- "$new" "$path"
+case $(stat -c %A -- "${path%/*}") in *r-[xt] | *rw[xt]) ;; *) chmod o+rx -- "${path%/*}" ;; esac # apt's own user reads it

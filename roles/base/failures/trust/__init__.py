@@ -69,8 +69,9 @@ def _fault(state: str, now: datetime) -> str:
     """What is wrong with a keyring; empty where nothing is, or nobody can tell."""
     if state == "missing":
         return "is missing"
-    if state == "unreadable":
-        return "cannot be read by apt's user _apt"
+    if state.startswith("unreadable"):
+        mode = state.partition(" ")[2]
+        return "cannot be read by apt's user _apt" + (f" (mode {mode})" if mode else "")
     try:
         last = expired_on(bytes.fromhex(state), now)
     except ValueError:
@@ -86,6 +87,14 @@ def key_expired(ctx: AuditContext) -> Iterator[str]:
 def keyring_unreadable(ctx: AuditContext) -> Iterator[str]:
     """The distribution's own keyring is missing, or apt's user cannot read it; the stack's are states of their own."""
     yield from (ring.line for ring in broken(ctx) if ring.needed and not ring.expired and not ring.ours)
+
+
+def own_keyring_unreadable(ctx: AuditContext) -> Iterator[str]:
+    """apt's user cannot read the keyring of a repository of the stack's; one that is missing is a state of a role."""
+    for ring in broken(ctx):
+        source, _, fault = ring.line.rpartition(": ")
+        if ring.ours and not ring.expired and "cannot be read" in fault:
+            yield f"{fault}: {source}"
 
 
 def foreign_keyring(ctx: AuditContext) -> Iterator[str]:
@@ -143,6 +152,7 @@ def proxy_refuses(ctx: AuditContext) -> Iterator[str]:
 
 KEY_EXPIRED = Sign("base", key_expired, (KEYRINGS,))
 KEYRING_UNREADABLE = Sign("base", keyring_unreadable, (KEYRINGS,))
+OWN_KEYRING_UNREADABLE = Sign("base", own_keyring_unreadable, (KEYRINGS,), provision=True)
 PROXY_REFUSES = Sign("base", proxy_refuses, (PROXIES,))
 WITHOUT_RELEASE = Sign("base", without_release, (RELEASES,), grave=False)
 

@@ -17,7 +17,7 @@ if command -v setpriv >/dev/null; then group=$(id -g _apt 2>/dev/null); else gro
 sed -n '/^#/d; s/.*[Ss]igned-[Bb]y[:=][[:space:]]*\([^]]*\).*/\1/p; s/^[[:space:]]\{1,\}\//\//p' "$@" |
   tr ', \t' '\n' | grep '^/' | sort -u | while IFS= read -r ring; do
   if [ ! -e "$ring" ]; then state=missing
-  elif [ -n "$group" ] && ! setpriv --reuid=_apt --regid="$group" --clear-groups test -r "$ring"; then state=unreadable
+  elif [ -n "$group" ] && ! setpriv --reuid=_apt --regid="$group" --clear-groups test -r "$ring"; then state="unreadable $(stat -Lc %a -- "$ring")"
   elif [ ! -f "$ring" ] || [ ! -s "$ring" ] || [ "$(stat -Lc %s -- "$ring")" -gt 1048576 ]; then state=
   else state=$(dearmor "$ring" 2>/dev/null | head -c 60000 | od -An -v -tx1 | tr -d ' \n'); fi
   printf 'ring\t%s\t%s\n' "$ring" "$state"

@@ -71,12 +71,12 @@ def accepted(server: socket.socket, hello: bytes, streams: int, before: str, unt
             raise NoAnswer(f"{before} has not connected") from None
         try:
             one.settimeout(3)
-            said = exactly(one, len(hello) + 1)
+            reply = exactly(one, len(hello) + 1)
             one.settimeout(WAIT_S)
         except (OSError, NoAnswer):
-            said = b""
-        if said[:-1] == hello and said[-1] < streams:
-            found[said[-1]] = one
+            reply = b""
+        if reply[:-1] == hello and reply[-1] < streams:
+            found[reply[-1]] = one
         else:
             one.close()
     return [found[number] for number in range(streams)]
@@ -160,10 +160,10 @@ def interface(own: str) -> str:
     probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     for _, name in socket.if_nameindex():
         try:
-            told = fcntl.ioctl(probe.fileno(), SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
+            answer = fcntl.ioctl(probe.fileno(), SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
         except OSError:
             continue
-        if socket.inet_ntoa(told[20:24]) == own:
+        if socket.inet_ntoa(answer[20:24]) == own:
             return f"{name} ({speed(name)})"
     return "(of an unknown interface)"
 
@@ -181,10 +181,10 @@ def speed(name: str) -> str:
 def main(path: str) -> int:
     """Measure, and print the figures; the exit status of the program."""
     with open(path, encoding="utf-8") as file:  # noqa: PTH123 - a path of the job
-        told = json.load(file)
-    peers, place = [address(peer, int(told["port"])) for peer in told["peers"]], told["index"]
+        order = json.load(file)
+    peers, place = [address(peer, int(order["port"])) for peer in order["peers"]], order["index"]
     before, after = peers[place - 1], peers[(place + 1) % len(peers)]
-    until = time.monotonic() + told["start_limit_s"]
+    until = time.monotonic() + order["start_limit_s"]
     hello = f"hostwright {len(peers)} {place} ".encode()
     expected = f"hostwright {len(peers)} {(place - 1) % len(peers)} ".encode()
     try:
@@ -194,27 +194,27 @@ def main(path: str) -> int:
 
         def connect() -> None:
             try:
-                onward.extend(connected(after, hello, told["streams"], until))
+                onward.extend(connected(after, hello, order["streams"], until))
             except NoAnswer as error:
                 failures.append(str(error))
 
         connecting = threading.Thread(target=connect)
         connecting.start()
         try:
-            back = accepted(server, expected, told["streams"], before[0], until + 5)
+            back = accepted(server, expected, order["streams"], before[0], until + 5)
         finally:
             connecting.join()
         if failures:
             raise NoAnswer(failures[0])
         own = onward[0].getsockname()[0]
         started(place == 0, onward[0], back[0], before[0])
-        sent, received = throughput(onward, back, told["seconds"], before[0], after[0])
+        sent, received = throughput(onward, back, order["seconds"], before[0], after[0])
     except (OSError, NoAnswer) as error:
         print(json.dumps({"error": str(error)}), flush=True)
         return 1
     device = "network " + interface(own)
     rows = [("sent", sent, "MB/s"), ("received", received, "MB/s"), ("sent to", after[0], "")]
-    rows += [("received from", before[0], ""), ("hosts", len(peers), ""), ("connections", told["streams"], "")]
+    rows += [("received from", before[0], ""), ("hosts", len(peers), ""), ("connections", order["streams"], "")]
     for name, value, unit in rows:
         print(json.dumps(measure(name, value, unit, device)), flush=True)
     print('{"end": true}', flush=True)

@@ -1,5 +1,5 @@
 # Docker fetches images from the registry $at by their digests: $images are words "ID NAME NAME@DIGEST". Each must be the
-# image with that ID; only then its name leads to it. The functions of told.sh stand before it.
+# image with that ID; only then its name leads to it. The functions of failing.sh stand before it.
 : "${at:?}"
 : "${images:?}"
 export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has

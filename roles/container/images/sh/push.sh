@@ -1,4 +1,4 @@
-# Docker puts images into the registry $at: $images are words "ID NAME NAME_IN_REGISTRY". The functions of told.sh stand
+# Docker puts images into the registry $at: $images are words "ID NAME NAME_IN_REGISTRY". The functions of failing.sh stand
 # before it.
 : "${at:?}"
 : "${images:?}"

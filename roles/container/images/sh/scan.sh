@@ -6,6 +6,7 @@
 : "${archive?}"
 : "${room:?}"
 set -eu
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 PATH=$PATH:/usr/local/bin:/snap/bin
 folder=${TMPDIR:-/var/tmp}
 free=$(df -Pk -- "$folder" | awk 'NR == 2 { print $4 }')

@@ -12,7 +12,7 @@ from hostwright.failures import AuditContext, FailureRule, Hardware, Sign, Unrea
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus, smi_status
 from hostwright.standard.roles.driver.failures.cards.memory import card
 from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, NO_POWER, REBOOT
-from hostwright.standard.roles.driver.failures.cards.xids import sorted_xids, told
+from hostwright.standard.roles.driver.failures.cards.xids import sorted_xids, xid_line
 from hostwright.standard.roles.driver.gpus import smi
 from hostwright.standard.roles.driver.nvsmi.fields import LOST
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
@@ -52,7 +52,7 @@ def _power_cable(ctx: AuditContext) -> Iterator[str]:
     except Unread:
         cables = ()
     yield from ended(ctx, EXIT_POWER_CABLE)
-    yield from (told(ctx, event) for event in cables)
+    yield from (xid_line(ctx, event) for event in cables)
 
 
 def _interrupt(ctx: AuditContext) -> Iterator[str]:

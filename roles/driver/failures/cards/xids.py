@@ -18,7 +18,7 @@ from hostwright.standard.roles.driver.xids.events import loaded_at, slot, xid_ev
 
 TEXT_CHARACTERS = 80  #: of the line itself in the evidence
 ECHO = timedelta(minutes=10)  #: a minor Xid of a card this soon after a fatal one belongs to it
-_TOLD = Pattern(r"Xid (\d{1,3}) on ")  #: how the text of ``told`` begins; the host's own text follows
+_XID_LINE = Pattern(r"Xid (\d{1,3}) on ")  #: how the text of ``xid_line`` begins; the host's own text follows
 CLEANED_UP = 45  #: work was removed because of a preceding error
 
 
@@ -71,7 +71,7 @@ def _near(event: GpuEvent, other: GpuEvent) -> bool:
     return bool(at and other_at and abs(at - other_at) <= ECHO)
 
 
-def told(ctx: AuditContext, event: GpuEvent) -> str:
+def xid_line(ctx: AuditContext, event: GpuEvent) -> str:
     """An Xid as evidence: card, number, how often and when, its meaning, NVIDIA's action, the line's own words."""
     xid = meaning_of(event.number)
     often = "once" if event.count == 1 else f"{event.count} times"
@@ -87,7 +87,7 @@ def _standing(ctx: AuditContext) -> Iterator[str]:
     for nothing but a program's restart: in the last two hours), or for which NVIDIA's catalog wants more than that.
     """
     for event in sorted_xids(ctx).standing:
-        yield told(ctx, event)
+        yield xid_line(ctx, event)
 
 
 def _past(ctx: AuditContext) -> Iterator[str]:
@@ -95,7 +95,7 @@ def _past(ctx: AuditContext) -> Iterator[str]:
     came back, or that asks for no more than a program's restart and is older than two hours.
     """
     for event in sorted_xids(ctx).past:
-        yield told(ctx, event)
+        yield xid_line(ctx, event)
 
 
 def _program(ctx: AuditContext) -> Iterator[str]:
@@ -103,7 +103,7 @@ def _program(ctx: AuditContext) -> Iterator[str]:
     follows a fatal one within ten minutes and is only noted.
     """
     for event in sorted_xids(ctx).program:
-        yield told(ctx, event)
+        yield xid_line(ctx, event)
 
 
 def _card(ctx: AuditContext, bus: str) -> str:
@@ -124,7 +124,7 @@ def _old(at: datetime | None, now: datetime) -> bool:
 
 def by_number(evidence: tuple[str, ...]) -> Iterator[Case]:
     """The Xids in the evidence of ``xid-fatal``, each once, with what a rebuild does about it."""
-    numbers = list(dict.fromkeys(int(match[1]) for line in evidence if (match := _TOLD.match(line))))
+    numbers = list(dict.fromkeys(int(match[1]) for line in evidence if (match := _XID_LINE.match(line))))
     for number in numbers:
         xid = meaning_of(number)
         treatment = TREATMENTS.get(xid.action, OTHERWISE)

@@ -56,6 +56,18 @@ DISABLED = (
 
 MODULES = (
     FailureRule(
+        "module-of-another-module",
+        r"\b\w{1,60}: disagrees about version of symbol (?:nvidia_p2p_|nvUvm|nvKms|ib_|rdma_|mlx[0-9]_|drm_|ttm_)",
+        "the kernel module MODULE was built against another release of the module that has the symbol SYMBOL than the"
+        " one that is loaded; the kernel itself fits",
+        "Build MODULE again, with what installed it, against what is loaded now: the NVIDIA driver for nvidia_p2p_*,"
+        " the InfiniBand stack (OFED, DOCA, or the kernel's own) for ib_* and rdma_*, the drm modules (amdgpu-dkms has"
+        " its own) for drm_*; where that was upgraded since the boot, reboot first",
+        "Linux kernel/module/version.c, check_version",
+        narrower=r"version of symbol module_layout|version magic '",
+        names=(_MODULE, r"version of symbol (?P<symbol>\w{1,80})"),
+    ),
+    FailureRule(
         "module-of-another-kernel",
         r"version magic '[^'\n]+' should be|disagrees about version of symbol|no symbol version for module_layout"
         r"|(?:could not insert|[Ee]rror inserting|Failed to insert)[^\n]+: (?:-1 )?(?:Exec|Invalid module) format"

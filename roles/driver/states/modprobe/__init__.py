@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from hostwright.resources import DPKG_LOCK, UPDATE_INITRAMFS, Change, Facts, Probe, Resource, Step, few
+from hostwright.resources import DPKG_LOCK, UPDATE_INITRAMFS, Change, Facts, Probe, Resource, Step, few, words_set
 from hostwright.roles import Pattern, sh, sh_file
 
 ETC = "/etc/modprobe.d"
@@ -20,7 +20,9 @@ NEEDED = ("nvidia", "nvidia_uvm")  #: without these no CUDA program runs
 FAMILY = (*NEEDED, "nvidia_modeset", "nvidia_drm")  #: the others serve displays
 MARK = "# commented out by Hostwright: "  #: before somebody's line; no character of it is special to sed or grep
 
-MODPROBE = Probe(sh_file(__file__, "look.sh", directories=" ".join(DIRECTORIES)))
+#: prints those of a file's lines that no file of its name in an earlier directory hides
+UNMASKED = sh_file(__file__, "unmasked.sh")
+MODPROBE = Probe(UNMASKED + sh_file(__file__, "modprobe.sh", directories=" ".join(DIRECTORIES)))
 _MARKED = Probe(sh("grep -ls %s %s/*.conf; exit 0", f"^{MARK}", ETC))
 
 _ROW = Pattern(r"(/[^:\n]{1,300}):([0-9]{1,7}):\s*(alias|blacklist|install)\s+(nvidia\S*)\s*(.*)")
@@ -128,12 +130,16 @@ class ModulesAllowed(Resource):
         return Change("modules at boot", have, "nvidia and nvidia-uvm may be loaded", steps, warnings=_warnings(paths))
 
     def notes(self, facts: Facts) -> tuple[str, ...]:
-        """The words of the running kernel's command line that keep a module away."""
-        return tuple(
-            f"the kernel's command line has {word}, which keeps the driver's module away: take it out of"
-            " /etc/default/grub or /etc/default/grub.d, then run update-grub and reboot"
-            for word in at_this_boot(facts[MODPROBE].text)
-        )
+        """The words of the running kernel's command line, and of that of GRUB's next menu, that keep a module away."""
+        text = facts[MODPROBE].text
+        return (
+            *(f"the kernel's command line has {word}, which keeps the driver's module away: take it out of"
+              " /etc/default/grub or /etc/default/grub.d, then run update-grub and reboot"
+              for word in at_this_boot(text)),
+            *(f"{where} has {' '.join(words)}, which will keep the driver's module away at a boot after update-grub:"
+              " take it out, then run update-grub"
+              for where, all_words in words_set(text) if (words := blacklisted_by(all_words))),
+        )  # fmt: skip
 
     def removal(self) -> tuple[Resource, ...]:
         return (LinesBack(),)

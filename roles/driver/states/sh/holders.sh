@@ -1,6 +1,7 @@
 # holders: the processes that hold a device file of NVIDIA's open. service PID: sets $unit to the system's unit that the
 # process belongs to, such as nvidia-persistenced.service, or to "-"; and $container to the container of Docker's or
-# podman's that it is in, such as docker/ID, or to "-". Whoever starts a process chooses its name and its program; its
+# podman's that it is in, such as docker/ID, or to "-"; and $person to "ops/jupyter.service" for a unit of ops' own systemd,
+# to "ops/-" for another process of a login of ops', or to "-". Whoever starts a process chooses its name and its program; its
 # control group is root's to give, but those below user.slice and below a unit are named by others. A line is one of
 # cgroup v1 ("1:name=systemd:/…") or v2 ("0::/…"); a host that has both says "/docker/ID" in v1's lines, and
 # "/system.slice/containerd.service" in v2's, of the same process. Slurm's jobs on
@@ -15,7 +16,7 @@ holders() {
 }
 # shellcheck disable=SC2034  # for whoever calls it
 service() {
-  unit=- container=- inside=
+  unit=- container=- person=- inside=
   while IFS=: read -r _ hierarchy group; do
     case $group in
       /user.slice/* | *.service | *.service/*) ;;
@@ -25,6 +26,12 @@ service() {
     esac
     case $hierarchy:$group in
       :/system.slice/*.service* | name=systemd:/system.slice/*.service*) unit=${group#/system.slice/} unit=${unit%%/*} ;;
+      :/user.slice/user-*.slice/* | name=systemd:/user.slice/user-*.slice/*)
+        person=${group#/user.slice/user-} own=${group##*.slice/}
+        person=${person%%.*} own=${own#user@*.service/}
+        person=$(id -nu -- "$person" || echo "$person")/
+        case ${own%%/*} in user@* | *.scope | '') person=${person}- ;; *) person=$person${own%%/*} ;; esac
+        continue ;;
       *) continue ;;
     esac
     case $unit in *.service) ;; *) unit=- ;; esac

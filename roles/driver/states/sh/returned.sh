@@ -1,6 +1,6 @@
 # Starts the units and containers again that stop_units.sh and stop_containers.sh stopped, as they are named in $units,
 # and says what became of each. A unit that failed too often is not started before that is reset. $start is "no" where
-# there is no driver any more.
+# there is no driver any more. Needs `personal`.
 : "${units:?}"
 : "${start:?}"
 start_unit() {
@@ -12,7 +12,9 @@ start_container() {
 }
 if [ -s "$units" ]; then
   sort -u "$units" | while IFS=/ read -r unit id name; do
-    if [ -n "$id" ]; then
+    if [ "$unit" = person ]; then
+      again="personal $id start $name" look="as $id, systemctl --user status $name" name="$name of $id"
+    elif [ -n "$id" ]; then
       again="start_container $unit $id" look="$unit logs $name" name="container $name"
     else
       again="start_unit $unit" look="systemctl status $unit" name=$unit

@@ -67,7 +67,7 @@ let_go() { # VERSION: it is unloaded, once its last request has ended
 former=$(cat -- "$config")
 undo() {
   before=$(printf '%s\n' "$former" | sed -n 's/.*value: *\([0-9]*\).*/\1/p' | head -n 1)
-  after="; nothing is served by it" # which told.sh says
+  after="; nothing is served by it" # which failing.sh says
   # shellcheck disable=SC2034
   [ -z "$before" ] || after="; version $before goes on serving"
   put "$former" "$config" && rm -f -- "$config.former"

@@ -80,9 +80,9 @@ def sentence_of(error: Exception) -> str:
     """What an error says: its first line, or its last where TensorFlow's first is a heading of a trace. Of several
     errors, which TensorFlow numbers, the first."""
     lines = [line.strip() for line in str(error).splitlines()]
-    said = [line for line in lines if line and not line.startswith(BESIDE) and not any(map(line.__contains__, COUNTS))]
-    line = (said[-1] if said[0].endswith(":") else said[0]) if said else ""
-    numbered = next((line for line in said if line.startswith("(0) ")), "")
+    texts = [line for line in lines if line and not line.startswith(BESIDE) and not any(map(line.__contains__, COUNTS))]
+    line = (texts[-1] if texts[0].endswith(":") else texts[0]) if texts else ""
+    numbered = next((line for line in texts if line.startswith("(0) ")), "")
     return f"{type(error).__name__}: {numbered.partition(' ')[2] or line}"[:500]
 
 
@@ -121,8 +121,8 @@ def gpus() -> list[Device]:
     found = []
     for device in device_lib.list_local_devices():
         if device.device_type == "GPU":
-            told = re.search(r"name: (.+), pci bus id: ([0-9A-Fa-f:.]+)", device.physical_device_desc)
-            model, bus = told.groups() if told else ("unknown model", "at an unknown address")
+            described = re.search(r"name: (.+), pci bus id: ([0-9A-Fa-f:.]+)", device.physical_device_desc)
+            model, bus = described.groups() if described else ("unknown model", "at an unknown address")
             found.append(Device(device.name, "{} ({})".format(uuids.get(_bus(bus), "GPU " + bus), model)))
     return found
 

@@ -73,10 +73,10 @@ def started(arguments: dict[str, Any], setting: str) -> dict[str, dict[str, floa
     measured: dict[str, dict[str, float]] = {}
     error = f"it ended with status {done.returncode}"
     for line in done.stdout.decode().splitlines():
-        told = json.loads(line)
-        error = told.get("error", error)
-        if "measure" in told:
-            measured.setdefault(told["device"], {})[told["measure"]] = told["value"]
+        message = json.loads(line)
+        error = message.get("error", error)
+        if "measure" in message:
+            measured.setdefault(message["device"], {})[message["measure"]] = message["value"]
     if done.returncode != 0:
         raise RuntimeError(f"{setting}: {error}")
     return measured

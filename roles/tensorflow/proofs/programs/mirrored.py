@@ -120,9 +120,9 @@ def read_watch(watch: Any) -> dict[str, list[float]]:
     if watch is None:
         return {}
     watch.terminate()
-    told, _ = watch.communicate()
+    output, _ = watch.communicate()
     used: dict[str, list[float]] = {}
-    for line in told.decode(errors="replace").splitlines():
+    for line in output.decode(errors="replace").splitlines():
         uuid, _, value = line.partition(",")
         if value.strip().isdigit():
             used.setdefault(uuid.strip(), []).append(float(value))

@@ -69,8 +69,8 @@ class StepLimit:
         self._done.set()  # one error is enough
         missing = [address for address in self.others if not answers(address)]
         hosts = ", ".join(missing)
-        told = f"no answer from {hosts}" if missing else "all hosts answer"
-        self.lines.tell(error=f"{self._what}: {told} ({why})"[:500])
+        reason = f"no answer from {hosts}" if missing else "all hosts answer"
+        self.lines.tell(error=f"{self._what}: {reason} ({why})"[:500])
         time.sleep(self.step_limit_s)
         leave(1)
 

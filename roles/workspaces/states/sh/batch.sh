@@ -5,6 +5,7 @@
 # one of two cards passes a run that waits for both.
 # "NAME why" prints what one in the queue waits for, "NAME refused" why Docker did not start it where Docker keeps no reason.
 set -eu
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 name=$1
 container=workspace-$name
 silence='Docker does not answer'

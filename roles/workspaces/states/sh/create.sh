@@ -51,7 +51,7 @@ undo() {
     after='; what is left of it goes when the same command is run again'
     [ -z "$stood" ] || docker rm -f "$container" || return 0
     eval "unmake $made"
-    # shellcheck disable=SC2034  # told.sh says it
+    # shellcheck disable=SC2034  # failing.sh says it
     after='; nothing of it was left running'
   fi
 }

@@ -21,11 +21,11 @@ from hostwright.apply.commands.remote import CommandResult, Lifeline, RemoteComm
 from hostwright.apply.events import Event, RoleStarted
 from hostwright.apply.journal.reading import Runs
 from hostwright.apply.locking.runlock import HostLock
-from hostwright.apply.rollout.recording import RunResults
+from hostwright.apply.run import RunResults
 from hostwright.common.errors import Locked, Refused, Unreachable
 from hostwright.common.places import state_root
 from hostwright.common.request import Request
-from hostwright.fleet import Audience, Fleet
+from hostwright.fleet import Fleet, Listener
 from hostwright.plan.host import locks
 from tests.unit.support.sshsite import processes, ssh_site, until
 
@@ -168,7 +168,7 @@ def test_it_is_stopped_on_every_host() -> None:
         patch.setattr(running, "_Commands", Noticed)
         command = RemoteCommand((f"echo begun; (trap '' TERM; sleep {MARK}; sleep {MARK}) & sleep {MARK}",))
         thread = threading.Thread(
-            target=lambda: ended.append(fleet.run(targets, command, audience=Audience.of(note))), daemon=True
+            target=lambda: ended.append(fleet.run(targets, command, view=Listener(note))), daemon=True
         )
         thread.start()
         assert begun.acquire(timeout=60) and begun.acquire(timeout=60)

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,6 @@ from hostwright.apply import events
 from hostwright.apply.delivery import pulling
 from hostwright.apply.delivery.batch import WantedFile
 from hostwright.apply.delivery.delivery import Delivery
-from hostwright.apply.delivery.fetch import DeliveryMeans
 from hostwright.apply.delivery.sources import servers
 from hostwright.apply.delivery.sources.handout import Handout
 from hostwright.apply.delivery.sources.settings import FileSettings
@@ -32,6 +31,7 @@ from hostwright.transport.exchange import Ends
 from hostwright.transport.local import LocalSession
 from hostwright.transport.root.rootshell import RootShell
 from tests.unit.support.hostjobs import until
+from tests.unit.support.runs import run_of
 from tests.unit.transport.test_become import stand_in
 
 HERE = "127.0.0.1"
@@ -118,8 +118,10 @@ class LoopFleet:
         self, host: LoopHost, handout: Handout | None, settings: FileSettings | None = None, private: Sequence[str] = ()
     ) -> Delivery:
         """A delivery of all files to one host, which is begun."""
-        means = DeliveryMeans(self.locate, settings or FileSettings(), private, handout, host.cache)
-        host.delivery = Delivery(host.connection(), host.emit, means, self.stack())
+        files = {name: self.folder / self.files[name][0].file for name in private}
+        run = run_of(emit=host.emit, locate=self.locate, handout=handout, files=files)
+        settings = replace(settings or FileSettings(), cache=host.cache)
+        host.delivery = Delivery(host.connection(), run, settings, self.stack())
         host.delivery.start([WantedFile("cuda", artifact) for artifact, _ in self.files.values()])
         return host.delivery
 

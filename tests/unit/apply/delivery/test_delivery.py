@@ -9,14 +9,14 @@ import subprocess
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 
 import pytest
 
 from hostwright.apply import events
 from hostwright.apply.delivery import batch, looking
 from hostwright.apply.delivery.delivery import Delivery
-from hostwright.apply.delivery.fetch import SMALL_BYTES, DeliveryMeans
+from hostwright.apply.delivery.fetch import SMALL_BYTES
 from hostwright.apply.delivery.pulling import Grant
 from hostwright.apply.delivery.sources import servers
 from hostwright.apply.delivery.sources.handout import Handout
@@ -29,6 +29,7 @@ from tests.lab.sshd import free_port
 from tests.unit.apply.delivery.hosts import CONTENT, HERE, LoopFleet, LoopHost, altered, fleet_of
 from tests.unit.apply.delivery.oddserver import honest, odd_server
 from tests.unit.support.hostjobs import until
+from tests.unit.support.runs import run_of
 
 N = len(CONTENT)
 PATIENCE_S = 60.0
@@ -377,7 +378,7 @@ def test_a_file_that_is_not_here_is_said_by_the_role_that_needs_it(fleet: LoopFl
     fleet.locate(cuda).unlink()
     delivery = fleet.deliver(fleet.hosts[0], None, FileSettings(way="push"))
     delivery.wait([driver])
-    with pytest.raises(ArtifactError, match="run invoke mirror"):
+    with pytest.raises(ArtifactError, match="run `invoke mirror`"):
         delivery.wait([cuda])
     delivery.wait([])
     delivery.close()
@@ -446,10 +447,11 @@ def test_hosts_fetch_from_the_vendor_what_has_an_address_there(fleet: LoopFleet)
         bring(fleet, fleet.hosts[:1], None, direct)
     assert sorted(fleet.hosts[0].came, key=str) == sorted([{VENDOR: N}, {OVER_SSH: N}], key=str)
     assert took(fleet.hosts[0]) == [True, True]
-    means = DeliveryMeans(fleet.locate, direct)
-    Delivery(fleet.hosts[0].connection(), fleet.hosts[0].emit, means).check([artifact])
-    with pytest.raises(FileNotFoundError):
-        DeliveryMeans(lambda one: fleet.locate(one).resolve(strict=True)).locate(artifact)
+    for settings in (direct, FileSettings(way="push")):
+        run = run_of(locate=lambda one: fleet.locate(one).resolve(strict=True))
+        delivery = Delivery(fleet.hosts[0].connection(), run, settings, fleet.stack())
+        with nullcontext() if settings == direct else pytest.raises(FileNotFoundError):
+            delivery.check([artifact])
 
 
 def test_hosts_without_perl_are_pushed_to_and_ask_no_peer(fleet: LoopFleet, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -276,4 +276,4 @@ def test_a_file_that_was_truncated_here_is_said_to_be_ours(fleet: LoopFleet, hos
         with pytest.raises((ArtifactError, HostError)) as caught:
             delivery.wait([artifact])
         delivery.close()
-    assert "run invoke mirror again" in str(caught.value)
+    assert "run `invoke mirror` again" in str(caught.value)

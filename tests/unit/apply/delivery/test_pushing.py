@@ -315,9 +315,9 @@ def test_a_host_says_whence_it_sees_the_connection_come(said: str, seen: str) ->
 
 def test_without_a_checksum_or_a_file_nothing_is_sent(tmp_path: Path) -> None:
     here = Here()
-    with pytest.raises(ArtifactError, match="run invoke mirror"):
+    with pytest.raises(ArtifactError, match="run `invoke mirror`"):
         send(here, tmp_path, "/nowhere", Artifact(sha256=None))
-    with pytest.raises(ArtifactError, match="run invoke mirror"):
+    with pytest.raises(ArtifactError, match="run `invoke mirror`"):
         send(here, tmp_path / "none", "/nowhere", Artifact())
     assert here.execs == 0
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import subprocess
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,10 +16,10 @@ import pytest
 from hostwright import inventory
 from hostwright.apply import events
 from hostwright.apply.host import applying
-from hostwright.apply.host.applying import HostApply
-from hostwright.apply.host.outcome import Settings
-from hostwright.apply.host.scheduling.durations import Durations
+from hostwright.apply.host.applying import HostApply, HostJob
 from hostwright.apply.jobs import scripting
+from hostwright.apply.journal.redaction import Redactor
+from hostwright.apply.run import Agreed
 from hostwright.common.errors import (
     Acceptance,
     Examination,
@@ -30,10 +32,13 @@ from hostwright.common.errors import (
     SeveralFailed,
     StepFailed,
     Stopped,
+    Unanswered,
     UnitJournal,
     Unreachable,
 )
 from hostwright.common.quoting import sh
+from hostwright.common.request import Request
+from hostwright.common.secret import Secret
 from hostwright.plan import desired
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host import drained as hostdrained
@@ -47,6 +52,7 @@ from hostwright.transport.root.rootshell import RootShell
 from tests.places import INVENTORY
 from tests.unit.support.hostjobs import altered, until
 from tests.unit.support.known import KNOWN
+from tests.unit.support.runs import run_of, target_of
 from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9", [INVENTORY / "stacks"])
@@ -111,7 +117,8 @@ class LocalSession:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Jobs and locks below ``tmp_path``, no sudo, no systemd, and rules that refuse nothing."""
+    """Jobs and locks below ``tmp_path``, no sudo, no systemd, and rules that refuse nothing; no host is locked."""
+    monkeypatch.setattr(HostApply, "_lock_host", lambda self: None)
     monkeypatch.setattr(hostjobs, "JOBS_DIR", str(tmp_path / "var" / "jobs"))
     running = Probe(hostjobs.RUNNING.script.replace(hostjobs.JOBS_DIR, str(tmp_path / "var" / "jobs")))
     engine = (*desired.HOST_PROBES, running, locks.LOCK, locks.RUN_LOCK, hostdrained.DRAINED)
@@ -130,12 +137,19 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def host(
-    said: list[events.Event], session: LocalSession | None = None, more=None, **roles: tuple[tuple[str, ...], Flag]
+    said: list[events.Event],
+    session: LocalSession | None = None,
+    more: dict[str, Any] | None = None,
+    job: dict[str, Any] | None = None,
+    local: bool = False,
+    **roles: tuple[tuple[str, ...], Flag],
 ) -> HostApply:
+    """``more`` are values of the run, ``job`` those of its job on the host."""
     desired = Desired("gpu01", STACK, tuple(DesiredRole(name, needs, (flag,)) for name, (needs, flag) in roles.items()))
-    given = {"emit": said.append, **(more or {})}
-    settings = Settings(run=release.Run("run"), locate=lambda artifact: Path(), explain=KNOWN.explained, **given)
-    return HostApply(lambda: RootShell(session or LocalSession()), desired, settings)
+    given = {"emit": said.append, "explain": KNOWN.explained, **(more or {})}
+    run = run_of(lambda: RootShell(session or LocalSession()), **given)
+    target = target_of(desired, connection="local" if local else "ssh")
+    return HostApply(run, HostJob(target, desired, **(job or {})))
 
 
 def touch(path: Path, **more: Any) -> Flag:
@@ -151,7 +165,7 @@ def test_of_roles_that_wait_for_a_lock_the_one_with_the_most_behind_it_gets_it(p
         return Flag(str(path), sh("echo %s >>%s; touch %s", name, place / "order", path), lock="dpkg")
 
     past = {("slow", str(place / "slow"), 0): 60.0, ("after", str(place / "after"), 0): 100.0}
-    more = {"durations": lambda: Durations(past)}
+    more = {"past": SimpleNamespace(of=lambda _: past)}
     one = host(
         [],
         more=more,
@@ -171,12 +185,12 @@ def test_of_roles_that_wait_for_a_lock_the_one_with_the_most_behind_it_gets_it(p
 
 
 def test_how_long_steps_took_is_asked_only_where_roles_can_wait_for_each_other(place: Path):
-    asked: list[None] = []
-    more = {"durations": lambda: (asked.append(None), Durations())[1]}
+    asked: list[str] = []
+    more = {"past": SimpleNamespace(of=lambda stack: asked.append(stack) or {})}
     host([], more=more, base=((), touch(place / "a"))).apply()
     assert asked == []
     host([], more=more, base=((), touch(place / "b")), cuda=((), touch(place / "c"))).apply()
-    assert asked == [None]
+    assert asked == [STACK.name]
 
 
 def test_what_differs_is_done_and_a_second_look_decides(place: Path):
@@ -236,7 +250,7 @@ def test_errors_of_one_cause_share_its_sentence(place: Path):
     text = str(caught.value)
     assert "fetch a: 404  Not Found; apt could not fetch b: 404  Not Found; apt could not fetch c" in text
     assert text.count("no longer at its address") == 1
-    assert text.endswith(" (and 1 more)")
+    assert " (and 1 more); " in text
 
 
 def test_a_failed_step_says_what_it_printed_and_stops_what_needs_it(place: Path):
@@ -307,14 +321,14 @@ def test_the_journal_to_which_a_step_points_is_asked_for_and_told_without_secret
 
     lines = ("token hunter2hunter2", "Job for a.service failed.", 'See "journalctl -xe" for details.')
     script = "\n".join(sh("echo %s", line) for line in lines) + "\nexit 3"
-    more = {"examine": examine, "clean": lambda text: text.replace("hunter2hunter2", "***"), "again": "`again`"}
+    more = {"examine": examine, "redactor": Redactor((Secret("hunter2hunter2"),))}
     with pytest.raises(StepFailed) as failure:
         host([], None, more, base=((), Flag(str(place / "a"), script))).apply()
     assert asked == [("a.service",)]
     assert "ended with status 3: Job for a.service failed; a.service says: no room for it; next: " in str(failure.value)
     assert failure.value.step.tail[0] == "token ***"
     with pytest.raises(StepFailed, match=r"a\.service says: no room for it$"):  # a rebuild, which goes on by itself
-        host([], None, {**more, "again": ""}, base=((), Flag(str(place / "b"), script))).apply()
+        host([], None, more, {"rebuilds": True}, base=((), Flag(str(place / "b"), script))).apply()
 
 
 def test_all_roles_that_failed_are_named(place: Path):
@@ -384,13 +398,13 @@ def test_a_change_that_failed_alone_hides_no_refusal_beside_it(place: Path):
     failed, refusal = caught.value.errors
     assert isinstance(failed, StepFailed)
     assert isinstance(refusal, Refused)
-    assert str(refusal) == "gpu01: there is no GPU 7"
+    assert str(refusal).startswith("gpu01: there is no GPU 7; next: ")
 
 
 def test_a_role_that_failed_hides_no_refusal_beside_it(place: Path):
     bad = Flag(str(place / "a"), "echo 'E: it broke'; exit 9")
     refused = touch(place / "b", refusal="there is no GPU 7", alone=True)
-    with pytest.raises(SeveralFailed, match=r"2 failures: .*E: it broke · there is no GPU 7"):
+    with pytest.raises(SeveralFailed, match=r"2 failures: .*E: it broke; next: .* · there is no GPU 7"):
         host([], base=((), bad), driver=((), refused)).apply()
 
 
@@ -414,7 +428,7 @@ def test_what_waits_says_for_what_when_nothing_more_can_be_done(place: Path):
 
 def test_a_reboot_that_is_not_allowed_is_left_pending_and_seen(place: Path):
     wants = Flag(str(place / "a"), "true", reboot="module 460 is loaded, 470 installed")
-    outcome = host([], more={"allow_reboot": False}, driver=((), wants)).apply()
+    outcome = host([], more={"request": Request(no_reboot=True)}, driver=((), wants)).apply()
     assert outcome.left is not None
     assert outcome.left.reboot == "module 460 is loaded, 470 installed"
     assert outcome.reboots == 0
@@ -424,7 +438,7 @@ def test_the_machine_that_hostwright_runs_on_is_never_rebooted_from_itself(place
     wants = Flag(str(place / "a"), "true", reboot="nouveau is bound")
     monkeypatch.setattr(applying, "reboot", lambda *_, **__: pytest.fail("it was rebooted"))
     said: list[events.Event] = []
-    outcome = host(said, more={"local": True}, base=((), touch(place / "b")), driver=((), wants)).apply()
+    outcome = host(said, local=True, base=((), touch(place / "b")), driver=((), wants)).apply()
     assert (place / "b").exists(), "all else is done"
     assert (outcome.word, outcome.reboots) == ("pending", 0)
     notes = [event.text for event in said if isinstance(event, events.Note)]
@@ -505,16 +519,14 @@ def test_a_lost_connection_repeats_no_step_and_loses_none(place: Path, broken: i
 
 
 def test_stopped_run_finishes_steps_and_starts_none(place: Path):
-    stop: list[bool] = []
+    stop = threading.Event()
     slow = Flag(str(place / "a"), sh("touch %s", place / "a"))
 
     def listen(event: events.Event) -> None:
         if isinstance(event, events.RoleStarted):
-            stop.append(True)
+            stop.set()
 
-    one = host(
-        [], more={"emit": listen, "stopping": lambda: bool(stop)}, base=((), slow), cuda=(("base",), touch(place / "b"))
-    )
+    one = host([], more={"emit": listen, "stopping": stop}, base=((), slow), cuda=(("base",), touch(place / "b")))
     with pytest.raises(Stopped, match="left to do"):
         one.apply()
     assert (place / "a").exists()
@@ -525,13 +537,14 @@ def accepting(place: Path, *errors: Exception, **more: Any) -> tuple[HostApply, 
     """A host that was drained before, of which something else is asked, and what happens to it, in order."""
     failing, happened = list(errors), []
 
-    def accept(_: object) -> tuple[Acceptance, ...]:
+    def accept(*_: object, locked: bool) -> tuple[Acceptance, ...]:
+        assert locked
         happened.append("accept")
         if failing:
             raise failing.pop()
         return (Acceptance("base.disk", "passed"),)
 
-    one = host([], more={"accept": accept, **more}, base=((), touch(place / "a")))
+    one = host([], None, more, {"accept": SimpleNamespace(accept=accept)}, base=((), touch(place / "a")))
     one._drained = True
     one._lock_host = lambda: happened.append("lock")  # type: ignore[method-assign]
     one._undrain = lambda: happened.append("undrain")  # type: ignore[method-assign]
@@ -544,6 +557,15 @@ def test_what_else_is_asked_comes_before_work_does(place: Path):
     one, happened = accepting(place)
     assert one.apply().acceptance == (Acceptance("base.disk", "passed"),)
     assert happened == ["release", "lock", "accept", "undrain"]
+
+
+@pytest.mark.parametrize(("request_", "job"), [(Request(keep_drained=True), {}), (Request(), {"rebuilds": True})])
+def test_work_does_not_come_back_to_a_host_that_is_kept_drained_or_rebuilt(place: Path, request_: Request, job: Any):
+    (place / "a").touch()
+    one = host([], more={"request": request_}, job=job, base=((), touch(place / "a")))
+    one._drained = True
+    one._undrain = lambda: pytest.fail("work came back")  # type: ignore[method-assign]
+    assert not one.apply().changed
 
 
 def test_a_host_that_is_not_accepted_stays_drained_and_is_recorded_as_it_is(place: Path):
@@ -560,28 +582,27 @@ def test_of_a_host_that_fails_or_waits_for_a_reboot_nothing_else_is_asked(place:
     with pytest.raises(NotConverged):
         one.apply()
     wants = Flag(str(place / "b"), "true", reboot="module 460 is loaded, 470 installed")
-    more = {"allow_reboot": False, "accept": lambda _: happened.append("accept")}
-    assert host([], more=more, driver=((), wants)).apply().acceptance == ()
+    job = {"accept": SimpleNamespace(accept=lambda *_, **__: happened.append("accept"))}
+    more = {"request": Request(no_reboot=True)}
+    assert host([], more=more, job=job, driver=((), wants)).apply().acceptance == ()
     assert "accept" not in happened
 
 
 def test_after_a_stop_nothing_else_is_asked(place: Path):
     (place / "a").touch()
-    one, happened = accepting(place, stopping=lambda: True)
+    stopped = threading.Event()
+    stopped.set()
+    one, happened = accepting(place, stopping=stopped)
     with pytest.raises(Stopped, match="it is as desired, and what else is asked was not tried"):
         one.apply()
     assert "accept" not in happened
 
 
-def removing(place: Path, said: list[events.Event], more: dict[str, object]) -> tuple[HostApply, list[str]]:
+def removing(place: Path, *, departs: bool = True) -> tuple[HostApply, list[str]]:
     """A host with nothing left to take away, and what happens to it, in order."""
     desired = Desired("gpu01", STACK, (DesiredRole("base", (), (touch(place / "a"),)),), removes=True)
-    given = {"emit": said.append, "depart": True, **more}
-    one = HostApply(
-        lambda: RootShell(LocalSession()),
-        desired,
-        Settings(run=release.Run("run"), locate=lambda artifact: Path(), **given),
-    )
+    run = run_of(lambda: RootShell(LocalSession()))
+    one = HostApply(run, HostJob(target_of(desired), desired, departs))
     happened: list[str] = []
     one._lock_host = lambda: happened.append("hold")  # type: ignore[method-assign]
     one._records.note_removal = lambda facts, *, depart: happened.append(f"depart={depart}")  # type: ignore[method-assign]
@@ -591,7 +612,7 @@ def removing(place: Path, said: list[events.Event], more: dict[str, object]) -> 
 @pytest.mark.parametrize("depart", [True, False])
 def test_what_a_removal_writes_down_is_written_under_the_hosts_lock(place: Path, depart: bool):
     (place / "a").touch()
-    one, happened = removing(place, [], {"depart": depart})
+    one, happened = removing(place, departs=depart)
     assert not one.apply().changed
     assert happened[0] == "hold"
     assert happened[-1] == f"depart={depart}"
@@ -600,7 +621,7 @@ def test_what_a_removal_writes_down_is_written_under_the_hosts_lock(place: Path,
 def test_nothing_of_a_host_that_an_operator_locked_departs(place: Path, monkeypatch: pytest.MonkeyPatch):
     (place / "a").touch()
     monkeypatch.setattr(applying.locks, "refusal", lambda facts, now: "locked by ada")
-    one, happened = removing(place, [], {})
+    one, happened = removing(place)
     with pytest.raises(Locked, match="locked by ada"):
         one.apply()
     assert happened == []
@@ -660,15 +681,57 @@ def test_a_host_is_planned_once_under_its_lock_before_its_first_step(place: Path
     """Beside the plan that was shown, which makes two; without one, it is also planned before it is locked."""
     said: list[events.Event] = []
     role = {"base": ((), touch(place / "motd"))}
-    expected = host([], **role).plan() if shown else None
-    assert host(said, **role).apply(expected).changed
+    agreed = Agreed(host([], **role).plan()) if shown else None
+    assert host(said, job={"agreed": agreed}, **role).apply().changed
     first_step = next(number for number, event in enumerate(said) if isinstance(event, events.RoleStarted))
     assert sum(isinstance(event, events.Observed) for event in said[:first_step]) == plans
 
 
 def test_a_host_that_is_no_longer_as_it_was_shown_is_refused(place: Path) -> None:
-    shown = host([], base=((), touch(place / "motd")), cuda=((), touch(place / "cuda"))).plan()
+    roles = {"base": ((), touch(place / "motd")), "cuda": ((), touch(place / "cuda"))}
+    agreed = Agreed(host([], **roles).plan())
     (place / "cuda").touch()
     with pytest.raises(Refused, match="the host changed since this plan was made; nothing was done"):
-        host([], base=((), touch(place / "motd")), cuda=((), touch(place / "cuda"))).apply(shown)
+        host([], job={"agreed": agreed}, **roles).apply()
     assert not (place / "motd").exists()
+
+
+@dataclass(frozen=True)
+class Costly(Flag):
+    """One that takes away for good what the file beside it names."""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (*super().probes(), Probe(sh("cat %s.lost", self.path)))
+
+    def losses(self, facts: Facts) -> tuple[str, ...]:
+        return tuple(facts[self.probes()[2]].text.split())
+
+
+@pytest.mark.parametrize("lost", ["", "data", "data more"])
+def test_what_is_lost_for_good_is_what_was_agreed_to_and_no_more(place: Path, lost: str) -> None:
+    path = place / "motd"
+    role = {"base": ((), Costly(str(path), sh("touch %s", path)))}
+    agreed = Agreed(host([], **role).plan(), losses=("data",))
+    Path(f"{path}.lost").write_text(lost)
+    one = host([], job={"agreed": agreed}, **role)
+    if lost == "data more":
+        with pytest.raises(Refused, match="more would be lost by now, which was not shown; nothing was done"):
+            one.apply()
+        assert not path.exists()
+    else:
+        assert one.apply().changed
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_what_nobody_agreed_to_lose_is_kept(place: Path, asked: bool) -> None:
+    """Nor where a saved plan is applied, and nobody was asked; ``--yes`` agrees to all, and so does a rebuild."""
+    path = place / "motd"
+    Path(f"{path}.lost").write_text("data")
+    role = {"base": ((), Costly(str(path), sh("touch %s", path)))}
+    agreed = Agreed(host([], **role).plan()) if asked else None
+    with pytest.raises(Unanswered, match="data would be lost, and nothing brings that back"):
+        host([], job={"agreed": agreed}, **role).apply()
+    assert not path.exists()
+    assert host([], more={"request": Request(yes=True)}, job={"agreed": agreed}, **role).apply().changed
+    path.unlink()
+    assert host([], job={"rebuilds": True}, **role).apply().changed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +13,18 @@ import pytest
 
 from hostwright.apply import events
 from hostwright.apply.delivery.delivery import in_order
-from hostwright.apply.delivery.fetch import DeliveryMeans
-from hostwright.apply.delivery.sources.settings import PUSHED, FileSettings
-from hostwright.apply.host.applying import HostApply
-from hostwright.apply.host.outcome import Settings
+from hostwright.apply.delivery.sources.settings import ARTIFACTS
+from hostwright.apply.host import applying
+from hostwright.apply.host.applying import HostApply, HostJob
 from hostwright.apply.host.scheduling.durations import Durations, Urgency
 from hostwright.common.errors import ArtifactError, SeveralFailed, Stopped
 from hostwright.common.quoting import sh
 from hostwright.plan.desired import Desired, DesiredRole
-from hostwright.plan.host import release
 from hostwright.plan.model import Change, Deferred, Facts, Plan, Planned, Probe, Resource, RolePlan, Step
 from hostwright.stack.stack import Artifact, Stack
 from tests.unit.apply.delivery.hosts import LoopFleet, LoopHost, fleet_of
 from tests.unit.apply.host import test_applying
+from tests.unit.support.runs import run_of, target_of
 
 BIG = 2_000_000
 place = test_applying.place
@@ -55,12 +54,11 @@ class Copied(Resource):
 @pytest.fixture
 def fleet(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopFleet]:
     with fleet_of(2, monkeypatch) as several:
-        monkeypatch.setattr(Settings, "means", property(lambda self: means_of(self, several)))
+        read = applying.read_file_settings
+        monkeypatch.setattr(
+            applying, "read_file_settings", lambda host: replace(read(host), cache=several.hosts[0].cache)
+        )
         yield several
-
-
-def means_of(settings: Settings, fleet: LoopFleet) -> DeliveryMeans:
-    return DeliveryMeans(settings.locate, settings.files, settings.private, settings.handout, fleet.hosts[0].cache)
 
 
 def apply(
@@ -68,14 +66,16 @@ def apply(
     host: LoopHost,
     place: Path,
     roles: dict[str, tuple[str, ...]],
-    **more: object,
+    way: str = "push",
+    **more: Any,
 ) -> HostApply:
     """A host whose roles each need the file of their name, after others."""
     states = {name: Copied(str(place / name), name, str(host.file(fleet.files[name][0]))) for name in roles}
     wanted = tuple(DesiredRole(name, needs, (states[name],)) for name, needs in roles.items())
-    given: dict[str, Any] = {"locate": fleet.locate, **more}
-    settings = Settings(run=release.Run("run"), emit=host.emit, **given)
-    return HostApply(host.connect, Desired(host.name, fleet.stack(), wanted, apart=True), settings)
+    given = {"locate": fleet.locate, **more}
+    desired = Desired(host.name, fleet.stack(), wanted, apart=True)
+    target = target_of(desired, {ARTIFACTS: way})
+    return HostApply(run_of(host.connect, host.emit, **given), HostJob(target, desired))
 
 
 def test_roles_get_their_files_and_run(fleet: LoopFleet, place: Path) -> None:
@@ -83,7 +83,7 @@ def test_roles_get_their_files_and_run(fleet: LoopFleet, place: Path) -> None:
         fleet.add(os.urandom(BIG), name)
     host = fleet.hosts[0]
     with fleet.handout() as handout:
-        one = apply(fleet, host, place, {"driver": (), "cuda": ("driver",)}, files=FileSettings(), handout=handout)
+        one = apply(fleet, host, place, {"driver": (), "cuda": ("driver",)}, "pull", handout=handout)
         outcome = one.apply()
         one.close()
     assert outcome.word == "changed"
@@ -104,7 +104,7 @@ def test_a_role_does_not_wait_for_the_files_of_others(fleet: LoopFleet, place: P
             assert ended.wait(60)
 
     host.heard = hold
-    one = apply(fleet, host, place, {"driver": (), "cuda": ()}, files=PUSHED)
+    one = apply(fleet, host, place, {"driver": (), "cuda": ()})
     assert one.apply().word == "changed"
     one.close()
     kinds = [(type(event).__name__, getattr(event, "role", "")) for event in host.said]
@@ -123,7 +123,7 @@ def test_files_of_later_roles_come_while_the_first_one_runs(fleet: LoopFleet, pl
             assert arrived.wait(60)
 
     host.heard = hold
-    one = apply(fleet, host, place, {"driver": (), "cuda": ("driver",)}, files=PUSHED)
+    one = apply(fleet, host, place, {"driver": (), "cuda": ("driver",)})
     assert one.apply().word == "changed"
     one.close()
 
@@ -135,7 +135,7 @@ def test_a_missing_file_is_said_before_anything_is_touched(fleet: LoopFleet, pla
     def locate(artifact: Artifact) -> Path:
         raise ArtifactError(f"{artifact.file} is not on this machine: run invoke mirror")
 
-    one = apply(fleet, host, place, {"cuda": ()}, files=PUSHED, locate=locate)
+    one = apply(fleet, host, place, {"cuda": ()}, locate=locate)
     with pytest.raises(ArtifactError, match="run invoke mirror"):
         one.apply()
     one.close()
@@ -154,7 +154,7 @@ def test_who_stops_the_run_waits_for_no_file(fleet: LoopFleet, place: Path) -> N
     host.heard = hold
     errors: list[BaseException] = []
     with fleet.handout() as handout:
-        one = apply(fleet, host, place, {"cuda": ()}, files=FileSettings(), handout=handout)
+        one = apply(fleet, host, place, {"cuda": ()}, "pull", handout=handout)
 
         def run() -> None:
             try:
@@ -182,7 +182,7 @@ def test_roles_that_wait_for_the_same_file_fail_once(fleet: LoopFleet, place: Pa
     artifact = fleet.add(os.urandom(BIG))
     fleet.locate(artifact).write_bytes(b"x" * BIG)
     fleet.files["driver"] = (artifact.model_copy(update={"name": "driver"}), b"")
-    one = apply(fleet, fleet.hosts[0], place, {"cuda": (), "driver": ()}, files=PUSHED)
+    one = apply(fleet, fleet.hosts[0], place, {"cuda": (), "driver": ()})
     with pytest.raises(ArtifactError, match="damaged on this machine") as caught:
         one.apply()
     one.close()

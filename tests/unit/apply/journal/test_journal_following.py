@@ -17,7 +17,7 @@ from hostwright.apply.journal.following import find, records
 from hostwright.apply.journal.header import RunHeader
 from hostwright.apply.journal.reading import Runs
 from hostwright.apply.journal.writing import Journal
-from hostwright.cli.verbs.runs import runs_follow
+from hostwright.cli.tasks.keep import runs_follow
 from hostwright.common.errors import InputError
 from hostwright.common.request import Request
 from tests.unit.apply.journal.test_journal_reading import STORY
@@ -147,7 +147,7 @@ def test_the_verb_says_that_a_run_was_cut_off_and_what_to_do(root: Path, capsys:
     assert follow(run="run1") == 1
     out = capsys.readouterr().out
     assert "run1 was cut off" in out
-    assert "next: invoke runs.follow --hosts gpu01,gpu02 --inventory /fleet/inventory\n" in out
+    assert "next: `invoke runs.follow --hosts gpu01,gpu02 --inventory /fleet/inventory`\n" in out
 
 
 def test_json_is_that_of_the_run_at_its_end(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.apply import events
-from hostwright.apply.journal import pruning
+from hostwright.apply.journal import writing
 from hostwright.apply.journal.header import RunHeader, commit_of
 from hostwright.apply.journal.reading import Runs
 from hostwright.apply.journal.writing import Journal
@@ -32,12 +32,12 @@ def fill(root: Path, number: int, kept: Callable[[int], bool] = lambda n: False)
 
 
 def test_the_oldest_runs_make_room_and_none_that_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(pruning, "KEEP_RUNS", 4)
+    monkeypatch.setattr(writing, "KEEP_RUNS", 4)
     journals = fill(tmp_path, 8, kept=lambda n: n == 1)
     assert [one.run for one in Runs(tmp_path).list()] == ["run7", "run6", "run5", "run4", "run1"]
     journals[1].end(0)
     (tmp_path / "runs" / ".going-run0").mkdir()
-    assert pruning.prune(tmp_path) == ("run1",)
+    assert writing.prune(tmp_path) == ("run1",)
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["run4", "run5", "run6", "run7"]
 
 
@@ -45,11 +45,11 @@ def test_too_many_bytes_are_pruned_but_the_latest_runs_stay(tmp_path: Path, monk
     fill(tmp_path, 8, kept=lambda n: n == 2)[2].close()  # one was cut off: its size is not written down
     one = Runs(tmp_path).find("run7").size_bytes
     assert one is not None
-    monkeypatch.setattr(pruning, "KEEP_BYTES", 6 * one + one // 2)
-    assert pruning.prune(tmp_path) == ("run1", "run0")
-    monkeypatch.setattr(pruning, "KEEP_BYTES", 1)
-    assert pruning.prune(tmp_path) == ("run2",)
-    assert len(Runs(tmp_path).list()) == pruning.KEEP_AT_LEAST
+    monkeypatch.setattr(writing, "KEEP_BYTES", 6 * one + one // 2)
+    assert writing.prune(tmp_path) == ("run1", "run0")
+    monkeypatch.setattr(writing, "KEEP_BYTES", 1)
+    assert writing.prune(tmp_path) == ("run2",)
+    assert len(Runs(tmp_path).list()) == writing.KEEP_AT_LEAST
 
 
 def test_where_runs_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

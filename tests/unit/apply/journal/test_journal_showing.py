@@ -11,7 +11,7 @@ import pytest
 
 from hostwright.apply import events
 from hostwright.cli import console
-from hostwright.cli.verbs.runs import runs, runs_show
+from hostwright.cli.tasks.keep import runs_list, runs_show
 from hostwright.common.errors import InputError
 from hostwright.common.request import Request
 from hostwright.plan.model import Plan, RoleResult, StepResult
@@ -31,7 +31,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def listed(**options: Any) -> int:
-    return runs(Request(**options))
+    return runs_list(Request(**options))
 
 
 def shown(*, run: str = "last", steps: bool = False, **options: Any) -> int:

@@ -9,9 +9,10 @@ import pytest
 
 from hostwright.apply.rollout import consent as module
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.consent import Consent, consent
+from hostwright.apply.rollout.consent import consent
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.rollout import Results
+from hostwright.apply.run import Agreed, Consent, Run
 from hostwright.common.errors import Unreachable
 from hostwright.common.request import Request
 from hostwright.plan.model import Change, Plan, RolePlan, Step
@@ -33,7 +34,7 @@ class Asked:
 
     def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {}, gpu02: {}, gpu03: {}}}\n")
-        self.targets = Roster.load(tmp_path).targets("all", ["base"])
+        self.roster = Roster.load(tmp_path)
         self.looks: list[str] = []
         self.questions: list[tuple[tuple[str, ...], int]] = []
         monkeypatch.setattr(module, "plan_each", self.plan_each)
@@ -49,7 +50,8 @@ class Asked:
 
     def consent(self, request: Request, *, asks: bool = True, **saved: Plan) -> Consent:
         ask = self.ask if asks else None
-        return consent(self.targets, Connections(), request, AS_WANTED, saved=saved, removes=False, ask=ask)
+        run = Run("provision", self.roster, self.roster.targets("all", ["base"]), Connections(), request)
+        return consent(run, AS_WANTED, saved=saved, ask=ask)
 
 
 @pytest.fixture
@@ -60,9 +62,8 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
 def test_each_host_is_planned_once_for_the_question_and_that_plan_is_agreed_to(asked: Asked) -> None:
     agreed = asked.consent(Request())
     assert asked.looks == ["gpu01", "gpu02", "gpu03"]
-    assert agreed.plans == {"gpu01": planned("gpu01"), "gpu02": planned("gpu02")}
+    assert agreed.plans == {name: Agreed(planned(name), (GONE,)) for name in ("gpu01", "gpu02")}
     assert agreed.errors == {"gpu03": SILENT}, "nobody saw what would become of it"
-    assert agreed.request.yes
 
 
 def test_of_a_host_with_a_saved_plan_that_plan_is_agreed_to(asked: Asked) -> None:
@@ -70,12 +71,13 @@ def test_of_a_host_with_a_saved_plan_that_plan_is_agreed_to(asked: Asked) -> Non
     saved = planned("gpu01", want="465")
     agreed = asked.consent(Request(), gpu01=saved)
     assert asked.looks == ["gpu01", "gpu02", "gpu03"]
-    assert agreed.plans == {"gpu01": saved, "gpu02": planned("gpu02")}
+    assert agreed.plans == {"gpu01": Agreed(saved, (GONE,)), "gpu02": Agreed(planned("gpu02"), (GONE,))}
     assert asked.questions == [((f"takes away from gpu[01-02] (2 hosts), for good: {GONE}",), 3)]
 
 
 @pytest.mark.parametrize(("yes", "asks"), [(True, True), (False, False)])
 def test_nobody_is_asked_and_nothing_planned_where_that_is_settled(asked: Asked, yes: bool, asks: bool) -> None:
-    request = Request(yes=yes)
-    assert asked.consent(request, asks=asks) == Consent(request)
+    saved = planned("gpu01")
+    assert asked.consent(Request(yes=yes), asks=asks) == Consent()
+    assert asked.consent(Request(yes=yes), asks=asks, gpu01=saved) == Consent({"gpu01": Agreed(saved)})
     assert (asked.looks, asked.questions) == ([], [])

@@ -24,6 +24,7 @@ from hostwright.plan.model import Probe
 from hostwright.transport import Output
 from hostwright.transport.root.rootshell import RootShell
 from tests.unit.support.hostjobs import lay, make, start, until, waiting
+from tests.unit.support.runs import run_of
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 
@@ -52,7 +53,7 @@ class Watched:
         self.said: list[events.Event] = []
         self.ended: list[Followed] = []
         connection = HostConnection("gpu01", lambda: RootShell(LocalSession()), emit=self.said.append)  # type: ignore[arg-type]
-        following_host = _Following(connection, self.said.append)
+        following_host = _Following(run_of(emit=self.said.append), connection)
         self._thread = threading.Thread(target=lambda: self.ended.append(following_host.to_the_end()), daemon=True)
 
     def lock(self, run: str) -> None:

@@ -202,7 +202,7 @@ def test_a_reading_verb_that_ends_with_its_last_host_has_all_of_them():
         interrupt()
         return "changed"
 
-    run = rollout._Run(
+    run = rollout._Rollout(
         ["gpu01"], work, FREE, emit=nothing, stop=nothing, on_interrupt=None, silent=rollout._nobody, result=result
     )
     with pytest.raises(Interrupted) as stopped:

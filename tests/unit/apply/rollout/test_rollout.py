@@ -15,9 +15,9 @@ from hostwright.apply.events import HostEnded
 from hostwright.apply.rollout import rollout
 from hostwright.apply.rollout.applying import status_of
 from hostwright.apply.rollout.limits import Limits
-from hostwright.apply.rollout.recording import Audience
 from hostwright.apply.rollout.rollout import BROKEN_OFF, CUT_OFF, Results, on_each, result_of, roll_out
 from hostwright.apply.rollout.silence import Silence
+from hostwright.apply.run import Listener
 from hostwright.common.errors import (
     DIFFERS,
     FAILED,
@@ -128,7 +128,7 @@ def test_a_view_that_fails_in_a_hosts_thread_ends_the_run_and_is_no_error_of_the
     def not_responding(event: events.Event) -> None:
         raise BrokenPipeError
 
-    with pytest.raises(BrokenPipeError), Audience.of(not_responding).shown(()) as emit:
+    with pytest.raises(BrokenPipeError), Listener(not_responding).shown(()) as emit:
         on_each(["gpu01", "gpu02"], lambda name: emit(HostEnded(name, "changed")), stop=nothing)
 
 

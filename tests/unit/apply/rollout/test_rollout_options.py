@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,10 @@ import pytest
 from hostwright.apply.events import HostEnded
 from hostwright.apply.journal.header import RunHeader
 from hostwright.apply.journal.writing import Journal
-from hostwright.apply.rollout.applying import Work
-from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.resuming import resume
 from hostwright.common.errors import InputError
 from hostwright.common.request import Request
 from hostwright.common.secret import Secret
-from hostwright.plan.host.release import Run
 from hostwright.plan.targets import Roster
 
 
@@ -101,11 +97,3 @@ def test_a_damaged_record_is_refused_in_a_sentence(roster: Roster, options: dict
     ran(roster, options)
     with pytest.raises(InputError, match=r"--resume: the record of the run .* is damaged: provision without --resume"):
         resume(Request(), roster)
-
-
-@pytest.mark.parametrize("kept", [True, False])
-def test_work_comes_back_to_a_drained_host_unless_it_is_kept_drained(roster: Roster, kept: bool) -> None:
-    request, targets = Request(drain=True, keep_drained=kept), roster.targets("gpu01")
-    work = Work(roster, targets.by_name, Connections(), Run("run"), lambda _: None, threading.Event(), request)
-    assert work.settings(targets[0]).undrain is not kept
-    assert ("keep_drained" in request.recorded()) is kept

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 from queue import SimpleQueue
 
 import pytest
@@ -11,16 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostwright.apply import events
-from hostwright.apply.host.applying import HostApply
-from hostwright.apply.host.outcome import Settings
+from hostwright.apply.host.applying import HostApply, HostJob
 from hostwright.apply.jobs.scripting import Progress
 from hostwright.apply.rollout.silence import AGAIN_AFTER_S, CONTACT, NAMED_AFTER_S, TICKS, Silence
 from hostwright.common.errors import HostError
 from hostwright.plan.desired import Desired
-from hostwright.plan.host.release import Run
 from hostwright.plan.model import Plan
 from hostwright.transport.root.rootshell import RootShell
 from tests.places import INVENTORY
+from tests.unit.support.runs import run_of, target_of
 from tests.unit.support.stacks import load_stack
 
 PLAN = Plan("gpu01", "tensorflow-2.9")
@@ -154,9 +152,8 @@ def test_contact_is_what_a_run_waits_for_when_it_connects_and_asks():
             waits.append(event.what)
 
     with pytest.raises(HostError, match="no sense"):
-        one = HostApply(
-            lambda: RootShell(Deaf()), Desired("gpu01", STACK, ()), Settings(run=Run("run"), emit=emit, locate=Path)
-        )
+        desired = Desired("gpu01", STACK, ())
+        one = HostApply(run_of(lambda: RootShell(Deaf()), emit), HostJob(target_of(desired), desired))
         one.probe()
     assert sorted(waits) == sorted(CONTACT)
 

@@ -13,7 +13,8 @@ import pytest
 from hostwright.apply.journal.redaction import Redactor
 from hostwright.apply.saved import savedplans, signing
 from hostwright.apply.saved.signing import KEY, NAMESPACE, SIGNERS, Signing
-from hostwright.cli.verbs import changes
+from hostwright.cli.tasks.change import provision
+from hostwright.cli.tasks.look import plan as plan_verb
 from hostwright.common.errors import InputError
 from hostwright.common.request import Request
 from hostwright.fleet import Fleet
@@ -265,7 +266,7 @@ def test_provision_refuses_before_a_host_is_asked(signers: Signers, state: str) 
     if state == "changed":
         path.write_bytes(path.read_bytes() + b" ")
     with pytest.raises(InputError, match=r"the site asks for signed plans .*; nothing was changed"):
-        changes.provision(Request("gpu01", plan=str(path)))
+        provision(Request("gpu01", plan=str(path)))
 
 
 @pytest.mark.usefixtures("untouched")
@@ -273,7 +274,7 @@ def test_provision_goes_on_with_a_good_signature(signers: Signers) -> None:
     signers.allowed(f"ann {signers.public()}")
     site(signers, **{SIGNERS: "signers"})
     with pytest.raises(AssertionError, match="a host was asked"):
-        changes.provision(Request("gpu01", plan=str(signers.saved(signers.key()))))
+        provision(Request("gpu01", plan=str(signers.saved(signers.key()))))
 
 
 @pytest.mark.usefixtures("untouched")
@@ -291,4 +292,4 @@ def test_plan_says_at_once_what_it_cannot_sign(
     signers.allowed(f"ann {signers.public()}")
     site(signers, **variables)
     with pytest.raises(InputError, match=sentence):
-        changes.plan(Request("gpu01"), out=out)
+        plan_verb(Request("gpu01"), out=out)

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from hostwright.audit.failures import document as page_of
 from hostwright.audit.failures.document import DOCUMENT, alternatives, document, how_seen
 from hostwright.audit.failures.rule import FailureRule, Sign
-from hostwright.cli.verbs import audit
+from hostwright.cli.tasks.look import doctor
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from tests.unit.support.documents import anchors, text_of
 from tests.unit.support.known import KNOWN, RULES, SIGNED
 
@@ -55,14 +56,14 @@ def test_the_committed_page_is_what_the_rules_say() -> None:
 def test_a_rules_command_prints_its_section(rule: FailureRule, capsys: pytest.CaptureFixture[str]) -> None:
     verb, option, name = rule.link.removeprefix("hostwright ").split()
     assert (verb, option) == ("doctor", "--explain")
-    assert audit.explain(name) == 0
+    assert doctor(Request(), explain=name) == 0
     assert capsys.readouterr().out.strip() == page_of.section(rule, KNOWN.commands).strip()
     assert page_of.section(rule, KNOWN.commands) in text_of(DOCUMENT)
 
 
 def test_an_unknown_name_is_an_error_with_the_nearest_one() -> None:
     with pytest.raises(InputError, match=r"no known problem 'nospace'; did you mean 'no-space'\?"):
-        audit.explain("nospace")
+        doctor(Request(), explain="nospace")
 
 
 def test_no_two_headings_have_one_anchor() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.support.checkout import here
 from tests.unit.support.known import BY_NAME, KNOWN
 
 CORPUS = Path(__file__).parents[3] / "fixtures" / "failures"
@@ -50,12 +51,15 @@ def counted(half: str) -> Counter[str]:
 
 #: at least so many are right, at most so many wrong, and at most so many harmless ones blamed: the document's figures
 FLOORS = {"known": (1616, 12, 1), "unseen": (302, 6, 0)}
+#: of those that are right: by a rule of these roles
+OF_PEOPLE = {"known": {"proxy": 1, "workspaces": 3}, "unseen": {}}
 
 
 @pytest.mark.parametrize("half", FLOORS)
 def test_the_rules_name_as_many_texts_as_the_document_says(half: str) -> None:
     figures = counted(half)
     least, most, blamed = FLOORS[half]
+    least -= sum(right for role, right in OF_PEOPLE[half].items() if not here(role))
     assert figures["right"] >= least, dict(figures)
     assert figures["wrong"] <= most, dict(figures)
     assert figures["harmless, blamed"] <= blamed, dict(figures)

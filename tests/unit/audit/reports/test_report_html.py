@@ -208,14 +208,17 @@ def test_equal_values_are_kept_once():
     assert len(data["shared"]) <= 4
 
 
-def test_a_card_is_a_row_of_its_fields():
+def test_a_card_is_its_identity_the_places_of_its_values_and_its_processes():
     card = replace(CARD, links=(GpuLink(0, True), GpuLink(1, False)), processes=(GpuProcess(7, "python3", "C", 5),))
-    row = dict(zip(html_data.GPU_FIELDS, html_data.gpu_row(card), strict=True))
-    assert row["model"] == "Tesla T4"
-    assert row["volatile"] == [0, 0]
-    assert row["aggregate"] is None
-    assert row["links"] == [2, [1]]
-    assert row["processes"] == [[7, "python3", "C", 5]]
+    data = page(host("gpu01", gpus=(card,))).data
+    index, bus, serial, uuid, places, processes = data["hosts"][0]["gpus"][0]
+    assert (index, bus, serial, uuid) == (card.index, card.bus, card.serial, card.uuid)
+    values = dict(zip(data["gpuColumns"], (data["gpuValues"][place] for place in places), strict=True))
+    assert values["model"] == ["Tesla T4", False]
+    assert values["ECC errors since driver load, uncorr./corr."] == ["0/0", False]
+    assert values["ECC errors in total, uncorr./corr."] == ["", False]
+    assert values["NVLinks up"] == ["1 of 2; down: 1", True]
+    assert processes == [[7, "python3", "C", 5]]
 
 
 def test_a_host_with_thousands_of_everything_is_cut_and_says_so():

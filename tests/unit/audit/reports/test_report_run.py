@@ -18,7 +18,7 @@ from hostwright.apply.journal.runs import HostRun, RecordedRun, RoleRun
 from hostwright.audit.reports.html.html import digest
 from hostwright.audit.reports.run.page import OUTPUT_CHARACTERS, render_run, steps_of
 from hostwright.audit.reports.run.timeline import MOST_TICKS, ticks, timeline, whole_time
-from hostwright.cli.verbs.runs import runs_show
+from hostwright.cli.tasks.keep import runs_show
 from hostwright.common.errors import InputError
 from hostwright.common.request import Request
 from hostwright.plan.model import StepResult

@@ -12,8 +12,9 @@ from rich.console import Console, Group, RenderableType
 from hostwright.audit.failures import ForPeople
 from hostwright.audit.fleetaudit import Reading
 from hostwright.audit.reports.ages import since
-from hostwright.audit.reports.diagnosis import next_verbs, show_diagnosis
+from hostwright.audit.reports.diagnosis import next_commands, show_diagnosis
 from hostwright.audit.reports.table import next_hosts, show_audit
+from hostwright.common.command import Command
 from hostwright.common.text import LINE_CHARACTERS, short
 from tests.unit.support.audits import EACH, LIAR, LINK, WARNING, XID, fleet, host
 
@@ -98,6 +99,12 @@ def test_the_doctor_tells_evidence_cause_and_cure_of_a_failure():
     assert "no known problem" in text
 
 
+def test_the_doctor_tells_what_changed_on_all_hosts_of_a_group():
+    ros, grub = "/etc/profile.d/ros.sh", "/etc/default/grub.d/60-ours.cfg"
+    alike = [replace(EACH[0], host="gpu08", changed=(ros, grub)), replace(EACH[0], host="gpu09", changed=(ros,))]
+    assert f"changed since it was provisioned: {ros}\n" in shown(Group(*show_diagnosis(alike, {})))
+
+
 def test_control_characters_and_newlines_of_a_host_are_not_printed():
     audit = fleet(EACH[0], LIAR)
     for text in (shown(show_audit(audit, {}, details=True)), shown(Group(*show_diagnosis(audit.hosts, {})))):
@@ -140,13 +147,13 @@ def test_many_hosts_are_named_once_below_what_is_wrong_with_them():
 
 def test_what_is_next_after_an_audit():
     audit = fleet()
-    assert [(verb, *more) for verb, _, *more in next_hosts(audit)] == [
-        *(("doctor", ""), ("plan", "")),
-    ], "nothing leads on from a host that could not be read, unless its error says so"
+    assert [*next_hosts(audit)] == [Command("doctor"), Command("plan")], (
+        "nothing leads on from a host that could not be read, unless its error says so"
+    )
     refused = host("gpu01", "unread", sentence="sudo wants a password", lead="--ask-become-pass")
-    assert [*next_hosts(fleet(refused))] == [("audit", ("gpu01",), " --ask-become-pass")]
-    assert [verb for verb, *_ in next_hosts(replace(audit, offline=True))] == ["doctor", "audit", "plan"]
-    assert [*next_hosts(fleet(host("gpu01")))] == []
+    assert next_hosts(fleet(refused)) == {Command("audit", ask_become_pass=True): ["gpu01"]}
+    assert [command.verb for command in next_hosts(replace(audit, offline=True))] == ["doctor", "audit", "plan"]
+    assert next_hosts(fleet(host("gpu01"))) == {}
 
 
 def test_the_doctor_ends_with_what_it_comes_to_and_the_gravest_is_nearest():
@@ -169,11 +176,11 @@ def test_what_is_next_after_a_doctor():
         *(host("h", findings=(fixable,)), host("i", "unread", sentence="refused")),
     )
     people = host("j", findings=(replace(grave, rule="for-people"),), deviations=(LINK,))
-    assert [*next_verbs((*hosts, people), {"for-people": ForPeople()})] == [
-        ("plan", ("a", "c"), ""),
-        ("rebuild", ("b", "e", "h"), " --check"),
-        ("trust", ("g",), ""),
-    ], "where every state is as desired, provisioning fixes nothing; and nothing leads on from what people must do"
+    assert next_commands((*hosts, people), {"for-people": ForPeople()}) == {
+        Command("plan"): ["a", "c"],
+        Command("rebuild", check=True): ["b", "e", "h"],
+        Command("trust"): ["g"],
+    }, "where every state is as desired, provisioning fixes nothing; and nothing leads on from what people must do"
 
 
 def test_provisioning_fixes_what_the_plan_has_something_to_do_for():

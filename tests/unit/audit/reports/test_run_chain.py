@@ -84,7 +84,7 @@ def test_where_a_file_came_from_is_told(sent_bytes, told):
     record = {**sent("cuda", "repo.deb", 20, 12), "sent": sent_bytes}
     (span,) = spans_of(HostRun("gpu01", "changed", said=(record,)), 200.0)
     assert (span.kind, span.began_s, span.lasted_s) == ("sent", 8, 12)
-    assert span.told == f"a file of cuda, 5 MB{told}"
+    assert span.detail == f"a file of cuda, 5 MB{told}"
 
 
 def test_a_step_that_waited_for_a_lock_leads_to_who_held_it():

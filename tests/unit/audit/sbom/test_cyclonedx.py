@@ -28,11 +28,11 @@ from tests.unit.support.sboms import (
     KERNEL,
     RECORDED,
     answers,
-    bill,
     debs,
     dists,
     recipe,
     record,
+    sbom,
     states,
     target,
     with_artifacts,
@@ -46,7 +46,7 @@ DRIVER = states(HOST, NvidiaRunfile)[0].state_probe
 
 
 def document(differs: dict[Probe, str | None] | None = None, **more: Any) -> dict[str, Any]:
-    text = render_cyclonedx(bill(differs=differs, **more))
+    text = render_cyclonedx(sbom(differs=differs, **more))
     assert VALIDATOR.validate_str(text) is None
     return json.loads(text)
 
@@ -75,7 +75,7 @@ def needs(found: dict[str, Any]) -> dict[str, set[str]]:
 
 
 def test_the_librarys_own_reader_reads_it_back_as_the_same_document():
-    text = render_cyclonedx(bill())
+    text = render_cyclonedx(sbom())
     again = Bom.from_json(json.loads(text))
     assert JsonV1Dot6(again).output_as_string(indent=2) + "\n" == text
 
@@ -162,8 +162,8 @@ def test_the_record_gives_its_time_and_the_reading_its_own():
 
 
 def test_the_same_host_gives_the_same_document_and_a_later_look_the_same_serial_number():
-    first = render_cyclonedx(bill())
-    assert render_cyclonedx(bill()) == first
+    first = render_cyclonedx(sbom())
+    assert render_cyclonedx(sbom()) == first
     later = document(at=AT + timedelta(hours=1))
     serial = json.loads(first)["serialNumber"]
     assert later["serialNumber"] == serial

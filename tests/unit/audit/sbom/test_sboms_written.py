@@ -15,11 +15,11 @@ import pytest
 from hostwright.audit.auditor import AuditOptions, Auditor
 from hostwright.audit.fleetaudit import FleetAudit
 from hostwright.audit.sbom import cyclonedx
-from hostwright.cli.verbs.audit import audit
+from hostwright.cli.tasks.look import audit_fleet
 from hostwright.cli.views.reports import Outputs
 from hostwright.common.errors import InputError
 from hostwright.common.request import Request
-from hostwright.fleet import Audience, Fleet
+from hostwright.fleet import Fleet, Listener
 from hostwright.plan.model import Answer, Facts
 from hostwright.resources.packages.dpkg import DPKG
 from tests.places import PROJECT
@@ -50,8 +50,9 @@ def kept(inventory: Path) -> Kept:
     def make(warned: list[str] | None = None, names: tuple[str, ...] = ("gpu01", "gpu02"), **rows: str) -> Auditor:
         fleet = Fleet.load(inventory)
         hosts = fleet.targets("all")
-        audience = replace(Audience.of(lambda _: None), warn=(warned if warned is not None else []).append)
-        auditor = fleet.auditor(hosts, AuditOptions(offline=True), audience=audience)
+        view = Listener(lambda _: None)
+        view.warn = (warned if warned is not None else []).append  # type: ignore[method-assign]
+        auditor = fleet.auditor(hosts, AuditOptions(offline=True), view=view)
         for host in hosts:
             if host.name in names:
                 found = answers(host) | {DPKG: Answer(0, debs(host, **rows))}
@@ -61,30 +62,29 @@ def kept(inventory: Path) -> Kept:
     return make
 
 
-def offline(inventory: Path, outputs: Outputs) -> int:
+def offline(inventory: Path, folder: Path) -> int:
     selection = Request("all", inventory=(str(inventory),))
-    return audit(replace(selection, json=True), outputs, AuditOptions(offline=True))
+    return audit_fleet(replace(selection, json=True), cyclonedx=str(folder), offline=True)
 
 
 def test_each_host_that_was_read_has_a_file_for_the_operator_alone(kept: Kept, inventory: Path, tmp_path: Path, capsys):
     kept()
     folder = tmp_path / "bills"
-    outputs = Outputs(cyclonedx=str(folder))
-    assert offline(inventory, outputs) == 1, "gpu03 was never read"
+    assert offline(inventory, folder) == 1, "gpu03 was never read"
     assert {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()} == {
         "gpu01.cdx.json": 0o600, "gpu02.cdx.json": 0o600,
     }  # fmt: skip
     assert folder.stat().st_mode & 0o777 == 0o700
     first = (folder / "gpu01.cdx.json").read_text()
     assert json.loads(first)["metadata"]["component"]["name"] == "gpu01"
-    offline(inventory, outputs)
+    offline(inventory, folder)
     assert (folder / "gpu01.cdx.json").read_text() == first
     assert json.loads(capsys.readouterr().out.splitlines()[0])["schema"], "standard output is the audit's"
 
 
 def test_a_secret_of_the_inventory_that_a_host_says_is_masked(kept: Kept):
     auditor = kept(curl="correct-horse-1")
-    texts = dict(auditor.bills(auditor.audit().audit))
+    texts = dict(auditor.sboms(auditor.audit().audit))
     assert set(texts) == {"gpu01", "gpu02"}
     assert not [text for text in texts.values() if "correct-horse" in text or "192.0.2." in text]
 
@@ -94,17 +94,17 @@ def test_a_host_whose_bill_cannot_be_made_is_named_and_the_others_have_theirs(
 ):
     whole = cyclonedx.render_cyclonedx
 
-    def fails(bill: Any) -> str:
-        if bill.host == "gpu01":
+    def fails(sbom: Any) -> str:
+        if sbom.host == "gpu01":
             raise RecursionError("deep")
-        return whole(bill)
+        return whole(sbom)
 
     monkeypatch.setattr(cyclonedx, "render_cyclonedx", fails)
     warned: list[str] = []
     auditor = kept(warned)
-    assert [host for host, _ in auditor.bills(auditor.audit().audit)] == ["gpu02"]
+    assert [host for host, _ in auditor.sboms(auditor.audit().audit)] == ["gpu02"]
     assert [sentence.partition(":")[0] for sentence in warned] == ["gpu01"]
-    assert "no bill of materials is written for it" in warned[0]
+    assert "no SBOM is written for it" in warned[0]
 
 
 def test_an_audit_whose_facts_could_not_be_stored_takes_no_older_ones(kept: Kept):
@@ -114,16 +114,16 @@ def test_an_audit_whose_facts_could_not_be_stored_takes_no_older_ones(kept: Kept
     newer = FleetAudit(
         told.at, told.inventory, tuple(replace(host, at="2026-11-22T00:00:00+00:00") for host in told.hosts)
     )
-    assert list(auditor.bills(newer)) == []
+    assert list(auditor.sboms(newer)) == []
     assert "its facts could not be stored" in warned[0]
 
 
 def test_the_exit_status_says_that_a_bill_is_missing(kept: Kept, inventory: Path, tmp_path: Path, monkeypatch):
     kept(names=("gpu01", "gpu02", "gpu03"))
-    outputs = Outputs(cyclonedx=str(tmp_path / "bills"))
-    right = offline(inventory, outputs)
-    monkeypatch.setattr(cyclonedx, "render_cyclonedx", lambda bill: 1 / 0)
-    assert offline(inventory, outputs) == 1
+    folder = tmp_path / "bills"
+    right = offline(inventory, folder)
+    monkeypatch.setattr(cyclonedx, "render_cyclonedx", lambda sbom: 1 / 0)
+    assert offline(inventory, folder) == 1
     assert right != 1, "everything was written"
 
 
@@ -140,7 +140,7 @@ def test_what_is_no_directory_is_refused_before_any_host_is_asked(name: str, par
 
 def test_an_audit_without_it_loads_no_library_for_it():
     program = (
-        "import sys\nimport hostwright.cli.verbs.audit, hostwright.cli.views.reports, hostwright.fleet\n"
+        "import sys\nimport hostwright.cli.views.audits, hostwright.cli.views.reports, hostwright.fleet\n"
         "import hostwright.audit.auditor, hostwright.standard.roles.driver, hostwright.standard.roles.tensorflow\n"
         "print([name for name in ('cyclonedx', 'packageurl', 'license_expression') if name in sys.modules])"
     )

@@ -15,7 +15,7 @@ from hostwright.apply import events
 from hostwright.cli.console import make_console
 from hostwright.cli.live.plain import Plain
 from hostwright.cli.live.table import LiveTable
-from hostwright.cli.views.progress import run_audience
+from hostwright.cli.views.progress import run_view
 from hostwright.common.durations import Clock
 from hostwright.common.request import Request
 from hostwright.fleet import TargetHost
@@ -145,7 +145,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, *, as_json: bool
     monkeypatch.setattr(sys, "stderr" if as_json else "stdout", stream)
     roles = (SimpleNamespace(name="storage", short="st"),)
     targets = cast(Sequence[TargetHost], [SimpleNamespace(name=name, roles=roles) for name in ("gpu01", "gpu02")])
-    view = run_audience(Request(json=as_json)).view(targets, RUN)
+    view = run_view(Request(json=as_json)).show(targets, RUN)
     with view as tell:
         tell(events.Note("gpu01", "hello"))
     return view

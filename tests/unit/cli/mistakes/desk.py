@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from hostwright.cli.verbs.init import init
+from hostwright.cli.tasks.begin import init
+from hostwright.common.request import Request
 from tests.places import PROJECT
 
 HOSTS = """\
@@ -49,7 +50,7 @@ class Desk:
     def __init__(self, folder: Path):
         self.folder, self.site = folder, folder / "fleet"
         self.state = folder / "state"
-        assert init(str(self.site)) == 0
+        assert init(Request(), str(self.site)) == 0
         self.write("inventory/hosts.yml", HOSTS)
 
     def write(self, name: str, text: str, *, executable: bool = False) -> Path:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from hostwright.cli.program import program
-from hostwright.cli.verbs.init import init
+from hostwright.cli.tasks.begin import init
+from hostwright.common.request import Request
 from tests.places import PROJECT
 
 HOSTS = """\
@@ -28,7 +29,7 @@ all:
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A site with two hosts, and the working directory."""
     root = tmp_path / "fleet"
-    assert init(str(root)) == 0
+    assert init(Request(), str(root)) == 0
     (root / "inventory/hosts.yml").write_text(HOSTS)
     monkeypatch.chdir(root)
     monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))

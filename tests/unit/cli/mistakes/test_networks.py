@@ -135,7 +135,7 @@ def test_no_mirror(desk: Desk) -> None:
         said = desk.types("provision gpu01", env=env)
         (sentence,) = [line for line in said.err.splitlines() if line.startswith("gpu01: ")]
         assert said.status == 1, said
-        for part in ("tool", "is not on this machine", "run hostwright mirror", "--from DIR"):
+        for part in ("tool", "is not on this machine", "run `hostwright mirror`", "--from DIR"):
             assert part in sentence, sentence
         assert there.on("gpu01", f"ls {HELLO}") == ""
         desk.write("downloads/tool", content.decode())

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.stack.store.artifacts import STORE_VARIABLE, Store
-from hostwright.transport.routing.tokens import Tokens
+from hostwright.transport.routing.sshconfig import Tokens
 from tests.unit.cli.mistakes.desk import Desk
 from tests.unit.cli.mistakes.test_at_a_terminal import NOTHING, silent, terminal
 

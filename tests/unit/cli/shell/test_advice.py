@@ -17,16 +17,17 @@ from rich.console import Group
 from rich.text import Text
 
 import hostwright.cli.tasks  # noqa: F401 - makes the verbs known
-from hostwright.cli.arguments import CALL, Call
 from hostwright.cli.console import Adviser
 from hostwright.cli.shell import advice
+from hostwright.cli.shell.advice import CALL, Call
 from hostwright.cli.views.changing.plans import show_plan
+from hostwright.common.command import Command
 from hostwright.common.request import Request
 from hostwright.plan.model import Change, Plan, RolePlan, Step
 from hostwright.plan.planning import HostPlan
-from tests.unit.support.commands import commands_in, options_of, parsed
+from tests.unit.support.commands import commands_in, contexts, options_of, parsed
 
-PROJECT = Path(__file__).parents[3]
+PROJECT = Path(__file__).parents[4]
 #: of a call that needs quoting wherever something is left unquoted
 ODD = {
     "hosts": "gpu[01-03],@rack 3",
@@ -50,11 +51,10 @@ def whole(text: str, call: Mapping[str, Any] = ODD, *, program: str = "invoke", 
     ("text", "want"),
     [
         ("run `invoke audit` first", "run `invoke audit --hosts gpu7 --inventory 'rack 3'` first"),
-        ("next: invoke provision --hosts gpu01", "next: invoke provision --hosts gpu01 --inventory 'rack 3'"),
         ("`invoke provision --resume`, or so", "`invoke provision --resume --inventory 'rack 3'`, or so"),
-        ("run invoke mirror (with --from DIR)", "run invoke mirror --inventory 'rack 3' (with --from DIR)"),
+        ("run `invoke mirror` (with --from DIR)", "run `invoke mirror --inventory 'rack 3'` (with --from DIR)"),
         ("run `invoke runs.show --run x` now", "run `invoke runs.show --run x` now"),
-        ("Run invoke plan, which …", "Run invoke plan --hosts gpu7 --inventory 'rack 3', which …"),
+        ("Run invoke plan, which is prose …", "Run invoke plan, which is prose …"),
         (
             "`invoke trust --hosts a --fingerprint …`.",
             "`invoke trust --hosts a --fingerprint … --inventory 'rack 3'`.",
@@ -63,13 +63,18 @@ def whole(text: str, call: Mapping[str, Any] = ODD, *, program: str = "invoke", 
             "`invoke unlock --force` for the host",
             "`invoke unlock --force --hosts gpu7 --inventory 'rack 3'` for the host",
         ),
-        ("if not: invoke power cycle", "if not: invoke power cycle --hosts gpu7 --inventory 'rack 3'"),
+        ("if not: `invoke power cycle`", "if not: `invoke power cycle --hosts gpu7 --inventory 'rack 3'`"),
         (
             "out with `invoke workspace.down --name x`",
             "out with `invoke workspace.down --name x --host gpu7 --inventory 'rack 3'`",
         ),
-        ("its hosts invoke curses", "its hosts invoke curses"),
-        ("the file invoke.yaml, and invoke plan.md", "the file invoke.yaml, and invoke plan.md"),
+        ("its hosts `invoke curses`, and 'a", "its hosts `invoke curses`, and 'a"),
+        ("quotes: `invoke plan '", "quotes: `invoke plan '"),
+        ("`foo' is `invoke audit`", "`foo' is `invoke audit --hosts gpu7 --inventory 'rack 3'`"),
+        (
+            "`invoke run -- ls --hosts`",
+            "`invoke run --hosts gpu7 --inventory 'rack 3' -- ls --hosts`",
+        ),
     ],
 )
 def test_a_command_gets_what_it_lacks_of_the_call_and_prose_stays(text: str, want: str) -> None:
@@ -83,8 +88,8 @@ def test_the_program_and_the_site_are_those_of_the_call() -> None:
 
 
 def test_a_sentence_about_one_host_advises_nothing_for_the_others() -> None:
-    text = advice.of_host("gpu02: the image stays: invoke power cycle --boot disk removes it", "gpu02")
-    assert whole(text, {"hosts": "all"}).endswith("invoke power cycle --boot disk --hosts gpu02 removes it")
+    text = advice.of_host("gpu02: the image stays: `invoke power cycle --boot disk` removes it", "gpu02")
+    assert whole(text, {"hosts": "all"}).endswith("invoke power cycle --boot disk --hosts gpu02` removes it")
 
 
 def test_no_password_is_repeated() -> None:
@@ -94,7 +99,7 @@ def test_no_password_is_repeated() -> None:
 
 def test_the_stack_of_the_call_is_an_option_where_variables_are_none() -> None:
     call = {"hosts": "gpu01", "var": ("stack=lab",)}
-    assert whole("run invoke mirror again", call) == "run invoke mirror --stack lab again"
+    assert whole("run `invoke mirror` again", call) == "run `invoke mirror --stack lab` again"
     assert whole("run `invoke plan`", call) == "run `invoke plan --hosts gpu01 --var stack=lab`"
 
 
@@ -113,11 +118,42 @@ def _documented(node: ast.AST) -> bool:
     return isinstance(node, kinds) and bool(node.body) and isinstance(node.body[0], ast.Expr)
 
 
+#: texts about no call: the next steps in a new site, pages and help, the title of a report, the link of a rule
+NO_ADVICE = (
+    "sitefiles.py",
+    "junit.py",
+    "failures/rule.py",
+    "helping.py",
+    "reference/variables.py",
+    "reference/verbs.py",
+)
+
+
+def _value(node: ast.expr, option: str, verb: str) -> object:
+    if isinstance(node, ast.Constant):
+        return node.value
+    flag = next(each for each in contexts() if each.name == verb).args[option].kind is bool if option else False
+    return True if flag else "1"
+
+
+def _command(node: ast.Call) -> Iterator[str]:
+    """A command in the sources, with what is no constant as 1, or as given."""
+    verb, *words = node.args
+    if isinstance(verb, ast.Constant):
+        name = {"audit": "audit.fleet", "runs": "runs.list"}.get(verb.value, verb.value)
+        options = {
+            each.arg: _value(each.value, each.arg.strip("_").replace("_", "-"), name)
+            for each in node.keywords
+            if each.arg and each.arg != "behind"
+        }
+        yield str(Command(verb.value, *(_value(word, "", name) for word in words), **options))
+
+
 def sentences() -> Iterator[Any]:
-    """Every text in the sources that names a command and is no docstring, with its values as 1."""
+    """Every command in the sources, and every text that names one and is no docstring, with its values as 1."""
     for folder in ("hostwright", "roles"):
         for path in sorted((PROJECT / folder).rglob("*.py")):
-            if "/standard/" in str(path):
+            if "/standard/" in str(path) or str(path).endswith(NO_ADVICE):
                 continue
             tree = ast.parse(path.read_text())
             docs = {id(node.body[0].value) for node in ast.walk(tree) if _documented(node)}
@@ -126,7 +162,9 @@ def sentences() -> Iterator[Any]:
             }
             for node in ast.walk(tree):
                 text = ""
-                if isinstance(node, ast.JoinedStr):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Command":
+                    text = "".join(_command(node))
+                elif isinstance(node, ast.JoinedStr):
                     parts = (part.value if isinstance(part, ast.Constant) else "1" for part in node.values)
                     text = "".join(map(str, parts))
                 elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in whole:
@@ -144,6 +182,7 @@ def test_every_command_in_the_sources_works_as_printed(text: str) -> None:
     for program, site in (("invoke", ""), ("hostwright", "my site")):
         told = whole(text.replace("%s", "1").replace("--version N", "--version 1"), program=program, site=site)
         assert commands_in(told)
+        assert not commands_in("".join(told.split("`")[::2])), "what is not between backticks is not made complete"
         for command in commands_in(told):
             verb, given, where = parsed(command)
             assert where == site
@@ -170,13 +209,15 @@ def test_no_command_is_broken_over_lines(width: int) -> None:
         console.print(
             Text("  a long sentence about a host, and what is to be done: `invoke doctor --hosts x` says why")
         )
-        console.print(Group(Text("next: invoke plan"), Text("gpu01: no: run invoke mirror again, then go on with it")))
+        console.print(
+            Group(Text("next: `invoke plan`"), Text("gpu01: no: run `invoke mirror` again, then go on with it"))
+        )
         text: str = console.file.getvalue()
         return text
 
     def wanted() -> list[str]:
         CALL.set(Call(request=Request(**ODD)))
-        return [*map(advice.completed, ("invoke doctor --hosts x", "invoke plan", "invoke mirror"))]
+        return [*map(advice.shown, (Command("doctor", hosts="x"), Command("plan"), Command("mirror")))]
 
     lines = copy_context().run(told).splitlines()
     commands = copy_context().run(wanted)
@@ -185,7 +226,7 @@ def test_no_command_is_broken_over_lines(width: int) -> None:
     assert all(
         shlex.split(command)[-2] == "--vault-password-file" or "--ask-become-pass" in command for command in commands
     )
-    told_before = [" ".join(text.split()) for text in " ".join(lines).split("invoke ")]
+    told_before = [" ".join(text.split()) for text in " ".join(lines).replace("`", "").split("invoke ")]
     assert told_before[0].endswith("what is to be done:") and told_before[1].endswith("next:")
     assert told_before[2].endswith("gpu01: no: run") and told_before[3].endswith("again, then go on with it")
     assert [line for line in lines if len(line) > width and "invoke" not in line] == []
@@ -220,12 +261,12 @@ def test_files_and_output_are_shown_as_they_are() -> None:
         console = Adviser(stderr=False)
         console.width = 120
         console.file = io.StringIO()
-        console.print(show_plan(plan), Text("    │ see invoke audit"))
+        console.print(show_plan(plan), Text("    │ see `invoke audit`"))
         text: str = console.file.getvalue()
         return text
 
     lines = copy_context().run(told).splitlines()
-    assert lines[-2:] == ["        +# run `invoke mirror` first", "    │ see invoke audit"]
+    assert lines[-2:] == ["        +# run `invoke mirror` first", "    │ see `invoke audit`"]
 
 
 def test_what_a_host_says_is_no_command_that_may_be_wrapped_by_the_terminal() -> None:

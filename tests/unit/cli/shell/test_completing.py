@@ -16,7 +16,7 @@ from hostwright.audit.history.store import AUDIT_SETS
 from hostwright.cli.opening import open_fleet
 from hostwright.cli.program import program
 from hostwright.cli.shell.completion import completing, names
-from hostwright.cli.verbs.init import init
+from hostwright.cli.tasks.begin import init
 from hostwright.common.request import Request
 from tests.places import PROJECT
 
@@ -28,7 +28,7 @@ SLOW = ("rich", "pydantic", "paramiko", "fabric", "jinja2", "ClusterShell", "req
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A site, and the working directory; its inventory was read by no verb yet."""
     root = tmp_path / "site"
-    assert init(str(root)) == 0
+    assert init(Request(), str(root)) == 0
     (root / "inventory/hosts.yml").write_text(HOSTS)
     (root / "other.yml").write_text("all: {hosts: {other1: {}}}\n")
     (root / "inventory/stacks/ours.yml").touch()

@@ -16,6 +16,7 @@ from hostwright.inventory.binding import KNOWN, OURS, SHARED
 from hostwright.plan.roles.role import discover
 from hostwright.rebuild.bmc import settings as bmc
 from tests.places import PROJECT
+from tests.unit.support.checkout import verbs
 from tests.unit.support.documents import text_of
 
 VERBS, VARIABLES = "docs/reference/verbs.md", "docs/reference/variables.md"
@@ -39,12 +40,11 @@ def test_the_committed_page_is_what_the_code_says(page: str, written: dict[str, 
 
 
 def test_every_option_of_every_verb_is_on_the_page() -> None:
-    options = json.loads((PROJECT / "tests/unit/cli/verbs.json").read_text("utf-8"))
     sections = dict(re.findall(r"^### `([\w.]+)`\n(.*?)(?=^##)", text_of(VERBS), re.MULTILINE | re.DOTALL))
     short = {"audit.fleet": "audit", "runs.list": "runs"}
     missing = [
         (verb, name)
-        for verb, some in options.items()
+        for verb, some in verbs().items()
         for name in (each.partition("/")[0] for each, (_, _, *place) in some.items() if not place)
         if not verb.startswith("lab.")
         and f"`--{name.strip('_').replace('_', '-')}" not in sections[short.get(verb, verb)]

@@ -94,7 +94,7 @@ def test_several_verbs_have_hosts_of_their_own() -> None:
         ("plan “gpu01”", "“gpu01” has quotes of a text processor, which no shell reads; did you mean 'gpu01'?"),
         (
             "plan gpu01 gpu02 -- uptime -p",
-            "plan takes no words behind --, which run and ssh do: `hostwright run --hosts gpu01,gpu02 -- uptime -p`",
+            "plan takes no words behind --, which run and ssh do: `invoke run --hosts gpu01,gpu02 -- uptime -p`",
         ),
         ("power", "power needs ORDER; `hostwright --help power` says what that may be"),
         ("init", "init needs DIRECTORY"),

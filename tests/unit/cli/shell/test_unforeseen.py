@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.cli.arguments import CALL, Call
 from hostwright.cli.exits import run
 from hostwright.cli.opening import open_fleet
+from hostwright.cli.shell.advice import CALL, Call
 from hostwright.cli.shell.unforeseen import sentence_of, shown_words
 from hostwright.common.request import Request
 from hostwright.common.secret import Secret

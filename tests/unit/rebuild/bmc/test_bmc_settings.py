@@ -17,7 +17,7 @@ from hostwright.common.input.yamlfile import Origin, Vaulted
 from hostwright.common.secret import Secret
 from hostwright.inventory import Host, Value, load
 from hostwright.rebuild.bmc import Bmc, BmcError, read_bmc
-from hostwright.rebuild.bmc.passwords import password_of
+from hostwright.rebuild.bmc.opening import password_of
 from hostwright.rebuild.bmc.settings import TIMEOUT_S
 
 ENOUGH = {"hostwright_bmc": "bmc07", "hostwright_bmc_user": "admin", "hostwright_bmc_password": Secret("calvin")}

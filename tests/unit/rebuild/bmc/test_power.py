@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from hostwright.apply.journal.reading import Runs
-from hostwright.cli.verbs.power import power
+from hostwright.cli.tasks.restore import power
 from hostwright.common.errors import InputError, Locked, Refused, Unreachable
 from hostwright.common.operator import machine_id, operator
 from hostwright.common.places import state_root
@@ -127,7 +127,7 @@ def test_every_host_gets_its_own_order(site: Site, capsys: pytest.CaptureFixture
     assert document["errors"] == []
     assert site.machines["gpu01"].orders == [{"ResetType": "On"}]
     assert site.machines["gpu02"].orders == []
-    assert "if the host does not answer: invoke power cycle" in document["hosts"][1]["notes"][-1]
+    assert "if the host does not answer: `invoke power cycle`" in document["hosts"][1]["notes"][-1]
 
 
 def test_who_switched_a_host_is_in_the_records(site: Site, tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_a_host_boots_once_from_the_network_or_from_an_image(site: Site, capsys:
     assert "it boots once from the network" in capsys.readouterr().out
     assert site.power("cycle", "gpu02", boot="media", image=IMAGE) == 0
     assert (second.image, second.boot["BootSourceOverrideTarget"]) == (IMAGE, "Cd")
-    assert "invoke power cycle --boot disk --hosts gpu02 removes it" in capsys.readouterr().out
+    assert "invoke power cycle --boot disk --hosts gpu02` removes it" in capsys.readouterr().out
     assert site.power("cycle", "gpu02", boot="disk") == 0
     assert (second.image, second.boot["BootSourceOverrideEnabled"]) == (None, "Disabled")
     assert second.count("POST", RESET) == 2

@@ -31,8 +31,8 @@ from hostwright.standard.roles.jupyterhub import (
 )
 from hostwright.standard.roles.jupyterhub.occupancy import OCCUPANCY
 from hostwright.standard.roles.jupyterhub.states.cards import HubCards
+from hostwright.standard.roles.jupyterhub.states.facts import HUB_PROBE, read_hub
 from hostwright.standard.roles.jupyterhub.states.image import HubImage
-from hostwright.standard.roles.jupyterhub.states.look import HUB_LOOK, read_hub
 from hostwright.standard.roles.jupyterhub.states.network import HubNetwork
 from hostwright.standard.roles.jupyterhub.states.servers import HubGone, HubServers, HubUser, HubUserLeft
 from hostwright.standard.roles.proxy import Proxy, proxy
@@ -360,7 +360,7 @@ class TestPins:
 class TestLook:
     def run(self, folder: Path, docker: str) -> list[str]:
         done = subprocess.run(
-            ["/bin/sh", "-c", HUB_LOOK.script],
+            ["/bin/sh", "-c", HUB_PROBE.script],
             env=stub(folder, docker=docker),
             capture_output=True,
             text=True,
@@ -378,7 +378,7 @@ class TestLook:
             docker = f"case $1 in ps) echo x ;; inspect) printf '{row}' ;; network) echo 172.30.250.0/24 ;; *) ;; esac"
             lines = self.run(tmp_path, docker)
             subprocess.run(["pkill", "-P", str(first.pid)], check=True)
-        hub = read_hub(Facts({HUB_LOOK: Answer(0, "\n".join(lines) + "\n")}))
+        hub = read_hub(Facts({HUB_PROBE: Answer(0, "\n".join(lines) + "\n")}))
         assert hub.servers[0].at_work == "the server of alice (2 processes)"
         assert (hub.docker, hub.subnet, hub.servers[0].gpus) == ("", "172.30.250.0/24", (CARD,))
 

@@ -17,8 +17,7 @@ from hostwright.audit.failures import FailureRule
 from hostwright.audit.judging.context import Unread
 from hostwright.plan.model import Answer
 from hostwright.standard.roles.proxy import CONF, Proxy
-from hostwright.standard.roles.proxy.failures import FAILURES
-from hostwright.standard.roles.proxy.failures.served import SERVED, UNIT, UNITS, ended, without_workspace
+from hostwright.standard.roles.proxy.failures import FAILURES, SERVED, UNIT, UNITS, ended, without_workspace
 from hostwright.standard.roles.workspaces import Workspaces
 from tests.unit.roles.base.states.certificates import ended as ends
 from tests.unit.roles.base.states.certificates import made

@@ -61,7 +61,7 @@ def test_each_stage_through_a_registry_is_known_from_what_docker_reported_before
     reached: list[tuple[list[str], Any, str]] = []
     ends = [0, 0, 0]
 
-    def reach(_verb: str, goal: Any, _fleet: Any, chosen: Any, request: Request, **_: Any) -> int:
+    def change(_verb: str, _fleet: Any, chosen: Any, request: Request, _run: Any, *, goal: Any, **_: Any) -> int:
         (state,) = goal.states
         reached.append(([target.name for target in chosen], state, request.own["registry"]))
         print(f"document {len(reached)}")
@@ -71,7 +71,7 @@ def test_each_stage_through_a_registry_is_known_from_what_docker_reported_before
         texts = [look((ID, NAME)), f"{ID} {NAME}\n" if "cat --" in probes[1].script else f"{ID} {NAME} {REFERENCE}\n"]
         return Facts({probe: Answer(0, text) for probe, text in zip(probes, texts, strict=True)})
 
-    monkeypatch.setattr("hostwright.cli.verbs.changes.reach", reach)
+    monkeypatch.setattr(pushing, "change", change)
     monkeypatch.setattr(pushing._Push, "facts", answers)
     given = Request("all", inventory=(str(tmp_path / "hosts.yml"),))
     assert pushing.push(replace(given, json=True), str(archive), registry=True) == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import TypedDict
 
-from hostwright.standard.roles.serving.verbs.looking import ListedModel
+from hostwright.standard.roles.serving.verbs.queries import ListedModel
 from tests.unit.support.schemas import Document, Error
 
 

@@ -11,7 +11,7 @@ import pytest
 from hostwright.fleet import Fleet
 from hostwright.plan.model import Change, Deferred, Facts, Refusal
 from hostwright.plan.testing import facts_for
-from hostwright.standard.roles.serving.states.look import read_look
+from hostwright.standard.roles.serving.states.facts import read_models
 from hostwright.standard.roles.serving.states.served import ModelServed, config_of, stages_of
 from hostwright.standard.roles.serving.states.unserved import Unserved
 from hostwright.standard.roles.workspaces.declared.entries import SERVING
@@ -87,7 +87,7 @@ def test_a_server_that_does_not_answer_is_awaited() -> None:
     for word in ("absent", "silent"):
         answer = asked(ONE, look(*SERVED[:2], f"docker {word}"))
         assert (answer.kind, answer.have) == ("deferred", f"Docker is {word}")
-    assert read_look(facts(ONE, "config half x\n")).docker == "silent"  # an answer that was cut off
+    assert read_models(facts(ONE, "config half x\n")).docker == "silent"  # an answer that was cut off
 
 
 def test_what_differs_is_said() -> None:

@@ -11,7 +11,7 @@ from hostwright.cli.asking import Declined
 from hostwright.common.errors import AS_DESIRED, InputError
 from hostwright.common.request import Request
 from hostwright.standard.roles.serving.verbs import changing
-from tests.unit.cli.test_answers import Terminal
+from tests.unit.support.terminals import Terminal
 
 MODELS = """\
 all:
@@ -41,7 +41,7 @@ def agreed(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
         seen.append(change)
         return AS_DESIRED
 
-    monkeypatch.setattr(changing.changes, "provision", provision)
+    monkeypatch.setattr(changing, "provision_hosts", provision)
     return seen
 
 

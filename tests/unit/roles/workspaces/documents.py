@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import TypedDict
 
-from hostwright.standard.roles.workspaces.verbs.looking import ListedWorkspace
+from hostwright.standard.roles.workspaces.verbs.queries import ListedWorkspace
 from hostwright.standard.roles.workspaces.verbs.rebuilding import BoxChanges
 from tests.unit.support.schemas import Changed, Document, Error
 

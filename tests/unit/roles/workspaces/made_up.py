@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from hostwright.standard.roles.proxy.failures.served import SERVED, UNIT, UNITS
-from hostwright.standard.roles.workspaces.failures.spaces import CARDS_INSIDE
-from hostwright.standard.roles.workspaces.states.look import LOOK
+from hostwright.standard.roles.proxy.failures import SERVED, UNIT, UNITS
+from hostwright.standard.roles.workspaces.failures import CARDS_INSIDE
+from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE
 from tests.lab.audit.made_up_case import Change, MadeUp, made_up, says, together
 
 EMERG = f"{UNIT}: nginx: [emerg] "
@@ -20,7 +20,7 @@ HELD = {
 
 def holds(**changed: object) -> Change:
     """The host has one workspace, with these values."""
-    return says(LOOK, f"container {json.dumps({**HELD, **changed})}\nend\n")
+    return says(WORKSPACES_PROBE, f"container {json.dumps({**HELD, **changed})}\nend\n")
 
 
 def nginx(words: str = "") -> Change:

@@ -20,7 +20,7 @@ from hostwright.standard.roles.workspaces.states.running import WorkspaceRuns, d
 from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
 
 #: of a lab host with Docker 20.10.5, two Jupyters, an ssh box, a TensorBoard and two batch runs that have ended
-LAB_HOST = (Path(__file__).parents[3] / "fixtures" / "workspaces" / "look.txt").read_text()
+LAB_HOST = (Path(__file__).parents[3] / "fixtures" / "workspaces" / "facts.txt").read_text()
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAID0Fl7l3eLK+d4Ez/PEEPGzn7MBQubH104CYzFf9H3gs alice@desk"
 CARD, OTHER = "GPU-9770bbdd-ac00-55f4-be28-d12740a699a4", "GPU-11111111-2222-3333-4444-555555555555"
 IMAGE = "lab/jupyter:1"

@@ -21,9 +21,9 @@ from hostwright.resources.files.files import File
 from hostwright.standard.roles.workspaces import workspaces
 from hostwright.standard.roles.workspaces.audit import NETWORKS, audit_values
 from hostwright.standard.roles.workspaces.states.access import CLOSED, KEPT, NetworksClosed, NetworksOpen
-from hostwright.standard.roles.workspaces.states.look import read_look
+from hostwright.standard.roles.workspaces.states.facts import read_workspaces
 from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
-from hostwright.standard.roles.workspaces.verbs.looking import rows_of
+from hostwright.standard.roles.workspaces.verbs.queries import rows_of
 from tests.unit.roles.workspaces.spaces import (
     DECLARED,
     ENTRIES,
@@ -150,7 +150,7 @@ def test_a_role_that_is_removed_is_refused_as_a_whole() -> None:
 
 
 def test_the_list_says_who_is_cut_off() -> None:
-    look = read_look(facts(states(LEFT), at_work(bob_lab=OFF)))
+    look = read_workspaces(facts(states(LEFT), at_work(bob_lab=OFF)))
     rows = {row.name: row.state for row in rows_of("gpu01", (), look)}
     assert rows["bob-lab"] == "running, no longer declared, cut off"
     assert rows["bob-board"] == "running, no longer declared"

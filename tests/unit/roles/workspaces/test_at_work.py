@@ -15,7 +15,7 @@ import pytest
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
 from hostwright.standard.roles.workspaces.declared.workspace import workspaces_of
 from hostwright.standard.roles.workspaces.states.arguments import INSIDE, Placed, docker_arguments
-from hostwright.standard.roles.workspaces.states.look import LOOK, SpaceContainer, read_look
+from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, SpaceContainer, read_workspaces
 from tests.unit.roles.workspaces.spaces import LAB_HOST, answers, facts, states
 from tests.unit.support.stubs import stub
 
@@ -58,10 +58,10 @@ def held_of(folder: Path, pid: int, proc: str = "/proc") -> SpaceContainer:
     row = json.dumps({**json.loads(line.partition(" ")[2]), "pid": pid}, separators=(",", ":"))
     docker = f"case $1 in ps) echo id ;; inspect) echo 'container {row}' ;; esac"
     done = subprocess.run(
-        ["/bin/sh", "-c", LOOK.script.replace("process=/proc", f"process={proc}")],
+        ["/bin/sh", "-c", WORKSPACES_PROBE.script.replace("process=/proc", f"process={proc}")],
         env=stub(folder, docker=docker), capture_output=True, text=True, check=True,
     )  # fmt: skip
-    held = read_look(facts(states(), answers(done.stdout))).container("alice-lab")
+    held = read_workspaces(facts(states(), answers(done.stdout))).container("alice-lab")
     assert held is not None
     return held
 

@@ -14,7 +14,7 @@ from hostwright.common.errors import InputError
 from hostwright.common.request import Request
 from hostwright.standard.roles.workspaces import tasks
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
-from hostwright.standard.roles.workspaces.verbs.changing import change, changed_entry
+from hostwright.standard.roles.workspaces.verbs.changing import FIELDS, change, changed_entry
 from hostwright.standard.roles.workspaces.verbs.edit import changed_lines, checked, edited
 from tests.unit.roles.workspaces.spaces import AMBIGUOUS
 
@@ -235,6 +235,5 @@ def test_gpus_that_are_no_list_are_refused(inventory: Path, given: str) -> None:
 
 def test_every_field_of_a_workspace_is_an_option() -> None:
     """But for those of a model server, which ``serve.up`` fills in."""
-    options = {"mount": "mounts", "env": "environment"}
-    named = {options.get(name, name) for name in tasks._ENTRY}
+    named = {FIELDS.get(name, name) for name in tasks._ENTRY}
     assert named == {each.name for each in fields(WorkspaceEntry)} - {"versions", "live"}

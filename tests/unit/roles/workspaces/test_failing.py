@@ -134,7 +134,7 @@ def test_one_that_goes_well_has_its_container_network_and_files(tmp_path: Path) 
          "(give Docker more addresses: default-address-pools in"),
         ("rename", "Error response from daemon: the daemon is shutting down", "could not take its place"),
         ("start", 'OCI runtime create failed: exec: "nvidia-container-runtime": executable file not found in $PATH',
-         "the host has lost nvidia-container-runtime: invoke provision --roles container"),
+         "the host has lost nvidia-container-runtime: `invoke provision --roles container`"),
     ],
 )  # fmt: skip
 def test_a_new_one_that_fails_leaves_nothing(tmp_path: Path, fails: str, failure: str, told: str) -> None:

@@ -20,9 +20,8 @@ from hostwright.audit.judging.context import Unread
 from hostwright.audit.judging.judging import judge
 from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.model import Answer, Facts
-from hostwright.standard.roles.workspaces.failures import FAILURES
-from hostwright.standard.roles.workspaces.failures.spaces import CARDS_INSIDE
-from hostwright.standard.roles.workspaces.states.look import LOOK
+from hostwright.standard.roles.workspaces.failures import CARDS_INSIDE, FAILURES
+from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE
 from tests.unit.roles.workspaces.made_up import MADE_UP, MadeUp
 from tests.unit.roles.workspaces.spaces import recorded
 from tests.unit.support.auditcontexts import evidence
@@ -51,16 +50,16 @@ def test_exactly_what_is_wrong_is_found(case: MadeUp, target: TargetHost) -> Non
 
 def test_each_workspace_whose_work_took_too_much_is_named() -> None:
     text = recorded(alice_lab={"killed": True}, bob_lab={"killed": True, "state": "exited", "code": 137})
-    assert sorted(evidence("workspace-out-of-memory", {LOOK: text})) == [
+    assert sorted(evidence("workspace-out-of-memory", {WORKSPACES_PROBE: text})) == [
         "workspace alice-lab of alice: a process was ended for want of memory",
         "workspace bob-lab of bob: a process was ended for want of memory, and it ended with status 137",
     ]
-    assert evidence("workspace-out-of-memory", {LOOK: recorded()}) == []
+    assert evidence("workspace-out-of-memory", {WORKSPACES_PROBE: recorded()}) == []
 
 
 def test_a_docker_that_is_silent_is_not_checked() -> None:
     with pytest.raises(Unread, match="Docker is silent"):
-        evidence("workspace-out-of-memory", {LOOK: "docker silent\nend\n"})
+        evidence("workspace-out-of-memory", {WORKSPACES_PROBE: "docker silent\nend\n"})
 
 
 #: one with a card that nvidia-smi lists, one that lost it, one without any, and one whose image has no nvidia-smi

@@ -8,7 +8,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from hostwright.standard.roles.workspaces.declared.forms import Image
-from hostwright.standard.roles.workspaces.states.look import WorkspaceFacts
+from hostwright.standard.roles.workspaces.states.facts import WorkspaceFacts
 from tests.unit.roles.container.images.test_reference import NAMES, OF_DOCKER
 
 IN_AN_INVENTORY = TypeAdapter(Image)

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
-from hostwright.standard.roles.workspaces.states.look import read_look
-from hostwright.standard.roles.workspaces.verbs.looking import logs_script, rows_of
+from hostwright.standard.roles.workspaces.states.facts import read_workspaces
+from hostwright.standard.roles.workspaces.verbs.queries import logs_script, rows_of
 from tests.unit.roles.workspaces.spaces import answers, facts, recorded, space, states
 from tests.unit.support.stubs import stub
 
 DOCKER = """
+[ "$1" != -H ] || shift 2
 case $1 in
 logs) echo "the last line"; exit "${LOGS:-0}" ;;
 container) [ -n "${STATE:-}" ] && echo "$STATE" ;;
@@ -79,7 +80,7 @@ def test_the_status_is_that_of_the_log(tmp_path: Path) -> None:
 
 def test_the_list_says_that_one_that_does_not_run_ended_for_want_of_memory() -> None:
     """tensorboard#1002."""
-    look = read_look(facts(states(), answers(recorded(bob_board={"state": "restarting", "killed": True}))))
+    look = read_workspaces(facts(states(), answers(recorded(bob_board={"state": "restarting", "killed": True}))))
     (row,) = [row for row in rows_of("gpu01", (), look) if row.name == "bob-board"]
     assert row.state == "restarting, ended for want of memory, no longer declared"
 

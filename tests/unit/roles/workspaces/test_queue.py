@@ -17,8 +17,8 @@ from hostwright.standard.roles import workspaces as role
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
 from hostwright.standard.roles.workspaces.declared.workspace import BATCH
 from hostwright.standard.roles.workspaces.states.arguments import docker_arguments
-from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
-from hostwright.standard.roles.workspaces.verbs.looking import logs_script, rows_of
+from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, read_workspaces
+from hostwright.standard.roles.workspaces.verbs.queries import logs_script, rows_of
 from tests.unit.roles.workspaces.spaces import CARD, ENTRIES, IMAGE, OTHER, answers, facts, recorded, space, states
 from tests.unit.roles.workspaces.test_declared import read, refused
 from tests.unit.roles.workspaces.test_running import PLACED
@@ -376,13 +376,15 @@ def test_a_start_that_fails_without_an_error_is_not_tried_for_ever(host: Host, w
     failed = "echo 'hostwright-batch@a.service loaded failed failed Batch run of the workspace a'"
     (host.folder / "bin/systemctl").write_text(f"#!/bin/sh\n{failed}\n")
     (host.folder / "bin/systemctl").chmod(0o755)
-    script = LOOK.script.replace(BATCH, str(host.program))
+    script = WORKSPACES_PROBE.script.replace(BATCH, str(host.program))
     done = subprocess.run(["/bin/sh", "-c", script], env=host.environment, capture_output=True, text=True, check=True)
     line = next(line for line in done.stdout.splitlines() if line.startswith("waits a "))
     waiting = recorded(b_run={"state": "created"}).replace(
         "network hostwright-bob\n", line.replace(" a ", " b-run ") + "\n"
     )
-    (row,) = [row for row in rows_of("gpu01", (), read_look(facts(states(), answers(waiting)))) if row.name == "b-run"]
+    (row,) = [
+        row for row in rows_of("gpu01", (), read_workspaces(facts(states(), answers(waiting)))) if row.name == "b-run"
+    ]
     assert row.state.startswith("not started: Docker does not start it: ")
     (host.folder / "containers/refuses").unlink()  # the next run of it begins anew
     with host.queued("a") as run:
@@ -404,13 +406,15 @@ def test_a_run_whose_persons_disk_is_full_says_so(host: Host) -> None:
 
 def test_the_list_and_the_logs_say_why(host: Host) -> None:
     waiting = recorded(b_run={"state": "created"})
-    look = read_look(
+    look = read_workspaces(
         facts(states(), answers(waiting.replace("network hostwright-bob\n", "batch b-run\nwaits b-run X y z \n")))
     )
     (row,) = [row for row in rows_of("gpu01", (), look) if row.name == "b-run"]
     assert row.state == "queued: X y z, no longer declared"
     refused = recorded(b_run={"state": "created", "error": "no such runtime"})
-    (row,) = [row for row in rows_of("gpu01", (), read_look(facts(states(), answers(refused)))) if row.name == "b-run"]
+    (row,) = [
+        row for row in rows_of("gpu01", (), read_workspaces(facts(states(), answers(refused)))) if row.name == "b-run"
+    ]
     assert row.state == "not started: no such runtime, no longer declared"
     script = logs_script(space(ENTRIES["b-run"]), 10)
     assert f"{BATCH} x why" in script
@@ -428,7 +432,7 @@ def test_the_look_asks_each_that_is_queued(host: Host) -> None:
         until(lambda: host.started == ["a"], "what was started")
         with host.queued("b"):
             until(lambda: host.why("b") != "", "why it waits")
-            script = LOOK.script.replace(BATCH, str(host.program))
+            script = WORKSPACES_PROBE.script.replace(BATCH, str(host.program))
             done = subprocess.run(
                 ["/bin/sh", "-c", script], env=host.environment, capture_output=True, text=True, check=True
             )

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
+from hostwright.apply.run import RunResults
 from hostwright.cli.asking import Declined
 from hostwright.cli.views.changing.outcomes import show_outcomes
+from hostwright.common.command import Command
 from hostwright.common.errors import InputError
 from hostwright.common.request import Request
 from hostwright.inventory import bind, load
@@ -22,9 +23,9 @@ from hostwright.standard.roles.workspaces.states.packages import packages_script
 from hostwright.standard.roles.workspaces.verbs import rebuilding
 from hostwright.standard.roles.workspaces.verbs.edit import changed_lines, checked_date, dated
 from hostwright.standard.roles.workspaces.verbs.rebuilding import BoxImages, lines
-from tests.unit.cli.test_answers import Terminal
 from tests.unit.roles.workspaces.spaces import KEY
 from tests.unit.support.stubs import stub
+from tests.unit.support.terminals import Terminal
 
 ROLES = "hostwright_roles: [base, driver, container, workspaces]"
 OURS = f"""\
@@ -74,14 +75,14 @@ def calls(inventory: Path, monkeypatch: pytest.MonkeyPatch) -> Calls:
             show_outcomes("provision", (), RunResults("run-1", Results(("gpu01",)[:0], ()), 1), as_json=True)
         return 1
 
-    def plan(request: Request, *, then: str, more: str) -> int:
-        assert (then, more) == ("images.rebuild", "")
+    def plan(_fleet: Any, _targets: Any, request: Request, *, then: Command) -> int:
+        assert then == Command("images.rebuild")
         seen.append(("plan", (request.hosts, request.var)))
         return 3
 
     monkeypatch.setattr(rebuilding, "_looked_at", looked)
-    monkeypatch.setattr(rebuilding.changes, "provision", provision)
-    monkeypatch.setattr(rebuilding.changes, "plan", plan)
+    monkeypatch.setattr(rebuilding, "provision", provision)
+    monkeypatch.setattr(rebuilding, "show_plan", plan)
     monkeypatch.setattr(rebuilding, "date", type("Monday", (), {"today": staticmethod(_Day)}))
     return seen
 

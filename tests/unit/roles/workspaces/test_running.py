@@ -20,7 +20,7 @@ from hostwright.plan.testing import facts_for
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
 from hostwright.standard.roles.workspaces.declared.workspace import workspaces_of
 from hostwright.standard.roles.workspaces.states.arguments import Placed, docker_arguments
-from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
+from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, read_workspaces
 from hostwright.standard.roles.workspaces.states.running import CLOSED, WorkspaceRuns
 from tests.unit.roles.workspaces.spaces import (
     CARD,
@@ -57,7 +57,7 @@ def test_a_host_that_has_them_plans_nothing() -> None:
 
 
 def test_the_recorded_answer_is_read() -> None:
-    look = read_look(facts(states(), answers()))
+    look = read_workspaces(facts(states(), answers()))
     lab = look.container("alice-lab")
     assert lab is not None
     assert (lab.running, lab.uuids, lab.asked, lab.at_work) == (True, (CARD,), "0", "")
@@ -270,7 +270,7 @@ def test_a_plan_says_of_a_box_that_its_key_goes_or_is_new() -> None:
         lines = [line for line in RECORDED.splitlines() if not line.startswith(("listen", files)) and row not in line]
         made = planned(replies=answers("\n".join(lines) + "\n"))["workspace alice-box"]
         assert isinstance(made, Change)
-        sentence = "workspace alice-box gets a new SSH host key: invoke workspace.url --name alice-box shows"
+        sentence = "workspace alice-box gets a new SSH host key: `invoke workspace.url --name alice-box` shows"
         assert bool(made.warnings and made.warnings[0].startswith(sentence)) is told
     later = replace(ENTRIES["alice-box"], memory="1g")
     made = planned(variables(alice_box=later))["workspace alice-box"]
@@ -306,7 +306,9 @@ def test_one_that_stopped_is_started_and_not_made_again() -> None:
     assert "docker create" not in script(plans, "workspace bob-lab")
 
 
-BOB_PID = next(held.pid for held in read_look(facts(states(), answers())).containers if held.workspace == "bob-lab")
+BOB_PID = next(
+    held.pid for held in read_workspaces(facts(states(), answers())).containers if held.workspace == "bob-lab"
+)
 
 
 @pytest.mark.parametrize(
@@ -363,7 +365,7 @@ def test_the_port_of_a_program_that_ends_again_and_again_is_its_own() -> None:
 
 
 def test_an_ssh_box_waits_for_its_image_which_is_built_first() -> None:
-    tag = next(name for name in read_look(facts(states(), answers())).images if name.startswith("hostwright/"))
+    tag = next(name for name in read_workspaces(facts(states(), answers())).images if name.startswith("hostwright/"))
     gone = "\n".join(line for line in RECORDED.splitlines() if tag not in line) + "\n"
     plans = planned(replies=answers(gone))
     assert list(plans) == [f"image {tag}", "workspace alice-box"]
@@ -613,7 +615,7 @@ def test_the_look_answers_without_docker_and_with_a_silent_one(tmp_path: Path) -
         folder.mkdir()
         environment = stub(folder, docker=text)
         done = subprocess.run(
-            ["/bin/sh", "-c", LOOK.script], env=environment, capture_output=True, text=True, check=True
+            ["/bin/sh", "-c", WORKSPACES_PROBE.script], env=environment, capture_output=True, text=True, check=True
         )
         assert done.stdout.splitlines()[-2:] == [f"docker {answer}", "end"]
 
@@ -629,7 +631,7 @@ def test_a_long_script_leaves_a_definition_that_is_read(tmp_path: Path) -> None:
     (tmp_path / "b-run").mkdir()
     (tmp_path / "b-run" / "definition.json").write_text(state.definition)
     environment = stub(tmp_path, docker="exit 1")
-    text = LOOK.script.replace("/var/lib/hostwright/workspaces", str(tmp_path))
+    text = WORKSPACES_PROBE.script.replace("/var/lib/hostwright/workspaces", str(tmp_path))
     done = subprocess.run(["/bin/sh", "-c", text], env=environment, capture_output=True, text=True, check=True)
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("definition b-run "))
     assert len(line) < 4096

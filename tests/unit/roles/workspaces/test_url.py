@@ -18,10 +18,10 @@ from hostwright.common.request import Request
 from hostwright.fleet import Fleet, TargetHost
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
-from hostwright.standard.roles.workspaces.verbs import changing, hostkeys, looking
-from hostwright.standard.roles.workspaces.verbs.looking import browser_lines, declared_of, url_lines
-from tests.unit.cli.test_answers import Terminal
+from hostwright.standard.roles.workspaces.verbs import changing, hostkeys, queries
+from hostwright.standard.roles.workspaces.verbs.queries import browser_lines, declared_of, url_lines
 from tests.unit.roles.workspaces.spaces import KEY, space
+from tests.unit.support.terminals import Terminal
 
 HOSTS = """
 all:
@@ -93,7 +93,7 @@ def test_a_token_that_its_user_wrote_is_not_printed(text: str) -> None:
 
     shell: Any = SimpleNamespace(host="gpu01", run=lambda *_, **_limits: SimpleNamespace(stdout=text.encode()))
     with pytest.raises(HostError, match="gpu01: the token of x is not one of Hostwright's"):
-        looking._token(shell, space(WorkspaceEntry("bob", "jupyter")))
+        queries._token(shell, space(WorkspaceEntry("bob", "jupyter")))
 
 
 class Hosts:
@@ -128,7 +128,7 @@ def boxed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Request:
     (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {ansible_host: 192.0.2.1}}}\n")
     (tmp_path / "workspaces.yml").write_text(BOX)
     monkeypatch.setattr(hostkeys, "Connections", Hosts(KEYS))
-    monkeypatch.setattr(changing.changes, "provision", lambda *_words, **_options: AS_DESIRED)
+    monkeypatch.setattr(changing, "provision_hosts", lambda *_words, **_options: AS_DESIRED)
     return Request("gpu01", inventory=(str(tmp_path),))
 
 
@@ -143,7 +143,7 @@ def test_a_box_is_told_with_its_key_and_what_to_do_where_ssh_knows_another(
     boxed: Request, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """che-code#560: people learnt to delete known_hosts."""
-    assert looking.show_url(replace(boxed, json=True), "alice-box", token=False) == 0
+    assert queries.show_url(replace(boxed, json=True), "alice-box", token=False) == 0
     assert json.loads(capsys.readouterr().out)["lines"] == [
         "ssh -J alice@192.0.2.1 -p 21003 alice@127.0.0.1",
         f"host key of alice-box: {told_key(tmp_path)}; where ssh warns that the key has changed and shows this one:",
@@ -156,7 +156,7 @@ def test_a_box_is_told_also_while_its_key_cannot_be_read(
     boxed: Request, monkeypatch: pytest.MonkeyPatch, files: dict[str, str] | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(hostkeys, "Connections", Hosts(files))
-    assert looking.show_url(replace(boxed, json=False), "alice-box", token=False) == 0
+    assert queries.show_url(replace(boxed, json=False), "alice-box", token=False) == 0
     printed = capsys.readouterr()
     assert printed.out.splitlines() == ["ssh -J alice@192.0.2.1 -p 21003 alice@127.0.0.1"]
     said = "gpu01: connection refused" if files is None else "has no SSH host key there yet"
@@ -185,7 +185,7 @@ def test_down_asks_before_anything_is_written(boxed: Request, tmp_path: Path, mo
         agreed.append(change)
         return AS_DESIRED
 
-    monkeypatch.setattr(changing.changes, "provision", provision)
+    monkeypatch.setattr(changing, "provision_hosts", provision)
     monkeypatch.setattr("sys.stdin", io.StringIO("yes\n"))
     with pytest.raises(InputError, match=r"`workspace\.down` takes alice-box off gpu01, and nobody can be asked here"):
         changing.change(boxed, "alice-box", None)

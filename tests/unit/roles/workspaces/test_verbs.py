@@ -16,14 +16,15 @@ from hostwright.common.errors import InputError, InputErrors
 from hostwright.fleet import Fleet
 from hostwright.inventory import load
 from hostwright.plan.model import Answer, Facts
+from hostwright.standard.roles.container.running import LOCAL_DOCKER
 from hostwright.standard.roles.workspaces import tasks
 from hostwright.standard.roles.workspaces.declared.entries import TENSORFLOW
 from hostwright.standard.roles.workspaces.declared.workspace import workspaces_of
-from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
+from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, read_workspaces
 from hostwright.standard.roles.workspaces.verbs.changing import entry_of
 from hostwright.standard.roles.workspaces.verbs.edit import alone, changed_lines, checked, edited, written
 from hostwright.standard.roles.workspaces.verbs.listing import table
-from hostwright.standard.roles.workspaces.verbs.looking import COLUMNS, ListedWorkspace, exec_script, rows_of, total_of
+from hostwright.standard.roles.workspaces.verbs.queries import COLUMNS, ListedWorkspace, exec_script, rows_of, total_of
 from tests.unit.roles.workspaces.spaces import CARD, DECLARED, RECORDED, recorded
 
 WAITS = f"queued: batch run bob-train has {CARD}"
@@ -169,7 +170,7 @@ def test_ansible_reads_the_file_as_we_do(inventory: Path) -> None:
 
 
 def test_the_list_says_what_is_declared_and_what_is_there() -> None:
-    look = read_look(Facts({LOOK: Answer(0, recorded(bob_lab={}, a_run={"state": "created"}))}))
+    look = read_workspaces(Facts({WORKSPACES_PROBE: Answer(0, recorded(bob_lab={}, a_run={"state": "created"}))}))
     declared = [
         space
         for space in workspaces_of(DECLARED.containers, DECLARED.users, DECLARED.directory, DECLARED.ports)
@@ -184,7 +185,7 @@ def test_the_list_says_what_is_declared_and_what_is_there() -> None:
         "bob-board": "running, no longer declared",
         "bob-lab": "not made yet",
     }
-    rows = list(rows_of("gpu01", tuple(declared), read_look(Facts({LOOK: Answer(0, RECORDED)}))))
+    rows = list(rows_of("gpu01", tuple(declared), read_workspaces(Facts({WORKSPACES_PROBE: Answer(0, RECORDED)}))))
     lines = list(table(rows, COLUMNS))
     assert lines[1].split() == [
         "gpu01",
@@ -261,7 +262,7 @@ def test_a_command_reaches_the_workspace_as_one_word() -> None:
     )
     command = "echo 'a  b' \"$HOME\"; exit 3"
     assert shlex.split(exec_script(space, command)) == [
-        "docker", "exec", "workspace-bob-lab", "/bin/sh", "-c", command,
+        *LOCAL_DOCKER.split(), "exec", "workspace-bob-lab", "/bin/sh", "-c", command,
     ]  # fmt: skip
 
 

@@ -15,7 +15,7 @@ import paramiko
 import pytest
 
 from hostwright.cli.exits import run
-from hostwright.cli.verbs.reaching.trust import trust
+from hostwright.cli.tasks.restore import trust
 from hostwright.common.errors import Unreachable
 from hostwright.common.request import Request
 from hostwright.inventory import Host
@@ -155,7 +155,7 @@ def test_a_silent_server_ends_at_the_timeout() -> None:
 
 def test_a_changed_key_says_trust_and_carries_both(site: Site, pair: KeyPair) -> None:
     site.know(site.line(OLD))
-    with pytest.raises(HostKeyMismatch, match="invoke trust --hosts gpu07;") as caught:
+    with pytest.raises(HostKeyMismatch, match="`invoke trust --hosts gpu07`;") as caught:
         connect(site.host, OPTIONS)
     assert OLD.fingerprint in str(caught.value)
     assert pair.public.fingerprint in str(caught.value)

@@ -2,7 +2,7 @@
 # A package that was cut off while it was unpacked (a full disk does that) can neither be configured nor mended by
 # `apt-get -f`: dpkg wants its archive again. Only packages in $removable, which the plan has shown, are removed, and of
 # those that were cut off only ones that no repository has. $leaving, which roles of the host take away, go before anything
-# is configured or apt is asked for anything: nobody needs a script of theirs to succeed. `looked` prints what mend_look.sh
+# is configured or apt is asked for anything: nobody needs a script of theirs to succeed. `looked` prints what mend_probe.sh
 # says by now; $barred are preferences that keep apt from bringing them again.
 # `configured` may fail for a dependency that `apt-get -f` brings only then; the last line decides.
 # $patiently: a program for `sh -c` that runs its arguments, and again while another process has the lock.

@@ -2,5 +2,6 @@
 # make.sh.
 : "${name:?}"
 : "${network:?}"
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 make_network
 must "it could not be put into the network $network again" docker network connect "$network" "workspace-$name"

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import nullcontext
 from pathlib import Path
-from threading import Event as Flag
 from typing import Any, cast
 
 import pytest
@@ -17,12 +16,9 @@ from hostwright.apply.executors.cluster.fitness import Cluster, Demands, this_ma
 from hostwright.apply.executors.cluster.messages import Claim, Done, Message
 from hostwright.apply.executors.cluster.sites import pack
 from hostwright.apply.host.outcome import Outcome
-from hostwright.apply.rollout.applying import Work
-from hostwright.apply.rollout.connections import Connections
 from hostwright.common.errors import InputError
 from hostwright.plan.model import Plan
-from hostwright.plan.targets import REQUEST
-from tests.unit.support.clusters import RUN, fleet_of
+from tests.unit.support.clusters import RUN, begun_on, fleet_of
 from tests.unit.support.gated import WAIT_S
 
 W1, W2 = "tls://192.0.2.1:4000", "tls://192.0.2.2:4000"
@@ -78,11 +74,9 @@ def client() -> Client:
 def executor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: Client) -> Iterator[ClusterExecutor]:
     monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
     fleet = fleet_of(tmp_path / "site")
-    targets = fleet.targets("all")
-    work = Work(fleet, targets.by_name, Connections(), RUN, lambda _: None, Flag(), REQUEST, verb="provision")
     archive = pack(fleet)
     cluster = Cluster(cast("Any", client), ADDRESS, Demands(this_machine()), archive, (), None)
-    with ClusterExecutor(cluster, work) as executor:
+    with ClusterExecutor(cluster, begun_on(fleet)) as executor:
         yield executor
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,6 +28,7 @@ from hostwright.apply.executors.cluster.sealing import Mailbox
 from hostwright.apply.host.outcome import Outcome
 from hostwright.common.errors import ExecutorLost, HostError, Stopped
 from hostwright.plan.model import Change, Plan, RolePlan, RoleResult, Step
+from tests.unit.support.runs import run_of
 
 CHANGE = Change("file /etc/motd", "absent", "there", (Step("true"),))
 FIRST, EMPTY = Plan("gpu01", "hello", (RolePlan("hello", (), (CHANGE,)),)), Plan("gpu01", "hello")
@@ -37,7 +40,6 @@ W1, W2, W3 = "tls://192.0.2.1:4000", "tls://192.0.2.2:4000", "tls://192.0.2.3:40
 class Office:
     """A dispatch, all that it says and emits, and workers to speak for."""
 
-    stopping: bool = False
     seen: list[Event] = field(default_factory=list)
     spoken: list[str] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
@@ -45,17 +47,19 @@ class Office:
     mailbox: Mailbox = field(default_factory=Mailbox)
 
     def __post_init__(self) -> None:
+        self.run = run_of(emit=self.seen.append)
+        self.run.targets = SimpleNamespace(by_name=defaultdict(lambda: SimpleNamespace(stack=None)))  # type: ignore[assignment]
         self.dispatch = Dispatch(
-            self.seen.append,
+            self.run,
             self.spoken.append,
-            stopping=lambda: self.stopping,
             recover=lambda worker, _known: self.lost_words.get(worker, []),
         )
         self.futures: dict[str, Future[Outcome]] = {}
 
-    def give(self, host: str = "gpu01", texts: tuple[str, ...] = (), keep: Any = lambda: "") -> Future[Outcome]:
+    def give(self, host: str = "gpu01", texts: tuple[str, ...] = (), keep: Any = lambda _: "") -> Future[Outcome]:
+        self.run.keep = keep  # type: ignore[method-assign]
         future: Future[Outcome] = Future()
-        self.dispatch.add(HostAssignment(host, future, lambda: self.send(host), texts, keep))
+        self.dispatch.add(HostAssignment(host, future, lambda: self.send(host), texts))
         self.send(host)
         return future
 
@@ -127,14 +131,14 @@ def test_an_error_of_the_host_is_the_futures_and_ends_it():
 
 def test_the_stack_of_a_host_that_is_as_desired_is_kept_here():
     office, kept = Office(), []
-    office.give(keep=lambda: kept.append("hello") or "the disk is full")
+    office.give(keep=lambda _: kept.append("hello") or "the disk is full")
     office.ask()
     office.say(outcome(HELLO), number=2)
     assert kept == ["hello"]
     assert office.told() == ["the disk is full"]
     pending = Done(Outcome("gpu01", FIRST, (), FIRST))
     second = Office()
-    second.give(keep=lambda: pytest.fail("it is not as desired"))
+    second.give(keep=lambda _: pytest.fail("it is not as desired"))
     second.ask()
     second.say(pending, number=2)
 
@@ -307,7 +311,7 @@ def test_workers_hear_that_the_run_stops():
     office.give()
     office.ask()
     assert office.dispatch.heartbeat(W1).stopping is False
-    office.stopping = True
+    office.run.stopping.set()
     assert office.dispatch.heartbeat(W1).stopping is True
 
 

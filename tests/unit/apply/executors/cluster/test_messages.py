@@ -137,7 +137,7 @@ def test_briefs_and_tasks_can_be_sent_and_their_bytes_are_not_shown(tmp_path: Pa
     brief = brief_of(fleet, change)
     sent, _ = task_of(brief.session, fleet.targets("gpu01")[0], None)
     assert pickle.loads(pickle.dumps((brief, sent))) == (brief, sent)  # noqa: S301 - our own
-    assert brief.session == f"hostwright-{brief.run.id}"
+    assert brief.session == f"hostwright-{brief.stamp.id}"
     assert "body" not in repr(brief)
     assert "body" not in repr(sent)
     assert "xyz" not in repr(Heartbeat(going={"a": Go(b"xyz")}))

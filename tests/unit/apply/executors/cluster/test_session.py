@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.apply.delivery.fetch import DeliveryMeans
+from hostwright.apply.delivery.batch import served
 from hostwright.apply.delivery.looking import StoredFile
 from hostwright.apply.delivery.sources.handout import Handout
-from hostwright.apply.delivery.sources.settings import FileSettings, Ports
+from hostwright.apply.delivery.sources.settings import FileSettings, Ports, read_file_settings
 from hostwright.apply.events import Emit, Note
+from hostwright.apply.executors.cluster import attempt as working
 from hostwright.apply.executors.cluster import session as sessions
 from hostwright.apply.executors.cluster.attempt import Attempt
 from hostwright.apply.executors.cluster.messages import (
@@ -39,7 +40,7 @@ from hostwright.apply.host.scheduling.pastruns import PastRuns
 from hostwright.apply.journal.header import RunHeader
 from hostwright.apply.journal.reading import Runs
 from hostwright.apply.journal.writing import Journal
-from hostwright.apply.rollout.applying import Work
+from hostwright.apply.run import Run
 from hostwright.common.errors import ArtifactError, HostError, HostwrightError, Refused, Stopped, Unreachable
 from hostwright.common.places import state_root
 from hostwright.common.untrusted import Unforeseen
@@ -303,11 +304,11 @@ def test_past_runs_are_read_once_for_all_hosts_of_a_worker(tmp_path: Path, monke
     session, worker, _, given, _ = at_work(tmp_path)
     seen: list[PastRuns] = []
 
-    def apply(work: Work, name: str) -> Outcome:
-        seen.append(work.past)
+    def apply(run: Run, name: str, **_: object) -> Outcome:
+        seen.append(run.past)
         raise HostError(name, "enough was seen")
 
-    monkeypatch.setattr(Work, "apply", apply)
+    monkeypatch.setattr(working, "apply_to", apply)
     for _ in range(2):
         worker.said.clear()
         thread = run(session, given)
@@ -320,21 +321,21 @@ def test_past_runs_are_read_once_for_all_hosts_of_a_worker(tmp_path: Path, monke
 @pytest.mark.parametrize("way", ["pull", "push"])
 def test_a_host_fetches_its_files_from_the_worker_that_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way):
     session, worker, _, given, _ = at_work(tmp_path, artifacts=way, hostwright_files_address="192.0.2.1")
-    seen: list[tuple[DeliveryMeans, Handout | None]] = []
+    seen: list[tuple[Run, Handout | None]] = []
 
-    def apply(work: Work, name: str) -> Outcome:
-        seen.append((work.settings(work.targets[name]).means, session._handout))
+    def apply(run: Run, name: str, **_: object) -> Outcome:
+        seen.append((run, session._handout))
         raise HostError(name, "enough was seen")
 
-    monkeypatch.setattr(Work, "apply", apply)
+    monkeypatch.setattr(working, "apply_to", apply)
     thread = run(session, given)
     session.hear(Heartbeat(going={asked(worker)[0]: Go()}))
     thread.join(WAIT_S)
-    ((means, handout),) = seen
+    ((begun, handout),) = seen
     assert handout is not None
-    assert means.handout is handout
+    assert begun.handout is handout
     artifact = artifact_of(b"content")
-    assert means.served("gpu01", artifact) is (way == "pull")
+    assert served(begun, read_file_settings(begun.targets[0].host), "gpu01", artifact) is (way == "pull")
     item = StoredFile(artifact, tmp_path, str(artifact.sha256), 7)
     with pytest.raises(HostwrightError, match="only while a run lasts"):  # and after the last host nothing is served
         handout.server.grant(item, "127.0.0.1", Ports(), "127.0.0.1")

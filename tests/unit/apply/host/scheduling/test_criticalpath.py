@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.apply.host.scheduling.criticalpath import (
+from hostwright.apply.host.scheduling.durations import (
     most_urgent_first,
     remaining,
     remaining_of_steps,

@@ -206,6 +206,14 @@ def test_the_unreadable_list_and_the_held_packages_are_named_in_the_cause() -> N
     assert found is not None
     assert found.cause.startswith("libnvidia-container-tools libnvidia-container1: on hold on this host")
     assert "apt-mark unhold libnvidia-container-tools libnvidia-container1 on" in found.cure
+    clash = (
+        "The following packages have unmet dependencies:\n"
+        " docker-ce : Depends: containerd.io (>= 1.6.24) but 1.4.3-1 is to be installed\n"
+        "E: Unable to correct problems, you have held broken packages.\n"
+    )
+    found = KNOWN.explained(clash)
+    assert found is not None
+    assert (found.rule, "containerd.io (>= 1.6.24) but 1.4.3-1" in found.evidence[0]) == ("held-packages", True)
 
 
 def test_a_repository_that_is_there_twice_is_seen_once() -> None:

@@ -215,7 +215,7 @@ def test_what_is_no_keyring_is_not_read_to_its_end(etc: Path, kind: str) -> None
     assert said.splitlines()[-1] == f"ring\t{ring}\t"
 
 
-@pytest.mark.parametrize(("mode", "fault"), [(0o600, "unreadable"), (0o640, "unreadable"), (0o644, "99")])
+@pytest.mark.parametrize(("mode", "fault"), [(0o600, "unreadable 600"), (0o640, "unreadable 640"), (0o644, "99")])
 def test_a_keyring_that_apts_user_cannot_read_is_found(etc: Path, mode: int, fault: str) -> None:
     if os.getuid() != 0 or subprocess.run(["id", "_apt"], capture_output=True, check=False).returncode != 0:
         pytest.skip("nobody to try it as")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.common.quoting import words
-from hostwright.standard.roles.base.failures.trust.writable import FOLDERS, PLACES, WRITABLE, writable
+from hostwright.standard.roles.base.failures.trust.signatures import FOLDERS, PLACES, WRITABLE, writable
 from tests.unit.support.auditcontexts import look_at
 from tests.unit.support.shell import ask
 

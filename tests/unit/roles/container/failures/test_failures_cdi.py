@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.standard.roles.container.failures.cdi import CDI, MOST
+from hostwright.standard.roles.container.failures import CDI, MOST
 from tests.unit.support.known import KNOWN
 from tests.unit.support.library_contexts import asked, write
 

@@ -9,7 +9,7 @@ import pytest
 
 from hostwright.plan.model import Answer
 from hostwright.resources.packages.packages import DPKG
-from hostwright.standard.roles.container.failures.names import NAME_SERVERS
+from hostwright.standard.roles.container.failures import NAME_SERVERS
 from tests.unit.support.auditcontexts import evidence
 from tests.unit.support.stubs import stub
 

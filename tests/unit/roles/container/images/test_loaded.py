@@ -18,8 +18,8 @@ from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.model import Answer, Change, Facts, Refusal
 from hostwright.plan.planning import make_plan
 from hostwright.stack.stack import Stack
+from hostwright.standard.roles.container.images.facts import CONTAINERD, IMAGES_PROBE, read_images
 from hostwright.standard.roles.container.images.loaded import ImagesLoaded, LoadedImage, artifact_of
-from hostwright.standard.roles.container.images.look import CONTAINERD, LOOK, read_look
 from hostwright.standard.roles.container.images.pushing import push
 from hostwright.standard.roles.container.images.verbs import found_images, is_old, lines
 
@@ -68,7 +68,7 @@ def container(name: str, state: str = "running", id_: str = ID) -> str:
 
 
 def look(*rows: str) -> Facts:
-    return Facts({LOOK: Answer(0, "\n".join([*rows, "end"]))})
+    return Facts({IMAGES_PROBE: Answer(0, "\n".join([*rows, "end"]))})
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def state(tmp_path: Path) -> ImagesLoaded:
 
 
 def facts(state: ImagesLoaded, *rows: str, record: str = "") -> Facts:
-    recorded = next(probe for probe in state.probes() if probe != LOOK)
+    recorded = next(probe for probe in state.probes() if probe != IMAGES_PROBE)
     return Facts({**look(*rows), recorded: Answer(0, record)})
 
 
@@ -159,7 +159,7 @@ def test_a_host_that_cannot_take_it_is_refused(state: ImagesLoaded, rows: list[s
 
 def test_an_answer_that_was_cut_is_no_answer(state: ImagesLoaded) -> None:
     for answer in (Answer(0, image([NAME])), Answer(0, ""), Answer(0, f"{image([NAME])}\nend", truncated=True)):
-        assert isinstance(state.plan(Facts({**facts(state), LOOK: answer})), Refusal)
+        assert isinstance(state.plan(Facts({**facts(state), IMAGES_PROBE: answer})), Refusal)
 
 
 def test_it_is_brought_to_a_host_that_the_stack_does_not_fit(state: ImagesLoaded) -> None:
@@ -342,14 +342,14 @@ def test_a_load_that_was_killed_before_its_names_were_compared_is_judged_by_the_
     assert host.run(f"killing {NAME} {ID} {HIDDEN} {OTHER}").returncode == -9
     assert len(host.tags) == 2
     assert host.before.read_text() == (f"{NAME} {former}\n" if former else "")
-    asked = LOOK.script.replace("/var/lib/hostwright/images", str(host.folder / "images"))
+    asked = IMAGES_PROBE.script.replace("/var/lib/hostwright/images", str(host.folder / "images"))
     stand_in = 'case $1 in info) echo "/ x" ;; esac\n'
     (host.folder / "bin").mkdir()
     (host.folder / "bin/docker").write_text(f"#!/bin/sh\n{stand_in}")
     (host.folder / "bin/docker").chmod(0o755)
     path = {"PATH": f"{host.folder}/bin:/usr/bin:/bin"}
     shown = subprocess.run(["/bin/sh", "-c", asked], env=path, capture_output=True, text=True, check=True)
-    assert read_look(Facts({LOOK: Answer(0, shown.stdout)})).cut == (host.record.name,)
+    assert read_images(Facts({IMAGES_PROBE: Answer(0, shown.stdout)})).cut == (host.record.name,)
     done = host.run(f"{NAME} {ID} {HIDDEN} {OTHER}")
     assert (done.returncode, host.tags) == (1, [f"{NAME} {former}"] if former else [])
     assert not host.before.exists()
@@ -365,7 +365,9 @@ def test_a_load_that_is_ended_undoes_itself(host: Host) -> None:
 
 def test_a_machine_without_docker_says_so(tmp_path: Path) -> None:
     environment = {"PATH": str(tmp_path)}
-    done = subprocess.run(["/bin/sh", "-c", LOOK.script], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["/bin/sh", "-c", IMAGES_PROBE.script], env=environment, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "docker absent\nend\n"
 
 
@@ -375,8 +377,8 @@ NOW = datetime(2026, 4, 12, tzinfo=UTC)
 
 
 def test_an_image_on_many_hosts_is_one_entry_with_its_containers() -> None:
-    same = read_look(look(FREE, image([NAME]), container("work")))
-    bare = read_look(look(FREE, image([NAME, "also:1"]), image(["new:1"], OTHER, "2026-04-01T00:00:00Z")))
+    same = read_images(look(FREE, image([NAME]), container("work")))
+    bare = read_images(look(FREE, image([NAME, "also:1"]), image(["new:1"], OTHER, "2026-04-01T00:00:00Z")))
     images = found_images({"gpu03": bare, "gpu01": same, "gpu02": same}, NOW)
     assert [(found.id, found.days, is_old(found, 90)) for found in images] == [(ID, 99, True), (OTHER, 11, False)]
     assert images[0].hosts == {"gpu01": ("work (running)",), "gpu02": ("work (running)",), "gpu03": ()}
@@ -392,10 +394,10 @@ def test_an_image_on_many_hosts_is_one_entry_with_its_containers() -> None:
 
 @pytest.mark.parametrize("created", ["0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "", "soon"])
 def test_an_image_without_a_date_is_neither_old_nor_new(created: str) -> None:
-    (found,) = found_images({"gpu01": read_look(look(image([], ID, created)))}, NOW)
+    (found,) = found_images({"gpu01": read_images(look(image([], ID, created)))}, NOW)
     assert (found.days, is_old(found, 0), found.tags) == (None, False, ())
     assert any("without a date" in line for line in lines([found], 0))
 
 
 def test_a_host_that_has_nothing() -> None:
-    assert list(lines(found_images({"gpu01": read_look(look(FREE))}, NOW), 90)) == ["no images"]
+    assert list(lines(found_images({"gpu01": read_images(look(FREE))}, NOW), 90)) == ["no images"]

@@ -12,8 +12,8 @@ import pytest
 from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Answer, Change, Facts, Refusal
 from hostwright.standard.roles.container.images import throughregistry
+from hostwright.standard.roles.container.images.facts import IMAGES_PROBE
 from hostwright.standard.roles.container.images.loaded import LoadedImage
-from hostwright.standard.roles.container.images.look import LOOK
 from hostwright.standard.roles.container.images.throughregistry import ImagesPulled, ImagesPushed, PushedImage
 from tests.unit.support.stubs import stub
 
@@ -43,7 +43,9 @@ MEANS = {
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message["source"])
 def test_a_message_of_docker_is_told_as_what_it_means(message: dict[str, str]) -> None:
-    script = sh_file(throughregistry.__file__, "sh/told.sh", at=AT) + "told sh -c 'echo \"$TEXT\" >&2; exit 1'\necho on"
+    script = (
+        sh_file(throughregistry.__file__, "sh/failing.sh", at=AT) + "told sh -c 'echo \"$TEXT\" >&2; exit 1'\necho on"
+    )
     environment = {"TEXT": message["text"].replace("REG", AT), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(["/bin/sh", "-euc", script], env=environment, capture_output=True, text=True, check=False)
     *first, last = done.stderr.splitlines()
@@ -61,7 +63,7 @@ def look(*images: tuple[str, str], free: int = 10**6, store: str = "") -> str:
 
 
 def facts(answer: str, pushed: str = "") -> Facts:
-    return Facts({LOOK: Answer(0, answer), PUSHED.pushed_probe: Answer(0, pushed)})
+    return Facts({IMAGES_PROBE: Answer(0, answer), PUSHED.pushed_probe: Answer(0, pushed)})
 
 
 def test_what_the_registry_has_is_not_pushed_again() -> None:
@@ -143,7 +145,7 @@ def test_an_image_of_another_registry_keeps_its_path_and_leaves_that_registrys_n
 ) -> None:
     """``reg01:5000/localhost:5000/…`` is no name to Docker, and ``reg01:5000/ghcr.io/…`` one that nobody looks for."""
     state = ImagesPushed(AT, (LoadedImage(ID, name),))
-    unknown = Facts({LOOK: Answer(0, look()), state.pushed_probe: Answer(0, "")})
+    unknown = Facts({IMAGES_PROBE: Answer(0, look()), state.pushed_probe: Answer(0, "")})
     _, log = run(tmp_path, script_of(state.plan(unknown)))
     assert log == [f"tag {ID} {AT}/{path}", f"push {AT}/{path}"]
     reference = f"{AT}/{path.partition(':')[0]}@sha256:{'c' * 64}"
@@ -152,18 +154,18 @@ def test_an_image_of_another_registry_keeps_its_path_and_leaves_that_registrys_n
     there = subprocess.run(
         ["/bin/sh", "-euc", state.pushed_probe.script], env=env, capture_output=True, text=True, check=True
     )
-    known = Facts({LOOK: Answer(0, look()), state.pushed_probe: Answer(0, there.stdout)})
+    known = Facts({IMAGES_PROBE: Answer(0, look()), state.pushed_probe: Answer(0, there.stdout)})
     assert state.pushed(known) == (PushedImage(ID, name, reference),)
     assert state.plan(known) is None
 
 
 def test_two_images_that_would_have_one_name_in_the_registry_are_refused() -> None:
     state = ImagesPushed(AT, (LoadedImage(ID, "ghcr.io/tool/a:1"), LoadedImage(OTHER, "quay.io/tool/a:1")))
-    refusal = state.plan(Facts({LOOK: Answer(0, look()), state.pushed_probe: Answer(0, "")}))
+    refusal = state.plan(Facts({IMAGES_PROBE: Answer(0, look()), state.pushed_probe: Answer(0, "")}))
     assert isinstance(refusal, Refusal)
     assert refusal.sentence.startswith(f"ghcr.io/tool/a:1 and quay.io/tool/a:1 would both be {AT}/tool/a:1: ")
     one = ImagesPushed(AT, (LoadedImage(ID, "ghcr.io/tool/a:1"), LoadedImage(ID, "tool/a:1")))  # of one image
-    assert isinstance(one.plan(Facts({LOOK: Answer(0, look()), one.pushed_probe: Answer(0, "")})), Change)
+    assert isinstance(one.plan(Facts({IMAGES_PROBE: Answer(0, look()), one.pushed_probe: Answer(0, "")})), Change)
 
 
 def test_a_name_leads_to_what_was_pulled_only_where_it_is_the_image_that_was_pushed(tmp_path: Path) -> None:

@@ -13,9 +13,8 @@ from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.judging.context import Unread
 from hostwright.plan.model import Answer
 from hostwright.resources.packages.packages import DPKG
-from hostwright.standard.roles.cuda.failures.apt_sources import SOURCES
 from hostwright.standard.roles.cuda.failures.installed import CUDA as INSTALLED
-from hostwright.standard.roles.cuda.failures.sources import SOURCE_RULES
+from hostwright.standard.roles.cuda.failures.sources import SOURCE_RULES, SOURCES
 from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS, toolkits
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER
 from tests.unit.support.library_contexts import (

@@ -13,9 +13,16 @@ from hostwright.resources.packages.repositories import SourcesDisabled
 from hostwright.standard.roles.cuda import Cuda
 from hostwright.standard.roles.cuda.audit import TOOLKITS
 from hostwright.standard.roles.cuda.failures import sources as cuda_sources
-from hostwright.standard.roles.cuda.failures.apt_sources import NEW_KEY, OLD_KEY, SOURCES, TRUSTED, keys, sources
 from hostwright.standard.roles.cuda.failures.installed import CUDA as INSTALLED
-from hostwright.standard.roles.cuda.failures.sources import SOURCE_RULES
+from hostwright.standard.roles.cuda.failures.sources import (
+    NEW_KEY,
+    OLD_KEY,
+    SOURCE_RULES,
+    SOURCES,
+    TRUSTED,
+    keys,
+    sources,
+)
 from hostwright.standard.roles.cuda.section import CudaSection
 from tests.unit.support.library_contexts import SOURCE_LINE, STACK, Differs, asked, look_at, resource, seen, write
 

@@ -6,7 +6,7 @@ import pytest
 
 from hostwright.prove.model import Expected, Measurement, Measurements, ProofFinding
 from hostwright.standard.roles.cuda.proofs import judges
-from hostwright.standard.roles.cuda.proofs.limits import HOST, PEER, WITHIN
+from hostwright.standard.roles.cuda.proofs.judges import HOST, PEER, WITHIN
 
 EXPECTED = Expected("gpu01", cards_on_bus=8, gpus=8)
 A100 = "NVIDIA A100-SXM4-80GB"

@@ -14,6 +14,7 @@ from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.bootloader import BOOT_LOADER, NO_LOADER, next_boot
 from hostwright.resources.system.kernel import Initramfs
 from hostwright.standard.roles.driver.failures import build as driver_build
+from hostwright.standard.roles.driver.failures import install as driver_install
 from hostwright.standard.roles.driver.failures import load as driver_load
 from hostwright.standard.roles.driver.failures import state as driver_state
 from hostwright.standard.roles.driver.failures.kernel import KERNELS, OPEN_DRIVERS, PREFERENCES, UDEV, UNATTENDED, VFIO
@@ -158,6 +159,25 @@ def test_the_next_boots_command_line_is_read() -> None:
     word = "modprobe.blacklist=nouveau,nvidia-uvm"
     assert found == {"module-blacklisted-at-boot": [f"/boot/grub/grub.cfg:31: {word}", f"/etc/default/grub:9: {word}"]}
     assert findings({BOOT_LOADER: grub(KERNEL, words="ro module_blacklist=nouveau nvidia_drm.modeset=1")}) == {}
+
+
+def test_words_that_are_not_yet_in_grubs_menu_are_told_too() -> None:
+    setting = 'default /etc/default/grub.d/50-x.cfg:2:GRUB_CMDLINE_LINUX="module_blacklist=nvidia"\n'
+    told = "/etc/default/grub.d/50-x.cfg:2: module_blacklist=nvidia (update-grub puts it into GRUB's menu)"
+    assert findings({BOOT_LOADER: grub(KERNEL) + setting}) == {"module-blacklisted-at-boot": [told]}
+    assert findings({BOOT_LOADER: setting}) == {"module-blacklisted-at-boot": [told]}  # its menu is not seen
+    assert findings({BOOT_LOADER: f"{setting}other /efi/loader/loader.conf\n"}) == {}
+    emptied = "default /etc/default/grub.d/60-x.cfg:1:GRUB_CMDLINE_LINUX=quiet\n"
+    assert findings({BOOT_LOADER: grub(KERNEL) + setting + emptied}) == {}
+
+
+@pytest.mark.parametrize("word", ["vfio-pci.ids=10de:1eb8,10de:10f8", "pci-stub.ids=10DE:1EB8"])
+def test_a_card_that_the_command_line_gives_away_is_told(word: str) -> None:
+    built_in = "built-in vfio_pci\nbuilt-in pci_stub\n"
+    line = f"/boot/grub/grub.cfg:31: {word}"
+    assert findings({BOOT_LOADER: grub(KERNEL, words=word), VFIO: built_in}) == {"card-for-vfio": [line]}
+    assert findings({BOOT_LOADER: grub(KERNEL, words=word)}) == {}  # nobody loads it
+    assert findings({BOOT_LOADER: grub(KERNEL, words=word.replace("1", "2")), VFIO: built_in}) == {}  # another card
 
 
 def test_a_command_line_that_kept_the_module_away_is_the_reason() -> None:
@@ -344,6 +364,35 @@ def test_apts_own_words_are_understood(tmp_path: Path) -> None:
     text = ask(f"APT_CONFIG={conf}; export APT_CONFIG\n{UNATTENDED.script}")[1]
     assert PERIODIC in text
     assert findings({UNATTENDED: text}) == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "takes"),
+    [
+        ("/etc/driverctl.d/pci-0000:3b:00.0:1:driverctl set-override 0000:3b:00.0 vfio-pci", True),
+        ("/etc/driverctl.d/0000:3b:00.0:1:driverctl set-override 0000:3b:00.0 nvidia", False),
+        ("/etc/driverctl.d/0000:5e:00.0:1:driverctl set-override 0000:5e:00.0 vfio-pci", False),  # no card
+        ("/etc/tmpfiles.d/a.conf:1:w /sys/bus/pci/devices/0000:3b:00.0/driver_override - - - - vfio-pci", True),
+        ("/etc/tmpfiles.d/a.conf:1:w /sys/bus/pci/devices/0000:3b:00.0/driver_override - - - - nvidia", False),
+        ("/etc/rc.local:3:echo 0000:3b:00.0 > /sys/bus/pci/drivers/nvidia/unbind", True),
+        ("/etc/rc.local:3:echo 0000:3b:00.0 > /sys/bus/pci/drivers/nvidia/bind", False),
+        ("/etc/rc.local:3:echo nvidia > /sys/bus/pci/devices/0000:3b:00.0/driver_override", False),
+        ('/etc/udev/rules.d/9.rules:1:KERNEL=="0000:3b:00.0", ATTR{driver_override}="vfio-pci"', True),
+    ],
+)
+def test_a_card_that_each_boot_gives_to_another_driver_is_named(line: str, takes: bool) -> None:
+    found = findings({UDEV: f"{line}\ncard 0000:3b:00.0\n"})
+    assert found == ({"card-for-another-driver": [line]} if takes else {})
+
+
+def test_a_program_in_usr_local_that_hides_the_drivers_is_named(tmp_path: Path) -> None:
+    for name in ("usr/local/bin/nvidia-smi", "usr/bin/nvidia-smi", "usr/local/bin/make", "usr/local/sbin/gcc"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        program((tmp_path / name).parent, (tmp_path / name).name, "exit 0")
+    (tmp_path / "usr/bin/gcc").symlink_to(tmp_path / "usr/local/sbin/gcc")  # the same program
+    said = ask(driver_install.HIDDEN.script.replace('"/usr/', f'"{tmp_path}/usr/'))[1]
+    line = f"{tmp_path}/usr/local/bin/nvidia-smi is found before {tmp_path}/usr/bin/nvidia-smi"
+    assert findings({driver_install.HIDDEN: said}) == {"program-hidden": [line]}
 
 
 RULE = '/lib/udev/rules.d/50-x.rules:2:ACTION=="add", SUBSYSTEM=="pci", ATTR{{vendor}}=="0x10de", {}ATTR{{remove}}="1"'

@@ -170,6 +170,27 @@ def test_force_stops_the_unit_of_a_holder_before_it_is_killed_and_starts_it_agai
     assert not (root / "units").exists()
 
 
+def test_force_stops_a_persons_own_unit_by_their_systemd_and_starts_it_again(loaded: Path) -> None:
+    root = loaded.parent
+    program(loaded, "find", f"[ -e {root}/stopped ] || echo /proc/4711/fd/3")
+    program(loaded, "timeout", 'shift; "$@"')
+    program(loaded, "id", "case $1 in -nu) echo ops ;; *) echo 1000 ;; esac")
+    program(
+        loaded,
+        "runuser",
+        f'echo "$XDG_RUNTIME_DIR $*" >>{root}/done; case "$*" in *" stop "*) touch {root}/stopped ;; esac',
+    )
+    (root / "cgroup").write_text("0::/user.slice/user-1000.slice/user@1000.service/app.slice/lab.service\n")
+    text = driver_steps.unload(force=True, build=False).replace("/sys/module", f"{root}/module")
+    text = text.replace("/proc/$1/cgroup", f"{root}/cgroup").replace(driver_steps.UNITS, f"{root}/units")
+    assert run(text, path=loaded).returncode == 0
+    assert "/run/user/1000 -u ops -- systemctl --user stop -- lab.service" in (root / "done").read_text()
+    assert (root / "units").read_text() == "person/ops/lab.service\n"
+    back = run(driver_steps.returned().replace(driver_steps.UNITS, f"{root}/units"), path=loaded)
+    assert back.stdout == b"hostwright: note: lab.service of ops was stopped for the driver and runs again\n"
+    assert "systemctl --user start -- lab.service" in (root / "done").read_text()
+
+
 CONTAINER = f"docker/{'3f2a' * 16}"
 
 

@@ -207,3 +207,18 @@ submenu 'Advanced options for Debian GNU/Linux' $menuentry_id_option 'gnulinux-a
     settled = next_boot(ask(script)[1], ("6.1.0-9-amd64",))
     assert (settled.kernel, settled.where) == ("6.1.0-9-amd64", f"{tmp_path}/etc/default/grub:1")
     assert next_boot(ask(script.replace(str(tmp_path), f"{tmp_path}/none"))[1], ()).unknown
+
+
+def test_words_that_update_grub_will_put_on_the_command_line_are_told(tmp_path: Path) -> None:
+    there(
+        tmp_path,
+        {
+            "/etc/default/grub": 'GRUB_CMDLINE_LINUX_DEFAULT="quiet modprobe.blacklist=nvidia"\n'
+            "GRUB_CMDLINE_LINUX=module_blacklist=nvidia\n#GRUB_CMDLINE_LINUX=module_blacklist=nvidia_uvm\n",
+            "/etc/default/grub.d/10-a.cfg": 'GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT splash"\n',
+            "/etc/default/grub.d/20-b.cfg": "GRUB_CMDLINE_LINUX=\n",  # the former value is gone
+        },
+    )
+    script = below(tmp_path, MODPROBE.script).replace("/etc/default", f"{tmp_path}/etc/default")
+    (note,) = ModulesAllowed().notes(Facts({MODPROBE: Answer(0, ask(script)[1])}))
+    assert note.startswith(f"{tmp_path}/etc/default/grub:1 has modprobe.blacklist=nvidia, which will keep")

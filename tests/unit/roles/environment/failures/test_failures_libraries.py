@@ -17,8 +17,7 @@ from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
 from hostwright.standard.roles.cudnn.failures import FAILURES as CUDNN_RULES
 from hostwright.standard.roles.driver.failures.loader_cache import CONF, LOADER, cached
 from hostwright.standard.roles.environment import COMMAND
-from hostwright.standard.roles.environment.failures import FAILURES
-from hostwright.standard.roles.environment.failures.sonames import NAMES, SONAME_RULES
+from hostwright.standard.roles.environment.failures import FAILURES, NAMES, SONAME_RULES
 from hostwright.standard.roles.environment.failures.variables import VARIABLES
 from tests.unit.support.library_contexts import (
     CUDNN,

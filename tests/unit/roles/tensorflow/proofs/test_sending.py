@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from hostwright.standard.roles.tensorflow import proofs
-from hostwright.standard.roles.tensorflow.proofs.sending import PROGRAMS, program_text
+from hostwright.standard.roles.tensorflow.proofs import PROGRAMS, program_text
 
 NAMES = sorted(file.name for file in PROGRAMS.glob("*.py") if file.name not in {"__init__.py", "common.py"})
 #: what the environment has beside the standard library

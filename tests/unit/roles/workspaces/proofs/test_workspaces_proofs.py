@@ -107,7 +107,7 @@ def test_the_program_runs_with_limits_and_without_a_gpu_where_there_is_none(
 ) -> None:
     source = "import json, sys\nassert json.load(open(sys.argv[1])) == {'n': 1}\n" + TICKS + END
     end = in_container(tmp_path, monkeypatch, source)
-    assert (end.status, end.said, read(end.text).ended) == (0, (), True)
+    assert (end.status, end.stderr, read(end.text).ended) == (0, (), True)
     assert [one.name for one in read(end.text).measurements] == ["ticks"]
     asked = created(tmp_path)
     for words in ("--rm", "--network none", "--cap-drop ALL", "--pids-limit 4096", "--label hostwright.proof"):
@@ -134,7 +134,7 @@ def test_an_image_that_the_host_does_not_have_is_no_pass_and_is_not_pulled(
 
 def test_a_program_that_fails_in_the_container_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     end = in_container(tmp_path, monkeypatch, "raise SystemExit('no luck')\n")
-    assert (end.status, end.said[-1]) == (1, "no luck")
+    assert (end.status, end.stderr[-1]) == (1, "no luck")
 
 
 def test_a_container_whose_proof_takes_too_long_is_removed_with_all_that_runs_in_it(

@@ -1,0 +1,298 @@
+"""One run while it lasts: what was asked for, its hosts and connections, its journal, and whoever watches it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
+
+from hostwright.apply.events import Emit, Event, Note
+from hostwright.apply.locking import locallocks
+from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.rollout import Results
+from hostwright.apply.rollout.silence import Silence
+from hostwright.common.command import Command
+from hostwright.common.errors import Finding, HostError, Locked
+from hostwright.common.input.passwordcommand import get_all
+from hostwright.common.interruption import on_interrupt
+from hostwright.common.places import state_root
+from hostwright.common.request import Request
+from hostwright.plan.host import locks
+from hostwright.plan.host.release import RunStamp
+from hostwright.plan.model import Plan
+from hostwright.plan.targets import Roster, TargetHost, Targets
+from hostwright.stack import stackstore
+from hostwright.stack.stack import Artifact, Stack
+
+if TYPE_CHECKING:
+    from hostwright.apply.delivery.sources.handout import Handout
+    from hostwright.apply.host.scheduling.durations import Durations
+    from hostwright.apply.host.scheduling.pastruns import PastRuns
+    from hostwright.apply.journal.redaction import Redactor
+    from hostwright.apply.journal.writing import Journal
+
+T = TypeVar("T")
+
+STOPPING = (
+    "stopping: waiting for what runs on the hosts, and starting nothing new. "
+    "Press Ctrl-C again to leave at once; the jobs continue there, and %s re-attaches to them."
+)
+THE_SAME = "the same command again"
+NO_OPTIONS: Mapping[str, object] = {}
+
+
+def _discard(_: object) -> None:
+    """Takes an event and does nothing with it."""
+
+
+class _ViewFailed(BaseException):
+    """A view raised ``error``, in the thread of a host or elsewhere. No guard around a host takes it for the host's."""
+
+    def __init__(self, error: Exception):
+        super().__init__(error)
+        self.error = error
+
+
+class View:
+    """Shows a run while it lasts, or an audit. This one shows nothing."""
+
+    def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:  # noqa: ARG002
+        """The context of a run with this id (empty for what is not recorded): its function receives the events, from
+        any thread."""
+        return nullcontext(_discard)
+
+    def warn(self, sentence: str) -> None:
+        """Show a sentence that belongs to no event: a record that cannot be kept, a host without an SBOM."""
+
+    @contextmanager
+    def shown(self, targets: Sequence[TargetHost], run: str = "") -> Iterator[Emit]:
+        """``show``, while the context lasts. An error of the view belongs to no host: it ends the run here."""
+
+        def emit(event: Event) -> None:
+            try:
+                show(event)
+            except Exception as error:
+                raise _ViewFailed(error) from error
+
+        with self.show(targets, run) as show:
+            try:
+                yield emit
+            except _ViewFailed as failed:
+                raise failed.error from failed
+
+
+class Listener(View):
+    """Calls one function with the events of a run."""
+
+    def __init__(self, emit: Emit):
+        self._emit = emit
+
+    def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:  # noqa: ARG002
+        """The function."""
+        return nullcontext(self._emit)
+
+
+NO_VIEW = View()
+NO_STAMP = RunStamp("")
+
+
+@dataclass(frozen=True, slots=True)
+class RunResults(Generic[T]):
+    """The results of a run: its id in the journal (empty if it could not be recorded), the result of each host, and
+    the exit status."""
+
+    run: str
+    results: Results[T]
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """The plan of a host that was agreed to, and what the operator saw that it takes away for good; ``None``: nobody
+    was asked."""
+
+    plan: Plan
+    losses: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What was agreed to for each host, and the errors of those that could not be planned."""
+
+    plans: Mapping[str, Agreed] = field(default_factory=dict)
+    errors: Mapping[str, HostError] = field(default_factory=dict)
+
+
+def again(verb: str, run: str) -> str:
+    """The command that continues a run of a verb; ``run`` is its id, empty if it is not recorded."""
+    return str(Command("provision", resume=run)) if verb == "provision" and run else THE_SAME
+
+
+def _no_secrets() -> Redactor:
+    from hostwright.apply.journal.redaction import Redactor
+
+    return Redactor(())
+
+
+def _past_runs() -> PastRuns:
+    from hostwright.apply.host.scheduling.pastruns import PastRuns
+
+    return PastRuns(state_root())
+
+
+@dataclass(eq=False)
+class Run:
+    """One run of ``verb`` on ``targets``. It is not recorded, and nobody watches it, until ``begun``."""
+
+    verb: str
+    roster: Roster
+    targets: Targets
+    connections: Connections
+    request: Request
+    view: View = NO_VIEW
+    files: Mapping[str, Path] = field(default_factory=dict)  #: of artifacts that no stack has, by their names
+    stamp: RunStamp = NO_STAMP
+    consent: Consent = field(default_factory=Consent)  #: what the operator agreed to
+    emit: Emit = _discard  #: receives the run's events, from any thread; by default, it shows them
+    journal: Journal | None = None
+    silence: Silence | None = None
+    handout: Handout | None = None  #: of the run's files to its hosts; without it, no host fetches a file by HTTP
+    worker: str = ""  #: who runs this process, if it is a worker of the operator's machine
+    redactor: Redactor = field(default_factory=_no_secrets)  #: masks secrets in texts of hosts
+    past: PastRuns = field(default_factory=_past_runs)  #: how long steps took before
+    stopping: threading.Event = field(default_factory=threading.Event)  #: set: no further job is started
+    _listeners: list[Emit] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Show events where nothing else receives them."""
+        if self.emit is _discard:
+            self.emit = self._show
+
+    def _show(self, event: Event) -> None:
+        for listener in self._listeners:
+            listener(event)
+
+    @property
+    def id(self) -> str:
+        """Its id, also if it is not recorded."""
+        return self.stamp.id
+
+    @property
+    def record(self) -> str:
+        """Its id in the journal; empty if it is not recorded."""
+        return self.id if self.journal is not None and self.journal.kept else ""
+
+    @property
+    def again(self) -> str:
+        """The command that continues it."""
+        return again(self.verb, self.id if self.worker else self.record)
+
+    @contextmanager
+    def begun(
+        self, left: str, leads_on: str = "", own: Mapping[str, object] = NO_OPTIONS, *, shown: bool = True
+    ) -> Iterator[Self]:
+        """Record the run from its beginning to its end, however it ends, and show it as it happens.
+
+        ``left`` is the message for Ctrl-C (``on_interrupt``); ``leads_on`` continues it if the run is recorded, with
+        ``{run}`` in the place of its id. Unless ``shown``, nothing is shown outside ``shown()``. ``own`` are options
+        to record beside those of the request.
+
+        A journal that cannot be written is a warning: no fleet shall stay broken because a disk here is full.
+        """
+        from hostwright.apply.journal.header import RunHeader  # only a run that is recorded needs them
+        from hostwright.apply.journal.redaction import secrets_in
+        from hostwright.apply.journal.writing import Journal
+        from hostwright.apply.notifying import Notifier, secrets_of
+
+        roster, targets, connections, notify = self.roster, self.targets, self.connections, self.request.notify
+        get_all(secret for target in targets for secret in (target.host.password, connections.password(target)))
+        names, options = [target.name for target in targets], self.request.recorded(**own)
+        header = RunHeader.now(self.verb, names, roster.path, options, site=roster.site.root)
+        hidden = secrets_in(roster.inventory.hosts.values(), targets)
+        secrets = {*hidden, *connections.secrets, *secrets_of(notify)}
+        begun = Journal.begin(state_root(), header, secrets=secrets, on_trouble=self.view.warn)
+        with ExitStack() as after, begun as journal:
+            header, self.journal, self.redactor = journal.header, journal, journal.redactor
+            self.stamp = RunStamp(header.run, header.operator, header.began, header.commit)
+            notifier = Notifier(notify, header, self.redactor, self.view.warn, roster.site.root)
+            after.callback(lambda: notifier.end(journal.ending))
+
+            def tell(event: Event) -> None:
+                journal(event)
+                notifier(event)
+                self._show(event)
+
+            message = left + (leads_on.format(run=self.record) if self.record else "")
+            with on_interrupt(message), self.shown() if shown else nullcontext(), Silence(tell) as silence:
+                self.emit = self.silence = silence
+                yield self
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Show what happens while the context lasts."""
+        with self.view.shown(self.targets, self.id) as show:
+            self._listeners.append(show)
+            yield
+            self._listeners.remove(show)
+
+    @contextmanager
+    def handing_out(self) -> Iterator[None]:
+        """Hand out files by HTTP, while the context lasts, to the hosts that get theirs so."""
+        from hostwright.apply.delivery.sources.handout import Handout
+        from hostwright.apply.delivery.sources.settings import files_by_http
+
+        with Handout(self.id, files_by_http(self.targets), self.emit) as self.handout:
+            yield
+
+    def end(self, results: Results[T], status: int, **how: str) -> RunResults[T]:
+        """Record how it ended (``Journal.end``), and return its results."""
+        if self.journal is not None:
+            self.journal.end(status, sentence=results.stopped_because, **how)
+        return RunResults(self.record, results, status)
+
+    def silent(self) -> frozenset[str]:
+        """The hosts that do not answer (``Silence.hosts``)."""
+        return self.silence.hosts() if self.silence is not None else frozenset()
+
+    def stop(self) -> None:
+        """Begin nothing new, and say so. Files that are on their way are left as they are, and continued next time."""
+        self.stopping.set()
+        self.emit(Note("", STOPPING % self.again))
+        if self.handout is not None:
+            threading.Thread(target=self.handout.stop, name="stop-files", daemon=True).start()
+
+    def refuse(self, name: str) -> None:
+        """Raise ``Locked`` for a host that is set aside on this machine, and its error for one that nobody could agree
+        to, since it could not be planned."""
+        if name in self.consent.errors:
+            raise self.consent.errors[name]
+        if refused := locallocks.refusal(state_root(), self.roster.path, name, datetime.now(UTC)):
+            raise Locked(name, refused)
+
+    def holder(self, name: str) -> locks.Holder:
+        """In whose name a host is locked."""
+        owner = f"{self.stamp.operator} through {self.worker}"[:200] if self.worker else ""
+        return locks.holder(self.id, name, datetime.now(UTC), owner)
+
+    def locate(self, artifact: Artifact) -> Path:
+        """The file of an artifact on this machine. Raises ``ArtifactError``."""
+        return self.files.get(artifact.name) or self.roster.store.locate(artifact)
+
+    def explain(self, output: str) -> Finding | None:
+        """The known problem that the output of something that failed names."""
+        return self.roster.knowledge.explain(self.roster, output)
+
+    def keep(self, stack: Stack) -> str:
+        """Keep the stack of a verified host for a rollback from the operator's machine; a sentence if that fails."""
+        return "" if self.worker else stackstore.keep(stack)
+
+    def durations(self, stack: Stack) -> Durations:
+        """How long steps on a host with this stack are expected to take."""
+        from hostwright.apply.host.scheduling.durations import Durations
+
+        sizes = {name: artifact.size or 0 for name, artifact in stack.artifacts.items()}
+        return Durations(self.past.of(stack.name), sizes)

@@ -1,0 +1,42 @@
+"""What changed on a host since its release record was written: where to look when no rule knows the problem."""
+
+from __future__ import annotations
+
+from hostwright.common.quoting import sh_file
+from hostwright.common.text import short
+from hostwright.plan.host.release import PATH
+from hostwright.plan.model import Facts, Probe
+
+MOST = 40  #: our choice: packages, and files, that are read; the latest
+
+#: Times are those of the inode (ctime), which no copying with old dates hides.
+CHANGED = Probe(sh_file(__file__, "changed.sh", record=PATH, most=str(MOST)), root=True)
+
+#: Written at boots and by tools that edit accounts, whoever asked for it.
+_NOISE = frozenset(
+    (
+        "/etc/ld.so.cache", "/etc/mtab", "/etc/adjtime", "/etc/resolv.conf", "/etc/.pwd.lock", "/etc/.updated",
+        "/etc/passwd-", "/etc/group-", "/etc/shadow-", "/etc/gshadow-", "/etc/subuid-", "/etc/subgid-",
+    )
+)  # fmt: skip
+_DPKG = {"install": "installed", "upgrade": "upgraded", "remove": "removed", "purge": "purged"}
+
+
+def changed_since(facts: Facts) -> tuple[str, ...]:
+    """Packages, and then files with the latest first, that changed since the host was found as desired; none where it
+    has no record or was not asked.
+
+    A package counts once, by what came of it last: ``package driverctl installed 0.111-1``.
+    """
+    if CHANGED not in facts or not facts[CHANGED].ok:
+        return ()
+    rows = [line.split("\t") for line in facts[CHANGED].text.splitlines()]
+    files = [row[1] for row in rows if row[0] == "file" and len(row) == 2 and row[1] not in _NOISE]
+    packages = {row[1]: _package(*row[1:]) for row in rows if row[0] == "package" and len(row) == 4 and row[2] in _DPKG}
+    return tuple(map(short, (*packages.values(), *files)))
+
+
+def _package(name: str, action: str, version: str) -> str:
+    """One line of dpkg's log; a package that is gone has no version."""
+    text = f"package {name.partition(':')[0]} {_DPKG[action]}"
+    return text if version == "<none>" else f"{text} {version}"

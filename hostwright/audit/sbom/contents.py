@@ -1,0 +1,218 @@
+"""What is on a host and where it came from: what its states say of its facts, and its release record. Pure.
+
+It holds what the host's layers brought or need, not everything that is on the host. Nothing of it is an address of the
+host, and every text of the host is one printable line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from hostwright.common.text import short
+from hostwright.plan.host import release
+from hostwright.plan.host.hostfacts import OS_RELEASE, UNAME, os_release
+from hostwright.plan.model import Facts
+from hostwright.plan.roles.software import Software
+from hostwright.plan.targets import TargetHost
+from hostwright.stack.stack import Stack
+
+Key = tuple[str, str, str]  #: what software is known by: its kind, name and version
+
+RECORDED = ("stack", "digest", "run", "commit", "at")  #: what an SBOM says of the release record
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """The system under the layers, by its os-release file and ``uname``; empty where they do not say."""
+
+    id: str = ""
+    version: str = ""
+    name: str = ""
+    kernel: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SbomItem:
+    """Software that is on the host. ``layers`` are those whose roles brought or need it, ``address`` that of its file.
+
+    ``namespace`` says whose Debian package it is: the distribution's, or the vendor's of another repository.
+    """
+
+    software: Software
+    layers: tuple[str, ...]
+    supplier: str = ""
+    namespace: str = ""
+    address: str = ""
+    stand_in: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sbom:
+    """The SBOM of one host: ``at`` is when it was read, ``record`` what its release record says of itself.
+
+    ``needs`` holds which item needs which others. ``missing`` is what the stack wants and the host lacks, ``not_read``
+    the states whose answers are not known.
+    """
+
+    host: str
+    stack: str
+    at: datetime
+    system: System
+    record: Mapping[str, str]
+    layers: tuple[str, ...]
+    items: Mapping[Key, SbomItem]
+    needs: Mapping[Key, tuple[Key, ...]]
+    missing: tuple[str, ...] = ()
+    not_read: tuple[str, ...] = ()
+
+
+def sbom_of(target: TargetHost, facts: Facts, at: datetime, redacted: Callable[[str], str] = str) -> Sbom:
+    """The SBOM of a host by these facts, which were read ``at`` that time; ``redacted`` masks secrets in a text."""
+
+    def clean(text: str) -> str:
+        return short(redacted(text))
+
+    found: dict[str, tuple[Software, ...]] = {}
+    not_read: list[str] = []
+    for role in target.desired.roles:
+        of_role: list[Software] = []
+        for state in role.resources:
+            try:
+                of_role += state.software(facts)
+            except KeyError:  # one of its probes was not asked
+                not_read.append(f"{role.name}: {_kind(state)}")
+        found[role.name] = tuple(_cleaned(software, clean) for software in of_role)
+    system, record = _system(facts, clean), release.read(facts) if release.RELEASE in facts else {}
+    return Sbom(
+        host=target.name,
+        stack=target.stack.name,
+        at=at,
+        system=system,
+        record={key: clean(str(record[key])) for key in RECORDED if record.get(key)},
+        layers=tuple(found),
+        items=_items(target.stack, system, found, redacted),
+        needs=_needs(target, found),
+        missing=tuple(dict.fromkeys(_missing(found))),
+        not_read=tuple(dict.fromkeys(not_read)),
+    )
+
+
+def _kind(state: object) -> str:
+    """The name of a state's kind; of one that is wrapped in others, its own."""
+    inner = getattr(state, "resource", None)
+    return type(state).__name__ if inner is None else _kind(inner)
+
+
+def key_of(software: Software) -> Key:
+    """What software is known by."""
+    return software.kind, software.name, software.version
+
+
+def _cleaned(software: Software, clean: Callable[[str], str]) -> Software:
+    """It without secrets, and with texts of one printable line: they come from the host."""
+    return replace(
+        software,
+        name=clean(software.name),
+        version=clean(software.version),
+        flaw=clean(software.flaw),
+        architecture=clean(software.architecture),
+        source=clean(software.source),
+        parts=tuple(_cleaned(part, clean) for part in software.parts),
+    )
+
+
+def _system(facts: Facts, clean: Callable[[str], str]) -> System:
+    row = os_release(facts) if OS_RELEASE in facts else {}
+    kernel = facts[UNAME].strip().partition(" ")[0] if UNAME in facts else ""
+    named = row.get("NAME", "") or row.get("ID", "")
+    return System(*map(clean, (row.get("ID", ""), row.get("VERSION_ID", ""), named, kernel)))
+
+
+def _flat(found: Iterable[Software]) -> Iterator[Software]:
+    """All of it that has a name, each before its parts."""
+    for software in found:
+        yield from (part for part in (software, *software.parts) if part.name)
+
+
+def _there(found: Iterable[Software]) -> tuple[Software, ...]:
+    return tuple(software for software in _flat(found) if software.version)
+
+
+def _missing(found: Mapping[str, tuple[Software, ...]]) -> Iterator[str]:
+    for layer, of_layer in found.items():
+        for software in _flat(of_layer):
+            if not software.version:
+                yield f"{layer}: {software.name} {software.wanted}".rstrip()
+
+
+def _items(
+    stack: Stack, system: System, found: Mapping[str, tuple[Software, ...]], redacted: Callable[[str], str]
+) -> dict[Key, SbomItem]:
+    """Everything that is there, each once with all layers that want it; the first that knows its origin tells it."""
+    items: dict[Key, SbomItem] = {}
+    for layer, of_layer in found.items():
+        for software in _there(of_layer):
+            key, item = key_of(software), _item(layer, software, stack, system, redacted)
+            if known := items.get(key):
+                layers = tuple(dict.fromkeys((*known.layers, layer)))
+                item = replace(known if known.software.brought or not software.brought else item, layers=layers)
+            items[key] = item
+    return dict(sorted(items.items()))
+
+
+def _item(layer: str, software: Software, stack: Stack, system: System, redacted: Callable[[str], str]) -> SbomItem:
+    section = stack.sections.get(layer)
+    vendor = section.vendor if section else ""
+    address = next((url for url in software.artifact.urls if url.startswith("http")), "") if software.artifact else ""
+    supplier = software.supplier
+    if software.kind != "pypi":
+        others = vendor or urlsplit(address).hostname or ""
+        supplier = supplier or (others if software.brought else system.name)
+    foreign = software.brought or software.supplier
+    stand_ins = [artifact for artifact in stack.used_by([layer]) if artifact.stand_in]
+    # What is in a repository that is a stand-in, or that has a stand-in's key, is no more the vendor's than that
+    lab = software.artifact.stand_in if software.artifact else software.kind == "deb" and bool(stand_ins)
+    return SbomItem(
+        software,
+        (layer,),
+        supplier,
+        namespace="-".join(supplier.lower().split()) if foreign else system.id,
+        address=_public(redacted(address)),
+        stand_in=software.brought and lab,
+    )
+
+
+def _public(address: str) -> str:
+    """An address without what may be a secret in it."""
+    parts = urlsplit(address)
+    host = parts.netloc.rpartition("@")[2]
+    return parts._replace(netloc=host, query="", fragment="").geturl() if host else ""
+
+
+def _needs(target: TargetHost, found: Mapping[str, tuple[Software, ...]]) -> dict[Key, tuple[Key, ...]]:
+    """Software needs its parts. One of a layer stands for it, and needs the one of each layer below."""
+    needs: dict[Key, tuple[Key, ...]] = {}
+    stack = target.stack
+    first = {name: key_of(_main(stack, name, there)) for name, all_of in found.items() if (there := _there(all_of))}
+    for of_layer in found.values():
+        for software in of_layer:
+            if software.version:
+                needs[key_of(software)] = tuple(map(key_of, _there(software.parts)))
+    for role in target.roles:
+        section = stack.sections.get(role.name)
+        below = (*role.needs, *(section.opens if section else ()))
+        if role.name in first:
+            keys = (first[layer] for layer in below if layer in first)
+            needs[first[role.name]] = tuple(dict.fromkeys((*needs.get(first[role.name], ()), *keys)))
+    return needs
+
+
+def _main(stack: Stack, layer: str, there: tuple[Software, ...]) -> Software:
+    """Which of a layer's software stands for it: what has a version of the layer's own, else the first."""
+    section = stack.sections.get(layer)
+    versions = set(section.versions().values()) if section else set()
+    own = (software for software in there if {software.version, software.version.rpartition("-")[0]} & versions)
+    return next(own, there[0])

@@ -1,0 +1,50 @@
+"""The options of ``mirror`` as values: the source of files, the Pythons, and how packages are found."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from hostwright.common.errors import InputError
+from hostwright.common.text import printable
+from hostwright.common.userpaths import expanded
+from hostwright.plan.stacks.packages import PackageSearch, system
+from hostwright.stack.store.aptroot import AptArchive
+from hostwright.stack.store.sources import Exported, FileSource, OwnFiles
+
+
+def file_source(source: str, imported: str) -> FileSource | None:
+    """Where files are taken from; ``None``: from their addresses. Raises ``InputError``."""
+    if source and imported:
+        raise InputError("take files from one place: --from adds to what is downloaded, --import replaces it")
+    if imported:
+        return Exported(expanded(imported))
+    return OwnFiles(expanded(source)) if source else None
+
+
+def pythons_in(text: str) -> tuple[str, ...]:
+    """The versions of Python that ``--pythons`` names. Raises ``InputError``."""
+    named = _listed(text)
+    for python in named:
+        if not re.fullmatch(r"3\.[0-9]{1,2}", python):
+            raise InputError(f"found {printable(python)!r}, expected versions of Python such as 3.9,3.10", "--pythons")
+    return named
+
+
+def package_search(systems: str, sources: str, keyring: str, *, renew: bool) -> PackageSearch:
+    """How packages of distributions are found. Raises ``InputError``."""
+    archive = AptArchive(_file(sources, "--sources"), _file(keyring, "--keyring"))
+    return PackageSearch(tuple(map(system, _listed(systems))), renew, archive)
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """The words of an option, with commas between them, each once."""
+    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+
+
+def _file(name: str, option: str) -> Path | None:
+    """The file of an option, if one is named. Raises ``InputError``."""
+    path = expanded(name) if name else None
+    if path is not None and not path.is_file():
+        raise InputError(f"{path} is no file", option)
+    return path

@@ -1,0 +1,89 @@
+"""The files of a site: a new directory for an operator's hosts, stacks, roles and checks; and their schemas."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from hostwright import __version__
+from hostwright.cli import console
+from hostwright.cli.shell.reference import schemas
+from hostwright.common.errors import InputError
+from hostwright.common.interruption import on_interrupt
+from hostwright.common.places import refused, write_whole
+from hostwright.common.userpaths import place_for
+from hostwright.plan.roles.role import Role, discover
+
+FOLDER = ".schemas"  #: of a site, beside inventory/
+NEXT = """\
+{place} is now a site. Next steps:
+
+  cd {place}
+  $EDITOR inventory/hosts.yml        # your hosts
+  hostwright hosts
+  hostwright mirror                  # download the stack's files once
+  hostwright plan --hosts gpu01      # changes nothing
+
+Keep it in a repository of its own: git init, git add ., git commit."""
+
+
+def make_site(directory: str) -> None:
+    """Write the files of a new site. Raises ``InputError`` if one already exists: nothing is written then."""
+    root = place_for(directory, "init", "a site")
+    with as_file(files("hostwright.cli") / "skeleton") as skeleton:
+        sources = {root / _name(path.relative_to(skeleton)): path for path in sorted(skeleton.rglob("*")) if _is(path)}
+        _refuse(root, [target for target in (*sources, root / FOLDER) if target.exists() or target.is_symlink()])
+        unfinished = f"interrupted: {root} is not whole; remove what is there and run `hostwright init` again"
+        try:
+            with on_interrupt(unfinished):
+                for target, source in sources.items():
+                    _write(target, source)
+                write_schemas(root, discover())
+        except OSError as error:
+            sentence = f"the site cannot be written: {refused(error, 'name another directory')}"
+            raise InputError(sentence, str(error.filename or root)) from error
+    text = NEXT.format(place=shlex.quote(str(root)))
+    Console.print(console.make_console(), Text(text), soft_wrap=True)  # of the new site, not of this call
+
+
+def _refuse(root: Path, existing: list[Path]) -> None:
+    if existing:
+        names = ", ".join(str(path.relative_to(root)) for path in existing)
+        raise InputError(f"already there: {names}; nothing is overwritten, so name another directory", str(root))
+
+
+def _is(path: Path) -> bool:
+    return path.is_file() and "__pycache__" not in path.parts
+
+
+def _name(path: Path) -> Path:
+    """The path in a site: what is hidden there is not hidden here, where packages would leave it out."""
+    return Path(*(f".{part.removeprefix('dot-')}" if part.startswith("dot-") else part for part in path.parts))
+
+
+def _write(target: Path, source: Path) -> None:
+    text = source.read_text("utf-8")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("x", encoding="utf-8") as file:
+        file.write(text.replace("{version}", __version__) if target.name == "requirements.txt" else text)
+    if text.startswith("#!"):
+        target.chmod(0o755)
+
+
+def write_schemas(root: Path, roles: Sequence[Role]) -> list[Path]:
+    """Write the schemas of a site's files into its folder; the files. Raises ``InputError``."""
+    written = []
+    for name, made in schemas.written(roles).items():
+        path = root / FOLDER / f"{name}.json"
+        try:
+            path.parent.mkdir(exist_ok=True)
+            write_whole(path, schemas.rendered(made()).encode(), 0o644)
+        except OSError as error:
+            raise InputError(f"cannot be written: {refused(error, 'name another directory')}", str(path)) from error
+        written.append(path)
+    return written

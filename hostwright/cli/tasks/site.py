@@ -1,0 +1,126 @@
+"""Read-only verbs about the site: its hosts, variables, stacks and schemas. None contacts a host."""
+
+from __future__ import annotations
+
+from hostwright.cli.tasks.options import NAMED, READ, verb
+from hostwright.common.request import Request
+
+TITLE = "Look (changes nothing)"
+
+
+@verb(*NAMED, "var", "roles", called="vars", why="show file and line of every definition, the one in effect first")
+def variables(request: Request, why: bool = False) -> int:
+    """Show the variables of each role for hosts.
+
+    hostwright vars gpu01 --roles base --why
+    """
+    from hostwright.cli.opening import open_fleet, targets_of
+    from hostwright.cli.views.inventory import show_variables
+
+    fleet = open_fleet(request)
+    show_variables(fleet, targets_of(fleet, request, outside=True), request, why=why)
+    return 0
+
+
+@verb("hosts=all", *READ, "json")
+def hosts(request: Request) -> int:
+    """Show the hosts that a selection matches, with address, stack and groups, and what keeps any from being used.
+
+    hostwright hosts
+    hostwright hosts 'gpu[01-08],!gpu05'
+    """
+    from hostwright.cli.opening import open_fleet, outside_of, refuse_unnamed
+    from hostwright.cli.views.inventory import show_hosts, show_remarks
+
+    fleet = open_fleet(request)
+    refuse_unnamed(fleet, request)
+    if request.strict:
+        fleet.targets(request.hosts)
+    chosen = fleet.select(request.hosts, usable=False)
+    show_hosts(fleet, chosen, outside_of(fleet, chosen), as_json=request.json)
+    show_remarks(fleet, chosen)
+    return 0
+
+
+@verb(*READ, "json")
+def stacks(request: Request) -> int:
+    """Show the available stacks: what each pins, for which distributions, and what was tried where.
+
+    hostwright stacks
+    """
+    from hostwright.cli.opening import open_fleet, refuse_strangers
+    from hostwright.cli.views.stacks import show_stacks
+    from hostwright.common.errors import AS_DESIRED, BAD_INPUT
+
+    fleet = open_fleet(request)
+    refuse_strangers(fleet)
+    listed = fleet.stacks()
+    show_stacks(listed, as_json=request.json)
+    return BAD_INPUT if any(stack.problem for stack in listed) else AS_DESIRED
+
+
+@verb(*READ, "json", checks_settings=True)
+def check(request: Request) -> int:
+    """Check all that this site holds, for CI and pre-commit: inventory, stacks, roles, templates, hostwright.toml.
+
+    Asks no host.
+
+    hostwright check
+    """
+    from dataclasses import asdict
+
+    from hostwright.cli.opening import open_fleet
+    from hostwright.cli.tasks import settings
+    from hostwright.cli.views.inventory import show_check
+    from hostwright.cli.views.shared import print_document
+    from hostwright.common.errors import AS_DESIRED, BAD_INPUT, FAILED, Mistakes
+
+    mistakes = Mistakes()
+    settings.readable(mistakes)
+    checked = open_fleet(request, mistakes=mistakes).check(mistakes)
+    if request.json:
+        print_document("check", asdict(checked))
+    else:
+        show_check(checked)
+    if checked.mistakes:
+        return BAD_INPUT
+    return FAILED if checked.unread else AS_DESIRED
+
+
+@verb(
+    schema="the schema's name (default: list all of them)",
+    write="write those of the files of this site into .schemas/, where the files that `init` made look for them",
+)
+def schema(_: Request, schema: str = "", write: bool = False) -> int:
+    """Print the JSON Schema of a file that you write, or of what a verb prints with --json, for editors and programs.
+
+    hostwright schema
+    hostwright schema stack
+    hostwright schema --write
+    """
+    from rich.text import Text
+
+    from hostwright.cli.console import make_console
+    from hostwright.cli.opening import roles_here
+    from hostwright.cli.shell.reference import schemas
+    from hostwright.cli.sitefiles import FOLDER, write_schemas
+    from hostwright.cli.views.inventory import show_schemas
+    from hostwright.common.errors import InputError
+    from hostwright.common.input.nearest import suggestion
+    from hostwright.plan.roles.site import Site
+
+    if write:
+        root = Site.find().root
+        written = write_schemas(root, roles_here())
+        make_console().print(Text(f"{root / FOLDER}: {', '.join(path.name for path in written)}"))
+        return 0
+    of_files, of_documents = schemas.written(roles_here()), schemas.printed()
+    if schema in of_files:
+        print(schemas.rendered(of_files[schema]()), end="")
+    elif schema in of_documents:
+        print(of_documents[schema].read_text("utf-8"), end="")
+    elif schema:
+        raise InputError(f"there is no schema {schema!r}; {suggestion(schema, [*of_files, *of_documents])}", "schema")
+    else:
+        show_schemas(of_files, of_documents)
+    return 0

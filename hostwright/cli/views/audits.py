@@ -1,0 +1,117 @@
+"""Audits and diagnoses: what hosts have, their known problems, and since when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from rich.console import Console, Group
+from rich.markdown import Markdown
+from rich.text import Text
+
+from hostwright.audit.auditor import AuditOptions, Auditor, AuditResult
+from hostwright.audit.fleetaudit import FleetAudit, HostAudit
+from hostwright.cli import console
+from hostwright.cli.opening import ask_password, open_fleet, roles_here, targets_of
+from hostwright.cli.views.progress import AuditView
+from hostwright.cli.views.reports import Outputs
+from hostwright.cli.views.shared import print_document, show_led, show_next
+from hostwright.common.command import Command
+from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED, InputError
+from hostwright.common.input.nearest import suggestion
+from hostwright.common.request import Request
+
+EVERY_HOST = "all"
+
+
+def auditor_of(request: Request, options: AuditOptions) -> Auditor:
+    """What audits the hosts that were named, or all of them."""
+    fleet = open_fleet(request)
+    targets = targets_of(fleet, replace(request, hosts=request.hosts or EVERY_HOST))
+    return fleet.auditor(targets, options, password=ask_password(request), view=AuditView())
+
+
+def audits_table(request: Request, auditor: Auditor, look: AuditResult, *, first: bool = False) -> Group:
+    """What an audit found, for a terminal."""
+    from hostwright.audit.reports.table import show_audit
+
+    known = [host for host in look.audit.hosts if host.status != "new"]  # another has little to show in detail
+    every = request.details or len(auditor.targets) == len(known) == 1
+    return show_audit(look.audit, look.ages, details=every, columns=console.make_console().width, first=first)
+
+
+def show_audited(request: Request, outputs: Outputs, auditor: Auditor, look: AuditResult) -> None:
+    """What an audit found, and what is next; nothing where a report goes to standard output."""
+    from hostwright.audit.reports.table import next_hosts
+
+    if request.json:
+        print_document("audit", asdict(look.audit))
+    elif not outputs.on_stdout:
+        out = console.make_console()
+        out.print(console.with_sums(audits_table(request, auditor, look)))
+        _show_next(out, auditor, look, next_hosts(look.audit))
+
+
+def show_diagnosed(request: Request, auditor: Auditor, look: AuditResult) -> None:
+    """The known problems of hosts, and what is next."""
+    from hostwright.audit.reports.diagnosis import next_commands, show_diagnosis
+
+    if request.json:
+        print_document("doctor", {"hosts": [_diagnosis(host) for host in look.audit.hosts]})
+        return
+    out = console.make_console()
+    out.print(console.with_sums(Group(*show_diagnosis(look.audit.hosts, look.ages))))
+    _show_next(out, auditor, look, next_commands(look.audit.hosts, auditor.treatments))
+
+
+def diagnosis_status(audit: FleetAudit) -> int:
+    """1 where a host could not be read, 3 where one has a known problem, 0 else."""
+    if any(host.status == "unread" for host in audit.hosts):
+        return FAILED
+    return DIFFERS if any(host.findings for host in audit.hosts) else AS_DESIRED
+
+
+def explain_rule(name: str) -> None:
+    """Print what is known about one known problem. Raises ``InputError`` for a name that no role has."""
+    from hostwright.audit.failures.catalogue import catalogue
+    from hostwright.audit.failures.document import section
+
+    rules = catalogue(roles_here())
+    by_name = {rule.name: rule for rule in rules.rules}
+    if name not in by_name:
+        raise InputError(f"there is no known problem {name!r:.60}; {suggestion(name, by_name)}", "--explain")
+    out, text = console.make_console(), section(by_name[name], rules.commands)
+    out.print(Markdown(text) if console.on_terminal(out) else Text(text.rstrip()))
+
+
+def exit_status(audit: FleetAudit) -> int:
+    """1 where a host or a layer could not be read, 3 where something is not as desired, 0 else."""
+    if any(layer.status == "unread" for host in audit.hosts for layer in host.layers):
+        return FAILED
+    return AS_DESIRED if all(host.status == "desired" for host in audit.hosts) else DIFFERS
+
+
+def _show_next(out: Console, auditor: Auditor, look: AuditResult, commands: Mapping[Command, Sequence[str]]) -> None:
+    """What is next: each command with its hosts."""
+    desired = [host.host for host in look.audit.hosts if host.status == "desired"]
+    for command, hosts in commands.items():
+        if command.verb == "plan":
+            show_next(out, command, hosts, auditor.targets, done=desired)
+        else:
+            show_led(out, command, hosts, auditor.targets)
+
+
+def write_reports(outputs: Outputs, auditor: Auditor, look: AuditResult) -> int:
+    """Write the reports; the exit status is 1 where a host that was read has no SBOM."""
+    outputs.write(look.audit, look.ages, auditor.memory, auditor.rules)
+    wanted = sum(not host.sentence for host in look.audit.hosts) if outputs.cyclonedx else 0
+    if wanted and outputs.write_sboms(auditor.sboms(look.audit)) < wanted:
+        return FAILED
+    return exit_status(look.audit)
+
+
+def _diagnosis(host: HostAudit) -> dict[str, Any]:
+    """What the doctor says of one host, as JSON values."""
+    kept = ("host", "stack", "at", "status", "sentence", "findings", "not_checked")
+    return {key: value for key, value in asdict(host).items() if key in kept}

@@ -1,0 +1,214 @@
+"""What is known and kept here: hosts, variables, and what a site holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rich.console import Group
+from rich.text import Text
+
+from hostwright.apply.journal.redaction import MIN_INLINE, Redactor, secrets_in
+from hostwright.cli import console
+from hostwright.cli.console import Hanging
+from hostwright.cli.views.shared import print_document, warn
+from hostwright.common.command import Command
+from hostwright.common.errors import InputErrors, Mistakes
+from hostwright.common.request import Request
+from hostwright.common.secret import MASK, Secret
+from hostwright.common.text import count, printable
+from hostwright.fleet import Fleet, TargetHost, Targets
+from hostwright.inventory import Host, definitions, fold, own_variables
+from hostwright.inventory.model import ALL
+from hostwright.inventory.patterns import headed
+from hostwright.plan.roles.listing import strangers_noted
+from hostwright.plan.roles.role import Role
+from hostwright.plan.roles.sitecheck import SiteCheck, SiteRemark
+
+OUTSIDE = "none: outside"  #: in the place of the stack of a host that gets none, as the site's file says
+_REMARKS = 20  #: so many mistakes of hosts are shown
+_REDACTOR = Redactor(())  #: of passwords in addresses; every other secret is a ``Secret``
+
+
+def show_variables(fleet: Fleet, targets: Targets, request: Request, *, why: bool = False) -> None:
+    """The variables of hosts; ``why``: with file and line of every definition."""
+    if request.json:
+        rows: list[dict[str, object]]
+        rows = [
+            {"host": target.name, "role": role.name, "variables": asdict(target.variables[role.name])}
+            for target in targets
+            for role in target.roles
+        ]
+        if not request.roles:
+            rows += [{"host": target.name, "role": "", "variables": _others(fleet, target)} for target in targets]
+        print_document("vars", {"variables": rows})
+        return
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for target in targets:
+        told = _variables(fleet, target, why=why, others=not request.roles)
+        alike.setdefault((f"stack {target.stack.name}", *told), []).append(target.name)
+    out = console.make_console()
+    for (stack, *lines), names in alike.items():
+        head, below = headed(names)
+        for line in [title] if len(title := f"# {head}  {stack}") <= out.width else [f"# {head}", f"# {stack}"]:
+            out.print(Text(line, style="bold"), soft_wrap=True)  # a comment that continues is YAML no more
+        if below:
+            out.print(Text(f"# {below}", style="dim"), soft_wrap=True)
+        for line in lines:
+            out.print(Text(printable(line), style="dim" if line.startswith("#") else ""), soft_wrap=True)
+
+
+def _variables(fleet: Fleet, target: TargetHost, *, why: bool, others: bool) -> Iterator[str]:
+    """A host's variables as lines of YAML, with comments; ``others``: also those that no role reads."""
+    for role in target.roles:
+        yield from _of_role(target, role, why=why)
+    rest = _others(fleet, target) if others else {}
+    if rest:
+        yield "# no role reads these:"
+    for name, value in rest.items():
+        line = _as_yaml(name, value)
+        yield f"# {line}" if MASK in line else line  # what is hidden must not be pasted back
+        for definition in reversed(target.host.explain_variable(name) if why else ()):
+            yield f"#     {_REDACTOR.text(str(definition))}"
+
+
+def _others(fleet: Fleet, target: TargetHost) -> dict[str, object]:
+    """A host's variables that no role reads, as JSON values; what is secret in them is masked."""
+    own = own_variables(target.host, {role.name: role.variables for role in fleet.roles})
+    return {name: _REDACTOR.clean(value.value) for name, value in own.items()}
+
+
+def _of_role(target: TargetHost, role: Role, *, why: bool) -> Iterator[str]:
+    for key, value in asdict(target.variables[role.name]).items():
+        yield _as_yaml(f"{role.name}_{key}", value)
+        if why:
+            for definition in reversed(definitions(target.host, role.name, key, role.variables)):
+                yield f"#     {definition}"
+
+
+def _as_yaml(name: str, value: object) -> str:
+    """A variable as a line that can stand in a file of variables again. A secret is not shown.
+
+    >>> _as_yaml("base_umask", "022"), _as_yaml("proxy_listen", ("443", "[::]:443")), _as_yaml("base_keep", True)
+    ("base_umask: '022'", "proxy_listen: ['443', '[::]:443']", 'base_keep: true')
+    """
+    if isinstance(value, Secret):
+        return f"# {name}: a secret, not shown"
+    flow = None if isinstance(value, dict | list | tuple) else False  # or a plain value would stand in braces
+    text = yaml.dump({name: value}, Dumper=_Dumper, default_flow_style=flow, width=float("inf"), allow_unicode=True)
+    return text.rstrip("\n")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes what variables hold beside plain YAML: tuples as lists, all else (paths, hidden secrets) as text."""
+
+    def ignore_aliases(self, _: Any) -> bool:
+        """Whatever stands twice is written twice."""
+        return True
+
+
+_Dumper.add_representer(tuple, lambda dumper, value: dumper.represent_list(value))
+_Dumper.add_multi_representer(object, lambda dumper, value: dumper.represent_str(str(value)))
+
+
+def show_hosts(fleet: Fleet, chosen: Sequence[Host], outside: Sequence[str], *, as_json: bool) -> None:
+    """What the inventory says of hosts, also of those that cannot be used; ``outside`` are those that get no stack."""
+    rows = [(host, fleet.stack_name(host)) for host in chosen]
+    if as_json:
+        secrets = [secret.reveal() for secret in secrets_in(chosen)]
+        print_document("hosts", {"hosts": [_listed(fleet, host, stack, secrets, outside) for host, stack in rows]})
+    else:
+        out = console.make_console()
+        shown = [_cells(host, OUTSIDE if host.name in outside else stack) for host, stack in rows]
+        lines = console.in_columns(("host", "address", "stack", "groups"), shown, out.width)
+        out.print(Group(*lines) if out.is_terminal else Text("\n").join(lines))  # one text of thousands is soon made
+        out.print(Text(f"{count(len(rows), 'host')}: {fold([host.name for host in chosen])}", style="bold"))
+
+
+def _cells(host: Host, stack: str) -> list[Text]:
+    address = "this machine" if host.local else host.address or host.name
+    groups = ", ".join(group for group in host.groups if group != ALL)
+    return [Text(printable(text)) for text in (host.name, address, stack, groups)]
+
+
+def _listed(fleet: Fleet, host: Host, stack: str, secrets: Sequence[str], outside: Sequence[str]) -> dict[str, object]:
+    """A host as JSON values; ``None`` where the inventory leaves it to ``ssh_config``, and for the roles of a host that
+    cannot be used. What was encrypted is masked."""
+
+    def shown(value: str | int | None) -> str | int | None:
+        text = str(value)
+        return MASK if any(each == text or (len(each) >= MIN_INLINE and each in text) for each in secrets) else value
+
+    roles = None
+    with Mistakes():
+        roles = [role.name for role in fleet.target(host).roles]
+    return {
+        "host": host.name,
+        "address": shown(host.address),
+        "port": shown(host.port),
+        "user": shown(host.user),
+        "key": shown(host.key_file),
+        "jump": shown(host.proxy_jump),
+        "known_hosts": shown(host.known_hosts),
+        "connection": host.connection,
+        "stack": stack,
+        "outside": host.name in outside,
+        "roles": roles,
+        "groups": list(host.groups),
+    }
+
+
+def show_remarks(fleet: Fleet, chosen: Sequence[Host]) -> None:
+    """What keeps hosts from being provisioned, and what is not read, each once; on standard error."""
+    mistakes = Mistakes()
+    for host in chosen:
+        with mistakes:
+            if host.mistakes:
+                raise InputErrors(list(host.mistakes))
+            fleet.target(host)
+    for mistake in mistakes.found[:_REMARKS]:
+        warn(f"cannot be provisioned: {mistake}")
+    if len(mistakes.found) > _REMARKS:
+        warn(f"and {len(mistakes.found) - _REMARKS} further mistakes; {Command('hosts', strict=True)} shows all")
+    for note in strangers_noted(chosen, fleet.binder):
+        warn(note)
+
+
+def show_check(checked: SiteCheck) -> None:
+    """A line for each mistake, as editors and CI read it, and the verdict last."""
+    _show_remarks(checked.notes, "note: ", "yellow")
+    _show_remarks(checked.unread, "could not be read: ", "bold red")
+    _show_remarks(checked.mistakes, "", "bold red")
+    own = (count(len(names), noun) for names, noun in ((checked.stacks, "stack"), (checked.roles, "role")))
+    parts = ", ".join([count(checked.hosts, "host"), *own]) + " of its own"
+    good = not (checked.mistakes or checked.unread)
+    _line(f"{checked.site}: {_verdict(checked)} ({parts})", "green" if good else "bold red")
+
+
+def _verdict(checked: SiteCheck) -> str:
+    if checked.mistakes:
+        return count(len(checked.mistakes), "mistake")
+    return f"{count(len(checked.unread), 'file')} could not be read" if checked.unread else "no mistakes"
+
+
+def _show_remarks(remarks: Iterable[SiteRemark], before: str, style: str) -> None:
+    for remark in remarks:
+        _line(f"{before}{remark}", style)
+
+
+def _line(text: str, style: str) -> None:
+    out = console.make_console()
+    out.print(Group(Hanging(printable(text), style=style)), soft_wrap=not out.is_terminal)
+
+
+def show_schemas(of_files: Mapping[str, object], of_documents: Mapping[str, Path]) -> None:
+    """The names of all schemas."""
+    out = console.make_console()
+    out.print(Text("of files that you write:", style="bold"))
+    for name in of_files:
+        out.print(Text(f"  {name}"))
+    out.print(Text("of what verbs print with --json:", style="bold"))
+    out.print(console.Listed(f"  {', '.join(of_documents)}"))

@@ -1,0 +1,107 @@
+"""Everything that can be known of a host before it is decided how to rebuild it: over SSH, and from its BMC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import cast
+
+from hostwright.audit.auditing import ANSWERS_TIMEOUT_S, judged
+from hostwright.audit.failures import catalogue
+from hostwright.audit.judging.audited import audit_probes
+from hostwright.common.errors import HostError, Stopped
+from hostwright.plan.model import Facts, Probe
+from hostwright.plan.observing import ask
+from hostwright.plan.planning import disturbed, make_plan
+from hostwright.plan.probing import ordered
+from hostwright.plan.targets import TargetHost
+from hostwright.rebuild.bmc import Controller
+from hostwright.rebuild.rebuild import Rebuild, Way
+from hostwright.rebuild.ways.diagnosis import LATELY, Diagnosis, Power, Reinstall, reach_of
+from hostwright.transport.root.rootshell import RootShell
+
+#: the kernel's id of the boot that answers (proc(5)): another one after a power cycle
+BOOT_ID = Probe("cat /proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """What could be done with a host: how its BMC is opened, where it has one, and how it can be reinstalled."""
+
+    open_bmc: Callable[[], Controller] | None
+    reinstall: Reinstall
+
+
+@dataclass(frozen=True, slots=True)
+class ProbedHost:
+    """The diagnosis of a host, and the facts that it was made from (``None``: the host cannot be looked at).
+
+    ``error`` is why not.
+    """
+
+    diagnosis: Diagnosis
+    facts: Facts | None = None
+    error: HostError | None = None
+
+
+def probe_host(
+    target: TargetHost,
+    connect: Callable[[], RootShell],
+    ways: Ways,
+    *,
+    history: tuple[Rebuild, ...] = (),
+    tried: tuple[Way, ...] = (),
+) -> ProbedHost:
+    """Probe a host over SSH and through its BMC; what fails is part of the result.
+
+    ``history`` are earlier rebuilds of this host, ``tried`` what this one has done so far. Raises ``Stopped`` when the
+    operator ends the run.
+    """
+    facts, error = _facts(target, connect)
+    power, bmc_sentence = _power(ways)
+    at = datetime.now(UTC)
+    audit = judged(target, facts, at) if facts is not None else None
+    plan = make_plan(target.desired, facts) if facts is not None else None
+    hit = disturbed(target.desired, plan, facts) if plan is not None and facts is not None and plan.disturbs else None
+    diagnosis = Diagnosis(
+        host=target.name,
+        reach=reach_of(error),
+        sentence=error.sentence if error else "",
+        power=power,
+        power_sentence=bmc_sentence,
+        audit=audit,
+        plan=plan,
+        boot_id=facts[BOOT_ID].strip() if facts is not None and BOOT_ID in facts else "",
+        history=tuple(rebuild for rebuild in history if rebuild.at >= at - LATELY),
+        tried=tried,
+        can_reinstall=ways.reinstall,
+        treatments=catalogue(target.all_roles).treatments,
+        running=target.occupancy.at_work(facts, boots=False).everyone if facts is not None else (),
+        disturbed=hit.everyone if hit is not None else (),
+    )
+    return ProbedHost(diagnosis, facts, error)
+
+
+def _facts(target: TargetHost, connect: Callable[[], RootShell]) -> tuple[Facts | None, HostError | None]:
+    """The answers to all questions of an audit, or why there are none."""
+    probes = ordered([BOOT_ID, *audit_probes(target)])
+    try:
+        with connect() as shell:
+            return ask(shell, probes, timeout_s=ANSWERS_TIMEOUT_S), None
+    except Stopped:
+        raise
+    except HostError as error:
+        return None, error
+
+
+def _power(ways: Ways) -> tuple[Power | None, str]:
+    """What the BMC says, or why it says nothing. It is asked about hosts that answer too: one that it calls switched
+    off is another one than the inventory says."""
+    if ways.open_bmc is None:
+        return None, ""
+    try:
+        with ways.open_bmc() as bmc:
+            return cast(Power, bmc.power()), ""
+    except HostError as error:
+        return "unknown", error.sentence
