@@ -21,7 +21,7 @@ def written_stem(out: str) -> Path | None:
 def check_pins(requirements: tuple[str, ...], pythons: tuple[str, ...], glibc: str) -> None:
     """Raises ``InputErrors`` with every mistake in the options."""
     values = {
-        "--requirement": (requirements or ("",), _is_requirement, "a requirement such as torch==2.14.1"),
+        "--requirement": (requirements or ("",), _is_requirement, "a requirement such as numpy==2.4.1"),
         "--python": (pythons or ("",), lambda text: re.fullmatch(r"3\.[0-9]{1,2}", text), "a version such as 3.12"),
         "--glibc": ((glibc,), lambda text: re.fullmatch(r"2\.[0-9]{1,2}", text), "a version such as 2.28"),
     }

@@ -91,7 +91,7 @@ def mirror(
 
 
 @verb(
-    requirement="what shall be installed, as pip writes it: torch==2.14.1, 'jax[cuda13]==0.12.0.1'; repeatable",
+    requirement="what shall be installed, as pip writes it: numpy==2.4.1, 'dask[complete]==2026.1.1'; repeatable",
     python="the version of Python, such as 3.12; repeatable",
     out="write STEM-py312.txt and so on, one file for each Python (default: print them)",
     glibc="take wheels that run on this glibc and newer ones",
@@ -108,7 +108,7 @@ def pins(
     This machine's pip resolves the requirement for each Python, from the index that it is set to, and installs nothing.
     No address of an index is written.
 
-    hostwright pins --requirement torch==2.14.1 --python 3.11 --python 3.12 --out inventory/stacks/constraints/torch
+    hostwright pins --requirement numpy==2.4.1 --python 3.11 --python 3.12 --out inventory/stacks/constraints/numpy
     """
     from pathlib import Path
 

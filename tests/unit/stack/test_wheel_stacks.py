@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hostwright.plan.roles.role import discover, in_order, rules_of
+from hostwright.plan.roles.role import discover, rules_of
 from hostwright.resources.python.environments import EnvironmentSection
 from hostwright.resources.python.python import Venv
 from hostwright.resources.python.recipe import Recipe
@@ -31,7 +31,7 @@ K80, P100, P40, V100, T4, A100, L4, H100, B200, RTX5090 = (
 
 
 def rules_for(stack: Stack) -> tuple[RoleRules, ...]:
-    return rules_of(in_order(ROLES, stack.roles))
+    return rules_of(ROLES[name] for name in stack.roles)
 
 
 def check(stack: Stack) -> list[Misfit]:
