@@ -27,7 +27,7 @@ from hostwright.plan.roles.role import RoleContext, role
 
 
 @dataclass(frozen=True)
-class Done:
+class Done(Resource):
     """A step was taken."""
 
     name: str
