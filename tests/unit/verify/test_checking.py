@@ -308,13 +308,13 @@ def test_the_text_is_ours(variables, target):
 
 
 def test_a_host_that_hangs_holds_up_no_other_and_is_ended(fleet: Roster) -> None:
-    """One pytest for all of them: their processes have one parent."""
+    """One pytest for all of them: their processes have one parent. On a loaded machine the others take some seconds."""
     targets = fleet.targets("all", ["motd"])
-    with Checks(fleet, targets[0].roles, limit_s=3) as checks, ThreadPoolExecutor(5) as pool:
+    with Checks(fleet, targets[0].roles, limit_s=12) as checks, ThreadPoolExecutor(5) as pool:
         results = {target.name: pool.submit(checks.of, target, None) for target in targets}
         others = [results[target.name].result() for target in targets if target.name != "hung"]
         assert not results["hung"].done()
-        with pytest.raises(HostError, match=r"hung: .* within 3 s; what did not end: test_the_text_is_ours of motd$"):
+        with pytest.raises(HostError, match=r"hung: .* within 12 s; what did not end: test_the_text_is_ours of motd$"):
             results["hung"].result()
     assert [[one.passed for one in found] for found in others] == [[True, False]] * 4
     said = [found[1].why.partition("\n")[0].split() for found in others]
