@@ -99,8 +99,8 @@ def _tell_needed(targets: Targets) -> None:
     for target in targets:
         left_out = tuple(role for role in target.of_host if role not in target.roles)
         for role in target.roles:
-            for need in (one.name for need in role.needs for one in providers(need, left_out)):
-                found.setdefault(need, {})[role.name] = None
+            for left in (one for need in role.needs for one in providers(need, left_out)):
+                found.setdefault(left.name, {})[role.name] = None
     for need, roles in found.items():
         warn(f"--roles leaves out {need}, needed by {', '.join(roles)}: it stays on the hosts as it is there")
 
