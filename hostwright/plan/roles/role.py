@@ -61,12 +61,10 @@ class RoleContext:
     @property
     def audit_values(self) -> tuple[AuditValue, ...]:
         """What audits compare of the host: the values that its roles give in their ``audit.py``."""
-        parts = ((role, variables, role.part("audit")) for role, variables in self.roles)
         return tuple(
             replace(value, layer=role.name)
-            for role, variables, part in parts
-            if part
-            for value in part.audit_values(variables, self)
+            for role, variables in self.roles
+            for value in role.audit_values(variables, self)
         )
 
     def section(self, kind: type[S]) -> S:
@@ -107,8 +105,9 @@ class Role:
     """One layer of the stack: its name, the roles before it, its typed variables, and its resources.
 
     The roles that it ``needs`` must be on a host that has it; those that it comes ``after`` go before it where they are
-    there. It imports from the roles that it needs and from those that it ``uses``, and from no other. What its folder
-    has no module for is taken from that of the role which it ``extends``.
+    there. Either may be another role that ``provides`` it. It imports from the roles that it needs and from those that
+    it ``uses``, and from no other. It adds to the rules, failures and audit values of the role which it ``extends``;
+    what else its folder has no module for is taken from there.
     """
 
     name: str
@@ -120,6 +119,7 @@ class Role:
     uses: tuple[str, ...] = ()
     extends: Role | None = None
     short: str = ""  #: what it is called where there is room for few letters; empty: made from its name
+    provides: tuple[str, ...] = ()  #: the roles in whose place it can be on a host, by name
 
     def resources(self, variables: Any, ctx: RoleContext) -> tuple[Resource, ...]:
         """The desired states of this layer on a host with these variables. Raises ``InputError`` for what is none."""
@@ -145,8 +145,25 @@ class Role:
         return own or (self.extends is not None and self.extends.standard)
 
     def part(self, name: Part) -> ModuleType | None:
-        """The module of that name in the role's folder; ``None`` where there is none. Raises ``InputError``."""
-        return _part(_import(self.function.__module__), name) or (self.extends.part(name) if self.extends else None)
+        """The module of that name in the role's folder, else in that of the role which it extends; ``None`` where there
+        is none. Raises ``InputError``."""
+        return next(iter(self.parts(name)), None)
+
+    def parts(self, name: Part) -> tuple[ModuleType, ...]:
+        """The module of that name in the role's folder, and in that of the role which it extends. Raises
+        ``InputError``."""
+        own = _part(_import(self.function.__module__), name)
+        return *((own,) if own else ()), *(self.extends.parts(name) if self.extends else ())
+
+    def audit_values(self, variables: Any, ctx: RoleContext) -> tuple[AuditValue, ...]:
+        """The values that audits compare of the layer; of two with one name the role's own, not the extended one's."""
+        own = _part(_import(self.function.__module__), "audit")
+        extends = self.extends if self.extends and isinstance(variables, self.extends.variables) else None
+        values = (
+            *(extends.audit_values(variables, ctx) if extends else ()),
+            *(own.audit_values(variables, ctx) if own else ()),
+        )
+        return tuple({value.name: value for value in values}.values())
 
     @property
     def folder(self) -> Path:
@@ -195,15 +212,17 @@ def role(
     uses: Iterable[str] = (),
     extends: Role | None = None,
     short: str = "",
+    provides: Iterable[str] = (),
 ) -> Callable[[Callable[[V, RoleContext], Iterator[Resource]]], Role]:
     """Make a role of a function ``(variables, host) -> Iterator[Resource]``.
 
     ``needs`` are roles without which it cannot be on a host, ``after`` others that go before it (``EVERY``: all that
     are there): none, or those of the role that it ``extends``. ``uses`` are roles whose sections or tables it imports
     without needing them on a host; they are neither required nor applied first. ``short`` is the heading of its column
-    while a run lasts, in two to four letters; without it, one is made from its name. The role's name is the function's;
-    the type of its variables is read from the first parameter's annotation, which must be a frozen dataclass whose
-    fields all have defaults. Raises ``TypeError`` for another annotation.
+    while a run lasts, in two to four letters; without it, one is made from its name. ``provides`` are the roles in
+    whose place it can be on a host: a role that needs ``driver`` takes the one that provides it. The role's name is
+    the function's; the type of its variables is read from the first parameter's annotation, which must be a frozen
+    dataclass whose fields all have defaults. Raises ``TypeError`` for another annotation.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True, slots=True)
@@ -230,7 +249,8 @@ def role(
         before = tuple(needs if needs is not None else extends.needs if extends else ())
         later = tuple(after if after is not None else extends.after if extends else ())
         called = short or (extends.short if extends else "")
-        return Role(function.__name__, before, kind, function, summary, later, tuple(uses), extends, called)
+        instead = (*provides, *(extends.provides if extends else ()))
+        return Role(function.__name__, before, kind, function, summary, later, tuple(uses), extends, called, instead)
 
     return decorate
 
@@ -242,12 +262,16 @@ def sections_of(roles: Iterable[Role]) -> dict[str, type[Section] | None]:
 
 def rules_of(roles: Iterable[Role]) -> tuple[RoleRules, ...]:
     """What these roles bring of what fits, out of their modules ``rules``."""
-    parts = ((role.name, role.part("rules")) for role in roles)
+    parts = ((role.name, role.parts("rules")) for role in roles)
     return tuple(
-        RoleRules(name, *(tuple(getattr(part, kind, ())) for kind in ("RULES", "CHOICES", "GROUNDS")))
-        for name, part in parts
-        if part
+        RoleRules(name, *(_of_all(found, kind) for kind in ("RULES", "CHOICES", "GROUNDS")))
+        for name, found in parts
+        if found
     )
+
+
+def _of_all(parts: Iterable[ModuleType], name: str) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(one for part in parts for one in getattr(part, name, ())))
 
 
 def discover(*packages: str) -> tuple[Role, ...]:
@@ -291,13 +315,29 @@ def place_of(error: BaseException, folder: str) -> str:
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else folder
 
 
+def providers(need: str, roles: Iterable[Role]) -> tuple[Role, ...]:
+    """Those of these roles that are the role ``need``, or are on a host in its place."""
+    return tuple(role for role in roles if need in (role.name, *role.provides))
+
+
+def reading_cards(roles: Iterable[Role]) -> tuple[Role, ...]:
+    """The roles whose folders say how cards are read, also the standard ones whose name a site's own role has."""
+    parts = {role.part("gpus"): role for role in reversed((*discover(), *roles))}
+    return tuple(role for part, role in reversed(parts.items()) if part)
+
+
+def _before(role: Role, known: Mapping[str, Role]) -> Iterator[str]:
+    for need in role.follows:
+        yield from [other.name for other in providers(need, known.values()) if other is not role] or [need]
+
+
 def goes_before(roles: Iterable[Role]) -> dict[str, tuple[str, ...]]:
     """For each role the names of those that go before it; one that is not among these roles may be named as well."""
     known = {role.name: role for role in roles}
     last = {name for name, role in known.items() if EVERY in role.after}
     others = {name: tuple(other for other in known if other not in last) if name in last else () for name in known}
     return {
-        name: tuple(other for other in dict.fromkeys((*role.follows, *others[name])) if other != EVERY)
+        name: tuple(other for other in dict.fromkeys((*_before(role, known), *others[name])) if other != EVERY)
         for name, role in known.items()
     }
 
@@ -309,7 +349,7 @@ def in_order(roles: Mapping[str, Role], named: Sequence[str] = ()) -> tuple[Role
     """
     for role in roles.values():
         for need in role.needs:
-            if need not in roles:
+            if not providers(need, roles.values()):
                 sentence = f"role {role.name} needs {need}, but there is no such role; {suggestion(need, roles)}"
                 raise InputError(sentence, f"roles/{role.name}/")
     before = {name: [other for other in names if other in roles] for name, names in goes_before(roles.values()).items()}

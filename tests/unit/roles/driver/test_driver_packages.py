@@ -25,9 +25,10 @@ from tests.unit.support.shell import program, run
 from tests.unit.support.stacks import check_host, check_stack, load_stack
 
 STACKS = Path(__file__).parents[4] / "inventory" / "stacks"
-STACK = load_stack("debian-12-r535", [STACKS])
+STACK = load_stack("debian-13-r550", [STACKS])
 SECTION = STACK.section(DriverSection)
-V = "535.261.03"
+V = "550.163.01"
+OTHER = "550.163.02"
 LIB = "/usr/lib/x86_64-linux-gnu/nvidia/current"
 RESOURCES = driver.resources(Driver(), RoleContext(STACK))
 INSTALLED = next(one for one in RESOURCES if isinstance(one, NvidiaPackages))
@@ -122,12 +123,12 @@ def test_the_set_says_which_kind_of_module_it_brings(package: str, kind: str) ->
     assert section(packages={"libcuda1": f"{V}-1", package: f"{V}-1"}).kind == kind
 
 
-@pytest.mark.parametrize("name", ["debian-12-r535", "debian-13-r550"])
-def test_debians_own_stacks_fit_together(name: str) -> None:
-    stack = load_stack(name, [STACKS])
-    assert check_stack(stack) == []
-    assert stack.section(DriverSection).kind == "open"
-    assert any(resource for resource in driver.resources(Driver(), RoleContext(stack)))
+def test_debians_own_stack_fits_together_and_says_on_which_kernels() -> None:
+    assert check_stack(STACK) == []
+    host = replace(GOOD, distribution="debian", version="13", kernel="6.12.57+deb13-amd64", gpus=nvidia(0x1EB8))
+    assert check_host(STACK, host) == []
+    (refusal,) = check_host(STACK, replace(host, kernel="6.12.118+deb13-amd64"))
+    assert refusal.rule == "driver-kernel"
 
 
 # --- what is due
@@ -142,7 +143,7 @@ def test_a_bare_host_gets_the_set_in_one_run_and_the_module_loaded() -> None:
     assert isinstance(change, Change)
     assert (change.have, change.want) == ("absent", f"{V}, from {len(SECTION.packages)} packages, held, loaded")
     install, load = (step.script for step in change.steps)
-    assert f"libcuda1={V}-1" in install
+    assert f"libcuda1={V}-2" in install
     assert "--allow-downgrades" in install
     assert "apt-mark hold" in install
     assert "modprobe" in load
@@ -151,10 +152,10 @@ def test_a_bare_host_gets_the_set_in_one_run_and_the_module_loaded() -> None:
 
 def test_another_version_leaves_the_kernel_before_its_files_go() -> None:
     """Else the host would have the libraries of one version and the module of another, until a reboot."""
-    other = "535.309.01"
-    change = planned(state(loaded=other), ROWS.replace(f"libcuda1\t{V}-1", f"libcuda1\t{other}-0+deb12u1"))
+    other = OTHER
+    change = planned(state(loaded=other), ROWS.replace(f"libcuda1\t{V}-2", f"libcuda1\t{other}-1"))
     assert isinstance(change, Change)
-    assert change.have == f"libcuda1 {other}-0+deb12u1"
+    assert change.have == f"libcuda1 {other}-1"
     unload, install, _ = (step.script for step in change.steps)
     assert "modprobe -r" in unload
     assert "modprobe -r" not in install
@@ -162,7 +163,7 @@ def test_another_version_leaves_the_kernel_before_its_files_go() -> None:
 
 
 def test_a_hold_alone_disturbs_nothing() -> None:
-    change = planned(rows=ROWS.replace(f"libcuda1\t{V}-1\thi", f"libcuda1\t{V}-1\tii"))
+    change = planned(rows=ROWS.replace(f"libcuda1\t{V}-2\thi", f"libcuda1\t{V}-2\tii"))
     assert isinstance(change, Change)
     assert (change.have, change.disturbs, len(change.steps)) == ("libcuda1 not held", "", 1)
 
@@ -173,7 +174,7 @@ def test_a_library_that_is_gone_comes_again_without_the_module() -> None:
     assert "libcuda.so.1 is absent" in change.have
     (step,) = change.steps
     assert "--reinstall" in step.script
-    assert f"libcuda1={V}-1" in step.script
+    assert f"libcuda1={V}-2" in step.script
     assert "nvidia-open-kernel-dkms" not in step.script
 
 
@@ -184,19 +185,19 @@ def test_a_library_of_somebody_else_that_wins_is_refused() -> None:
     assert "/usr/local/lib/libcuda.so.470.1 wins" in refusal.sentence
 
 
-@pytest.mark.parametrize("module", ["", "535.309.01"])
+@pytest.mark.parametrize("module", ["", OTHER])
 def test_a_module_that_is_not_there_comes_again_with_its_package(module: str) -> None:
     change = planned(state(module=module))
     assert isinstance(change, Change)
     (step,) = change.steps
-    assert f"nvidia-open-kernel-dkms={V}-1" in step.script
+    assert f"nvidia-open-kernel-dkms={V}-2" in step.script
     assert "libcuda1=" not in step.script
 
 
 def test_what_only_a_reboot_changes() -> None:
-    reboot = planned(state(loaded="535.309.01"))
+    reboot = planned(state(loaded=OTHER))
     assert isinstance(reboot, Reboot)
-    assert "driver 535.309.01 is loaded" in reboot.reason
+    assert "driver 550.163.02 is loaded" in reboot.reason
     reboot = planned(state(**{"loaded kind": "proprietary"}))
     assert isinstance(reboot, Reboot)
     assert reboot.want == "the open one"
@@ -219,7 +220,7 @@ def test_secure_boot_refuses_what_dkms_builds_and_takes_what_comes_signed() -> N
 
 
 def test_a_display_refuses_a_replacement_unless_it_may_be_ended() -> None:
-    rows = ROWS.replace(f"libcuda1\t{V}-1", "libcuda1\t535.309.01-1")
+    rows = ROWS.replace(f"libcuda1\t{V}-2", "libcuda1\t550.163.02-1")
     refusal = planned(rows=rows, **{"display-manager": "gdm.service\n"})
     assert isinstance(refusal, Refusal)
     assert refusal.rule == "display"
@@ -230,13 +231,13 @@ def test_a_display_refuses_a_replacement_unless_it_may_be_ended() -> None:
 
 def test_the_pins_let_the_set_come_and_nothing_else_of_its_names() -> None:
     (text,) = (one.content for one in RESOURCES if isinstance(one, File) and one.path == PREFERENCES)
-    first = text.index("Package: libcuda1\nPin: version 535.261.03-1\nPin-Priority: 1001\n")
+    first = text.index("Package: libcuda1\nPin: version 550.163.01-2\nPin-Priority: 1001\n")
     assert first < text.index("Pin: version *\nPin-Priority: -1") < text.index("nvidia-driver*")  # the first one counts
     assert text.count("Pin-Priority: 1001") == len(SECTION.packages)
 
 
 def test_the_sets_own_packages_are_not_another_driver() -> None:
-    facts = facts_for(INSTALLED, {"dpkg-query -W": f"{ROWS}nvidia-driver\t535.309.01-1\tii \n"})
+    facts = facts_for(INSTALLED, {"dpkg-query -W": f"{ROWS}nvidia-driver\t550.163.02-1\tii \n"})
     assert driver_packages(facts, SECTION.kept) == ("nvidia-driver",)
     assert "libcuda1" in driver_packages(facts)
     assert SECTION.leaving()[0].startswith("!")
@@ -270,7 +271,7 @@ def test_removal_takes_the_module_out_of_the_kernel_before_its_packages() -> Non
 
 
 def test_a_card_before_turing_is_refused_on_the_open_set() -> None:
-    host = replace(GOOD, distribution="debian", version="12", kernel="6.1.0-50-amd64", gpus=nvidia(0x1DB4))
+    host = replace(GOOD, distribution="debian", version="13", kernel="6.12.57+deb13-amd64", gpus=nvidia(0x1DB4))
     assert "gpu-module" in {one.rule for one in check_host(STACK, host)}
 
 
@@ -279,7 +280,7 @@ def test_the_probe_reads_debians_names_of_the_module(tmp_path: Path) -> None:
     program(
         tmp_path / "bin",
         "modinfo",
-        "case $* in *version*current-open) echo 535.261.03 ;; *license*current-open) echo 'Dual MIT/GPL' ;;"
+        "case $* in *version*current-open) echo 550.163.01 ;; *license*current-open) echo 'Dual MIT/GPL' ;;"
         " *) exit 1 ;; esac",
     )
     program(tmp_path / "bin", "ldconfig", f"echo '\tlibcuda.so.1 (libc6,x86-64) => {tmp_path}/libcuda.so.1'")
