@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 
 import pytest
 from _pytest.config import ConftestImportFailure
+from _pytest.outcomes import Skipped
 from testinfra.backend.base import CommandResult
 from testinfra.host import Host as TestinfraHost
 
@@ -47,7 +48,7 @@ OUTPUT_CHARACTERS = 256 * 1024  #: of what a check's commands print, for the fai
 UNCHECKED = (HostError, pytest.skip.Exception)
 
 
-class NoGpu(pytest.skip.Exception):
+class NoGpu(Skipped):
     """The check needs a GPU, and the host has none."""
 
 
