@@ -145,7 +145,7 @@ ELSEWHERE = {
     *("check", "command", "stacks", "power", "trust", "runs", "run"),
 }
 #: verbs that print what somebody else wrote, or begin a session: there is no result of ours in that
-RAW = {"schema", "init", "completion", "ssh", "workspace.exec", "workspace.logs", "workspace.export"}
+RAW = {"schema", "init", "completion", "pins", "ssh", "workspace.exec", "workspace.logs", "workspace.export"}
 
 
 def audit_text() -> str:
