@@ -159,11 +159,10 @@ class Role:
         """The values that audits compare of the layer; of two with one name the role's own, not the extended one's."""
         own = _part(_import(self.function.__module__), "audit")
         extends = self.extends if self.extends and isinstance(variables, self.extends.variables) else None
-        values = (
-            *(extends.audit_values(variables, ctx) if extends else ()),
-            *(own.audit_values(variables, ctx) if own else ()),
-        )
-        return tuple({value.name: value for value in values}.values())
+        values = tuple(own.audit_values(variables, ctx)) if own else ()
+        named = {value.name for value in values}  # a name may have several values, each for other hosts
+        extended = extends.audit_values(variables, ctx) if extends else ()
+        return (*(value for value in extended if value.name not in named), *values)
 
     @property
     def folder(self) -> Path:
