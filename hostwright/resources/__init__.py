@@ -49,7 +49,7 @@ from hostwright.resources.packages.components import AptComponents
 from hostwright.resources.packages.debfile import DebFile, DebFiles
 from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.packages.dpkg import DPKG, dpkg_table
-from hostwright.resources.packages.mirrored import PROBES, take
+from hostwright.resources.packages.mirrored import take
 from hostwright.resources.packages.openpgp import expired_on
 from hostwright.resources.packages.packaged import CommandReports, PackagedPrograms, PackagedTree, reinstall_script
 from hostwright.resources.packages.packages import (
@@ -110,7 +110,7 @@ from hostwright.stack.store.hostcache import CACHE, host_path
 __all__ = [
     "ABSENT", "AVX", "BOOT_LOADER", "CACHE", "DEARMOR", "DPKG", "DPKG_LOCK", "ENVIRONMENT_RULES", "ERROR", "HEADERS",
     "HOMES", "HOST_PROBES", "INSTALLED_BY_US", "JOURNAL", "KEEP_ASIDE", "KERNEL_GONE", "MEMORY", "MIRROR_TRIES",
-    "NO_IDENTITY", "PACKAGES_BEFORE", "PCI", "PROBES", "PYTHONS", "RELEASE", "UNAME", "UPDATE_INITRAMFS", "Absent",
+    "NO_IDENTITY", "PACKAGES_BEFORE", "PCI", "PYTHONS", "RELEASE", "UNAME", "UPDATE_INITRAMFS", "Absent",
     "Alternative", "Answer", "Answers", "AptComponents", "AptSource", "ArchiveUnpacked", "Change", "CommandReports",
     "Condition", "DebFile", "DebFiles", "Debs", "DebsAbsent", "DebsGone", "Deferred", "Delivered", "Differs",
     "Directory", "Dist", "Disturbing", "DpkgInOrder", "Drift", "EnvironmentSection", "EnvironmentVariables", "Facts",
