@@ -4,7 +4,7 @@
 # beside it; packaged= is one that a package owns, and preferred= a line of depmod.d. shadow= is what a program would get
 # where ldconfig's links cannot be turned back: path, file behind it, its package, and the line of the loader's
 # configuration that names its directory, with tabs between. lost= is a file that is missing, or whose size or time
-# differs from what the installer left.
+# differs from what the installer left. holder= is a module of others that uses the driver's. Needs `held_by`.
 : "${version:?}"
 : "${installing:?}"
 : "${record:?}"
@@ -36,6 +36,7 @@ done
 loaded=
 if [ -d /sys/module/nvidia ]; then read -r loaded </sys/module/nvidia/version; echo "loaded=$loaded"; fi
 if [ -d /sys/module/nvidia_uvm ]; then echo uvm=yes; fi
+held_by holder=
 for built in "/var/lib/dkms/nvidia/$version/$kernel"/*/module; do if [ -d "$built" ]; then echo dkms=yes; break; fi; done
 if [ -e "/usr/src/nvidia-$version/dkms.conf" ]; then echo source=yes; fi
 if [ -e "$installing" ]; then echo cut=yes; fi
