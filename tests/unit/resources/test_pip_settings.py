@@ -29,7 +29,9 @@ SETTINGS = "[global]\nrequire-virtualenv = true\ndry-run = true\nno-index = true
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of venvs, with one that has pip, and a wheel beside it."""
     folder = tmp_path_factory.mktemp("homes")
-    subprocess.run([sys.executable, "-I", "-m", "venv", str(folder / RECIPE.home.removeprefix(f"{HOMES}/"))], check=True)
+    subprocess.run(
+        [sys.executable, "-I", "-m", "venv", str(folder / RECIPE.home.removeprefix(f"{HOMES}/"))], check=True
+    )
     with zipfile.ZipFile(folder / "tiny-1.0-py3-none-any.whl", "w") as wheel:
         for name, text in FILES.items():
             wheel.writestr(name, text)

@@ -51,8 +51,8 @@ INSTALLING = (
         "module-held",
         "|".join(_HELD_BY).replace("?P<module>", "?:"),
         "MODULE, a kernel module of somebody else's, uses the loaded driver, which cannot be replaced before",
-        "End what uses it and take it out of the kernel (modprobe -r MODULE), then provision again; it is built anew for"
-        " the new driver where DKMS knows it",
+        "End what uses it and take it out of the kernel (modprobe -r MODULE), then provision again; it is built for the"
+        " new driver where DKMS knows it",
         "nvidia-installer kernel.c; NVIDIA/gpu-driver-container#869",
         sign=MODULE_HELD_SIGN,
         names=(*_HELD_BY, r"/sys/module/nvidia/holders: (?P<module>\w{1,60})"),
