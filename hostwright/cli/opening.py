@@ -22,7 +22,7 @@ from hostwright.fleet import Fleet, Targets
 from hostwright.inventory import Host
 from hostwright.inventory.patterns import counted, fold, named_by
 from hostwright.inventory.reading.ansible import vault_password_files
-from hostwright.plan.roles.role import Role, discover
+from hostwright.plan.roles.role import Role, discover, providers
 from hostwright.plan.roles.site import Site
 
 
@@ -97,10 +97,10 @@ def _tell_needed(targets: Targets) -> None:
     """Say which roles need one that was left out: that one is left on each host as it is."""
     found: dict[str, dict[str, None]] = {}
     for target in targets:
-        left_out = {role.name for role in target.of_host} - {role.name for role in target.roles}
+        left_out = tuple(role for role in target.of_host if role not in target.roles)
         for role in target.roles:
-            for need in left_out.intersection(role.needs):
-                found.setdefault(need, {})[role.name] = None
+            for left in (one for need in role.needs for one in providers(need, left_out)):
+                found.setdefault(left.name, {})[role.name] = None
     for need, roles in found.items():
         warn(f"--roles leaves out {need}, needed by {', '.join(roles)}: it stays on the hosts as it is there")
 

@@ -21,11 +21,13 @@ ENGINE_PROBES = (*HOST_PROBES, jobs.RUNNING, locks.LOCK, locks.RUN_LOCK, drained
 
 @dataclass(frozen=True, slots=True)
 class DesiredRole:
-    """One role's desired states on one host; ``needs`` are the roles that go before it."""
+    """One role's desired states on one host; ``needs`` are the roles that go before it, ``provides`` those in whose
+    place it is there."""
 
     name: str
     needs: tuple[str, ...]
     resources: tuple[Resource, ...]
+    provides: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from hostwright.plan.model import Facts, Probe, RoleResult
 from hostwright.plan.observing import ask
 from hostwright.plan.planning import HostPlan, plan_host
 from hostwright.plan.probing import ordered
+from hostwright.plan.roles.role import Role, providers, reading_cards
 from hostwright.plan.targets import TargetHost
 from hostwright.prove import reading
 from hostwright.prove.fleetproof import HostProof
@@ -45,14 +46,18 @@ PROCESSOR = Probe("sed -n 's/^model name[[:space:]]*: *//p' /proc/cpuinfo | head
 
 
 def proofs_of(target: TargetHost) -> tuple[Proof, ...]:
-    """What the roles of a host bring to be proved, in their order."""
-    parts = ((role, role.part(PART)) for role in target.roles)
-    return tuple(
-        proof
-        for role, part in parts
-        if part is not None and hasattr(part, "proofs")
-        for proof in part.proofs(target.variables[role.name], target.context)
+    """What the roles of a host bring to be proved, in their order, and of cards those whose driver one provides."""
+    own = tuple(proof for role in target.roles for proof in _proofs(role, target, target.variables[role.name]))
+    others = (role for role in reading_cards(target.all_roles) if role not in target.roles)
+    provided = ((role, one.name) for role in others for one in providers(role.name, target.roles))
+    return *own, *(
+        replace(proof, layer=name) for role, name in provided for proof in _proofs(role, target, role.variables())
     )
+
+
+def _proofs(role: Role, target: TargetHost, variables: object) -> tuple[Proof, ...]:
+    part = role.part(PART)
+    return part.proofs(variables, target.context) if part and hasattr(part, "proofs") else ()
 
 
 def watch_of(target: TargetHost) -> str:

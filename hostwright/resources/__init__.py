@@ -72,7 +72,17 @@ from hostwright.resources.packages.repositories import (
     RepoDropped,
     SourcesDisabled,
 )
-from hostwright.resources.python.interpreters import VenvPackage, interpreter_home
+from hostwright.resources.python.environments import (
+    ENVIRONMENT_RULES,
+    EnvironmentSection,
+    EnvironmentVariables,
+    environment_states,
+    environment_values,
+    on_section,
+    pins_are_there,
+)
+from hostwright.resources.python.hashes import read_constraints
+from hostwright.resources.python.interpreters import VenvPackage
 from hostwright.resources.python.python import Recipe, Venv
 from hostwright.resources.python.users_files import HOMES
 from hostwright.resources.python.venv_audit import Dist, Drift, FoundVenv, find_drifts, parse_audit
@@ -97,19 +107,20 @@ from hostwright.stack.store.debs import PackageMirror
 from hostwright.stack.store.hostcache import CACHE, host_path
 
 __all__ = [
-    "ABSENT", "AVX", "BOOT_LOADER", "CACHE", "DEARMOR", "DPKG", "DPKG_LOCK", "ERROR", "HEADERS", "HOMES",
-    "HOST_PROBES", "INSTALLED_BY_US", "JOURNAL", "KEEP_ASIDE", "KERNEL_GONE", "MEMORY", "MIRROR_TRIES", "NO_IDENTITY",
-    "PACKAGES_BEFORE", "PCI", "PROBES", "PYTHONS", "RELEASE", "UNAME", "UPDATE_INITRAMFS", "Absent", "Alternative",
-    "Answer", "Answers", "AptSource", "ArchiveUnpacked", "Change", "CommandReports", "Condition", "DebFile",
-    "DebFiles", "Debs", "DebsAbsent", "DebsGone", "Deferred", "Delivered", "Differs", "Directory", "Dist",
-    "Disturbing", "DpkgInOrder", "Drift", "Facts", "File", "FormerName", "FoundVenv", "FreeSpace", "IndexFile",
-    "Initramfs", "Installed", "JsonMerged", "KernelPackages", "KernelThere", "Keyring", "Link", "LoaderCache",
-    "LocalRepo", "NamedLike", "NextBoot", "NoStrayFiles", "PackageMirror", "PackagedTree", "Part", "PassPart",
-    "Planned", "Probe", "Reboot", "Recipe", "Refusal", "RepoDropped", "Require", "Resource", "RestartedAfter",
-    "RoleFile", "Running", "Script", "Service", "Software", "SourcesDisabled", "Step", "SystemUser", "UserGone",
-    "Venv", "VenvPackage", "When", "bus_path", "changed", "content_probe", "display_controllers", "dpkg_rows",
-    "dpkg_table", "expired_on", "few", "find_drifts", "host_path", "installed_by_us", "interpreter_home",
-    "interpreters", "is_broken", "is_loose_kernel", "jobs", "kept_aside", "memory_bytes", "merge", "named_like",
-    "next_boot", "packages_before", "parse_audit", "passes", "pci_devices", "pythons", "read_host", "reinstall_script",
-    "release", "sha256_of", "stat_probe", "take", "words_set",
+    "ABSENT", "AVX", "BOOT_LOADER", "CACHE", "DEARMOR", "DPKG", "DPKG_LOCK", "ENVIRONMENT_RULES", "ERROR", "HEADERS",
+    "HOMES", "HOST_PROBES", "INSTALLED_BY_US", "JOURNAL", "KEEP_ASIDE", "KERNEL_GONE", "MEMORY", "MIRROR_TRIES",
+    "NO_IDENTITY", "PACKAGES_BEFORE", "PCI", "PROBES", "PYTHONS", "RELEASE", "UNAME", "UPDATE_INITRAMFS", "Absent",
+    "Alternative", "Answer", "Answers", "AptSource", "ArchiveUnpacked", "Change", "CommandReports", "Condition",
+    "DebFile", "DebFiles", "Debs", "DebsAbsent", "DebsGone", "Deferred", "Delivered", "Differs", "Directory", "Dist",
+    "Disturbing", "DpkgInOrder", "Drift", "EnvironmentSection", "EnvironmentVariables", "Facts", "File", "FormerName",
+    "FoundVenv", "FreeSpace", "IndexFile", "Initramfs", "Installed", "JsonMerged", "KernelPackages", "KernelThere",
+    "Keyring", "Link", "LoaderCache", "LocalRepo", "NamedLike", "NextBoot", "NoStrayFiles", "PackageMirror",
+    "PackagedTree", "Part", "PassPart", "Planned", "Probe", "Reboot", "Recipe", "Refusal", "RepoDropped", "Require",
+    "Resource", "RestartedAfter", "RoleFile", "Running", "Script", "Service", "Software", "SourcesDisabled", "Step",
+    "SystemUser", "UserGone", "Venv", "VenvPackage", "When", "bus_path", "changed", "content_probe",
+    "display_controllers", "dpkg_rows", "dpkg_table", "environment_states", "environment_values", "expired_on", "few",
+    "find_drifts", "host_path", "installed_by_us", "interpreters", "is_broken", "is_loose_kernel", "jobs", "kept_aside",
+    "memory_bytes", "merge", "named_like", "next_boot", "on_section", "packages_before", "parse_audit", "passes",
+    "pci_devices", "pins_are_there", "pythons", "read_constraints", "read_host", "reinstall_script", "release",
+    "sha256_of", "stat_probe", "take", "words_set",
 ]  # fmt: skip

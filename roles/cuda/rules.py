@@ -22,7 +22,7 @@ DRIVER_FLOORS = {
 
 #: major version of a toolkit → the oldest driver that runs code already compiled for the GPU (cubins) by any of its
 #: minor versions: CUDA's minor-version compatibility. NVIDIA's own images of 11.8 require driver 450, 470 or newer.
-CUBIN_FLOORS = {"11": "450.80.02"}
+CUBIN_FLOORS = {"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}
 CUBIN_TABLE = "CUDA compatibility guide, minor-version compatibility (docs.nvidia.com/deploy/cuda-compatibility)"
 
 #: toolkit → the newest gcc that its nvcc takes as host compiler; newer ones are refused by crt/host_config.h

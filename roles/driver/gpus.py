@@ -10,6 +10,8 @@ from hostwright.standard.roles.driver.states.gpu_use import gpu_ids
 from hostwright.standard.roles.driver.xids.events import xid_events
 from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG, KernelLine, kernel_lines
 
+NO_PROGRAM = 127  #: nvidia-smi's status where it is not there
+
 
 def same_model(one: str, other: str) -> bool:
     """Whether two names are of the same model: drivers put the maker before it or not, and CUDA puts a MIG device's
@@ -60,4 +62,8 @@ def _on_bus(facts: Facts) -> int:
     return len(gpu_ids(facts))
 
 
-CARDS = Cards((NVIDIA_SMI, NVLINKS, KERNEL_LOG, PCI), _gpus, _events, _on_bus)
+def _driven(facts: Facts) -> bool:
+    return NVIDIA_SMI in facts and facts[NVIDIA_SMI].status != NO_PROGRAM and _on_bus(facts) > 0
+
+
+CARDS = Cards((NVIDIA_SMI, NVLINKS, KERNEL_LOG, PCI), _gpus, _events, _on_bus, _driven)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.resources import DPKG_LOCK, File, Link, LoaderCache, Resource
+from hostwright.resources import DPKG_LOCK, EnvironmentSection, File, Link, LoaderCache, Resource
 from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.environment.loaderconf import LDCONFIG, OneToolkitLoaded
-from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 COMMAND = "/usr/local/lib/hostwright/cuda-command"
 
@@ -25,15 +24,16 @@ class Environment:
 
 
 def opened(ctx: RoleContext) -> tuple[str, ...]:
-    """The libraries that programs must find: those that the host's TensorFlow opens, else CUDA's runtime and cuDNN."""
-    tensorflow, cudnn = ctx.find(TensorflowSection), ctx.find(CudnnSection)
+    """The libraries that programs must find: those that the host's frameworks open, else CUDA's runtime and cuDNN."""
+    cudnn = ctx.find(CudnnSection)
     layers = {"cuda", "cudnn"} if cudnn else {"cuda"}
-    libraries = tensorflow.libraries if tensorflow else {}
-    of_tensorflow = tuple(name for name, layer in libraries.items() if layer in layers)
-    return of_tensorflow or (ctx.section(CudaSection).runtime, *([cudnn.library] if cudnn else []))
+    frameworks = [section for section in ctx.sections.values() if isinstance(section, EnvironmentSection)]
+    opened_there = (item for section in frameworks for item in section.libraries.items())
+    of_frameworks = tuple(dict.fromkeys(name for name, layer in opened_there if layer in layers))
+    return of_frameworks or (ctx.section(CudaSection).runtime, *([cudnn.library] if cudnn else []))
 
 
-@role(needs=["cuda"], after=["cudnn"], uses=["cudnn", "tensorflow"])
+@role(needs=["cuda"], after=["cudnn"], uses=["cudnn"])
 def environment(v: Environment, ctx: RoleContext) -> Iterator[Resource]:
     """The libraries through the loader's cache, which works everywhere; the tools through /usr/bin and login shells.
 

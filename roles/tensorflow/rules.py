@@ -13,57 +13,96 @@ from functools import lru_cache
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import Version
 
+from hostwright.resources import ENVIRONMENT_RULES, on_section, read_constraints
 from hostwright.roles import Choice, Misfit, Stack, disk_is_enough, memory_is_enough, series, version
-from hostwright.standard.roles.cuda.rules import CUDA_TABLE, DRIVER_FLOORS, cubin_floor
+from hostwright.standard.roles.cuda import wheels
+from hostwright.standard.roles.cuda.rules import CUBIN_FLOORS, CUDA_TABLE, DRIVER_FLOORS
+from hostwright.standard.roles.cuda.wheels import PTX_FLOORS, Codes, capabilities
 from hostwright.standard.roles.driver.chips import chips
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 TF_TABLE = "TensorFlow's tested build configurations (tensorflow.org/install/source)"
+BUILD_INFO = "the wheel's build_info"
+#: Blackwell cards compile the PTX for Hopper, and then fail with CUDA_ERROR_INVALID_PTX or CUDA_ERROR_INVALID_HANDLE
+BLACKWELL = "the wheel's build_info; tensorflow/tensorflow#89272, #99592, #101746, #103531, #111958"
 
 
 @dataclass(frozen=True, slots=True)
 class TensorFlowRow:
-    """A release series, and the versions that its wheels were built and tested with."""
+    """A release series, the versions that its wheels were built and tested with, and the code for cards in them."""
 
     series: str
     release: str
     pythons: tuple[str, ...]
     cuda: str
     cudnn: str
+    codes: Codes
 
 
 def _pythons(first: int, last: int) -> tuple[str, ...]:
     return tuple(f"3.{minor}" for minor in range(first, last + 1))
 
 
+#: read from the build_info of 2.9.0, 2.9.3, 2.10.1, 2.11.1 and 2.12.1
+KEPLER = Codes(capabilities("3.5 5.0 6.0 7.0 7.5"), (8, 0))
+#: read from the build_info of the release in each row below
+TO_HOPPER = Codes(capabilities("6.0 7.0 8.0 8.9"), (9, 0), (9, 0))
+
 TENSORFLOWS = (
-    TensorFlowRow("2.5", "2.5.0", _pythons(6, 9), "11.2", "8.1"),
-    TensorFlowRow("2.6", "2.6.0", _pythons(6, 9), "11.2", "8.1"),
-    TensorFlowRow("2.7", "2.7.0", _pythons(7, 9), "11.2", "8.1"),
-    TensorFlowRow("2.8", "2.8.0", _pythons(7, 10), "11.2", "8.1"),
-    TensorFlowRow("2.9", "2.9.0", _pythons(7, 10), "11.2", "8.1"),
-    TensorFlowRow("2.10", "2.10.0", _pythons(7, 10), "11.2", "8.1"),
-    TensorFlowRow("2.11", "2.11.0", _pythons(7, 10), "11.2", "8.1"),
-    TensorFlowRow("2.12", "2.12.0", _pythons(8, 11), "11.8", "8.6"),
+    TensorFlowRow("2.5", "2.5.0", _pythons(6, 9), "11.2", "8.1", KEPLER),
+    TensorFlowRow("2.6", "2.6.0", _pythons(6, 9), "11.2", "8.1", KEPLER),
+    TensorFlowRow("2.7", "2.7.0", _pythons(7, 9), "11.2", "8.1", KEPLER),
+    TensorFlowRow("2.8", "2.8.0", _pythons(7, 10), "11.2", "8.1", KEPLER),
+    TensorFlowRow("2.9", "2.9.0", _pythons(7, 10), "11.2", "8.1", KEPLER),
+    TensorFlowRow("2.10", "2.10.0", _pythons(7, 10), "11.2", "8.1", KEPLER),
+    TensorFlowRow("2.11", "2.11.0", _pythons(7, 10), "11.2", "8.1", KEPLER),
+    TensorFlowRow("2.12", "2.12.0", _pythons(8, 11), "11.8", "8.6", KEPLER),
+    TensorFlowRow("2.13", "2.13.1", _pythons(8, 11), "11.8", "8.6", Codes(KEPLER.compiled, (8, 0), (9, 0))),
+    TensorFlowRow("2.14", "2.14.1", _pythons(9, 11), "11.8", "8.7", Codes(KEPLER.compiled, (8, 0), (9, 0))),
+    TensorFlowRow(
+        "2.15", "2.15.1", _pythons(9, 11), "12.2", "8.9", Codes(capabilities("5.0 6.0 7.0 7.5"), (8, 0), (9, 0))
+    ),
+    TensorFlowRow(
+        "2.16", "2.16.2", _pythons(9, 12), "12.3", "8.9", Codes(capabilities("5.0 6.0 7.0 8.0"), (9, 0), (9, 0))
+    ),
+    TensorFlowRow("2.17", "2.17.1", _pythons(9, 12), "12.3", "8.9", TO_HOPPER),
+    TensorFlowRow("2.18", "2.18.1", _pythons(9, 12), "12.5", "9.3", TO_HOPPER),
+    TensorFlowRow("2.19", "2.19.1", _pythons(9, 12), "12.5", "9.3", TO_HOPPER),
+    TensorFlowRow("2.20", "2.20.0", _pythons(9, 13), "12.5", "9.3", TO_HOPPER),
+    TensorFlowRow("2.21", "2.21.0", _pythons(10, 13), "12.5", "9.3", TO_HOPPER),
 )
 
-#: the GPUs that TensorFlow's wheels have code for, read from the build_info of 2.9.0, 2.9.3, 2.10.1, 2.11.1 and 2.12.1:
-#: sm_35 to sm_75 compiled, and compute_80 as PTX, which the driver compiles for Ampere and later
-MINIMUM_CAPABILITY = (3, 5)
-COMPILED_CAPABILITY = (7, 5)
-
+_NUMPY = "wheels built against numpy 1 do not import with numpy 2"
 #: package → the first version with which TensorFlow's wheels of these years cannot be imported, why, and the source
 IMPORT_LIMITS = {
-    "numpy": ("2", "wheels built against numpy 1 do not import with numpy 2", "measured with TensorFlow 2.9.0"),
+    "numpy": ("2", _NUMPY, "measured with TensorFlow 2.9.0"),
     "protobuf": (
         "4",
         "generated code of protobuf 3 does not import with protobuf 4 (tensorflow#56266)",
         "measured with TensorFlow 2.9.0",
     ),
 }
-#: the same for the wheels of later series, if they differ
+
+
+def _wants(release: str, **limits: str) -> dict[str, tuple[str, str, str]]:
+    return {
+        name: (limit, f"its wheel wants {name} below {limit}", f"metadata of the wheel of TensorFlow {release}")
+        for name, limit in limits.items()
+    }
+
+
+#: the same for the wheels of later series, if they differ; a limit of none ("") is one that the wheel does not have
 LATER_LIMITS = {
-    "2.12": {"protobuf": ("5", "its wheel wants protobuf below 5", "metadata of the wheel of TensorFlow 2.12.1")},
+    "2.12": _wants("2.12.1", protobuf="5"),
+    "2.13": _wants("2.13.1", numpy="1.24.4", protobuf="5"),
+    "2.14": _wants("2.14.1", protobuf="5"),
+    "2.15": _wants("2.15.1", protobuf="5"),
+    "2.16": _wants("2.16.2", protobuf="5"),
+    "2.17": _wants("2.17.1", protobuf="5"),
+    "2.18": _wants("2.18.1", numpy="2.1", protobuf="6"),
+    "2.19": _wants("2.19.1", numpy="2.2", protobuf="6"),
+    "2.20": _wants("2.20.0", numpy="", protobuf=""),
+    "2.21": _wants("2.21.0", numpy="", protobuf="8"),
 }
 
 
@@ -90,48 +129,65 @@ def has_a_wheel_for_the_python(tensorflow: str, python: str) -> Misfit | None:
     return Misfit("tensorflow-python", sentence, TF_TABLE)
 
 
-def is_built_for_the_toolkit(tensorflow: str, cuda: str) -> Misfit | None:
-    """The wheel was built for the toolkit's series."""
+def is_built_for_the_toolkit(
+    tensorflow: str, cuda: str, tensorflow_section: TensorflowSection | None = None
+) -> Misfit | None:
+    """The wheel was built for the toolkit's series, unless it brings CUDA as wheels."""
     row = row_of(tensorflow)
-    if row is None or series(cuda) == row.cuda:
+    if row is None or series(cuda) == row.cuda or _brings_cuda(tensorflow_section):
         return None
     sentence = f"TensorFlow {tensorflow} is built for CUDA {row.cuda}, not for {cuda}"
     return Misfit("tensorflow-cuda", sentence, TF_TABLE)
 
 
-def is_tested_with_the_cudnn(tensorflow: str, cudnn: str) -> Misfit | None:
-    """The wheel was tested with cuDNN's series."""
+def is_tested_with_the_cudnn(
+    tensorflow: str, cudnn: str, tensorflow_section: TensorflowSection | None = None
+) -> Misfit | None:
+    """The wheel was tested with cuDNN's series, unless it brings cuDNN as a wheel."""
     row = row_of(tensorflow)
-    if row is None or series(cudnn) == row.cudnn:
+    if row is None or series(cudnn) == row.cudnn or _brings_cuda(tensorflow_section):
         return None
     sentence = f"TensorFlow {tensorflow} is tested with cuDNN {row.cudnn}, not with {cudnn}"
     return Misfit("tensorflow-cudnn", sentence, TF_TABLE)
 
 
+def _brings_cuda(section: TensorflowSection | None) -> bool:
+    return section is not None and wheels.brings_cuda(section)
+
+
+def runs_on_the_driver(tensorflow: str, driver: str, tensorflow_section: TensorflowSection) -> Misfit | None:
+    """The driver is new enough for the CUDA that comes as wheels."""
+    row = row_of(tensorflow)
+    if row is None or not _brings_cuda(tensorflow_section):
+        return None
+    return wheels.runs_on_the_driver(f"TensorFlow {tensorflow}", row.cuda, driver)
+
+
 def has_code_for_the_gpus(tensorflow: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | None:
     """The wheel has code, compiled or as PTX, for every GPU of the host."""
-    for chip in chips(gpus):
-        if chip.capability < MINIMUM_CAPABILITY:
-            capability = ".".join(map(str, chip.capability))
-            return Misfit(
-                "gpu-tensorflow",
-                f"TensorFlow {tensorflow} has code for compute capability 3.5 and up, and {chip.name} has {capability}",
-                "the wheel's build_info",
-            )
-    return None
+    row = row_of(tensorflow)
+    source = BLACKWELL if row and row.codes.newest else BUILD_INFO
+    return wheels.has_code(f"TensorFlow {tensorflow}", row.codes if row else KEPLER, gpus, "gpu-tensorflow", source)
 
 
 def driver_compiles_its_ptx(
-    tensorflow: str, cuda: str, driver: str, gpus: tuple[tuple[int, int], ...]
+    tensorflow: str,
+    driver: str,
+    gpus: tuple[tuple[int, int], ...],
+    tensorflow_section: TensorflowSection | None = None,
+    cuda: str = "",
 ) -> Misfit | None:
     """Compiled code runs with any driver for the toolkit's major version; PTX needs a driver as new as the toolkit."""
-    full, floor = DRIVER_FLOORS.get(cuda), cubin_floor(cuda)
-    chip = next((chip for chip in chips(gpus) if chip.capability > COMPILED_CAPABILITY), None)
+    row = row_of(tensorflow)
+    toolkit = row.cuda if row and _brings_cuda(tensorflow_section) else cuda
+    full, floor = DRIVER_FLOORS.get(toolkit) or PTX_FLOORS.get(toolkit), CUBIN_FLOORS.get(toolkit.partition(".")[0])
+    codes = row.codes if row else KEPLER
+    chip = next((chip for chip in chips(gpus) if not codes.compiled_for(chip.capability)), None)
     if chip is None or full is None or floor is None or not version(floor) <= version(driver) < version(full):
         return None
     return Misfit(
         "cuda-driver",
-        f"on {chip.architecture} ({chip.name}) CUDA {cuda} needs driver {full} or newer, not {driver}: "
+        f"on {chip.architecture} ({chip.name}) CUDA {toolkit} needs driver {full} or newer, not {driver}: "
         f"TensorFlow {tensorflow} has only PTX for it, and an older driver cannot compile the PTX of this toolkit",
         CUDA_TABLE,
     )
@@ -145,24 +201,6 @@ def processor_has_avx(avx: bool, stack: Stack) -> Misfit | None:
     return Misfit("avx", sentence, "TensorFlow's documentation, since 1.6", "a processor with AVX")
 
 
-def host_has_a_python(
-    pythons: tuple[str, ...], tensorflow_section: TensorflowSection, interpreters: tuple[str, ...] = ()
-) -> Misfit | None:
-    """The host has a Python that the stack supports, or the stack brings one. On a host without any Python, the role
-    installs it."""
-    usable = sorted(tensorflow_section.pythons, key=Version)
-    if tensorflow_section.interpreter or set(usable) & set(pythons):
-        return None
-    have = f"the host has Python {', '.join(interpreters or pythons)} only"
-    return Misfit(
-        "host-python",
-        f"{have}, and TensorFlow {tensorflow_section.version} has wheels for {', '.join(usable)}",
-        "tensorflow.pythons of the stack",
-        f"Python {usable[-1]} installed beside it, a stack that brings one (tensorflow.interpreter), "
-        "or a distribution that has one of these",
-    )
-
-
 def constraints_keep_its_import(tensorflow_section: TensorflowSection) -> Iterator[Misfit]:
     """The constraints of every Python pin the packages whose newer versions break TensorFlow's import."""
     limits = {**IMPORT_LIMITS, **LATER_LIMITS.get(tensorflow_section.series, {})}
@@ -170,7 +208,7 @@ def constraints_keep_its_import(tensorflow_section: TensorflowSection) -> Iterat
         pins = _pins(tensorflow_section.constraints.get(python, ""))
         for package, (limit, why, source) in limits.items():
             pinned = pins.get(package)
-            if pinned is None or pinned >= Version(limit):
+            if limit and (pinned is None or pinned >= Version(limit)):
                 have = f"{package} {pinned}" if pinned else f"no exact version of {package}"
                 yield Misfit(
                     "tensorflow-constraints",
@@ -184,7 +222,7 @@ def constraints_keep_its_import(tensorflow_section: TensorflowSection) -> Iterat
 def _pins(constraints: str) -> Mapping[str, Version]:
     """The packages that a constraints file pins with ``==``."""
     pins = {}
-    for line in constraints.splitlines():
+    for line in read_constraints(constraints).plain.splitlines():
         try:
             requirement = Requirement(line.partition("#")[0])
         except InvalidRequirement:
@@ -203,16 +241,17 @@ RULES = (
     processor_has_avx,
     memory_is_enough,  # to import it
     disk_is_enough,
-    host_has_a_python,
     is_known,
     has_a_wheel_for_the_python,
     is_built_for_the_toolkit,
     is_tested_with_the_cudnn,
+    runs_on_the_driver,
     driver_compiles_its_ptx,
     has_code_for_the_gpus,
     constraints_keep_its_import,
+    *(on_section("tensorflow", rule) for rule in (*ENVIRONMENT_RULES, wheels.one_cuda)),
 )
 CHOICES = (
     Choice("tensorflow", "TensorFlow", 10, tuple(row.release for row in TENSORFLOWS), usual="2.9.0"),
-    Choice("python", "Python", 20, _pythons(6, 11), usual="3.8", wanted=_chosen_pythons),
+    Choice("python", "Python", 20, _pythons(6, 13), usual="3.8", wanted=_chosen_pythons),
 )

@@ -49,7 +49,7 @@ def samples(language: str, start: str = "") -> list[Block]:
 def test_the_documents_have_samples_and_commands():
     assert len(MENTIONS) > 30
     assert len(samples("yaml")) >= 5
-    assert len(samples("python")) == 14
+    assert len(samples("python")) == 16
     assert PICTURES
 
 

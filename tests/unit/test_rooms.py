@@ -26,6 +26,7 @@ GPU_WORDS = {"gpu", "gpus", "card", "cards", "ecc"}
 #: the modules that handle GPUs, as values that no vendor's name stands in
 KNOW_GPUS = {
     "apply/disturb/draining.py",  # which of them a host's work uses, for the site's commands
+    "audit/failures/catalogue.py",  # the rules about them are every host's
     "audit/failures/document.py",
     "audit/fleetaudit.py",
     "plan/facts/expected.py",
@@ -48,6 +49,7 @@ KNOW_GPUS = {
     "audit/reports/spreadsheet.py",
     "plan/host/atwork.py",
     "plan/host/hostfacts.py",
+    "plan/host/occupancy.py",
     "plan/targets.py",  # how many a host should have
     "plan/roles/role.py",
     "plan/roles/wants.py",

@@ -14,7 +14,7 @@ from hostwright.plan.desired import Desired
 from hostwright.plan.host import release
 from hostwright.plan.observing import ask
 from hostwright.plan.planning import removal_of
-from hostwright.plan.roles.role import Role
+from hostwright.plan.roles.role import Role, providers
 from hostwright.plan.targets import Roster, TargetHost, Targets
 from hostwright.stack import stackstore
 
@@ -118,8 +118,7 @@ def _former(target: TargetHost, records: Sequence[Mapping[str, Any]]) -> Former:
 
 def what_stays(roles: Sequence[Role], going: Sequence[Role]) -> Iterator[str]:
     """Roles that need what goes and were not named stay, and will not work: that is for the operator to know."""
-    gone = {role.name for role in roles if role in going}
     for role in roles:
-        needed = ", ".join(need for need in role.needs if need in gone)
-        if needed and role.name not in gone:
+        needed = ", ".join(one.name for need in role.needs for one in providers(need, roles) if one in going)
+        if needed and role not in going:
             yield f"{role.name} needs {needed} and stays, since it is not among --roles: it will differ from its stack"

@@ -10,8 +10,8 @@ package, which it also prints when there is no network.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Final, get_args
 
@@ -19,13 +19,14 @@ import re2
 
 from hostwright.audit.failures.harmless import Try, without_notes, without_tries
 from hostwright.audit.failures.rule import Covers, Failure, FailureRule, Weight
-from hostwright.audit.failures.treatment import Treatment
+from hostwright.audit.failures.treatment import Hardware, Treatment
 from hostwright.audit.failures.unwrapped import unwrapped
+from hostwright.audit.fleetaudit import GPU_LAYER
 from hostwright.audit.judging.context import AuditContext
 from hostwright.common.errors import Finding, InputError, Mistakes
 from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import RetryRule
-from hostwright.plan.roles.role import Role, discover
+from hostwright.plan.roles.role import Role, discover, providers
 
 #: the module of a role's folder that holds them, as a tuple ``FAILURES``; ``COMMANDS`` are names of commands with which
 #: their sentences begin, ``TRIES`` are tries of their tools that failed before one that did not
@@ -108,12 +109,13 @@ class Catalogue:
 
 
 @cache
-def catalogue(roles: tuple[Role, ...]) -> Catalogue:
-    """The rules of these roles, which are in order, each after those that it needs."""
+def catalogue(roles: tuple[Role, ...], of_cards: tuple[Role, ...] = ()) -> Catalogue:
+    """The rules of these roles, which are in order, each after those that it needs; of ``of_cards``, which a host does
+    not have, only the rules about cards."""
     owners: dict[str, str] = {}
     rules: list[FailureRule] = []
-    for role in reversed(roles):
-        for rule in failures_of(role):
+    for role in (*reversed(roles), *of_cards):
+        for rule in failures_of(role) if role in roles else _about_cards(role, roles):
             if rule.name in owners:
                 where = f"roles/{role.name}/"
                 raise InputError(f"the failure {rule.name} is also defined by the role {owners[rule.name]}", where)
@@ -146,6 +148,17 @@ def failures_of(role: Role) -> Sequence[FailureRule]:
         if not isinstance(rule, FailureRule):
             raise InputError(f"FAILURES holds {rule!r}, which is no FailureRule", f"roles/{role.name}/")
     return rules
+
+
+def _about_cards(role: Role, instead: Iterable[Role]) -> Iterator[FailureRule]:
+    """A role's rules about cards, for a host that has one of ``instead`` in its place, or none."""
+    layer = next((other.name for other in providers(role.name, instead)), "")
+    for rule in failures_of(role):
+        if rule.sign and rule.sign.layer == GPU_LAYER:
+            cure = rule.treatment
+            if isinstance(cure, Hardware) and cure.layer == role.name:
+                cure = replace(cure, layer=layer)
+            yield replace(rule, treatment=cure)
 
 
 def _found(rule: FailureRule, output: str) -> Failure | None:

@@ -99,7 +99,8 @@ def _alike(whole: AuditContext, looks_at: AuditScope, noted: AuditContext) -> Al
     }
     changes = {name: differs.changes for name, differs in states.items()}
     steady = _Steady(replace(whole, changes=changes), noted)
-    rules = (rule for rule in looks_at.rules.signed if rule.sign and rule.sign.layer in (*changes, GPU_LAYER))
+    layers = (*changes, GPU_LAYER) if looks_at.judges_cards(facts) else tuple(changes)
+    rules = (rule for rule in looks_at.rules.signed if rule.sign and rule.sign.layer in layers)
     found = [(rule, steady.judge(partial(judge_rule, looks_at.rules, rule))) for rule in rules]
     return Alike(
         states,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,9 +10,9 @@ from hostwright.audit.judging.context import Cards
 from hostwright.audit.readings.answers import asked_for
 from hostwright.audit.readings.changed import CHANGED
 from hostwright.common.canonical import Same
-from hostwright.plan.model import Probe
+from hostwright.plan.model import Facts, Probe
 from hostwright.plan.probing import ordered
-from hostwright.plan.roles.role import Role
+from hostwright.plan.roles.role import Role, providers, reading_cards
 from hostwright.plan.targets import TargetHost
 
 
@@ -25,23 +24,36 @@ class AuditScope:
 
     @cached_property
     def rules(self) -> Catalogue:
-        """The failure rules of the roles that they have, including those that ``--roles`` leaves out."""
-        own = self.target.of_host or self.target.roles
-        return catalogue(tuple(role for role in self.target.all_roles if role in own))
+        """The failure rules of the roles that they have, including those that ``--roles`` leaves out, and the rules
+        about cards of all roles."""
+        own = tuple(role for role in self.target.all_roles if role in self._own)
+        return catalogue(own, tuple(role for role in self._reading_cards if role not in own))
 
     def named(self, text: str) -> tuple[str, str] | None:
         """``Catalogue.named``; hosts whose logs are the same have the same text."""
         return self.target.memory.kept("named", (Same(self.rules), text), lambda: self.rules.named(text))
 
+    @property
+    def _own(self) -> tuple[Role, ...]:
+        return self.target.of_host or self.target.roles
+
     @cached_property
-    def own_cards(self) -> tuple[Cards, ...]:
-        """How cards are read by the roles of these hosts: of others it is not known whether any can be read."""
-        return _readers(self.target.of_host or self.target.roles)
+    def _reading_cards(self) -> tuple[Role, ...]:
+        return reading_cards(self.target.all_roles)
 
     @cached_property
     def cards(self) -> tuple[Cards, ...]:
         """How cards are read, by every role that there is: a host has its cards whatever its roles are."""
-        return _readers(self.target.all_roles)
+        return tuple(part.CARDS for role in self._reading_cards if (part := role.part("gpus")))
+
+    @cached_property
+    def _drives(self) -> bool:
+        """Whether one of their roles brings a driver of cards."""
+        return any(providers(role.name, self._own) for role in self._reading_cards)
+
+    def judges_cards(self, facts: Facts) -> bool:
+        """Whether the cards of one of them are judged: a role of its own brings their driver, or there is one."""
+        return self._drives or any(cards.driven(facts) for cards in self.cards)
 
     @cached_property
     def probes(self) -> tuple[Probe, ...]:
@@ -57,11 +69,6 @@ class AuditScope:
         return tuple(probe for probe in self.probes if not probe.root)
 
 
-def _readers(roles: Iterable[Role]) -> tuple[Cards, ...]:
-    parts = (role.part("gpus") for role in roles)
-    return tuple(part.CARDS for part in parts if part is not None)
-
-
 def audited(target: TargetHost) -> AuditScope:
     """What an audit looks at on a host."""
     return target.shared("audited", lambda: AuditScope(target))
@@ -70,8 +77,8 @@ def audited(target: TargetHost) -> AuditScope:
 def audit_probes(target: TargetHost, *, sudo: bool = True) -> tuple[Probe, ...]:
     """Every probe of an audit of this host, each once; without ``sudo`` those that need no root.
 
-    Failure rules and values are those of the host's own roles. Cards, and whatever is using the host, are probed on
-    every host.
+    Failure rules and values are those of the host's own roles. Cards with the rules about them, and whatever is using
+    the host, are probed on every host.
     """
     looks_at = audited(target)
     return looks_at.probes if sudo else looks_at.unprivileged

@@ -83,10 +83,11 @@ class AuditContext:
         return answer.text
 
     def differs(self, role: str) -> bool:
-        """Whether a layer is not as desired. Only then are the logs of its installers evidence; otherwise they are
-        history.
+        """Whether a role, or one in its place, is not as desired. Only then are the logs of its installers evidence;
+        otherwise they are history.
         """
-        return bool(self.changes.get(role))
+        provided = [one.name for one in self.desired.roles if role in one.provides]
+        return any(self.changes.get(name) for name in (role, *provided))
 
     @property
     def packages(self) -> Mapping[str, Installed]:
@@ -219,10 +220,12 @@ class Cards:
     """How the cards of one vendor are read: ``CARDS`` in the module ``gpus`` of a role's folder.
 
     ``gpus`` returns the cards as their driver reports them, ``events`` what they reported in recent days; both raise
-    ``Unread`` where that cannot be read. ``on_bus`` counts the cards that the host has, with or without a driver.
+    ``Unread`` where that cannot be read. ``on_bus`` counts the cards that the host has, with or without a driver;
+    ``driven`` tells whether there is one, whoever installed it.
     """
 
     probes: tuple[Probe, ...]
     gpus: Callable[[AuditContext], tuple[Gpu, ...]]
     events: Callable[[AuditContext], tuple[GpuEvent, ...]]
     on_bus: Callable[[Facts], int]
+    driven: Callable[[Facts], bool] = lambda _facts: False

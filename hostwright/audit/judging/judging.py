@@ -30,8 +30,8 @@ from hostwright.audit.fleetaudit import (
 )
 from hostwright.audit.hardware.known import NOTHING_KNOWN, KnownHardware
 from hostwright.audit.judging.alike import NOT_ASKED, OPEN, Alike, alike, events_of, gpus_of, readings_of
-from hostwright.audit.judging.audited import audited
-from hostwright.audit.judging.context import AuditContext, Cards, Unread
+from hostwright.audit.judging.audited import AuditScope, audited
+from hostwright.audit.judging.context import AuditContext, Unread
 from hostwright.audit.readings.answers import RELEASE_LAYER
 from hostwright.audit.readings.changed import changed_since
 from hostwright.common.canonical import Same
@@ -126,7 +126,7 @@ def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHar
     found = [_repairable(one, known.changes) for one in known.found(ctx, looks_at.rules)]
     record = memory.judged("recorded", facts, _record)
     deviations = tuple(_deviations(target, known, read, record))
-    not_checked = (*_not_checked(known, found), *_unread_cards(ctx, looks_at.own_cards))
+    not_checked = (*_not_checked(known, found), *_unread_cards(ctx, looks_at))
     not_checked += tuple(_others_late(target, facts, not_checked)) if facts.late else ()
     findings = tuple(one for one in found if isinstance(one, Finding))
     names = (*known.changes, GPU_LAYER)
@@ -196,10 +196,10 @@ def _not_checked(known: Alike, found: Iterable[Found]) -> Iterator[NotChecked]:
     yield from (one for one in found if isinstance(one, NotChecked))
 
 
-def _unread_cards(ctx: AuditContext, own: Iterable[Cards]) -> Iterator[NotChecked]:
-    """That no card could be read, of a host that has cards and a role that reads them."""
+def _unread_cards(ctx: AuditContext, looks_at: AuditScope) -> Iterator[NotChecked]:
+    """That no card could be read, of a host that has cards and a driver, or a role that brings one."""
     try:
-        if any(cards.on_bus(ctx.facts) for cards in own):
+        if looks_at.judges_cards(ctx.facts) and any(cards.on_bus(ctx.facts) for cards in ctx.cards):
             _ = ctx.gpus
     except KeyError:  # the bus was not probed
         return

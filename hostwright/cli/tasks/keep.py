@@ -90,6 +90,49 @@ def mirror(
     return 0
 
 
+@verb(
+    requirement="what shall be installed, as pip writes it: numpy==2.4.1, 'dask[complete]==2026.1.1'; repeatable",
+    python="the version of Python, such as 3.12; repeatable",
+    out="write STEM-py312.txt and so on, one file for each Python (default: print them)",
+    glibc="take wheels that run on this glibc and newer ones",
+)
+def pins(
+    _: Request,
+    requirement: list[str] | None = None,
+    python: list[str] | None = None,
+    out: str = "",
+    glibc: str = "2.28",
+) -> int:
+    """Write pip constraints for a stack: every package that a requirement brings, with the hash of its wheel.
+
+    This machine's pip resolves the requirement for each Python, from the index that it is set to, and installs nothing.
+    No address of an index is written.
+
+    hostwright pins --requirement numpy==2.4.1 --python 3.11 --python 3.12 --out inventory/stacks/constraints/numpy
+    """
+    from pathlib import Path
+
+    from rich.text import Text
+
+    from hostwright.cli.console import make_console
+    from hostwright.cli.pinning import check_pins, written_stem
+    from hostwright.common.places import write_whole
+    from hostwright.resources.python.pinning import pinned
+
+    requirements, pythons = tuple(requirement or ()), tuple(dict.fromkeys(python or ()))
+    check_pins(requirements, pythons, glibc)
+    stem, console = written_stem(out), make_console()
+    for each in pythons:
+        text = pinned(requirements, each, glibc=int(glibc.partition(".")[2]))
+        if stem is None:
+            console.print(Text(text), end="", soft_wrap=True)
+            continue
+        file = Path(f"{stem}-py{each.replace('.', '')}.txt")
+        write_whole(file, text.encode())
+        console.print(Text(f'"{each}": {file.parent.name}/{file.name}'), soft_wrap=True)  # as a stack file names it
+    return 0
+
+
 @verb("json", called="list", default=True, limit="how many of the latest runs to show; 0 shows all")
 def runs_list(request: Request) -> int:
     """Show the latest runs: who, when, on which hosts, with what result.

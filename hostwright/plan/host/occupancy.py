@@ -15,7 +15,7 @@ from hostwright.common.errors import NotAnswered
 from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.model import Facts, Probe
 from hostwright.plan.probing import ordered
-from hostwright.plan.roles.role import Role, discover
+from hostwright.plan.roles.role import Role, discover, reading_cards
 
 PART: Final = "occupancy"  #: the module of a role's folder that has one, as ``OCCUPANCY``
 
@@ -110,8 +110,9 @@ def _ended(kind: Occupancy, facts: Facts) -> tuple[tuple[str, str], ...]:
 
 
 def occupancies_of(roles: Iterable[Role]) -> Occupancies:
-    """What these roles know of users."""
-    parts = (role.part(PART) for role in roles)
+    """What these roles know of users, and those who know how cards are read."""
+    known = tuple(roles)
+    parts = dict.fromkeys(role.part(PART) for role in (*reading_cards(known), *known))
     return Occupancies(tuple(part.OCCUPANCY for part in parts if part is not None))
 
 

@@ -9,7 +9,7 @@ from hostwright.common.errors import InputError, InputErrors
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.input.validation import names_at
 from hostwright.inventory import Host, definitions
-from hostwright.plan.roles.role import Role, in_order
+from hostwright.plan.roles.role import Role, in_order, providers
 from hostwright.stack.stack import Stack
 
 VARIABLE = "hostwright_roles"
@@ -63,7 +63,7 @@ def _mistakes(names: Sequence[str], known: Mapping[str, Role], stack: Stack, pla
             yield InputError(f"{VARIABLE}: there is no role {name!r}; {suggestion(name, known)}", place)
             continue
         for need in role.needs:
-            if need not in names:
+            if not providers(need, (known[other] for other in names if other in known)):
                 sentence = f"{VARIABLE}: the role {name} needs the role {need}, which is not named: name it too"
                 yield InputError(sentence, place)
         if role.section is not None and name not in stack.sections:

@@ -101,8 +101,9 @@ class Role:
     """One layer of the stack: its name, the roles before it, its typed variables, and its resources.
 
     The roles that it ``needs`` must be on a host that has it; those that it comes ``after`` go before it where they are
-    there. It imports from the roles that it needs and from those that it ``uses``, and from no other. What its folder
-    has no module for is taken from that of the role which it ``extends``.
+    there. Either may be another role that ``provides`` it. It imports from the roles that it needs and from those that
+    it ``uses``, and from no other. What its folder has no module for is taken from that of the role which it
+    ``extends``.
     """
 
     name: str
@@ -114,6 +115,7 @@ class Role:
     uses: tuple[str, ...] = ()
     extends: Role | None = None
     short: str = ""  #: what it is called where there is room for few letters; empty: made from its name
+    provides: tuple[str, ...] = ()  #: the roles in whose place it can be on a host, by name
 
     def resources(self, variables: Any, ctx: RoleContext) -> tuple[Resource, ...]:
         """The desired states of this layer on a host with these variables. Raises ``InputError`` for what is none."""
@@ -181,15 +183,17 @@ def role(
     uses: Iterable[str] = (),
     extends: Role | None = None,
     short: str = "",
+    provides: Iterable[str] = (),
 ) -> Callable[[Callable[[V, RoleContext], Iterator[Resource]]], Role]:
     """Make a role of a function ``(variables, host) -> Iterator[Resource]``.
 
     ``needs`` are roles without which it cannot be on a host, ``after`` others that go before it (``EVERY``: all that
     are there): none, or those of the role that it ``extends``. ``uses`` are roles whose sections or tables it imports
     without needing them on a host; they are neither required nor applied first. ``short`` is the heading of its column
-    while a run lasts, in two to four letters; without it, one is made from its name. The role's name is the function's;
-    the type of its variables is read from the first parameter's annotation, which must be a frozen dataclass whose
-    fields all have defaults. Raises ``TypeError`` for another annotation.
+    while a run lasts, in two to four letters; without it, one is made from its name. ``provides`` are the roles in
+    whose place it can be on a host: a role that needs ``driver`` takes the one that provides it. The role's name is
+    the function's; the type of its variables is read from the first parameter's annotation, which must be a frozen
+    dataclass whose fields all have defaults. Raises ``TypeError`` for another annotation.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True, slots=True)
@@ -216,7 +220,8 @@ def role(
         before = tuple(needs if needs is not None else extends.needs if extends else ())
         later = tuple(after if after is not None else extends.after if extends else ())
         called = short or (extends.short if extends else "")
-        return Role(function.__name__, before, kind, function, summary, later, tuple(uses), extends, called)
+        instead = (*provides, *(extends.provides if extends else ()))
+        return Role(function.__name__, before, kind, function, summary, later, tuple(uses), extends, called, instead)
 
     return decorate
 
@@ -277,13 +282,29 @@ def place_of(error: BaseException, folder: str) -> str:
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else folder
 
 
+def providers(need: str, roles: Iterable[Role]) -> tuple[Role, ...]:
+    """Those of these roles that are the role ``need``, or are on a host in its place."""
+    return tuple(role for role in roles if need in (role.name, *role.provides))
+
+
+def reading_cards(roles: Iterable[Role]) -> tuple[Role, ...]:
+    """The roles whose folders say how cards are read, also the standard ones whose name a site's own role has."""
+    parts = {role.part("gpus"): role for role in reversed((*discover(), *roles))}
+    return tuple(role for part, role in reversed(parts.items()) if part)
+
+
+def _before(role: Role, known: Mapping[str, Role]) -> Iterator[str]:
+    for need in role.follows:
+        yield from [other.name for other in providers(need, known.values()) if other is not role] or [need]
+
+
 def goes_before(roles: Iterable[Role]) -> dict[str, tuple[str, ...]]:
     """For each role the names of those that go before it; one that is not among these roles may be named as well."""
     known = {role.name: role for role in roles}
     last = {name for name, role in known.items() if EVERY in role.after}
     others = {name: tuple(other for other in known if other not in last) if name in last else () for name in known}
     return {
-        name: tuple(other for other in dict.fromkeys((*role.follows, *others[name])) if other != EVERY)
+        name: tuple(other for other in dict.fromkeys((*_before(role, known), *others[name])) if other != EVERY)
         for name, role in known.items()
     }
 
@@ -295,7 +316,7 @@ def in_order(roles: Mapping[str, Role], named: Sequence[str] = ()) -> tuple[Role
     """
     for role in roles.values():
         for need in role.needs:
-            if need not in roles:
+            if not providers(need, roles.values()):
                 sentence = f"role {role.name} needs {need}, but there is no such role; {suggestion(need, roles)}"
                 raise InputError(sentence, f"roles/{role.name}/")
     before = {name: [other for other in names if other in roles] for name, names in goes_before(roles.values()).items()}

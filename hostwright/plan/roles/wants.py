@@ -39,7 +39,7 @@ def desire(
             looked: list[None] = []
             states = role.resources(values, _NotedContext.of(ctx, looked))
             states = with_mirror(states, packages) if packages else states
-            return DesiredRole(role.name, before[role.name], states), others if looked else ()
+            return DesiredRole(role.name, before[role.name], states, role.provides), others if looked else ()
 
         name, key = f"states of {role.name}", (Same(role), Same(values), before[role.name], *same)
         made, read = memory.kept(name, key, make)

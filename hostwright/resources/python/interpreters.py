@@ -13,6 +13,9 @@ from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.packages.packages import Debs
 from hostwright.stack.store.debs import PackageMirror
 
+#: with which packages compile extensions when they run; an interpreter of the stack brings its own headers
+COMPILER = ("gcc", "libc6-dev")
+
 
 def interpreter_home(python: str) -> str:
     """The directory of a Python that a stack brings; it is replaced in place by its next patch release."""
@@ -57,11 +60,14 @@ class VenvPackage(Resource):
     >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(VenvPackage(("3.9", "3.8")), {"python3.14": "/usr/bin/python3.8 3.8\n"}))
     ~ packages python3.8-venv: python3.8-venv absent → python3.8-venv
+
+    Packages that compile when they run get the headers of that Python and a C compiler with it.
     """
 
     pythons: tuple[str, ...]  #: versions such as ``3.9``, in order of preference
     #: the packages of the mirror, where they come from there; ``None``: from the sources of the host
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
+    compiles: bool = False  #: whether its packages compile extensions when they run
 
     def probes(self) -> tuple[Probe, ...]:
         return (PYTHONS, *Debs((), mirror=self.mirror).probes())
@@ -77,7 +83,7 @@ class VenvPackage(Resource):
     def packages_for(self, facts: Facts | None, /) -> tuple[str, ...]:
         """That of the Python that is taken; where nothing is known of the host's, the distribution's own."""
         if facts is None or PYTHONS not in facts:
-            return ("python3-venv",)
+            return self._of("python3")
         packages = self._packages(facts)
         return packages.packages if packages else ()
 
@@ -88,11 +94,17 @@ class VenvPackage(Resource):
     def _packages(self, facts: Facts) -> Debs | None:
         chosen = system_interpreter(facts, self.pythons)
         if chosen is None:
-            return None if pythons(facts) else Debs(("python3-venv",), mirror=self.mirror)
+            return None if pythons(facts) else Debs(self._of("python3"), mirror=self.mirror)
         version, path = chosen
-        return None if path.startswith("/usr/local/") else Debs((f"python{version}-venv",), mirror=self.mirror)
+        names = self._of("" if path.startswith("/usr/local/") else f"python{version}")
+        return Debs(names, mirror=self.mirror) if names else None
+
+    def _of(self, python: str) -> tuple[str, ...]:
+        """The packages for this Python; none for one that its administrator brings."""
+        own = (f"{python}-venv", *([f"{python}-dev"] if self.compiles else [])) if python else ()
+        return (*own, *(COMPILER if self.compiles else ()))
 
     def removal(self) -> tuple[Resource, ...]:
         """Whichever of them was installed; others may use it too, so they count as common."""
-        names = ("python3-venv", *(f"python{version}-venv" for version in self.pythons))
-        return (DebsGone(names, common=True),)
+        pythons = ("python3", *(f"python{version}" for version in self.pythons))
+        return (DebsGone(tuple(name for python in pythons for name in self._of(python)), common=True),)

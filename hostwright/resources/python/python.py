@@ -149,7 +149,7 @@ class Venv(Resource):
         recipe = chosen[0] if chosen else self.recipes[0]
         venvs = parse_audit(facts[self.probes()[1]].text)
         venv = venvs.homes.get(recipe.home) if venvs.link == recipe.home else None
-        wheels = recipe.wheels if recipe.hashed() else ""  # else pip takes what the index has
+        wheels = recipe.listed if recipe.hashed() else ""  # else pip takes what the index has
         return (venv_software(recipe.requirement, recipe.pins, wheels, recipe.python, venv or FoundVenv()),)
 
     def removal(self) -> tuple[Resource, ...]:
@@ -223,7 +223,7 @@ class Venv(Resource):
             due.append(
                 (f"{lost} lost", f"{lost} of Python {recipe.python}", restore_script(recipe, interpreter, venv.lost))
             )
-        elif venv.constraints != hashlib.sha256(recipe.constraints.encode()).hexdigest():
+        elif venv.constraints != hashlib.sha256(recipe.plain.encode()).hexdigest():
             due.append((f"{CONSTRAINTS} edited", f"{CONSTRAINTS} as in the stack", write_constraints(recipe)))
         if drifts := find_drifts(recipe.pins, venv):
             want = few([f"{drift.name} {drift.version}" for drift in drifts])

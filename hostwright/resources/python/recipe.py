@@ -11,7 +11,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from hostwright.plan.state_identity import NO_IDENTITY
-from hostwright.resources.python.hashes import hashed
+from hostwright.resources.python.hashes import hashed, read_constraints
 from hostwright.resources.python.users_files import HOMES
 from hostwright.resources.python.wheels import Wheel, choose_wheels
 from hostwright.stack.stack import Artifact
@@ -30,7 +30,7 @@ class Recipe:
     name: str  #: with which the names of its venvs begin: ``science-2.9``
     python: str  #: the version of Python: ``3.9``
     requirement: str  #: what is installed, with its version: ``science==2.9.0``
-    constraints: str  #: the text of pip's constraints file; every pin in it is installed
+    constraints: str  #: the text of pip's constraints file, with hashes or without; every pin in it is installed
     wheelhouse: Artifact | None = None  #: a tar of wheels; without it pip uses the host's own index
     interpreter: str = ""  #: the path of a Python that another state brings; without it the host's own is used
     wheels: str = field(
@@ -41,21 +41,32 @@ class Recipe:
     mirrored: bool = field(default=False, metadata=NO_IDENTITY)
 
     @property
+    def plain(self) -> str:
+        """The constraints without hashes."""
+        return read_constraints(self.constraints).plain
+
+    @property
+    def listed(self) -> str:
+        """All wheels whose names and hashes are known, in the form of ``sha256sum``."""
+        return f"{PIP_WHEEL}\n{self.wheels}\n{read_constraints(self.constraints).wheels}"
+
+    @property
     def home(self) -> str:
         """The directory of the venv."""
         brought = [self.interpreter] if self.interpreter else []
-        text = "\0".join([self.python, self.requirement, self.constraints, *brought])
+        text = "\0".join([self.python, self.requirement, self.plain, *brought])
         return f"{HOMES}/{self.name}-py{self.python}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
     @property
     def pins(self) -> dict[str, str]:
         """Canonical package name → version, for every ``==`` whose marker holds on this Python."""
-        return dict(_pins(f"{self.constraints}\n{self.requirement}", self.python))
+        return dict(_pins(f"{self.plain}\n{self.requirement}", self.python))
 
     def hashed(self, *names: str) -> str:
         """These pins, or all, with the hashes of their wheels for pip; empty where a wheel's is not known."""
         pins = self.pins
-        return hashed(((name, pins[name]) for name in names or pins), self.wheels, self.python)
+        own = read_constraints(self.constraints).hashes
+        return hashed(((name, pins[name]) for name in names or pins), self.listed, self.python, own)
 
     def from_mirror(self, *names: str) -> tuple[Wheel, ...]:
         """The wheels of these packages, or of all pins and of pip, where they come from the mirror: those in the list
@@ -64,7 +75,7 @@ class Recipe:
             return ()
         wanted = {canonicalize_name(name) for name in names}
         pins = [pin for pin in (*self.pins.items(), ("pip", PIP_VERSION)) if not names or pin[0] in wanted]
-        return choose_wheels(dict.fromkeys(pins), f"{PIP_WHEEL}\n{self.wheels}", self.python)
+        return choose_wheels(dict.fromkeys(pins), self.listed, self.python)
 
     @property
     def unlisted(self) -> tuple[str, ...]:

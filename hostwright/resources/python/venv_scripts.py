@@ -147,4 +147,4 @@ def compile_script(recipe: Recipe) -> str:
 def write_constraints(recipe: Recipe) -> str:
     """The constraints file, written again."""
     path = f"{recipe.home}/{CONSTRAINTS}"
-    return write_script(path, recipe.constraints, mode="644", owner="root:root", check="", backup=False)
+    return write_script(path, recipe.plain, mode="644", owner="root:root", check="", backup=False)

@@ -78,12 +78,16 @@ class Wheel(IndexFile):
             why = _CAUSE.search(output)
             reason = printable(one_line(why[0].partition("] ")[2] or why[0])) if why else "no connection"
             return Unreached(INDEX, f"cannot be reached ({reason})", _CURE)
-        errors = [line for line in output.splitlines() if line.startswith("ERROR: ")] or output.splitlines()[-1:]
-        line = printable(_CREDENTIALS.sub("//", one_line(errors[-1].removeprefix("ERROR: "))))[:300] if errors else ""
         return ArtifactError(
             f"{INDEX} does not hand out {self.package} {self.version} for Python {self.python} ({self.file}); pip "
-            f"says: {line or 'nothing'}"
+            f"says: {(pip_errors(output) or ['nothing'])[-1]}"
         )
+
+
+def pip_errors(output: str) -> list[str]:
+    """The errors that pip wrote to standard error, without credentials; else its last line."""
+    errors = [line for line in output.splitlines() if line.startswith("ERROR: ")] or output.splitlines()[-1:]
+    return [printable(_CREDENTIALS.sub("//", one_line(line.removeprefix("ERROR: "))))[:300] for line in errors]
 
 
 _CURE = "is this machine online, and does `pip config list` name the right index?"
@@ -153,12 +157,12 @@ def _wheel(file: str, sha256: str, pin: tuple[str, str], python: str) -> Wheel:
 def _places(python: str) -> Mapping[Tag, tuple[int, int]]:
     """Every tag that this Python takes → how new a C library it asks, and its place in Python's own order."""
     series = Version(python).release
-    platforms = list(_platforms())
+    known = list(platforms())
     tags = [
-        *cpython_tags(series, _abis(python), platforms),
-        *compatible_tags(series, f"cp{series[0]}{series[1]}", platforms),
+        *cpython_tags(series, _abis(python), known),
+        *compatible_tags(series, f"cp{series[0]}{series[1]}", known),
     ]
-    return {tag: (_glibc(tag.platform), place) for place, tag in enumerate(tags)}
+    return {tag: (glibc_of(tag.platform), place) for place, tag in enumerate(tags)}
 
 
 def _abis(python: str) -> list[str]:
@@ -166,14 +170,16 @@ def _abis(python: str) -> list[str]:
     return [f"cp{series}m" if python == "3.7" else f"cp{series}"]
 
 
-def _platforms() -> Iterator[str]:
+def platforms(newest: int = _GLIBC_NEWEST) -> Iterator[str]:
+    """The platforms of wheels that run on this machine type with glibc 2.``newest``, those for older ones first."""
     yield f"linux_{_MACHINE}"
-    for minor in range(_GLIBC_OLDEST, _GLIBC_NEWEST + 1):
+    for minor in range(_GLIBC_OLDEST, newest + 1):
         yield f"manylinux_2_{minor}_{_MACHINE}"
         if minor in _LEGACY:
             yield f"{_LEGACY[minor]}_{_MACHINE}"
 
 
-def _glibc(platform: str) -> int:
+def glibc_of(platform: str) -> int:
+    """The minor version of glibc 2.x that a wheel for this platform needs, 17 at least."""
     minor = whole(platform.removeprefix("manylinux_2_").removesuffix(f"_{_MACHINE}"))
     return max(minor or 0, _GLIBC_COMMON)

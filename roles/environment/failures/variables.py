@@ -148,6 +148,15 @@ def another_library(ctx: AuditContext) -> Iterator[str]:
                 yield f"{each}: {directory} has {', '.join(names)}"
 
 
+def on_loader_path(ctx: AuditContext) -> Iterator[tuple[str, str]]:
+    """Each library in a directory that a file puts on the loader's path: the place of that line, and the library."""
+    found = libraries(ctx.text(VARIABLES))
+    for each in _assigned(ctx):
+        if each.name == "LD_LIBRARY_PATH":
+            directories = _directories(each)
+            yield from ((each.place, path) for path in found if path.rpartition("/")[0] in directories)
+
+
 def _directories(each: Assignment) -> tuple[str, ...]:
     home = each.file.rpartition("/")[0]
     parts = (_HOME.sub(f"{home}/", part) for part in each.value.strip("\"'").split(":"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hostwright.failures import FailureRule, ForPeople, Sign
 from hostwright.resources import AVX, PYTHONS
+from hostwright.standard.roles.environment.failures.shadowed import environment_rules
 from hostwright.standard.roles.tensorflow.failures.python import (
     PYTHON,
     no_avx,
@@ -69,6 +70,14 @@ FAILURES = (
         sign=Sign("tensorflow", no_avx, (AVX,)),
         treatment=ForPeople(),
     ),
+    FailureRule(
+        "tensorflow-no-blackwell",
+        r"CUDA_ERROR_INVALID_PTX|PTX version [0-9.]{1,6} does not support target 'sm_1[0-9]{2}'",
+        "no release of TensorFlow has code for cards of Blackwell: what the driver compiles of its PTX does not run",
+        "Use another framework or card, or NVIDIA's container of TensorFlow, which is built for these cards",
+        "tensorflow/tensorflow#89272, #99592, #111958",
+    ),
     *PYTHON,
+    *environment_rules("tensorflow", "TensorFlow", "tensorflow/tensorflow#63362, #117538"),
     *TEXT_RULES,
 )

@@ -75,11 +75,12 @@ def second_tensorflow(ctx: AuditContext) -> Iterator[str]:
 
 
 def nvidia_wheels(ctx: AuditContext) -> Iterator[str]:
-    """NVIDIA's libraries are in the environment as wheels (nvidia-cudnn-cu11 and the like)."""
+    """Wheels of CUDA that the stack does not pin are in the environment (nvidia-cudnn-cu11 and the like)."""
     venv = _fit(ctx)
     if venv:
+        pins = venv.recipe.pins if venv.recipe else {}
         yield from (f"{venv.home}: {name} {version}" for name, version in sorted(venv.dists.items())
-                    if WHEELS.fullmatch(name))  # fmt: skip
+                    if WHEELS.fullmatch(name) and name not in pins)  # fmt: skip
 
 
 def outside_venv(ctx: AuditContext) -> Iterator[str]:

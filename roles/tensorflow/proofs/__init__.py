@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from hostwright.proofs import Expected, Level, Measurements, Program, Proof, ProofFinding
+from hostwright.resources import EnvironmentVariables
 from hostwright.roles import RoleContext
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn.section import CudnnSection
-from hostwright.standard.roles.tensorflow import Tensorflow
 from hostwright.standard.roles.tensorflow.proofs import judging
 from hostwright.standard.roles.tensorflow.proofs.installed import TensorflowJudge
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
@@ -51,7 +51,7 @@ WITH_COMPILING_S = 2400.0
 PORT = 29471
 
 
-def proofs(variables: Tensorflow, ctx: RoleContext) -> tuple[Proof, ...]:
+def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ...]:
     """The quick ones first: what is found on the host, and the articles' benchmark."""
     wanted = ctx.section(TensorflowSection)
     cuda, cudnn = ctx.find(CudaSection), ctx.find(CudnnSection)

@@ -21,7 +21,7 @@ from hostwright.audit.failures.rule import EVIDENCE_CHARACTERS
 from hostwright.audit.failures.units import unit_journals
 from hostwright.audit.judging import audited
 from hostwright.audit.judging.alike import EVIDENCE_LINES, NOT_ASKED
-from hostwright.audit.judging.audited import audit_probes, cards_of
+from hostwright.audit.judging.audited import audit_probes, cards_of, rules_of
 from hostwright.audit.judging.context import NOT_PROBED, Unread
 from hostwright.audit.judging.judging import judge, unread
 from hostwright.audit.reports.document import read_json, render_json
@@ -101,10 +101,13 @@ def signs_of(target: TargetHost, *roles: str) -> set[Probe]:
 
 
 def test_host_gets_only_the_probes_of_its_roles_rules(tmp_path: Path):
-    """How its users and its cards are seen is asked of every host: these belong to no role of the host's list."""
+    """How its users and its cards are seen and judged is asked of every host: these belong to no role of its list."""
     target = with_roles(tmp_path, "base")
     others = [role.name for role in target.all_roles if role.name != "base"]
     cards = {probe for part in cards_of(target) for probe in part.probes}
+    about_cards = [rule.sign for rule in rules_of(target).signed if rule.sign and rule.sign.layer == "gpu"]
+    assert about_cards
+    cards |= {probe for sign in about_cards for probe in sign.probes}
     of_every_host = {*target.desired.probes(), *cards}
     asked = set(audit_probes(target))
     assert len(signs_of(target, *others) - of_every_host) > 20
@@ -150,7 +153,7 @@ def test_provisioning_does_not_fix_what_is_of_a_layer_whose_plan_is_refused(
     """The driver's, on a host without a card."""
     signs = {layer: Sign(layer, lambda _: ("x",), provision=True) for layer in ("base", "driver")}
     rules = tuple(FailureRule(layer, "", "cause", "cure", "source", sign=sign) for layer, sign in signs.items())
-    monkeypatch.setattr(audited, "catalogue", lambda roles: Catalogue(rules))
+    monkeypatch.setattr(audited, "catalogue", lambda *_: Catalogue(rules))
     audit = judge(replace(target, memory=Memory()), answered(target, Answer(1, "")), AT)
     assert {finding.layer: finding.provision for finding in audit.findings} == {"base": True, "driver": False}
 
@@ -163,7 +166,7 @@ def test_a_rule_that_cannot_tell_is_not_the_hosts_fault(target: TargetHost, monk
         yield from (f"line {number} " + "x" * 1000 for number in range(50))
 
     rules = (rule("blind", cannot), rule("loud", many))
-    monkeypatch.setattr(audited, "catalogue", lambda roles: Catalogue(rules))
+    monkeypatch.setattr(audited, "catalogue", lambda *_: Catalogue(rules))
     target = replace(target, memory=Memory())
     audit = judge(target, answered(target, Answer(1, "")), AT)
     assert [(skipped.check, skipped.reason) for skipped in audit.not_checked] == [("blind", "nvidia-smi is silent")]
@@ -194,7 +197,7 @@ def test_a_defect_of_ours_is_said_and_ends_no_audit(target: TargetHost, monkeypa
     def broken(ctx):
         raise RuntimeError("oops")
 
-    monkeypatch.setattr(audited, "catalogue", lambda roles: Catalogue((rule("broken", broken),)))
+    monkeypatch.setattr(audited, "catalogue", lambda *_: Catalogue((rule("broken", broken),)))
     target = replace(target, memory=Memory())
     audit = judged(target, answered(target, Answer(0, "")), AT)
     assert audit.status == "unread"

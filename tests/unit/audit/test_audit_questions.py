@@ -23,6 +23,7 @@ from hostwright.plan.roles.auditvalue import (
 )
 from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.files.files import File
+from hostwright.resources.python.environments import EnvironmentVariables
 from hostwright.standard.roles.base import Base, base
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn import Cudnn
@@ -30,7 +31,6 @@ from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.driver import Driver, driver
 from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.environment import Environment, environment
-from hostwright.standard.roles.tensorflow import Tensorflow
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 from tests.unit.support.auditvalues import role_context, values
 from tests.unit.support.madeup import VENV, MadeUp, bare, provisioned
@@ -290,7 +290,7 @@ def test_the_paths_are_those_of_the_roles():
     ][:1]
     assert len(written) == 3
     assert [path for path in (*written, *Cudnn().loader_directories) if f" {path}" not in text] == []
-    assert STACK.section(TensorflowSection).home(Tensorflow().path) == VENV
+    assert STACK.section(TensorflowSection).home(EnvironmentVariables().path) == VENV
 
 
 def test_checks_are_lines_of_six_fields_without_the_record():

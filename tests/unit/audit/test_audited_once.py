@@ -46,7 +46,7 @@ def rule(name: str, sees: object) -> FailureRule:
 
 def with_rules(monkeypatch: pytest.MonkeyPatch, *rules: FailureRule) -> None:
     catalogue = Catalogue(rules)
-    monkeypatch.setattr(audited, "catalogue", lambda roles: catalogue)
+    monkeypatch.setattr(audited, "catalogue", lambda *_: catalogue)
 
 
 def counted(kind: type, planned: Counter[int]) -> Callable[[Resource, Facts], Planned | None]:

@@ -14,20 +14,21 @@ import pytest
 from hostwright.plan.model import Answer, Change, Deferred, Refusal, Resource
 from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.files.archives import ArchiveUnpacked, Part
+from hostwright.resources.python.environments import EnvironmentVariables, Interpreter
 from hostwright.resources.python.interpreters import VenvPackage, system_interpreter
 from hostwright.resources.python.python import Recipe, Venv
 from hostwright.resources.python.users_files import HOMES, MARKER
 from hostwright.resources.python.venv_audit import audit_probe, parse_audit
 from hostwright.resources.python.venv_scripts import CONSTRAINTS, create_script
 from hostwright.stack.stack import Artifact
-from hostwright.standard.roles.tensorflow import Tensorflow, tensorflow
-from hostwright.standard.roles.tensorflow.section import Interpreter, TensorflowSection
+from hostwright.standard.roles.tensorflow import tensorflow
+from hostwright.standard.roles.tensorflow.section import TensorflowSection
 from tests.unit.support.facts import Replies, changes_of, facts_for, only
 from tests.unit.support.shell import OWNER, ask, program, run
 from tests.unit.support.stacks import load_stack, with_values
 
 STACK = load_stack("tensorflow-2.9")
-RESOURCES = tensorflow.resources(Tensorflow(), RoleContext(STACK))
+RESOURCES = tensorflow.resources(EnvironmentVariables(), RoleContext(STACK))
 LINK = "/opt/tensorflow-2.9"
 WHEELS = Artifact(name="wheels", file="wheels.tar", sha256="a" * 64)
 PYTHON = "/usr/bin/python3 3.9\n/usr/bin/python3.9 3.9\n"
@@ -132,7 +133,7 @@ def bringing(series: str = "3.9", inside: str = "python") -> tuple[Resource, ...
     brought = Interpreter(python=series, artifact="python", inside=inside)
     stack = with_values(STACK, tensorflow={"interpreter": brought})
     stack = stack.model_copy(update={"artifacts": {**stack.artifacts, "python": archive}})
-    return tuple(tensorflow.resources(Tensorflow(), RoleContext(stack)))
+    return tuple(tensorflow.resources(EnvironmentVariables(), RoleContext(stack)))
 
 
 @pytest.mark.parametrize("pythons", ["/usr/bin/python3 3.11\n", PYTHON, "/home/admin/bin/python3.9 3.9\n", ""])

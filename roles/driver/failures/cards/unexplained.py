@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from hostwright.failures import AuditContext, FailureRule, Hardware, Sign, Unread
+from hostwright.standard.roles.driver import Driver
 from hostwright.standard.roles.driver.failures.cards.lost import smi_status
 from hostwright.standard.roles.driver.failures.cards.smi import MANUAL, ended
 from hostwright.standard.roles.driver.failures.state import driver_of
-
-NO_PROGRAM = 127
+from hostwright.standard.roles.driver.gpus import NO_PROGRAM
 
 
 def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
@@ -18,7 +18,8 @@ def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
 
     def left(ctx: AuditContext) -> Iterator[str]:
         """nvidia-smi ends with an error while the driver is as desired, and no other known problem explains it."""
-        driver_of(ctx)  # one that cannot be read may be the cause
+        if "driver" in ctx.desired.of_host and isinstance(ctx.variables.get("driver", Driver()), Driver):
+            driver_of(ctx)  # one that cannot be read may be the cause
         status = smi_status(ctx)
         if status in (0, NO_PROGRAM) or ctx.differs("driver") or any(_seen(sign, ctx) for sign in signs):
             return

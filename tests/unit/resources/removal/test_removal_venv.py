@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from hostwright.plan.model import Answer, Change, Facts
 from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.originals import kept
+from hostwright.resources.python.environments import EnvironmentVariables
 from hostwright.resources.python.python import Venv
 from hostwright.resources.python.users_files import HOMES
 from hostwright.resources.python.venv_gone import VenvGone
-from hostwright.standard.roles.tensorflow import Tensorflow, tensorflow
+from hostwright.standard.roles.tensorflow import tensorflow
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import ask, run
 from tests.unit.support.stacks import load_stack
@@ -140,7 +141,7 @@ def test_a_program_that_runs_from_it_is_disturbed_and_named(host: Host) -> None:
 
 
 def test_every_venv_of_the_role_is_taken_away() -> None:
-    resources = tensorflow.resources(Tensorflow(), RoleContext(load_stack("tensorflow-2.9")))
+    resources = tensorflow.resources(EnvironmentVariables(), RoleContext(load_stack("tensorflow-2.9")))
     (venv,) = (one for one in resources if isinstance(one, Venv))
     assert venv.removal() == (VenvGone("/opt/tensorflow-2.9", HOMES, "tensorflow-2.9"),)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from hostwright.plan.roles.role import RoleContext
+from hostwright.resources.python.environments import EnvironmentVariables
 from hostwright.standard.roles.cuda import Cuda, cuda
 from hostwright.standard.roles.cudnn import Cudnn, cudnn
-from hostwright.standard.roles.tensorflow import Tensorflow, tensorflow
+from hostwright.standard.roles.tensorflow import tensorflow
 from tests.unit.roles.tensorflow.proofs.measuring import WITHOUT, measured
 from tests.unit.roles.tensorflow.proofs.test_installed import ON_CPU
 from tests.unit.support.stacks import load_stack
@@ -16,8 +17,8 @@ STACK = load_stack("tensorflow-2.9")
 def of(*roles):
     part = tensorflow.part("proofs")
     assert part is not None
-    ctx = RoleContext(STACK, roles=((tensorflow, Tensorflow()), *roles))
-    return {proof.name: proof for proof in part.proofs(Tensorflow(path="/opt/tf"), ctx)}
+    ctx = RoleContext(STACK, roles=((tensorflow, EnvironmentVariables()), *roles))
+    return {proof.name: proof for proof in part.proofs(EnvironmentVariables(path="/opt/tf"), ctx)}
 
 
 def test_each_runs_with_the_environments_python_and_also_without_a_gpu() -> None:

@@ -12,8 +12,9 @@ from hostwright.plan.roles.role import RoleContext
 from hostwright.prove.job import ProgramEnd
 from hostwright.prove.model import Program, Proof
 from hostwright.prove.reading import read
+from hostwright.resources.python.environments import EnvironmentVariables
 from hostwright.standard.roles.cuda import Cuda, cuda
-from hostwright.standard.roles.tensorflow import Tensorflow, tensorflow
+from hostwright.standard.roles.tensorflow import tensorflow
 from hostwright.standard.roles.workspaces import Workspaces, workspaces
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
 from lab.waiting import await_that
@@ -33,7 +34,7 @@ SITES = "registry.example:5000/ml/tensorflow:2.9.0-gpu"
 def of(v: Workspaces = Workspaces()) -> dict[str, Proof]:  # noqa: B008 - frozen
     part = workspaces.part("proofs")
     assert part is not None
-    ctx = RoleContext(STACK, roles=((workspaces, v), (cuda, Cuda()), (tensorflow, Tensorflow())))
+    ctx = RoleContext(STACK, roles=((workspaces, v), (cuda, Cuda()), (tensorflow, EnvironmentVariables())))
     return {proof.name: proof for proof in part.proofs(v, ctx)}
 
 

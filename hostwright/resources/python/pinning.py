@@ -1,0 +1,97 @@
+"""Constraints with hashes, made of a requirement: this machine's pip resolves it for any Python, and installs nothing.
+
+Index, proxy and certificates are those that pip's settings name. Of wheels it fetches only metadata, where the index
+has that apart from them (PEP 658) or hands out ranges of files.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+
+from hostwright.common.errors import InputError
+from hostwright.common.text import printable
+from hostwright.common.untrusted import Pattern
+from hostwright.resources.python.wheels import pip_errors, platforms
+
+_RESOLVE_TIMEOUT_S = 3600.0  #: our estimate: an index without separate metadata makes pip download every wheel
+_SHA256 = Pattern(r"[0-9a-f]{64}")
+
+#: pip, as on the Python that is named first: pip takes wheels for another Python, and reads the conditions of
+#: requirements (``python_version < "3.12"``) for the one that it runs on (pypa/pip#11664)
+_PIP = """\
+import runpy, sys
+from pip._vendor.packaging import markers
+python, there = sys.argv.pop(1), markers.default_environment
+linux = {"os_name": "posix", "sys_platform": "linux", "platform_system": "Linux", "platform_machine": "x86_64"}
+cpython = {"implementation_name": "cpython", "platform_python_implementation": "CPython"}
+version = {"python_version": python, "python_full_version": python + ".0", "implementation_version": python + ".0"}
+markers.default_environment = lambda: {**there(), **linux, **cpython, **version}
+sys.argv[0] = "pip"
+runpy.run_module("pip", run_name="__main__", alter_sys=True)
+"""
+
+
+def pinned(requirements: Sequence[str], python: str, glibc: int) -> str:
+    """The text of a constraints file: every package that these requirements bring on this Python (``3.12``), at its
+    version, with the hash and the name of its wheel for x86_64 and glibc 2.``glibc``. Raises ``InputError``."""
+    report = _resolved(requirements, python, glibc)
+    if report.get("environment", {}).get("python_version") != python:
+        raise InputError(f"the pip of {sys.executable} resolves for its own Python alone: take another release of pip")
+    lines = sorted(map(_line, report["install"]), key=lambda line: line.partition("=")[0])
+    asked = " ".join(requirements)
+    head = f"# What {asked} needs on Python {python} (x86_64, glibc 2.{glibc} or newer), by `hostwright pins`.\n"
+    return head + "".join(f"{line}\n" for line in lines)
+
+
+def _line(package: Mapping[str, Any]) -> str:
+    metadata, source = package["metadata"], package["download_info"]
+    file = unquote(urlsplit(source["url"]).path.rpartition("/")[2])
+    digest = source.get("archive_info", {}).get("hashes", {}).get("sha256", "")
+    try:
+        parse_wheel_filename(file)
+    except InvalidWheelFilename:
+        raise InputError(f"pip reports {printable(file)!r} for {printable(metadata['name'])}: no wheel") from None
+    if not _SHA256.fullmatch(digest):
+        raise InputError(f"the index gives no sha256 of {file}: name an index that does (pip config list)")
+    return f"{canonicalize_name(metadata['name'])}=={metadata['version']} --hash=sha256:{digest}  # {file}"
+
+
+def _resolved(requirements: Sequence[str], python: str, glibc: int) -> Mapping[str, Any]:
+    """pip's report of what it would install."""
+    with tempfile.TemporaryDirectory(prefix="hostwright-pins-") as folder:
+        report = Path(folder) / "report.json"
+        try:
+            done = subprocess.run(
+                [sys.executable, "-P", "-c", _PIP, python, *_words(python, glibc, folder), "--", *requirements],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_RESOLVE_TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise InputError(
+                f"pip did not resolve this within {_RESOLVE_TIMEOUT_S:.0f} s", f"Python {python}"
+            ) from None
+        if done.returncode != 0:
+            sentence = "; ".join(dict.fromkeys(pip_errors(done.stderr))) or "nothing"
+            raise InputError(f"pip finds no wheels that fit together; it says: {sentence}", f"Python {python}")
+        read: Mapping[str, Any] = json.loads(report.read_text("utf-8"))
+        return read
+
+
+def _words(python: str, glibc: int, folder: str) -> Iterator[str]:
+    yield from ("install", "--dry-run", "--ignore-installed", "--quiet", "--no-input", "--disable-pip-version-check")
+    yield "--use-feature=fast-deps"  # without it, whole wheels where the index has no metadata apart
+    yield from ("--only-binary=:all:", f"--target={folder}", f"--report={folder}/report.json")
+    yield from ("--implementation=cp", f"--python-version={python}", f"--abi=cp{python.replace('.', '')}")
+    yield from (f"--platform={platform}" for platform in platforms(glibc))  # of several wheels, that for the oldest

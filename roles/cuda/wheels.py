@@ -1,0 +1,128 @@
+"""CUDA as wheels: environments that bring its libraries themselves, the drivers that run them, and the cards that they
+have code for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hostwright.resources import EnvironmentSection, Recipe
+from hostwright.roles import Misfit, Pattern, version
+from hostwright.standard.roles.cuda.rules import CUBIN_FLOORS, CUBIN_TABLE
+from hostwright.standard.roles.driver.chips import chips
+
+#: CUDA series → the oldest driver that compiles its PTX: that of the series' first release (CUDA release notes)
+PTX_FLOORS = {"11.8": "520.61.05", "12.2": "535.54.03", "12.3": "545.23.06", "12.5": "555.42.02"}
+
+_SUFFIXED = Pattern(r"nvidia-[a-z0-9-]+-cu([0-9]{2})|jax-cuda([0-9]{2})-(?:plugin|pjrt)|cupy-cuda([0-9]{2})x")
+#: wheels whose own major version is CUDA's; those of cuFFT, cuSOLVER and others have versions of their own
+_VERSIONED = {"cuda-toolkit", "nvidia-cuda-runtime", "nvidia-cuda-nvrtc", "nvidia-cuda-cupti", "nvidia-nvjitlink"}
+
+
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """The code for cards in a wheel: the compute capabilities that are compiled, and the one that it has PTX of.
+
+    ``newest`` is the newest capability on which the PTX was found to work.
+    """
+
+    compiled: tuple[tuple[int, int], ...]
+    ptx: tuple[int, int] | None = None
+    newest: tuple[int, int] | None = None
+
+    def compiled_for(self, capability: tuple[int, int]) -> bool:
+        """Compiled code runs on cards of its own major version, from its minor version on."""
+        return any(major == capability[0] and minor <= capability[1] for major, minor in self.compiled)
+
+    def runs_on(self, capability: tuple[int, int]) -> bool:
+        """Whether there is compiled code, or PTX that works."""
+        by_ptx = self.ptx is not None and self.ptx <= capability and (self.newest is None or capability <= self.newest)
+        return by_ptx or self.compiled_for(capability)
+
+
+def capabilities(text: str) -> tuple[tuple[int, int], ...]:
+    """Compute capabilities as they are written in lists.
+
+    >>> capabilities("7.5 12.0")
+    ((7, 5), (12, 0))
+    """
+    return tuple((version(word).major, version(word).minor) for word in text.split())
+
+
+def has_code(
+    title: str, codes: Codes | None, gpus: tuple[tuple[int, int], ...], rule: str, source: str
+) -> Misfit | None:
+    """The wheel has code, compiled or as PTX, for every GPU of the host; one of which nothing is known passes."""
+    for chip in chips(gpus) if codes else ():
+        if codes and not codes.runs_on(chip.capability):
+            oldest, own = min(codes.compiled), ".".join(map(str, chip.capability))
+            newest = max((*codes.compiled, codes.newest or codes.ptx or oldest))
+            span = f"compute capability {'.'.join(map(str, oldest))} " + (
+                "and up" if codes.ptx and not codes.newest else f"to {'.'.join(map(str, newest))}"
+            )
+            return Misfit(rule, f"{title} has code for {span}, and {chip.name} has {own}", source)
+    return None
+
+
+def runs_on_the_driver(title: str, cuda: str, driver: str) -> Misfit | None:
+    """The driver is new enough for the CUDA of the wheels."""
+    floor = CUBIN_FLOORS.get(cuda.partition(".")[0])
+    if floor is None or version(driver) >= version(floor):
+        return None
+    sentence = f"{title} brings CUDA {cuda}, which needs driver {floor} or newer, not {driver}"
+    return Misfit("wheels-driver", sentence, CUBIN_TABLE)
+
+
+def cuda_of(pins: Mapping[str, str]) -> Mapping[str, str]:
+    """The major versions of CUDA among pinned wheels, each with one of the wheels.
+
+    >>> dict(cuda_of({"nvidia-cudnn-cu12": "9.10.2.21", "nvidia-cuda-runtime": "13.0.96", "numpy": "2.4.0"}))
+    {'12': 'nvidia-cudnn-cu12 9.10.2.21', '13': 'nvidia-cuda-runtime 13.0.96'}
+    """
+    found: dict[str, str] = {}
+    for name, release in pins.items():
+        match = _SUFFIXED.fullmatch(name)
+        major = (match[1] or match[2] or match[3] or "") if match else ""
+        if not major and name in _VERSIONED:
+            major = release.partition(".")[0]
+        if major and not release.startswith("0.0."):  # placeholders on the index, which hold no file
+            found.setdefault(major, f"{name} {release}")
+    return found
+
+
+@lru_cache(maxsize=64)  # a search for what fits evaluates the rules for hundreds of combinations
+def _pinned(constraints: str, python: str) -> Mapping[str, str]:
+    return cuda_of(Recipe("", python, "", constraints).pins)
+
+
+def brings_cuda(section: EnvironmentSection) -> bool:
+    """Whether the pinned wheels hold CUDA."""
+    return any(_pinned(section.constraints.get(python, ""), python) for python in section.usable)
+
+
+def major_of(section: EnvironmentSection) -> str:
+    """The major version of CUDA that the first usable Python gets; empty where its wheels hold none."""
+    return next(iter(_pinned(section.constraints.get(section.usable[0], ""), section.usable[0])), "")
+
+
+def libraries_of(section: EnvironmentSection) -> tuple[str, ...]:
+    """The wheels whose versions an audit compares: cuDNN and NCCL."""
+    major = major_of(section)
+    return tuple(f"nvidia-{library}-cu{major}" for library in ("cudnn", "nccl") if major)
+
+
+def one_cuda(section: EnvironmentSection) -> Iterator[Misfit]:
+    """No environment has wheels of two CUDA major versions: cuDNN, NCCL, NVSHMEM and cuSPARSELt of both write the same
+    files, the later over the earlier, and pip says nothing."""
+    for python in section.usable:
+        found = _pinned(section.constraints.get(python, ""), python)
+        if len(found) > 1:
+            named = " and ".join(f"{wheel} (CUDA {major})" for major, wheel in sorted(found.items()))
+            yield Misfit(
+                "cuda-wheels-mixed",
+                f"{section.stem}.constraints for Python {python} pins {named}: wheels of both write the same files, "
+                "such as nvidia/cudnn/lib/libcudnn.so.9, and the later silently replaces the earlier",
+                "the file lists of nvidia-cudnn-cu12 and -cu13, measured",
+                "an environment for each of the two",
+            )

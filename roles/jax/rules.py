@@ -1,0 +1,104 @@
+"""Compatibility rules for JAX: the Pythons of its releases, and the drivers and cards of its CUDA plugins.
+
+To teach Hostwright a new release, add a row: every refusal and every suggestion is computed from here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from hostwright.resources import ENVIRONMENT_RULES, on_section, pins_are_there
+from hostwright.roles import Choice, Misfit, disk_is_enough, memory_is_enough, series
+from hostwright.standard.roles.cuda import wheels
+from hostwright.standard.roles.cuda.wheels import Codes, capabilities
+from hostwright.standard.roles.jax.section import JaxSection
+
+METADATA = "the metadata of jax's wheel; JAX's CHANGELOG.md"
+BUILT = "HERMETIC_CUDA_COMPUTE_CAPABILITIES in JAX's .bazelrc"
+
+
+@dataclass(frozen=True, slots=True)
+class JaxRow:
+    """A release series and the Pythons that it runs on."""
+
+    series: str
+    release: str
+    pythons: tuple[str, ...]
+
+
+def _pythons(first: int, last: int) -> tuple[str, ...]:
+    return tuple(f"3.{minor}" for minor in range(first, last + 1))
+
+
+JAXES = (
+    JaxRow("0.4", "0.4.38", _pythons(9, 13)),  # 0.4.30: 3.9 to 3.12, 0.4.38: 3.10 to 3.13
+    JaxRow("0.5", "0.5.3", _pythons(10, 13)),
+    JaxRow("0.6", "0.6.2", _pythons(10, 13)),
+    JaxRow("0.7", "0.7.2", _pythons(11, 14)),
+    JaxRow("0.8", "0.8.3", _pythons(11, 14)),
+    JaxRow("0.10", "0.10.2", _pythons(11, 14)),
+    JaxRow("0.11", "0.11.0", _pythons(12, 14)),
+    JaxRow("0.12", "0.12.0.1", _pythons(12, 14)),
+)
+#: CUDA of the plugin → its code for cards, since 0.7
+CODES = {
+    "12": Codes(capabilities("5.0 6.0 7.0 8.0 9.0 10.0"), ptx=(12, 0)),
+    "13": Codes(capabilities("7.5 8.0 9.0 10.0 11.0"), ptx=(12, 0)),
+}
+FIRST_CODES = "0.7"
+
+
+def row_of(jax: str) -> JaxRow | None:
+    """The table's row for a version of JAX."""
+    return next((row for row in JAXES if row.series == series(jax)), None)
+
+
+def is_known(jax: str) -> Misfit | None:
+    """It is known what this series of JAX runs on."""
+    if row_of(jax):
+        return None
+    return Misfit("jax", f"JAX {jax} is not in the table ({', '.join(row.series for row in JAXES)} are)", METADATA)
+
+
+def runs_on_the_python(jax: str, jax_python: str) -> Misfit | None:
+    """JAX has wheels for the Python version."""
+    row = row_of(jax)
+    if row is None or jax_python in row.pythons:
+        return None
+    have = f"{row.pythons[0]} to {row.pythons[-1]}"
+    return Misfit("jax-python", f"JAX {jax} does not run on Python {jax_python} (it does on {have})", METADATA)
+
+
+def runs_on_the_driver(driver: str, jax_section: JaxSection) -> Misfit | None:
+    """The driver is new enough for the CUDA of the pinned plugin."""
+    cuda = wheels.major_of(jax_section)
+    return wheels.runs_on_the_driver(f"JAX {jax_section.version} with its plugin for CUDA {cuda}", cuda, driver)
+
+
+def has_code_for_the_gpus(gpus: tuple[tuple[int, int], ...], jax_section: JaxSection) -> Misfit | None:
+    """The pinned plugin has code, compiled or as PTX, for every GPU of the host."""
+    cuda, row = wheels.major_of(jax_section), row_of(jax_section.version)
+    known = row in JAXES[[each.series for each in JAXES].index(FIRST_CODES) :]
+    title = f"JAX {jax_section.version} with its plugin for CUDA {cuda}"
+    misfit = wheels.has_code(title, CODES.get(cuda) if known else None, gpus, "gpu-jax", BUILT)
+    older = cuda == "13" and wheels.has_code("", CODES["12"], gpus, "", "") is None
+    return replace(misfit, nearest=f"constraints of jax[cuda12]=={jax_section.version}") if misfit and older else misfit
+
+
+def _chosen_pythons(section: JaxSection) -> tuple[str, ...]:
+    return section.usable
+
+
+RULES = (
+    memory_is_enough,  # to import it
+    disk_is_enough,
+    is_known,
+    runs_on_the_python,
+    runs_on_the_driver,
+    has_code_for_the_gpus,
+    *(on_section("jax", rule) for rule in (*ENVIRONMENT_RULES, pins_are_there, wheels.one_cuda)),
+)
+CHOICES = (
+    Choice("jax", "JAX", 12, tuple(row.release for row in JAXES), usual="0.12.0.1"),
+    Choice("jax_python", "Python", 22, _pythons(9, 14), usual="3.12", wanted=_chosen_pythons),
+)

@@ -1,0 +1,17 @@
+"""The stack section of JAX and its environment."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from hostwright.resources import HOMES, EnvironmentSection
+from hostwright.roles import WORK
+
+
+class JaxSection(EnvironmentSection):
+    """JAX in a venv, as any environment, with the CUDA plugin and the CUDA that its constraints pin."""
+
+    title: ClassVar = "JAX"
+    package: ClassVar = "jax"
+    stem: ClassVar = "jax"
+    percents: ClassVar = {WORK: 12, HOMES: 30}

@@ -1,0 +1,106 @@
+"""Compatibility rules for PyTorch: the Pythons, CUDA and cards that its wheels on the package index were built for.
+
+To teach Hostwright a new release, add a row: every refusal and every suggestion is computed from here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hostwright.resources import ENVIRONMENT_RULES, on_section, pins_are_there
+from hostwright.roles import Choice, Misfit, disk_is_enough, memory_is_enough, series
+from hostwright.standard.roles.cuda import wheels
+from hostwright.standard.roles.cuda.wheels import Codes, capabilities
+from hostwright.standard.roles.pytorch.section import PytorchSection
+
+RELEASES = "PyTorch's RELEASE.md, and the metadata of the wheel"
+ARCHITECTURES = "TORCH_CUDA_ARCH_LIST of pytorch .ci/manywheel/build_cuda.sh; PyTorch's RELEASE.md; pytorch#172663"
+
+
+@dataclass(frozen=True, slots=True)
+class TorchRow:
+    """A release series; the Pythons of its wheels, the CUDA that they want, and the code for cards in them."""
+
+    series: str
+    release: str
+    pythons: tuple[str, ...]
+    cuda: str
+    codes: Codes | None = None
+
+
+def _pythons(first: int, last: int) -> tuple[str, ...]:
+    return tuple(f"3.{minor}" for minor in range(first, last + 1))
+
+
+CUDA_12_6 = Codes(capabilities("5.0 6.0 7.0 7.5 8.0 8.6 9.0"))
+CUDA_12_8 = Codes(capabilities("7.0 7.5 8.0 8.6 9.0 10.0 12.0"))
+CUDA_13 = Codes(capabilities("7.5 8.0 8.6 9.0 10.0 12.0"))
+
+TORCHES = (
+    TorchRow("2.4", "2.4.1", _pythons(8, 12), "12.1"),
+    TorchRow("2.5", "2.5.1", _pythons(9, 12), "12.4"),
+    TorchRow("2.6", "2.6.0", _pythons(9, 13), "12.4"),
+    TorchRow("2.7", "2.7.1", _pythons(9, 13), "12.6", CUDA_12_6),
+    TorchRow("2.8", "2.8.0", _pythons(9, 13), "12.8", CUDA_12_8),
+    TorchRow("2.9", "2.9.1", _pythons(10, 14), "12.8", CUDA_12_8),
+    TorchRow("2.10", "2.10.0", _pythons(10, 14), "12.8", CUDA_12_8),
+    TorchRow("2.11", "2.11.0", _pythons(10, 14), "13.0", CUDA_13),
+    TorchRow("2.12", "2.12.1", _pythons(10, 14), "13.0", CUDA_13),
+    TorchRow("2.13", "2.13.0", _pythons(10, 14), "13.0", CUDA_13),
+    TorchRow("2.14", "2.14.1", _pythons(10, 14), "13.0", CUDA_13),
+    TorchRow("2.15", "2.15.0", _pythons(11, 14), "13.2", CUDA_13),
+)
+
+
+def row_of(torch: str) -> TorchRow | None:
+    """The table's row for a version of PyTorch."""
+    return next((row for row in TORCHES if row.series == series(torch)), None)
+
+
+def is_known(torch: str) -> Misfit | None:
+    """It is known what this series of PyTorch was built with."""
+    if row_of(torch):
+        return None
+    known = f"{TORCHES[0].series} to {TORCHES[-1].series}"
+    return Misfit("pytorch", f"PyTorch {torch} is not in the table ({known} are)", RELEASES)
+
+
+def has_a_wheel_for_the_python(torch: str, torch_python: str) -> Misfit | None:
+    """PyTorch has a wheel for the Python version."""
+    row = row_of(torch)
+    if row is None or torch_python in row.pythons:
+        return None
+    have = f"{row.pythons[0]} to {row.pythons[-1]}"
+    sentence = f"PyTorch {torch} has no wheel for Python {torch_python} (it has for {have})"
+    return Misfit("pytorch-python", sentence, RELEASES)
+
+
+def runs_on_the_driver(torch: str, driver: str) -> Misfit | None:
+    """The driver is new enough for the CUDA that comes as wheels."""
+    row = row_of(torch)
+    return wheels.runs_on_the_driver(f"PyTorch {torch}", row.cuda, driver) if row else None
+
+
+def has_code_for_the_gpus(torch: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | None:
+    """The wheel has compiled code for every GPU of the host."""
+    row = row_of(torch)
+    return wheels.has_code(f"PyTorch {torch}", row.codes if row else None, gpus, "gpu-pytorch", ARCHITECTURES)
+
+
+def _chosen_pythons(section: PytorchSection) -> tuple[str, ...]:
+    return section.usable
+
+
+RULES = (
+    memory_is_enough,  # to import it
+    disk_is_enough,
+    is_known,
+    has_a_wheel_for_the_python,
+    runs_on_the_driver,
+    has_code_for_the_gpus,
+    *(on_section("pytorch", rule) for rule in (*ENVIRONMENT_RULES, pins_are_there, wheels.one_cuda)),
+)
+CHOICES = (
+    Choice("torch", "PyTorch", 11, tuple(row.release for row in TORCHES), usual="2.14.1"),
+    Choice("torch_python", "Python", 21, _pythons(8, 14), usual="3.12", wanted=_chosen_pythons),
+)
