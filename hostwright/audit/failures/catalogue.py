@@ -121,7 +121,7 @@ def catalogue(roles: tuple[Role, ...], of_cards: tuple[Role, ...] = ()) -> Catal
                 raise InputError(f"the failure {rule.name} is also defined by the role {owners[rule.name]}", where)
             owners[rule.name] = role.name
             rules.append(rule)
-    parts = [role.part(PART) for role in roles]
+    parts = [part for role in roles for part in role.parts(PART)]
     commands = frozenset(word for part in parts for word in getattr(part, "COMMANDS", ()))
     return Catalogue(in_order(rules), commands, tuple(tried for part in parts for tried in getattr(part, "TRIES", ())))
 
@@ -137,17 +137,18 @@ def in_order(rules: Iterable[FailureRule]) -> tuple[FailureRule, ...]:
 
 
 def failures_of(role: Role) -> Sequence[FailureRule]:
-    """A role's own rules, in its order; none where it has no ``failures``."""
-    part = role.part(PART)
-    if part is None:
-        return ()
-    rules: Sequence[FailureRule] | None = getattr(part, "FAILURES", None)
-    if rules is None:
-        raise InputError(f"{part.__name__} has no FAILURES, a tuple of failure rules", f"roles/{role.name}/")
-    for rule in rules:
-        if not isinstance(rule, FailureRule):
-            raise InputError(f"FAILURES holds {rule!r}, which is no FailureRule", f"roles/{role.name}/")
-    return rules
+    """A role's rules, its own before those of the role that it extends; of two with one name its own."""
+    known: list[FailureRule] = []
+    for part in role.parts(PART):
+        rules: Sequence[FailureRule] | None = getattr(part, "FAILURES", None)
+        if rules is None:
+            raise InputError(f"{part.__name__} has no FAILURES, a tuple of failure rules", f"roles/{role.name}/")
+        for rule in rules:
+            if not isinstance(rule, FailureRule):
+                raise InputError(f"FAILURES holds {rule!r}, which is no FailureRule", f"roles/{role.name}/")
+        names = {rule.name for rule in known}
+        known += (rule for rule in rules if rule.name not in names)
+    return known
 
 
 def _about_cards(role: Role, instead: Iterable[Role]) -> Iterator[FailureRule]:

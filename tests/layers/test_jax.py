@@ -1,0 +1,64 @@
+"""JAX as a user runs it: imported in a login shell by the environment's own Python, computed with, asked for GPUs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from hostwright.standard.roles.jax.section import JaxSection
+
+LOOK = r"""
+import json, platform
+import jax, jaxlib, numpy
+try:
+    cards = len(jax.devices("gpu"))
+except RuntimeError as error:
+    cards, why = 0, str(error)
+else:
+    why = ""
+with jax.default_device(jax.devices("cpu")[0]):
+    total = float(jax.jit(lambda x: (x * x).sum())(numpy.arange(10.0)))
+print(json.dumps({
+    "python": ".".join(platform.python_version_tuple()[:2]), "jax": jax.__version__, "jaxlib": jaxlib.__version__,
+    "numpy": numpy.__version__, "cards": cards, "why": why, "total": total,
+}))
+"""
+#: a login shell, with whatever LD_LIBRARY_PATH its start files set
+LOGIN = 'env -i HOME="$HOME" USER="$(id -un)" TERM=dumb /bin/bash -l -c \'exec "$@"\' bash %s -c %s'
+
+
+@pytest.fixture(scope="module")
+def look(host, stack, variables) -> dict[str, Any]:
+    done = host.run(LOGIN, f"{stack.section(JaxSection).home(variables.path)}/bin/python", LOOK)
+    assert done.rc == 0, f"JAX does not run: {' '.join(done.stderr.split(chr(10))[-3:]).strip()}"
+    report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return report
+
+
+def test_it_imports_at_the_pinned_versions(look, stack):
+    """JAX, jaxlib and NumPy import, each at the version that the stack pins for this Python."""
+    pins = stack.section(JaxSection).pins(look["python"])
+    have = {name: look[name] for name in ("jax", "jaxlib", "numpy")}
+    assert have == {name: pins[name] for name in have}, f"{have}"
+
+
+def test_it_compiles_and_computes(look):
+    """A compiled function gives the right sum on the CPU."""
+    assert look["total"] == 285.0, f"the sum of the squares is {look['total']}, not 285"
+
+
+@pytest.mark.beside
+def test_its_packages_agree(host, stack, variables):
+    """Every installed package finds those that it needs (pip check)."""
+    done = host.run("%s -m pip check", f"{stack.section(JaxSection).home(variables.path)}/bin/python")
+    assert done.rc == 0, done.stdout.strip() or done.stderr.strip()
+
+
+def test_it_lists_every_card(look, bounded_run):
+    """JAX lists as many GPUs as the driver has cards."""
+    listed = bounded_run("nvidia-smi -L")
+    cards = sum(line.startswith("GPU ") for line in listed.stdout.splitlines())
+    assert listed.rc == 0, f"nvidia-smi fails, so this cannot hold: {listed.stdout.strip() or listed.stderr.strip()}"
+    assert look["cards"] == cards > 0, f"JAX lists {look['cards']} of {cards} cards: {look['why'][:200]}"
