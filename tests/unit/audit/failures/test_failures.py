@@ -13,8 +13,6 @@ SAMPLES = {
     "module-in-use": (
         "ERROR: An NVIDIA kernel module 'nvidia-drm' appears to already be loaded in your kernel.  This may be because"
     ),
-    "jax-without-plugin": "An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed.",
-    "tensorflow-no-blackwell": "ptxas error: PTX version 7.4 does not support target 'sm_120'",
     "module-held": "rmmod: ERROR: Module nvidia is in use by: nvidia_uvm nvidia_fs",
     "no-headers": (
         "ERROR: Unable to find the kernel source tree for the currently running kernel.  Please make sure you have"
