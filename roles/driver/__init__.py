@@ -30,7 +30,8 @@ def driver(v: Driver, ctx: RoleContext) -> Iterator[Resource]:
     """One version everywhere: libraries, module on disk, module in the kernel; kept awake; NVSwitches set up."""
     stack, wanted = ctx.stack, ctx.section(DriverSection)
     installer = stack.artifact(wanted.artifact)
-    runfile = NvidiaRunfile(installer, wanted.version, v.flags, v.force or ctx.force, allowed=v.force)
+    force = v.force or ctx.force
+    runfile = NvidiaRunfile(installer, wanted.version, v.flags, force, allowed=v.force, module=wanted.module)
     yield GpuPresent()
     if ctx.gpus is not None:
         yield AllGpusPresent(ctx.gpus)

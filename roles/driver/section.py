@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from hostwright.resources import CACHE
 from hostwright.roles import (
@@ -45,11 +45,15 @@ class FabricManager(StackPart):
 
 
 class DriverSection(Section):
-    """The driver's ``.run``. ``kernels`` are those that its module builds on; without it the rule table decides."""
+    """The driver's ``.run``. ``kernels`` are those that its module builds on; without it the rule table decides.
+
+    ``module`` is the kind of its kernel module; ``auto`` takes the one that branch and cards need (``modules.py``).
+    """
 
     vendor: ClassVar = "NVIDIA"
 
     version: ExactVersion
+    module: Literal["auto", "open", "proprietary"] = "auto"
     artifact: Annotated[str, ArtifactName]
     kernels: Kernels | None = None
     fabric_manager: FabricManager | None = None

@@ -29,6 +29,8 @@ from hostwright.plan.model import Resource
 from hostwright.plan.roles.auditvalue import AuditValue
 from hostwright.plan.roles.layers import in_sequence
 from hostwright.plan.roles.site import OWN_ROLES, STANDARD_ROLES
+from hostwright.stack.ages import FILE as ADVISORIES
+from hostwright.stack.ages import Advisories, read_advisories
 from hostwright.stack.fitting import RoleRules
 from hostwright.stack.stack import Section, Share, Stack
 
@@ -166,6 +168,11 @@ class Role:
         return file.parent if file.name == "__init__.py" else file
 
     @property
+    def advisories(self) -> Advisories:
+        """What is known of the ages of its products: its ``advisories.json``. Raises ``InputError``."""
+        return _advisories(self.folder / ADVISORIES)
+
+    @property
     def section(self) -> type[Section] | None:
         """The model of the role's part of a stack, out of its module ``section``; ``None`` where it has none."""
         module = self.part("section")
@@ -177,6 +184,9 @@ def _part(folder: ModuleType, name: str) -> ModuleType | None:
     """A module of a role's folder. Whether there is one is looked up once: every host asks for several of each role."""
     there = hasattr(folder, "__path__") and importlib.util.find_spec(f"{folder.__name__}.{name}")
     return _import(f"{folder.__name__}.{name}") if there else None
+
+
+_advisories = cache(read_advisories)
 
 
 @cache
