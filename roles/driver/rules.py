@@ -135,14 +135,14 @@ def knows_the_cards(driver: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | 
 
 def has_the_module(driver: str, driver_section: DriverSection) -> Misfit | None:
     """The driver has the kind of kernel module that the stack names."""
-    return modules.misfit(driver_section.module, driver, ())
+    return modules.misfit(driver_section.kind, driver, ())
 
 
 def module_runs_the_gpus(
     driver: str, gpus: tuple[tuple[int, int], ...], driver_section: DriverSection | None = None
 ) -> Misfit | None:
     """One kind of the driver's kernel module, the stack's where it names one, runs every GPU of the host."""
-    wanted = driver_section.module if driver_section else "auto"
+    wanted = driver_section.kind if driver_section else "auto"
     if drives_the_gpus(driver, gpus) or modules.misfit(wanted, driver, ()):
         return None
     return modules.misfit(wanted, driver, gpus)

@@ -91,6 +91,10 @@ class RoleContext:
         patterns = [pattern for section in self.sections.values() for pattern in section.leaving()]
         return tuple(sorted(patterns, key=lambda pattern: not pattern.startswith("!")))
 
+    def never_unattended(self) -> tuple[str, ...]:
+        """The packages that unattended-upgrades must leave alone for the layers of the host."""
+        return tuple(name for section in self.sections.values() for name in section.never_unattended())
+
     def render(self, template: str, /, **values: Any) -> str:
         """The text of a template (``chrony/chrony.conf.j2``) with these values; mistakes are an ``InputError``."""
         return render(template, self.templates, **values)
@@ -155,11 +159,10 @@ class Role:
         """The values that audits compare of the layer; of two with one name the role's own, not the extended one's."""
         own = _part(_import(self.function.__module__), "audit")
         extends = self.extends if self.extends and isinstance(variables, self.extends.variables) else None
-        values = (
-            *(extends.audit_values(variables, ctx) if extends else ()),
-            *(own.audit_values(variables, ctx) if own else ()),
-        )
-        return tuple({value.name: value for value in values}.values())
+        values = tuple(own.audit_values(variables, ctx)) if own else ()
+        named = {value.name for value in values}  # a name may have several values, each for other hosts
+        extended = extends.audit_values(variables, ctx) if extends else ()
+        return (*(value for value in extended if value.name not in named), *values)
 
     @property
     def folder(self) -> Path:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from hostwright.resources import (
     ABSENT,
@@ -60,7 +61,7 @@ REPLACES = "replaces the driver"
 _KINDS: Mapping[str, Kind] = {"open": "open", "proprietary": "proprietary"}
 
 #: Without these no program runs on the GPU; the record of the installation covers the rest.
-_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
+LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 _NEEDED_PROGRAMS = ("nvidia-smi", "nvidia-modprobe", "nvidia-persistenced")
 
 
@@ -140,7 +141,7 @@ class DriverState:
         return cls(
             module=values.get("module", ""),
             loaded=values.get("loaded", ""),
-            libraries=tuple(values.get(name, "") for name in _LIBRARIES),
+            libraries=tuple(values.get(name, "") for name in LIBRARIES),
             lost=all_of("lost"),
             dkms="dkms" in values,
             source="source" in values,
@@ -184,7 +185,7 @@ class DriverState:
     def linked(self, version: str) -> bool:
         """Whether the loader finds each library's file of this version under its name."""
         names = (path.rpartition("/")[2] for path in self.libraries)
-        return all(name == wanted[:-1] + version for name, wanted in zip(names, _LIBRARIES, strict=True))
+        return all(name == wanted[:-1] + version for name, wanted in zip(names, LIBRARIES, strict=True))
 
     def winning(self, version: str) -> tuple[str, ...]:
         """The other libraries that the loader opens, or opens after the next ldconfig: it links to the newest file."""
@@ -197,7 +198,7 @@ class DriverState:
         """The state in the words of the plan."""
         if self.absent:
             return ABSENT
-        pairs = zip(_LIBRARIES, self.libraries, strict=True)
+        pairs = zip(LIBRARIES, self.libraries, strict=True)
         shadows = {shadow.file: shadow.path for shadow in self.shadows}
         links = ", ".join(f"{name} is {shadows.get(path, path.rpartition('/')[2]) or ABSENT}" for name, path in pairs)
         wins = next((f" ({file})" for file in (*self.strays, *self.packaged)), "")
@@ -240,7 +241,7 @@ class NvidiaRunfile(Resource):
             version=self.version,
             installing=steps.INSTALLING,
             record=steps.RECORD,
-            libraries=_LIBRARIES,
+            libraries=LIBRARIES,
             programs=_NEEDED_PROGRAMS,
         )
         return Probe(steps.HELD_BY + script, root=True)
@@ -405,16 +406,33 @@ def _preferring(state: DriverState) -> tuple[str, ...]:
     return (f"depmod.d prefers modules of another directory: {few([*state.preferred])}",) if state.preferred else ()
 
 
-def driver_packages(facts: Facts) -> tuple[str, ...]:
-    """The installed packages of another driver."""
-    return tuple(row.name for row in dpkg_rows(facts, NamedLike(DRIVER_PACKAGES, NOT_DRIVER)))
+def driver_packages(facts: Facts, kept: tuple[str, ...] = NOT_DRIVER) -> tuple[str, ...]:
+    """The installed packages of another driver; those that match ``kept`` are not."""
+    return tuple(row.name for row in dpkg_rows(facts, NamedLike(DRIVER_PACKAGES, kept)))
+
+
+class Loadable(Protocol):
+    """The state of a driver, wherever it comes from."""
+
+    @property
+    def state_probe(self) -> Probe:
+        """What ``DriverState`` reads."""
+        ...
+
+    def probes(self) -> tuple[Probe, ...]:
+        """The questions on which ``waits_for_reboot`` stands."""
+        ...
+
+    def waits_for_reboot(self, facts: Facts, /) -> bool:
+        """Whether the driver cannot run before a reboot."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class WithDriver(Resource):
     """A resource that works only with the stack's driver in the kernel; if that needs a reboot, it comes afterwards."""
 
-    driver: NvidiaRunfile
+    driver: Loadable
     resource: Resource
 
     def probes(self) -> tuple[Probe, ...]:
