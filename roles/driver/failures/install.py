@@ -67,10 +67,10 @@ def x_server(ctx: AuditContext) -> Iterator[str]:
 
 def module_held(ctx: AuditContext) -> Iterator[str]:
     """The installer is due, and /sys/module/nvidia/holders has a module that is not the driver's own."""
-    runfile = wanted(ctx, "driver", NvidiaRunfile)
-    for probe in runfile.probes():
+    installed = installed_by(ctx)
+    for probe in installed.probes():
         ctx.require(probe)
-    change = runfile.plan(ctx.facts)
+    change = installed.plan(ctx.facts)
     if isinstance(change, Refusal) and change.rule == "module-held":
         yield from (f"/sys/module/nvidia/holders: {name}" for name in driver_of(ctx).holders)
 
