@@ -65,6 +65,16 @@ def x_server(ctx: AuditContext) -> Iterator[str]:
         yield from display(ctx.facts).split(", ")
 
 
+def module_held(ctx: AuditContext) -> Iterator[str]:
+    """The installer is due, and /sys/module/nvidia/holders has a module that is not the driver's own."""
+    installed = installed_by(ctx)
+    for probe in installed.probes():
+        ctx.require(probe)
+    change = installed.plan(ctx.facts)
+    if isinstance(change, Refusal) and change.rule == "module-held":
+        yield from (f"/sys/module/nvidia/holders: {name}" for name in driver_of(ctx).holders)
+
+
 def other_installer(ctx: AuditContext) -> Iterator[str]:
     """dpkg has packages of another NVIDIA driver: the distribution's, or those of NVIDIA's repositories."""
     names = foreign(ctx)
@@ -170,6 +180,7 @@ def _agree(state: DriverState) -> bool:
     return {state.module, *library_versions(state)} == {state.module} != {""}
 
 
+MODULE_HELD_SIGN = Sign("driver", module_held, (DISPLAY, KERNEL_GONE, NOUVEAU))
 X_SERVER_SIGN = Sign("driver", x_server, (DISPLAY, KERNEL_GONE, NOUVEAU))
 OTHER_INSTALLER_SIGN = Sign("driver", other_installer, (DPKG,), provision=True)
 VERSION_MISMATCH_SIGN = Sign("driver", reboot_pending, (DPKG,), provision=True)

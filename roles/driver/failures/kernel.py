@@ -275,7 +275,8 @@ def _of_displays(line: str) -> bool:
 
 def forbidden(ctx: AuditContext) -> Iterator[str]:
     """A file of ``modprobe.d`` that modprobe reads has ``blacklist``, an ``alias`` of another name (off) or an
-    ``install`` that loads nothing (/bin/false) for nvidia or nvidia-uvm.
+    ``install`` that loads nothing (/bin/false) or only modules of other names (Debian's nvidia-current) for nvidia or
+    nvidia-uvm.
     """
     if ours(ctx) is not None:
         yield from map(str, forbidding(ctx.text(MODPROBE)))

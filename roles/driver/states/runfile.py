@@ -124,6 +124,7 @@ class DriverState:
     strays: tuple[str, ...] = ()  #: modules of another version, of no package, that win over DKMS's, and their siblings
     packaged: tuple[str, ...] = ()  #: those of packages: ``PATH, of the package NAME``
     preferred: tuple[str, ...] = ()  #: lines of ``depmod.d`` that prefer another directory's: ``FILE:LINE``
+    holders: tuple[str, ...] = ()  #: modules of others that use the driver's: it cannot be unloaded before them
     shadows: tuple[Shadow, ...] = ()  #: libraries that win in the loader's cache, whatever links lead to
     kind: Kind | None = None  #: of the module on disk
     loaded_kind: Kind | None = None  #: of the module in the kernel
@@ -153,6 +154,7 @@ class DriverState:
             strays=tuple(filter(_STRAY.fullmatch, all_of("stray"))),
             packaged=all_of("packaged"),
             preferred=all_of("preferred"),
+            holders=all_of("holder"),
             shadows=tuple(map(Shadow.read, all_of("shadow"))),
             kind=kind_of_license(values.get("license", "")),
             loaded_kind=_KINDS.get(values.get("loaded kind", "")),
@@ -242,7 +244,7 @@ class NvidiaRunfile(Resource):
             libraries=LIBRARIES,
             programs=_NEEDED_PROGRAMS,
         )
-        return Probe(script, root=True)
+        return Probe(steps.HELD_BY + script, root=True)
 
     def probes(self) -> tuple[Probe, ...]:
         return (self.state_probe, DPKG, NOUVEAU, KERNEL_GONE, SECURE_BOOT, DISPLAY, RELEASE, PCI)
@@ -308,6 +310,12 @@ class NvidiaRunfile(Resource):
             return Refusal(what, have, want, "secure-boot", sentence)
         if sentence := self._shown(facts):
             return Refusal(what, have, want, "display", sentence)
+        if state.holders:
+            sentence = (
+                f"the kernel module {few([*state.holders])}, of somebody else, uses the loaded driver, which cannot be "
+                f"replaced before: end what uses it, then modprobe -r {' '.join(state.holders)} on the host"
+            )
+            return Refusal(what, have, want, "module-held", sentence)
         flags = (*installer_flags(self.version, self.kind(facts)), *self.flags)
         run = steps.install(host_path(self.artifact), self.version, flags)
         unload, install = Step(steps.unload(force=self.force), timeout_s=300), Step(run, timeout_s=3600)

@@ -48,14 +48,15 @@ done
 """
 
 
+HELD_BY = sh_file(__file__, "sh/held_by.sh", modules=_MODULES)
 _PERSONAL = sh_file(__file__, "sh/personal.sh")
 
 
 def unload(*, force: bool, build: bool = True) -> str:
     """Stop the services and unload the modules; ``force`` first stops containers and other units, and ends processes.
 
-    Nothing is disturbed if the module could not be built afterwards (unless ``build`` is false), or if, without
-    ``force``, other processes use the GPU.
+    Nothing is disturbed if the module could not be built afterwards (unless ``build`` is false), if a module of others
+    uses the driver's, or if, without ``force``, other processes use the GPU.
     """
     leave = sh_file(__file__, "sh/leave_holders.sh", ours=OUR_SERVICES)
     stop = sh_file(__file__, "sh/stop_services.sh", services=OUR_SERVICES)
@@ -66,6 +67,7 @@ def unload(*, force: bool, build: bool = True) -> str:
     return "".join(
         (
             _TOOLS if build else "",
+            HELD_BY + sh_file(__file__, "sh/leave_modules.sh"),
             sh_file(__file__, "sh/holders.sh"),
             *((containers, units, persons, stop, end) if force else (leave, stop)),
             sh_file(__file__, "sh/unload.sh", modules=_MODULES, returned=returned()),

@@ -5,6 +5,7 @@
 # where ldconfig's links cannot be turned back: path, file behind it, its package, and the line of the loader's
 # configuration that names its directory, with tabs between. lost= is a file that is missing, or whose size or time
 # differs from what the installer left. license= is that of the module on disk, "loaded kind=" that of the one in the kernel.
+# holder= is a module of others that uses the driver's. Needs `held_by`.
 : "${version:?}"
 : "${installing:?}"
 : "${record:?}"
@@ -41,6 +42,7 @@ if [ -d /sys/module/nvidia ]; then
   case $kind in *' Open Kernel Module '*) echo 'loaded kind=open' ;; NVRM*) echo 'loaded kind=proprietary' ;; esac
 fi
 if [ -d /sys/module/nvidia_uvm ]; then echo uvm=yes; fi
+held_by holder=
 for built in "/var/lib/dkms/nvidia/$version/$kernel"/*/module; do if [ -d "$built" ]; then echo dkms=yes; break; fi; done
 if [ -e "/usr/src/nvidia-$version/dkms.conf" ]; then echo source=yes; fi
 if [ -e "$installing" ]; then echo cut=yes; fi
