@@ -3,11 +3,12 @@
 from tests.lab.audit.made_up import MADE_UP
 from tests.lab.audit.plants import PLANTS
 from tests.lab.test_optional_layers import PLANTED as OPTIONAL
+from tests.unit.roles.driver.test_driver_packages import PLANTED as OF_PACKAGES
 from tests.unit.roles.environment.failures.test_shadowed import PLANTED as OF_WHEELS
 from tests.unit.support.known import SIGNED
 
 #: the hosts of the plants have the default roles; those of other layers are planted by the tests of these
-PLANTED = {rule for plant in (*PLANTS, *MADE_UP) for rule in plant.rules} | OPTIONAL | OF_WHEELS
+PLANTED = {rule for plant in (*PLANTS, *MADE_UP) for rule in plant.rules} | OPTIONAL | OF_WHEELS | OF_PACKAGES
 
 
 def test_every_rule_is_planted():

@@ -8,12 +8,16 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from hostwright.plan.model import Answer, Change, Deferred, Planned, Reboot, Refusal
+from hostwright.audit.judging.context import AuditContext
+from hostwright.plan.desired import Desired, DesiredRole
+from hostwright.plan.model import Answer, Change, Deferred, Facts, Planned, Reboot, Refusal
 from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.files.files import File
+from hostwright.resources.packages.packages import DPKG
 from hostwright.stack.stack import AptRepository
 from hostwright.standard.roles.base import Base, base
 from hostwright.standard.roles.driver import Driver, driver
+from hostwright.standard.roles.driver.failures.kernel import KERNEL_RULES
 from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.states.others import PREFERENCES
 from hostwright.standard.roles.driver.states.packages import DriverPackagesGone, NvidiaPackages
@@ -21,6 +25,7 @@ from hostwright.standard.roles.driver.states.removal import DriverGone
 from hostwright.standard.roles.driver.states.runfile import NvidiaRunfile, driver_packages
 from tests.unit.stack.test_rules import GOOD, nvidia
 from tests.unit.support.facts import changes_of, facts_for
+from tests.unit.support.library_contexts import NOW, seen
 from tests.unit.support.shell import program, run
 from tests.unit.support.stacks import check_host, check_stack, load_stack
 
@@ -65,6 +70,10 @@ def planned(text: str = "", rows: str = ROWS, **answers: str | Answer) -> Planne
     }
     found = changes_of(INSTALLED, replies)
     return found[0] if found else None
+
+
+#: the rule that is planted here, for test_failures_planted
+PLANTED = {"driver-not-held"}
 
 
 # --- the section
@@ -273,6 +282,17 @@ def test_removal_takes_the_module_out_of_the_kernel_before_its_packages() -> Non
 def test_a_card_before_turing_is_refused_on_the_open_set() -> None:
     host = replace(GOOD, distribution="debian", version="13", kernel="6.12.57+deb13-amd64", gpus=nvidia(0x1DB4))
     assert "gpu-module" in {one.rule for one in check_host(STACK, host)}
+
+
+def test_a_package_of_the_set_that_an_upgrade_may_move_is_seen() -> None:
+    (rule,) = (rule for rule in KERNEL_RULES if rule.name in PLANTED)
+    desired = Desired("gpu01", STACK, (DesiredRole("driver", ("base",), RESOURCES),))
+
+    def found(rows: str) -> list[str]:
+        return seen(rule, AuditContext(desired, {}, Facts({DPKG: Answer(0, rows)}), {"driver": ()}, NOW))
+
+    assert found(ROWS) == []
+    assert found(ROWS.replace(f"libcuda1\t{V}-2\thi", f"libcuda1\t{V}-2\tii")) == [f"libcuda1 {V}-2: not held"]
 
 
 def test_the_probe_reads_debians_names_of_the_module(tmp_path: Path) -> None:
