@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from hostwright.plan.model import Facts, Plan, RetryRule
     from hostwright.plan.planning import HostPlan
     from hostwright.plan.roles.sitecheck import SiteCheck
+    from hostwright.plan.stacks.fits import HostFits
     from hostwright.plan.stacks.listing import ListedStack
     from hostwright.plan.stacks.packages import PackageSearch
     from hostwright.prove.proving import Proved, ProveOptions
@@ -60,6 +61,8 @@ if TYPE_CHECKING:
     from hostwright.rebuild.orders import Order, Powered
     from hostwright.rebuild.rebuild import Rebuild, Start
     from hostwright.rebuild.run import Decisions, Rebuilt
+    from hostwright.stack.bulletins import Read
+    from hostwright.stack.rules import HostFacts
     from hostwright.stack.store.mirroring import Mirrored, TransferProgress
     from hostwright.stack.store.sources import FileSource
     from hostwright.transport.root.rootshell import RootShell
@@ -93,6 +96,16 @@ class _Knowledge:
 
         names = roster.inventory.hosts.keys() | roster.inventory.groups.keys()
         return sets_of(pattern, state_root(), roster.path, names)
+
+    def fitting(self, roster: Roster, facts: HostFacts) -> tuple[str, ...]:
+        """The names of the stacks that fit a host with these facts, the best first."""
+        from hostwright.plan.stacks.fits import fits
+        from hostwright.plan.stacks.listing import list_stacks
+        from hostwright.stack.ages import day_of
+
+        stacks = (listed.stack for listed in list_stacks(roster) if listed.stack)
+        found = fits(facts, stacks, roster.roles, roster.advisories, day_of(None))
+        return tuple(one.stack for one in found if one.fits)
 
     def explain(self, roster: Roster, output: str) -> Finding | None:
         """The known problem that the output names."""
@@ -358,6 +371,21 @@ class Fleet(Roster):
         from hostwright.plan.stacks.listing import list_stacks
 
         return list_stacks(self)
+
+    def fitting_stacks(
+        self, targets: Targets, *, ask: bool = True, password: Secret | None = None
+    ) -> Results[HostFits]:
+        """Which stacks fit these hosts, and which rules refuse the others: by the facts of each host's last audit, and
+        without such, or with ``ask``, by its answers now. Changes nothing."""
+        from hostwright.audit.stackfits import fitting_stacks
+
+        return fitting_stacks(self, targets, Connections(password), ask=ask)
+
+    def read_advisories(self, folder: Path) -> Read:
+        """Read the bulletins (CSAF) in a directory, and keep their floors beside those that roles know."""
+        from hostwright.plan.stacks.advisories import keep_bulletins
+
+        return keep_bulletins(self, folder)
 
     def mirror(
         self,

@@ -13,6 +13,7 @@ from typing import Literal
 from hostwright.audit.hardware.gpu import Gpu, GpuEvent
 from hostwright.common.errors import Finding
 from hostwright.plan.roles.layers import one_order
+from hostwright.stack.ages import Aged
 
 #: of everything below as JSON; removing a field or changing its meaning raises it, a new field or status does not
 SCHEMA = 1
@@ -115,6 +116,7 @@ class HostAudit:
     notes: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()  #: files and packages that changed since its record was written (``changed_since``)
     lead: str = ""  #: of a host that could not be read: the verb that leads on (``HostwrightError.lead``)
+    aged: tuple[Aged, ...] = ()  #: what is known against versions that are on it: they get no fixes, or lack one
 
 
 @dataclass(frozen=True, slots=True)

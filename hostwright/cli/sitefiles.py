@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+import sys
 from collections.abc import Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -12,12 +14,16 @@ from rich.text import Text
 
 from hostwright import __version__
 from hostwright.cli import console
+from hostwright.cli.asking import answer_to, can_ask
 from hostwright.cli.shell.reference import schemas
 from hostwright.common.errors import InputError
+from hostwright.common.input.nearest import suggestion
 from hostwright.common.interruption import on_interrupt
 from hostwright.common.places import refused, write_whole
 from hostwright.common.userpaths import place_for
 from hostwright.plan.roles.role import Role, discover
+from hostwright.plan.roles.site import STANDARD
+from hostwright.stack.stackfile import default_stack, stack_names
 
 FOLDER = ".schemas"  #: of a site, beside inventory/
 NEXT = """\
@@ -32,9 +38,11 @@ NEXT = """\
 Keep it in a repository of its own: git init, git add ., git commit."""
 
 
-def make_site(directory: str) -> None:
-    """Write the files of a new site. Raises ``InputError`` if one already exists: nothing is written then."""
+def make_site(directory: str, stack: str = "") -> None:
+    """Write the files of a new site, whose hosts get this ``stack``; without one, the operator is asked at a terminal.
+    Raises ``InputError`` if a file already exists, or for a stack that there is not: nothing is written then."""
     root = place_for(directory, "init", "a site")
+    chosen = _standard_stack(stack) if stack else _asked_stack()
     with as_file(files("hostwright.cli") / "skeleton") as skeleton:
         sources = {root / _name(path.relative_to(skeleton)): path for path in sorted(skeleton.rglob("*")) if _is(path)}
         _refuse(root, [target for target in (*sources, root / FOLDER) if target.exists() or target.is_symlink()])
@@ -43,12 +51,41 @@ def make_site(directory: str) -> None:
             with on_interrupt(unfinished):
                 for target, source in sources.items():
                     _write(target, source)
+                if chosen:
+                    _choose(root, chosen)
                 write_schemas(root, discover())
         except OSError as error:
             sentence = f"the site cannot be written: {refused(error, 'name another directory')}"
             raise InputError(sentence, str(error.filename or root)) from error
     text = NEXT.format(place=shlex.quote(str(root)))
     Console.print(console.make_console(), Text(text), soft_wrap=True)  # of the new site, not of this call
+
+
+def _standard_stack(name: str) -> str:
+    known = stack_names([STANDARD / "stacks"])
+    if name not in known:
+        raise InputError(f"there is no stack {name!r}; {suggestion(name, known)}", "--stack")
+    return name
+
+
+def _asked_stack() -> str:
+    """The stack that the operator names at a terminal; empty for the default, and where nobody can be asked."""
+    if not can_ask():
+        return ""
+    default = default_stack([STANDARD / "stacks"])
+    print(f"stacks: {', '.join(stack_names([STANDARD / 'stacks']))}", file=sys.stderr)
+    name = answer_to(f"Which stack do its hosts get? [{default}] ").strip()
+    return _standard_stack(name) if name and name != default else ""
+
+
+def _choose(root: Path, stack: str) -> None:
+    """Name the stack in the variables of all hosts."""
+    file = root / "inventory/group_vars/all.yml"
+    line, chosen = (
+        re.compile(r"^# stack: .*$", re.MULTILINE),
+        f"stack: {stack} # a file of ../stacks, or a standard stack",
+    )
+    file.write_text(line.sub(chosen, file.read_text("utf-8"), count=1), "utf-8")
 
 
 def _refuse(root: Path, existing: list[Path]) -> None:

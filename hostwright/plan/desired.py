@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -12,7 +13,9 @@ from hostwright.plan.host.occupancy import Occupancies, standard_occupancies
 from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Probe, Resource
 from hostwright.plan.probing import ordered
+from hostwright.stack.ages import NONE, Advisories
 from hostwright.stack.fitting import RoleRules
+from hostwright.stack.rules import HostFacts
 from hostwright.stack.stack import Stack
 
 #: What the engine itself asks of every host, beside who uses it: what the rules are about, and what it says that it is.
@@ -44,6 +47,15 @@ class Desired:
     of_host: tuple[str, ...] = ()  #: the names of all roles of the host; empty where that is not known
     #: how its users are known, whatever is wanted of it
     occupancy: Occupancies = field(default_factory=standard_occupancies)
+    #: the ends of life and security floors that are known
+    advisories: Advisories = field(default=NONE, compare=False, repr=False)
+    #: the stacks that fit a host with these facts, the best first: asked only where this one does not
+    fitting: Callable[[HostFacts], tuple[str, ...]] = field(default=lambda _: (), compare=False, repr=False)
+
+    def versions(self) -> dict[str, str]:
+        """The versions that the stack pins for these roles."""
+        sections = (self.stack.sections[role.name] for role in self.roles if role.name in self.stack.sections)
+        return {name: version for section in sections for name, version in section.versions().items()}
 
     def probes(self) -> tuple[Probe, ...]:
         """Every question of every role, each once, with those that the engine itself asks."""

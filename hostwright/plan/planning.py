@@ -24,6 +24,7 @@ from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.host.hostfacts import read_host
 from hostwright.plan.host.release import RELEASE, read, refusal
 from hostwright.plan.model import Change, Facts, Plan, Planned, Probe, Refusal, Resource, RolePlan
+from hostwright.stack.ages import aged, day_of
 from hostwright.stack.rules import check_host
 
 _ROLE = re.compile(r"[a-z][a-z0-9_]{0,63}")  #: a host's record is untrusted text
@@ -67,7 +68,8 @@ class HostPlan:
     nobody can bring back. ``notes`` say who has locked or drained the host, what its login shell prints, which roles
     are on it that its list no longer names, what its desired states see that nothing is planned for
     (``Resource.notes``), and what a reboot ends that is started again afterwards. ``provisioned`` says whether the host
-    has a record of a release: somebody has provisioned it.
+    has a record of a release: somebody has provisioned it. ``aged`` are those of the stack's versions that get no
+    fixes any more, or are older than a security bulletin's.
     """
 
     plan: Plan
@@ -75,6 +77,7 @@ class HostPlan:
     notes: tuple[str, ...] = ()
     provisioned: bool = True
     losses: tuple[str, ...] = ()
+    aged: tuple[str, ...] = ()
 
     @property
     def host(self) -> str:
@@ -83,8 +86,8 @@ class HostPlan:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as one object of JSON values."""
-        beside = {"busy": list(self.busy), "notes": list(self.notes), "losses": list(self.losses)}
-        return {**self.plan.to_json(), **beside}
+        beside = {"busy": self.busy, "notes": self.notes, "losses": self.losses, "aged": self.aged}
+        return {**self.plan.to_json(), **{name: list(texts) for name, texts in beside.items()}}
 
 
 def plan_host(desired: Desired, facts: Facts, now: datetime | None = None, memory: Memory | None = None) -> HostPlan:
@@ -100,7 +103,8 @@ def plan_host(desired: Desired, facts: Facts, now: datetime | None = None, memor
     of_host = off_roles(desired, facts, memory)
     notes = (*_notes_in_time(facts, now, memory), *of_host, *of_states, *returning)
     provisioned = memory.judged("provisioned", facts, _is_provisioned)
-    return HostPlan(plan, busy, notes, provisioned, losses(desired, plan, facts))
+    old = () if desired.removes or desired.apart else aged(desired.advisories, desired.versions(), day_of(now))
+    return HostPlan(plan, busy, notes, provisioned, losses(desired, plan, facts), tuple(one.sentence for one in old))
 
 
 def make_plan(desired: Desired, facts: Facts, memory: Memory | None = None) -> Plan:
@@ -291,7 +295,9 @@ def _refusals(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:
         sentence = f"whether the stack fits is not known: {error}; look at what hangs there"
         return (Refusal("host", "no answer", "an answer", NOT_ANSWERED, sentence),)
     misfits = check_host(desired.stack, fitting, desired.rules, {role.name for role in desired.roles})
-    return tuple(Refusal(misfit.rule, "does not fit", "fits", misfit.rule, str(misfit)) for misfit in misfits)
+    others = desired.fitting(fitting)[:1] if misfits else ()
+    ending = "".join(f"; the stack {name} fits this host" for name in others if name != desired.stack.name)
+    return tuple(Refusal(misfit.rule, "does not fit", "fits", misfit.rule, f"{misfit}{ending}") for misfit in misfits)
 
 
 def _record_refused(facts: Facts) -> tuple[Refusal, ...]:

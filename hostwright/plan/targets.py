@@ -18,6 +18,7 @@ from hostwright.common.canonical import Same
 from hostwright.common.errors import Examination, Finding, InputError, InputErrors, Mistakes
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.input.vault import Vault
+from hostwright.common.places import state_root
 from hostwright.common.request import Request
 from hostwright.common.secret import Secret
 from hostwright.common.templates import STANDARD
@@ -34,7 +35,9 @@ from hostwright.plan.roles.role import Role, RoleContext, discover, in_order, ru
 from hostwright.plan.roles.site import Site
 from hostwright.plan.roles.wants import desire
 from hostwright.plan.stacks.distribution import mirrored, package_files
-from hostwright.stack.rules import check_stack
+from hostwright.stack.ages import FILE as ADVISORIES
+from hostwright.stack.ages import NONE, Advisories, combined, read_advisories
+from hostwright.stack.rules import HostFacts, check_stack
 from hostwright.stack.stack import Artifact, Stack
 from hostwright.stack.stackfile import Kinds, default_stack, load_stack
 from hostwright.stack.store.artifacts import Store
@@ -61,6 +64,10 @@ class TargetHost:
     memory: Memory = field(default_factory=Memory, compare=False, repr=False)
     #: from which the packages of its distribution come; ``None``: from its own archive
     packages: PackageMirror | None = field(default=None, compare=False, repr=False)
+    #: the ends of life and security floors that are known
+    advisories: Advisories = field(default=NONE, compare=False, repr=False)
+    #: the stacks that fit a host with these facts, the best first
+    fitting: Callable[[HostFacts], tuple[str, ...]] = field(default=lambda _: (), compare=False, repr=False)
 
     @cached_property
     def kinds(self) -> Kinds:
@@ -103,7 +110,9 @@ class TargetHost:
             found = desire("", self.context, self._bound(self.roles), self.memory, self.packages)
             files = tuple(file for role in found.roles for state in role.resources for file in state.role_files())
             files = (*files, *(self.packages.files if self.packages else ()))
-            return replace(found, stack=self.stack.with_files(files), occupancy=self.occupancy)
+            stack = self.stack.with_files(files)
+            known = replace(found, occupancy=self.occupancy, advisories=self.advisories, fitting=self.fitting)
+            return replace(known, stack=stack)
 
         return self.shared("desired", make)
 
@@ -209,6 +218,10 @@ class Knowledge(Protocol):
         """The hosts that ``@failed`` and the like in a pattern stand for, by name."""
         ...
 
+    def fitting(self, roster: Roster, facts: HostFacts) -> tuple[str, ...]:
+        """The names of the stacks that fit a host with these facts, the best first."""
+        ...
+
     def explain(self, roster: Roster, output: str) -> Finding | None:
         """The known problem that the output of something that failed names."""
         ...
@@ -237,6 +250,10 @@ class NoKnowledge:
     def named_sets(self, *_: Any) -> Mapping[str, Iterable[str]]:
         """No run and no audit is known."""
         return {}
+
+    def fitting(self, *_: Any) -> tuple[str, ...]:
+        """No stack is known."""
+        return ()
 
     def explain(self, *_: Any) -> Finding | None:
         """No problem is known."""
@@ -354,6 +371,17 @@ class Roster:
         return tuple(dict.fromkeys((*beside, self.site.inventory / "stacks")))
 
     @cached_property
+    def advisories(self) -> Advisories:
+        """The ends of life and security floors that the roles know, with those of bulletins that were read here. Raises
+        ``InputError``."""
+        of_roles = (role.advisories for role in self.roles)
+        return combined((*of_roles, read_advisories(state_root() / ADVISORIES)))
+
+    def fitting_names(self, facts: HostFacts) -> tuple[str, ...]:
+        """The names of the stacks that fit a host with these facts, the best first."""
+        return self.memory.kept("fitting stacks", facts, lambda: self.knowledge.fitting(self, facts))
+
+    @cached_property
     def default_stack(self) -> str:
         """The name of the stack of hosts that name none. Raises ``InputError`` where neither the site nor the package
         has one."""
@@ -443,7 +471,8 @@ class Roster:
             self.knowledge.check_variables(host)
         return TargetHost(
             host, stack, ordered.planned, variables, self.options, self.request.force, ordered.every, self.templates,
-            ordered.of_host, self.memory, self._packages(stack) if mirrored(variables) else None,
+            ordered.of_host, self.memory, self._packages(stack) if mirrored(variables) else None, self.advisories,
+            self.fitting_names,
         )  # fmt: skip
 
     def _roles_in_order(self, host: Host, stack: Stack, chosen: frozenset[str] | None) -> _Ordered:

@@ -45,12 +45,13 @@ from hostwright.resources.files.aside import KEEP_ASIDE, kept_aside
 from hostwright.resources.files.files import Absent, Directory, File, JsonMerged, Link, merge
 from hostwright.resources.files.paths import ABSENT, content_probe, few, stat_probe
 from hostwright.resources.originals import INSTALLED_BY_US, PACKAGES_BEFORE, changed, installed_by_us, packages_before
+from hostwright.resources.packages.components import AptComponents
 from hostwright.resources.packages.debfile import DebFile, DebFiles
 from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.packages.dpkg import DPKG, dpkg_table
 from hostwright.resources.packages.mirrored import PROBES, take
 from hostwright.resources.packages.openpgp import expired_on
-from hostwright.resources.packages.packaged import CommandReports, PackagedTree, reinstall_script
+from hostwright.resources.packages.packaged import CommandReports, PackagedPrograms, PackagedTree, reinstall_script
 from hostwright.resources.packages.packages import (
     DPKG_LOCK,
     JOURNAL,
@@ -110,17 +111,17 @@ __all__ = [
     "ABSENT", "AVX", "BOOT_LOADER", "CACHE", "DEARMOR", "DPKG", "DPKG_LOCK", "ENVIRONMENT_RULES", "ERROR", "HEADERS",
     "HOMES", "HOST_PROBES", "INSTALLED_BY_US", "JOURNAL", "KEEP_ASIDE", "KERNEL_GONE", "MEMORY", "MIRROR_TRIES",
     "NO_IDENTITY", "PACKAGES_BEFORE", "PCI", "PROBES", "PYTHONS", "RELEASE", "UNAME", "UPDATE_INITRAMFS", "Absent",
-    "Alternative", "Answer", "Answers", "AptSource", "ArchiveUnpacked", "Change", "CommandReports", "Condition",
-    "DebFile", "DebFiles", "Debs", "DebsAbsent", "DebsGone", "Deferred", "Delivered", "Differs", "Directory", "Dist",
-    "Disturbing", "DpkgInOrder", "Drift", "EnvironmentSection", "EnvironmentVariables", "Facts", "File", "FormerName",
-    "FoundVenv", "FreeSpace", "IndexFile", "Initramfs", "Installed", "JsonMerged", "KernelPackages", "KernelThere",
-    "Keyring", "Link", "LoaderCache", "LocalRepo", "NamedLike", "NextBoot", "NoStrayFiles", "PackageMirror",
-    "PackagedTree", "Part", "PassPart", "Planned", "Probe", "Reboot", "Recipe", "Refusal", "RepoDropped", "Require",
-    "Resource", "RestartedAfter", "RoleFile", "Running", "Script", "Service", "Software", "SourcesDisabled", "Step",
-    "SystemUser", "UserGone", "Venv", "VenvPackage", "When", "bus_path", "changed", "content_probe",
-    "display_controllers", "dpkg_rows", "dpkg_table", "environment_states", "environment_values", "expired_on", "few",
-    "find_drifts", "host_path", "installed_by_us", "interpreters", "is_broken", "is_loose_kernel", "jobs", "kept_aside",
-    "memory_bytes", "merge", "named_like", "next_boot", "on_section", "packages_before", "parse_audit", "passes",
-    "pci_devices", "pins_are_there", "pythons", "read_constraints", "read_host", "reinstall_script", "release",
-    "sha256_of", "stat_probe", "take", "words_set",
+    "Alternative", "Answer", "Answers", "AptComponents", "AptSource", "ArchiveUnpacked", "Change", "CommandReports",
+    "Condition", "DebFile", "DebFiles", "Debs", "DebsAbsent", "DebsGone", "Deferred", "Delivered", "Differs",
+    "Directory", "Dist", "Disturbing", "DpkgInOrder", "Drift", "EnvironmentSection", "EnvironmentVariables", "Facts",
+    "File", "FormerName", "FoundVenv", "FreeSpace", "IndexFile", "Initramfs", "Installed", "JsonMerged",
+    "KernelPackages", "KernelThere", "Keyring", "Link", "LoaderCache", "LocalRepo", "NamedLike", "NextBoot",
+    "NoStrayFiles", "PackageMirror", "PackagedPrograms", "PackagedTree", "Part", "PassPart", "Planned", "Probe",
+    "Reboot", "Recipe", "Refusal", "RepoDropped", "Require", "Resource", "RestartedAfter", "RoleFile", "Running",
+    "Script", "Service", "Software", "SourcesDisabled", "Step", "SystemUser", "UserGone", "Venv", "VenvPackage", "When",
+    "bus_path", "changed", "content_probe", "display_controllers", "dpkg_rows", "dpkg_table", "environment_states",
+    "environment_values", "expired_on", "few", "find_drifts", "host_path", "installed_by_us", "interpreters",
+    "is_broken", "is_loose_kernel", "jobs", "kept_aside", "memory_bytes", "merge", "named_like", "next_boot",
+    "on_section", "packages_before", "parse_audit", "passes", "pci_devices", "pins_are_there", "pythons",
+    "read_constraints", "read_host", "reinstall_script", "release", "sha256_of", "stat_probe", "take", "words_set",
 ]  # fmt: skip

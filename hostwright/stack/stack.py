@@ -150,6 +150,11 @@ class Section(StackPart):
         """The packages that this layer takes away from a host, as shell patterns of their names."""
         return ()
 
+    def never_unattended(self) -> tuple[str, ...]:
+        """The packages that unattended-upgrades must leave alone for this layer, as it reads them: regular expressions
+        for the beginning of a name."""
+        return ()
+
     def artifact_uses(self) -> tuple[tuple[Where, str], ...]:
         """The artifacts that the section names: the path to each name, and the name."""
         return tuple(marked(type(self), self, ArtifactName))

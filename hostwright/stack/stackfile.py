@@ -102,23 +102,54 @@ def stack_names(search_dirs: Iterable[Path]) -> list[str]:
 
 
 def _extended(name: str, search_dirs: Sequence[Path], seen: tuple[str, ...], place: str | None = None) -> Document:
-    """The document of a stack merged over those that it extends. ``seen`` are the stacks that led here, the last of
-    which names it at ``place``."""
+    """The document of a stack merged over the parts that it includes, and those over what it extends. ``seen`` are the
+    stacks that led here, the last of which names it at ``place``."""
     if name in seen:
         circle = " → ".join((*seen, name))
         raise InputError(f"stacks extend each other in a circle: {circle}; take one `extends` away", place)
     path = _find(name, search_dirs, place)
-    document = load_document(path)
-    if not isinstance(document.data, dict):
-        raise InputError("expected a stack as a mapping ('driver: …')", str(path))
-    data = dict(document.data)
-    base = data.pop("extends", None)
-    own = Document(data, {way: origin for way, origin in document.origins.items() if way[:1] != ("extends",)})
+    document = _mapping(path)
+    base, parts = document.data.get("extends"), document.data.get("include", [])
+    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+        raise InputError(
+            "include: expected a list of files, such as [parts/toolkit.yml]", _exact(document.at(("include",)))
+        )
+    own = _without(document, "extends", "include")
+    for index, part in reversed(list(enumerate(parts))):
+        own = overlay(_fragment(part, (path.parent, *search_dirs), _exact(document.at(("include", index)))), own)
     if base is None:
         return own
     if not isinstance(base, str):
         raise InputError("extends: expected the name of another stack", _exact(document.at(("extends",))))
     return overlay(_extended(base, search_dirs, (*seen, name), _exact(document.at(("extends",)))), own)
+
+
+def _mapping(path: Path) -> Document:
+    document = load_document(path)
+    if not isinstance(document.data, dict):
+        raise InputError("expected a stack as a mapping ('driver: …')", str(path))
+    return document
+
+
+def _without(document: Document, *keys: str) -> Document:
+    data = {key: value for key, value in document.data.items() if key not in keys}
+    return Document(
+        data, {way: origin for way, origin in document.origins.items() if way[:1] not in [(key,) for key in keys]}
+    )
+
+
+def _fragment(name: str, folders: Iterable[Path], place: str | None) -> Document:
+    """A part of stacks, from the first of these folders that has the file; a stack names it at ``place``."""
+    path = next((path for path in (folder / name for folder in folders) if path.is_file()), None)
+    if path is None:
+        raise InputError(
+            f"include: there is no file {name!r} beside the stack; write its path from the stack's folder", place
+        )
+    document = _mapping(path)
+    for key in ("extends", "include"):
+        if key in document.data:
+            raise InputError(f"{key}: a part of stacks has none; write it into the stack", _exact(document.at((key,))))
+    return document
 
 
 def _find(name: str, search_dirs: Sequence[Path], place: str | None) -> Path:

@@ -24,7 +24,7 @@ class Cause:
 
 def causes(verdict: Verdict) -> tuple[Cause, ...]:
     """The causes of a verdict: those found on the host, then those that only the output of checks names."""
-    bad = [check for check in verdict.checks if not check.passed]
+    bad = [check for check in verdict.checks if not check.holds]
     looked = verdict.examination or Examination((), "")
     grave = [finding for finding in looked.findings if finding.grave]
     found: dict[str, Finding] = {finding.rule: finding for finding in grave}

@@ -16,10 +16,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from _pytest.config import ConftestImportFailure
+from _pytest.outcomes import Skipped
 from testinfra.backend.base import CommandResult
 from testinfra.host import Host as TestinfraHost
 
@@ -27,7 +28,9 @@ from hostwright.common.errors import HostError, described
 from hostwright.common.input.vault import Vault
 from hostwright.common.request import Request
 from hostwright.common.secret import Secret
+from hostwright.common.text import count
 from hostwright.common.untrusted import Pattern
+from hostwright.plan.facts.expected import GPUS, read_expected_gpus
 from hostwright.plan.roles.role import place_of
 from hostwright.plan.roles.site import STANDARD, Site
 from hostwright.plan.targets import Roster, TargetHost
@@ -43,6 +46,11 @@ OUTPUT_CHARACTERS = 256 * 1024  #: of what a check's commands print, for the fai
 #: by which a check says that it could not be made: the host was not to be asked, or has not what it takes. Such
 #: a check is told as not made, never as passed
 UNCHECKED = (HostError, pytest.skip.Exception)
+
+
+class NoGpu(Skipped):
+    """The check needs a GPU, and the host has none."""
+
 
 _OBJECT = Pattern(r"<[^<>\n]{1,300} at 0x[0-9a-f]{1,16}>")  #: how Python shows an object that says nothing of itself
 
@@ -206,7 +214,7 @@ class _Results:
         self._numbers = {item.nodeid: number for number, item in enumerate(items)}
         self._took_s = 0.0
         self._why: list[str] = []
-        self._checked = True
+        self._checked, self._no_gpu = True, False
         self._last: dict[str, Any] = {}
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
@@ -221,9 +229,10 @@ class _Results:
         if not report.passed:
             self._why.append(_why(call))
             self._checked = self._checked and not (call.excinfo and call.excinfo.errisinstance(UNCHECKED))
+            self._no_gpu = len(self._why) == 1 and bool(call.excinfo and call.excinfo.errisinstance(NoGpu))
         if report.when == "teardown":  # the last of three, and the only one that always comes
             self._write(item)
-            self._took_s, self._why, self._checked = 0.0, [], True
+            self._took_s, self._why, self._checked, self._no_gpu = 0.0, [], True, False
             item.config.stash[OUTPUTS].texts.clear()
 
     def end(self, call: pytest.CallInfo[None]) -> None:
@@ -239,6 +248,7 @@ class _Results:
             "duration_s": round(self._took_s, 3),
             "why": self._why[0] if self._why else "",
             "checked": self._checked,
+            "no_gpu": self._no_gpu,
             "output": item.config.stash[OUTPUTS].by(item) if self._why and self._checked else "",
         }
         self._put(self._last)
@@ -272,6 +282,18 @@ def _why(call: pytest.CallInfo[None]) -> str:
 def target(pytestconfig: pytest.Config) -> TargetHost:
     """The host under test with its stack and bound variables."""
     return pytestconfig.stash[HOST].target
+
+
+@pytest.fixture(scope="session")
+def no_gpu(target: TargetHost) -> Callable[[], NoReturn]:
+    """Ends a check that needs a GPU: it fails where the inventory says that the host has one."""
+
+    def end() -> NoReturn:
+        if number := read_expected_gpus(target.host):
+            pytest.fail(f"no GPU was found; the inventory says that the host has {count(number, 'GPU')} ({GPUS})")
+        raise NoGpu("no GPU in this host")
+
+    return end
 
 
 @pytest.fixture(scope="session")

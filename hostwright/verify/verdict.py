@@ -21,13 +21,20 @@ class Check:
     why: str  #: why it did not pass, usually the message of its assertion; empty if it passed
     checked: bool = True  #: false where the host could not be asked: the check has then neither passed nor failed
     finding: Finding | None = None  #: the known problem that its commands' output, or ``why``, names
+    no_gpu: bool = False  #: it needs a GPU and the host has none: it was not made, and the host passes without it
+
+    @property
+    def holds(self) -> bool:
+        """Whether it passed, or there is no GPU for it."""
+        return self.passed or self.no_gpu
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The result of verifying one host. It passes if nothing differs from the stack and every check passes.
 
-    A check that could not be made does not fail, but without it the host does not pass.
+    A check that could not be made does not fail, but without it the host does not pass. One that needs a GPU neither
+    passes nor fails on a host without any.
     """
 
     host_plan: HostPlan
@@ -48,7 +55,7 @@ class Verdict:
     @property
     def passed(self) -> bool:
         """Whether nothing differs and every check passes."""
-        return self.plan.empty and all(check.passed for check in self.checks)
+        return self.plan.empty and all(check.holds for check in self.checks)
 
     @property
     def failed_checks(self) -> tuple[Check, ...]:
@@ -64,4 +71,4 @@ class Verdict:
     @property
     def unchecked_roles(self) -> tuple[str, ...]:
         """The roles of which a check could not be made, each once."""
-        return tuple(dict.fromkeys(check.role for check in self.checks if not check.checked))
+        return tuple(dict.fromkeys(check.role for check in self.checks if not (check.checked or check.no_gpu)))

@@ -22,7 +22,7 @@ class Base:
     #: where apt takes the distribution's packages from, for all roles: sources (those that the host's apt is set to) or
     #: mirror (this machine's files alone)
     packages_from: Literal["sources", "mirror"] = "sources"
-    #: prefixes of the packages that unattended-upgrades leaves alone
+    #: prefixes of the packages that unattended-upgrades leaves alone, beside those that the layers name
     never_unattended: tuple[str, ...] = (
         "nvidia-", "libnvidia-", "cuda-", "libcudnn", "linux-image-", "linux-headers-", "linux-generic",
     )  # fmt: skip
@@ -36,7 +36,8 @@ def base(v: Base, ctx: RoleContext) -> Iterator[Resource]:
         yield FreeSpace(ctx.stack.requirements.free_bytes, shares)
     yield DpkgInOrder(ctx.leaving())
 
-    yield File("/etc/apt/apt.conf.d/52hostwright", ctx.render("base/unattended.conf.j2", never=v.never_unattended))
+    never = (*v.never_unattended, *ctx.never_unattended())
+    yield File("/etc/apt/apt.conf.d/52hostwright", ctx.render("base/unattended.conf.j2", never=never))
     yield Debs(v.packages)
     yield KernelThere()
     yield KernelPackages()

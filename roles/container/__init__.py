@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hostwright.resources import Debs, Disturbing, JsonMerged, Resource, RestartedAfter, Service
+from hostwright.resources import Debs, Disturbing, JsonMerged, PackagedPrograms, Resource, RestartedAfter, Service
 from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.container.engine import (
     DAEMON_JSON,
@@ -14,7 +14,6 @@ from hostwright.standard.roles.container.engine import (
     VALIDATE,
     DockerEngine,
     FirewallRules,
-    Programs,
     daemon_settings,
     former_names_gone,
     links_at_boot,
@@ -51,7 +50,7 @@ def container(v: Container, ctx: RoleContext) -> Iterator[Resource]:
     yield Disturbing(engine, REPLACES, DockerRuns(restarts=False))
     yield from signed_repository(wanted.repository, ctx.stack)
     yield replace(toolkit, hold=True)
-    programs = Programs((*section.docker_packages, *wanted.packages))
+    programs = PackagedPrograms((*section.docker_packages, *wanted.packages))
     yield programs
     yield DeviceLinks()
     yield from links_at_boot(ctx.render("container/dev-char.service.j2"))

@@ -8,9 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hostwright.resources import (
-    DPKG,
-    DPKG_LOCK,
-    MIRROR_TRIES,
     NO_IDENTITY,
     AptSource,
     Change,
@@ -31,13 +28,9 @@ from hostwright.resources import (
     UserGone,
     When,
     dpkg_table,
-    few,
     host_path,
-    reinstall_script,
-    take,
 )
-from hostwright.resources import PROBES as MIRROR_PROBES
-from hostwright.roles import AptRepository, Stack, sh, sh_file
+from hostwright.roles import AptRepository, Stack, sh_file
 from hostwright.standard.roles.container.removal import (
     CONTAINERD_PACKAGES,
     DataSpared,
@@ -195,59 +188,6 @@ class DockerEngine(Resource):
 
 def _refused(sentence: str, *, have: str, want: str) -> Refusal:
     return Refusal("Docker", have, want, "docker-engine", sentence)
-
-
-@dataclass(frozen=True, slots=True)
-class Programs(Resource):
-    """The programs, libraries and units of these packages are in their places, and not empty.
-
-    Documentation is not checked: images leave it out on purpose.
-    """
-
-    packages: tuple[str, ...]
-    #: the packages of the mirror, where they come from there; ``None``: from the sources of the host
-    mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
-
-    def probes(self) -> tuple[Probe, ...]:
-        script = "\n".join(
-            [
-                sh("names=%s", " ".join(self.packages)),
-                'for name in $names; do set -- "$@" "/var/lib/dpkg/info/$name.list"; done',
-                "for list in /var/lib/dpkg/info/*:*.list; do  # a pattern for each name would read the directory again",
-                "  name=${list##*/}",
-                '  case " $names " in *" ${name%%:*} "*) set -- "$@" "$list" ;; esac',
-                "done",
-                "IFS='\n'; set -f",  # the shell splits the list in memory; `read` would cost a system call per byte
-                "for entry in $(grep -EHs -e '/s?bin/.|[.]so[.]|/systemd/system/.' -- \"$@\"); do",
-                '  [ -s "${entry#*.list:}" ] || echo "${entry#/var/lib/dpkg/info/}"',
-                "done",
-            ]
-        )
-        return (DPKG, *(MIRROR_PROBES if self.mirror else ()), Probe(script))
-
-    def plan(self, facts: Facts) -> Change | None:
-        table = dpkg_table(facts)
-        gone = [line.partition(".list:")[::2] for line in facts[self.probes()[-1]].text.splitlines()]
-        gone = [(name.partition(":")[0], path) for name, path in gone]
-        damaged = {name: table[name] for name, _ in gone if name in table and table[name].present}
-        if not damaged:
-            return None
-        what, have = f"files of {' '.join(damaged)}", few([f"{path} gone" for name, path in gone if name in damaged])
-        taken = take(self.mirror, facts, [f"{row.name}={row.version}" for row in damaged.values()])
-        script = reinstall_script(tuple(damaged.values()), "", taken.files)
-        step = Step(script, DPKG_LOCK, tries=MIRROR_TRIES)
-        return Change(what, have, "as packaged" + taken.noted, (step,), artifacts=taken.names)
-
-    def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
-        """None beside those of the states that install them."""
-        return ()
-
-    def from_mirror(self, mirror: PackageMirror, /) -> Programs:
-        """Taken from the mirror where that has them all: the toolkit's are of a repository of their own."""
-        return replace(self, mirror=mirror)
-
-    def removal(self) -> tuple[Resource, ...]:
-        return ()  # the packages' own
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from hostwright.resources import (
 )
 from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.cuda.compilers import HostCompiler
-from hostwright.standard.roles.cuda.rules import NEWEST_GCC
+from hostwright.standard.roles.cuda.rules import newest_gcc
 from hostwright.standard.roles.cuda.section import CudaSection
 
 #: a toolkit package that brings one of these would overwrite the .run's driver; apt's simulation is searched for them
@@ -63,7 +63,7 @@ def cuda(v: Cuda, ctx: RoleContext) -> Iterator[Resource]:
         Keyring(keyring, repository.key_file, repository.fingerprint),
         AptSource(repository.list_file, f"file://{repository.directory}", "/", keyring),
     )
-    if newest := NEWEST_GCC.get(wanted.version):
+    if newest := newest_gcc(wanted.version):
         yield HostCompiler(wanted.version, newest, wanted.compiler)
     if wanted.compiler:
         yield Debs((wanted.compiler,))

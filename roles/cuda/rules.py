@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.roles import Choice, Misfit, disk_is_enough, version
+from hostwright.roles import Choice, Misfit, disk_is_enough, series, version
 from hostwright.standard.roles.driver.chips import Architecture, chips
 
 CUDA_TABLE = "CUDA release notes, table of toolkits and drivers"
@@ -18,6 +18,19 @@ DRIVER_FLOORS = {
     "11.4.3": "470.82.01",
     "11.4.4": "470.82.01",
     "11.8.0": "520.61.05",
+    "12.0.0": "525.60.13",
+    "12.2.2": "535.104.05",
+    "12.3.2": "545.23.08",
+    "12.4.1": "550.54.15",
+    "12.5.1": "555.42.06",
+    "12.6.3": "560.35.05",
+    "12.8.1": "570.124.06",
+    "12.9.1": "575.57.08",
+    "13.0.0": "580.65.06",
+    "13.0.2": "580.95.05",
+    "13.1.1": "590.48.01",
+    "13.2.1": "595.58.03",
+    "13.3.0": "610.43.02",
 }
 
 #: major version of a toolkit → the oldest driver that runs code already compiled for the GPU (cubins) by any of its
@@ -25,14 +38,39 @@ DRIVER_FLOORS = {
 CUBIN_FLOORS = {"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}
 CUBIN_TABLE = "CUDA compatibility guide, minor-version compatibility (docs.nvidia.com/deploy/cuda-compatibility)"
 
-#: toolkit → the newest gcc that its nvcc takes as host compiler; newer ones are refused by crt/host_config.h
-NEWEST_GCC = {
-    **dict.fromkeys(("11.2.0", "11.2.1", "11.2.2", "11.4.0"), 10),
-    **dict.fromkeys(("11.4.1", "11.4.2", "11.4.3", "11.4.4", "11.8.0"), 11),
-}
+#: toolkit series → the newest gcc that its nvcc takes as host compiler; newer ones are refused by crt/host_config.h.
+#: Read there for 12.4, 12.6, 12.8, 12.9, 13.0, 13.2, 13.3, 13.4 and 13.5; the others are those of Spack's
+#: build_systems/cuda.py
+GCC_BY_SERIES = {
+    "11.2": 10, "11.4": 11, "11.8": 11,
+    "12.0": 12, "12.1": 12, "12.2": 12, "12.3": 12,
+    "12.4": 13, "12.5": 13, "12.6": 13, "12.8": 14, "12.9": 14,
+    "13.0": 15, "13.1": 15, "13.2": 15, "13.3": 15, "13.4": 16, "13.5": 16,
+}  # fmt: skip
+_GCC_OF_ONE = {"11.4.0": 10}  #: a release that differs from its series
 
-#: the first toolkit that supports an architecture, if that is newer than the oldest one here
-TOOLKIT_FOR = {Architecture.ADA: "11.8", Architecture.HOPPER: "11.8", Architecture.BLACKWELL: "12.8"}
+#: compute capability → the first toolkit that has code for it, if that is newer than the oldest one here
+TOOLKIT_FOR = {
+    (8, 9): "11.8",
+    (9, 0): "11.8",
+    (10, 0): "12.8",
+    (10, 3): "12.9",
+    (12, 0): "12.8",
+    (12, 1): "12.9",
+}
+#: architecture → the last series that has code for it
+LAST_TOOLKIT = {
+    Architecture.KEPLER: "11.8",
+    Architecture.MAXWELL: "12.9",
+    Architecture.PASCAL: "12.9",
+    Architecture.VOLTA: "12.9",
+}
+ARCHITECTURES = "CUDA toolkit, driver and architecture matrix (docs.nvidia.com)"
+
+
+def newest_gcc(cuda: str) -> int | None:
+    """The newest gcc that the toolkit's nvcc takes; ``None`` if unknown."""
+    return _GCC_OF_ONE.get(cuda) or GCC_BY_SERIES.get(series(cuda))
 
 
 def is_known(cuda: str) -> Misfit | None:
@@ -60,13 +98,13 @@ def runs_on_the_driver(cuda: str, driver: str) -> Misfit | None:
 def has_code_for_the_gpus(cuda: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | None:
     """The toolkit supports every GPU of the host."""
     for chip in chips(gpus):
-        first = TOOLKIT_FOR.get(chip.architecture)
+        first, last = TOOLKIT_FOR.get(chip.capability), LAST_TOOLKIT.get(chip.architecture)
+        named = f"{chip.architecture} GPUs ({chip.name})"
         if first and version(cuda) < version(first):
-            return Misfit(
-                "gpu-cuda",
-                f"{chip.architecture} GPUs ({chip.name}) need CUDA {first} or newer, not {cuda}",
-                "CUDA release notes: new architectures",
-            )
+            return Misfit("gpu-cuda", f"{named} need CUDA {first} or newer, not {cuda}", ARCHITECTURES)
+        if last and version(series(cuda)) > version(last):
+            sentence = f"CUDA {last} is the last that has code for {named}, and this is {cuda}"
+            return Misfit("gpu-cuda", sentence, ARCHITECTURES)
     return None
 
 

@@ -7,6 +7,7 @@ from functools import partial
 
 from packaging.specifiers import SpecifierSet
 
+from hostwright.resources import named_like
 from hostwright.roles import (
     KERNEL,
     PRODUCT,
@@ -34,7 +35,8 @@ def audit_values(v: Driver, ctx: RoleContext) -> Iterator[AuditValue]:
     wanted = ctx.section(DriverSection)
     yield AuditValue("loaded", FileLine("/sys/module/nvidia/version"), wanted.version)
     yield AuditValue("module", MODULE.line("module"), wanted.version)
-    yield AuditValue("dkms", MODULE.line("dkms module"), wanted.version)
+    built = not wanted.packages or any(named_like(name, ("*-dkms", "nvidia-dkms-*")) for name in wanted.packages)
+    yield AuditValue("dkms", MODULE.line("dkms module"), wanted.version if built else None)
     for library in LIBRARIES:
         yield AuditValue(library.partition(".")[0], LibraryVersion(library), wanted.version)
     yield AuditValue("nouveau", MODULE.line("nouveau"), "gone")

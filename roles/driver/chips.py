@@ -85,6 +85,7 @@ CHIPS = (
     Chip(0x2B80, 0x2BFF, "GB202", _BLACKWELL, (12, 0)),
     Chip(0x2C00, 0x2C7F, "GB203", _BLACKWELL, (12, 0)),
     Chip(0x2D00, 0x2DFF, "GB206", _BLACKWELL, (12, 0)),
+    Chip(0x2E12, 0x2E12, "GB10", _BLACKWELL, (12, 1)),  # DGX Spark: README of 610.57.04 for aarch64, supported chips
     Chip(0x2F00, 0x2F7F, "GB205", _BLACKWELL, (12, 0)),
     Chip(0x3180, 0x31FF, "GB110", _BLACKWELL, (10, 3)),
 )

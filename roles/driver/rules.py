@@ -1,4 +1,4 @@
-"""Compatibility rules for the driver: kernels on which its module builds, and GPUs that it supports.
+"""Compatibility rules for the driver: kernels on which its module builds, GPUs that it supports, kinds of module.
 
 To teach Hostwright a new release, add a row: every refusal and every suggestion is computed from here.
 """
@@ -10,18 +10,23 @@ from dataclasses import dataclass
 
 from packaging.specifiers import SpecifierSet
 
-from hostwright.roles import Choice, Ground, Misfit, disk_is_enough, kernel_version, memory_is_enough
-from hostwright.standard.roles.driver.chips import Architecture, chips
+from hostwright.roles import Choice, Ground, Misfit, disk_is_enough, kernel_version, memory_is_enough, version
+from hostwright.standard.roles.driver import modules
+from hostwright.standard.roles.driver.chips import NVIDIA, Architecture, chips
 from hostwright.standard.roles.driver.section import DriverSection
 
 
 @dataclass(frozen=True, slots=True)
 class DriverRow:
-    """A driver release and the kernels that its module is known to build on unpatched."""
+    """A driver release and the kernels that its module is known to build on unpatched; empty: no limit is known.
+
+    ``offered``: a suggestion may name it. Branches that ended are known only for the hosts that have them.
+    """
 
     version: str
     kernels: str
     source: str
+    offered: bool = True
 
 
 DRIVERS = (
@@ -40,6 +45,20 @@ DRIVERS = (
     DriverRow("470.239.06", "<6.9", "void-packages #53759: builds to 6.8"),
     DriverRow("470.256.02", "<6.10", "joanbm/nvidia-470xx-linux-mainline: 6.10 is the first that needs a patch"),
     DriverRow("520.61.05", "<5.16", "CUDA 11.8 installation guide: Ubuntu 22.04, kernel 5.15"),
+    DriverRow("530.30.02", "<6.3", "open-gpu-kernel-modules #497", offered=False),
+    DriverRow("550.163.01", "<6.17", "open-gpu-kernel-modules #1143", offered=False),
+    DriverRow("555.58.02", "<6.17", "open-gpu-kernel-modules #1143", offered=False),
+    DriverRow("565.77", "<6.13", "open-gpu-kernel-modules #751", offered=False),
+    DriverRow("570.153.02", "<6.15", "void-packages #55536", offered=False),
+    DriverRow("575.51.02", "<6.15", "open-gpu-kernel-modules #840", offered=False),
+    DriverRow("580.105.08", "<6.18", "open-gpu-kernel-modules PR #951", offered=False),
+    DriverRow("580.119.02", "<7,!=6.17.9", "nvidia-all #379: not on 7.0, but on 6.18.32; pop-os #3811", offered=False),
+    DriverRow("580.142", "<7.1", "void-packages #61087; fixed in 580.159.04", offered=False),
+    DriverRow("580.159.04", "", "void-packages #61087: builds on 7.1"),
+    DriverRow("580.178.04", "", "NVIDIA driver documentation, R580"),
+    DriverRow("590.48.01", "<6.19", "open-gpu-kernel-modules #1021, linux-tkg #1186", offered=False),
+    DriverRow("595.91.07", "", "NVIDIA driver documentation, R595"),
+    DriverRow("620.70.06", "", "NVIDIA driver documentation, R620"),
 )
 
 #: first driver branch of a generation → the oldest and the newest architecture that it supports
@@ -48,7 +67,27 @@ DRIVER_GPUS = {
     510: (Architecture.MAXWELL, Architecture.AMPERE),
     520: (Architecture.MAXWELL, Architecture.HOPPER),
     570: (Architecture.MAXWELL, Architecture.BLACKWELL),
+    590: (Architecture.TURING, Architecture.BLACKWELL),
 }
+GPUS_SOURCE = "NVIDIA's lists of supported GPUs by driver branch"
+
+
+@dataclass(frozen=True, slots=True)
+class FirstDriver:
+    """The oldest driver for cards that came later than their architecture: PCI ids from ``first`` to ``last``."""
+
+    first: int
+    last: int
+    name: str
+    driver: str
+    source: str
+
+
+FIRST_DRIVERS = (
+    FirstDriver(0x2900, 0x29FF, "HGX B200", "570.133.20", "NVIDIA GPU Operator, platform support"),
+    FirstDriver(0x2BB5, 0x2BB5, "RTX PRO 6000 Server Edition", "575.57.08", "NVIDIA GPU Operator, platform support"),
+    FirstDriver(0x2C3A, 0x2C3A, "RTX PRO 4500 Server Edition", "595.58.03", "NVIDIA's lists of supported chips"),
+)
 
 
 def kernels_of(driver: str, section: DriverSection | None = None) -> str | None:
@@ -58,7 +97,7 @@ def kernels_of(driver: str, section: DriverSection | None = None) -> str | None:
     """
     if section is not None and section.kernels is not None and section.version == driver:
         return section.kernels
-    return next((row.kernels for row in DRIVERS if row.version == driver), None)
+    return next((row.kernels for row in DRIVERS if row.version == driver), "") or None
 
 
 def gpus_of(driver: str) -> tuple[Architecture, Architecture] | None:
@@ -77,9 +116,36 @@ def drives_the_gpus(driver: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | 
                 "gpu-driver",
                 f"driver {driver} drives GPUs from {driven[0]} to {driven[1]}, and this is {chip.architecture} "
                 f"({chip.name})",
-                "NVIDIA's lists of supported GPUs by driver branch",
+                GPUS_SOURCE,
             )
     return None
+
+
+def knows_the_cards(driver: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | None:
+    """The driver is new enough for cards that came later than their architecture."""
+    if drives_the_gpus(driver, gpus):
+        return None
+    for row in FIRST_DRIVERS:
+        known = any(vendor == NVIDIA and row.first <= device <= row.last for vendor, device in gpus)
+        if known and version(driver) < version(row.driver):
+            sentence = f"{row.name} needs driver {row.driver} or newer, not {driver}"
+            return Misfit("gpu-driver", sentence, row.source)
+    return None
+
+
+def has_the_module(driver: str, driver_section: DriverSection) -> Misfit | None:
+    """The driver has the kind of kernel module that the stack names."""
+    return modules.misfit(driver_section.kind, driver, ())
+
+
+def module_runs_the_gpus(
+    driver: str, gpus: tuple[tuple[int, int], ...], driver_section: DriverSection | None = None
+) -> Misfit | None:
+    """One kind of the driver's kernel module, the stack's where it names one, runs every GPU of the host."""
+    wanted = driver_section.kind if driver_section else "auto"
+    if drives_the_gpus(driver, gpus) or modules.misfit(wanted, driver, ()):
+        return None
+    return modules.misfit(wanted, driver, gpus)
 
 
 def builds_on_the_kernel(driver: str, kernel: str, driver_section: DriverSection | None = None) -> Misfit | None:
@@ -121,8 +187,12 @@ RULES = (
     memory_is_enough,  # to compile the module
     disk_is_enough,
     drives_the_gpus,
+    knows_the_cards,
+    has_the_module,
+    module_runs_the_gpus,
     builds_on_the_kernel,
     fabric_manager_is_of_the_driver,
 )
-CHOICES = (Choice("driver", "driver", 50, tuple(row.version for row in DRIVERS), usual="470.182.03"),)
+_OFFERED = tuple(row.version for row in DRIVERS if row.offered)
+CHOICES = (Choice("driver", "driver", 50, _OFFERED, usual="470.182.03"),)
 GROUNDS = (Ground("kernel", _on_a_kernel), Ground("gpus", _on_gpus))

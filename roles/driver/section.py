@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal, Self
 
-from hostwright.resources import CACHE
+from pydantic import model_validator
+
+from hostwright.resources import CACHE, named_like
 from hostwright.roles import (
     BOOT,
     WORK,
+    AptRepository,
     ArtifactName,
     DebianVersion,
     ExactVersion,
     Kernels,
     Name,
+    Pattern,
     Section,
     Share,
     Stack,
     StackPart,
+    WithoutNulls,
     taken,
 )
 
@@ -35,6 +40,11 @@ DRIVER_PACKAGES = (
 #: A package with such a name that is not a driver: the container toolkit's library.
 NOT_DRIVER = ("libnvidia-container*",)
 
+#: Packages of a set whose version may be another than the driver's: they load modules and set modes, and nothing more.
+_LOOSE = ("nvidia-modprobe", "nvidia-persistenced", "nvidia-settings", "nvidia-xconfig")
+_OPEN = ("nvidia-open*", "nvidia-kernel-open*", "nvidia-dkms-*-open", "linux-modules-nvidia-*-open*")
+_UPSTREAM = Pattern(r"(?:[0-9]{1,4}:)?([0-9]{3}(?:\.[0-9]{1,9})+)(?:[-+~].{0,60})?")  #: a driver's, in a package's
+
 
 class FabricManager(StackPart):
     """NVIDIA Fabric Manager, for hosts with NVSwitches; always exactly the driver's version."""
@@ -45,14 +55,57 @@ class FabricManager(StackPart):
 
 
 class DriverSection(Section):
-    """The driver's ``.run``. ``kernels`` are those that its module builds on; without it the rule table decides."""
+    """The driver, from its ``.run`` (``artifact``) or from ``packages``: the whole set, each at an exact version.
+
+    ``kernels`` are those that its module builds on; without it the rule table decides. ``module`` is the kind of its
+    kernel module; ``auto`` takes the one that branch and cards need (``modules.py``), and of a set the one that it has.
+    Packages come from ``repository``, or from these ``components`` of the distribution's own archive.
+    """
 
     vendor: ClassVar = "NVIDIA"
 
     version: ExactVersion
-    artifact: Annotated[str, ArtifactName]
+    module: Literal["auto", "open", "proprietary"] = "auto"
+    source: Literal["runfile", "packages"] | None = None  #: ``None``: whichever of the two the stack names
+    artifact: Annotated[str, ArtifactName] | None = None
+    packages: Annotated[Mapping[Name, DebianVersion], WithoutNulls] = {}
+    components: tuple[Name, ...] = ()
+    repository: AptRepository | None = None
     kernels: Kernels | None = None
     fabric_manager: FabricManager | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if self.artifact and self.packages:
+            raise ValueError("the driver comes from artifact or from packages, and both are named; set one to null")
+        if not self.artifact and not self.packages:
+            raise ValueError("no driver: name its .run (artifact), or packages with their exact versions")
+        named = "packages" if self.packages else "runfile"
+        if self.source not in (None, named):
+            raise ValueError(f"source is {self.source}, and the stack names the {named}; name {self.source}'s instead")
+        if self.artifact and (self.components or self.repository):
+            raise ValueError("components and repository are for packages, and the driver comes from its .run")
+        if self.components and self.repository:
+            raise ValueError("packages come from a repository or from components of the distribution's; name one")
+        return self
+
+    @model_validator(mode="after")
+    def _one_version(self) -> Self:
+        found = {name: match[1] for name, text in self.packages.items() if (match := _UPSTREAM.fullmatch(text))}
+        wrong = [name for name, text in found.items() if text != self.version and name not in _LOOSE]
+        if wrong or (self.packages and self.version not in found.values()):
+            names = ", ".join(f"{name} {self.packages[name]}" for name in wrong) or "no package of that version"
+            raise ValueError(f"driver {self.version}, and packages has {names}; all parts must be one version")
+        if self.packages and self.module not in ("auto", self.kind):
+            raise ValueError(f"module is {self.module}, and packages bring the {self.kind} one; name the other package")
+        return self
+
+    @property
+    def kind(self) -> str:
+        """The kind of kernel module: that of the set of packages, else ``module``."""
+        if not self.packages:
+            return self.module
+        return "open" if any(named_like(name, _OPEN) for name in self.packages) else "proprietary"
 
     @property
     def branch(self) -> str:
@@ -63,11 +116,22 @@ class DriverSection(Section):
         """The driver's version."""
         return {"driver": self.version}
 
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Patterns of the packages that stay although their names are a driver's."""
+        return (*NOT_DRIVER, *self.packages)
+
     def leaving(self) -> tuple[str, ...]:
         """Another driver."""
-        return (*(f"!{pattern}" for pattern in NOT_DRIVER), *DRIVER_PACKAGES)
+        return (*(f"!{pattern}" for pattern in self.kept), *DRIVER_PACKAGES)
+
+    def never_unattended(self) -> tuple[str, ...]:
+        """The set of packages: a library that moves under a loaded module is the most frequent failure of all."""
+        return tuple(f"{name}$" for name in self.packages)
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
         """The installer unpacks where jobs work; nouveau is kept out of the initramfs."""
         places = {WORK: 5, "/usr": 5, CACHE: 1, "/var/lib/dkms": 1, BOOT: 0}
+        if self.packages:
+            places = {"/usr": 2, "/var/cache/apt": 1, "/var/lib/dkms": 1, BOOT: 0}
         return taken("the driver", "/usr/bin/nvidia-smi", places)

@@ -77,6 +77,10 @@ OTHER_DRIVERS = (
 )  # fmt: skip
 
 
+#: Names of the module's file; Debian's have names of their own on the disk.
+MODULES = "nvidia nvidia-current-open nvidia-current"
+
+
 def cards_on_the_bus(root_run: Run) -> int:
     """How many NVIDIA display (0300) and 3D (0302) controllers the PCI bus shows."""
     lines = root_run("lspci -n -d 10de:").stdout.splitlines()
@@ -90,7 +94,9 @@ def test_one_version_everywhere(host: Host, root_run: Run, bounded_run: Run, sta
         "/sbin/ldconfig -p | sed -n 's/.*libcuda.so.1 (libc6,x86-64.*=> //p' | head -n 1 | xargs readlink -e"
     )
     versions = {
-        "module on disk": root_run("modinfo -F version nvidia").stdout.strip(),
+        "module on disk": root_run(
+            f"for name in {MODULES}; do modinfo -F version $name 2>/dev/null && break; done"
+        ).stdout.strip(),
         "module in the kernel": loaded.stdout.strip(),
         "libcuda.so.1": library.stdout.strip().rpartition("libcuda.so.")[2],
         "nvidia-smi": bounded_run("nvidia-smi --query-gpu=driver_version --format=csv,noheader").stdout.split("\n")[0],
@@ -157,10 +163,15 @@ def test_device_files_are_there(host: Host) -> None:
 
 def test_dkms_builds_it_for_the_next_kernel(root_run: Run, stack: Stack) -> None:
     """DKMS has the driver installed for the running kernel, and its sources for the next one."""
-    version = stack.section(DriverSection).version
-    status = root_run('dkms status -m nvidia -v %s -k "$(uname -r)"', version)
+    wanted = stack.section(DriverSection)
+    if wanted.packages and not any(name.endswith("-dkms") or "-dkms-" in name for name in wanted.packages):
+        return  # its module comes compiled, with each kernel's package
+    names = MODULES if wanted.packages else "nvidia"
+    each = f'for name in {names}; do dkms status -m $name -v %s -k "$(uname -r)"; done'
+    status = root_run(each, wanted.version)
     assert "installed" in status.stdout, f"dkms says: {status.stdout.strip() or 'nothing'}"
-    assert root_run("test -s %s", f"/usr/src/nvidia-{version}/dkms.conf").rc == 0, "its sources are gone"
+    sources = " ".join(f"/usr/src/{name}-{wanted.version}/dkms.conf" for name in names.split())
+    assert root_run(f"cat {sources} 2>/dev/null").stdout.strip(), "its sources are gone"
 
 
 def test_it_comes_back_after_a_boot(host: Host) -> None:
@@ -214,25 +225,47 @@ def test_fabric_manager_runs_where_nvswitches_are(host: Host, root_run: Run, sta
 
 
 @pytest.mark.beside
-def test_no_other_driver_can_be_installed(root_run: Run) -> None:
-    """apt offers no NVIDIA driver of any repository: the driver comes from the .run."""
-    policy = root_run("LC_ALL=C apt-cache policy " + " ".join(OTHER_DRIVERS))
+def test_no_other_driver_can_be_installed(root_run: Run, stack: Stack) -> None:
+    """apt offers no NVIDIA driver of any repository: only the stack's packages, at the stack's versions."""
+    wanted = stack.section(DriverSection).packages
+    policy = root_run("LC_ALL=C apt-cache policy " + " ".join(dict.fromkeys((*OTHER_DRIVERS, *wanted))))
     assert policy.rc == 0
-    offered = [
-        line.strip() for line in policy.stdout.splitlines() if "Candidate:" in line and not line.endswith("(none)")
-    ]
-    assert not offered, f"apt would install a driver: {', '.join(offered)}"
+    offered: dict[str, str] = {}
+    name = ""
+    for line in policy.stdout.splitlines():
+        if not line.startswith(" "):
+            name = line.strip().rstrip(":")
+        elif "Candidate:" in line and not line.endswith("(none)"):
+            offered[name] = line.rpartition(" ")[2]
+    others = [f"{name} {version}" for name, version in offered.items() if wanted.get(name) != version]
+    assert not others, f"apt would install a driver: {', '.join(others)}"
     pins = root_run("grep -rlE '^Pin-Priority: *-' /etc/apt/preferences.d")
     assert "hostwright" in pins.stdout, "no file in /etc/apt/preferences.d forbids other drivers"
 
 
-def test_no_other_driver_is_installed(host: Host) -> None:
-    """No package of a distribution's NVIDIA driver is installed."""
+def test_no_other_driver_is_installed(host: Host, stack: Stack) -> None:
+    """No package of an NVIDIA driver is installed but the stack's."""
+    wanted = stack.section(DriverSection).packages
     table = host.check_output("dpkg-query -W -f='${db:Status-Status} ${Package}\\n'")
     names = [row.split()[1] for row in table.splitlines() if row.startswith("installed ")]
     prefixes = ("nvidia-driver", "nvidia-kernel-", "nvidia-dkms", "libnvidia-compute", "libnvidia-ml", "cuda-drivers")
-    packages = [name for name in names if name.startswith(prefixes) or name == "libcuda1"]
+    packages = [name for name in names if (name.startswith(prefixes) or name == "libcuda1") and name not in wanted]
     assert not packages, f"installed: {', '.join(packages)}"
+
+
+@pytest.mark.beside
+def test_an_upgrade_would_not_move_the_driver(root_run: Run, stack: Stack) -> None:
+    """Upgrades of everything, simulated, move no package of the driver, and unattended-upgrades leaves them alone."""
+    wanted = stack.section(DriverSection).packages
+    for verb in ("upgrade", "dist-upgrade"):
+        plan = root_run(f"LC_ALL=C apt-get -s {verb}")
+        assert plan.rc == 0, plan.stderr.strip()
+        moved = [words[1] for line in plan.stdout.splitlines() if (words := line.split())[:1] in (["Inst"], ["Remv"])]
+        bad = sorted({*moved}.intersection(wanted))
+        assert not bad, f"apt-get {verb} would move {', '.join(bad)}"
+    fenced = root_run("apt-config dump Unattended-Upgrade::Package-Blacklist").stdout
+    free = [name for name in wanted if f'"{name}$"' not in fenced]
+    assert not free, f"unattended-upgrades may move {', '.join(free)}"
 
 
 def test_open_drivers_do_not_have_a_card(root_run: Run) -> None:

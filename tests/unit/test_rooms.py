@@ -60,6 +60,9 @@ KNOW_GPUS = {
     "prove/reading.py",
     "rebuild/ways/means.py",
     "stack/rules.py",
+    "verify/layer_checks.py",  # checks that need one
+    "verify/verdict.py",
+    "cli/views/verdicts.py",
     "failures.py",
     "roles.py",
 }

@@ -83,7 +83,9 @@ def _tell_step(
     if told := min(journals, key=lambda journal: _rank(journal, known, explain), default=None):
         sentence = f"{_POINTER.sub('', sentence).rstrip('. ')}; {told.unit} says: {told.last}"
     if known is None and step.known is None and found:
-        known = next((one for one in found.findings if one.grave and one.layer == step.role), None)
+        # what provisioning fixes is what the step was for, not why it failed
+        faults = (one for one in found.findings if one.grave and one.layer == step.role and not one.provision)
+        known = next(faults, None)
     if known and known.cause not in sentence:
         sentence = f"{sentence.rstrip('.')}. The cause: {known.cause}. {known.cure}"
     error.retell(sentence)

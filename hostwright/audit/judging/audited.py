@@ -10,6 +10,7 @@ from hostwright.audit.judging.context import Cards
 from hostwright.audit.readings.answers import asked_for
 from hostwright.audit.readings.changed import CHANGED
 from hostwright.common.canonical import Same
+from hostwright.plan.facts.expected import read_expected_gpus
 from hostwright.plan.model import Facts, Probe
 from hostwright.plan.probing import ordered
 from hostwright.plan.roles.role import Role, providers, reading_cards
@@ -47,13 +48,14 @@ class AuditScope:
         return tuple(part.CARDS for role in self._reading_cards if (part := role.part("gpus")))
 
     @cached_property
-    def _drives(self) -> bool:
-        """Whether one of their roles brings a driver of cards."""
-        return any(providers(role.name, self._own) for role in self._reading_cards)
+    def _has_cards(self) -> bool:
+        """Whether one of their roles brings a driver of cards, or the inventory says that they have cards."""
+        wanted = any(providers(role.name, self._own) for role in self._reading_cards)
+        return wanted or bool(read_expected_gpus(self.target.host))
 
     def judges_cards(self, facts: Facts) -> bool:
-        """Whether the cards of one of them are judged: a role of its own brings their driver, or there is one."""
-        return self._drives or any(cards.driven(facts) for cards in self.cards)
+        """Whether the cards of one of them are judged: it shall have some, or there is a driver of cards."""
+        return self._has_cards or any(cards.driven(facts) for cards in self.cards)
 
     @cached_property
     def probes(self) -> tuple[Probe, ...]:

@@ -32,6 +32,7 @@ from hostwright.audit.hardware.known import NOTHING_KNOWN, KnownHardware
 from hostwright.audit.judging.alike import NOT_ASKED, OPEN, Alike, alike, events_of, gpus_of, readings_of
 from hostwright.audit.judging.audited import AuditScope, audited
 from hostwright.audit.judging.context import AuditContext, Unread
+from hostwright.audit.judging.installed import aged_on
 from hostwright.audit.readings.answers import RELEASE_LAYER
 from hostwright.audit.readings.changed import changed_since
 from hostwright.common.canonical import Same
@@ -149,6 +150,7 @@ def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHar
         stand_ins=target.stand_ins,
         notes=_notes(target, facts, at),
         changed=memory.judged("changed", facts, changed_since),
+        aged=aged_on(ctx),
     )
 
 

@@ -33,7 +33,7 @@ class _Metrics(Collector):
     def collect(self) -> Iterator[Metric]:
         hosts = self._audit.hosts
         yield from (_host_status(hosts), _host_ok(hosts), _layers(hosts), _readings(hosts), _findings(hosts))
-        yield from (_gpu_info(hosts), *_gpu_gauges(hosts), _xids(hosts))
+        yield from (_gpu_info(hosts), *_gpu_gauges(hosts), _xids(hosts), _aged(hosts))
         began = GaugeMetricFamily("hostwright_audit_timestamp_seconds", "When the audit began, Unix time")
         began.add_metric([], datetime.fromisoformat(self._audit.at).timestamp())
         took = GaugeMetricFamily("hostwright_audit_duration_seconds", "How long the audit took")
@@ -84,6 +84,15 @@ def _findings(hosts: tuple[HostAudit, ...]) -> Metric:
     for host in hosts:
         for finding in host.findings:
             family.add_metric([label(host.host), finding.layer, finding.rule, str(finding.grave).lower()], 1.0)
+    return family
+
+
+def _aged(hosts: tuple[HostAudit, ...]) -> Metric:
+    text = "1 for software on the host that gets no fixes any more, or is older than a security bulletin's"
+    family = GaugeMetricFamily("hostwright_aged", text, labels=["host", "product", "version", "kind"])
+    for host in hosts:
+        for one in host.aged:
+            family.add_metric([label(text) for text in (host.host, one.product, one.version, one.kind)], 1.0)
     return family
 
 

@@ -57,6 +57,7 @@ def show_audit(
     parts += _blocks(audit.hosts, ages, details=details)
     parts += _unread(audit.hosts)
     parts += _spreads(audit.spreads)
+    parts += _aged(audit.hosts)
     if details:
         parts += [part for host in audit.hosts if host.status != "unread" for part in show_details(host)]
     parts += _stand_ins(audit.hosts)
@@ -175,6 +176,18 @@ def _blocks(hosts: Iterable[HostAudit], ages: Ages, *, details: bool) -> Iterato
         if first.findings and first.status != "failing":  # of whom the last line says it
             doctor = Command("doctor", hosts="" if below else fold(names))
             yield Text(f"  causes and fixes: {doctor}", style="dim")
+
+
+def _aged(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
+    """What is known against versions on hosts, each sentence once with its hosts."""
+    found: dict[str, list[str]] = {}
+    for host in hosts:
+        for one in host.aged:
+            found.setdefault(one.sentence, []).append(host.host)
+    if found:
+        yield Text("\nages and security bulletins (hostwright stacks says more)", style="dim")
+    for sentence, names in found.items():
+        yield Text.assemble((f"  {short(sentence)}", "yellow"), (f"  {fold(names)}", "dim"))
 
 
 def _has_block(host: HostAudit) -> bool:

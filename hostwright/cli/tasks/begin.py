@@ -8,15 +8,19 @@ from hostwright.common.request import Request
 TITLE = "Begin"
 
 
-@verb(directory="the directory; created if missing, and no existing file is overwritten")
-def init(_: Request, directory: str) -> int:
+@verb(
+    directory="the directory; created if missing, and no existing file is overwritten",
+    stack="the stack of its hosts, one of `hostwright stacks` (default: asked for at a terminal)",
+)
+def init(_: Request, directory: str, stack: str = "") -> int:
     """Create a site: a directory for your hosts and for your own stacks, roles and checks.
 
     hostwright init ~/fleet
+    hostwright init ~/fleet --stack NAME
     """
     from hostwright.cli.sitefiles import make_site
 
-    make_site(directory)
+    make_site(directory, stack)
     return 0
 
 

@@ -31,6 +31,7 @@ TITLE = "Keep"
     renew="take the versions of packages that the archive has now, with security updates, not those in the lock file",
     sources="look for packages in the archives that this file of apt's sources names (default: this machine's sources)",
     keyring="the file of keys that have signed the archive (default: those of the distribution in /usr/share/keyrings)",
+    advisories="only read the security bulletins (CSAF) in this directory, such as a clone of a vendor's repository",
 )
 def mirror(
     request: Request,
@@ -43,6 +44,7 @@ def mirror(
     renew: bool = False,
     sources: str = "",
     keyring: str = "",
+    advisories: str = "",
 ) -> int:
     """Download the files of stacks to this machine once, and verify their checksums.
 
@@ -53,6 +55,7 @@ def mirror(
     hostwright mirror
     hostwright mirror --from ~/downloads
     hostwright mirror --export /media/usb/stack
+    hostwright mirror --advisories ~/product-security
     """
     from dataclasses import asdict
 
@@ -63,16 +66,20 @@ def mirror(
     from hostwright.cli.mirroring import file_source, package_search, pythons_in
     from hostwright.cli.opening import open_fleet, refuse_strangers
     from hostwright.cli.views.shared import print_document
+    from hostwright.cli.views.stacks import show_bulletins
     from hostwright.common.command import Command
     from hostwright.common.interruption import on_interrupt
     from hostwright.common.text import shown_bytes
-    from hostwright.common.userpaths import place_for
+    from hostwright.common.userpaths import expanded, place_for
 
     source = file_source(from_, import_)
     to = place_for(export, "--export", "files of stacks") if export else None
     wanted, search = pythons_in(pythons), package_search(systems, sources, keyring, renew=renew)
     fleet = open_fleet(request)
     refuse_strangers(fleet)
+    if advisories:
+        show_bulletins(fleet.read_advisories(expanded(advisories)), as_json=request.json)
+        return 0
     out = make_console(stderr=request.json)
     kept = "stopped; what was downloaded is kept, and the same command again goes on from there"
     with on_interrupt(kept), make_progress(out) as progress:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.cli.tasks.options import NAMED, READ, verb
+from hostwright.cli.tasks.options import CONNECTED, NAMED, READ, verb
 from hostwright.common.request import Request
 
 TITLE = "Look (changes nothing)"
@@ -42,20 +42,34 @@ def hosts(request: Request) -> int:
     return 0
 
 
-@verb(*READ, "json")
-def stacks(request: Request) -> int:
-    """Show the available stacks: what each pins, for which distributions, and what was tried where.
+@verb(
+    *NAMED,
+    *CONNECTED,
+    hosts="show which stacks fit these hosts, the best first, and which rule refuses the others",
+    ask="connect to the hosts, also to those that an audit has read before",
+)
+def stacks(request: Request, ask: bool = False) -> int:
+    """Show the available stacks: what each pins, for which distributions, until when it gets fixes, what was tried.
+
+    With --hosts, which of them fit these hosts: by what their last audit read, or else by what they answer now.
 
     hostwright stacks
+    hostwright stacks --hosts gpu01
     """
-    from hostwright.cli.opening import open_fleet, refuse_strangers
+    from hostwright.cli.opening import ask_password, open_fleet, refuse_strangers, targets_of
+    from hostwright.cli.views.stackfits import show_fits
     from hostwright.cli.views.stacks import show_stacks
-    from hostwright.common.errors import AS_DESIRED, BAD_INPUT
+    from hostwright.common.errors import AS_DESIRED, BAD_INPUT, FAILED
 
     fleet = open_fleet(request)
+    if request.hosts:
+        password = ask_password(request)
+        found = fleet.fitting_stacks(targets_of(fleet, request), ask=ask, password=password)
+        show_fits(found.values, found.errors, as_json=request.json)
+        return FAILED if found.errors else AS_DESIRED
     refuse_strangers(fleet)
     listed = fleet.stacks()
-    show_stacks(listed, as_json=request.json)
+    show_stacks(listed, fleet.advisories, as_json=request.json)
     return BAD_INPUT if any(stack.problem for stack in listed) else AS_DESIRED
 
 

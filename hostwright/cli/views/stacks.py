@@ -15,23 +15,44 @@ from hostwright.cli.console import Hanging
 from hostwright.cli.views.shared import print_document
 from hostwright.common.text import printable
 from hostwright.plan.stacks.listing import ListedStack
+from hostwright.stack.ages import NONE, Advisories, Floor, aged, day_of, lifetimes, numbers, words
+from hostwright.stack.bulletins import Read
 from hostwright.stack.stack import Stack
 from hostwright.stack.tried import Trial, TriedRole, by_release
 
 STYLES = {"tried": "green", "planned": "yellow", "not tried": "dim"}
 
 
-def show_stacks(listed: Sequence[ListedStack], *, as_json: bool) -> None:
+def show_stacks(listed: Sequence[ListedStack], advisories: Advisories = NONE, *, as_json: bool) -> None:
     """All stacks, one below the other."""
     if as_json:
-        print_document("stacks", {"stacks": [stack_json(stack) for stack in listed]})
+        print_document("stacks", {"stacks": [stack_json(stack, advisories) for stack in listed]})
         return
     out = console.make_console()
     for stack in listed:
-        out.print(stack_view(stack))
+        out.print(stack_view(stack, advisories))
 
 
-def stack_json(listed: ListedStack) -> dict[str, Any]:
+def show_bulletins(read: Read, *, as_json: bool) -> None:
+    """What a directory of bulletins held, and the newest floor of each series."""
+    newest: dict[tuple[str, str], Floor] = {}
+    for name, product in read.advisories.products.items():
+        for floor in sorted(product.floors, key=lambda floor: (floor.published, numbers(floor.version))):
+            newest[name, floor.series or ""] = floor
+    rows = [(name, floor) for (name, _), floor in sorted(newest.items())]
+    if as_json:
+        floors = [{"product": name, **floor.model_dump(mode="json")} for name, floor in rows]
+        print_document("advisories", {"bulletins": read.bulletins, "skipped": len(read.skipped), "floors": floors})
+        return
+    out = console.make_console()
+    others = f"; {len(read.skipped)} other files were left alone" if read.skipped else ""
+    out.print(Text(f"{read.bulletins} bulletins read{others}"))
+    for name, floor in rows:
+        sentence = f"  {name}: {floor.version} or newer ({words(floor.published)}, bulletin {floor.bulletin})"
+        out.print(Text(printable(sentence)), soft_wrap=True)
+
+
+def stack_json(listed: ListedStack, advisories: Advisories = NONE) -> dict[str, Any]:
     """One stack as JSON values; of one that cannot be used, the problem."""
     head = {"name": listed.name, "file": str(listed.file), "standard": listed.standard, "problem": listed.problem}
     stack = listed.stack
@@ -43,6 +64,8 @@ def stack_json(listed: ListedStack) -> dict[str, Any]:
         "versions": stack.versions(),
         "distributions": {name: list(releases) for name, releases in stack.distributions.items() if releases},
         "roles": list(stack.roles),
+        "aged": [one.sentence for one in aged(advisories, stack.versions(), day_of(None))],
+        "lifetimes": list(lifetimes(advisories, stack.versions(), day_of(None))),
         "stand_ins": [artifact.name for artifact in stack.used_by(stack.roles) if artifact.stand_in],
         "matrix": [_cell_json(cell) for cell in listed.matrix],
     }
@@ -61,17 +84,17 @@ def _cell_json(cell: TriedRole) -> dict[str, Any]:
     }
 
 
-def stack_view(listed: ListedStack) -> RenderableType:
+def stack_view(listed: ListedStack, advisories: Advisories = NONE) -> RenderableType:
     """One stack as text."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True, style="dim")
     table.add_column(overflow="fold")
-    for label, text in _rows(listed):
+    for label, text in _rows(listed, advisories):
         table.add_row(label, text)
     return Group(Text(printable(listed.name), style="bold"), table, Text())
 
 
-def _rows(listed: ListedStack) -> Iterator[tuple[str, Text]]:
+def _rows(listed: ListedStack, advisories: Advisories) -> Iterator[tuple[str, Text]]:
     if listed.stack:
         yield "  what", Text(printable(listed.stack.description))
     yield "  file", Hanging(f"{printable(str(listed.file))} ({'standard' if listed.standard else 'of this site'})")
@@ -79,6 +102,11 @@ def _rows(listed: ListedStack) -> Iterator[tuple[str, Text]]:
         yield "  problem", Text(printable(listed.problem), style="red")
         return
     yield from ((f"  {label}", Text(printable(text))) for label, text in _pinned(listed.stack))
+    today, versions = day_of(None), listed.stack.versions()
+    if lives := lifetimes(advisories, versions, today):
+        yield "  fixes", Hanging(printable(", ".join(lives)))
+    if old := aged(advisories, versions, today):
+        yield "  ages", Hanging(printable("; ".join(one.sentence for one in old)), style="yellow")
     alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for row in by_release(listed.matrix):
         known = tuple(_tried(row))

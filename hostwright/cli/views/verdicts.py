@@ -131,7 +131,7 @@ def _alike(verdicts: Iterable[Verdict], bare: Set[str], *, apart: bool) -> Itera
         elif apart:
             (passed if verdict.passed else failed)[verdict.host] = [verdict]
         elif verdict.passed:
-            checks = tuple(Counter(check.role for check in verdict.checks).items())
+            checks = tuple(Counter((check.role, check.no_gpu) for check in verdict.checks).items())
             passed.setdefault((checks, verdict.host_plan.notes, verdict.examination), []).append(verdict)
         else:
             checked = tuple(replace(check, duration_s=0.0) for check in verdict.checks)
@@ -147,7 +147,8 @@ def _show_passed(out: Console, group: Sequence[Verdict]) -> None:
     checks = group[0].checks
     layers = count(len({check.role for check in checks}), "layer")
     seconds = max(verdict.took_s for verdict in group)
-    text = f"  passed: {count(len(checks), 'check')} in {layers}  {shown_seconds(seconds)}"
+    text = f"  passed: {count(sum(check.passed for check in checks), 'check')} in {layers}{_without_gpu(checks)}"
+    text += f"  {shown_seconds(seconds)}"
     out.print(_title(group).append(text, style="green"))
     for note in group[0].host_plan.notes:
         out.print(Text(f"  {printable(note)}", style="yellow"))
@@ -182,12 +183,13 @@ def _show_verdict(out: Console, group: Sequence[Verdict], *, details: bool) -> N
         out.print(Hanging(f"  {below}", style="dim"))
     layers = one_order([[check.role for check in verdict.checks], [role.role for role in verdict.plan.roles]])
     roles = {role: [check for check in verdict.checks if check.role == role] for role in layers}
-    good = [role for role in roles if role not in (*verdict.failed_roles, *verdict.unchecked_roles)]
+    passed = [role for role, checks in roles.items() if all(check.passed for check in checks)]
+    good = [role for role in passed if role not in verdict.failed_roles]
     explained = {(check.role, check.check) for cause in found for check in cause.checks}
     for role, checks in roles.items():
         if details or role not in good:
             out.print(_told_of_layer(role, checks, verdict))
-            open_ = [check for check in checks if not check.passed and (role, check.check) not in explained]
+            open_ = [check for check in checks if not check.holds and (role, check.check) not in explained]
             _show_checks(out, open_, " " * 6, details=details)
     if good and not details:
         number = sum(len(roles[role]) for role in good)
@@ -207,11 +209,18 @@ def _show_verdict(out: Console, group: Sequence[Verdict], *, details: bool) -> N
 
 
 def _told_of_layer(role: str, checks: Sequence[Check], verdict: Verdict) -> Text:
-    unchecked = sum(not check.checked for check in checks)
+    unchecked = sum(not (check.checked or check.no_gpu) for check in checks)
     parts = ["differs from the stack"] if role in {each.role for each in verdict.plan.roles} else []
     parts += [f"{sum(check.passed for check in checks)} of {count(len(checks), 'check')} passed"] if checks else []
     parts += [f"{unchecked} not checked"] if unchecked else []
+    parts = [", ".join(parts) + _without_gpu(checks)]
     return _layer_line(*_mark(role, verdict), role, ", ".join(parts), sum(check.duration_s for check in checks))
+
+
+def _without_gpu(checks: Iterable[Check]) -> str:
+    """How many checks were not made because they need a GPU; empty where all were."""
+    without = sum(check.no_gpu for check in checks)
+    return f", {without} not made: no GPU" if without else ""
 
 
 def _show_checks(out: Console, bad: Iterable[Check], indent: str, *, details: bool) -> None:
@@ -254,4 +263,6 @@ def _mark(role: str, verdict: Verdict) -> tuple[str, str]:
     """A layer's sign, and its style."""
     if role in verdict.failed_roles:
         return "✗", "red"
-    return ("?", "yellow") if role in verdict.unchecked_roles else ("✓", "green")
+    if role in verdict.unchecked_roles:
+        return "?", "yellow"
+    return ("–", "cyan") if any(check.no_gpu for check in verdict.checks if check.role == role) else ("✓", "green")

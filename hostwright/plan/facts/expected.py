@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hostwright.common.errors import InputError
+from hostwright.common.untrusted import whole
 from hostwright.inventory import Host
 
 GPUS = "hostwright_gpus"  #: the inventory's variable: how many GPUs a host has when all are there
@@ -32,11 +33,12 @@ def read_expected_gpus(host: Host) -> int | None:
 
     Raises ``InputError`` with file and line for anything but a whole number from 0 to 64.
     """
-    number = host.get(GPUS)
-    if number is None:
+    value = host.get(GPUS)
+    if value is None:
         return None
+    number = whole(value) if isinstance(value, str) else value  # what --var gives is text
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= 64:
         raise InputError(
-            f"{GPUS}: found {number!r:.40}, expected how many GPUs it has, such as 8", host.vars[GPUS].origin.exact
+            f"{GPUS}: found {value!r:.40}, expected how many GPUs it has, such as 8", host.vars[GPUS].origin.exact
         )
     return number

@@ -23,7 +23,7 @@ def host_roles(host: Host, stack: Stack, known: Sequence[Role]) -> tuple[Role, .
     given = host.vars.get(VARIABLE)
     place = given.origin.exact if given else f"stack {stack.name}"
     roles, names = {role.name: role for role in known}, named_roles(host, stack)
-    mistakes = list(_mistakes(names, roles, stack, place))
+    mistakes = list(_mistakes(names, roles, stack, place, VARIABLE if given else "roles"))
     if mistakes:
         raise InputErrors(mistakes)
     return in_order({name: roles[name] for name in names}, names)
@@ -56,16 +56,18 @@ def _names(value: Any, place: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _mistakes(names: Sequence[str], known: Mapping[str, Role], stack: Stack, place: str) -> Iterator[InputError]:
+def _mistakes(
+    names: Sequence[str], known: Mapping[str, Role], stack: Stack, place: str, variable: str
+) -> Iterator[InputError]:
     for name in names:
         role = known.get(name)
         if role is None:
-            yield InputError(f"{VARIABLE}: there is no role {name!r}; {suggestion(name, known)}", place)
+            yield InputError(f"{variable}: there is no role {name!r}; {suggestion(name, known)}", place)
             continue
         for need in role.needs:
             if not providers(need, (known[other] for other in names if other in known)):
-                sentence = f"{VARIABLE}: the role {name} needs the role {need}, which is not named: name it too"
+                sentence = f"{variable}: the role {name} needs the role {need}, which is not named: name it too"
                 yield InputError(sentence, place)
         if role.section is not None and name not in stack.sections:
-            sentence = f"{VARIABLE}: the stack {stack.name} has no section {name!r}, which the role {name} needs"
+            sentence = f"{variable}: the stack {stack.name} has no section {name!r}, which the role {name} needs"
             yield InputError(sentence, place)

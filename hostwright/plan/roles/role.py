@@ -29,6 +29,8 @@ from hostwright.plan.model import Resource
 from hostwright.plan.roles.auditvalue import AuditValue
 from hostwright.plan.roles.layers import in_sequence
 from hostwright.plan.roles.site import OWN_ROLES, STANDARD_ROLES
+from hostwright.stack.ages import FILE as ADVISORIES
+from hostwright.stack.ages import Advisories, read_advisories
 from hostwright.stack.fitting import RoleRules
 from hostwright.stack.stack import Section, Share, Stack
 
@@ -88,6 +90,10 @@ class RoleContext:
         ``!`` before it stays."""
         patterns = [pattern for section in self.sections.values() for pattern in section.leaving()]
         return tuple(sorted(patterns, key=lambda pattern: not pattern.startswith("!")))
+
+    def never_unattended(self) -> tuple[str, ...]:
+        """The packages that unattended-upgrades must leave alone for the layers of the host."""
+        return tuple(name for section in self.sections.values() for name in section.never_unattended())
 
     def render(self, template: str, /, **values: Any) -> str:
         """The text of a template (``chrony/chrony.conf.j2``) with these values; mistakes are an ``InputError``."""
@@ -153,17 +159,21 @@ class Role:
         """The values that audits compare of the layer; of two with one name the role's own, not the extended one's."""
         own = _part(_import(self.function.__module__), "audit")
         extends = self.extends if self.extends and isinstance(variables, self.extends.variables) else None
-        values = (
-            *(extends.audit_values(variables, ctx) if extends else ()),
-            *(own.audit_values(variables, ctx) if own else ()),
-        )
-        return tuple({value.name: value for value in values}.values())
+        values = tuple(own.audit_values(variables, ctx)) if own else ()
+        named = {value.name for value in values}  # a name may have several values, each for other hosts
+        extended = extends.audit_values(variables, ctx) if extends else ()
+        return (*(value for value in extended if value.name not in named), *values)
 
     @property
     def folder(self) -> Path:
         """The folder of its modules, or its only file."""
         file = Path(inspect.getfile(self.function))
         return file.parent if file.name == "__init__.py" else file
+
+    @property
+    def advisories(self) -> Advisories:
+        """What is known of the ages of its products: its ``advisories.json``. Raises ``InputError``."""
+        return _advisories(self.folder / ADVISORIES)
 
     @property
     def section(self) -> type[Section] | None:
@@ -177,6 +187,9 @@ def _part(folder: ModuleType, name: str) -> ModuleType | None:
     """A module of a role's folder. Whether there is one is looked up once: every host asks for several of each role."""
     there = hasattr(folder, "__path__") and importlib.util.find_spec(f"{folder.__name__}.{name}")
     return _import(f"{folder.__name__}.{name}") if there else None
+
+
+_advisories = cache(read_advisories)
 
 
 @cache

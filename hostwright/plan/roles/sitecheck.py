@@ -19,6 +19,7 @@ from hostwright.common.input.yamlfile import read_text
 from hostwright.common.templates import mistakes_in
 from hostwright.inventory import Host, bind, fold
 from hostwright.inventory.reading.dynamic import ProgramFailed
+from hostwright.plan.roles.hostroles import host_roles
 from hostwright.plan.roles.listing import strangers_noted
 from hostwright.plan.roles.role import PARTS, Role, place_of, rules_of
 from hostwright.plan.roles.site import OWN_ROLES, STANDARD, Site
@@ -103,7 +104,8 @@ def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
 
 
 def _check_stacks(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> dict[str, None]:
-    """The names of the site's stacks and of its hosts', each read and asked whether its parts fit each other."""
+    """The names of the site's stacks and of its hosts', each read and asked whether its parts and its roles fit each
+    other."""
     names = dict.fromkeys(stack_names(folder for folder in roster.stack_dirs if folder != STANDARD / "stacks"))
     for host in hosts:
         with found:
@@ -112,7 +114,7 @@ def _check_stacks(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> dic
     for name in names:
         if name in known:  # what a host's variable misspells is said with its line, where the host is looked at
             with found:
-                roster.stack(name)
+                host_roles(Host(name), roster.stack(name), roster.roles)
     with found:
         roster.stack(roster.default_stack)
     return names

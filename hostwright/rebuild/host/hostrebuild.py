@@ -214,7 +214,7 @@ class HostRebuild:
         """Every layer's checks; one that does not hold is the way's failure."""
         with self._phases.phase("verify"):
             bad = sorted(
-                (check for check in self._tools.check() if not check.passed), key=lambda check: not check.checked
+                (check for check in self._tools.check() if not check.holds), key=lambda check: not check.checked
             )
         if bad:
             first = bad[0]

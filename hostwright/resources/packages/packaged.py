@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import ClassVar
 
@@ -18,6 +18,7 @@ from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.aside import KEEP_ASIDE, kept_aside
 from hostwright.resources.files.paths import few
+from hostwright.resources.packages.mirrored import PROBES, take
 from hostwright.resources.packages.others import Others, others_below
 from hostwright.resources.packages.packages import (
     DPKG,
@@ -30,6 +31,7 @@ from hostwright.resources.packages.packages import (
     install_script,
 )
 from hostwright.stack.stack import Artifact
+from hostwright.stack.store.debs import PackageMirror
 
 _VERSION = Pattern(r"[0-9]\.[0-9]")
 
@@ -145,6 +147,67 @@ def _stranger(path: str, libraries: Mapping[str, tuple[str, str, str]], owners: 
     kind, _, target = libraries.get(path, ("", "", ""))
     goal = str(PurePosixPath(path).parent / target)
     return goal if kind == "l" and goal not in owners and libraries.get(goal, ("",))[0] == "f" else ""
+
+
+@dataclass(frozen=True, slots=True)
+class PackagedPrograms(Resource):
+    r"""The programs, libraries and units of these packages are in their places, and not empty.
+
+    Documentation is not checked: images leave it out on purpose. The packages at fault are installed again, each at the
+    version that it has. Whose packages they are is the concern of other states (``Debs``), and so is their removal.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> answers = {"dpkg-query": "tool\t1.2\tii \n", "/var/lib/dpkg/info": "tool.list:/usr/bin/tool\n"}
+    >>> print(plan_text(PackagedPrograms(("tool",)), answers))
+    ~ files of tool: /usr/bin/tool gone → as packaged
+    """
+
+    KIND: ClassVar = "programs"
+
+    packages: tuple[str, ...]  #: their names
+    #: the packages of the mirror, where they come from there; ``None``: from the sources of the host
+    mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
+
+    def probes(self) -> tuple[Probe, ...]:
+        script = "\n".join(
+            [
+                sh("names=%s", " ".join(self.packages)),
+                'for name in $names; do set -- "$@" "/var/lib/dpkg/info/$name.list"; done',
+                "for list in /var/lib/dpkg/info/*:*.list; do  # a pattern for each name would read the directory again",
+                "  name=${list##*/}",
+                '  case " $names " in *" ${name%%:*} "*) set -- "$@" "$list" ;; esac',
+                "done",
+                "IFS='\n'; set -f",  # the shell splits the list in memory; `read` would cost a system call per byte
+                "for entry in $(grep -EHs -e '/s?bin/.|[.]so[.]|/systemd/system/.' -- \"$@\"); do",
+                '  [ -s "${entry#*.list:}" ] || echo "${entry#/var/lib/dpkg/info/}"',
+                "done",
+            ]
+        )
+        return (DPKG, *(PROBES if self.mirror else ()), Probe(script))
+
+    def plan(self, facts: Facts) -> Change | None:
+        table = dpkg_table(facts)
+        gone = [line.partition(".list:")[::2] for line in facts[self.probes()[-1]].text.splitlines()]
+        gone = [(name.partition(":")[0], path) for name, path in gone]
+        damaged = {name: table[name] for name, _ in gone if name in table and table[name].present}
+        if not damaged:
+            return None
+        what, have = f"files of {' '.join(damaged)}", few([f"{path} gone" for name, path in gone if name in damaged])
+        taken = take(self.mirror, facts, [f"{row.name}={row.version}" for row in damaged.values()])
+        script = reinstall_script(tuple(damaged.values()), "", taken.files)
+        step = Step(script, DPKG_LOCK, tries=MIRROR_TRIES)
+        return Change(what, have, "as packaged" + taken.noted, (step,), artifacts=taken.names)
+
+    def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
+        """None beside those of the states that install them."""
+        return ()
+
+    def from_mirror(self, mirror: PackageMirror, /) -> PackagedPrograms:
+        """Taken from the mirror where that has them all: the toolkit's are of a repository of their own."""
+        return replace(self, mirror=mirror)
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()  # the packages' own
 
 
 @dataclass(frozen=True, slots=True)

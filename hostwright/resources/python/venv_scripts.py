@@ -15,6 +15,9 @@ PIP_HASHED = f"pip=={PIP_VERSION} --hash=sha256:{PIP_SHA256}\n"
 #: Wheels only: nothing that is fetched runs as root while it is installed. No cache: it would keep 600 MB for nothing.
 #: pip compiles one file after another, and nothing else meanwhile: ``compile_script`` does that on several processors.
 _PIP_FLAGS = "--disable-pip-version-check --no-input --progress-bar off --no-cache-dir --only-binary :all: --no-compile"
+#: Settings of pip's that send packages elsewhere, or install none, whatever the host's pip.conf has. Those of the index
+#: stay. An empty variable changes nothing (pip's parser.py), hence options for directories.
+_PIP_HERE = "PIP_USER=0 PIP_REQUIRE_VIRTUALENV=0 PIP_DRY_RUN=0 PIP_NO_DEPS=0"
 _COMPILERS = 8  #: our choice: what they compile is written to one disk
 _DEEPEST = 50  #: directories into each other that are compiled; before Python 3.9 it would be 10
 
@@ -109,7 +112,9 @@ def _pip(recipe: Recipe, arguments: str, known: str, *names: str) -> list[str]:
     ``known`` are requirements with the hashes of their wheels: then pip takes nothing else. ``names`` are the packages
     that are installed; without any, all.
     """
-    install = sh("%s -I -m pip install ", f"{recipe.home}/bin/python") + _PIP_FLAGS
+    here = sh("--target %s --prefix %s --root /", "", recipe.home)
+    install = sh("%s -I -m pip install ", f"{recipe.home}/bin/python") + f"{_PIP_FLAGS} {here}"
+    install = f"{_PIP_HERE} {install}"
     if known:
         install = sh("printf %s %s | ", "%s", known) + install
         arguments = f"{arguments} --require-hashes -r /dev/stdin".lstrip()

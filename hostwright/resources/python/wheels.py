@@ -7,6 +7,7 @@ machine's own pip brings them: index, proxy and certificates are those that its 
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import subprocess
 import sys
@@ -57,6 +58,7 @@ class Wheel(IndexFile):
                 errors="replace",
                 timeout=_BRING_TIMEOUT_S,
                 check=False,
+                env={**os.environ, "PIP_REQUIRE_VIRTUALENV": "0"},  # it only downloads
             )
         except subprocess.TimeoutExpired:
             raise Unreached(INDEX, f"did not hand out {self.file} within {_BRING_TIMEOUT_S:.0f} s", _CURE) from None

@@ -15,7 +15,9 @@ WAY = (
         "tls-certificate",
         r"CERTIFICATE_VERIFY_FAILED"
         r"|[Cc]ertificate verif(?:y|ication) failed|SSLCertVerificationError"
-        r"|problem confirming the ssl certificate|x509: |failed to verify certificate|SSL certificate problem"
+        # pip says it of every failure of an https connection; what follows names the reason
+        r"|problem confirming the ssl certificate(?:: HTTPSConnectionPool\([^)\n]*\))?(?: - skipping)?\s*$"
+        r"|x509: |failed to verify certificate|SSL certificate problem"
         r"|curl: \((?:51|58|60|77)\) |unable to get (?:local )?issuer certificate|certificate is NOT trusted"
         r"|[Ee]rror in the certificate verification|cannot verify .+'s certificate|error setting certificate"
         r"|self[- ]signed certificate in certificate chain|DEPTH_ZERO_SELF_SIGNED_CERT"
@@ -88,6 +90,7 @@ WAY = (
 HANDSHAKE = FailureRule(
     "tls-handshake",
     r"gnutls_handshake\(\) failed|Could not handshake: |TLS handshake timeout|curl: \(35\) "
+    r"|\[SSL: (?:TLSV1_ALERT_PROTOCOL_VERSION|SSLV3_ALERT_HANDSHAKE_FAILURE|UNSUPPORTED_PROTOCOL)\]"
     r"|SSL routines[^\n]{0,60}(?:handshake failure|unsupported protocol|alert (?:protocol version|internal error))"
     r"|\btls: (?:handshake failure|protocol version not supported|first record does not look like a TLS)"
     r"|remote error: tls: |TLS connection was non-properly terminated|SSL_ERROR_SYSCALL",

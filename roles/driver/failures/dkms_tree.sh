@@ -2,7 +2,7 @@
 # "log VERSION" with make.log's first line, and "error VERSION" with its lines about errors; then "broken MODULE/VERSION"
 # of each module, nvidia or not, without a source that says how it is built: at such a one dkms stops; and
 # "other MODULE/VERSION" with make.log's first line of each other module whose build failed.
-for t in /var/lib/dkms/nvidia/*; do
+for t in /var/lib/dkms/nvidia/* /var/lib/dkms/nvidia-current*/*; do
   v=${t##*/}
   if [ -L "$t" ] || [ ! -d "$t" ] || [ "$v" = original_module ]; then continue; fi
   echo "tree $v"
@@ -19,6 +19,6 @@ done
 for t in /var/lib/dkms/*/*; do
   if [ -L "$t" ] || [ ! -d "$t" ] || [ "${t##*/}" = original_module ]; then continue; fi
   [ -e "$t/source/dkms.conf" ] || echo "broken ${t#/var/lib/dkms/}"
-  case $t in /var/lib/dkms/nvidia/*) continue ;; esac
+  case $t in /var/lib/dkms/nvidia/* | /var/lib/dkms/nvidia-current*) continue ;; esac
   if [ -s "$t/build/make.log" ]; then echo "other ${t#/var/lib/dkms/} $(head -n 1 "$t/build/make.log" | cut -c 1-200)"; fi
 done; exit 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.failures import FailureRule, ForPeople, Sign, Tangled, wanted
+from hostwright.failures import FailureRule, ForPeople, Sign, Tangled
 from hostwright.resources import DPKG, KERNEL_GONE, Absent, Probe, Refusal, jobs
 from hostwright.roles import Pattern, sh_file
 from hostwright.standard.roles.driver.failures.build import LOGGED, MISSING, why_unbuilt
@@ -15,6 +15,7 @@ from hostwright.standard.roles.driver.failures.state import (
     BOOTED,
     driver_of,
     foreign,
+    installed_by,
     library_versions,
     matching,
     ours,
@@ -22,9 +23,10 @@ from hostwright.standard.roles.driver.failures.state import (
 )
 from hostwright.standard.roles.driver.failures.units import PERSISTENCED, UNITS
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
+from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, display
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
-from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaRunfile
+from hostwright.standard.roles.driver.states.runfile import DriverState
 from hostwright.standard.roles.driver.states.steps import INSTALLING
 
 if TYPE_CHECKING:
@@ -55,12 +57,22 @@ STUB = r"libnvidia-ml\.so in GDK package is a stub"  #: what CUDA's stub of that
 
 def x_server(ctx: AuditContext) -> Iterator[str]:
     """The installer is due, a display manager or an X server runs, and driver_force does not allow to end it."""
-    runfile = wanted(ctx, "driver", NvidiaRunfile)
-    for probe in runfile.probes():
+    installed = installed_by(ctx)
+    for probe in installed.probes():
         ctx.require(probe)
-    change = runfile.plan(ctx.facts)
+    change = installed.plan(ctx.facts)
     if isinstance(change, Refusal) and change.rule == "display":
         yield from display(ctx.facts).split(", ")
+
+
+def module_held(ctx: AuditContext) -> Iterator[str]:
+    """The installer is due, and /sys/module/nvidia/holders has a module that is not the driver's own."""
+    installed = installed_by(ctx)
+    for probe in installed.probes():
+        ctx.require(probe)
+    change = installed.plan(ctx.facts)
+    if isinstance(change, Refusal) and change.rule == "module-held":
+        yield from (f"/sys/module/nvidia/holders: {name}" for name in driver_of(ctx).holders)
 
 
 def other_installer(ctx: AuditContext) -> Iterator[str]:
@@ -71,7 +83,7 @@ def other_installer(ctx: AuditContext) -> Iterator[str]:
 
 def marker_left(ctx: AuditContext) -> Iterator[str]:
     """/usr/lib/nvidia/alternate-install-present is there, and no package of a distribution's driver."""
-    if ctx.answer(MARKED).ok and not foreign(ctx):
+    if ctx.answer(MARKED).ok and not foreign(ctx) and ctx.section(DriverSection).artifact:
         yield f"{MARKER} is there"
 
 
@@ -168,6 +180,7 @@ def _agree(state: DriverState) -> bool:
     return {state.module, *library_versions(state)} == {state.module} != {""}
 
 
+MODULE_HELD_SIGN = Sign("driver", module_held, (DISPLAY, KERNEL_GONE, NOUVEAU))
 X_SERVER_SIGN = Sign("driver", x_server, (DISPLAY, KERNEL_GONE, NOUVEAU))
 OTHER_INSTALLER_SIGN = Sign("driver", other_installer, (DPKG,), provision=True)
 VERSION_MISMATCH_SIGN = Sign("driver", reboot_pending, (DPKG,), provision=True)

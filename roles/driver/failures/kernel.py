@@ -275,7 +275,8 @@ def _of_displays(line: str) -> bool:
 
 def forbidden(ctx: AuditContext) -> Iterator[str]:
     """A file of ``modprobe.d`` that modprobe reads has ``blacklist``, an ``alias`` of another name (off) or an
-    ``install`` that loads nothing (/bin/false) for nvidia or nvidia-uvm.
+    ``install`` that loads nothing (/bin/false) or only modules of other names (Debian's nvidia-current) for nvidia or
+    nvidia-uvm.
     """
     if ours(ctx) is not None:
         yield from map(str, forbidding(ctx.text(MODPROBE)))
@@ -306,9 +307,10 @@ def not_held(ctx: AuditContext) -> Iterator[str]:
 
 def not_fenced(ctx: AuditContext) -> Iterator[str]:
     """unattended-upgrades is installed and switched on, and apt's configuration (apt-config dump) does not keep it from
-    the packages that the base role's never_unattended names.
+    the packages that the base role's never_unattended and the driver's set name.
     """
     row, fenced = ctx.packages.get("unattended-upgrades"), getattr(ctx.variables.get("base"), "never_unattended", ())
+    fenced = (*fenced, *ctx.section(DriverSection).never_unattended())
     matches = (_SETTING.fullmatch(line) for line in ctx.text(UNATTENDED).splitlines())
     settings = [(match[1], match[2]) for match in matches if match]
     values = dict(settings)
@@ -318,6 +320,15 @@ def not_fenced(ctx: AuditContext) -> Iterator[str]:
     missing = [name for name in fenced if name not in {value for key, value in settings if key == _BLACKLIST}]
     if missing:
         yield f"not in {_BLACKLIST.rstrip(':')}: {', '.join(missing)}"
+
+
+def loose_driver(ctx: AuditContext) -> Iterator[str]:
+    """A package of the driver's set is not held, so that the next upgrade may move it under the loaded module."""
+    ctx.require(DPKG)
+    rows = (ctx.packages.get(name) for name in ctx.section(DriverSection).packages)
+    yield from (
+        f"{row.name} {row.version}: not held" for row in rows if row is not None and row.present and not row.held
+    )
 
 
 def not_pinned(ctx: AuditContext) -> Iterator[str]:
@@ -402,6 +413,14 @@ KERNEL_RULES = (
         "Provision again: the base role holds the kernel's packages (apt-mark hold)",
         "GoogleCloudPlatform/compute-gpu-installation#18; apt-mark(8)",
         sign=Sign("base", not_held, (DPKG,), grave=False, provision=True),
+    ),
+    FailureRule(
+        "driver-not-held",
+        "",
+        "the next upgrade may move a part of the driver: its libraries would not fit the module in the kernel",
+        "Provision again: the driver role holds every package of its set (apt-mark hold)",
+        "ubuntu-server-documentation#369; apt-mark(8)",
+        sign=Sign("driver", loose_driver, (DPKG,), grave=False, provision=True),
     ),
     FailureRule(
         "upgrades-not-fenced",

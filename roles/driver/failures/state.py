@@ -12,6 +12,7 @@ from hostwright.resources import DPKG, HOST_PROBES, UNAME, Facts, Probe, read_ho
 from hostwright.roles import Misfit, Pattern, RoleRules, Same, Stack, check_host, sh_file
 from hostwright.standard.roles.driver.gpus import kernel_log
 from hostwright.standard.roles.driver.section import DriverSection
+from hostwright.standard.roles.driver.states.packages import NvidiaPackages
 from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaRunfile, driver_packages
 from hostwright.standard.roles.driver.xids.events import loaded_at
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
@@ -49,7 +50,14 @@ class DkmsTree:
 @once
 def driver_of(ctx: AuditContext) -> DriverState:
     """The state of the driver. Raises ``Unread``."""
-    return DriverState.read(ctx.text(wanted(ctx, "driver", NvidiaRunfile).state_probe))
+    return DriverState.read(ctx.text(installed_by(ctx).state_probe))
+
+
+def installed_by(ctx: AuditContext) -> NvidiaRunfile | NvidiaPackages:
+    """The state that installs the driver. Raises ``Unread``."""
+    if ctx.section(DriverSection).packages:
+        return wanted(ctx, "driver", NvidiaPackages)
+    return wanted(ctx, "driver", NvidiaRunfile)
 
 
 def dkms_tree(ctx: AuditContext) -> DkmsTree:
@@ -86,7 +94,7 @@ def running_kernel(ctx: AuditContext) -> str:
 def foreign(ctx: AuditContext) -> tuple[str, ...]:
     """Packages of another driver, which explain any other problem of this one. Raises ``Unread``."""
     ctx.require(DPKG)
-    return driver_packages(ctx.facts)
+    return driver_packages(ctx.facts, ctx.section(DriverSection).kept)
 
 
 def ours(ctx: AuditContext) -> DriverState | None:

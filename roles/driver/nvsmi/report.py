@@ -113,8 +113,8 @@ def read_report(xml: str, links: str = "") -> GpuReport:
     root, notices = _open(xml)
     gpus = [read_gpu(index, gpu) for index, gpu in enumerate(root.findall("gpu")[:MAX_GPUS])]
     return GpuReport(
-        driver=text_of(root, "driver_version"),
-        cuda=text_of(root, "cuda_version"),
+        driver=text_of(root, "driver_version") or text_of(root, "kmd_version"),  # the later names are those of CUDA 14
+        cuda=text_of(root, "cuda_version") or text_of(root, "cuda_umd_version"),
         gpus=with_links(gpus, links),
         attached=count(root, "attached_gpus", MAX_SMALL_COUNT),
         notices=notices,

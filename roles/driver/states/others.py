@@ -17,12 +17,13 @@ from hostwright.resources import (
     passes,
 )
 from hostwright.roles import RoleContext, sh
-from hostwright.standard.roles.driver.section import DRIVER_PACKAGES, NOT_DRIVER
+from hostwright.standard.roles.driver.section import DRIVER_PACKAGES, DriverSection
 from hostwright.standard.roles.driver.states.modprobe import ModulesAllowed
 from hostwright.standard.roles.driver.states.nouveau import NouveauGone
 
 PREFERENCES = "/etc/apt/preferences.d/hostwright-no-other-driver"
 NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"
+MARKER = "/usr/lib/nvidia/alternate-install-present"
 _MODULE = "/sys/module/nvidia"
 DRIVER_LOADED = Probe(sh("test -d %s", _MODULE), part=passes.directory(_MODULE))
 
@@ -30,11 +31,17 @@ DRIVER_LOADED = Probe(sh("test -d %s", _MODULE), part=passes.directory(_MODULE))
 def no_other_driver(ctx: RoleContext) -> Iterator[Resource]:
     """Nothing but this stack installs a driver on the host, nouveau holds no card, and no file keeps ours from being
     loaded."""
+    section = ctx.section(DriverSection)
     pinned = [name for name in DRIVER_PACKAGES if name != "libnvidia-*"]  # it would match the container toolkit's
-    yield File(PREFERENCES, ctx.render("driver/no-other-driver.pref.j2", packages=pinned))
-    other = DebsAbsent(DRIVER_PACKAGES, "the driver comes from the .run, and two drivers break each other", NOT_DRIVER)
+    text = ctx.render("driver/no-other-driver.pref.j2", packages=pinned, pins=section.packages)
+    yield File(PREFERENCES, text)
+    where = "packages of the stack" if section.packages else "the .run"
+    other = DebsAbsent(
+        DRIVER_PACKAGES, f"the driver comes from {where}, and two drivers break each other", section.kept
+    )
     yield Disturbing(other, "removes a driver", Answers(DRIVER_LOADED))
-    yield Absent("/usr/lib/nvidia/alternate-install-present", "left by a distribution's driver; stops the installer")
+    if not section.packages:
+        yield Absent(MARKER, "left by a distribution's driver; stops the installer")
 
     yield File(NOUVEAU_OFF, ctx.render("driver/nouveau-off.conf.j2"), then=(UPDATE_INITRAMFS,))
     yield Initramfs(after=NOUVEAU_OFF)

@@ -1,19 +1,22 @@
 """The NVIDIA driver from its ``.run`` installer: installed, built by DKMS, loaded, all at one version.
 
 Four versions are compared: the user-space libraries, the module on disk for the running kernel, the module in the
-kernel, and the stack's. The difference decides what to do, from the least to the most disruptive: load, rebuild the
-module, run the installer, reboot.
+kernel, and the stack's; of both modules also the kind, where the driver has more than one. The difference decides what
+to do, from the least to the most disruptive: load, rebuild the module, run the installer, reboot.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from hostwright.resources import (
     ABSENT,
     DPKG,
     KERNEL_GONE,
     NO_IDENTITY,
+    PCI,
     RELEASE,
     Change,
     Deferred,
@@ -26,12 +29,14 @@ from hostwright.resources import (
     Resource,
     Software,
     Step,
+    display_controllers,
     dpkg_rows,
     few,
     host_path,
     kept_aside,
 )
 from hostwright.roles import Artifact, Pattern, sh_file
+from hostwright.standard.roles.driver.modules import Kind, installer_flags, kind_of_license, kinds_of, module_kind
 from hostwright.standard.roles.driver.section import DRIVER_PACKAGES, NOT_DRIVER
 from hostwright.standard.roles.driver.states import steps
 from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT, display, unsigned_refused
@@ -52,8 +57,11 @@ _SYSTEM = Pattern(r"(?:/usr(?:/local)?)?/lib(?:64)?(?:/x86_64-linux-gnu)?")
 #: What the installer disturbs: the loaded module must be removed from the kernel.
 REPLACES = "replaces the driver"
 
+#: what the state probe prints of the module in the kernel
+_KINDS: Mapping[str, Kind] = {"open": "open", "proprietary": "proprietary"}
+
 #: Without these no program runs on the GPU; the record of the installation covers the rest.
-_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
+LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 _NEEDED_PROGRAMS = ("nvidia-smi", "nvidia-modprobe", "nvidia-persistenced")
 
 
@@ -116,7 +124,10 @@ class DriverState:
     strays: tuple[str, ...] = ()  #: modules of another version, of no package, that win over DKMS's, and their siblings
     packaged: tuple[str, ...] = ()  #: those of packages: ``PATH, of the package NAME``
     preferred: tuple[str, ...] = ()  #: lines of ``depmod.d`` that prefer another directory's: ``FILE:LINE``
+    holders: tuple[str, ...] = ()  #: modules of others that use the driver's: it cannot be unloaded before them
     shadows: tuple[Shadow, ...] = ()  #: libraries that win in the loader's cache, whatever links lead to
+    kind: Kind | None = None  #: of the module on disk
+    loaded_kind: Kind | None = None  #: of the module in the kernel
 
     @classmethod
     def read(cls, text: str) -> DriverState:
@@ -130,7 +141,7 @@ class DriverState:
         return cls(
             module=values.get("module", ""),
             loaded=values.get("loaded", ""),
-            libraries=tuple(values.get(name, "") for name in _LIBRARIES),
+            libraries=tuple(values.get(name, "") for name in LIBRARIES),
             lost=all_of("lost"),
             dkms="dkms" in values,
             source="source" in values,
@@ -143,7 +154,10 @@ class DriverState:
             strays=tuple(filter(_STRAY.fullmatch, all_of("stray"))),
             packaged=all_of("packaged"),
             preferred=all_of("preferred"),
+            holders=all_of("holder"),
             shadows=tuple(map(Shadow.read, all_of("shadow"))),
+            kind=kind_of_license(values.get("license", "")),
+            loaded_kind=_KINDS.get(values.get("loaded kind", "")),
         )
 
     @property
@@ -171,7 +185,7 @@ class DriverState:
     def linked(self, version: str) -> bool:
         """Whether the loader finds each library's file of this version under its name."""
         names = (path.rpartition("/")[2] for path in self.libraries)
-        return all(name == wanted[:-1] + version for name, wanted in zip(names, _LIBRARIES, strict=True))
+        return all(name == wanted[:-1] + version for name, wanted in zip(names, LIBRARIES, strict=True))
 
     def winning(self, version: str) -> tuple[str, ...]:
         """The other libraries that the loader opens, or opens after the next ldconfig: it links to the newest file."""
@@ -184,7 +198,7 @@ class DriverState:
         """The state in the words of the plan."""
         if self.absent:
             return ABSENT
-        pairs = zip(_LIBRARIES, self.libraries, strict=True)
+        pairs = zip(LIBRARIES, self.libraries, strict=True)
         shadows = {shadow.file: shadow.path for shadow in self.shadows}
         links = ", ".join(f"{name} is {shadows.get(path, path.rpartition('/')[2]) or ABSENT}" for name, path in pairs)
         wins = next((f" ({file})" for file in (*self.strays, *self.packaged)), "")
@@ -211,6 +225,12 @@ class NvidiaRunfile(Resource):
     force: bool = field(default=False, metadata=NO_IDENTITY)
     #: the inventory allows it (``driver_force``): whoever uses the GPU is neither waited for nor named
     allowed: bool = field(default=False, metadata=NO_IDENTITY)
+    module: str = "auto"  #: the kind of its kernel module: ``open``, ``proprietary``, or what branch and cards need
+
+    def kind(self, facts: Facts) -> Kind:
+        """The kind of kernel module that this host gets. Reads ``PCI``."""
+        cards = tuple((card.vendor, card.device) for card in display_controllers(facts))
+        return module_kind(self.module, self.version, cards)
 
     @property
     def state_probe(self) -> Probe:
@@ -221,13 +241,13 @@ class NvidiaRunfile(Resource):
             version=self.version,
             installing=steps.INSTALLING,
             record=steps.RECORD,
-            libraries=_LIBRARIES,
+            libraries=LIBRARIES,
             programs=_NEEDED_PROGRAMS,
         )
-        return Probe(script, root=True)
+        return Probe(steps.HELD_BY + script, root=True)
 
     def probes(self) -> tuple[Probe, ...]:
-        return (self.state_probe, DPKG, NOUVEAU, KERNEL_GONE, SECURE_BOOT, DISPLAY, RELEASE)
+        return (self.state_probe, DPKG, NOUVEAU, KERNEL_GONE, SECURE_BOOT, DISPLAY, RELEASE, PCI)
 
     def plan(self, facts: Facts) -> Planned | None:
         state = DriverState.read(facts[self.state_probe].text)
@@ -261,7 +281,7 @@ class NvidiaRunfile(Resource):
         if boots_first(facts):
             return True
         state = DriverState.read(facts[self.state_probe].text)
-        other = state.loaded not in {"", self.version}
+        other = state.loaded not in {"", self.version} or self._wrong(state.loaded_kind, facts)
         return other and not self._install_reasons(state, facts)
 
     def _install_reasons(self, state: DriverState, facts: Facts) -> list[str]:
@@ -274,17 +294,30 @@ class NvidiaRunfile(Resource):
             *([str(state)] if not state.linked(self.version) and not (intact and state.source) else []),
             *([f"missing or changed: {', '.join(state.lost)}"] if state.lost else []),
             *(["no sources for DKMS"] if not state.source else []),
+            *([f"its {state.kind} kernel module"] if self._wrong(state.kind, facts) else []),
         ]
 
+    def _wrong(self, kind: Kind | None, facts: Facts) -> bool:
+        """Whether a module is of another kind than this host gets; a driver with one kind alone is never wrong."""
+        return kind is not None and len(kinds_of(self.version)) > 1 and kind != self.kind(facts)
+
     def _install(self, state: DriverState, have: str, facts: Facts) -> Change | Deferred | Refusal:
-        what, want = "NVIDIA driver", f"{self.version}, by DKMS, loaded"
+        kinds = f" with its {self.kind(facts)} kernel module" if len(kinds_of(self.version)) > 1 else ""
+        what, want = "NVIDIA driver", f"{self.version}{kinds}, by DKMS, loaded"
         if boots_first(facts):  # the file is still named: a missing file must be noticed before the reboot
             return Deferred(what, have, want, "reboot", (self.artifact.name,))
         if sentence := unsigned_refused(facts):
             return Refusal(what, have, want, "secure-boot", sentence)
         if sentence := self._shown(facts):
             return Refusal(what, have, want, "display", sentence)
-        run = steps.install(host_path(self.artifact), self.version, self.flags)
+        if state.holders:
+            sentence = (
+                f"the kernel module {few([*state.holders])}, of somebody else, uses the loaded driver, which cannot be "
+                f"replaced before: end what uses it, then modprobe -r {' '.join(state.holders)} on the host"
+            )
+            return Refusal(what, have, want, "module-held", sentence)
+        flags = (*installer_flags(self.version, self.kind(facts)), *self.flags)
+        run = steps.install(host_path(self.artifact), self.version, flags)
         unload, install = Step(steps.unload(force=self.force), timeout_s=300), Step(run, timeout_s=3600)
         todo = (unload, install, *_set_aside(state), Step(steps.LOAD))
         disturbs = REPLACES if state.loaded and not self.allowed else ""
@@ -327,6 +360,10 @@ class NvidiaRunfile(Resource):
         if state.loaded and state.loaded != self.version:
             reason = f"driver {state.loaded} is loaded and {self.version} is installed"
             return Reboot("NVIDIA driver", str(state), self.version, reason)
+        if state.loaded and self._wrong(state.loaded_kind, facts):
+            have, kind = f"the {state.loaded_kind} kernel module loaded", self.kind(facts)
+            reason = f"the {state.loaded_kind} kernel module is loaded and the {kind} one is installed"
+            return Reboot("NVIDIA driver", have, f"the {kind} one", reason)
         todo = self._load(state)
         have = "nvidia-uvm not loaded" if state.loaded else "not loaded"
         return self._kernel_change(have, facts, todo) if todo else None
@@ -369,16 +406,33 @@ def _preferring(state: DriverState) -> tuple[str, ...]:
     return (f"depmod.d prefers modules of another directory: {few([*state.preferred])}",) if state.preferred else ()
 
 
-def driver_packages(facts: Facts) -> tuple[str, ...]:
-    """The installed packages of another driver."""
-    return tuple(row.name for row in dpkg_rows(facts, NamedLike(DRIVER_PACKAGES, NOT_DRIVER)))
+def driver_packages(facts: Facts, kept: tuple[str, ...] = NOT_DRIVER) -> tuple[str, ...]:
+    """The installed packages of another driver; those that match ``kept`` are not."""
+    return tuple(row.name for row in dpkg_rows(facts, NamedLike(DRIVER_PACKAGES, kept)))
+
+
+class Loadable(Protocol):
+    """The state of a driver, wherever it comes from."""
+
+    @property
+    def state_probe(self) -> Probe:
+        """What ``DriverState`` reads."""
+        ...
+
+    def probes(self) -> tuple[Probe, ...]:
+        """The questions on which ``waits_for_reboot`` stands."""
+        ...
+
+    def waits_for_reboot(self, facts: Facts, /) -> bool:
+        """Whether the driver cannot run before a reboot."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class WithDriver(Resource):
     """A resource that works only with the stack's driver in the kernel; if that needs a reboot, it comes afterwards."""
 
-    driver: NvidiaRunfile
+    driver: Loadable
     resource: Resource
 
     def probes(self) -> tuple[Probe, ...]:

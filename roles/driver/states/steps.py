@@ -21,8 +21,8 @@ LOG = "/var/log/nvidia-installer.log"
 PROGRAMS = ("nvidia-smi", "nvidia-modprobe", "nvidia-persistenced", "nvidia-cuda-mps-control", "nvidia-cuda-mps-server")
 
 #: Options that R470's installer knows (option_table.h of 470.182.03). Not --rebuild-initramfs,
-#: --allow-installation-with-running-driver, --skip-module-load, --kernel-module-type: these came later, and are fatal
-#: here.
+#: --allow-installation-with-running-driver, --skip-module-load: these came later, and are fatal here. The options for
+#: the kind of module are those of ``modules.installer_flags``.
 FLAGS = (
     "--silent",  # no questions; errors go to stderr
     "--dkms",  # the default under --silent is "no", and the next kernel would boot without a driver
@@ -48,14 +48,15 @@ done
 """
 
 
+HELD_BY = sh_file(__file__, "sh/held_by.sh", modules=_MODULES)
 _PERSONAL = sh_file(__file__, "sh/personal.sh")
 
 
 def unload(*, force: bool, build: bool = True) -> str:
     """Stop the services and unload the modules; ``force`` first stops containers and other units, and ends processes.
 
-    Nothing is disturbed if the module could not be built afterwards (unless ``build`` is false), or if, without
-    ``force``, other processes use the GPU.
+    Nothing is disturbed if the module could not be built afterwards (unless ``build`` is false), if a module of others
+    uses the driver's, or if, without ``force``, other processes use the GPU.
     """
     leave = sh_file(__file__, "sh/leave_holders.sh", ours=OUR_SERVICES)
     stop = sh_file(__file__, "sh/stop_services.sh", services=OUR_SERVICES)
@@ -66,6 +67,7 @@ def unload(*, force: bool, build: bool = True) -> str:
     return "".join(
         (
             _TOOLS if build else "",
+            HELD_BY + sh_file(__file__, "sh/leave_modules.sh"),
             sh_file(__file__, "sh/holders.sh"),
             *((containers, units, persons, stop, end) if force else (leave, stop)),
             sh_file(__file__, "sh/unload.sh", modules=_MODULES, returned=returned()),

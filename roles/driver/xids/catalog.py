@@ -27,7 +27,7 @@ class Action(Enum):
     WORKFLOW_NVLINK_ERR = "drain the host and reset all its cards; if it recurs, have bridge or board checked"
     WORKFLOW_NVLINK5_ERR = "drain the host and follow NVIDIA's NVLink 5 table with the numbers in the line"
     CHECK_UVM = "look for errors of nvidia-uvm beside it"
-    XID_154 = "follow the other Xid of this card"
+    XID_154 = "do what the driver asks for in the line"
     UNSTATED = "NVIDIA names no action"
 
 
@@ -52,7 +52,9 @@ class Xid:
 AZURE_FAILS_A_NODE = frozenset((48, 56, 57, 58, 62, 63, 64, 65, 68, 69, 73, 74, 79, 80, 81, 92, 119, 120))
 POWER_CABLE = 54
 OFF_THE_BUS = 79
-_COMMENTS = frozenset((106, 107, 154))
+NVLINK5 = range(144, 151)
+RECOVERY_CHANGED = 154
+_COMMENTS = frozenset((106, 107, RECOVERY_CHANGED))
 _FOR_THE_NODE = frozenset(
     (
         Action.RESET_GPU,
@@ -112,10 +114,10 @@ _ROWS: tuple[tuple[tuple[int, ...], Action, str], ...] = (
     ((140,), Action.RESET_GPU, "a memory error from which the driver did not recover"),
     ((141,), Action.IGNORE, "an error of CUDA's fast path"),
     ((143,), Action.RESET_GPU, "the GPU could not be initialised"),
-    (tuple(range(144, 151)), Action.WORKFLOW_NVLINK5_ERR, "an error of an NVLink of the fifth generation"),
+    (tuple(NVLINK5), Action.WORKFLOW_NVLINK5_ERR, "an error of an NVLink of the fifth generation"),
     ((151,), Action.RESTART_VM, "keys of confidential computing could not be changed"),
     ((152, 153), Action.IGNORE, "an error of the deep learning accelerator"),
-    ((154,), Action.XID_154, "the way in which the GPU can be recovered has changed"),
+    ((RECOVERY_CHANGED,), Action.XID_154, "the way in which the GPU can be recovered has changed"),
     ((155,), Action.RESET_GPU, "an error of an NVLink that software found"),
     ((156,), Action.RESET_GPU, "a part of the GPU is retired"),
     ((157,), Action.IGNORE, "a part of the GPU could not be retired"),

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from hostwright.roles import GpuEvent, Pattern
-from hostwright.standard.roles.driver.xids.catalog import meaning_of
+from hostwright.standard.roles.driver.xids.catalog import NVLINK5, meaning_of
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
 TEXT_CHARACTERS = 200  #: of the rest of an Xid's line
@@ -18,6 +18,7 @@ TEXT_CHARACTERS = 200  #: of the rest of an Xid's line
 #: ``NVRM: Xid (PCI:0000:3b:00): 79, pid=1, …``; drivers before 2013 wrote ``(0000:3b:00)`` or ``(3b:00)``, and since
 #: Ampere the MIG instance is named too. It must begin the line: other lines of the kernel quote programs' words.
 _XID = Pattern(r"(?s)NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]{4,20})(?: [^()]{0,40})?\): ([0-9]{1,3})(?:,\s*(.*))?")
+_NONFATAL = Pattern(r"[A-Z0-9_]{1,40} {1,4}Nonfatal\b")
 _ADDRESS = Pattern(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.[0-7])?")
 #: the module's first message when it is loaded; releases before 384 begin with the second
 _LOADING = ("Nvlink Core is being initialized", "NVRM: loading NVIDIA UNIX")
@@ -40,9 +41,15 @@ def xid_events(lines: Iterable[KernelLine]) -> tuple[GpuEvent, ...]:
         number, text = int(match[2]), (match[3] or "").strip()[:TEXT_CHARACTERS]
         at = line.at.astimezone(UTC).isoformat(timespec="seconds") if line.at else ""
         before = events.get((bus, number), event(number, bus, "", "", 0))
-        last = replace(before, at=at, text=text) if at >= before.at else before
+        milder = bool(before.text) and is_nonfatal(number, text) and not is_nonfatal(number, before.text)
+        last = replace(before, at=at, text=before.text if milder else text) if at >= before.at else before
         events[bus, number] = replace(last, count=before.count + 1)
     return tuple(events.values())
+
+
+def is_nonfatal(number: int, text: str) -> bool:
+    """Whether the driver calls the error of an NVLink 5 nonfatal (``RLW_REMAP Nonfatal XC0 i0 Link 00 (0x…)``)."""
+    return number in NVLINK5 and _NONFATAL.match(text) is not None
 
 
 def slot(address: str) -> str:

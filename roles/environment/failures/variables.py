@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hostwright.failures import LOOK_S, FailureRule, ForPeople, Sign, Unread, homes_probe
+from hostwright.resources import PCI
 from hostwright.roles import Pattern, sh_file
 from hostwright.standard.roles.cuda.failures.toolkits import LINK, TOOLKITS, Toolkit, toolkits
 from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.driver.states.gpu_use import gpu_ids
 from hostwright.standard.roles.environment.winning import HAS, LOGIN, libraries, setter, settings
 
 if TYPE_CHECKING:
@@ -39,6 +41,14 @@ _NO_64 = Pattern(r"/cuda(?:-\d+\.\d+)?/lib/?(?:[:\"'\s]|$)")
 _MISQUOTED = Pattern(r"cuda[^:'\"\s]*\\")
 _HOME = Pattern(r"^(?:\$HOME|\$\{HOME\}|~)/")
 _COMMENT = Pattern(r"\s#.*")
+
+
+#: for all that follows in the file, not for one command, and not in a function or a condition, whose lines are indented
+_CHOICE = Pattern(
+    r"(?:export |declare -x )?CUDA_VISIBLE_DEVICES(?:=|\s+(?:DEFAULT|OVERRIDE)=)"
+    r"(\"[^\"]*\"|'[^']*'|[^\s;&|\"'`$]*)\s*(?:[;#].*)?"
+)
+_CARD = Pattern(r"(?i)[0-9]{1,3}|(?:GPU|MIG)-[0-9a-f/-]{1,80}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +178,29 @@ def other_modules(ctx: AuditContext) -> Iterator[str]:
                 yield f"{each}: {directory} has {', '.join(names)}"
 
 
+def gpus_hidden(ctx: AuditContext) -> Iterator[str]:
+    """A start file, or pam_env, sets CUDA_VISIBLE_DEVICES to nothing, to what is no card of the host, or, for all
+    users, to fewer cards than the host has.
+    """
+    ctx.require(PCI)
+    cards = len(gpu_ids(ctx.facts))
+    lines = ctx.text(VARIABLES).splitlines() if cards else ()
+    for row in filter(None, map(_LINE.fullmatch, lines)):
+        chosen = _CHOICE.fullmatch(row[3])
+        if chosen and "$" not in chosen[1]:
+            value = chosen[1].strip("\"'")
+            seen = _visible(value, cards)
+            if seen == 0 or (seen < cards and row[1].startswith("/etc/")):
+                yield f"{row[1]}:{row[2]}: CUDA_VISIBLE_DEVICES={value}: programs get {seen} of {cards} GPUs"
+
+
+def _visible(value: str, cards: int) -> int:
+    """How many cards CUDA shows: those before the first word that is none."""
+    words = [word.strip() for word in value.split(",")]
+    known = [bool(_CARD.fullmatch(word)) and (not word.isdigit() or int(word) < cards) for word in words]
+    return len(set(words[: known.index(False)] if False in known else words))
+
+
 def another_cuda(ctx: AuditContext) -> Iterator[str]:
     """A shell's or the system's start file sets a path to another release of CUDA that is there, or to ``compat``."""
     series, installed = ctx.section(CudaSection).series, toolkits(ctx)
@@ -256,6 +289,16 @@ VARIABLES_RULES = (
         " setup.bash there); python3 -E runs a program without these variables",
         "Python documentation, command line and environment; catkin_pip#49",
         sign=Sign("environment", other_modules, (VARIABLES,), grave=False),
+    ),
+    FailureRule(
+        "gpus-hidden",
+        "",
+        "CUDA_VISIBLE_DEVICES hides GPUs from every program where that file is read: TensorFlow runs on the processor,"
+        " or on fewer cards, though driver and cards are well (nvidia-smi shows them all)",
+        "Take the line out of that file; who wants a program without GPUs sets the variable for that program alone"
+        " (CUDA_VISIBLE_DEVICES=-1 python …)",
+        "CUDA C++ Programming Guide, CUDA environment variables; tensorflow/tensorflow#2175",
+        sign=Sign("environment", gpus_hidden, (VARIABLES, PCI), grave=False),
     ),
     FailureRule(
         "path-lib-not-lib64",

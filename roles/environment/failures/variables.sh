@@ -1,4 +1,4 @@
-# Assignments that mention CUDA or set the loader's path, and PATH in files of pam_env's, FILE:NUMBER:LINE, at most $most,
+# Assignments that mention CUDA, choose GPUs or set the loader's path, and PATH in files of pam_env's, FILE:NUMBER:LINE, at most $most,
 # those in system-wide files first; then what `has` says of the directories on those paths,
 # and `shadows PATH` for modules that TensorFlow imports, in those of PYTHONPATH. Needs `has`, and $nl and homes of the engine's homes
 # probe. Only regular files of at most 1 MiB are read, and through a link none of root's: a user's link to a file of the kernel's, such as /proc/kmsg or
@@ -25,7 +25,7 @@ system="$pam"'
 /etc/profile
 /etc/bash.bashrc
 /etc/zsh/zshenv'
-sets='^[^#]*(PATH|CUDA_[A-Z_]+|XLA_FLAGS)[+]?=.*cuda|^[^#]*(LD_LIBRARY_PATH|LD_PRELOAD|PYTHONPATH|PYTHONHOME)([+]?=|[[:space:]]+(DEFAULT|OVERRIDE)=)'
+sets='^[^#]*(PATH|CUDA_[A-Z_]+|XLA_FLAGS)[+]?=.*cuda|^(export |declare -x )?CUDA_VISIBLE_DEVICES[ =]|^[^#]*(LD_LIBRARY_PATH|LD_PRELOAD|PYTHONPATH|PYTHONHOME)([+]?=|[[:space:]]+(DEFAULT|OVERRIDE)=)'
 small() { find -L "$@" -exec grep -anHsE -m 20 "$sets" -- {} +; }
 # shellcheck disable=SC2086  # a path a line
 lines=$({

@@ -147,6 +147,8 @@ KERNEL = (
     made_up("an installer that could not unload the module",
             together(driver(cut="yes"), installer("An NVIDIA kernel module 'nvidia' appears to already be loaded")),
             "module-in-use"),
+    made_up("a module of others that keeps the driver in the kernel",
+            driver(lost="/usr/bin/nvidia-smi", holder="gdrdrv"), "module-held driver-files-lost"),
     made_up("an option that the installer does not have",
             together(driver(cut="yes"), installer("Invalid commandline, please run `nvidia-installer --help`")),
             "flag-unknown"),

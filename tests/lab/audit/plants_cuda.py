@@ -286,6 +286,11 @@ SHELLS = (
         rules="python-path-first", cure="rm -r /etc/profile.d/ros.sh /opt/ros", quick=True,
     ),
     plant(
+        "all GPUs hidden from login shells", "environment",
+        "echo 'export CUDA_VISIBLE_DEVICES=-1' >/etc/profile.d/zz-tf-cpu.sh",
+        rules="gpus-hidden", cure="rm /etc/profile.d/zz-tf-cpu.sh", quick=True,
+    ),
+    plant(
         "PATH set anew after the stack's", "environment",
         "echo 'export PATH=/usr/bin:/bin' >/etc/profile.d/zz-local.sh",
         rules="path-replaced", cure="rm /etc/profile.d/zz-local.sh",

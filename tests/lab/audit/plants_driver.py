@@ -95,6 +95,11 @@ DRIVER = (
         rules="module-disabled", states=("modules at boot",),
     ),
     plant(
+        "Debian's file for a driver that is gone", "driver",
+        "echo 'install nvidia modprobe -i nvidia-current $CMDLINE_OPTS' >/etc/modprobe.d/nvidia.conf",
+        rules="module-disabled", states=("modules at boot",), quick=True,
+    ),
+    plant(
         "a file that switches modules off, and one in /etc in its place", "driver",
         "echo 'blacklist nvidia' >/lib/modprobe.d/planted.conf; ln -s /dev/null /etc/modprobe.d/planted.conf",
         cure="rm /lib/modprobe.d/planted.conf /etc/modprobe.d/planted.conf", quick=True,

@@ -15,6 +15,7 @@ from hostwright.audit.judging.audited import audit_probes, rules_of
 from hostwright.audit.judging.context import AuditContext
 from hostwright.audit.judging.judging import judge
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.host.hostfacts import PCI
 from hostwright.plan.model import Answer, Change, Facts, Step
@@ -122,6 +123,19 @@ def test_cards_that_cannot_be_read_are_told_where_a_role_brings_their_driver(
     facts = {**dict.fromkeys(audit_probes(host), Answer(1, "")), PCI: ON_BUS, NVIDIA_SMI: Answer(127, "")}
     found = judge(host, Facts(facts), AT)
     assert ("gpu", "cards") in {(one.layer, one.check) for one in found.not_checked}
+
+
+@pytest.mark.parametrize(("roles", "found"), [(("base",), "gpus-fewer"), (("base", "gpudriver"), "no-gpu")])
+def test_fewer_cards_than_the_command_line_says_is_a_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, roles: tuple[str, ...], found: str
+) -> None:
+    folder = site(tmp_path, "gpudriver", PROVIDES, *roles)
+    monkeypatch.chdir(tmp_path)
+    host = Fleet.load(folder, Request(var=("hostwright_gpus=2",))).targets("gpu01")[0]
+    one, none = ({PCI: Answer(0, text)} for text in ("0x10de 0x030200 0x2330\n", "0x8086 0x020000 0x1533\n"))
+    asked = {**dict.fromkeys(audit_probes(host), Answer(1, "")), NVIDIA_SMI: NEEDS_RESET}
+    assert "gpus-fewer" in {finding.rule for finding in judge(host, Facts(asked | one), AT).findings}
+    assert found in {finding.rule for finding in judge(host, Facts(asked | none), AT).findings}
 
 
 def test_a_role_that_needs_the_driver_takes_the_one_that_provides_it(

@@ -296,3 +296,10 @@ def test_a_pattern_that_cannot_be_read_is_named(site: MadeSite) -> None:
     )
     ((_, _, sentence),) = site.check().mistakes
     assert sentence.startswith("the pattern 'motd (lost' of the failure motd-lost cannot be read: missing )")
+
+
+def test_the_roles_of_a_stack_that_no_host_has_are_tried_together(site: MadeSite) -> None:
+    site.write("inventory/stacks/ours.yml", "extends: tensorflow-2.9\nroles: [base, container]\n")
+    assert [sentence for *_, sentence in site.check().mistakes] == [
+        "roles: the role container needs the role driver, which is not named: name it too"
+    ]

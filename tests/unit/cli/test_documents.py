@@ -31,6 +31,8 @@ from hostwright.cli.views.followed import show_followed
 from hostwright.cli.views.locks import show_locks
 from hostwright.cli.views.rebuilding.rebuilds import show_decisions, show_rebuilt
 from hostwright.cli.views.shared import print_document
+from hostwright.cli.views.stackfits import show_fits
+from hostwright.cli.views.stacks import show_bulletins
 from hostwright.cli.views.verdicts import show_verdicts
 from hostwright.common.errors import (
     Acceptance,
@@ -46,15 +48,17 @@ from hostwright.common.request import Request
 from hostwright.plan.host.locks import UNREADABLE, Holder, OperatorLock
 from hostwright.plan.model import Change, Deferred, Plan, Reboot, Refusal, RolePlan, RoleResult, Step, StepResult
 from hostwright.plan.planning import HostPlan
+from hostwright.plan.stacks.fits import HostFits
 from hostwright.prove.reports import document as proving
 from hostwright.rebuild.report import document as report
 from hostwright.rebuild.run import Decisions, Rebuilt
 from hostwright.rebuild.ways.ways import Decision
+from hostwright.stack.bulletins import Read
 from hostwright.stack.store.mirroring import Mirrored
 from hostwright.verify.verdict import Check, Verdict
 from tests.places import PROJECT
 from tests.unit.cli.test_tasks import VERBS
-from tests.unit.support import schemas
+from tests.unit.support import schemas, stackfleet
 from tests.unit.support.audits import EACH, LIAR, XID, fleet
 from tests.unit.support.checkout import here
 from tests.unit.support.proofs import fleet as proofs
@@ -100,6 +104,8 @@ def mirrored(site: Request) -> None:
         assert keep.mirror(replace(site, json=True)) == 0
 
 
+FITS = HostFits("gpu01", stackfleet.facts_of("8 × H100"), "", stackfleet.of_fleet()["8 × H100"])
+
 SHOWN: dict[str, Callable[[Request], object]] = {
     "plan": lambda _: show_plans((), Results((PLAN,), ERRORS), as_json=True),
     "verify": lambda _: show_verdicts(
@@ -128,6 +134,8 @@ SHOWN: dict[str, Callable[[Request], object]] = {
         Results((Followed("gpu01", "run-1", "ann@desk", ("base",), ("cuda",)), Followed("gpu04")), ERRORS), as_json=True
     ),
     "mirror": mirrored,
+    "stackfits": lambda _: show_fits((FITS,), ERRORS, as_json=True),
+    "advisories": lambda _: show_bulletins(Read(stackfleet.ADVISORIES, 2, ("x.json",)), as_json=True),
     "locks": lambda _: show_locks(
         Results((HostLocks("gpu01", LOCK, UNREADABLE, HOLDER, LOCK, None, "no answer"),), ERRORS), as_json=True
     ),
@@ -137,7 +145,7 @@ ELSEWHERE = {
     *("check", "command", "stacks", "power", "trust", "runs", "run"),
 }
 #: verbs that print what somebody else wrote, or begin a session: there is no result of ours in that
-RAW = {"schema", "init", "completion", "ssh", "workspace.exec", "workspace.logs", "workspace.export"}
+RAW = {"schema", "init", "completion", "pins", "ssh", "workspace.exec", "workspace.logs", "workspace.export"}
 
 
 def audit_text() -> str:

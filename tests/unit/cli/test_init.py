@@ -86,3 +86,40 @@ def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="the site cannot be written"):
         init(Request(), str(tmp_path / "file" / "site"))
+
+
+def chosen(site: Path) -> list[str]:
+    """The lines that name the stack of all hosts."""
+    return [line for line in (site / "inventory/group_vars/all.yml").read_text().splitlines() if "stack:" in line][:1]
+
+
+def test_a_site_has_the_stack_that_was_named(tmp_path: Path) -> None:
+    assert init(Request(), str(tmp_path / "ours"), "tensorflow-2.12") == 0
+    assert chosen(tmp_path / "ours") == ["stack: tensorflow-2.12 # a file of ../stacks, or a standard stack"]
+    (tmp_path / "ours/inventory/hosts.yml").write_text("all: {hosts: {gpu01: {}}}")
+    (target,) = Fleet.load(site=Site(tmp_path / "ours")).targets("all")
+    assert target.stack.name == "tensorflow-2.12"
+
+
+def test_a_stack_that_there_is_not_makes_no_site(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"there is no stack 'tensorflow-2\.99'; did you mean"):
+        init(Request(), str(tmp_path / "ours"), "tensorflow-2.99")
+    assert not (tmp_path / "ours").exists()
+
+
+@pytest.mark.parametrize(
+    ("answer", "line"),
+    [
+        ("", "# stack: tensorflow-2.9"),
+        ("tensorflow-2.9\n", "# stack: tensorflow-2.9"),
+        ("tensorflow-2.10\n", "stack: tensorflow-2.10"),
+    ],
+)
+def test_a_terminal_is_asked_for_the_stack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answer: str, line: str
+) -> None:
+    monkeypatch.setattr("hostwright.cli.sitefiles.can_ask", lambda: True)
+    monkeypatch.setattr("hostwright.cli.sitefiles.answer_to", lambda question: answer)
+    assert init(Request(), str(tmp_path / "ours")) == 0
+    assert chosen(tmp_path / "ours")[0].startswith(line)
+    assert "tensorflow-2.12" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from hostwright.plan.model import Plan, Refusal, RolePlan
 from hostwright.rebuild.ways import hardware
 from hostwright.resources.system.room import FreeSpace
 from hostwright.stack.stack import Share
-from hostwright.standard.roles.driver.failures.cards.xids import OTHERWISE, REPLACE_TOGETHER
+from hostwright.standard.roles.driver.failures.cards.xids import OTHERWISE, REPLACE_TOGETHER, by_number
 from hostwright.standard.roles.driver.failures.cards.xids import TREATMENTS as BY_ACTION
 from hostwright.standard.roles.driver.xids.catalog import CATALOG, Action, Concern
 from tests.unit.support.facts import changes_of
@@ -64,3 +64,37 @@ def test_room_on_the_disk_is_told_by_the_rule_of_its_resource():
     assert isinstance(change, Refusal)
     diagnosis = answers(plan=Plan("gpu07", "tensorflow-2.9", (RolePlan("base", (), (change,)),)))
     assert (diagnosis.no_room, diagnosis.refusals) == ((change.sentence,), ())
+
+
+@pytest.mark.parametrize(
+    ("number", "asked", "gently"),
+    [
+        (119, "GPU reset", True),
+        (79, "node reboot", True),  # the catalog alone says RESTART_BM: a power cycle
+        (119, "system reboot", False),
+        (154, "node reboot", True),
+    ],
+)
+def test_what_the_driver_asks_for_decides_the_way(number: int, asked: str, gently: bool):
+    (case,) = by_number((f"Xid {number} (154: {asked}) on card 0 (0000:3b:00), once: its meaning",))
+    assert (case.name, case.treatment.way, case.treatment.gently) == (f"xid-{number}", "power cycle", gently)
+
+
+def test_what_wants_people_stays_theirs_whatever_the_driver_asks_for():
+    (cables,) = by_number(("Xid 54 (154: GPU reset) on card 0 (0000:3b:00), once: its meaning",))
+    assert cables.treatment.way == "hand over"
+    pair = by_number(tuple(f"Xid {one} (154: GPU reset) on card 0 (0000:3b:00), once" for one in (48, 64)))
+    assert {case.treatment.way for case in pair} == {"hand over"}
+
+
+def test_words_of_the_host_behind_an_xid_decide_nothing():
+    (case,) = by_number(("Xid 79 on card 0 (0000:3b:00), once: its meaning; Xid 62 (154: node reboot) on card 0",))
+    assert (case.name, case.treatment) == ("xid-79", BY_ACTION[Action.RESTART_BM])
+
+
+@pytest.mark.parametrize(("words", "gently"), [("Reset", True), ("Node Reboot", True), ("System Reboot", False)])
+def test_a_card_that_asks_for_the_whole_system_gets_a_power_cycle(words: str, gently: bool):
+    rule = HARDWARE["gpu-needs-reset"]
+    assert rule.cases is not None
+    cases = tuple(rule.cases((f"card 0 (0000:3b:00): recovery action {words}",)))
+    assert [case.treatment.gently for case in cases] == ([] if gently else [False])

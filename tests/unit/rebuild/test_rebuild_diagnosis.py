@@ -100,13 +100,13 @@ def counted(value: object) -> Host:
     return Host("gpu07", vars={GPUS: Value(value, Origin("hosts.yml", 4, 3), "host")})
 
 
-@pytest.mark.parametrize("number", [8, 0, None])
-def test_the_number_of_gpus(number: int | None):
-    assert read_expected_gpus(counted(number)) == number
+@pytest.mark.parametrize(("value", "number"), [(8, 8), (0, 0), (None, None), ("8", 8)])
+def test_the_number_of_gpus(value: object, number: int | None):
+    assert read_expected_gpus(counted(value)) == number
     assert read_expected_gpus(Host("gpu07")) is None
 
 
-@pytest.mark.parametrize("value", ["eight", -1, True, 8.5, 65, [8], "8"])
+@pytest.mark.parametrize("value", ["eight", -1, True, 8.5, 65, [8], "65", "-1"])
 def test_what_is_no_number_of_gpus_is_refused_with_its_place(value: object):
     with pytest.raises(InputError, match=r"hosts\.yml:4.*hostwright_gpus"):
         read_expected_gpus(counted(value))

@@ -375,6 +375,14 @@ def test_a_screen_is_refused_only_when_the_driver_is_due() -> None:
     assert isinstance(change, Change)
 
 
+def test_a_module_of_others_that_uses_the_driver_is_refused_only_when_the_driver_is_due() -> None:
+    held = "holder=gdrdrv\nholder=nvidia_fs\nholder=gdrdrv\n"
+    assert plan(**{"modinfo -k": state() + held}) == []
+    (change,) = plan(Driver(force=True), **{"modinfo -k": state(lost="/usr/bin/nvidia-smi") + held})
+    assert isinstance(change, Refusal)
+    assert "modprobe -r gdrdrv nvidia_fs" in change.sentence
+
+
 def test_replacing_a_loaded_driver_disturbs() -> None:
     (first,) = plan(**{"modinfo -k": BARE})
     assert first.disturbs == ""

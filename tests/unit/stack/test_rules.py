@@ -120,7 +120,7 @@ def test_constraints_without_which_todays_pip_breaks_the_import(constraints: str
     assert sentence in refusal.sentence
 
 
-H100, L40S, B200, K10, T4 = 0x2330, 0x26B9, 0x2901, 0x118F, 0x1EB8
+H100, L40S, B200, K10, K80, T4 = 0x2330, 0x26B9, 0x2901, 0x118F, 0x102D, 0x1EB8
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,8 @@ H100, L40S, B200, K10, T4 = 0x2330, 0x26B9, 0x2901, 0x118F, 0x1EB8
         ({"kernel": "6.8.0-35-generic"}, ["driver-kernel"], "driver 470.239.06 instead of 470.182.03"),
         ({"kernel": "6.3.0"}, ["driver-kernel"], "driver 470.199.02 instead of 470.182.03"),
         ({"kernel": "6.5.0-14-generic"}, ["driver-kernel"], "driver 470.223.02 instead of 470.182.03"),
-        ({"kernel": "6.18.5"}, ["driver-kernel"], "driver 470.182.03, on a kernel <6.3"),
+        ({"kernel": "6.18.5"}, ["driver-kernel"], "driver 580.178.04 instead of 470.182.03"),
+        ({"kernel": "6.18.5", "gpus": nvidia(K80)}, ["driver-kernel"], "driver 470.182.03, on a kernel <6.3"),
         (
             {"pythons": ("3.13",)},
             ["host-python"],

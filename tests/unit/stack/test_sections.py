@@ -141,7 +141,7 @@ def test_which_roles_a_stack_names_is_no_part_of_its_digest(tmp_path: Path) -> N
 
 def test_the_sections_of_the_standard_roles_are_found_beside_them() -> None:
     of_the_stack = {"driver", "cuda", "cudnn", "tensorflow", "container"}
-    assert {name for name, kind in KINDS.items() if kind} == {*of_the_stack, "nccl", "tensorrt"}
+    assert {name for name, kind in KINDS.items() if kind} == {*of_the_stack, "jax", "nccl", "pytorch", "tensorrt"}
     assert set(HOUSE.sections) >= of_the_stack
     assert not {"nccl", "tensorrt"} & set(HOUSE.sections)
     assert next(one for one in discover() if one.name == "cuda").section is CudaSection

@@ -104,6 +104,35 @@ def test_a_point_upgrade_is_a_few_lines(tmp_path: Path, house: Stack) -> None:
     assert upgraded.digest() != house.digest()
 
 
+def test_a_stack_includes_parts_that_several_share(tmp_path: Path, house: Stack) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts/a.yml").write_text("description: a\nrequirements: {memory_bytes: 1, free_bytes: 1}\n")
+    (tmp_path / "parts/b.yml").write_text("description: b\nrequirements: {memory_bytes: 2}\ncuda: {version: 9}\n")
+    included = "extends: tensorflow-2.9\ninclude: [parts/a.yml, parts/b.yml]\ndescription: mine\n"
+    own = stack_of(tmp_path, f"{included}cuda: {{version: '{house.section(CudaSection).version}'}}\n")
+    assert (own.description, own.requirements.memory_bytes, own.requirements.free_bytes) == ("mine", 2, 1)
+    assert stack_names([tmp_path]) == ["mine"]
+    with pytest.raises(InputErrors, match=r"parts/b\.yml:3:8: cuda\.version"):
+        stack_of(tmp_path, included)
+
+
+@pytest.mark.parametrize(
+    ("include", "sentence"),
+    [
+        ("parts/a.yml", r"mine\.yml:2:1: include: expected a list of files"),
+        ("[parts/c.yml]", r"mine\.yml:2:11: include: there is no file 'parts/c\.yml' beside the stack"),
+        ("[parts/a.yml]", r"parts/a\.yml:1:1: extends: a part of stacks has none"),
+        ("[parts/b.yml]", r"parts/b\.yml.*expected a stack as a mapping"),
+    ],
+)
+def test_what_cannot_be_included_is_named_with_its_place(tmp_path: Path, include: str, sentence: str) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts/a.yml").write_text("extends: tensorflow-2.9\n")
+    (tmp_path / "parts/b.yml").write_text("- a\n")
+    with pytest.raises(InputError, match=sentence):
+        stack_of(tmp_path, f"extends: tensorflow-2.9\ninclude: {include}\n")
+
+
 def test_stand_ins_are_told(tmp_path: Path) -> None:
     stack = stack_of(tmp_path, "extends: tensorflow-2.9\nartifacts: {driver: {stand_in: true}}")
     assert [artifact.name for artifact in stack.used_by(stack.roles) if artifact.stand_in] == ["driver"]

@@ -6,6 +6,7 @@ from hostwright.fleet import TargetHost
 from hostwright.plan.host.hostfacts import AVX, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Facts, Plan
 from hostwright.plan.planning import make_plan
+from hostwright.resources.packages.components import APT_SOURCES
 from hostwright.stack.tried import Trial
 from tests.unit.support.standard import targets
 
@@ -26,7 +27,8 @@ def plan_of(target: TargetHost, distribution: str, release: str) -> Plan:
     """The plan of a host that has nothing of its stack yet."""
     kernel, pythons = HOSTS[distribution, release]
     texts = {
-        OS_RELEASE: f"ID={distribution}\nVERSION_ID={release}\n",
+        OS_RELEASE: f"ID={distribution}\nVERSION_ID={release}\nVERSION_CODENAME=release\n",
+        APT_SOURCES: f"/etc/apt/sources.list:deb http://archive.example.org/{distribution} release main\n",
         UNAME: f"{kernel} x86_64\n",
         PCI: "0x10de 0x030200 0x1eb8\n",
         AVX: "",

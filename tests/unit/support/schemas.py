@@ -31,6 +31,7 @@ from hostwright.rebuild.bmc.controller import Status as Machine
 from hostwright.rebuild.rebuild import Outcome, Rebuild
 from hostwright.rebuild.report import Times
 from hostwright.rebuild.ways.ways import Decision
+from hostwright.stack.ages import Floor
 from hostwright.stack.store.mirroring import Mirrored
 from hostwright.stack.tried import State, Trial
 from hostwright.verify.verdict import Check
@@ -71,6 +72,7 @@ class PlannedHost(TypedDict):
     busy: list[str]
     notes: list[str]
     losses: list[str]
+    aged: list[str]
 
 
 class Plans(TypedDict):
@@ -192,12 +194,57 @@ class ListedStack(TypedDict):
     versions: NotRequired[dict[str, str]]
     distributions: NotRequired[dict[str, list[str]]]
     roles: NotRequired[list[str]]
+    aged: NotRequired[list[str]]
+    lifetimes: NotRequired[list[str]]
     stand_ins: NotRequired[list[str]]
     matrix: NotRequired[list[Cell]]
 
 
 class Stacks(TypedDict):
     stacks: list[ListedStack]
+
+
+class FoundMisfit(TypedDict):
+    """Why a host cannot have a stack: ``works`` is what would."""
+
+    rule: str
+    sentence: str
+    source: str
+    works: str
+
+
+class StackForHost(TypedDict):
+    stack: str
+    fits: bool
+    misfits: list[FoundMisfit]
+    aged: list[str]
+    lifetimes: list[str]
+
+
+class FittedHost(TypedDict):
+    """The stacks for one host, the best first; ``stored`` is when an audit read the host, empty where it was asked."""
+
+    host: str
+    distribution: str
+    kernel: str
+    stored: str
+    stacks: list[StackForHost]
+
+
+class StackFits(TypedDict):
+    hosts: list[FittedHost]
+    errors: list[Error]
+
+
+KnownFloor = TypedDict("KnownFloor", {"product": str, **fields(Floor)})
+
+
+class ReadBulletins(TypedDict):
+    """The newest floor of each series in a directory of bulletins; ``skipped`` is how many other files it holds."""
+
+    bulletins: int
+    skipped: int
+    floors: list[KnownFloor]
 
 
 class Runs(TypedDict):
@@ -344,6 +391,7 @@ OF_ENGINE: Mapping[str, Document] = {
     "check": Document("look", SiteCheck, ("check",)),
     "command": Document("look", RanCommand, ("run",)),
     "stacks": Document("look", Stacks, ("stacks",)),
+    "stackfits": Document("look", StackFits, ("stacks --hosts",)),
     "provision": Document("change", Changed, _CHANGING),
     "decisions": Document("change", Decisions, ("rebuild --check",)),
     "rebuild": Document("change", Rebuilt, ("rebuild",)),
@@ -355,6 +403,7 @@ OF_ENGINE: Mapping[str, Document] = {
     "followed": Document("keep", FollowedHosts, ("runs.follow --hosts",)),
     "locks": Document("keep", Locks, ("lock", "unlock")),
     "mirror": Document("keep", MirroredFiles, ("mirror",)),
+    "advisories": Document("keep", ReadBulletins, ("mirror --advisories",)),
 }
 
 

@@ -131,6 +131,33 @@ def test_what_could_not_be_asked_has_neither_passed_nor_failed(site: Site) -> No
     assert (unasked.failed_roles, unasked.unchecked_roles, unasked.passed) == ((), ("motd",), False)
 
 
+CARDS = """\
+def test_it_computes_on_a_card(no_gpu):
+    no_gpu()
+
+
+def test_the_text_is_ours(variables):
+    assert variables.text == "ours"
+"""
+
+
+def test_a_check_that_needs_a_gpu_neither_passes_nor_fails_without_one(site: Site) -> None:
+    (site.checks / "test_motd.py").write_text(CARDS)
+    checks = check_layers(*loaded(site, motd_text="ours"), None)
+    assert [(one.no_gpu, one.checked, one.passed, one.why) for one in checks] == [
+        (True, False, False, "no GPU in this host"), (False, True, True, ""),
+    ]  # fmt: skip
+    verdict = Verdict(HostPlan(Plan("gpu01", "house", ())), checks)
+    assert (verdict.passed, verdict.failed_roles, verdict.unchecked_roles) == (True, (), ())
+
+
+def test_a_host_that_should_have_gpus_fails_the_check(site: Site) -> None:
+    (site.checks / "test_motd.py").write_text(CARDS)
+    checks = check_layers(*loaded(site, motd_text="ours", hostwright_gpus="8"), None)
+    assert [(one.no_gpu, one.checked, one.passed) for one in checks] == [(False, True, False), (False, True, True)]
+    assert "no GPU was found; the inventory says that the host has 8 GPUs (hostwright_gpus)" in checks[0].why
+
+
 TIMED = """\
 import time
 from pathlib import Path

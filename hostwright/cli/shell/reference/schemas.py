@@ -163,18 +163,22 @@ def _loose(schema: Any, *, inside: bool = False) -> Any:
     return loose
 
 
+#: from which a stack takes what it does not say itself
+_MERGED = {"extends": {"type": "string"}, "include": {"type": "array", "items": {"type": "string"}}}
+
+
 def stack(roles: Iterable[Role]) -> Schema:
-    """A stack file. One that extends another may say any part of it, and null removes an entry."""
+    """A stack file. One that extends another, or includes parts, may say any part of it, and null removes an entry."""
     whole = stack_model({role.name: role.section for role in roles}).model_json_schema()
     definitions = {name: _closed(inner) for name, inner in whole.pop("$defs", {}).items()}
     for part in (whole, definitions[Artifact.__name__]):  # whose names are those of the file and of the entry
         part["properties"].pop("name")
         part["required"] = [name for name in part["required"] if name != "name"]
     whole["required"].append("roles")
-    part = _part({**whole, "properties": {**whole["properties"], "extends": {"type": "string"}}})
+    part = _part({**whole, "properties": {**whole["properties"], **_MERGED}})
     return {
         "type": "object",
-        "if": {"required": ["extends"]},
+        "if": {"anyOf": [{"required": [key]} for key in _MERGED]},
         "then": part,
         "else": whole,
         "$defs": {**definitions, **{f"part.{name}": _part(inner) for name, inner in definitions.items()}},

@@ -43,6 +43,7 @@ def _plan_lines(host_plan: HostPlan, hosts: Sequence[str], *, brief: bool) -> li
     head, below = headed(hosts) if hosts else ("", "")
     names = [Hanging(f"  {below}", style="dim")] if below else []
     about = [advice.of_host(one_line(note), fold(hosts)) if hosts else one_line(note) for note in host_plan.notes]
+    about += [one_line("; ".join(host_plan.aged))] if host_plan.aged else []
     notes = [Hanging(f"  {note}", style="yellow") for note in about]
     if plan.empty:
         title = Hanging.assemble((head, "bold"), "  as desired: nothing to do", style="green")

@@ -10,6 +10,14 @@ device_file() {
     [ -e "/dev/$1" ] || mknod -m 666 "/dev/$1" c 1 3
 }
 
+# on_disk FIELD MODULE: what modinfo says of a module's file; Debian's have names of their own there.
+on_disk() {
+    for file in "$2" "nvidia-current-open${2#nvidia}" "nvidia-current${2#nvidia}"; do
+        if modinfo -F "$1" "$(echo "$file" | tr _ -)" 2>/dev/null; then return 0; fi
+    done
+    return 1
+}
+
 # put MODULE VERSION: the module is in the kernel from now on.
 put() {
     mkdir -p "$STATE/module/$1/holders" "$STATE/module/$1/parameters"
@@ -43,7 +51,9 @@ drive() {
     minor=0
     mkdir -p "$STATE/proc/nvidia/gpus" "$STATE/persistence"
     chmod 777 "$STATE/persistence"  # the persistence daemon drops its privileges
-    printf 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  %s  (hostwright stand-in)\nGCC version:  none\n' "$1" \
+    kind='x86_64 Kernel Module'
+    case $(on_disk license nvidia) in Dual*GPL*) kind='Open Kernel Module for x86_64' ;; esac
+    printf 'NVRM version: NVIDIA UNIX %s  %s  (hostwright stand-in)\nGCC version:  none\n' "$kind" "$1" \
         >"$STATE/proc/nvidia/version"
     device_file nvidiactl
     for card in "$LAB"/cards/*; do

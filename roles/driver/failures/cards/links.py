@@ -124,15 +124,22 @@ def _told_by(other: Callable[[AuditContext], Iterable[str]], ctx: AuditContext) 
 
 def _none(ctx: AuditContext) -> Iterator[str]:
     """No NVIDIA GPU is on the PCI bus of a host that is to have the driver."""
-    if "driver" in ctx.changes and not _gpus_on_bus(ctx):
+    if _driver_wanted(ctx) and not _gpus_on_bus(ctx):
         yield "0 NVIDIA GPUs on the PCI bus"
         yield from _gone(ctx)
 
 
+def _driver_wanted(ctx: AuditContext) -> bool:
+    """Whether a role of the host brings the driver, whatever the role's name is."""
+    return "driver" in ctx.changes or any("driver" in role.provides for role in ctx.desired.roles)
+
+
 def _fewer(ctx: AuditContext) -> Iterator[str]:
-    """The PCI bus has NVIDIA GPUs, but fewer than the inventory says (``hostwright_gpus``)."""
+    """The PCI bus has fewer NVIDIA GPUs than the inventory says (``hostwright_gpus``); none at all is a failure of its
+    own where a role brings the driver.
+    """
     on_bus, declared = len(_gpus_on_bus(ctx)), ctx.known.gpus
-    if declared is not None and 0 < on_bus < declared:
+    if declared is not None and on_bus < declared and (on_bus or not _driver_wanted(ctx)):
         yield f"{on_bus} of the {declared} GPUs that the inventory says (hostwright_gpus) are on the PCI bus"
         if slots := _told_by(_slots, ctx):
             yield f"on the bus: {', '.join(slots)}"

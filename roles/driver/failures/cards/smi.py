@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.failures import AuditContext, FailureRule, Hardware, Sign, Unread
+from hostwright.failures import AuditContext, Case, FailureRule, Hardware, Sign, Unread
+from hostwright.roles import Pattern
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus, smi_status
 from hostwright.standard.roles.driver.failures.cards.memory import card
 from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, NO_POWER, REBOOT
-from hostwright.standard.roles.driver.failures.cards.xids import sorted_xids, xid_line
+from hostwright.standard.roles.driver.failures.cards.xids import POWER_CYCLE, sorted_xids, xid_line
 from hostwright.standard.roles.driver.gpus import smi
 from hostwright.standard.roles.driver.nvsmi.fields import LOST
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
+from hostwright.standard.roles.driver.xids.recovery import Recovery, recovery_of_words
 
 EXIT_POWER_CABLE = 8
 EXIT_INTERRUPT = 10
 EXIT_INFOROM = 14
 EXIT_TIMEOUT = (124, 137)  #: of timeout(1): ended, or killed
+_ASKED = Pattern(r"recovery action (.{1,60})$")
 LAST_LINES = 3  #: of its output, which are searched for its last message
 MANUAL = "nvidia-smi's manual, return values"
 
@@ -78,6 +81,13 @@ def _needs_reset(ctx: AuditContext) -> Iterator[str]:
             yield f"{card(gpu)}: {', '.join(words)}"
 
 
+def _by_recovery(evidence: tuple[str, ...]) -> Iterator[Case]:
+    """A card that asks for more than a reboot: the power of its host is cycled."""
+    asked = (match[1] for line in evidence if (match := _ASKED.search(line)))
+    if any(recovery_of_words(words) is Recovery.SYSTEM for words in asked):
+        yield Case("gpu-needs-reset", "a card asks for a reboot of the whole system", POWER_CYCLE)
+
+
 SMI = (
     FailureRule(
         "nvidia-smi-silent",
@@ -127,6 +137,6 @@ SMI = (
         " help, or the recovery action says so, reboot",
         "nvidia-smi's manual, GPU reset status and GPU recovery action; NVML_ERROR_RESET_REQUIRED",
         sign=Sign("gpu", _needs_reset),
-        treatment=Hardware("power cycle", REBOOT, gently=True),
+        treatment=Hardware("power cycle", REBOOT, gently=True, cases=_by_recovery),
     ),
 )

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hostwright.failures import AuditContext, Case, FailureRule, Hardware, Sign, Unread
+from hostwright.failures import AuditContext, Case, FailureRule, Hardware, Sign, Unread, once
 from hostwright.roles import GpuEvent, Pattern
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
 from hostwright.standard.roles.driver.failures.cards.thresholds import RECENT
 from hostwright.standard.roles.driver.failures.cards.treatments import GPUD
 from hostwright.standard.roles.driver.gpus import kernel_log, smi
 from hostwright.standard.roles.driver.xids.catalog import CATALOG as ROWS
-from hostwright.standard.roles.driver.xids.catalog import OFF_THE_BUS, POWER_CABLE, Action, Concern, meaning_of
-from hostwright.standard.roles.driver.xids.events import loaded_at, slot, xid_events
+from hostwright.standard.roles.driver.xids.catalog import (
+    OFF_THE_BUS,
+    POWER_CABLE,
+    RECOVERY_CHANGED,
+    Action,
+    Concern,
+    meaning_of,
+)
+from hostwright.standard.roles.driver.xids.events import is_nonfatal, loaded_at, slot, xid_events
+from hostwright.standard.roles.driver.xids.recovery import Recovery, recovery_of_xid
 
 TEXT_CHARACTERS = 80  #: of the line itself in the evidence
 ECHO = timedelta(minutes=10)  #: a minor Xid of a card this soon after a fatal one belongs to it
-_XID_LINE = Pattern(r"Xid (\d{1,3}) on ")  #: how the text of ``xid_line`` begins; the host's own text follows
+_XID_LINE = Pattern(r"Xid (\d{1,3})(?: \(154: ([A-Za-z0-9 ]{1,30})\))? on ")  #: how the text of ``xid_line`` begins
 CLEANED_UP = 45  #: work was removed because of a preceding error
 
 
@@ -36,24 +44,52 @@ def sorted_xids(ctx: AuditContext) -> SortedXids:
     """The Xids in the kernel log. Raises ``Unread`` if there is no log.
 
     Azure also fails a node for some Xids that, according to NVIDIA, need no action or only a restart of the program:
-    these count for as long as Azure looks back.
+    these count for as long as Azure looks back. What the driver itself asks for (Xid 154) wins over the catalog.
     """
-    lost, loaded = lost_gpus(ctx), loaded_at(kernel_log(ctx))
+    lost, loaded, asked = lost_gpus(ctx), loaded_at(kernel_log(ctx)), recoveries(ctx)
     by_kind: dict[str, list[GpuEvent]] = {"standing": [], "past": [], "program": [], "cables": []}
     for event in xid_events(kernel_log(ctx)):
         xid, at = meaning_of(event.number), _time(event)
         mild = xid.action in {Action.IGNORE, Action.RESTART_APP}
         if xid.concern is Concern.NOBODY or event.bus in lost:
             continue
-        if xid.concern is Concern.PROGRAM:
+        over = at and ((loaded and at < loaded) or _taken_back(asked.get(event.bus), at))
+        if xid.concern is Concern.PROGRAM or is_nonfatal(event.number, event.text):
             by_kind["program"].append(event)
-        elif (at and loaded and at < loaded) or event.number == OFF_THE_BUS or (mild and _old(at, ctx.now)):
+        elif over or event.number == OFF_THE_BUS or (mild and _old(at, ctx.now)):
             by_kind["past"].append(event)
         else:
             by_kind["cables" if event.number == POWER_CABLE else "standing"].append(event)
+    by_kind["standing"] += _asked_alone(ctx, {event.bus for kind in ("standing", "cables") for event in by_kind[kind]})
     for source, into in (("past", "standing"), ("program", "standing"), ("program", "past")):
         _join(by_kind[source], by_kind[into])
     return SortedXids(**{name: tuple(events) for name, events in by_kind.items()})
+
+
+@once
+def recoveries(ctx: AuditContext) -> dict[str, tuple[Recovery, datetime]]:
+    """What the driver asked for last, by card and with the time, since the module was loaded. Raises ``Unread``."""
+    loaded = loaded_at(kernel_log(ctx))
+    found = ((event.bus, recovery_of_xid(event.text), _time(event)) for event in _changes_of_recovery(ctx))
+    return {bus: (action, at) for bus, action, at in found if action and at and not (loaded and at < loaded)}
+
+
+def _taken_back(asked: tuple[Recovery, datetime] | None, at: datetime) -> bool:
+    """Whether the driver has asked for nothing any more since that time."""
+    return asked is not None and asked[0] is Recovery.NONE and at <= asked[1]
+
+
+def _changes_of_recovery(ctx: AuditContext) -> Iterator[GpuEvent]:
+    return (event for event in xid_events(kernel_log(ctx)) if event.number == RECOVERY_CHANGED)
+
+
+def _asked_alone(ctx: AuditContext, explained: Container[str]) -> Iterator[GpuEvent]:
+    """The Xids 154 of cards that wait for a recovery and of which no other Xid says so."""
+    asked, lost = recoveries(ctx), lost_gpus(ctx)
+    for event in _changes_of_recovery(ctx):
+        waits = event.bus in asked and asked[event.bus][0] is not Recovery.NONE
+        if waits and event.bus not in explained and event.bus not in lost:
+            yield event
 
 
 def _join(source: list[GpuEvent], into: list[GpuEvent]) -> None:
@@ -76,15 +112,18 @@ def xid_line(ctx: AuditContext, event: GpuEvent) -> str:
     xid = meaning_of(event.number)
     often = "once" if event.count == 1 else f"{event.count} times"
     when = f", last at {event.at}" if event.at else ""
+    action = recoveries(ctx).get(event.bus, (Recovery.NONE, None))[0]
+    asked = "" if action is Recovery.NONE else f" (154: {action.value})"
     return (
-        f"Xid {event.number} on {_card(ctx, event.bus)}, {often}{when}: {xid.meaning}; "
+        f"Xid {event.number}{asked} on {_card(ctx, event.bus)}, {often}{when}: {xid.meaning}; "
         f"{xid.action.name}: {xid.action.value}; {event.text[:TEXT_CHARACTERS]}"
     )
 
 
 def _standing(ctx: AuditContext) -> Iterator[str]:
     """The kernel log has, since the module was loaded, an Xid on which Azure's node checks fail a node (those that ask
-    for nothing but a program's restart: in the last two hours), or for which NVIDIA's catalog wants more than that.
+    for nothing but a program's restart: in the last two hours), or for which NVIDIA's catalog wants more than that; or
+    an Xid 154 with which the driver asks for a reset or a reboot, and which no later one takes back.
     """
     for event in sorted_xids(ctx).standing:
         yield xid_line(ctx, event)
@@ -123,11 +162,19 @@ def _old(at: datetime | None, now: datetime) -> bool:
 
 
 def by_number(evidence: tuple[str, ...]) -> Iterator[Case]:
-    """The Xids in the evidence of ``xid-fatal``, each once, with what a rebuild does about it."""
-    numbers = list(dict.fromkeys(int(match[1]) for line in evidence if (match := _XID_LINE.match(line))))
-    for number in numbers:
+    """The Xids in the evidence of ``xid-fatal``, each once, with what a rebuild does about it.
+
+    What the driver asks for decides between a reboot and a power cycle; where the catalog wants the hardware looked at,
+    that stays.
+    """
+    numbers: dict[int, str] = {}
+    for match in filter(None, map(_XID_LINE.match, evidence)):
+        numbers[int(match[1])] = match[2] or numbers.get(int(match[1]), "")
+    for number, asked in numbers.items():
         xid = meaning_of(number)
         treatment = TREATMENTS.get(xid.action, OTHERWISE)
+        if asked and treatment.way != "hand over":
+            treatment = POWER_CYCLE if asked == Recovery.SYSTEM.value else ASKED
         if number in REPLACE_TOGETHER and set(numbers) >= REPLACE_TOGETHER:
             treatment = TOGETHER
         yield Case(f"xid-{number}", f"Xid {number}: {xid.meaning}", treatment)
@@ -140,6 +187,9 @@ TREATMENTS: Mapping[Action, Hardware] = {
     Action.CHECK_MECHANICALS: Hardware("hand over", "NVIDIA's Xid catalog: CHECK_MECHANICALS", tries=0),
 }
 OTHERWISE = Hardware("power cycle", f"NVIDIA's Xid catalog: reset the GPU; {GPUD}", gently=True)
+_ACTIONS = "nvmlDeviceGpuRecoveryAction_t: the driver's own recovery action"
+ASKED = Hardware("power cycle", f"{_ACTIONS}, Xid 154; {GPUD}", gently=True)  #: a reboot does what it asks for
+POWER_CYCLE = Hardware("power cycle", f"{_ACTIONS}, SYSTEM_REBOOT")
 #: Xids that together mean a broken card: an error that ECC did not correct, and no spare row for it
 REPLACE_TOGETHER = frozenset((48, 64))
 TOGETHER = Hardware("hand over", "NVIDIA's Xid catalog: WORKFLOW_XID_48, with 64 the card is replaced", tries=0)

@@ -10,13 +10,19 @@ from hostwright.standard.roles.driver.failures.build import (
     OTHER_MODULE,
     unbuilt_by_ours,
 )
-from hostwright.standard.roles.driver.failures.install import OTHER_INSTALLER_SIGN, X_SERVER_SIGN
+from hostwright.standard.roles.driver.failures.install import MODULE_HELD_SIGN, OTHER_INSTALLER_SIGN, X_SERVER_SIGN
 from hostwright.standard.roles.driver.failures.load import NOT_SIGNED_SIGN, NOUVEAU_SIGN
 from hostwright.standard.roles.driver.failures.logs import in_log
 from hostwright.standard.roles.driver.failures.messages.bus import BOUND
 
 #: gcc's and make's word for an error, in the languages in which logs are met
 _ERROR = r"(?:error|Error|ERROR|Fehler|erreur|Erreur|errore|Errore|erro|Erro|Ошибка|ошибка|错误|錯誤|エラー)"
+
+#: a module of others, which is the only thing that keeps the driver's in the kernel
+_HELD_BY = (
+    r"hostwright: the kernel module (?P<module>\w{1,60}), of somebody else, uses the driver's",
+    r"Module '?nvidia\w*'? is in use by:(?: nvidia(?:_uvm|_drm|_modeset))* (?P<module>nvidia_fs|[a-mo-z]\w{0,60})",
+)
 
 INSTALLING = (
     FailureRule(
@@ -39,6 +45,17 @@ INSTALLING = (
         "Stop the display manager (systemctl isolate multi-user.target) and provision again",
         "nvidia-installer misc.c",
         sign=X_SERVER_SIGN,
+        treatment=ForPeople(),
+    ),
+    FailureRule(
+        "module-held",
+        "|".join(_HELD_BY).replace("?P<module>", "?:"),
+        "MODULE, a kernel module of somebody else's, uses the loaded driver, which cannot be replaced before",
+        "End what uses it and take it out of the kernel (modprobe -r MODULE), then provision again; it is built for the"
+        " new driver where DKMS knows it",
+        "nvidia-installer kernel.c; NVIDIA/gpu-driver-container#869",
+        sign=MODULE_HELD_SIGN,
+        names=(*_HELD_BY, r"/sys/module/nvidia/holders: (?P<module>\w{1,60})"),
         treatment=ForPeople(),
     ),
     FailureRule(

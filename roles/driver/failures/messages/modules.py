@@ -35,7 +35,8 @@ DISABLED = (
         r"|Module 'nvidia[\w-]{0,20}' is (?:black|deny-)listed"
         r"|running install command '[^'\n]{0,20}\b(?:false|true|:)\b[^'\n]*' for module nvidia",
         "a line in modprobe.d keeps the module from being loaded, now or at the next boot: a blacklist, an alias that"
-        " leads elsewhere (off), or an install command that loads nothing (/bin/false)",
+        " leads elsewhere (off), or an install command that loads nothing (/bin/false) or only another driver's module"
+        " (Debian's nvidia-current)",
         "Provision again: the driver role comments out lines about its modules in /etc/modprobe.d, and writes a file of"
         " the same name there in place of one in /usr/lib, /lib or /run. Look at who wrote the line (prime-select, a"
         " package, a colleague), who may write it again; for another module, find it with modprobe -c",

@@ -25,12 +25,13 @@ UNMASKED = sh_file(__file__, "unmasked.sh")
 MODPROBE = Probe(UNMASKED + sh_file(__file__, "modprobe.sh", directories=" ".join(DIRECTORIES)))
 _MARKED = Probe(sh("grep -ls %s %s/*.conf; exit 0", f"^{MARK}", ETC))
 
-_ROW = Pattern(r"(/[^:\n]{1,300}):([0-9]{1,7}):\s*(alias|blacklist|install)\s+(nvidia\S*)\s*(.*)")
+_ROW = Pattern(r"(/[^:\n]{1,300}):([0-9]{1,7}):\s*(alias|blacklist|install|remove)\s+(nvidia\S*)\s*(.*)")
 _OPTIONS = Pattern(r"/[^:\n]{1,300}:[0-9]{1,7}:\s*options\s+nvidia\s(.*)")
 _MODE = Pattern(r"\bNVreg_DeviceFileMode=(0[xX][0-9a-fA-F]{1,4}|[0-9]{1,6})\b")
 _WORD = Pattern(r"kernel ((?:module_|modprobe\.)blacklist=\S+)")
 #: commands that load nothing: ``install nvidia /bin/false``
 _LOADS_NOTHING = Pattern(r"(?:/usr)?(?:/bin/)?(?:false|true|:|exit|echo|logger)\b.*|:")
+_FAILS = Pattern(r".*(?:;|&&)\s*(?:(?:/usr)?/bin/)?false\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def forbidding(text: str) -> tuple[ConfigLine, ...]:
     """The lines in the answer to ``MODPROBE`` that keep a module away, of files that keep away a needed one."""
     rows = [ConfigLine(m[1], int(m[2]), m[3], m[4], m[5].strip()) for m in map(_ROW.fullmatch, text.splitlines()) if m]
     rows.sort(key=lambda row: (row.path.rpartition("/")[2], row.number))  # modprobe reads files in the order of names
-    needed = {row.path for module in NEEDED for row in _against(module, rows)}
+    needed = {row.path for module in NEEDED for row in _against(module, rows) if row.keyword != "remove"}
     against = {row: None for module in FAMILY for row in _against(module, rows) if row.path in needed}
     return tuple(row for row in rows if row in against)
 
@@ -88,10 +89,23 @@ def _against(module: str, rows: Sequence[ConfigLine]) -> Iterator[ConfigLine]:
                     against = as_module(row.value) != module  # it stands for a module that this driver does not have
                 case "install":
                     against = commands == 1 and bool(_LOADS_NOTHING.fullmatch(row.value))
+                    against = against or _for_another(row.value, module)
+                case "remove":
+                    against = _for_another(row.value, module)
                 case _:
                     against = True
             if against:
                 yield row
+
+
+def _for_another(value: str, module: str) -> bool:
+    """Whether a command fails: it ends in ``false``, or calls modprobe alone, and with other modules than this one."""
+    if _FAILS.fullmatch(value):
+        return True
+    commands = [command.split() for command in value.translate({ord(sign): ";" for sign in "&|"}).split(";")]
+    if not all(command[0].rpartition("/")[2] == "modprobe" for command in commands if command):
+        return False
+    return bool(value) and module not in {as_module(word) for command in commands for word in command[1:]}
 
 
 def blacklisted_by(words: Sequence[str]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@
 : "${directories:?}"
 set --
 for directory in $directories; do set -- "$@" "$directory"/*.conf; done
-pattern='^[[:space:]]*((alias|blacklist|install|options)[[:space:]]+nvidia|(export[[:space:]]+)?GRUB_CMDLINE_LINUX(_DEFAULT)?=)'
+pattern='^[[:space:]]*((alias|blacklist|install|remove|options)[[:space:]]+nvidia|(export[[:space:]]+)?GRUB_CMDLINE_LINUX(_DEFAULT)?=)'
 rows=$(grep -anHsE -m 50 "$pattern" "$@" /etc/default/grub /etc/default/grub.d/*.cfg)
 # shellcheck disable=SC2086  # several directories
 unmasked "$rows" $directories /etc/default /etc/default/grub.d

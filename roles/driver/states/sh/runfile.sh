@@ -4,7 +4,8 @@
 # beside it; packaged= is one that a package owns, and preferred= a line of depmod.d. shadow= is what a program would get
 # where ldconfig's links cannot be turned back: path, file behind it, its package, and the line of the loader's
 # configuration that names its directory, with tabs between. lost= is a file that is missing, or whose size or time
-# differs from what the installer left.
+# differs from what the installer left. license= is that of the module on disk, "loaded kind=" that of the one in the kernel.
+# holder= is a module of others that uses the driver's. Needs `held_by`.
 : "${version:?}"
 : "${installing:?}"
 : "${record:?}"
@@ -29,13 +30,19 @@ strays() {
 read -r kernel </proc/sys/kernel/osrelease
 modinfo -k "$kernel" nvidia nvidia-uvm | while read -r key value; do
   case $key in filename:) file=$value ;; esac
+  case $key-${file##*/} in *uvm*) ;; license:-*) echo "license=$value" ;; esac
   [ "$key" = version: ] || continue
   case ${file##*/} in *uvm*) ;; *) echo "module=$value" ;; esac
   case $value-$file in "$version"-* | *-"/lib/modules/$kernel/updates/dkms/"*) ;; *) strays "$file" ;; esac
 done
 loaded=
-if [ -d /sys/module/nvidia ]; then read -r loaded </sys/module/nvidia/version; echo "loaded=$loaded"; fi
+if [ -d /sys/module/nvidia ]; then
+  read -r loaded </sys/module/nvidia/version; echo "loaded=$loaded"
+  kind=; read -r kind </proc/driver/nvidia/version
+  case $kind in *' Open Kernel Module '*) echo 'loaded kind=open' ;; NVRM*) echo 'loaded kind=proprietary' ;; esac
+fi
 if [ -d /sys/module/nvidia_uvm ]; then echo uvm=yes; fi
+held_by holder=
 for built in "/var/lib/dkms/nvidia/$version/$kernel"/*/module; do if [ -d "$built" ]; then echo dkms=yes; break; fi; done
 if [ -e "/usr/src/nvidia-$version/dkms.conf" ]; then echo source=yes; fi
 if [ -e "$installing" ]; then echo cut=yes; fi

@@ -8,9 +8,6 @@ for module; do
   if modprobe -r "$module" || rmmod "$module"; then continue; fi
   echo "hostwright: the kernel module $module is in use by:"
   for p in $(holders); do echo "  $p $(cat "/proc/$p/comm" 2>/dev/null)"; done
-  for other in "/sys/module/$module/holders"/*; do
-    [ ! -e "$other" ] || echo "  the kernel module ${other##*/}, of somebody else: modprobe -r ${other##*/} on the host"
-  done
   # shellcheck disable=SC2154  # of stop_services.sh
   for unit in $stopped; do systemctl start "$unit" || true; done
   eval "$returned"

@@ -29,6 +29,7 @@ folder=$(mktemp -d)
 trap 'rm -rf -- "$folder"' EXIT
 mkdir "$folder/wheels"
 printf '%s' "$2" >"$folder/requirements.txt"
+export PIP_REQUIRE_VIRTUALENV=0  # whatever the host's pip.conf has
 "$python" -I -m pip download --disable-pip-version-check --no-input --progress-bar off --no-cache-dir --quiet \
   --no-deps --only-binary :all: --require-hashes --python-version "$version" --implementation cp \
   --platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hostwright.apply.host.explaining import last_line, tell_cause, units_named
@@ -137,6 +139,8 @@ def test_what_its_layer_is_found_to_have_is_the_cause_where_the_output_names_non
     assert told(failed("odd", units=()), findings=(GRAVE,)).endswith(
         f"ended with status 1: odd. The cause: the disk is gone. Put it back; then: {AGAIN}"
     )
+    fixed = replace(GRAVE, provision=True)  # what the step was for
+    assert "The cause" not in told(failed("odd", units=()), findings=(fixed,))
     elsewhere = told(failed("odd", role="cuda", units=()), findings=(GRAVE,))
     assert elsewhere.endswith(f"status 1: odd; next: {RECORD}"), "another layer's"
 

@@ -13,6 +13,7 @@ SAMPLES = {
     "module-in-use": (
         "ERROR: An NVIDIA kernel module 'nvidia-drm' appears to already be loaded in your kernel.  This may be because"
     ),
+    "module-held": "rmmod: ERROR: Module nvidia is in use by: nvidia_uvm nvidia_fs",
     "no-headers": (
         "ERROR: Unable to find the kernel source tree for the currently running kernel.  Please make sure you have"
     ),

@@ -13,8 +13,9 @@ from hostwright.plan.model import Answer, Change, Facts, Resource
 from hostwright.resources.conditions import When
 from hostwright.resources.originals import PACKAGES_BEFORE
 from hostwright.resources.packages.debs_gone import DebsGone
+from hostwright.resources.packages.packaged import PackagedPrograms
 from hostwright.resources.system.services_gone import UserGone
-from hostwright.standard.roles.container.engine import DockerEngine, Programs
+from hostwright.standard.roles.container.engine import DockerEngine
 from hostwright.standard.roles.container.removal import (
     DataSpared,
     EmptyDataGone,
@@ -174,7 +175,7 @@ def test_docker_is_removed_only_if_we_installed_it() -> None:
 
 
 def test_what_belongs_to_packages_or_to_this_boot_needs_no_removal() -> None:
-    assert Programs(("docker.io",)).removal() == DeviceLinks().removal() == ()
+    assert PackagedPrograms(("docker.io",)).removal() == DeviceLinks().removal() == ()
     assert PACKAGES_BEFORE in EngineGone(("docker.io",)).probes()
 
 

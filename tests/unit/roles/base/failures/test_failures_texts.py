@@ -14,6 +14,12 @@ from tests.unit.support.known import BY_NAME, KNOWN
 CORPUS = Path(__file__).parents[4] / "fixtures" / "failures"
 CLASSES = json.loads((CORPUS / "classes.json").read_text())
 
+#: pip 10 to 23: the sentence stands before every reason
+CAUSED = (
+    "Could not fetch URL https://a/simple/x/: There was a problem confirming the ssl certificate: HTTPSConnectionPool("
+    "host='a', port=443): Max retries exceeded with url: /simple/x/ (Caused by {}) - skipping"
+)
+REFUSED = "NewConnectionError('<x.HTTPSConnection object>: Failed to establish a new connection: [Errno 111] refused')"
 RETRIED = "WARNING: Retrying (Retry(total=4, connect=None)) after connection broken by"
 GOT_IT = "Collecting x\n  Downloading https://pypi.example/x-1.0-py3-none-any.whl (10.1 MB)"
 
@@ -269,3 +275,27 @@ def test_what_only_looks_like_it_is_not_blamed_on_it(text: str) -> None:
 def test_the_classes_of_the_corpus_name_rules() -> None:
     assert list(CLASSES) == sorted(CLASSES)
     assert {name for names in CLASSES.values() for name in names} - set(BY_NAME) == set()
+
+
+@pytest.mark.parametrize(
+    ("reason", "rule"),
+    [
+        (
+            "ProxyError('Cannot connect.', OSError('Tunnel connection failed: 407 Proxy Authentication'))",
+            "proxy-refuses",
+        ),
+        (f"ProxyError('Cannot connect to proxy.', {REFUSED})", "proxy-refuses"),
+        ("SSLError(SSLError(1, '[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1123)'))", "proxy-refuses"),
+        (REFUSED, "download-interrupted"),
+        (REFUSED.replace("111", "-2"), "name-resolution"),
+        ("SSLError(SSLEOFError(8, 'EOF occurred in violation of protocol (_ssl.c:1131)'))", "download-interrupted"),
+        ("SSLError(SSLError(1, '[SSL: TLSV1_ALERT_PROTOCOL_VERSION] tlsv1 alert (_ssl.c:590)'))", "tls-handshake"),
+        ('SSLError("Can\'t connect to HTTPS URL because the SSL module is not available.")', "python-without-ssl"),
+        ("SSLError(SSLCertVerificationError(1, 'certificate verify failed: self signed'))", "tls-certificate"),
+        ("ProxyError('Cannot connect.', SSLError(1, '[SSL: CERTIFICATE_VERIFY_FAILED]'))", "tls-certificate"),
+    ],
+)
+def test_of_pips_sentence_about_certificates_the_reason_behind_it_counts(reason: str, rule: str) -> None:
+    failure = KNOWN.classify(f"{CAUSED.format(reason)}\nERROR: No matching distribution found for x")
+    assert failure is not None
+    assert failure.rule.name == rule

@@ -380,6 +380,12 @@ def test_display_is_reported_only_if_it_blocks_the_installer() -> None:
     assert evidence("x-server", {STATE: state(source="")}) == []
 
 
+def test_a_module_of_others_that_uses_the_driver_is_named_if_it_blocks_the_installer() -> None:
+    due: Differs = {STATE: f"{state(source='')}holder=gdrdrv\n"}
+    assert evidence("module-held", due) == ["/sys/module/nvidia/holders: gdrdrv"]
+    assert evidence("module-held", {STATE: f"{state()}holder=gdrdrv\n"}) == []
+
+
 def test_an_installer_that_runs_now_was_not_cut() -> None:
     now = {STATE: state() + "cut=yes\n", jobs.RUNNING: "r1-driver {}\n"}
     assert evidence("driver-install-cut", now) == []

@@ -208,3 +208,67 @@ def test_a_power_cable_is_one_finding_of_its_own() -> None:
 def test_no_status_is_no_finding() -> None:
     for rule in SMI:
         assert unread(rule.name, replace(audit_context(A100, smi=Answer(1, "")), facts=Facts({})))
+
+
+def changed(to: str, bus: str = "3b", hours: float = 1.0, before: str = "0x0 (None)") -> KernelLine:
+    """The driver asks for another recovery action."""
+    return line(f"NVRM: Xid (PCI:0000:{bus}:00): 154, GPU recovery action changed from {before} to {to}", hours)
+
+
+@pytest.mark.parametrize(
+    ("to", "asked"),
+    [
+        ("0x1 (GPU Reset Required)", "GPU reset"),
+        ("0x1 (PF FLR)", "GPU reset"),  # of R610
+        ("0x2 (Node Reboot Required)", "node reboot"),
+        ("0x2 (OS Reboot)", "node reboot"),
+        ("0x3 (Drain P2P)", "drain P2P"),
+        ("0x4 (Drain and Reset)", "drain and reset"),
+        ("0x7 (System Reboot)", "system reboot"),
+        ("0x6 (Bus Reset)", "bus reset"),
+        ("0x5 (Recover IMEX Domain)", "recover the IMEX domain"),
+    ],
+)
+def test_what_the_driver_asks_for_stands_beside_the_xid(to: str, asked: str) -> None:
+    told = only(audit_context(*TWO, log=(xid(119), changed(to, hours=0.9))), "xid-fatal")
+    assert told.startswith(f"Xid 119 (154: {asked}) on card 0 (0000:3b:00), once")
+
+
+def test_a_card_that_asks_for_a_recovery_is_a_finding_without_any_other_xid() -> None:
+    told = only(audit_context(*TWO, log=(changed("0x2 (Node Reboot Required)"),)), "xid-fatal")
+    assert told.startswith("Xid 154 (154: node reboot) on card 0 (0000:3b:00), once")
+    found = all_seen(audit_context(*TWO, log=(xid(13), changed("0x1 (PF FLR)", hours=0.9))))
+    assert set(found) == {"xid-fatal", "xid-application"}
+
+
+def test_a_recovery_that_was_taken_back_ends_what_came_before_it() -> None:
+    log = (xid(119, hours=3), changed("0x1 (GPU Reset Required)", hours=2.9))
+    back = changed("0x0 (None)", hours=2, before="0x1 (GPU Reset Required)")
+    assert list(all_seen(audit_context(*TWO, log=log))) == ["xid-fatal"]
+    assert list(all_seen(audit_context(*TWO, log=(*log, back)))) == ["xid-past"]
+    assert "xid-fatal" in all_seen(audit_context(*TWO, log=(*log, back, xid(62, hours=1))))
+    assert all_seen(audit_context(*TWO, log=(changed("0x2 (OS Reboot)", hours=3), line(LOADING, 2)))) == {}
+
+
+def test_a_recovery_of_another_card_says_nothing() -> None:
+    told = only(audit_context(*TWO, log=(xid(119), changed("0x0 (None)", "3c", 0.5))), "xid-fatal")
+    assert told.startswith("Xid 119 on card 0")
+
+
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [
+        ("145, RLW_CTRL Nonfatal XC0 i0 Link 00 (0x00000003 0x80000000 0x00000000 0x00000000)", "xid-application"),
+        ("149, NETIR_BER_EVENT Nonfatal XC0 i0 Link 03 (0x00086226 0x00000001 0x00000000)", "xid-application"),
+        ("149, NETIR_LINK_DOWN Fatal XC0 i0 Link 10 (0x004a2cc6 0x00000000)", "xid-fatal"),
+        ("62, PMU Nonfatal XC0", "xid-fatal"),  # only NVLink 5 says so
+    ],
+)
+def test_an_error_of_an_nvlink_5_that_is_not_fatal_fails_no_host(words: str, rule: str) -> None:
+    assert only(audit_context(*TWO, log=(line(f"NVRM: Xid (PCI:0000:3b:00): {words}"),)), rule)
+
+
+def test_a_fatal_error_is_not_forgotten_over_a_milder_one() -> None:
+    fatal = line("NVRM: Xid (PCI:0000:3b:00): 145, RLW_REMAP Fatal XC0 i0 Link 00 (0x00000004 0x00000040)", 2)
+    mild = line("NVRM: Xid (PCI:0000:3b:00): 145, RLW_REMAP Nonfatal XC0 i0 Link 00 (0x00000004 0x00000001)", 1)
+    assert "2 times" in only(audit_context(*TWO, log=(fatal, mild)), "xid-fatal")

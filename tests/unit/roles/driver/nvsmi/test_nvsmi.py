@@ -281,3 +281,12 @@ def test_a_host_without_nvidia_smi_answers_127(tmp_path, probe):
     program(tmp_path / "bin", "timeout", "echo called; exit 1")
     answer = run(f"PATH={tmp_path}/bin; export PATH\n{probe.script}")
     assert (answer.returncode, answer.stdout) == (127, b"")
+
+
+def test_the_names_of_later_drivers_are_read_where_the_former_are_gone():
+    former = fixture("b200-580.105.08")
+    later = former.replace("driver_version>", "kmd_version>").replace("cuda_version>", "cuda_umd_version>")
+    deprecated = former.replace("_version>580.105.08", "_version>Requested functionality has been deprecated")
+    both = deprecated.replace("</driver_version>", "</driver_version><kmd_version>620.70.06</kmd_version>")
+    assert [read_report(text).driver for text in (former, later, both)] == ["580.105.08", "580.105.08", "620.70.06"]
+    assert read_report(later).cuda == read_report(former).cuda != ""

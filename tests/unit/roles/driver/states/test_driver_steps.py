@@ -16,7 +16,7 @@ from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaR
 from tests.places import PROJECT
 from tests.unit.support.known import KNOWN
 from tests.unit.support.mounts import in_namespace
-from tests.unit.support.shell import program, run
+from tests.unit.support.shell import ask, program, run
 from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9")
@@ -437,3 +437,28 @@ def test_a_module_that_is_set_aside_is_kept(tmp_path: Path) -> None:
     assert run(step, path=tmp_path / "bin").returncode == 0
     assert [kept.read_text() for kept in (tmp_path / "aside").rglob("nvidia.ko")] == ["older"]
     assert (module.exists(), (tmp_path / "done").read_text()) == (False, "-a\n")
+
+
+def holding(folder: Path, *names: str) -> None:
+    """The kernel's list of the modules that use nvidia."""
+    for name in names:
+        (folder / "module" / "nvidia" / "holders" / name).mkdir(parents=True)
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_nothing_is_stopped_where_a_module_of_others_uses_the_driver(loaded: Path, force: bool) -> None:
+    """modprobe -r nvidia would fail after nvidia_uvm was unloaded, and CUDA would be down on a host that worked."""
+    holding(loaded.parent, "nvidia_uvm", "gdrdrv")
+    text = driver_steps.unload(force=force, build=False).replace("/sys/module", f"{loaded.parent}/module")
+    done = run(text, path=loaded)
+    assert (done.returncode, (loaded.parent / "done").exists()) == (1, False)
+    finding = KNOWN.explained(done.stdout.decode())
+    assert finding is not None
+    assert (finding.rule, "modprobe -r gdrdrv" in finding.cure) == ("module-held", True)
+
+
+def test_the_state_names_modules_of_others_that_use_the_driver(tmp_path: Path) -> None:
+    holding(tmp_path, "nvidia_uvm", "nvidia_modeset", "nv_peer_mem", "gdrdrv", "nvidia_fs")
+    probe = NvidiaRunfile(STACK.artifact("driver"), V).state_probe
+    said = ask(probe.script.replace("/sys/module", f"{tmp_path}/module"))[1]
+    assert DriverState.read(said).holders == ("gdrdrv", "nvidia_fs")

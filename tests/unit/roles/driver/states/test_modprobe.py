@@ -23,6 +23,12 @@ from tests.unit.support.shell import ask
 
 PRIME = "blacklist nvidia\nalias nvidia off\nalias nvidia-drm off\nalias nvidia-modeset off\n"
 PRIME_LINES = [f"/lib/modprobe.d/prime.conf:{n}: {line}" for n, line in enumerate(PRIME.splitlines(), 1)]
+#: Debian's nvidia-kernel-common, which leaves its file behind
+DEBIAN = """\
+install nvidia modprobe -i nvidia-current $CMDLINE_OPTS
+install nvidia_modeset modprobe nvidia ; modprobe -i nvidia-current-modeset $CMDLINE_OPTS
+remove nvidia modprobe -r -i nvidia-current
+"""
 OWN = "/etc/modprobe.d/a.conf"  #: a file of somebody's
 
 
@@ -65,6 +71,16 @@ def found(folder: Path, files: dict[str, str]) -> list[str]:
         ),
         ({OWN: "alias nvidia nvidia-current\n"}, [f"{OWN}:1: alias nvidia nvidia-current"]),
         ({OWN: "alias nvidia* off\n"}, [f"{OWN}:1: alias nvidia* off"]),
+        # another driver's modules, and commands that fail in the end
+        ({OWN: DEBIAN}, [f"{OWN}:{n}: {line}" for n, line in enumerate(DEBIAN.splitlines(), 1)]),
+        ({OWN: "install nvidia /opt/load\n" + DEBIAN[:56]}, [f"{OWN}:2: {DEBIAN[:55]}"]),
+        ({OWN: "install nvidia modprobe i2c && /bin/false\n"}, [f"{OWN}:1: install nvidia modprobe i2c && /bin/false"]),
+        (
+            {OWN: "install nvidia-uvm modprobe -i nvidia-uvm; false\n"},
+            [f"{OWN}:1: install nvidia-uvm modprobe -i nvidia-uvm; false"],
+        ),
+        ({OWN: "install nvidia modprobe i2c-dev; modprobe -i nvidia $CMDLINE_OPTS || /bin/false\n"}, []),
+        ({OWN: "install nvidia [ -e /etc/x ] && modprobe y\nremove nvidia modprobe -r -i nvidia-uvm nvidia\n"}, []),
         # a display's modules, which no CUDA program needs, and words that load or only set something
         ({OWN: "blacklist nvidia_drm\nblacklist nvidiafb\nblacklist nouveau\n"}, []),
         ({OWN: "options nvidia a=1\nsoftdep nvidia pre: i2c\nalias char-major-195* nvidia\n"}, []),

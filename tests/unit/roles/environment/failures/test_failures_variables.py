@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.audit.judging.context import Unread
+from hostwright.plan.host.hostfacts import PCI
 from hostwright.plan.model import Answer
 from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
 from hostwright.standard.roles.environment.failures.variables import VARIABLES, VARIABLES_RULES, assignments
@@ -106,6 +107,44 @@ def test_homes_that_do_not_answer_are_no_failure_of_the_host(status: int) -> Non
         found(
             "variable-of-another-cuda", {VARIABLES: Answer(status, "/home/a/.bashrc:1:PATH=/usr/local/cuda-11.4/b\n")}
         )
+
+
+TWO_CARDS = "0x10de 0x030200 0x1eb8\n" * 2
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "seen"),
+    [
+        ("/etc/profile.d/zz.sh", "export CUDA_VISIBLE_DEVICES=-1", 0),
+        ("/etc/profile.d/zz.sh", 'export CUDA_VISIBLE_DEVICES=""', 0),
+        ("/etc/environment", "CUDA_VISIBLE_DEVICES=", 0),
+        ("/etc/environment", "CUDA_VISIBLE_DEVICES=0", 1),
+        ("/etc/security/pam_env.conf", "CUDA_VISIBLE_DEVICES  DEFAULT=NoDevFiles", 0),
+        ("/home/ann/.bashrc", "CUDA_VISIBLE_DEVICES='9'; export CUDA_VISIBLE_DEVICES  # old", 0),
+        ("/home/ann/.bashrc", "export CUDA_VISIBLE_DEVICES=-1,0,1", 0),
+    ],
+)
+def test_a_choice_of_gpus_that_hides_cards_is_told_with_file_and_line(file: str, text: str, seen: int) -> None:
+    (told,) = found("gpus-hidden", {VARIABLES: f"{file}:7:{text}\n", PCI: TWO_CARDS})
+    assert told.startswith(f"{file}:7: CUDA_VISIBLE_DEVICES=") and told.endswith(f"programs get {seen} of 2 GPUs")
+    assert found("gpus-hidden", {VARIABLES: f"{file}:7:{text}\n", PCI: ""}) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "export CUDA_VISIBLE_DEVICES=0",  # one's own choice
+        "export CUDA_VISIBLE_DEVICES=0,1",
+        "export CUDA_VISIBLE_DEVICES=GPU-8932f937-d72c-4106-c12f-20bd9faed9f6",
+        "export CUDA_VISIBLE_DEVICES=$(free-gpu)",
+        'export CUDA_VISIBLE_DEVICES="${SLURM_GPUS}"',
+        "CUDA_VISIBLE_DEVICES= jupyter lab",
+        "alias cpu='CUDA_VISIBLE_DEVICES=-1 python'",
+        "    export CUDA_VISIBLE_DEVICES=-1",  # in a function or a condition
+    ],
+)
+def test_a_choice_of_gpus_of_ones_own_or_for_one_command_is_not_told(text: str) -> None:
+    assert found("gpus-hidden", {VARIABLES: f"/home/ann/.bashrc:7:{text}\n", PCI: TWO_CARDS}) == []
 
 
 CONDA = "/opt/miniconda3/lib"
@@ -231,6 +270,16 @@ def test_a_pipe_in_a_home_keeps_nobody_waiting(tmp_path: Path) -> None:
     (tmp_path / "home/ann").mkdir(parents=True)
     os.mkfifo(tmp_path / "home/ann/.bashrc")
     assert asked(VARIABLES, tmp_path, "/etc/", "/home/") == Answer(0, "")
+
+
+def test_a_choice_of_gpus_is_read_from_profiles_pam_env_and_homes(tmp_path: Path) -> None:
+    files = ("etc/profile.d/zz.sh", "etc/environment", "etc/security/pam_env.conf", "home/ann/.bashrc")
+    for name in files:
+        blank = "  DEFAULT" if name.endswith("conf") else ""
+        write(tmp_path / name, f"# x\nCUDA_VISIBLE_DEVICES{blank}=-1\nCUDA_VISIBLE=1\n")
+    answer = asked(VARIABLES, tmp_path, "/etc/", "/home/")
+    told = found("gpus-hidden", {VARIABLES: answer, PCI: TWO_CARDS})
+    assert {line.partition(": ")[0] for line in told} == {f"/{name}:2" for name in files}
 
 
 def test_who_reads_etc_environment_is_said_rightly() -> None:

@@ -1,0 +1,44 @@
+"""The products on a host whose ages are known, whoever installed them: of the host's states, and of its packages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hostwright.audit.judging.context import AuditContext, Unread
+from hostwright.common.errors import NotAnswered
+from hostwright.plan.roles.software import Software
+from hostwright.stack.ages import Aged, aged, day_of
+
+
+def aged_on(ctx: AuditContext) -> tuple[Aged, ...]:
+    """What is known against the versions that are on the host; of a part that cannot be read, nothing."""
+    known = ctx.desired.advisories
+    if not known.products:
+        return ()
+    found = ctx.judged("installed products", installed)
+    today = day_of(ctx.now)
+    return tuple(dict.fromkeys(one for name, version in found for one in aged(known, {name: version}, today)))
+
+
+def installed(ctx: AuditContext) -> tuple[tuple[str, str], ...]:
+    """The products of the advisories that are on the host, each with its version."""
+    products = ctx.desired.advisories.products
+    names = {package: name for name, product in products.items() for package in product.packages}
+    found = [(names[one.name], one.version) for one in _software(ctx) if one.version and one.name in names]
+    try:
+        packages = ctx.packages
+    except (Unread, NotAnswered):
+        packages = {}
+    rows = ((product, packages.get(name)) for name, product in names.items())
+    found += [(product, row.version) for product, row in rows if row is not None and row.present]
+    return tuple(dict.fromkeys(found))
+
+
+def _software(ctx: AuditContext) -> Iterator[Software]:
+    for state in (state for role in ctx.desired.roles for state in role.resources):
+        try:
+            pieces = state.software(ctx.facts)
+        except (KeyError, NotAnswered):  # one of its probes was not asked
+            continue
+        for piece in pieces:
+            yield from (piece, *piece.parts)

@@ -1,0 +1,78 @@
+"""Which stacks fit a host, and which rule says why another does not: for a host of which little is known. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from hostwright.plan.roles.role import Role, rules_of
+from hostwright.stack.ages import Advisories, Aged, aged, lifetimes
+from hostwright.stack.fitting import Misfit
+from hostwright.stack.rules import HostFacts, check_host
+from hostwright.stack.stack import Stack
+
+
+@dataclass(frozen=True, slots=True)
+class StackFit:
+    """Whether a host can have a stack, with its default roles.
+
+    ``misfits`` are the rules that it breaks, ``aged`` what is known against the stack's versions, ``lifetimes`` until
+    when their series get fixes.
+    """
+
+    stack: str
+    description: str
+    misfits: tuple[Misfit, ...] = ()
+    aged: tuple[Aged, ...] = ()
+    lifetimes: tuple[str, ...] = ()
+
+    @property
+    def fits(self) -> bool:
+        """Whether no rule refuses the host."""
+        return not self.misfits
+
+
+@dataclass(frozen=True, slots=True)
+class HostFits:
+    """All stacks for one host, the best first."""
+
+    host: str
+    facts: HostFacts
+    stored: str = ""  #: when its facts were read, where they are those of an audit; empty: it was asked now
+    stacks: tuple[StackFit, ...] = ()
+
+
+def fits(
+    facts: HostFacts, stacks: Iterable[Stack], roles: Sequence[Role], advisories: Advisories, today: date
+) -> tuple[StackFit, ...]:
+    """Every stack for a host with these facts: first those that fit it, of these those with the fewest advisories, then
+    those that break the fewest rules; of equal ones the newest of a name.
+
+    Rules about free space are left out: how much there is says nothing about the choice of a stack.
+    """
+    found = [_fit(facts, stack, roles, advisories, today) for stack in stacks]
+    return tuple(sorted(found, key=_order))
+
+
+def _fit(facts: HostFacts, stack: Stack, roles: Sequence[Role], advisories: Advisories, today: date) -> StackFit:
+    named = [role for role in roles if role.name in stack.roles]
+    sections = (stack.sections[role.name] for role in named if role.name in stack.sections)
+    versions = {name: version for section in sections for name, version in section.versions().items()}
+    return StackFit(
+        stack.name,
+        stack.description,
+        tuple(check_host(stack, facts, rules_of(named))),
+        aged(advisories, versions, today),
+        lifetimes(advisories, versions, today),
+    )
+
+
+def _order(fit: StackFit) -> tuple[object, ...]:
+    numbers = tuple(-int(number) for number in re.findall(r"[0-9]{1,9}", fit.stack))
+    return len(fit.misfits) > 0, len(fit.aged) if fit.fits else 0, len(fit.misfits), _family(fit.stack), numbers
+
+
+def _family(name: str) -> str:
+    return re.split(r"-?[0-9]", name, maxsplit=1)[0]

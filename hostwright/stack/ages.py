@@ -1,0 +1,201 @@
+"""How old versions are: the ends of life of their series, and the floors that security bulletins set.
+
+A role may bring an ``advisories.json``. ``invoke mirror --advisories`` adds the floors of newer bulletins
+(``hostwright.stack.bulletins``). Products have the names that stacks give to their versions (``Stack.versions``).
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from hostwright.common.errors import InputError
+from hostwright.stack.stackvalues import StackPart
+
+FILE = "advisories.json"  #: in the folder of a role, and among the records of this machine
+
+#: a year, a month or a day: as exactly as the source says
+When = Annotated[str, Field(pattern=r"^20[0-9]{2}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?$")]
+#: the numbers of a version, or the first of them
+Numbers = Annotated[str, Field(pattern=r"^[0-9]{1,9}(\.[0-9]{1,9}){0,7}$")]
+_NUMBERS = re.compile(r"(?:[0-9]{1,4}:)?([0-9]{1,9}(?:\.[0-9]{1,9}){0,7})")  # after the epoch of a package
+
+
+class End(StackPart):
+    """The end of a series: no fixes come any more. ``end`` is absent where it is only known that it has ended, and
+    ``ended`` is false for a series that lives, whose end may be known."""
+
+    series: Numbers
+    end: When | None = None
+    source: str
+    kind: str = ""  #: what the maker calls the series, such as LTS
+
+
+class Floor(StackPart):
+    """The oldest version without the vulnerabilities of a bulletin, in a series, or in all where none is named."""
+
+    version: Numbers
+    series: Numbers | None = None
+    published: When
+    bulletin: str
+    cves: tuple[str, ...] = ()
+
+
+class Product(StackPart):
+    """What is known of one product. ``packages`` are the names by which an installed one is recognised on a host,
+    ``bulletins`` those that its maker's bulletins give it."""
+
+    packages: tuple[str, ...] = ()
+    bulletins: tuple[str, ...] = ()
+    ends: tuple[End, ...] = ()
+    floors: tuple[Floor, ...] = ()
+
+
+class Advisories(StackPart):
+    """Ends of life and floors, as of a day."""
+
+    date: date
+    products: Mapping[str, Product] = {}
+
+
+NONE = Advisories(date=date.min)
+
+
+@dataclass(frozen=True, slots=True)
+class Aged:
+    """Why one version should be replaced."""
+
+    product: str
+    version: str
+    kind: Literal["ended", "below the floor"]
+    sentence: str
+    source: str
+
+
+def aged(advisories: Advisories, versions: Mapping[str, str], today: date) -> tuple[Aged, ...]:
+    """What is known against these versions, by product.
+
+    >>> row = Floor(version="580.159.03", series="580", published="2026-05", bulletin="5821")
+    >>> known = Advisories(date=date(2026, 11, 28), products={"driver": Product(floors=(row,))})
+    >>> [one.sentence for one in aged(known, {"driver": "580.95.05"}, date(2026, 11, 28))]
+    ['driver 580.95.05 is below the floor of May 2026 (580.159.03)']
+    """
+    known = ((name, version, advisories.products.get(name)) for name, version in versions.items())
+    return tuple(one for name, version, product in known if product for one in _against(name, version, product, today))
+
+
+def _against(name: str, version: str, product: Product, today: date) -> Iterator[Aged]:
+    own = numbers(version)
+    if not own:
+        return
+    if (end := series_of(product, version)) and _is_over(end, today):
+        when = f" in {words(end.end)}" if end.end else ""
+        yield Aged(name, version, "ended", f"{name} {version}: support for {end.series} ended{when}", end.source)
+    broken = [floor for floor in product.floors if _of_series(floor.series, own) and own < numbers(floor.version)]
+    if newest := max(broken, key=lambda floor: (floor.published, numbers(floor.version)), default=None):
+        sentence = f"{name} {version} is below the floor of {words(newest.published)} ({newest.version})"
+        yield Aged(name, version, "below the floor", sentence, newest.bulletin)
+
+
+def series_of(product: Product, version: str) -> End | None:
+    """The series that a version belongs to, the narrowest of several; ``None`` where none is known."""
+    fitting = [end for end in product.ends if _of_series(end.series, numbers(version))]
+    return max(fitting, key=lambda end: len(numbers(end.series)), default=None)
+
+
+def _of_series(series: str | None, version: tuple[int, ...]) -> bool:
+    return series is None or version[: len(numbers(series))] == numbers(series)
+
+
+@cache
+def numbers(text: str) -> tuple[int, ...]:
+    """The numbers at the beginning of a version, without a package's epoch; none where there is none."""
+    match = _NUMBERS.match(text)
+    return tuple(map(int, match[1].split("."))) if match else ()
+
+
+def _is_over(end: End, today: date) -> bool:
+    return end.end is None or last_day(end.end) < today
+
+
+def last_day(when: str) -> date:
+    """The last day of a year, a month or a day.
+
+    >>> last_day("2026-02").isoformat()
+    '2026-02-28'
+    """
+    year, month, day = (*map(int, when.split("-")), 0, 0)[:3]
+    month = month or 12
+    return date(year, month, day or calendar.monthrange(year, month)[1])
+
+
+def words(when: str) -> str:
+    """``May 2026`` for ``2026-05`` and for any day of it, ``2025`` for the year."""
+    year, _, rest = when.partition("-")
+    return f"{calendar.month_name[int(rest[:2])]} {year}" if rest else year
+
+
+def lifetimes(advisories: Advisories, versions: Mapping[str, str], today: date) -> tuple[str, ...]:
+    """Until when the series of these versions get fixes, as far as that is known and not over: words of a table."""
+    known = (
+        (name, end)
+        for name, version in versions.items()
+        if (product := advisories.products.get(name)) and (end := series_of(product, version))
+    )
+    return tuple(
+        f"{name} {end.series}{f' ({end.kind})' if end.kind else ''} until {words(end.end)}"
+        for name, end in known
+        if end.end and not _is_over(end, today)
+    )
+
+
+def combined(parts: Iterable[Advisories]) -> Advisories:
+    """All that several sources know; of their days the last."""
+    day, products = date.min, dict[str, Product]()
+    for part in parts:
+        day = max(day, part.date)
+        for name, more in part.products.items():
+            products[name] = _joined(products[name], more) if name in products else more
+    return Advisories(date=day, products=products)
+
+
+def _joined(one: Product, other: Product) -> Product:
+    return Product(
+        packages=tuple(dict.fromkeys((*one.packages, *other.packages))),
+        bulletins=tuple(dict.fromkeys((*one.bulletins, *other.bulletins))),
+        ends=tuple(dict.fromkeys((*one.ends, *other.ends))),
+        floors=tuple(dict.fromkeys((*one.floors, *other.floors))),
+    )
+
+
+@cache
+def _adapter() -> TypeAdapter[Advisories]:
+    return TypeAdapter(Advisories)
+
+
+def read_advisories(file: Path) -> Advisories:
+    """The advisories in a file; none where it does not exist. Raises ``InputError`` for an unusable file."""
+    try:
+        return _adapter().validate_json(file.read_bytes())
+    except FileNotFoundError:
+        return NONE
+    except (OSError, ValidationError) as error:
+        raise InputError(f"the advisories cannot be read: {error}; correct or remove the file", str(file)) from error
+
+
+def advisories_text(advisories: Advisories) -> bytes:
+    """The text of a file with these advisories."""
+    return _adapter().dump_json(advisories, indent=1, exclude_defaults=True) + b"\n"
+
+
+def day_of(now: datetime | None) -> date:
+    """The day of a moment; without one today."""
+    return (now or datetime.now().astimezone()).date()

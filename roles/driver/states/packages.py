@@ -1,0 +1,238 @@
+"""The NVIDIA driver from packages: exactly this set, held, with the module of its version in the kernel.
+
+The versions that ``runfile.py`` compares are compared here too. dpkg tells which packages are there; apt brings the
+set in one run, after the old module has left the kernel, and DKMS builds as part of that. What is damaged is brought
+again, each package at its version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from hostwright.resources import (
+    ABSENT,
+    DPKG_LOCK,
+    KERNEL_GONE,
+    MIRROR_TRIES,
+    NO_IDENTITY,
+    AptComponents,
+    AptSource,
+    Change,
+    Debs,
+    DebsGone,
+    Deferred,
+    Facts,
+    Keyring,
+    PackageMirror,
+    Planned,
+    Probe,
+    Reboot,
+    Refusal,
+    Resource,
+    Software,
+    Step,
+    dpkg_table,
+    few,
+    host_path,
+    named_like,
+    reinstall_script,
+)
+from hostwright.roles import Stack, sh_file
+from hostwright.standard.roles.driver.section import DriverSection
+from hostwright.standard.roles.driver.states import steps
+from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT, display, unsigned_refused
+from hostwright.standard.roles.driver.states.nouveau import NOUVEAU, boots_first
+from hostwright.standard.roles.driver.states.runfile import LIBRARIES, REPLACES, DriverState
+
+COMPONENTS = "/etc/apt/sources.list.d/hostwright-driver.list"
+
+#: The packages of a set that bring the module of the running kernel: DKMS builds it, or it comes compiled.
+_MODULE = ("*-dkms", "nvidia-dkms-*", "linux-modules-nvidia-*", "linux-objects-nvidia-*", "linux-signatures-nvidia-*")
+
+
+def sources(section: DriverSection, stack: Stack) -> Iterator[Resource]:
+    """Where apt takes the set from: a repository with its key, or components of the distribution's own archive."""
+    if section.components:
+        yield AptComponents(COMPONENTS, section.components)
+    if repository := section.repository:
+        key = stack.artifact(repository.key)
+        yield Keyring(repository.keyring, host_path(key), repository.fingerprint, key.name)
+        yield AptSource(
+            repository.list_file, repository.uri, repository.suite, repository.keyring, repository.components
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NvidiaPackages(Resource):
+    """This set of packages, each at exactly its version and held; its module built for the running kernel, and loaded.
+
+    ``force`` and ``allowed`` are as for ``NvidiaRunfile``: without the first, a host with a display is refused where a
+    loaded module must leave the kernel.
+    """
+
+    packages: tuple[str, ...]  #: as ``name=version``
+    version: str  #: the driver's
+    source: str = ""  #: the source list that carries them; empty for those of the host
+    force: bool = field(default=False, metadata=NO_IDENTITY)
+    allowed: bool = field(default=False, metadata=NO_IDENTITY)
+    #: the packages of the mirror, where they come from there; ``None``: from the sources of the host
+    mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
+
+    @property
+    def _debs(self) -> Debs:
+        return Debs(self.packages, hold=True, source=self.source, mirror=self.mirror)
+
+    @property
+    def state_probe(self) -> Probe:
+        """Module and libraries on the host, as ``DriverState`` reads them."""
+        return Probe(sh_file(__file__, "sh/packaged.sh", version=self.version, libraries=LIBRARIES), root=True)
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (*self._debs.probes(), self.state_probe, NOUVEAU, KERNEL_GONE, SECURE_BOOT, DISPLAY)
+
+    def plan(self, facts: Facts) -> Planned | None:
+        state = DriverState.read(facts[self.state_probe].text)
+        planned = self._debs.plan(facts)
+        if planned is not None:
+            return self._install(planned, state, facts) if isinstance(planned, Change) else planned
+        return self._links(state, facts) or self._module(state, facts) or self._loaded(state, facts)
+
+    def _install(self, change: Change, state: DriverState, facts: Facts) -> Planned:
+        """The packages, after the module has left the kernel; a hold alone disturbs nothing."""
+        table = dpkg_table(facts)
+        words = (word.partition("=")[::2] for word in self.packages)
+        if all((row := table.get(name)) and row.present and row.version == version for name, version in words):
+            return change
+        what, want = "NVIDIA driver", f"{self.version}, from {len(self.packages)} packages, held, loaded"
+        have = change.have if any(word.partition("=")[0] in table for word in self.packages) else str(state)
+        if boots_first(facts):
+            return Deferred(what, have, want, "reboot", change.artifacts)
+        if sentence := self._unsigned(facts):
+            return Refusal(what, have, want, "secure-boot", sentence)
+        if sentence := _shown(facts, "replaced") if state.loaded and not self.force else "":
+            return Refusal(what, have, want, "display", sentence)
+        unload = (Step(steps.unload(force=self.force, build=False), timeout_s=300),) if state.loaded else ()
+        todo = (*unload, *change.steps, Step(steps.LOAD, timeout_s=300))
+        return replace(
+            change,
+            what=what,
+            have=have,
+            want=want,
+            steps=todo,
+            disturbs=REPLACES if unload and not self.allowed else "",
+        )
+
+    def _unsigned(self, facts: Facts) -> str:
+        """Why no module that DKMS builds would load; empty where one would, or where it comes signed."""
+        built = any(named_like(word.partition("=")[0], ("*-dkms", "nvidia-dkms-*")) for word in self.packages)
+        return unsigned_refused(facts) if built else ""
+
+    def _again(self, facts: Facts, *, module: bool) -> Step:
+        """The step that installs those of the set again that bring the module, or all others."""
+        table = dpkg_table(facts)
+        names = [word.partition("=")[0] for word in self.packages]
+        rows = tuple(table[name] for name in names if name in table and named_like(name, _MODULE) == module)
+        return Step(reinstall_script(rows, self.source), DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES)
+
+    def _links(self, state: DriverState, facts: Facts) -> Planned | None:
+        if state.linked(self.version):
+            return None
+        others = [path for path in state.libraries if path and not path.endswith(f".{self.version}")]
+        want = f"libraries of {self.version}"
+        if others:
+            sentence = f"{few(others)} wins over the packages' library; remove that file and run ldconfig"
+            return Refusal("NVIDIA driver", str(state), want, "other-library", sentence)
+        return Change("NVIDIA driver", str(state), want, (self._again(facts, module=False),))
+
+    def _module(self, state: DriverState, facts: Facts) -> Planned | None:
+        """The module comes again with its package; that in the kernel stays where it is of this version."""
+        if state.module == self.version:
+            return None
+        want = f"{self.version}, of its package"
+        if boots_first(facts):
+            return Deferred("NVIDIA kernel module", str(state), want, "reboot")
+        if sentence := self._unsigned(facts):
+            return Refusal("NVIDIA kernel module", str(state), want, "secure-boot", sentence)
+        load = () if state.loaded else (Step(steps.LOAD, timeout_s=300),)
+        return Change("NVIDIA kernel module", str(state), want, (self._again(facts, module=True), *load))
+
+    def _loaded(self, state: DriverState, facts: Facts) -> Planned | None:
+        if state.loaded not in {"", self.version}:
+            reason = f"driver {state.loaded} is loaded and {self.version} is installed"
+            return Reboot("NVIDIA driver", str(state), self.version, reason)
+        if state.loaded and state.kind and state.loaded_kind not in (None, state.kind):
+            reason = f"the {state.loaded_kind} kernel module is loaded and the {state.kind} one is installed"
+            return Reboot("NVIDIA driver", str(state), f"the {state.kind} one", reason)
+        if state.loaded and state.uvm:
+            return None
+        what, have = "NVIDIA kernel module", "nvidia-uvm not loaded" if state.loaded else "not loaded"
+        if boots_first(facts):
+            return Deferred(what, have, "loaded", "reboot")
+        return Change(what, have, "loaded", (Step(steps.LOAD, timeout_s=300),))
+
+    def waits_for_reboot(self, facts: Facts) -> bool:
+        """Whether this driver cannot run before a reboot, or another version stays in the kernel until then."""
+        return boots_first(facts) or isinstance(self.plan(facts), Reboot)
+
+    def packages_for(self, facts: Facts | None, /) -> tuple[str, ...]:
+        """All of them; none where a repository of their own carries them."""
+        return self._debs.packages_for(facts)
+
+    def packages_from(self, list_file: str, /) -> tuple[str, ...]:
+        """All of them, if that source carries them."""
+        return self._debs.packages_from(list_file)
+
+    def from_mirror(self, mirror: PackageMirror, /) -> NvidiaPackages:
+        """Taken from the mirror."""
+        return replace(self, mirror=mirror)
+
+    def software(self, facts: Facts) -> tuple[Software, ...]:
+        state = DriverState.read(facts[self.state_probe].text)
+        driver = Software("driver", "nvidia-driver", state.version, self.version, brought=True)
+        return (driver, *self._debs.software(facts))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (DriverPackagesGone(tuple(word.partition("=")[0] for word in self.packages), self.force, self.allowed),)
+
+
+def _shown(facts: Facts, what: str) -> str:
+    """The sentence with which a host with a display is refused; empty where there is none."""
+    shown = display(facts)
+    sentence = f"the driver must be {what} and the GPU shows a screen ({shown}): "
+    return f"{sentence}end that first, or set driver_force: true to have it ended" if shown else ""
+
+
+#: The version of the module in the kernel.
+LOADED = Probe('read -r version </sys/module/nvidia/version; echo "$version"')
+
+
+@dataclass(frozen=True, slots=True)
+class DriverPackagesGone(Resource):
+    """None of these packages is installed unless it was there before, and their module is out of the kernel."""
+
+    packages: tuple[str, ...]
+    force: bool = field(default=False, metadata=NO_IDENTITY)
+    allowed: bool = field(default=False, metadata=NO_IDENTITY)
+
+    @property
+    def _gone(self) -> DebsGone:
+        return DebsGone(self.packages)
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (*self._gone.probes(), LOADED, DISPLAY)
+
+    def plan(self, facts: Facts) -> Change | Refusal | None:
+        change = self._gone.plan(facts)
+        loaded = facts[LOADED].strip()
+        if change is None or not loaded or ABSENT not in change.want:
+            return change
+        if sentence := _shown(facts, "taken away") if not self.force else "":
+            return Refusal("NVIDIA driver", loaded, ABSENT, "display", sentence)
+        unload = Step(steps.unload(force=self.force, build=False), timeout_s=300)
+        returned = Step(steps.returned(start=False))
+        disturbs = "" if self.allowed else "takes the driver away"
+        return replace(change, steps=(unload, *change.steps, returned), disturbs=disturbs)
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()

@@ -1,0 +1,63 @@
+"""What the driver itself asks for to bring a card back: Xid 154, and nvidia-smi's "GPU Recovery Action". Pure.
+
+The numbers are those of ``nvmlDeviceGpuRecoveryAction_t``. Drivers name the same number differently (``0x2`` is "Node
+Reboot Required" in R570 and "OS Reboot" in R610), so a known number decides before the words.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from hostwright.roles import Pattern
+
+
+class Recovery(Enum):
+    """A recovery action; the value is the action in a few words."""
+
+    NONE = "nothing"
+    RESET = "GPU reset"
+    REBOOT = "node reboot"
+    DRAIN = "drain P2P"
+    DRAIN_AND_RESET = "drain and reset"
+    IMEX = "recover the IMEX domain"
+    BUS_RESET = "bus reset"
+    SYSTEM = "system reboot"
+
+
+_BY_NUMBER = dict(enumerate((Recovery.NONE, Recovery.RESET, Recovery.REBOOT, Recovery.DRAIN, Recovery.DRAIN_AND_RESET)))
+#: the words by which an action is recognised, the most particular first; all of a row's must be there
+_BY_WORDS: tuple[tuple[tuple[str, ...], Recovery], ...] = (
+    (("imex",), Recovery.IMEX),
+    (("system",), Recovery.SYSTEM),
+    (("bus",), Recovery.BUS_RESET),
+    (("drain", "reset"), Recovery.DRAIN_AND_RESET),
+    (("drain",), Recovery.DRAIN),
+    (("reboot",), Recovery.REBOOT),
+    (("reset",), Recovery.RESET),
+    (("flr",), Recovery.RESET),  # a function-level reset: "PF FLR" of R610
+    (("none",), Recovery.NONE),
+)
+_CHANGED = Pattern(
+    r"GPU recovery action changed from 0x[0-9A-Fa-f]{1,8} {1,4}\([^()]{0,60}\) {1,4}"
+    r"to 0x([0-9A-Fa-f]{1,8}) {1,4}\(([^()]{0,60})\)"
+)
+
+
+def recovery_of_words(words: str) -> Recovery | None:
+    """The action in nvidia-smi's words; ``None`` for words that nobody knows.
+
+    >>> recovery_of_words("Drain and Reset").value
+    'drain and reset'
+    """
+    lower = words.lower()
+    return next((action for all_of, action in _BY_WORDS if all(word in lower for word in all_of)), None)
+
+
+def recovery_of_xid(text: str) -> Recovery | None:
+    """The action in the message of Xid 154; ``None`` for any other text.
+
+    >>> recovery_of_xid("GPU recovery action changed from 0x0 (None) to 0x2 (OS Reboot)").value
+    'node reboot'
+    """
+    match = _CHANGED.search(text)
+    return (_BY_NUMBER.get(int(match[1], 16)) or recovery_of_words(match[2])) if match else None

@@ -1,0 +1,131 @@
+"""Ends of life and security floors: what is known against a version on a day."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from hostwright.common.errors import InputError
+from hostwright.plan.roles.role import discover
+from hostwright.plan.roles.site import STANDARD
+from hostwright.stack.ages import (
+    NONE,
+    Advisories,
+    End,
+    Floor,
+    Product,
+    advisories_text,
+    aged,
+    combined,
+    last_day,
+    lifetimes,
+    read_advisories,
+    words,
+)
+
+TODAY = date(2026, 11, 28)
+KNOWN = read_advisories(STANDARD / "roles/driver/advisories.json")
+
+
+def sentences(today: date = TODAY, **versions: str) -> list[str]:
+    named = {name.replace("_", "-"): version for name, version in versions.items()}
+    return [one.sentence for one in aged(KNOWN, named, today)]
+
+
+@pytest.mark.parametrize(
+    ("driver", "against"),
+    [
+        ("470.182.03", ["driver 470.182.03: support for 470 ended in September 2024"]),
+        ("580.95.05", ["driver 580.95.05 is below the floor of May 2026 (580.159.03)"]),
+        ("580.159.03", []),
+        ("580.159.04", []),
+        ("580.178.04", []),
+        ("595.71.05", []),
+        ("595.58.03", ["driver 595.58.03 is below the floor of May 2026 (595.71.05)"]),
+        ("620.70.06", []),
+        (
+            "570.195.03",
+            [
+                "driver 570.195.03: support for 570 ended in February 2026",
+                "driver 570.195.03 is below the floor of January 2026 (570.211.01)",
+            ],
+        ),
+        ("550.163.01", ["driver 550.163.01: support for 550 ended in 2025"]),  # Debian 13's own
+        ("535.309.01", ["driver 535.309.01: support for 535 ended in June 2026"]),
+        ("590.48.01", ["driver 590.48.01: support for 590 ended"]),
+        ("999.1", []),
+        ("nonsense", []),
+    ],
+)
+def test_what_is_known_against_a_driver(driver: str, against: list[str]) -> None:
+    assert sentences(driver=driver) == against
+
+
+@pytest.mark.parametrize(
+    ("toolkit", "below"),
+    [("1.17.8-1", True), ("1.19.0-1", True), ("1.19.1-1", False), ("1.20.0-1", False), ("1.9.0", True)],
+)
+def test_the_container_toolkit_has_one_floor_for_all_versions(toolkit: str, below: bool) -> None:
+    floor = f"container-toolkit {toolkit} is below the floor of June 2026 (1.19.1)"
+    assert sentences(container_toolkit=toolkit) == ([floor] if below else [])
+
+
+def test_a_package_may_have_an_epoch() -> None:
+    assert sentences(dcgm="1:4.6.0-1") == []
+    assert sentences(dcgm="1:4.5.2-1") == ["dcgm 1:4.5.2-1 is below the floor of July 2026 (4.5.3)"]
+
+
+def test_an_end_counts_from_the_day_after_it() -> None:
+    assert sentences(date(2028, 6, 30), driver="580.178.04") == []
+    assert sentences(date(2028, 7, 1), driver="580.178.04") == ["driver 580.178.04: support for 580 ended in June 2028"]
+    assert [last_day(when).isoformat() for when in ("2025", "2028-02", "2026-05-21")] == [
+        "2025-12-31",
+        "2028-02-29",
+        "2026-05-21",
+    ]
+    assert [words(when) for when in ("2025", "2028-02", "2026-05-21")] == ["2025", "February 2028", "May 2026"]
+
+
+def test_a_series_that_lives_says_until_when() -> None:
+    versions = {"driver": "580.178.04", "tensorflow": "2.21.0"}
+    assert lifetimes(KNOWN, versions, TODAY) == ("driver 580 (LTS) until June 2028",)
+    assert lifetimes(KNOWN, {"driver": "470.182.03"}, TODAY) == ()
+
+
+def test_the_narrowest_series_decides() -> None:
+    product = Product(ends=(End(series="13", end="2027", source="x"), End(series="13.0", end="2025", source="y")))
+    known = Advisories(date=TODAY, products={"tool": product})
+    assert [one.source for one in aged(known, {"tool": "13.0.2"}, TODAY)] == ["y"]
+    assert aged(known, {"tool": "13.2.1"}, TODAY) == ()
+
+
+def test_sources_add_up() -> None:
+    newer = Product(floors=(Floor(version="580.200.01", series="580", published="2026-11-20", bulletin="5999"),))
+    both = combined((KNOWN, Advisories(date=date(2026, 12, 1), products={"driver": newer}), NONE))
+    (found,) = aged(both, {"driver": "580.178.04"}, TODAY)
+    assert (found.kind, found.source) == ("below the floor", "5999")
+    assert both.date == date(2026, 12, 1)
+    assert both.products["driver"].packages == KNOWN.products["driver"].packages
+
+
+def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
+    (tmp_path / "advisories.json").write_bytes(advisories_text(KNOWN))
+    assert read_advisories(tmp_path / "advisories.json") == KNOWN
+    assert read_advisories(tmp_path / "none.json") == NONE
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"date": "2026-11-28", "products": {"driver": {"ends": [{"series": "x"}]}}}']
+)
+def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "advisories.json").write_text(text)
+    with pytest.raises(InputError, match=r"the advisories cannot be read"):
+        read_advisories(tmp_path / "advisories.json")
+
+
+def test_every_row_has_a_source_and_one_role_brings_them() -> None:
+    rows = [row for product in KNOWN.products.values() for row in product.ends]
+    assert all(row.source for row in rows)
+    assert [role.name for role in discover() if role.advisories.products] == ["driver"]

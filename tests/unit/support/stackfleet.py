@@ -1,0 +1,125 @@
+"""A made-up fleet of twelve kinds of host, from a K80 to a B200, and the page that says which stacks fit each.
+
+``python -m tests.unit.support.stackfleet`` writes the page anew: after a stack, a rule or an advisory has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+
+from hostwright.plan.roles.role import discover
+from hostwright.plan.stacks.fits import StackFit, fits
+from hostwright.stack.ages import combined
+from hostwright.stack.rules import HostFacts
+from hostwright.stack.stack import Stack
+from hostwright.stack.stackfile import load_stack, stack_names
+from tests.places import PROJECT
+from tests.unit.support.stacks import KINDS, STACKS
+
+PAGE = PROJECT / "docs/reference/stack-fits.md"
+ROLES = discover()
+ADVISORIES = combined(role.advisories for role in ROLES)
+TODAY: date = ADVISORIES.date  #: so that the page changes with the data alone
+
+#: distribution and version → its kernel and its Python
+_SYSTEMS = {
+    "ubuntu 20.04": ("5.4.0-216-generic", "3.8"),
+    "ubuntu 22.04": ("5.15.0-160-generic", "3.10"),
+    "ubuntu 24.04": ("6.8.0-88-generic", "3.12"),
+    "ubuntu 26.04": ("7.0.0-14-generic", "3.14"),
+    "debian 11": ("5.10.0-36-amd64", "3.9"),
+    "debian 12": ("6.1.0-42-amd64", "3.11"),
+    "debian 13": ("6.12.117+deb13-amd64", "3.13"),
+}
+#: the kinds of host: their cards' PCI device id, and the system
+FLEET = {
+    "8 × K80": (0x102D, "ubuntu 20.04"),
+    "4 × P100": (0x15F8, "ubuntu 22.04"),
+    "8 × V100": (0x1DB1, "ubuntu 22.04"),
+    "4 × T4": (0x1EB8, "debian 11"),
+    "8 × A100": (0x20B2, "ubuntu 20.04"),
+    "8 × A100, newer": (0x20B2, "debian 12"),
+    "4 × L40S": (0x26B9, "ubuntu 22.04"),
+    "8 × H100": (0x2330, "ubuntu 24.04"),
+    "8 × H200": (0x2335, "debian 13"),
+    "2 × RTX 5090": (0x2B85, "ubuntu 24.04"),
+    "8 × RTX PRO 6000": (0x2BB5, "ubuntu 26.04"),
+    "8 × B200": (0x2901, "ubuntu 24.04"),
+}
+
+
+def facts_of(kind: str) -> HostFacts:
+    """What is known of a host of this kind."""
+    card, system = FLEET[kind]
+    distribution, _, version = system.partition(" ")
+    kernel, python = _SYSTEMS[system]
+    return HostFacts(
+        distribution=distribution,
+        version=version,
+        kernel=kernel,
+        machine="x86_64",
+        gpus=((0x10DE, card),),
+        avx=True,
+        pythons=(python,),
+        interpreters=(f"{python} (/usr/bin/python3)",),
+        memory_bytes=512_000_000_000,
+    )
+
+
+def stacks() -> tuple[Stack, ...]:
+    """All standard stacks, without those that a lab on this machine has written."""
+    names = (name for name in stack_names([STACKS]) if not name.startswith("lab"))
+    return tuple(load_stack(name, [STACKS], KINDS) for name in names)
+
+
+def of_fleet() -> Mapping[str, tuple[StackFit, ...]]:
+    """The stacks for each kind of host, the best first."""
+    every = stacks()
+    return {kind: fits(facts_of(kind), every, ROLES, ADVISORIES, TODAY) for kind in FLEET}
+
+
+def page() -> str:
+    """The text of the page."""
+    rows = [
+        f"| {kind} | {FLEET[kind][1]}, {_SYSTEMS[FLEET[kind][1]][0]} | {_fitting(found)} | {_refused(found)} |"
+        for kind, found in of_fleet().items()
+    ]
+    lines = [
+        "# Which stack fits which host",
+        "",
+        "*For operators.*",
+        "",
+        f"What `hostwright stacks --hosts` says of a made-up fleet of twelve kinds of host, as of {TODAY}: the stacks",
+        "that fit, the best first, and which rule refuses the others. Stacks with software that gets no fixes any more",
+        "or is older than a security bulletin's come after those without; how many such pieces each has stands behind",
+        "it. The page is written by `python -m tests.unit.support.stackfleet`.",
+        "",
+        "| hosts | system | stacks that fit | what refuses the others |",
+        "|---|---|---|---|",
+        *rows,
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _fitting(found: tuple[StackFit, ...]) -> str:
+    names = [f"{one.stack}{f' ({len(one.aged)} old)' if one.aged else ''}" for one in found if one.fits]
+    return "<br>".join(names) or "none"
+
+
+def _refused(found: tuple[StackFit, ...]) -> str:
+    return "<br>".join(_reasons(found)) or "nothing"
+
+
+def _reasons(found: tuple[StackFit, ...]) -> Iterator[str]:
+    by_rules: dict[str, list[str]] = {}
+    for one in found:
+        if not one.fits:
+            by_rules.setdefault(", ".join(dict.fromkeys(misfit.rule for misfit in one.misfits)), []).append(one.stack)
+    for rules, names in by_rules.items():
+        yield f"{rules}: {', '.join(names)}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")
