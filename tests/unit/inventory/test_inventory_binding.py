@@ -174,7 +174,7 @@ def test_explain_names_every_definition_and_the_winner(tmp_path: Path) -> None:
 def test_the_variables_of_no_role_are_those_that_the_engine_reads() -> None:
     """Slips of their names are told by a list: it must be whole."""
     engine = Path(binding.__file__).parents[1]
-    told = {"reports", "reference"}  # what only writes about them
+    told = {"reports", "reference", "gpucolumns.py"}  # what only writes about them
     sources = "".join(file.read_text("utf-8") for file in engine.rglob("*.py") if not told & {*file.parts})
     read = set(re.findall(r'"hostwright_([a-z_]+)"', sources))
     parts = {"host_key", "plan", "site_", "tasks_of_"}  # with what several of them begin, and modules

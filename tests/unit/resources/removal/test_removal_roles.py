@@ -16,7 +16,11 @@ from hostwright.standard.roles.cuda import Cuda
 from tests.places import INVENTORY
 from tests.unit.support.stacks import load_stack
 
-STACK = load_stack("tensorflow-2.9-nccl-tensorrt", [INVENTORY / "stacks"])  # for all roles that there are
+STACKS = [
+    load_stack(name, [INVENTORY / "stacks"]) for name in ("tensorflow-2.9-nccl-tensorrt", "pytorch-2.14", "jax-0.12")
+]
+#: with a section for every role that there is, of the first of these stacks that has it
+STACK = STACKS[0].model_copy(update={"sections": {k: v for one in reversed(STACKS) for k, v in one.sections.items()}})
 DESIRED = desire("gpu01", RoleContext(STACK), [(role, role.variables()) for role in discover()])
 ODD = [
     one

@@ -13,9 +13,9 @@ import pytest
 from hostwright.common.request import Request
 from hostwright.fleet import TargetHost
 from hostwright.plan.model import Answer, Facts, Probe
-from hostwright.standard.roles.serving.verbs import looking as models
+from hostwright.standard.roles.serving.verbs import queries as models
 from hostwright.standard.roles.workspaces.verbs import listing
-from hostwright.standard.roles.workspaces.verbs import looking as spaces
+from hostwright.standard.roles.workspaces.verbs import queries as spaces
 
 HOSTS = """
 all:

@@ -238,7 +238,7 @@ def test_this_machines_scanner_gets_what_the_host_saves(
     scans, told = everything([Image("sha256:a", 10, {"gpu02": ()})], {"gpu02": ""}, env)
     assert scans == {"sha256:a": Scan("trivy", "", TABLE)}
     assert told == ["scanning a with trivy here, from gpu02"]
-    assert (tmp_path / "saved.tar.log").read_text() == "save sha256:a\n"
+    assert (tmp_path / "saved.tar.log").read_text() == "-H unix:///var/run/docker.sock save sha256:a\n"
 
 
 def test_an_image_that_takes_more_than_there_is_room_for_is_not_scanned(tmp_path: Path, saved: Path) -> None:
