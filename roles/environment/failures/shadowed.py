@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
-from hostwright.failures import FailureRule, Sign, Tangled, Unread, wanted
+from hostwright.failures import FailureRule, ForPeople, Sign, Tangled, Unread, wanted
 from hostwright.resources import Probe, Venv, parse_audit
 from hostwright.roles import sh_file
 from hostwright.standard.roles.cuda.wheels import cuda_of
@@ -81,6 +81,7 @@ def environment_rules(layer: str, title: str, source: str) -> tuple[FailureRule,
             "Take the directory out of that line; nothing in the environment needs LD_LIBRARY_PATH",
             source,
             sign=Sign(layer, _of(shadowed, layer), (LIBRARIES, VARIABLES, LOGIN)),
+            treatment=ForPeople(),
         ),
         FailureRule(
             f"{layer}-library-beside",
