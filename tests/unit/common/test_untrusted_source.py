@@ -49,6 +49,7 @@ ALLOWED = {
             "hostwright/audit/reports/prometheus.py",
             "hostwright/plan/probing/questions.py",  # paths that are asked about
             "hostwright/plan/roles/auditvalue.py",
+            "hostwright/plan/stacks/fits.py",  # names of stacks
             "hostwright/plan/state_identity.py",
             "hostwright/rebuild/bmc/settings.py",
             "hostwright/rebuild/install/seeds/escaping.py",
@@ -68,6 +69,7 @@ ALLOWED = {
             "hostwright/transport/routing/sshconfig.py",
             "roles/cuda/__init__.py",
             "roles/cudnn/section.py",
+            "roles/driver/modules.py",  # the driver of a stack
             "roles/driver/rules.py",
             "roles/container/images/loaded.py",
             "roles/serving/models/directory.py",  # the operator's model
@@ -101,6 +103,7 @@ ALLOWED = {
             "roles/driver/failures/load.py",
             "roles/driver/failures/state.py",
             "roles/driver/xids/events.py",
+            "roles/driver/xids/recovery.py",
             "roles/environment/failures/variables.py",
             "hostwright/audit/history/store.py",
             "roles/driver/states/modprobe/__init__.py",
