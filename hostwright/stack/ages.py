@@ -185,7 +185,7 @@ def read_advisories(file: Path) -> Advisories:
     """The advisories in a file; none where it does not exist. Raises ``InputError`` for an unusable file."""
     try:
         return _adapter().validate_json(file.read_bytes())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return NONE
     except (OSError, ValidationError) as error:
         raise InputError(f"the advisories cannot be read: {error}; correct or remove the file", str(file)) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.audit.judging.context import AuditContext, Unread
+from hostwright.common.canonical import Same
 from hostwright.common.errors import NotAnswered
 from hostwright.plan.roles.software import Software
 from hostwright.stack.ages import Aged, aged, day_of
@@ -37,7 +38,7 @@ def installed(ctx: AuditContext) -> tuple[tuple[str, str], ...]:
 def _software(ctx: AuditContext) -> Iterator[Software]:
     for state in (state for role in ctx.desired.roles for state in role.resources):
         try:
-            pieces = state.software(ctx.facts)
+            pieces = ctx.settled(("software", Same(state)), state.software)
         except (KeyError, NotAnswered):  # one of its probes was not asked
             continue
         for piece in pieces:

@@ -185,7 +185,7 @@ def _aged(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
         for one in host.aged:
             found.setdefault(one.sentence, []).append(host.host)
     if found:
-        yield Text("\nages and security bulletins (hostwright stacks says more)", style="dim")
+        yield Text("\nages and security bulletins (`hostwright stacks` says more)", style="dim")
     for sentence, names in found.items():
         yield Text.assemble((f"  {short(sentence)}", "yellow"), (f"  {fold(names)}", "dim"))
 

@@ -94,7 +94,7 @@ class AptComponents(Resource):
     """
 
     path: str  #: the list of our own, below ``/etc/apt/sources.list.d``
-    components: tuple[str, ...]
+    components: tuple[str, ...]  #: the names of those that must be read, such as ``non-free``
 
     def probes(self) -> tuple[Probe, ...]:
         absent = Absent(self.path, "the host's own sources name these components")

@@ -15,7 +15,7 @@ from hostwright.resources.system.services import Disturbing
 from hostwright.stack.rules import HostFacts, check_host
 from hostwright.standard.roles.driver.states.gpu_use import HOLDERS
 from tests.places import INVENTORY
-from tests.unit.support.stacks import RULES, load_stack, with_values
+from tests.unit.support.stacks import RULES, for_all_roles, load_stack, with_values
 
 STACK = load_stack("tensorflow-2.9", [INVENTORY / "stacks"])
 FITS = {
@@ -172,8 +172,7 @@ def test_rule_applies_if_one_of_its_roles_is_planned():
 
 
 def test_all_roles_of_a_bare_host_ask_each_question_once():
-    of_all_roles = load_stack("tensorflow-2.9-nccl-tensorrt", [INVENTORY / "stacks"])
-    whole = desire("gpu01", RoleContext(of_all_roles), [(role, role.variables()) for role in discover()])
+    whole = desire("gpu01", RoleContext(for_all_roles()), [(role, role.variables()) for role in discover()])
     probes = whole.probes()
     assert len(set(probes)) == len(probes)
     assert len([probe for probe in probes if "db:Status-Abbrev" in probe.script]) == 1

@@ -26,6 +26,8 @@ from tests.unit.support.standard import targets
 STACK = load_stack("tensorflow-2.9")
 RESOURCES = environment.resources(Environment(), RoleContext(STACK))
 FILES = {one.path: one for one in RESOURCES if isinstance(one, File)}
+#: hosts of the stacks whose TensorFlow opens the libraries of a toolkit
+WITH_TOOLKIT = [target for target in targets() if target.stack.find(CudnnSection)]
 HOME = "/usr/local/cuda-11.2"
 PROFILE = FILES["/etc/profile.d/cuda.sh"].content
 OPENED = [name for name, layer in STACK.section(TensorflowSection).libraries.items() if layer != "driver"]
@@ -85,7 +87,7 @@ def test_libraries_of_absent_layers_are_not_checked(roles: tuple[str, ...], name
     assert values == [*(name for name in (RUNTIME, CUDNN) if name in names), "profile", "ptxas"]
 
 
-@pytest.mark.parametrize("target", targets(), ids=lambda target: target.name)
+@pytest.mark.parametrize("target", WITH_TOOLKIT, ids=lambda target: target.name)
 def test_library_names_are_those_that_tensorflow_opens(target: TargetHost) -> None:
     libraries = target.stack.section(TensorflowSection).libraries
     assert libraries[target.stack.section(CudaSection).runtime] == "cuda"

@@ -10,6 +10,7 @@ from hostwright.plan.roles.role import discover, in_order, rules_of, sections_of
 from hostwright.stack import rules, stackfile
 from hostwright.stack.fitting import Misfit
 from hostwright.stack.stack import Stack
+from tests.places import INVENTORY
 
 STACKS = Path(__file__).parents[3] / "inventory" / "stacks"
 KINDS = sections_of(discover())
@@ -23,6 +24,14 @@ def load_stack(name: str, search_dirs: Sequence[Path] = (STACKS,)) -> Stack:
 #: all standard roles as a host gets them, in the order that the standard stack names
 ROLES = in_order({role.name: role for role in discover()}, load_stack("tensorflow-2.9").roles)
 RULES = rules_of(ROLES)
+
+
+def for_all_roles() -> Stack:
+    """A stack with a section for every role that there is, each of the first of a few stacks that has it."""
+    names = ("tensorflow-2.9-nccl-tensorrt", "pytorch-2.14", "jax-0.12")
+    stacks = [load_stack(name, [INVENTORY / "stacks"]) for name in names]
+    sections = {name: section for one in reversed(stacks) for name, section in one.sections.items()}
+    return stacks[0].model_copy(update={"sections": sections})
 
 
 def read_stack(data: Mapping[str, Any]) -> Stack:

@@ -67,7 +67,7 @@ TYPED = {
     ),
     "a stack like no other": Mistake(
         "vars gpu01",
-        (f"{YAML}:3:", "no stack 'lab'", "valid: tensorflow-2.10, tensorflow-2.11, tensorflow-2.12, tensorflow-2.9, "),
+        (f"{YAML}:3:", "no stack 'lab'", "valid: debian-13-r550, jax-0.12, pytorch-2.10, "),
         files={YAML: AUTO.format("stack: lab")},
     ),
     "a variable": Mistake(

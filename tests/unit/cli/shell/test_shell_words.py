@@ -98,8 +98,8 @@ def test_several_verbs_have_hosts_of_their_own() -> None:
         ),
         ("power", "power needs ORDER; `hostwright --help power` says what that may be"),
         ("init", "init needs DIRECTORY"),
-        ("stacks gpu01", "stacks takes no 'gpu01'; see `hostwright --help stacks`"),
-        ("stacks provison", "stacks takes no 'provison'; did you mean the verb 'provision'?"),
+        ("mirror gpu01", "mirror takes no 'gpu01'; see `hostwright --help mirror`"),
+        ("mirror provison", "mirror takes no 'provison'; did you mean the verb 'provision'?"),
         ("registry.trust gpu01 gpu02", "registry.trust takes a single host: 'gpu01' and 'gpu02' are two"),
     ],
 )

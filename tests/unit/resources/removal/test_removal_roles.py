@@ -13,14 +13,9 @@ from hostwright.plan.planning import make_plan, removal_of
 from hostwright.plan.roles.role import RoleContext, discover
 from hostwright.plan.roles.wants import desire
 from hostwright.standard.roles.cuda import Cuda
-from tests.places import INVENTORY
-from tests.unit.support.stacks import load_stack
+from tests.unit.support.stacks import for_all_roles
 
-STACKS = [
-    load_stack(name, [INVENTORY / "stacks"]) for name in ("tensorflow-2.9-nccl-tensorrt", "pytorch-2.14", "jax-0.12")
-]
-#: with a section for every role that there is, of the first of these stacks that has it
-STACK = STACKS[0].model_copy(update={"sections": {k: v for one in reversed(STACKS) for k, v in one.sections.items()}})
+STACK = for_all_roles()
 DESIRED = desire("gpu01", RoleContext(STACK), [(role, role.variables()) for role in discover()])
 ODD = [
     one
