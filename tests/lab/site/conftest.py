@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,6 +13,8 @@ from lab import fleet
 from lab.config import HostOptions, Lab, Machine
 from lab.hardware import Hardware
 from lab.records import find_machine
+from lab.vendor.driver import SOURCES
+from lab.vendor.native import Compiler
 from tests.lab.conftest import on
 from tests.lab.ownlab import own_lab
 from tests.lab.site import installed
@@ -20,13 +23,19 @@ from tests.lab.site.installed import Site
 OURS, PLAIN = "ours01", "plain01"
 BARE = HostOptions(profile="small")
 #: a distribution's driver is loaded here, which the lab shows until the first reboot
-WITH_DRIVER = HostOptions(profile="small", hardware=Hardware(loaded="470.256.02"))
+VERSION = "470.256.02"
+WITH_DRIVER = HostOptions(profile="small", hardware=Hardware(loaded=VERSION))
 #: Debian's own packages of the driver: nvidia-smi, libcuda and what they need
 DRIVER = """
 export DEBIAN_FRONTEND=noninteractive
 apt-get -qq update >/dev/null
 apt-get -qq install -y --no-install-recommends nvidia-tesla-470-smi libnvidia-tesla-470-cuda1 >/dev/null 2>&1
 """
+#: NVIDIA's own programs ask a card, and the lab has none: "Failed to initialize NVML: Unknown Error"
+DOUBLES = {
+    "usr/lib/nvidia/tesla-470/nvidia-smi": "nvidia-smi",
+    f"usr/lib/x86_64-linux-gnu/nvidia/tesla-470/libnvidia-ml.so.{VERSION}": "libnvidia-ml.so.1",
+}
 
 
 @pytest.fixture(scope="session")
@@ -39,11 +48,25 @@ def lab() -> Iterator[Lab]:
         yield opened
 
 
+def install_driver(machine: Machine, work: Path) -> None:
+    """Install Debian's driver on a host, whose nvidia-smi then answers for the lab's card, as a driver's that works."""
+    on(machine, DRIVER)
+    compiler, defines = Compiler(work), {"NV_VERSION": VERSION}
+    smi = [SOURCES / name for name in ("nvidia-smi.c", "smi-csv.c", "smi-print.c")]
+    nvml = [SOURCES / name for name in ("nvml.c", "machine.c")]
+    compiler.program("nvidia-smi", smi, defines)
+    compiler.library("libnvidia-ml.so.1", "libnvidia-ml.so.1", nvml, {**defines, "SONAME": "libnvidia-ml.so.1"})
+    for path, double in DOUBLES.items():
+        assert (machine.merged / path).is_file()
+        shutil.copy2(work / double, machine.merged / path)
+    assert "Driver Version: " + VERSION in on(machine, "nvidia-smi")
+
+
 @pytest.fixture(scope="session")
 def programs(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The installed package; Debian's driver is installed on its host meanwhile."""
     with ThreadPoolExecutor(1) as beside:
-        driver = beside.submit(on, find_machine(lab, PLAIN), DRIVER)
+        driver = beside.submit(install_driver, find_machine(lab, PLAIN), tmp_path_factory.mktemp("doubles"))
         found = installed.install(tmp_path_factory.mktemp("package"))
         driver.result()
     return found

@@ -20,6 +20,7 @@ from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.host.hostfacts import PCI
 from hostwright.plan.model import Answer, Change, Facts, Step
 from hostwright.prove.host import proofs_of
+from hostwright.resources import DPKG
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from hostwright.standard.roles.driver.states.gpu_use import BUSY_PROBES, HOLDERS
 
@@ -114,6 +115,13 @@ def test_cards_that_no_driver_drives_are_nobodys_fault_where_none_is_wanted(
     facts = {**dict.fromkeys(audit_probes(host), Answer(1, "")), PCI: ON_BUS, NVIDIA_SMI: Answer(127, "")}
     found = judge(host, Facts(facts), AT)
     assert [one for one in (*found.findings, *found.not_checked) if one.layer == "gpu"] == []
+
+
+def test_an_nvidia_smi_that_fails_is_found_beside_packages_of_any_driver(host: TargetHost) -> None:
+    row = "nvidia-driver:amd64\t550.163.01-2\tii \tamd64\tnvidia-driver\n"
+    failed = Answer(255, "Failed to initialize NVML: Unknown Error\n")
+    facts = {**dict.fromkeys(audit_probes(host), Answer(1, "")), PCI: ON_BUS, NVIDIA_SMI: failed, DPKG: Answer(0, row)}
+    assert "nvidia-smi-failed" in {finding.rule for finding in judge(host, Facts(facts), AT).findings}
 
 
 def test_cards_that_cannot_be_read_are_told_where_a_role_brings_their_driver(

@@ -11,6 +11,8 @@ from hostwright.standard.roles.driver.failures.cards.smi import MANUAL, ended
 from hostwright.standard.roles.driver.failures.state import driver_of
 from hostwright.standard.roles.driver.gpus import NO_PROGRAM
 
+GPU = "gpu"  #: the layer of what is about cards, whoever installed their driver
+
 
 def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
     """The rule for what is left where none of these sees anything."""
@@ -18,10 +20,12 @@ def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
 
     def left(ctx: AuditContext) -> Iterator[str]:
         """nvidia-smi ends with an error while the driver is as desired, and no other known problem explains it."""
-        if "driver" in ctx.desired.of_host and isinstance(ctx.variables.get("driver", Driver()), Driver):
+        ours = "driver" in ctx.desired.of_host and isinstance(ctx.variables.get("driver", Driver()), Driver)
+        if ours:
             driver_of(ctx)  # one that cannot be read may be the cause
         status = smi_status(ctx)
-        if status in (0, NO_PROGRAM) or ctx.differs("driver") or any(_seen(sign, ctx) for sign in signs):
+        told = (sign for sign in signs if ours or sign.layer == GPU)  # of another's driver no more is judged
+        if status in (0, NO_PROGRAM) or ctx.differs("driver") or any(_seen(sign, ctx) for sign in told):
             return
         yield from ended(ctx, status)
 
@@ -33,7 +37,7 @@ def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
         "Read the message above and dmesg | grep -E 'NVRM|Xid' on the host; run nvidia-bug-report.sh before a reboot,"
         " which may help but takes the evidence",
         MANUAL,
-        sign=Sign("gpu", left),
+        sign=Sign(GPU, left),
         weight="consequence",
         treatment=Hardware(
             "power cycle", "no cause is known: a reboot is the least that can help", gently=True, tries=1
