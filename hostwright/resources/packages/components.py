@@ -33,7 +33,7 @@ class SourceEntry:
 def source_entries(text: str) -> Iterator[SourceEntry]:
     """The entries for binary packages in the answer to ``APT_SOURCES``, of both formats; other lines are passed over.
 
-    >>> next(source_entries("/etc/apt/sources.list:deb http://deb.debian.org/debian trixie main\\n")).suite
+    >>> next(source_entries("/etc/apt/sources.list:deb http://debian.example.net/debian trixie main\\n")).suite
     'trixie'
     """
     stanza: dict[str, str] = {}
@@ -86,7 +86,7 @@ class AptComponents(Resource):
     >>> from hostwright.plan.testing import plan_text
     >>> more = AptComponents("/etc/apt/sources.list.d/more.list", ("non-free",))
     >>> debian = {"os-release": "ID=debian\nVERSION_CODENAME=trixie\n"}
-    >>> source = "/etc/apt/sources.list:deb http://deb.debian.org/debian trixie main\n"
+    >>> source = "/etc/apt/sources.list:deb http://debian.example.net/debian trixie main\n"
     >>> print(plan_text(more, {**debian, "for f in": source}))
     ~ file /etc/apt/sources.list.d/more.list: absent → 644 root:root
     >>> print(plan_text(more, {**debian, "for f in": source.replace("main", "main non-free")}))

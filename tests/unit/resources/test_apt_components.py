@@ -21,7 +21,7 @@ def source(text: str, path: str = "/etc/apt/sources.list.d/debian.sources") -> s
 
 
 STANZA = source(
-    f"Types: deb deb-src\nURIs: http://deb.debian.org/debian/\nSuites: trixie trixie-updates\nComponents: main\n"
+    f"Types: deb deb-src\nURIs: http://debian.example.net/debian/\nSuites: trixie trixie-updates\nComponents: main\n"
     f"# of the image\nSigned-By: {KEY}\n\nTypes: deb\nURIs: https://example.org/tool\nSuites: trixie\nComponents: main"
 )
 
@@ -59,22 +59,24 @@ def test_what_apt_does_not_read_is_passed_over(text: str) -> None:
 def test_only_the_distributions_own_archive_gets_components() -> None:
     change = planned(STANZA, stat="", cat="")
     diff = change.diff
-    assert f"deb [signed-by={KEY}] http://deb.debian.org/debian/ trixie contrib non-free" in diff
-    assert f"deb [signed-by={KEY}] http://deb.debian.org/debian/ trixie-updates contrib non-free" in diff
+    assert f"deb [signed-by={KEY}] http://debian.example.net/debian/ trixie contrib non-free" in diff
+    assert f"deb [signed-by={KEY}] http://debian.example.net/debian/ trixie-updates contrib non-free" in diff
     assert "example.org" not in diff
 
 
 def test_what_the_host_names_itself_is_not_named_again() -> None:
-    own = source("deb http://deb.debian.org/debian trixie main contrib", "/etc/apt/sources.list")
+    own = source("deb http://debian.example.net/debian trixie main contrib", "/etc/apt/sources.list")
     diff = planned(own, stat="", cat="").diff
-    assert "deb http://deb.debian.org/debian trixie non-free" in diff
+    assert "deb http://debian.example.net/debian trixie non-free" in diff
     assert planned(own.replace("contrib", "contrib non-free")) is None
 
 
 def test_our_own_list_does_not_count() -> None:
     """Else it would be taken away as soon as it is there."""
-    ours = source("deb http://deb.debian.org/debian trixie contrib non-free", LIST)
-    assert planned(source("deb http://deb.debian.org/debian trixie main", "/etc/apt/sources.list") + ours) is not None
+    ours = source("deb http://debian.example.net/debian trixie contrib non-free", LIST)
+    assert (
+        planned(source("deb http://debian.example.net/debian trixie main", "/etc/apt/sources.list") + ours) is not None
+    )
 
 
 @pytest.mark.parametrize(
