@@ -50,6 +50,20 @@ def capabilities(text: str) -> tuple[tuple[int, int], ...]:
     return tuple((version(word).major, version(word).minor) for word in text.split())
 
 
+def python_range(first: int, last: int) -> tuple[str, ...]:
+    """The Pythons from 3.``first`` to 3.``last``.
+
+    >>> python_range(9, 11)
+    ('3.9', '3.10', '3.11')
+    """
+    return tuple(f"3.{minor}" for minor in range(first, last + 1))
+
+
+def usable_pythons(section: EnvironmentSection) -> tuple[str, ...]:
+    """The Pythons that a stack accepts for an environment, as its ``Choice`` wants them."""
+    return section.usable
+
+
 def has_code(
     title: str, codes: Codes | None, gpus: tuple[tuple[int, int], ...], rule: str, source: str
 ) -> Misfit | None:

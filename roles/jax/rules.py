@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from hostwright.resources import ENVIRONMENT_RULES, on_section, pins_are_there
 from hostwright.roles import Choice, Misfit, disk_is_enough, memory_is_enough, series
 from hostwright.standard.roles.cuda import wheels
-from hostwright.standard.roles.cuda.wheels import Codes, capabilities
+from hostwright.standard.roles.cuda.wheels import Codes, capabilities, python_range, usable_pythons
 from hostwright.standard.roles.jax.section import JaxSection
 
 METADATA = "the metadata of jax's wheel; JAX's CHANGELOG.md"
@@ -26,19 +26,15 @@ class JaxRow:
     pythons: tuple[str, ...]
 
 
-def _pythons(first: int, last: int) -> tuple[str, ...]:
-    return tuple(f"3.{minor}" for minor in range(first, last + 1))
-
-
 JAXES = (
-    JaxRow("0.4", "0.4.38", _pythons(9, 13)),  # 0.4.30: 3.9 to 3.12, 0.4.38: 3.10 to 3.13
-    JaxRow("0.5", "0.5.3", _pythons(10, 13)),
-    JaxRow("0.6", "0.6.2", _pythons(10, 13)),
-    JaxRow("0.7", "0.7.2", _pythons(11, 14)),
-    JaxRow("0.8", "0.8.3", _pythons(11, 14)),
-    JaxRow("0.10", "0.10.2", _pythons(11, 14)),
-    JaxRow("0.11", "0.11.0", _pythons(12, 14)),
-    JaxRow("0.12", "0.12.0.1", _pythons(12, 14)),
+    JaxRow("0.4", "0.4.38", python_range(9, 13)),  # 0.4.30: 3.9 to 3.12, 0.4.38: 3.10 to 3.13
+    JaxRow("0.5", "0.5.3", python_range(10, 13)),
+    JaxRow("0.6", "0.6.2", python_range(10, 13)),
+    JaxRow("0.7", "0.7.2", python_range(11, 14)),
+    JaxRow("0.8", "0.8.3", python_range(11, 14)),
+    JaxRow("0.10", "0.10.2", python_range(11, 14)),
+    JaxRow("0.11", "0.11.0", python_range(12, 14)),
+    JaxRow("0.12", "0.12.0.1", python_range(12, 14)),
 )
 #: CUDA of the plugin → its code for cards, since 0.7
 CODES = {
@@ -85,10 +81,6 @@ def has_code_for_the_gpus(gpus: tuple[tuple[int, int], ...], jax_section: JaxSec
     return replace(misfit, nearest=f"constraints of jax[cuda12]=={jax_section.version}") if misfit and older else misfit
 
 
-def _chosen_pythons(section: JaxSection) -> tuple[str, ...]:
-    return section.usable
-
-
 RULES = (
     memory_is_enough,  # to import it
     disk_is_enough,
@@ -100,5 +92,5 @@ RULES = (
 )
 CHOICES = (
     Choice("jax", "JAX", 12, tuple(row.release for row in JAXES), usual="0.12.0.1"),
-    Choice("jax_python", "Python", 22, _pythons(9, 14), usual="3.12", wanted=_chosen_pythons),
+    Choice("jax_python", "Python", 22, python_range(9, 14), usual="3.12", wanted=usable_pythons),
 )

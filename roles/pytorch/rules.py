@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from hostwright.resources import ENVIRONMENT_RULES, on_section, pins_are_there
 from hostwright.roles import Choice, Misfit, disk_is_enough, memory_is_enough, series
 from hostwright.standard.roles.cuda import wheels
-from hostwright.standard.roles.cuda.wheels import Codes, capabilities
-from hostwright.standard.roles.pytorch.section import PytorchSection
+from hostwright.standard.roles.cuda.wheels import Codes, capabilities, python_range, usable_pythons
 
 RELEASES = "PyTorch's RELEASE.md, and the metadata of the wheel"
 ARCHITECTURES = "TORCH_CUDA_ARCH_LIST of pytorch .ci/manywheel/build_cuda.sh; PyTorch's RELEASE.md; pytorch#172663"
@@ -28,27 +27,23 @@ class TorchRow:
     codes: Codes | None = None
 
 
-def _pythons(first: int, last: int) -> tuple[str, ...]:
-    return tuple(f"3.{minor}" for minor in range(first, last + 1))
-
-
 CUDA_12_6 = Codes(capabilities("5.0 6.0 7.0 7.5 8.0 8.6 9.0"))
 CUDA_12_8 = Codes(capabilities("7.0 7.5 8.0 8.6 9.0 10.0 12.0"))
 CUDA_13 = Codes(capabilities("7.5 8.0 8.6 9.0 10.0 12.0"))
 
 TORCHES = (
-    TorchRow("2.4", "2.4.1", _pythons(8, 12), "12.1"),
-    TorchRow("2.5", "2.5.1", _pythons(9, 12), "12.4"),
-    TorchRow("2.6", "2.6.0", _pythons(9, 13), "12.4"),
-    TorchRow("2.7", "2.7.1", _pythons(9, 13), "12.6", CUDA_12_6),
-    TorchRow("2.8", "2.8.0", _pythons(9, 13), "12.8", CUDA_12_8),
-    TorchRow("2.9", "2.9.1", _pythons(10, 14), "12.8", CUDA_12_8),
-    TorchRow("2.10", "2.10.0", _pythons(10, 14), "12.8", CUDA_12_8),
-    TorchRow("2.11", "2.11.0", _pythons(10, 14), "13.0", CUDA_13),
-    TorchRow("2.12", "2.12.1", _pythons(10, 14), "13.0", CUDA_13),
-    TorchRow("2.13", "2.13.0", _pythons(10, 14), "13.0", CUDA_13),
-    TorchRow("2.14", "2.14.1", _pythons(10, 14), "13.0", CUDA_13),
-    TorchRow("2.15", "2.15.0", _pythons(11, 14), "13.2", CUDA_13),
+    TorchRow("2.4", "2.4.1", python_range(8, 12), "12.1"),
+    TorchRow("2.5", "2.5.1", python_range(9, 12), "12.4"),
+    TorchRow("2.6", "2.6.0", python_range(9, 13), "12.4"),
+    TorchRow("2.7", "2.7.1", python_range(9, 13), "12.6", CUDA_12_6),
+    TorchRow("2.8", "2.8.0", python_range(9, 13), "12.8", CUDA_12_8),
+    TorchRow("2.9", "2.9.1", python_range(10, 14), "12.8", CUDA_12_8),
+    TorchRow("2.10", "2.10.0", python_range(10, 14), "12.8", CUDA_12_8),
+    TorchRow("2.11", "2.11.0", python_range(10, 14), "13.0", CUDA_13),
+    TorchRow("2.12", "2.12.1", python_range(10, 14), "13.0", CUDA_13),
+    TorchRow("2.13", "2.13.0", python_range(10, 14), "13.0", CUDA_13),
+    TorchRow("2.14", "2.14.1", python_range(10, 14), "13.0", CUDA_13),
+    TorchRow("2.15", "2.15.0", python_range(11, 14), "13.2", CUDA_13),
 )
 
 
@@ -87,10 +82,6 @@ def has_code_for_the_gpus(torch: str, gpus: tuple[tuple[int, int], ...]) -> Misf
     return wheels.has_code(f"PyTorch {torch}", row.codes if row else None, gpus, "gpu-pytorch", ARCHITECTURES)
 
 
-def _chosen_pythons(section: PytorchSection) -> tuple[str, ...]:
-    return section.usable
-
-
 RULES = (
     memory_is_enough,  # to import it
     disk_is_enough,
@@ -102,5 +93,5 @@ RULES = (
 )
 CHOICES = (
     Choice("torch", "PyTorch", 11, tuple(row.release for row in TORCHES), usual="2.14.1"),
-    Choice("torch_python", "Python", 21, _pythons(8, 14), usual="3.12", wanted=_chosen_pythons),
+    Choice("torch_python", "Python", 21, python_range(8, 14), usual="3.12", wanted=usable_pythons),
 )

@@ -17,7 +17,7 @@ from hostwright.resources import ENVIRONMENT_RULES, on_section, read_constraints
 from hostwright.roles import Choice, Misfit, Stack, disk_is_enough, memory_is_enough, series, version
 from hostwright.standard.roles.cuda import wheels
 from hostwright.standard.roles.cuda.rules import CUBIN_FLOORS, CUDA_TABLE, DRIVER_FLOORS
-from hostwright.standard.roles.cuda.wheels import PTX_FLOORS, Codes, capabilities
+from hostwright.standard.roles.cuda.wheels import PTX_FLOORS, Codes, capabilities, python_range, usable_pythons
 from hostwright.standard.roles.driver.chips import chips
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
@@ -39,37 +39,33 @@ class TensorFlowRow:
     codes: Codes
 
 
-def _pythons(first: int, last: int) -> tuple[str, ...]:
-    return tuple(f"3.{minor}" for minor in range(first, last + 1))
-
-
 #: read from the build_info of 2.9.0, 2.9.3, 2.10.1, 2.11.1 and 2.12.1
 KEPLER = Codes(capabilities("3.5 5.0 6.0 7.0 7.5"), (8, 0))
 #: read from the build_info of the release in each row below
 TO_HOPPER = Codes(capabilities("6.0 7.0 8.0 8.9"), (9, 0), (9, 0))
 
 TENSORFLOWS = (
-    TensorFlowRow("2.5", "2.5.0", _pythons(6, 9), "11.2", "8.1", KEPLER),
-    TensorFlowRow("2.6", "2.6.0", _pythons(6, 9), "11.2", "8.1", KEPLER),
-    TensorFlowRow("2.7", "2.7.0", _pythons(7, 9), "11.2", "8.1", KEPLER),
-    TensorFlowRow("2.8", "2.8.0", _pythons(7, 10), "11.2", "8.1", KEPLER),
-    TensorFlowRow("2.9", "2.9.0", _pythons(7, 10), "11.2", "8.1", KEPLER),
-    TensorFlowRow("2.10", "2.10.0", _pythons(7, 10), "11.2", "8.1", KEPLER),
-    TensorFlowRow("2.11", "2.11.0", _pythons(7, 10), "11.2", "8.1", KEPLER),
-    TensorFlowRow("2.12", "2.12.0", _pythons(8, 11), "11.8", "8.6", KEPLER),
-    TensorFlowRow("2.13", "2.13.1", _pythons(8, 11), "11.8", "8.6", Codes(KEPLER.compiled, (8, 0), (9, 0))),
-    TensorFlowRow("2.14", "2.14.1", _pythons(9, 11), "11.8", "8.7", Codes(KEPLER.compiled, (8, 0), (9, 0))),
+    TensorFlowRow("2.5", "2.5.0", python_range(6, 9), "11.2", "8.1", KEPLER),
+    TensorFlowRow("2.6", "2.6.0", python_range(6, 9), "11.2", "8.1", KEPLER),
+    TensorFlowRow("2.7", "2.7.0", python_range(7, 9), "11.2", "8.1", KEPLER),
+    TensorFlowRow("2.8", "2.8.0", python_range(7, 10), "11.2", "8.1", KEPLER),
+    TensorFlowRow("2.9", "2.9.0", python_range(7, 10), "11.2", "8.1", KEPLER),
+    TensorFlowRow("2.10", "2.10.0", python_range(7, 10), "11.2", "8.1", KEPLER),
+    TensorFlowRow("2.11", "2.11.0", python_range(7, 10), "11.2", "8.1", KEPLER),
+    TensorFlowRow("2.12", "2.12.0", python_range(8, 11), "11.8", "8.6", KEPLER),
+    TensorFlowRow("2.13", "2.13.1", python_range(8, 11), "11.8", "8.6", Codes(KEPLER.compiled, (8, 0), (9, 0))),
+    TensorFlowRow("2.14", "2.14.1", python_range(9, 11), "11.8", "8.7", Codes(KEPLER.compiled, (8, 0), (9, 0))),
     TensorFlowRow(
-        "2.15", "2.15.1", _pythons(9, 11), "12.2", "8.9", Codes(capabilities("5.0 6.0 7.0 7.5"), (8, 0), (9, 0))
+        "2.15", "2.15.1", python_range(9, 11), "12.2", "8.9", Codes(capabilities("5.0 6.0 7.0 7.5"), (8, 0), (9, 0))
     ),
     TensorFlowRow(
-        "2.16", "2.16.2", _pythons(9, 12), "12.3", "8.9", Codes(capabilities("5.0 6.0 7.0 8.0"), (9, 0), (9, 0))
+        "2.16", "2.16.2", python_range(9, 12), "12.3", "8.9", Codes(capabilities("5.0 6.0 7.0 8.0"), (9, 0), (9, 0))
     ),
-    TensorFlowRow("2.17", "2.17.1", _pythons(9, 12), "12.3", "8.9", TO_HOPPER),
-    TensorFlowRow("2.18", "2.18.1", _pythons(9, 12), "12.5", "9.3", TO_HOPPER),
-    TensorFlowRow("2.19", "2.19.1", _pythons(9, 12), "12.5", "9.3", TO_HOPPER),
-    TensorFlowRow("2.20", "2.20.0", _pythons(9, 13), "12.5", "9.3", TO_HOPPER),
-    TensorFlowRow("2.21", "2.21.0", _pythons(10, 13), "12.5", "9.3", TO_HOPPER),
+    TensorFlowRow("2.17", "2.17.1", python_range(9, 12), "12.3", "8.9", TO_HOPPER),
+    TensorFlowRow("2.18", "2.18.1", python_range(9, 12), "12.5", "9.3", TO_HOPPER),
+    TensorFlowRow("2.19", "2.19.1", python_range(9, 12), "12.5", "9.3", TO_HOPPER),
+    TensorFlowRow("2.20", "2.20.0", python_range(9, 13), "12.5", "9.3", TO_HOPPER),
+    TensorFlowRow("2.21", "2.21.0", python_range(10, 13), "12.5", "9.3", TO_HOPPER),
 )
 
 _NUMPY = "wheels built against numpy 1 do not import with numpy 2"
@@ -233,10 +229,6 @@ def _pins(constraints: str) -> Mapping[str, Version]:
     return pins
 
 
-def _chosen_pythons(section: TensorflowSection) -> tuple[str, ...]:
-    return section.usable
-
-
 RULES = (
     processor_has_avx,
     memory_is_enough,  # to import it
@@ -253,5 +245,5 @@ RULES = (
 )
 CHOICES = (
     Choice("tensorflow", "TensorFlow", 10, tuple(row.release for row in TENSORFLOWS), usual="2.9.0"),
-    Choice("python", "Python", 20, _pythons(6, 13), usual="3.8", wanted=_chosen_pythons),
+    Choice("python", "Python", 20, python_range(6, 13), usual="3.8", wanted=usable_pythons),
 )
