@@ -148,7 +148,8 @@ class Debs(Resource):
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
-        asked = (DPKG, AUTOMATIC, *(PROBES if self.mirror else (self._moves,)))
+        others = (self._moves,) if self.packages else ()
+        asked = (DPKG, AUTOMATIC, *(PROBES if self.mirror else others))
         return (*asked, others_below(self.tree)) if self.tree else asked
 
     @property
