@@ -38,7 +38,7 @@ cure() { # what to do about what a program said
     echo 'the running kernel has lost its modules, as after an update: reboot the host' ;;
   *'annot allocate memory'*) echo 'the kernel has no memory left for control groups: reboot the host' ;;
   *nvidia-container-runtime*'not found'* | *nvidia-container-runtime*'no such file'*)
-    echo 'the host has lost nvidia-container-runtime: `invoke provision --roles container` puts it back' ;;
+    echo "the host has lost nvidia-container-runtime: \`invoke provision --roles container\` puts it back" ;;
   *'executable file not found'*) echo 'the image does not have this program: name another (image: …)' ;;
   *'exec format error'*)
     echo 'the program is for another kind of processor, or a script without #! in its first line: name another image' ;;
