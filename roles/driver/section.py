@@ -46,12 +46,28 @@ _OPEN = ("nvidia-open*", "nvidia-kernel-open*", "nvidia-dkms-*-open", "linux-mod
 _UPSTREAM = Pattern(r"(?:[0-9]{1,4}:)?([0-9]{3}(?:\.[0-9]{1,9})+)(?:[-+~].{0,60})?")  #: a driver's, in a package's
 
 
-class FabricManager(StackPart):
-    """NVIDIA Fabric Manager, for hosts with NVSwitches; always exactly the driver's version."""
+#: From this branch on, the names of packages beside the driver end with the driver's branch no more.
+_PLAIN_NAMES = 580
 
-    package: Name
+
+class DriverPart(StackPart):
+    """A package beside the driver: a ``.deb`` (``artifact``), or from where the driver's packages come.
+
+    ``package`` is its name where that is another than NVIDIA's for the driver's branch.
+    """
+
+    package: Name | None = None
     version: DebianVersion
-    artifact: Annotated[str, ArtifactName]
+    artifact: Annotated[str | None, ArtifactName] = None
+
+
+class FabricManager(DriverPart):
+    """NVIDIA Fabric Manager, for hosts with NVSwitches; always exactly the driver's version.
+
+    ``subnet_manager`` (``nvlsm``) has versions of its own, and only boards with NVLink 5 (HGX B200, B300) get it.
+    """
+
+    subnet_manager: DriverPart | None = None
 
 
 class DriverSection(Section):
@@ -73,6 +89,7 @@ class DriverSection(Section):
     repository: AptRepository | None = None
     kernels: Kernels | None = None
     fabric_manager: FabricManager | None = None
+    imex: DriverPart | None = None  #: for the compute trays of racks (GB200, GB300), which have no Fabric Manager
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -87,6 +104,15 @@ class DriverSection(Section):
             raise ValueError("components and repository are for packages, and the driver comes from its .run")
         if self.components and self.repository:
             raise ValueError("packages come from a repository or from components of the distribution's; name one")
+        return self
+
+    @model_validator(mode="after")
+    def _parts_have_a_source(self) -> Self:
+        manager = self.fabric_manager
+        parts = {"fabric_manager": manager, "fabric_manager.subnet_manager": manager and manager.subnet_manager}
+        for name, part in {**parts, "imex": self.imex}.items():
+            if part and not part.artifact and not self.packages:
+                raise ValueError(f"{name} has no artifact, and the driver comes from its .run; name the .deb of {name}")
         return self
 
     @model_validator(mode="after")
@@ -111,6 +137,20 @@ class DriverSection(Section):
     def branch(self) -> str:
         """The driver's branch: ``470`` of 470.182.03."""
         return self.version.partition(".")[0]
+
+    @property
+    def fabric_manager_package(self) -> str:
+        """The name of Fabric Manager's package."""
+        return self._package("nvidia-fabricmanager", self.fabric_manager)
+
+    @property
+    def imex_package(self) -> str:
+        """The name of the package of the service for memory that a rack's nodes share."""
+        return self._package("nvidia-imex", self.imex)
+
+    def _package(self, name: str, part: DriverPart | None) -> str:
+        by_branch = name if int(self.branch) >= _PLAIN_NAMES else f"{name}-{self.branch}"
+        return (part and part.package) or by_branch
 
     def versions(self) -> Mapping[str, str]:
         """The driver's version."""
