@@ -32,8 +32,8 @@ from hostwright.standard.roles.driver.failures.kernel import (
 )
 from hostwright.standard.roles.driver.failures.state import DKMS_TREE, read_tree
 from hostwright.standard.roles.driver.nvsmi.fields import bus_address
-from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.nvsmi.report import read_report
+from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.states.fabric import CHANNEL, FABRIC, MANAGED, Fabric, fabric_of
 from hostwright.standard.roles.driver.states.gpu_use import gpu_ids
 from hostwright.standard.roles.driver.states.modprobe import MODPROBE, blacklisted_by, forbidding

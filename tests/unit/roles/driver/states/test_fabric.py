@@ -152,12 +152,11 @@ def test_a_part_without_a_source_is_refused() -> None:
 
 MANAGER = {"version": "580.159.04-1", "artifact": "fabric-manager"}
 NVLINK5 = {**MANAGER, "subnet_manager": {"version": "2025.06.5-1", "artifact": "fabric-manager"}}
+Replies = dict[str, str | Answer]
 PARTS = "nvidia-fabricmanager\t580.159.04-1\thi \nnvlsm\t2025.06.5-1\thi \ninfiniband-diags\t44.0-2\tii \n"
 
 
-def planned(
-    wanted: Stack, pci: str, answers: dict[str, str | Answer], variables: Driver | None = None
-) -> list[Planned]:
+def planned(wanted: Stack, pci: str, answers: Replies, variables: Driver | None = None) -> list[Planned]:
     """What is planned of the states that stand under a condition about the fabric."""
     found = driver.resources(variables or Driver(), RoleContext(wanted))
     states = [one for one in found if isinstance(one, When)]
