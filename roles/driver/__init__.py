@@ -37,6 +37,7 @@ def driver(v: Driver, ctx: RoleContext) -> Iterator[Resource]:
     yield GpuPresent()
     if ctx.gpus is not None:
         yield AllGpusPresent(ctx.gpus)
+    yield from sources(wanted, stack)  # a key that expired stops here, before anything of the driver has changed
     yield from no_other_driver(ctx)
     yield File("/etc/modules-load.d/hostwright-nvidia.conf", ctx.render("driver/modules.conf.j2"))
     yield from before_the_driver(wanted)
@@ -49,9 +50,8 @@ def driver(v: Driver, ctx: RoleContext) -> Iterator[Resource]:
     else:
         source = wanted.repository.list_file if wanted.repository else ""
         words = tuple(f"{name}={version}" for name, version in wanted.packages.items())
-        installed = NvidiaPackages(words, wanted.version, source, force, v.force)
+        installed = NvidiaPackages(words, wanted.version, source, force, v.force, precompiled=wanted.precompiled_names)
         yield DriverGone(force, v.force)
-        yield from sources(wanted, stack)
         yield installed
         yield PackagedPrograms(tuple(wanted.packages))
         yield reloading(WithDriver(installed, Service(PERSISTENCED)))

@@ -14,6 +14,7 @@ from hostwright.roles import Choice, Ground, Misfit, disk_is_enough, kernel_vers
 from hostwright.standard.roles.driver import modules
 from hostwright.standard.roles.driver.chips import NVIDIA, Architecture, chips
 from hostwright.standard.roles.driver.section import DriverSection
+from hostwright.standard.roles.driver.sets import packages_are_pinned, packages_are_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +195,8 @@ RULES = (
     module_runs_the_gpus,
     builds_on_the_kernel,
     fabric_manager_is_of_the_driver,
+    packages_are_whole,
+    packages_are_pinned,
 )
 _OFFERED = tuple(row.version for row in DRIVERS if row.offered)
 CHOICES = (Choice("driver", "driver", 50, _OFFERED, usual="470.182.03"),)
