@@ -26,7 +26,7 @@ from hostwright.common.templates import render
 from hostwright.common.text import count, one_line, printable, short, shown_bytes
 from hostwright.common.untrusted import Match, Pattern, json_object, whole
 from hostwright.common.userpaths import expanded
-from hostwright.plan.host.occupancy import Occupancy
+from hostwright.plan.host.occupancy import Occupancy, services_at_work
 from hostwright.plan.roles.auditvalue import (
     DISTRIBUTION,
     KERNEL,
@@ -76,6 +76,7 @@ __all__ = [
     "TextFile", "UnitProperty", "Unquoted", "VenvPython", "VenvVersion", "WithoutNulls", "check_host", "check_lines",
     "clean_path", "count", "describe", "discover", "disk_is_enough", "expanded", "json_object", "kernel_version",
     "memory_is_enough", "nearest", "on_interrupt", "one_line", "parse_document", "printable", "render", "role",
-    "series", "sh", "sh_file", "short", "shown_bytes", "suggestion", "taken", "text_as_written", "user_program",
+    "series", "services_at_work", "sh", "sh_file", "short", "shown_bytes", "suggestion", "taken", "text_as_written",
+    "user_program",
     "version", "whole", "words", "write_whole",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hostwright.resources import Debs, DpkgInOrder, File, FreeSpace, KernelPackages, KernelThere, Resource
-from hostwright.roles import RoleContext, role
+from hostwright.roles import RoleContext, role, services_at_work
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def base(v: Base, ctx: RoleContext) -> Iterator[Resource]:
     """The host can build a kernel module, and nothing but this stack ever brings a kernel to it."""
     if shares := ctx.shares():
         yield FreeSpace(ctx.stack.requirements.free_bytes, shares)
-    yield DpkgInOrder(ctx.leaving())
+    yield DpkgInOrder(ctx.leaving(), services_at_work())
 
     never = (*v.never_unattended, *ctx.never_unattended())
     yield File("/etc/apt/apt.conf.d/52hostwright", ctx.render("base/unattended.conf.j2", never=never))

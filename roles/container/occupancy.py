@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from hostwright.roles import Occupancy
-from hostwright.standard.roles.container.running import CONTAINERS, ended_by_reboot, named_by_docker
+from hostwright.standard.roles.container.running import CONTAINERS, DockerRuns, ended_by_reboot, named_by_docker
 
-OCCUPANCY = Occupancy((CONTAINERS,), lambda _facts: (), ended_by_reboot, named_by_docker)
+_RESTARTED = DockerRuns(restarts=True)
+OCCUPANCY = Occupancy(
+    (CONTAINERS,),
+    lambda _facts: (),
+    ended_by_reboot,
+    named_by_docker,
+    # Docker's own unit stops with containerd's (BindsTo=)
+    services=(("docker", _RESTARTED), ("dockerd", _RESTARTED), ("containerd", _RESTARTED)),
+)

@@ -13,7 +13,7 @@ from typing import Final
 
 from hostwright.common.errors import NotAnswered
 from hostwright.plan.host.atwork import AtWork
-from hostwright.plan.model import Facts, Probe
+from hostwright.plan.model import Condition, Facts, Probe
 from hostwright.plan.probing import ordered
 from hostwright.plan.roles.role import Role, discover, reading_cards
 
@@ -26,12 +26,15 @@ class Occupancy:
     ``python3 (4711)``, from the answers to ``probes``. ``ended`` names those whom a reboot ends, whether they use an
     accelerator or not, each with what starts it again afterwards (empty where nothing does). ``known_as`` tells whose
     something is that others name by its technical name: the beginning of that name, and what to say instead.
+    ``services`` are services whose restart ends somebody's work, by the word with which a script names each; the users
+    of the condition are that work.
     """
 
     probes: tuple[Probe, ...]
     users: Callable[[Facts], tuple[str, ...]]
     ended: Callable[[Facts], tuple[tuple[str, str], ...]] = lambda _facts: ()
     known_as: Callable[[Facts], Mapping[str, str]] = lambda _facts: {}
+    services: tuple[tuple[str, Condition], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +123,8 @@ def occupancies_of(roles: Iterable[Role]) -> Occupancies:
 def standard_occupancies() -> Occupancies:
     """What the standard roles know of users."""
     return occupancies_of(discover())
+
+
+def services_at_work() -> tuple[tuple[str, Condition], ...]:
+    """The services whose restart ends somebody's work (``Occupancy.services``), of all kinds."""
+    return tuple(service for kind in standard_occupancies().each for service in kind.services)

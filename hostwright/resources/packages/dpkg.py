@@ -85,13 +85,14 @@ def mend_cut_script(removable: Iterable[str] = ()) -> str:
 
 
 @lru_cache(maxsize=8)
-def mending(leaving: tuple[str, ...] = ()) -> Probe:
+def mending(leaving: tuple[str, ...] = (), services: tuple[str, ...] = ()) -> Probe:
     """What mending would do, a line each (``sh/mending/mend_probe.sh``); nothing where dpkg is in order."""
-    return Probe(_looked(leaving) + "looked", root=True)
+    return Probe(_looked(leaving, services) + "looked", root=True)
 
 
-def _looked(leaving: tuple[str, ...]) -> str:
+def _looked(leaving: tuple[str, ...], services: tuple[str, ...] = ()) -> str:
     values = {"apt_options": APT_OPTIONS, "no_lists": NO_LISTS, "leaving": " ".join(leaving)}
+    values["services"] = " ".join(services)
     return sh_file(__file__, "sh/mending/mend_probe.sh", **values, barred=_barred(leaving))
 
 

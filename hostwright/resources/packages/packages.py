@@ -11,9 +11,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 
 from hostwright.common.quoting import sh, sh_file, words
-from hostwright.plan.model import Change, Facts, Probe, Refusal, Resource, Step
+from hostwright.plan.model import Change, Condition, Facts, Probe, Refusal, Resource, Step
 from hostwright.plan.roles.software import Software
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT, few
@@ -318,6 +320,8 @@ class DpkgInOrder(Resource):
     cut off and configures the rest. The plan names what else that takes, by apt's own simulation: packages that are
     missing (never those that are merely recommended), and what is removed. More than that is never removed. Of what a
     role takes away nothing has to be configured or completed first: on such a host all packages of its kind go here.
+    Scripts of packages run that a role does not want: where one may restart a service that holds somebody's work
+    (``services``), the change disturbs that work.
 
     >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(DpkgInOrder(), {"dpkg-query": "gcc-10\t10.2.1-1\tiU \n"}))
@@ -332,9 +336,16 @@ class DpkgInOrder(Resource):
 
     #: shell patterns of the packages that roles of the host take away
     leaving: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
+    #: services whose restart ends somebody's work: the word with which scripts name each, and whose work it is
+    services: tuple[tuple[str, Condition], ...] = field(default=(), metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
-        return (DPKG, JOURNAL, mending(self.leaving))
+        of_services = [probe for _, condition in self.services for probe in condition.probes()]
+        return tuple(dict.fromkeys((DPKG, JOURNAL, self._mending, *of_services)))
+
+    @property
+    def _mending(self) -> Probe:
+        return mending(self.leaving, tuple(word for word, _ in self.services))
 
     def plan(self, facts: Facts) -> Change | None:
         broken = [row.name for row in dpkg_rows(facts, is_broken)]
@@ -346,14 +357,34 @@ class DpkgInOrder(Resource):
         if not have:
             return None
         effects = [text % ", ".join(names[kind]) for kind, text in _MENDED.items() if names[kind]]
+        effects += [
+            f"scripts of {package} may restart {', '.join(service for _, service in rows)}"
+            for package, rows in groupby(map(str.split, names["restarts"]), itemgetter(0))
+        ]
         script = mend_script((*names["gone"], *names["Remv"]), names["leave"], self.leaving)
         return Change(
             "dpkg",
             "; ".join(have),
             "in order" + (f" ({'; '.join(effects)})" if effects else ""),
             (Step(script, DPKG_LOCK, tries=MIRROR_TRIES),),
-            disturbs="removes packages that a role takes away" if names["leave"] else "",
+            disturbs="; ".join(self._disturbs(names, facts)),
         )
+
+    def _disturbs(self, names: dict[str, list[str]], facts: Facts) -> Iterator[str]:
+        if names["leave"]:
+            yield "removes packages that a role takes away"
+        if self.users(facts):
+            rows = [row.partition(" ") for row in names["restarts"]]
+            packages, services = (dict.fromkeys(row[at] for row in rows) for at in (0, 2))
+            yield f"runs scripts of {', '.join(packages)} that may restart {', '.join(services)}"
+
+    def users(self, facts: Facts) -> tuple[str, ...]:
+        """The work that a restart by a waiting package's script ends."""
+        if not self.services:
+            return ()
+        named = {row.partition(" ")[2] for row in self._names(facts)["restarts"]}
+        users = (condition.users(facts) for word, condition in self.services if word in named)
+        return tuple(dict.fromkeys(name for names in users for name in names))
 
     def removed(self, facts: Facts) -> frozenset[str]:
         """The packages that the change removes."""
@@ -362,9 +393,9 @@ class DpkgInOrder(Resource):
 
     def _names(self, facts: Facts) -> dict[str, list[str]]:
         """What mending would do, by kind of line."""
-        answer = facts[mending(self.leaving)]
+        answer = facts[self._mending]
         rows = [line.partition(" ") for line in answer.text.splitlines()] if answer.ok else []
-        return {kind: [name for first, _, name in rows if first == kind] for kind in (*_MENDED, "unmet")}
+        return {kind: [name for first, _, name in rows if first == kind] for kind in (*_MENDED, "unmet", "restarts")}
 
     def removal(self) -> tuple[Resource, ...]:
-        return (DpkgInOrder(),)  # nothing can be taken away from one that is not in order
+        return (DpkgInOrder(services=self.services),)  # nothing can be taken away from one that is not in order

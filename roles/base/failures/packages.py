@@ -76,7 +76,8 @@ PACKAGES = (
         r"|needs to be reinstalled, but I can't find an archive",
         "dpkg was killed in the middle of its work, or failed on a package that a role of the host wants or takes away",
         "Provision again: the base role finishes what waits, and first takes away what a role of the host does not"
-        " want. A package that still fails then is named: fix what its script says",
+        " want. The plan names each package whose scripts may restart a service with running work, and that work. A"
+        " package that still fails then is named: fix what its script says",
         "apt",
         sign=INTERRUPTED,
     ),

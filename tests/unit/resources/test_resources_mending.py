@@ -15,6 +15,7 @@ import pytest
 from hostwright.plan.model import Answer, Change, Facts
 from hostwright.resources.packages.dpkg import mend_script, mending
 from hostwright.resources.packages.packages import DpkgInOrder
+from hostwright.standard.roles.container.running import DockerRuns
 from tests.unit.support.aptroot import AptRoot, deb, installed, repository, states, work_for_real
 from tests.unit.support.shell import ask, program, run
 
@@ -348,3 +349,45 @@ def test_nothing_of_a_role_goes_where_more_would_go_than_was_shown(apt: AptRoot)
     assert done.returncode == 1
     assert b"hostwright: error: apt would also remove: site-tools" in done.stdout
     assert states(apt) == {"odd-driver": "ii", "site-tools": "ii"}
+
+
+#: gVisor's script (google/gvisor#6408)
+RESTARTS = """#!/bin/sh
+set -e
+# it must not stop containerd
+if [ -f /etc/docker/daemon.json ]; then
+    systemctl restart docker
+fi
+"""
+
+
+def restarting(apt: AptRoot, script: str) -> Change:
+    """What is planned where this script of a package waits, and a container runs."""
+    apt.status(installed("runsc", state="install ok unpacked"), installed("tool"))
+    (apt.dpkg / "info").mkdir(exist_ok=True)
+    for name, text in (("runsc", script), ("tool", RESTARTS)):
+        (apt.dpkg / f"info/{name}.postinst").write_text(text)
+    container = "4711 9cd078cb21bc" + 52 * "0" + " /postgres no\n"
+    condition = DockerRuns(restarts=True)
+    show, listed = condition.probes()
+    state = DpkgInOrder((), (("docker", condition), ("containerd", condition)))
+    own = {probe: Answer(*ask(probe.script.replace("/var/lib/dpkg", str(apt.dpkg)))) for probe in state.probes()[:3]}
+    facts = Facts({**own, show: Answer(0, "ActiveState=active\n"), listed: Answer(0, f"spared false\n{container}")})
+    change = state.plan(facts)
+    assert isinstance(change, Change)
+    assert state.users(facts) == (("container 9cd078cb21bc (pid 4711) postgres",) if change.disturbs else ())
+    return change
+
+
+def test_a_script_that_waits_and_restarts_docker_disturbs_its_containers(apt: AptRoot) -> None:
+    change = restarting(apt, RESTARTS)
+    assert change.want == "in order (scripts of runsc may restart docker)"
+    assert change.disturbs == "runs scripts of runsc that may restart docker"
+
+
+@pytest.mark.parametrize(
+    "script", ["#!/bin/sh\nsystemctl restart ssh\n", "#!/bin/sh\n# restart docker\ntrue\n", "docker"]
+)
+def test_a_script_that_waits_and_restarts_nothing_with_work_disturbs_nobody(apt: AptRoot, script: str) -> None:
+    change = restarting(apt, script)
+    assert (change.want, change.disturbs) == ("in order", "")
