@@ -221,6 +221,17 @@ PACKAGES = (
         weight="consequence",
     ),
     FailureRule(
+        "kernel-config-missing",
+        r"grep: /boot/config-[^\s:]{1,80}: No such file[^\n]*(?:\n[^\n]*){0,4}?\nE: \w{1,10} compression"
+        r" \(CONFIG_RD_\w{1,10}\) not supported by kernel",
+        "the file /boot/config-RELEASE, which that kernel's package brings, is missing, so that no initramfs can be"
+        " made and the package stays unconfigured",
+        "Install the package again, which brings the file back: apt-get install --reinstall linux-image-RELEASE, then"
+        " dpkg --configure -a",
+        "initramfs-tools mkinitramfs; dkms-project/dkms#302",
+        names=(r"/boot/config-(?P<release>[^\s:]{1,80}): No such",),
+    ),
+    FailureRule(
         "initramfs-build-failed",
         r"update-initramfs: failed for |Failed to create initrd image|mkinitramfs: [^\n]*: not found"
         r"|mkinitramfs failure|dracut(?:\[[0-9]{1,9}\])?: FAILED",

@@ -257,6 +257,17 @@ HOOK_RULES = (
         unless=r"nvidia-container|hook",
     ),
     FailureRule(
+        "container-persistenced-socket",
+        r"open \S{0,20}/run/nvidia-persistenced/socket: no such file"
+        r"|stat failed: /run/nvidia-persistenced/socket: no such",
+        "nvidia-persistenced does not run on the host, whose socket the container toolkit mounts into each container",
+        "Start it on the host (systemctl restart nvidia-persistenced) and read its journal (journalctl -u"
+        " nvidia-persistenced): after an upgrade of the driver it cannot start before the new module is loaded, which a"
+        " reboot does. A CDI file names the socket too: write it again (nvidia-ctk cdi generate) where the daemon is"
+        " meant to be off",
+        "crumbvms#395; NVIDIA/libnvidia-container, nvc_info.c",
+    ),
+    FailureRule(
         "container-driver-error",
         r"initialization error: driver error|driver rpc error"
         r"|(?:initialization|detection) error: (?:cuda|nvml) error",

@@ -52,6 +52,7 @@ class Xid:
 AZURE_FAILS_A_NODE = frozenset((48, 56, 57, 58, 62, 63, 64, 65, 68, 69, 73, 74, 79, 80, 81, 92, 119, 120))
 POWER_CABLE = 54
 OFF_THE_BUS = 79
+MEMORY_RETIRED = 63
 NVLINK5 = range(144, 151)
 RECOVERY_CHANGED = 154
 _COMMENTS = frozenset((106, 107, RECOVERY_CHANGED))
@@ -87,7 +88,7 @@ _ROWS: tuple[tuple[tuple[int, ...], Action, str], ...] = (
     ((60,), Action.RESTART_APP, "an exception of the video processor"),
     ((61,), Action.CONTACT_SUPPORT, "the card's internal controller stopped at a breakpoint"),
     ((62,), Action.RESET_GPU, "the card's internal controller halted"),
-    ((63,), Action.IGNORE, "a memory page was retired, or a row remapped, from the next reset on"),
+    ((MEMORY_RETIRED,), Action.IGNORE, "a memory page was retired, or a row remapped, from the next reset on"),
     ((64,), Action.RESET_GPU, "a memory page could not be retired, or a row not remapped"),
     ((66, 67), Action.IGNORE, "the driver accessed what it must not"),
     ((68, 83, 84, 88, 89, 96, 97, 98), Action.RESTART_APP, "an error of a video decoder"),
@@ -136,6 +137,8 @@ _ROWS: tuple[tuple[tuple[int, ...], Action, str], ...] = (
 def _concern(number: int, action: Action) -> Concern:
     if number in _COMMENTS:
         return Concern.NOBODY
+    if action in {Action.IGNORE, Action.RESTART_APP}:
+        return Concern.PROGRAM  # NVIDIA asks for no repair, whatever Azure does
     return Concern.NODE if number in AZURE_FAILS_A_NODE or action in _FOR_THE_NODE else Concern.PROGRAM
 
 

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
-#: Azure/azurehpc-health-checks looks for Xids in the last two hours
-RECENT = timedelta(hours=2)
-
 #: rows remapped for uncorrectable errors: azurehpc-health-checks, azure_gpu_ecc.nhc, fails above (fault code NHC2007)
 REMAPPED_ROWS = 512
 

@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 from hostwright.failures import AuditContext, Case, FailureRule, Hardware, Sign, Unread, once
 from hostwright.roles import GpuEvent, Pattern
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
-from hostwright.standard.roles.driver.failures.cards.thresholds import RECENT
 from hostwright.standard.roles.driver.failures.cards.treatments import GPUD
 from hostwright.standard.roles.driver.gpus import kernel_log, smi
 from hostwright.standard.roles.driver.xids.catalog import CATALOG as ROWS
 from hostwright.standard.roles.driver.xids.catalog import (
+    MEMORY_RETIRED,
     OFF_THE_BUS,
     POWER_CABLE,
     RECOVERY_CHANGED,
@@ -44,19 +44,19 @@ def sorted_xids(ctx: AuditContext) -> SortedXids:
     """The Xids in the kernel log. Raises ``Unread`` if there is no log.
 
     Azure also fails a node for some Xids that, according to NVIDIA, need no action or only a restart of the program:
-    these count for as long as Azure looks back. What the driver itself asks for (Xid 154) wins over the catalog.
+    these do not fail a host here. What the driver itself asks for (Xid 154) wins over the catalog.
     """
     lost, loaded, asked = lost_gpus(ctx), loaded_at(kernel_log(ctx)), recoveries(ctx)
     by_kind: dict[str, list[GpuEvent]] = {"standing": [], "past": [], "program": [], "cables": []}
     for event in xid_events(kernel_log(ctx)):
         xid, at = meaning_of(event.number), _time(event)
-        mild = xid.action in {Action.IGNORE, Action.RESTART_APP}
         if xid.concern is Concern.NOBODY or event.bus in lost:
             continue
         over = at and ((loaded and at < loaded) or _taken_back(asked.get(event.bus), at))
-        if xid.concern is Concern.PROGRAM or is_nonfatal(event.number, event.text):
+        ended = over and event.number == MEMORY_RETIRED
+        if (xid.concern is Concern.PROGRAM and not ended) or is_nonfatal(event.number, event.text):
             by_kind["program"].append(event)
-        elif over or event.number == OFF_THE_BUS or (mild and _old(at, ctx.now)):
+        elif over or event.number == OFF_THE_BUS:
             by_kind["past"].append(event)
         else:
             by_kind["cables" if event.number == POWER_CABLE else "standing"].append(event)
@@ -121,17 +121,17 @@ def xid_line(ctx: AuditContext, event: GpuEvent) -> str:
 
 
 def _standing(ctx: AuditContext) -> Iterator[str]:
-    """The kernel log has, since the module was loaded, an Xid on which Azure's node checks fail a node (those that ask
-    for nothing but a program's restart: in the last two hours), or for which NVIDIA's catalog wants more than that; or
-    an Xid 154 with which the driver asks for a reset or a reboot, and which no later one takes back.
+    """The kernel log has, since the module was loaded, an Xid on which Azure's node checks fail a node or that concerns
+    the host by NVIDIA's catalog, unless that asks for nothing but a program's restart; or an Xid 154 with which the
+    driver asks for a reset or a reboot, and which no later one takes back.
     """
     for event in sorted_xids(ctx).standing:
         yield xid_line(ctx, event)
 
 
 def _past(ctx: AuditContext) -> Iterator[str]:
-    """The kernel log of the last seven days has such an Xid from before the module was last loaded, from which the card
-    came back, or that asks for no more than a program's restart and is older than two hours.
+    """The kernel log of the last seven days has such an Xid from before the module was last loaded, or from which the
+    card came back.
     """
     for event in sorted_xids(ctx).past:
         yield xid_line(ctx, event)
@@ -142,7 +142,15 @@ def _program(ctx: AuditContext) -> Iterator[str]:
     follows a fatal one within ten minutes and is only noted.
     """
     for event in sorted_xids(ctx).program:
-        yield xid_line(ctx, event)
+        if event.number != MEMORY_RETIRED:
+            yield xid_line(ctx, event)
+
+
+def _memory_retired(ctx: AuditContext) -> Iterator[str]:
+    """The kernel log has an Xid 63 since the module was loaded, and no fatal one within ten minutes of it."""
+    for event in sorted_xids(ctx).program:
+        if event.number == MEMORY_RETIRED:
+            yield xid_line(ctx, event)
 
 
 def _card(ctx: AuditContext, bus: str) -> str:
@@ -155,10 +163,6 @@ def _card(ctx: AuditContext, bus: str) -> str:
 
 def _time(event: GpuEvent) -> datetime | None:
     return datetime.fromisoformat(event.at) if event.at else None
-
-
-def _old(at: datetime | None, now: datetime) -> bool:
-    return at is not None and now - at > RECENT
 
 
 def by_number(evidence: tuple[str, ...]) -> Iterator[Case]:
@@ -229,18 +233,29 @@ XIDS = (
         "xid-past",
         "",
         "in the last days a GPU reported an error (Xid) after which a host should not be used; it has been dealt with"
-        " since (the driver was loaded again, or the card came back), or nothing need be done",
+        " since (the driver was loaded again, or the card came back)",
         "Watch the card; if the same Xid recurs after a reboot, drain the host and have the card replaced",
         "leptonai/gpud, components/accelerator/nvidia/xid: hardware inspection when it recurs after reboots",
         sign=Sign("gpu", _past, grave=False),
+    ),
+    FailureRule(
+        "xid-memory-retired",
+        _message(str(MEMORY_RETIRED)),
+        "a GPU retired a page of its memory, or replaces a row of it, after an error of ECC: that takes effect with the"
+        " next reset or reboot, and the card is sound afterwards",
+        "Reset the card when nothing uses it (nvidia-smi --gpu-reset -i N), or reboot, at the next occasion; have it"
+        " replaced only where Xid 64 comes with it or it recurs after that",
+        "NVIDIA's Xid catalog; NVIDIA dynamic page retirement and GPU memory error management",
+        unless=_message(_FATAL),
+        sign=Sign("gpu", _memory_retired, grave=False),
     ),
     FailureRule(
         "xid-application",
         _message("[0-9]{1,3}"),
         "a GPU reported an error (Xid) that ended a program's work or is only noted, and for which the host itself"
         " needs no repair",
-        "Look at the program that ran then (compute-sanitizer finds accesses out of bounds); when several programs"
-        " meet it on the same card, run dcgmi diag -r 3 on it",
+        "Do what stands beside each Xid; where a program was ended, look at it (compute-sanitizer finds accesses out of"
+        " bounds); when several programs meet it on the same card, run dcgmi diag -r 3 on it",
         CATALOG,
         unless=f"{_message(_FATAL)}|{_message(_NOBODYS)}",
         sign=Sign("gpu", _program, grave=False),

@@ -91,6 +91,14 @@ SAMPLES = {
     "gpu-needs-reset": "Unable to read memory: GPU requires reset",
     "row-remap-failed": "        Remapping Failure Occurred            : Yes",
     "xid-fatal": "NVRM: Xid (PCI:0000:01:00): 119, pid=3052, name=python, Timeout waiting for RPC from GSP!",
+    "xid-memory-retired": "NVRM: Xid (PCI:0000:5a:00): 63, pid=0, Dynamic Page Retirement: New page retired, reboot to",
+    "container-persistenced-socket": (
+        "failed to fulfil mount request: open /run/nvidia-persistenced/socket: no such file or directory: unknown"
+    ),
+    "kernel-config-missing": (
+        "grep: /boot/config-6.3.0-2-amd64: No such file or directory\n"
+        "E: gzip compression (CONFIG_RD_GZIP) not supported by kernel"
+    ),
     "xid-application": "NVRM: Xid (PCI:0000:08:00): 31, Ch 00000001, engmask 00000101, intr 10000000",
     "fabric-not-ready": "CUDA error: system not yet initialized",
     "fabric-nothing-to-do": (

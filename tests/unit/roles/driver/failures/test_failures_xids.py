@@ -39,10 +39,14 @@ def test_what_fails_a_node_does(number: int) -> None:
     assert only(audit_context(*TWO, log=(xid(number, hours=30),)), "xid-fatal").startswith(f"Xid {number} on card 0")
 
 
-@pytest.mark.parametrize("number", [63, 68, 69, 80, 92])
-def test_xids_of_azure_count_for_azures_period(number: int) -> None:
-    assert only(audit_context(*TWO, log=(xid(number, hours=1.9),)), "xid-fatal")
-    assert only(audit_context(*TWO, log=(xid(number, hours=2.1),)), "xid-past")
+@pytest.mark.parametrize("number", [68, 69, 80, 92])
+def test_what_nvidia_asks_no_repair_for_fails_no_host(number: int) -> None:
+    assert only(audit_context(*TWO, log=(xid(number, hours=1),)), "xid-application")
+
+
+def test_retired_memory_waits_for_a_reset_and_is_over_with_it() -> None:
+    assert only(audit_context(*TWO, log=(xid(63, hours=5),)), "xid-memory-retired").startswith("Xid 63 on card 0")
+    assert only(audit_context(*TWO, log=(xid(63, hours=5), line(LOADING, 4))), "xid-past").startswith("Xid 63")
 
 
 #: an uncorrectable memory error, in the card's words
