@@ -70,7 +70,8 @@ class Requirements(StackPart):
 class AptRepository(StackPart):
     """A signed apt repository; ``key`` is an artifact.
 
-    ``uri`` and ``suite`` may hold ``{distribution}`` and ``{codename}``, the host's ID and VERSION_CODENAME.
+    ``uri`` and ``suite`` may hold ``{distribution}``, ``{codename}`` and ``{release}``: the host's ID,
+    VERSION_CODENAME, and VERSION_ID without the dot.
     """
 
     name: Name

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.resources import DebFile, File, PackagedPrograms, Resource, RestartedAfter, Service, SystemUser, When
+from hostwright.resources import File, PackagedPrograms, Resource, RestartedAfter, Service, SystemUser
 from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.driver.section import DriverSection
-from hostwright.standard.roles.driver.states.gpu_use import AllGpusPresent, GpuPresent, HasNvSwitch, reloading
+from hostwright.standard.roles.driver.states.fabric import before_the_driver, fabric_states
+from hostwright.standard.roles.driver.states.gpu_use import AllGpusPresent, GpuPresent, reloading
 from hostwright.standard.roles.driver.states.others import no_other_driver
 from hostwright.standard.roles.driver.states.packages import NvidiaPackages, sources
 from hostwright.standard.roles.driver.states.removal import DriverGone
@@ -25,18 +26,21 @@ class Driver:
 
     force: bool = False  #: replace a driver that is in use, ending the display and the processes that use it
     flags: tuple[str, ...] = ()  #: further flags of the installer, such as --no-drm
+    imex_nodes: tuple[str, ...] = ()  #: addresses of all nodes of the rack, for IMEX; empty: its file is left alone
 
 
 @role(needs=["base"], short="drv")
 def driver(v: Driver, ctx: RoleContext) -> Iterator[Resource]:
-    """One version everywhere: libraries, module on disk, module in the kernel; kept awake; NVSwitches set up."""
+    """One version everywhere: libraries, module on disk, module in the kernel; kept awake; switches set up."""
     stack, wanted = ctx.stack, ctx.section(DriverSection)
     force = v.force or ctx.force
     yield GpuPresent()
     if ctx.gpus is not None:
         yield AllGpusPresent(ctx.gpus)
+    yield from sources(wanted, stack)  # a key that expired stops here, before anything of the driver has changed
     yield from no_other_driver(ctx)
     yield File("/etc/modules-load.d/hostwright-nvidia.conf", ctx.render("driver/modules.conf.j2"))
+    yield from before_the_driver(wanted)
     installed: NvidiaRunfile | NvidiaPackages
     if wanted.artifact:
         installer = stack.artifact(wanted.artifact)
@@ -46,18 +50,12 @@ def driver(v: Driver, ctx: RoleContext) -> Iterator[Resource]:
     else:
         source = wanted.repository.list_file if wanted.repository else ""
         words = tuple(f"{name}={version}" for name, version in wanted.packages.items())
-        installed = NvidiaPackages(words, wanted.version, source, force, v.force)
+        installed = NvidiaPackages(words, wanted.version, source, force, v.force, precompiled=wanted.precompiled_names)
         yield DriverGone(force, v.force)
-        yield from sources(wanted, stack)
         yield installed
         yield PackagedPrograms(tuple(wanted.packages))
         yield reloading(WithDriver(installed, Service(PERSISTENCED)))
-
-    if fabric := wanted.fabric_manager:  # without it CUDA does not start on an HGX board (error 802)
-        manager = "nvidia-fabricmanager.service"
-        # Its restart ends jobs, but it runs only with a driver of its own version: that change already disturbs.
-        yield When(HasNvSwitch(), DebFile(stack.artifact(fabric.artifact), fabric.package, fabric.version, manager))
-        yield When(HasNvSwitch(), WithDriver(installed, Service(manager)))
+    yield from fabric_states(ctx, wanted, v.imex_nodes, installed)
 
 
 def _own_daemon(ctx: RoleContext, installed: NvidiaRunfile) -> Iterator[Resource]:

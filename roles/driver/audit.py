@@ -43,8 +43,10 @@ def audit_values(v: Driver, ctx: RoleContext) -> Iterator[AuditValue]:
     yield AuditValue("driver pins", FileThere(PREFERENCES), "yes")
     yield AuditValue("nvidia-smi", FileThere("/usr/bin/nvidia-smi", executable=True), "yes")
     yield AuditValue("persistence daemon", UnitProperty(PERSISTENCED), "active")
-    # Only hosts with NVSwitches have it; a known problem covers a wrong version.
-    yield AuditValue("fabric manager", PackageOf(("nvidia-fabricmanager-[0-9]*",)), among=PRODUCT)
+    # Only hosts with switches have it; a known problem covers a wrong version.
+    yield AuditValue(
+        "fabric manager", PackageOf(("nvidia-fabricmanager", "nvidia-fabricmanager-[0-9]*")), among=PRODUCT
+    )
     yield AuditValue("kernel fits", KERNEL, derive=partial(_fits, wanted))
 
 

@@ -14,6 +14,7 @@ from hostwright.roles import Choice, Ground, Misfit, disk_is_enough, kernel_vers
 from hostwright.standard.roles.driver import modules
 from hostwright.standard.roles.driver.chips import NVIDIA, Architecture, chips
 from hostwright.standard.roles.driver.section import DriverSection
+from hostwright.standard.roles.driver.sets import packages_are_pinned, packages_are_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,15 +164,17 @@ def builds_on_the_kernel(driver: str, kernel: str, driver_section: DriverSection
 
 
 def fabric_manager_is_of_the_driver(driver_section: DriverSection) -> Iterator[Misfit]:
-    """Fabric Manager has exactly the driver's version."""
-    manager, driver = driver_section.fabric_manager, driver_section.version
-    if manager and manager.version.partition("-")[0] != driver:
-        yield Misfit(
-            "fabric-manager",
-            f"Fabric Manager {manager.version} does not work with driver {driver}: both must be one version",
-            "azhpc-images PR #86, gpu-operator #544",
-            f"{manager.package} {driver}-1",
-        )
+    """Fabric Manager, and IMEX in a rack, have exactly the driver's version."""
+    driver, section = driver_section.version, driver_section
+    source = "azhpc-images PR #86, gpu-operator #544"
+    parts = (
+        ("Fabric Manager", section.fabric_manager, section.fabric_manager_package),
+        ("IMEX", section.imex, section.imex_package),
+    )
+    for name, part, package in parts:
+        if part and part.version.partition("-")[0] != driver:
+            sentence = f"{name} {part.version} does not work with driver {driver}: both must be one version"
+            yield Misfit("fabric-manager", sentence, source, f"{package} {driver}-1")
 
 
 def _on_a_kernel(driver: str, driver_section: DriverSection | None = None) -> str:
@@ -192,6 +195,8 @@ RULES = (
     module_runs_the_gpus,
     builds_on_the_kernel,
     fabric_manager_is_of_the_driver,
+    packages_are_whole,
+    packages_are_pinned,
 )
 _OFFERED = tuple(row.version for row in DRIVERS if row.offered)
 CHOICES = (Choice("driver", "driver", 50, _OFFERED, usual="470.182.03"),)

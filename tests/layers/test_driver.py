@@ -33,7 +33,9 @@ from hostwright.standard.roles.driver.failures.kernel import (
 )
 from hostwright.standard.roles.driver.failures.state import DKMS_TREE, read_tree
 from hostwright.standard.roles.driver.nvsmi.fields import bus_address
+from hostwright.standard.roles.driver.nvsmi.report import read_report
 from hostwright.standard.roles.driver.section import DriverSection
+from hostwright.standard.roles.driver.states.fabric import CHANNEL, FABRIC, MANAGED, Fabric, fabric_of
 from hostwright.standard.roles.driver.states.gpu_use import gpu_ids
 from hostwright.standard.roles.driver.states.modprobe import MODPROBE, blacklisted_by, forbidding
 from hostwright.verify.backend import KILLED_AS_TIMED_OUT, TIMED_OUT
@@ -217,14 +219,42 @@ def test_persistence_mode_is_on(host: Host, bounded_run: Run) -> None:
     assert set(modes) == {"Enabled"}, f"persistence mode: {', '.join(modes) or 'nvidia-smi does not say'}"
 
 
-def test_fabric_manager_runs_where_nvswitches_are(host: Host, root_run: Run, stack: Stack) -> None:
-    """Fabric Manager of exactly the driver's version runs and is held where there are NVSwitches, and only there."""
-    switches = any(" 0680: " in line for line in root_run("lspci -n -d 10de:").stdout.splitlines())
-    assert host.service("nvidia-fabricmanager").is_running == switches, f"NVSwitches: {'yes' if switches else 'none'}"
-    fabric = stack.section(DriverSection).fabric_manager
+@pytest.fixture(name="fabric")
+def _fabric(root_run: Run) -> Fabric:
+    """What joins the cards of the host."""
+    return fabric_of(Facts({probe: Answer(0, root_run(probe.script).stdout) for probe in (PCI, FABRIC)}))
+
+
+def test_fabric_manager_runs_where_it_has_switches(host: Host, stack: Stack, fabric: Fabric) -> None:
+    """Fabric Manager of exactly the driver's version runs and is held where it has switches, and only there."""
+    managed = fabric in MANAGED
+    assert host.service("nvidia-fabricmanager").is_running == managed, f"the cards are joined by {fabric.value}"
+    section = stack.section(DriverSection)
+    wanted = section.fabric_manager if managed else None
     query = "dpkg-query -W -f='${db:Status-Abbrev} ${Version}' %s 2>/dev/null"
-    installed = host.run(query, fabric.package).stdout if switches and fabric else ""
-    assert installed == (f"hi  {fabric.version}" if switches and fabric else ""), f"dpkg says: {installed}"
+    installed = host.run(query, section.fabric_manager_package).stdout if wanted else ""
+    assert installed == (f"hi  {wanted.version}" if wanted else ""), f"dpkg says: {installed}"
+
+
+def test_every_card_has_joined_the_fabric(bounded_run: Run) -> None:
+    """Cards that switches join say of their fabric that it is complete, with success, and are in one clique."""
+    answer = bounded_run("nvidia-smi -q -x")
+    assert answer.rc == 0, f"nvidia-smi ended with status {answer.rc}"
+    gpus = read_report(answer.stdout).gpus
+    apart = [f"card {gpu.index}: {gpu.fabric_state}" for gpu in gpus if gpu.fabric is False]
+    assert not apart, f"not joined, so that CUDA ends with error 802: {'; '.join(apart)}"
+    cliques = {gpu.clique for gpu in gpus if gpu.fabric}
+    assert len(cliques) < 2, f"the cards are in {len(cliques)} cliques: {', '.join(sorted(cliques))}"
+
+
+def test_a_racks_tray_shares_memory_with_the_others(host: Host, stack: Stack, fabric: Fabric) -> None:
+    """On a compute tray of a rack, IMEX of the driver's version runs and its first channel is there."""
+    section = stack.section(DriverSection)
+    if fabric is not Fabric.RACK or section.imex is None:
+        assert not host.service("nvidia-imex").is_running or fabric is Fabric.RACK, "nvidia-imex has nothing to do here"
+        return
+    assert host.service("nvidia-imex").is_running, "nvidia-imex does not run"
+    assert host.file(CHANNEL).exists, f"{CHANNEL} is not there"
 
 
 @pytest.mark.beside

@@ -81,6 +81,9 @@ class Gpu:
     sram_threshold_exceeded: bool | None = None  #: more uncorrectable SRAM errors than its vendor tolerates
     remap_banks_spent: int | None = None  #: memory banks with no spare row left
     temperature_margin: int | None = None  #: degrees below the operating limit (T.Limit)
+    fabric: bool | None = None  #: whether it has joined the switches between cards; ``None``: it has none, or no word
+    fabric_state: str = ""  #: that, as the driver's tool says it: "Completed, Success", "In Progress"
+    clique: str = ""  #: cards of one clique reach each other by the fabric
 
 
 @dataclass(frozen=True, slots=True)

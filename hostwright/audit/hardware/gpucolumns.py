@@ -82,6 +82,10 @@ def _links(gpu: Gpu) -> str:
     return (f"{total - len(down)} of {total}" + (f"; down: {', '.join(down)}" if down else "")) if total else ""
 
 
+def _fabric(gpu: Gpu) -> str:
+    return ", clique ".join(filter(None, (gpu.fabric_state, gpu.clique)))
+
+
 def _mig(gpu: Gpu) -> str:
     return f"on, {_number(gpu.mig_instances) or UNKNOWN} instances" if gpu.mig else _on(gpu.mig)
 
@@ -183,4 +187,5 @@ GPU_COLUMNS = (
     GpuColumn("slowed down by", lambda gpu: ", ".join(gpu.slowdowns)),
     GpuColumn("persistence", lambda gpu: _on(gpu.persistence)),
     GpuColumn("NVLinks up", _links, lambda gpu: bool(_down(gpu))),
+    GpuColumn("fabric", _fabric, lambda gpu: gpu.fabric is False),
 )

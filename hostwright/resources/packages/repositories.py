@@ -34,6 +34,7 @@ from hostwright.resources.packages.sources_gone import (
     basic_regex,
     deb822,
     in_place,
+    of_release,
 )
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.hostcache import host_path
@@ -226,7 +227,9 @@ class AptSource(Resource):
     """
 
     path: str  #: the file, below ``/etc/apt/sources.list.d``
-    uri: str  #: ``{distribution}`` stands for the host's ``ID``, ``{codename}`` for its ``VERSION_CODENAME``
+    #: ``{distribution}`` stands for the host's ``ID``, ``{codename}`` for its ``VERSION_CODENAME``, ``{release}`` for
+    #: its ``VERSION_ID`` without the dot: ``2404``
+    uri: str
     suite: str  #: likewise
     keyring: str  #: the file that holds the key (``Keyring``)
     components: tuple[str, ...] = ()  #: none for a suite that ends with ``/``
@@ -240,9 +243,7 @@ class AptSource(Resource):
 
     def _line(self, release: Mapping[str, str]) -> str:
         line = f"deb [signed-by={self.keyring}] {' '.join((self.uri, self.suite, *self.components))}\n"
-        return line.replace("{distribution}", release.get("ID", "")).replace(
-            "{codename}", release.get("VERSION_CODENAME", "")
-        )
+        return of_release(line, release)
 
     def removal(self) -> tuple[Resource, ...]:
         return (Original(self.path), ListsGone(self.uri, self.path))

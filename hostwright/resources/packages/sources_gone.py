@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -75,11 +76,24 @@ class SourcesRead(Resource):
         return ()
 
 
+def of_release(text: str, release: Mapping[str, str]) -> str:
+    """A repository's address or suite for a host with these values of ``/etc/os-release``.
+
+    >>> of_release("repos/{distribution}{release}", {"ID": "ubuntu", "VERSION_ID": "24.04"})
+    'repos/ubuntu2404'
+    """
+    values = {"distribution": release.get("ID", ""), "codename": release.get("VERSION_CODENAME", "")}
+    values["release"] = release.get("VERSION_ID", "").replace(".", "")
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class ListsGone(Resource):
     """apt keeps no lists of the repository at ``uri`` unless a source other than ``path`` names it.
 
-    ``{distribution}`` and ``{codename}`` as for ``AptSource``.
+    ``{distribution}``, ``{codename}`` and ``{release}`` as for ``AptSource``.
     """
 
     uri: str  #: of the repository, as ``AptSource`` names it
@@ -93,9 +107,7 @@ class ListsGone(Resource):
     def plan(self, facts: Facts) -> Change | None:
         release, lists, sources = (facts[probe] for probe in self.probes())
         ids = os_release(facts) if release.ok else {}
-        uri = self.uri.replace("{distribution}", ids.get("ID", "")).replace(
-            "{codename}", ids.get("VERSION_CODENAME", "")
-        )
+        uri = of_release(self.uri, ids)
         if uri.rstrip("/") in {word.rstrip("/") for word in sources.text.split()}:
             return None
         name = re.compile(_list_name(uri))

@@ -1,4 +1,4 @@
-"""Signs of Fabric Manager, without which CUDA does not start on a board with NVSwitches."""
+"""Signs of what joins the cards: without Fabric Manager, CUDA does not start on a board with switches."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from hostwright.failures import Sign
 from hostwright.resources import DPKG, PCI, Installed, named_like
+from hostwright.standard.roles.driver.failures.cards.memory import card
 from hostwright.standard.roles.driver.failures.state import driver_of
-from hostwright.standard.roles.driver.failures.units import FABRIC_MANAGER, UNITS
-from hostwright.standard.roles.driver.states.gpu_use import nvswitches
+from hostwright.standard.roles.driver.failures.units import UNITS
+from hostwright.standard.roles.driver.gpus import smi
+from hostwright.standard.roles.driver.states.fabric import FABRIC, FABRIC_MANAGER, MANAGED, fabric_of, modules_lacking
 
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
@@ -19,8 +21,8 @@ _NOTHING = "NV_WARN_NOTHING_TO_DO"
 
 
 def other_version(ctx: AuditContext) -> Iterator[str]:
-    """The host has NVSwitches, and Fabric Manager's package is not of the version of the driver in the kernel (where
-    none is loaded, of the module on the disk).
+    """Switches of the host's own join the cards, and Fabric Manager's package is not of the version of the driver in
+    the kernel (where none is loaded, of the module on the disk).
     """
     driver = driver_of(ctx).loaded or driver_of(ctx).module
     if _switches(ctx) and driver:
@@ -28,8 +30,8 @@ def other_version(ctx: AuditContext) -> Iterator[str]:
 
 
 def not_running(ctx: AuditContext) -> Iterator[str]:
-    """The host has NVSwitches, the driver is loaded, and nvidia-fabricmanager.service is not active, not failed, and
-    not just starting.
+    """Switches of the host's own join the cards (NVSwitches, or an NVLink 5 board), the driver is loaded, and
+    nvidia-fabricmanager.service is not active, not failed, and not just starting.
     """
     if not _switches(ctx) or not driver_of(ctx).loaded or _others(ctx, driver_of(ctx).loaded):
         return
@@ -40,7 +42,9 @@ def not_running(ctx: AuditContext) -> Iterator[str]:
 
 
 def nothing_to_do(ctx: AuditContext) -> Iterator[str]:
-    """The host has no NVSwitches, and nvidia-fabricmanager.service runs or failed."""
+    """The host has no switches of its own (those of a rack are managed there), and nvidia-fabricmanager.service runs or
+    failed.
+    """
     manager = UNITS.unit(ctx, FABRIC_MANAGER)
     if _switches(ctx) or not (manager.failed or manager.active == "active"):
         return
@@ -48,9 +52,33 @@ def nothing_to_do(ctx: AuditContext) -> Iterator[str]:
     yield from [line for line in UNITS.journal(ctx, FABRIC_MANAGER) if _NOTHING in line][-1:]
 
 
-def _switches(ctx: AuditContext) -> int:
+def not_joined(ctx: AuditContext) -> Iterator[str]:
+    """A card says that its fabric is not complete, or not with success, and Fabric Manager runs, or is not for this
+    host.
+    """
+    if _switches(ctx) and UNITS.unit(ctx, FABRIC_MANAGER).active != "active":
+        return  # it is starting, or its own rule tells that it does not run
+    outside = [gpu for gpu in smi(ctx).gpus if gpu.fabric is False]
+    yield from (f"{card(gpu)}: fabric {gpu.fabric_state}" for gpu in outside)
+    if outside and (lacking := modules_lacking(ctx.facts)):
+        yield f"not loaded, and the board's bridges need them: {', '.join(lacking)}"
+
+
+def apart(ctx: AuditContext) -> Iterator[str]:
+    """Cards that joined the fabric are in different cliques: they reach each other by PCIe alone."""
+    by_clique: dict[str, list[int]] = {}
+    for gpu in smi(ctx).gpus:
+        if gpu.fabric and gpu.clique:
+            by_clique.setdefault(gpu.clique, []).append(gpu.index)
+    if len(by_clique) > 1:
+        yield from (f"clique {clique}: cards {', '.join(map(str, cards))}" for clique, cards in by_clique.items())
+
+
+def _switches(ctx: AuditContext) -> bool:
+    """Whether the host has switches that Fabric Manager sets up."""
     ctx.require(PCI)
-    return nvswitches(ctx.facts)
+    ctx.require(FABRIC)
+    return fabric_of(ctx.facts) in MANAGED
 
 
 def is_of_fabric(row: Installed) -> bool:
@@ -64,6 +92,8 @@ def _others(ctx: AuditContext, driver: str) -> list[tuple[str, str]]:
     return [(row.name, row.version) for row in rows if row.version.partition("-")[0] != driver]
 
 
-VERSION_SIGN = Sign("driver", other_version, (PCI, DPKG), provision=True)
-NOT_READY_SIGN = Sign("driver", not_running, (PCI, DPKG, UNITS.states), provision=True)
-NOTHING_SIGN = Sign("driver", nothing_to_do, (PCI, UNITS.states, UNITS.journals), grave=False)
+VERSION_SIGN = Sign("driver", other_version, (PCI, FABRIC, DPKG), provision=True)
+NOT_READY_SIGN = Sign("driver", not_running, (PCI, FABRIC, DPKG, UNITS.states), provision=True)
+NOTHING_SIGN = Sign("driver", nothing_to_do, (PCI, FABRIC, UNITS.states, UNITS.journals), grave=False)
+NOT_JOINED_SIGN = Sign("gpu", not_joined, (PCI, FABRIC, UNITS.states))
+APART_SIGN = Sign("gpu", apart, grave=False)

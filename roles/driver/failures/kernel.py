@@ -161,6 +161,8 @@ def lacks_driver(kernel: Kernel, versions: Collection[str], tree: DkmsTree, driv
     """Why a kernel comes up without this driver, whose libraries are of these ``versions``; empty if it does not."""
     if kernel.module:
         return "" if kernel.module in versions else f"its module is {kernel.module}"
+    if driver.precompiled:
+        return f"no module; the package {driver.precompiled}-{kernel.version} is not installed"
     limit, version = kernels_of(driver.version, driver), kernel_version(kernel.version)
     reasons = [
         *([] if kernel.headers else ["no headers"]),

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 from hostwright.failures import AuditContext, Covers, FailureRule, Sign, Stuck, Units, Unread
 from hostwright.resources import PCI
-from hostwright.standard.roles.driver.states.gpu_use import nvswitches
+from hostwright.standard.roles.driver.states.fabric import FABRIC, FABRIC_MANAGER, MANAGED, fabric_of
 
 PERSISTENCED = "nvidia-persistenced.service"
-FABRIC_MANAGER = "nvidia-fabricmanager.service"
 UNITS = Units((PERSISTENCED, FABRIC_MANAGER))
 
 
 def driver_units_failed(ctx: AuditContext) -> Iterator[str]:
     """nvidia-persistenced is failed, or Fabric Manager on a host with NVSwitches."""
     ctx.require(PCI)
+    ctx.require(FABRIC)
     try:
-        switches = nvswitches(ctx.facts)
+        switches = fabric_of(ctx.facts) in MANAGED
     except ValueError:
         raise Unread("the PCI bus cannot be read") from None
     for name in (PERSISTENCED, FABRIC_MANAGER) if switches else (PERSISTENCED,):
@@ -34,7 +34,7 @@ UNIT_RULES = (
         "one of the driver's daemons was started and ended with an error",
         "Read its journal (journalctl -u UNIT -n 50), fix the cause, then systemctl restart UNIT",
         "systemd.service(5)",
-        sign=Sign("driver", driver_units_failed, (UNITS.states, UNITS.journals, PCI)),
+        sign=Sign("driver", driver_units_failed, (UNITS.states, UNITS.journals, PCI, FABRIC)),
         treatment=Stuck("a daemon of the driver failed"),
         covers=Covers(("other-unit-failed",), lambda _: UNITS.names),
     ),

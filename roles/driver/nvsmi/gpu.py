@@ -50,6 +50,7 @@ def read_gpu(index: int, gpu: Element) -> Gpu:
     """The card in this element, the ``index``-th of the report. Never raises."""
     now, slowdown, maximum, margin = _temperatures(gpu.find("temperature"))
     mig = yes(gpu, "mig_mode/current_mig")
+    fabric, fabric_state, clique = _fabric(gpu.find("fabric"))
     return Gpu(
         index=index,
         bus=bus_address(raw(gpu, "pci/pci_bus_id"), gpu.get("id", "")[:64]),
@@ -94,7 +95,24 @@ def read_gpu(index: int, gpu: Element) -> Gpu:
             gpu, "remapped_rows/row_remapper_histogram/row_remapper_histogram_none", MAX_SMALL_COUNT
         ),
         temperature_margin=margin,
+        fabric=fabric,
+        fabric_state=fabric_state,
+        clique=clique,
     )
+
+
+def _fabric(part: Element | None) -> tuple[bool | None, str, str]:
+    """Whether the card joined its fabric, the words for that, and its clique, with the cluster in a rack.
+
+    Cards without a fabric have no value there (``N/A``), nor has any before Hopper.
+    """
+    state, status = text_of(part, "state"), text_of(part, "status")
+    if not state:
+        return None, "", ""
+    cluster, number = text_of(part, "clusterUuid"), count(part, "cliqueId", MAX_SMALL_COUNT)
+    clique = "" if number is None else f"{cluster}.{number}" if cluster.strip("0-") else str(number)
+    joined = state == "Completed" and status in {"", "Success"}
+    return joined, ", ".join(filter(None, (state, status))), clique if joined else ""
 
 
 def _ecc(counts: Element | None) -> EccCounts:

@@ -13,7 +13,6 @@ from hostwright.resources import (
     Refusal,
     Resource,
     display_controllers,
-    pci_devices,
 )
 from hostwright.roles import Command, Match, Pattern, sh_file
 from hostwright.standard.roles.driver.states.device_links import DeviceLinks
@@ -54,7 +53,7 @@ GPU_CONTAINERS = Probe(
 BUSY_PROBES = (HOLDERS, GPU_CONTAINERS)
 
 #: The services that hold the device files and are stopped for a replacement, in this order.
-OUR_SERVICES = ("nvidia-dcgm", "dcgm", "nvidia-fabricmanager", "nvidia-persistenced")
+OUR_SERVICES = ("nvidia-dcgm", "dcgm", "nvidia-imex", "nvidia-fabricmanager", "nvidia-persistenced")
 
 _UNIT = Pattern(r"[A-Za-z0-9:_.@\\-]{1,255}\.service")
 _ACCOUNT = Pattern(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}")
@@ -122,11 +121,6 @@ def gpu_ids(facts: Facts) -> tuple[int, ...]:
     return tuple(device.device for device in display_controllers(facts) if device.vendor == NVIDIA)
 
 
-def nvswitches(facts: Facts) -> int:
-    """How many NVSwitches the host has: NVIDIA's bridges of class 0x0680."""
-    return sum(1 for device in pci_devices(facts) if device.vendor == NVIDIA and device.kind >> 8 == 0x0680)
-
-
 @dataclass(frozen=True, slots=True)
 class GpuPresent(Resource):
     """An NVIDIA card on the PCI bus; without it, this stack makes no sense."""
@@ -171,18 +165,6 @@ class AllGpusPresent(Resource):
 
     def removal(self) -> tuple[Resource, ...]:
         return ()
-
-
-@dataclass(frozen=True, slots=True)
-class HasNvSwitch(Condition):
-    """The condition that NVSwitches connect the GPUs (HGX and DGX boards), which Fabric Manager must set up."""
-
-    def probes(self) -> tuple[Probe, ...]:
-        return (PCI,)
-
-    def holds(self, facts: Facts) -> bool:
-        """Whether the host has an NVSwitch."""
-        return nvswitches(facts) > 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,9 @@ def no_other_driver(ctx: RoleContext) -> Iterator[Resource]:
     loaded."""
     section = ctx.section(DriverSection)
     pinned = [name for name in DRIVER_PACKAGES if name != "libnvidia-*"]  # it would match the container toolkit's
-    text = ctx.render("driver/no-other-driver.pref.j2", packages=pinned, pins=section.packages)
+    text = ctx.render(
+        "driver/no-other-driver.pref.j2", packages=pinned, pins=section.packages, precompiled=section.precompiled_names
+    )
     yield File(PREFERENCES, text)
     where = "packages of the stack" if section.packages else "the .run"
     other = DebsAbsent(

@@ -16,6 +16,7 @@ from hostwright.resources import (
     KERNEL_GONE,
     MIRROR_TRIES,
     NO_IDENTITY,
+    UNAME,
     AptComponents,
     AptSource,
     Change,
@@ -78,10 +79,17 @@ class NvidiaPackages(Resource):
     allowed: bool = field(default=False, metadata=NO_IDENTITY)
     #: the packages of the mirror, where they come from there; ``None``: from the sources of the host
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
+    #: names, each without the kernel's, of packages that bring the module of the running kernel compiled
+    precompiled: tuple[str, ...] = ()
 
     @property
     def _debs(self) -> Debs:
         return Debs(self.packages, hold=True, source=self.source, mirror=self.mirror)
+
+    def _modules(self, facts: Facts) -> tuple[str, ...]:
+        """The packages of the precompiled module of the running kernel; they have versions of their own."""
+        kernel = facts[UNAME].text.strip().partition(" ")[0] if UNAME in facts else ""
+        return tuple(f"{name}-{kernel}" for name in self.precompiled) if kernel else ()
 
     @property
     def state_probe(self) -> Probe:
@@ -89,11 +97,15 @@ class NvidiaPackages(Resource):
         return Probe(sh_file(__file__, "sh/packaged.sh", version=self.version, libraries=LIBRARIES), root=True)
 
     def probes(self) -> tuple[Probe, ...]:
-        return (*self._debs.probes(), self.state_probe, NOUVEAU, KERNEL_GONE, SECURE_BOOT, DISPLAY)
+        return (*self._debs.probes(), self.state_probe, NOUVEAU, KERNEL_GONE, SECURE_BOOT, DISPLAY, UNAME)
 
     def plan(self, facts: Facts) -> Planned | None:
         state = DriverState.read(facts[self.state_probe].text)
         planned = self._debs.plan(facts)
+        if modules := self._modules(facts):
+            warnings = planned.warnings if isinstance(planned, Change) else ()
+            planned = replace(self._debs, packages=(*self.packages, *modules)).plan(facts)
+            planned = replace(planned, warnings=warnings) if isinstance(planned, Change) else planned
         if planned is not None:
             return self._install(planned, state, facts) if isinstance(planned, Change) else planned
         return self._links(state, facts) or self._module(state, facts) or self._loaded(state, facts)
@@ -101,8 +113,8 @@ class NvidiaPackages(Resource):
     def _install(self, change: Change, state: DriverState, facts: Facts) -> Planned:
         """The packages, after the module has left the kernel; a hold alone disturbs nothing."""
         table = dpkg_table(facts)
-        words = (word.partition("=")[::2] for word in self.packages)
-        if all((row := table.get(name)) and row.present and row.version == version for name, version in words):
+        words = [word.partition("=")[::2] for word in (*self.packages, *self._modules(facts))]
+        if all((row := table.get(name)) and row.present and version in {"", row.version} for name, version in words):
             return change
         what, want = "NVIDIA driver", f"{self.version}, from {len(self.packages)} packages, held, loaded"
         have = change.have if any(word.partition("=")[0] in table for word in self.packages) else str(state)
@@ -131,7 +143,7 @@ class NvidiaPackages(Resource):
     def _again(self, facts: Facts, *, module: bool) -> Step:
         """The step that installs those of the set again that bring the module, or all others."""
         table = dpkg_table(facts)
-        names = [word.partition("=")[0] for word in self.packages]
+        names = [word.partition("=")[0] for word in (*self.packages, *self._modules(facts))]
         rows = tuple(table[name] for name in names if name in table and named_like(name, _MODULE) == module)
         return Step(reinstall_script(rows, self.source), DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES)
 
@@ -150,6 +162,12 @@ class NvidiaPackages(Resource):
         if state.module == self.version:
             return None
         want = f"{self.version}, of its package"
+        if state.module and (modules := self._modules(facts)):
+            sentence = (
+                f"{modules[0]} brings the module of driver {state.module}, and the stack wants {self.version}: name "
+                "that version and its packages in the stack, or boot a kernel whose package has it"
+            )
+            return Refusal("NVIDIA kernel module", str(state), want, "precompiled-module", sentence)
         if boots_first(facts):
             return Deferred("NVIDIA kernel module", str(state), want, "reboot")
         if sentence := self._unsigned(facts):
@@ -177,7 +195,8 @@ class NvidiaPackages(Resource):
 
     def packages_for(self, facts: Facts | None, /) -> tuple[str, ...]:
         """All of them; none where a repository of their own carries them."""
-        return self._debs.packages_for(facts)
+        modules = self._modules(facts) if facts is not None and not self.source else ()
+        return (*self._debs.packages_for(facts), *modules)
 
     def packages_from(self, list_file: str, /) -> tuple[str, ...]:
         """All of them, if that source carries them."""
@@ -193,7 +212,9 @@ class NvidiaPackages(Resource):
         return (driver, *self._debs.software(facts))
 
     def removal(self) -> tuple[Resource, ...]:
-        return (DriverPackagesGone(tuple(word.partition("=")[0] for word in self.packages), self.force, self.allowed),)
+        names = tuple(word.partition("=")[0] for word in self.packages)
+        patterns = tuple(f"{name}-[0-9]*" for name in self.precompiled)
+        return (DriverPackagesGone(names, self.force, self.allowed, patterns),)
 
 
 def _shown(facts: Facts, what: str) -> str:
@@ -214,16 +235,14 @@ class DriverPackagesGone(Resource):
     packages: tuple[str, ...]
     force: bool = field(default=False, metadata=NO_IDENTITY)
     allowed: bool = field(default=False, metadata=NO_IDENTITY)
-
-    @property
-    def _gone(self) -> DebsGone:
-        return DebsGone(self.packages)
+    patterns: tuple[str, ...] = ()  #: of further names: those of the modules of all kernels
 
     def probes(self) -> tuple[Probe, ...]:
-        return (*self._gone.probes(), LOADED, DISPLAY)
+        return (*DebsGone(self.packages).probes(), LOADED, DISPLAY)
 
     def plan(self, facts: Facts) -> Change | Refusal | None:
-        change = self._gone.plan(facts)
+        modules = (name for name, row in dpkg_table(facts).items() if row.present and named_like(name, self.patterns))
+        change = DebsGone((*self.packages, *modules)).plan(facts)
         loaded = facts[LOADED].strip()
         if change is None or not loaded or ABSENT not in change.want:
             return change

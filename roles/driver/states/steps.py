@@ -128,7 +128,7 @@ for module in nvidia nvidia-uvm; do
   exit "$status"
 done
 """
-    + sh("for unit in %s %s %s %s; do", *OUR_SERVICES)
+    + f"for unit in {words(OUR_SERVICES)}; do"
     + """
   if systemctl -q is-enabled "$unit" 2>/dev/null; then systemctl start "$unit" || true; fi
 done

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from hostwright.standard.roles.driver.failures.units import FABRIC_MANAGER, UNITS
+from hostwright.standard.roles.driver.failures.units import UNITS
+from hostwright.standard.roles.driver.states.fabric import FABRIC_MANAGER
 from tests.lab.audit.made_up_cards import REPORT
 from tests.lab.audit.made_up_case import log, made_up, says, together
 from tests.lab.audit.made_up_links import NOBODY
-from tests.lab.audit.made_up_smi import T4, device_files, fabric_manager, hgx, on_bus, own, times
+from tests.lab.audit.made_up_smi import T4, device_files, fabric_manager, hgx, on_bus, own, put, times
 
 NOTHING = f"{FABRIC_MANAGER}: detected NV_WARN_NOTHING_TO_DO from the driver\n"
 OTHER = "470.256.02"  #: of the driver's branch, and not the stack's
+JOINED = {"fabric/state": "Completed", "fabric/status": "Success", "fabric/cliqueId": "1"}
 MISMATCH = (
     (2, f"NVRM: API mismatch: the client has the version {OTHER}, but"),
     (2, "NVRM: this kernel module has the version 470.182.03.  Please"),
@@ -22,6 +24,9 @@ DRIVER = (
             "fabric-manager-version"),
     made_up("Fabric Manager without NVSwitches", together(fabric_manager("failed"), says(UNITS.journals, NOTHING)),
             "fabric-nothing-to-do"),
+    made_up("cards that have not joined the fabric",
+            hgx(put({"fabric/state": "In Progress", "fabric/status": "N/A"}, 3)), "fabric-not-joined"),
+    made_up("cards in two cliques of the fabric", hgx(put(JOINED), put({"fabric/cliqueId": "2"}, 7)), "fabric-apart"),
     made_up("a card that the driver does not find", together(NOBODY, on_bus(T4)), "no-device", REPORT),
     made_up("cards without their device files", together(own(times(4)), device_files(1)), "device-files-missing"),
     made_up("a container with the libraries of another driver", log(*MISMATCH), "foreign-driver-library"),

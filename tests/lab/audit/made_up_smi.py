@@ -15,8 +15,9 @@ from hostwright.plan.model import Answer, Facts
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.services import Service
 from hostwright.standard.roles.driver.failures.load import DEVICES
-from hostwright.standard.roles.driver.failures.units import FABRIC_MANAGER, UNITS
+from hostwright.standard.roles.driver.failures.units import UNITS
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, NVLINKS
+from hostwright.standard.roles.driver.states.fabric import FABRIC_MANAGER
 from tests.lab.audit.made_up_case import Answers, Change, says, together
 
 SAMPLES = Path(__file__).parents[2] / "fixtures" / "nvidia-smi"

@@ -12,7 +12,8 @@ import pytest
 
 from hostwright.plan.host.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME, os_release, pythons, read_host
 from hostwright.plan.model import Answer, Facts
-from hostwright.standard.roles.driver.states.gpu_use import gpu_ids, nvswitches
+from hostwright.standard.roles.driver.states.fabric import nvswitches
+from hostwright.standard.roles.driver.states.gpu_use import gpu_ids
 from tests.unit.support.forks import forks
 
 HGX = "0x10de 0x030200 0x20b2\n" * 8 + "0x10de 0x068000 0x1af1\n" * 6 + "0x10de 0x040300 0x1aef\n"

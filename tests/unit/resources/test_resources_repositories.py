@@ -225,10 +225,28 @@ def test_a_key_with_another_fingerprint_is_never_taken_over(tmp_path: Path) -> N
     assert {path.name for path in tmp_path.iterdir()} == {"bin", "source.pub"}
 
 
+@pytest.mark.parametrize(("ends", "taken"), [("", True), ("4102444800", True), ("1577836800", False)])
+def test_a_key_that_expired_is_never_taken_over(tmp_path: Path, ends: str, taken: bool) -> None:
+    """Nothing that it signs is trusted, so that apt would fail later, when the rest has changed."""
+    program(
+        tmp_path / "bin", "gpg", f"echo 'pub:e:4096:1:A4B469963BF863CC:1500000000:{ends}::-:'; echo 'fpr:::::::::AAAA:'"
+    )
+    program(tmp_path / "bin", "install", 'shift 6; : > "$2"')
+    (tmp_path / "source.pub").write_bytes(ARMORED)
+    wanted = Keyring(str(tmp_path / "ring.gpg"), str(tmp_path / "source.pub"), "AAAA")
+    done = run(one(wanted, {}).steps[0].script, path=tmp_path / "bin")
+    assert (done.returncode == 0) == taken, done.stderr
+    assert (b"the key AAAA in" in done.stdout and b"expired on 2020-01-01" in done.stdout) == (not taken)
+    assert (tmp_path / "ring.gpg").exists() == taken
+
+
 def test_a_source_names_its_key_and_the_hosts_distribution() -> None:
     source = AptSource("/l", "https://a/{distribution}", "{codename}", "/k.gpg", ("stable",))
     change = one(source, {"os-release": 'ID=debian\nVERSION_CODENAME="bullseye"\n'})
     assert "+deb [signed-by=/k.gpg] https://a/debian bullseye stable" in change.diff
+    by_release = AptSource("/l", "https://a/{distribution}{release}/x86_64", "/", "/k.gpg")
+    change = one(by_release, {"os-release": 'ID=ubuntu\nVERSION_ID="24.04"\n'})
+    assert "+deb [signed-by=/k.gpg] https://a/ubuntu2404/x86_64 /" in change.diff
 
 
 NETWORK = "developer.download.nvidia.com/compute/cuda/repos"

@@ -99,7 +99,7 @@ def test_a_point_upgrade_is_a_few_lines(tmp_path: Path, house: Stack) -> None:
         name="driver", file="NVIDIA-Linux-x86_64-470.239.06.run", urls=("https://example.org/x.run",)
     )
     assert upgraded.section(DriverSection).fabric_manager is not None
-    assert upgraded.section(DriverSection).fabric_manager.package == "nvidia-fabricmanager-470"
+    assert upgraded.section(DriverSection).fabric_manager_package == "nvidia-fabricmanager-470"
     assert upgraded.section(CudaSection) == house.section(CudaSection)
     assert upgraded.digest() != house.digest()
 

@@ -17,13 +17,11 @@ from hostwright.stack.rules import HostFacts
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.cuda.wheels import CUBIN_FLOORS, Codes, capabilities, cuda_of
 from tests.unit.support.planned import HOSTS
+from tests.unit.support.stackfleet import stacks
 from tests.unit.support.stacks import load_stack, with_values
 from tests.unit.support.standard import targets
 
 ROLES = {role.name: role for role in discover()}
-NAMES = (
-    "jax-0.12", "pytorch-2.10", "pytorch-2.14", "pytorch-2.15", "tensorflow-2.15", "tensorflow-2.21", "volta-pascal",
-)  # fmt: skip
 #: cards by their PCI ids
 K80, P100, P40, V100, T4, A100, L4, H100, B200, RTX5090 = (
     (0x10DE, device) for device in (0x102D, 0x15F7, 0x1B38, 0x1DB4, 0x1EB8, 0x20B0, 0x27B8, 0x2330, 0x2901, 0x2B85)
@@ -49,6 +47,9 @@ def host(stack: Stack, card: tuple[int, int], release: tuple[str, str] = ("", ""
 
 def environments(stack: Stack) -> list[EnvironmentSection]:
     return [section for section in stack.sections.values() if isinstance(section, EnvironmentSection)]
+
+
+NAMES = tuple(stack.name for stack in stacks() if environments(stack) and "cuda" not in stack.sections)
 
 
 # --- the stacks

@@ -26,8 +26,9 @@ from hostwright.standard.roles.container.failures.docker import HOOK_THERE
 from hostwright.standard.roles.container.failures.state import COMMAND, CONTEXT, INFO
 from hostwright.standard.roles.container.failures.toolkit import NO_CGROUPS, REACHES_DRIVER
 from hostwright.standard.roles.container.failures.units import DOCKER, SOCKET, UNITS
-from hostwright.standard.roles.driver.failures.units import FABRIC_MANAGER, PERSISTENCED
+from hostwright.standard.roles.driver.failures.units import PERSISTENCED
 from hostwright.standard.roles.driver.failures.units import UNITS as DAEMONS
+from hostwright.standard.roles.driver.states.fabric import FABRIC_MANAGER
 from tests.unit.roles import test_role_base, test_role_container
 from tests.unit.support.facts import Reply, answer, facts_for
 from tests.unit.support.known import BY_NAME, CARD_PROBES, CARDS, KNOWN, SIGNED

@@ -31,6 +31,7 @@ from hostwright.standard.roles.driver.failures.kernel import KERNEL_RULES
 from hostwright.standard.roles.driver.failures.load import LOAD_RULES
 from hostwright.standard.roles.driver.failures.messages import MESSAGES
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
+from hostwright.standard.roles.driver.states.fabric import FABRIC
 from hostwright.standard.roles.driver.states.modprobe import MODPROBE
 from hostwright.standard.roles.driver.states.others import no_other_driver
 from hostwright.standard.roles.driver.states.runfile import NvidiaRunfile
@@ -144,6 +145,7 @@ def healthy(of: Desired) -> dict[Probe, Answer]:
     replies: dict[Probe, Reply] = {
         DPKG: PACKAGES,
         PCI: T4,
+        FABRIC: "",
         UNAME: f"{KERNEL} x86_64\n",
         OS_RELEASE: "ID=debian\nVERSION_ID=11\n",
         AVX: "",

@@ -25,6 +25,7 @@ from hostwright.standard.roles.driver.failures.units import PERSISTENCED, UNITS
 from hostwright.standard.roles.driver.gpus import kernel_log
 from hostwright.standard.roles.driver.gpus import smi as smi_report
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, GpuReport
+from hostwright.standard.roles.driver.states.fabric import FABRIC
 from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG, KernelLine
 from tests.unit.support import stacks
 from tests.unit.support.known import CARDS, KNOWN
@@ -86,7 +87,13 @@ def audit_context(
         "0x10de 0x030200 0x1eb8\n" * (len(gpus) or 2 if on_bus is None else on_bus)
         + "0x10de 0x068000 0x1af1\n" * switches
     )
-    said = {PCI: Answer(0, bus), NVIDIA_SMI: smi or Answer(0, "<a report>"), ACS: Answer(0, ""), UNITS.states: DAEMON}
+    said = {
+        PCI: Answer(0, bus),
+        FABRIC: Answer(0, ""),
+        NVIDIA_SMI: smi or Answer(0, "<a report>"),
+        ACS: Answer(0, ""),
+        UNITS.states: DAEMON,
+    }
     if log is None:
         said[KERNEL_LOG] = Answer(1, "")
     facts = Facts({**said, **(answers or {})})

@@ -12,7 +12,8 @@ from hostwright.standard.roles.driver.failures.cards.memory import card
 from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE
 from hostwright.standard.roles.driver.failures.load import gpu_unsupported, init_failed
 from hostwright.standard.roles.driver.gpus import smi
-from hostwright.standard.roles.driver.states.gpu_use import gpu_ids, nvswitches
+from hostwright.standard.roles.driver.states.fabric import FABRIC, Fabric, fabric_of
+from hostwright.standard.roles.driver.states.gpu_use import gpu_ids
 from hostwright.standard.roles.driver.xids.events import slot
 
 #: ``gpu PATH`` of each card in /sys, ``acs ADDRESS`` of devices with ACS source validation, ``virtual``.
@@ -57,7 +58,7 @@ def _replays(gpu: Gpu) -> str:
 
 def _nvlink_down(ctx: AuditContext) -> Iterator[str]:
     """The host has NVSwitches, and an NVLink of a card that is not in MIG mode is inactive."""
-    if _count_of_switches(ctx):
+    if _switched(ctx):
         yield from (_links(gpu) for gpu in smi(ctx).gpus if _inactive(gpu) and not gpu.mig)
 
 
@@ -66,7 +67,7 @@ def _nvlink_partial(ctx: AuditContext) -> Iterator[str]:
     without any active link has no bridge, and an H100 PCIe or NVL with all its bridges has 12 of 18.
     """
     gpus = smi(ctx).gpus
-    if any(gpu.links for gpu in gpus) and not _count_of_switches(ctx):
+    if any(gpu.links for gpu in gpus) and not _switched(ctx):
         yield from (_links(gpu) for gpu in gpus if 0 < len(gpu.links) - len(_inactive(gpu)) < _usable(gpu))
 
 
@@ -195,9 +196,11 @@ def _gpus_on_bus(ctx: AuditContext) -> tuple[int, ...]:
     return gpu_ids(ctx.facts)
 
 
-def _count_of_switches(ctx: AuditContext) -> int:
+def _switched(ctx: AuditContext) -> bool:
+    """Whether switches join the cards."""
     _read_bus(ctx)
-    return nvswitches(ctx.facts)
+    ctx.require(FABRIC)
+    return fabric_of(ctx.facts) is not Fabric.NONE
 
 
 def _read_bus(ctx: AuditContext) -> None:
@@ -282,7 +285,7 @@ LINKS = (
         "Look at the journal of nvidia-fabricmanager and for Xid 74; drain the host, reset all cards or cycle the"
         " power, and have the board checked when it stays",
         "Azure/azurehpc-health-checks azure_gpu_nvlink.nhc",
-        sign=Sign("gpu", _nvlink_down),
+        sign=Sign("gpu", _nvlink_down, (FABRIC,)),
         treatment=Hardware("power cycle", CYCLE, tries=1),
     ),
     FailureRule(
@@ -291,7 +294,7 @@ LINKS = (
         "some NVLinks of a card are inactive and others not: a bridge is not seated, is missing, or is broken",
         "Look for Xid 74 in the log; drain the host, switch it off, and seat the NVLink bridges again",
         "Azure/azurehpc-health-checks azure_gpu_nvlink.nhc",
-        sign=Sign("gpu", _nvlink_partial, grave=False),
+        sign=Sign("gpu", _nvlink_partial, (FABRIC,), grave=False),
     ),
     FailureRule(
         "acs-on",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.failures import FailureRule, ForPeople, Hardware
+from hostwright.failures import FailureRule, ForPeople, Hardware, Stuck
 from hostwright.standard.roles.driver.failures import fabric
 from hostwright.standard.roles.driver.failures.build import MISSING_SIGN
 from hostwright.standard.roles.driver.failures.cards.lost import GPU_LOST_SIGN
@@ -165,7 +165,8 @@ RUNNING = (
         r"driver interface version \S+ don't match with driver version"
         r"|fabric ?manager[^\n]*version[^\n]*(?:mismatch|does not match)",
         "Fabric Manager is not of exactly the driver's version",
-        "Install nvidia-fabricmanager-470 of the driver's version and hold it (the driver role does)",
+        "Install Fabric Manager's package of the driver's version (nvidia-fabricmanager-BRANCH before R580,"
+        " nvidia-fabricmanager since) and hold it; the driver role does",
         "Azure/azhpc-images#86",
         sign=fabric.VERSION_SIGN,
     ),
@@ -174,17 +175,38 @@ RUNNING = (
         r"system not yet initialized|cudaErrorSystemNotReady|CUDA_ERROR_SYSTEM_NOT_READY"
         r"|\bError 802\b|runtime error \(802\)"
         r"|\b(?:returned|failed with|code)[ :=]{1,2}802\b",
-        "the host has NVSwitches and Fabric Manager does not run",
-        "Start nvidia-fabricmanager and read its journal",
+        "switches join the host's cards, and Fabric Manager does not run",
+        "Start nvidia-fabricmanager and read its journal; nvidia-smi -q says of each card's Fabric whether its State is"
+        " Completed and its Status Success",
         "pytorch/pytorch#35710",
         sign=fabric.NOT_READY_SIGN,
     ),
     FailureRule(
         "fabric-nothing-to-do",
         r"NV_WARN_NOTHING_TO_DO",
-        "Fabric Manager was started on a host without NVSwitches",
-        "Disable nvidia-fabricmanager there; nothing is wrong with the GPUs",
+        "Fabric Manager was started on a host without switches of its own",
+        "Disable nvidia-fabricmanager there; nothing is wrong with the GPUs. In a rack (GB200, GB300) the switch trays"
+        " manage the fabric, and compute trays run nvidia-imex instead",
         "leptonai/gpud fabric-manager",
         sign=fabric.NOTHING_SIGN,
+    ),
+    FailureRule(
+        "fabric-not-joined",
+        "",
+        "a card has not joined the fabric of its switches: nvidia-smi lists it, and CUDA fails on it with error 802",
+        "Read the journal of nvidia-fabricmanager. On HGX B200 and B300 it needs the package nvlsm and the modules"
+        " mlx5_ib and ib_umad (provision does that); then restart it. Where it stays so, reset all cards of the board,"
+        " or reboot",
+        "siderolabs/extensions pull requests 717 and 893; NVIDIA/gpu-operator#2781",
+        sign=fabric.NOT_JOINED_SIGN,
+        treatment=Stuck("cards have not joined the fabric"),
+    ),
+    FailureRule(
+        "fabric-apart",
+        "",
+        "cards of one host are in different cliques of the fabric: NCCL goes between them by PCIe or the network",
+        "Look at the partitions of Fabric Manager, or of the rack's NMX-M: cards of one job belong into one",
+        "NVIDIA NVML, nvmlGpuFabricInfo_t",
+        sign=fabric.APART_SIGN,
     ),
 )

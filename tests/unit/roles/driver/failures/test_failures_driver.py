@@ -25,6 +25,7 @@ from hostwright.standard.roles.driver.failures import load as driver_load
 from hostwright.standard.roles.driver.failures import state as driver_state
 from hostwright.standard.roles.driver.failures.loader_cache import CONF
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
+from hostwright.standard.roles.driver.states.fabric import FABRIC_MANAGER
 from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
 from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG
@@ -327,7 +328,7 @@ ONE = {
         {
             PCI: T4 + NVSWITCH,
             DPKG: PACKAGES + FM,
-            STATES: shown(fabricmanager=show(units.FABRIC_MANAGER, "inactive", "dead")),
+            STATES: shown(fabricmanager=show(FABRIC_MANAGER, "inactive", "dead")),
         },
         "fabric-not-ready",
         "nvidia-fabricmanager.service is inactive (dead)",
@@ -402,8 +403,8 @@ def test_stopped_daemon_is_the_failure_whatever_the_cards_report() -> None:
 def test_what_fabric_manager_said_is_told_where_nothing_is() -> None:
     said = "WARNING Nothing to do [NV_WARN_NOTHING_TO_DO]"
     differs: dict[Probe, str | Answer | None] = {
-        STATES: shown(fabricmanager=show(units.FABRIC_MANAGER, "failed", "failed", result="exit-code")),
-        JOURNALS: f"{units.FABRIC_MANAGER}: {said}\n",
+        STATES: shown(fabricmanager=show(FABRIC_MANAGER, "failed", "failed", result="exit-code")),
+        JOURNALS: f"{FABRIC_MANAGER}: {said}\n",
     }
     assert evidence("fabric-nothing-to-do", differs)[1] == said
     assert evidence("fabric-nothing-to-do", {STATES: shown(fabricmanager=NO_FABRIC)}) == []

@@ -1,0 +1,235 @@
+"""What joins the cards of a host (NVSwitches, an NVLink 5 board, the switches of a rack), and what each kind needs.
+
+Sources: NVIDIA/gpu-driver-container, nvidia-driver of ubuntu22.04 (how an NVLink 5 board is found, what it needs);
+siderolabs/extensions pull requests 717 and 893 (what happens without it); Azure/azhpc-images and leptonai/gpud (racks);
+the list of chips in the README of open-gpu-kernel-modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from hostwright.resources import (
+    HOST_PROBES,
+    PCI,
+    Change,
+    Condition,
+    DebFile,
+    Debs,
+    Facts,
+    File,
+    Planned,
+    Probe,
+    Refusal,
+    Resource,
+    RestartedAfter,
+    Service,
+    Step,
+    When,
+    pci_devices,
+    read_host,
+)
+from hostwright.roles import Pattern, RoleContext, Stack, sh_file, words
+from hostwright.standard.roles.driver.section import DriverPart, DriverSection, FabricManager
+from hostwright.standard.roles.driver.states.gpu_use import NVIDIA, gpu_ids
+from hostwright.standard.roles.driver.states.runfile import Loadable, WithDriver
+
+FABRIC_MANAGER = "nvidia-fabricmanager.service"
+IMEX = "nvidia-imex.service"
+
+#: PCI ids of the cards of a rack's compute trays: GB200, and GB300
+RACK_CARDS = frozenset({0x2941, 0x31C2, 0x31C3})
+_FIRST_BLACKWELL = "0x2900"
+
+#: The subnet manager talks to the bridges through the last; the others find them.
+BRIDGE_MODULES = ("mlx5_core", "mlx5_ib", "ib_umad")
+BRIDGES_AT_BOOT = "/etc/modules-load.d/hostwright-fabric.conf"
+CHANNEL_OPTION = "/etc/modprobe.d/hostwright-imex.conf"
+NODES = "/etc/nvidia-imex/nodes_config.cfg"
+CHANNEL = "/dev/nvidia-caps-imex-channels/channel0"
+
+#: A board with NVLink 5 has no NVSwitch on its PCI bus: its bridges are ConnectX devices, told by their product data.
+FABRIC = Probe(sh_file(__file__, "fabric.sh", first=_FIRST_BLACKWELL, modules=BRIDGE_MODULES), root=True)
+_ROW = Pattern(r"(?:nvswitch|bridge) [0-9A-Za-z:.]{1,16}")
+
+
+class Fabric(StrEnum):
+    """What joins the cards."""
+
+    NONE = "none"  #: nothing, or bridges between single cards
+    SWITCHES = "switches"  #: NVSwitches on the PCI bus
+    NVLINK5 = "nvlink5"  #: NVLink 5 switches behind ConnectX bridges
+    RACK = "rack"  #: the switches of a rack, which are managed there
+
+
+#: where Fabric Manager sets the switches up
+MANAGED = (Fabric.SWITCHES, Fabric.NVLINK5)
+
+
+def nvswitches(facts: Facts) -> int:
+    """The number of NVSwitches on the PCI bus: NVIDIA's bridges of class 0x0680."""
+    return sum(1 for device in pci_devices(facts) if device.vendor == NVIDIA and device.kind >> 8 == 0x0680)
+
+
+def fabric_of(facts: Facts) -> Fabric:
+    """What joins the cards of this host. Reads ``PCI`` and ``FABRIC``."""
+    found = {line.partition(" ")[0] for line in facts[FABRIC].text.splitlines() if _ROW.fullmatch(line)}
+    if RACK_CARDS.intersection(gpu_ids(facts)):
+        return Fabric.RACK
+    if "bridge" in found:
+        return Fabric.NVLINK5
+    return Fabric.SWITCHES if nvswitches(facts) or "nvswitch" in found else Fabric.NONE
+
+
+def _lines(kind: str, facts: Facts) -> tuple[str, ...]:
+    """The modules that an NVLink 5 board needs, and that the host ``lacks`` or that are ``missing``."""
+    lines = facts[FABRIC].text.splitlines()
+    return tuple(name for name in BRIDGE_MODULES if f"{kind} {name}" in lines)
+
+
+def modules_lacking(facts: Facts) -> tuple[str, ...]:
+    """The modules that an NVLink 5 board needs and that are not loaded. Reads ``FABRIC``."""
+    return _lines("lacks", facts)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedBy(Condition):
+    """The condition that this joins the cards."""
+
+    fabric: Fabric
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (PCI, FABRIC)
+
+    def holds(self, facts: Facts) -> bool:
+        """Whether that is so."""
+        return fabric_of(facts) is self.fabric
+
+
+@dataclass(frozen=True, slots=True)
+class HasNvSwitch(Condition):
+    """The condition that Fabric Manager has switches to set up."""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (PCI, FABRIC)
+
+    def holds(self, facts: Facts) -> bool:
+        """Whether that is so."""
+        return fabric_of(facts) in MANAGED
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeModules(Resource):
+    """The modules for the bridges of an NVLink 5 board are loaded.
+
+    Ubuntu has some of them in ``linux-modules-extra`` of the running kernel, which is installed where one is missing.
+    """
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (FABRIC, *HOST_PROBES, *Debs(()).probes())
+
+    def plan(self, facts: Facts) -> Planned | None:
+        lacking = modules_lacking(facts)
+        if not lacking:
+            return None
+        load = Step(f'for module in {words(BRIDGE_MODULES)}; do modprobe "$module"; done')
+        what, have = "modules of the NVLink bridges", f"{', '.join(lacking)} not loaded"
+        host = read_host(facts)
+        if _lines("missing", facts) and host.distribution == "ubuntu":
+            extra = Debs((f"linux-modules-extra-{host.kernel}",), hold=True).plan(facts)
+            if isinstance(extra, Change):
+                return replace(extra, steps=(*extra.steps, load))
+        return Change(what, have, "loaded", (load,))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()  # others may use the ConnectX cards; the next boot loads what is asked for
+
+
+@dataclass(frozen=True, slots=True)
+class SubnetManagerNamed(Resource):
+    """The stack names a subnet manager; without it an NVLink 5 board stays apart, and CUDA does not start on it."""
+
+    driver: str  #: its version
+
+    def probes(self) -> tuple[Probe, ...]:
+        return ()
+
+    def plan(self, _facts: Facts) -> Refusal:
+        sentence = (
+            "NVLink 5 joins its cards (HGX B200 or B300), and the stack names no subnet manager for it: choose a stack "
+            f"with driver.fabric_manager.subnet_manager (package nvlsm), such as hgx-b200, or add it for driver "
+            f"{self.driver}"
+        )
+        return Refusal("NVLink subnet manager", "none in the stack", "nvlsm", "subnet-manager", sentence)
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class ImexChannel(Resource):
+    """The device file of the first channel between the nodes of a rack; the driver makes it only where it is asked to
+    when it is loaded (``NVreg_CreateImexChannel0``)."""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (Probe(f"[ -c {CHANNEL} ]"),)
+
+    def plan(self, facts: Facts) -> Change | None:
+        if facts[self.probes()[0]].ok:
+            return None
+        step = Step(sh_file(__file__, "sh/channel.sh", channel=CHANNEL))
+        return Change("IMEX channel", "no channel0", CHANNEL, (step,))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()  # it goes with the module
+
+
+def before_the_driver(wanted: DriverSection) -> Iterator[Resource]:
+    """What the driver's module reads when it is loaded."""
+    if wanted.imex:
+        text = "# Written by Hostwright. Programs that share memory with other nodes of the rack open channel 0.\n"
+        option = f"{text}options nvidia NVreg_CreateImexChannel0=1\n"
+        yield When(JoinedBy(Fabric.RACK), File(CHANNEL_OPTION, option))
+
+
+def fabric_states(ctx: RoleContext, wanted: DriverSection, nodes: tuple[str, ...], driver: Loadable) -> Iterator[When]:
+    """Fabric Manager where it has switches to set up, the subnet manager where those are of NVLink 5, IMEX in racks."""
+    if wanted.fabric_manager:  # without it CUDA does not start on an HGX board (error 802)
+        yield from (When(JoinedBy(Fabric.NVLINK5), one) for one in _bridged(ctx, wanted, wanted.fabric_manager))
+        # Its restart ends jobs, but it runs only with a driver of its own version: that change already disturbs.
+        package = _package(ctx.stack, wanted, wanted.fabric_manager, wanted.fabric_manager_package, FABRIC_MANAGER)
+        managed = (*package, WithDriver(driver, Service(FABRIC_MANAGER)))
+        yield from (When(HasNvSwitch(), one) for one in managed)
+    if wanted.imex:
+        package = _package(ctx.stack, wanted, wanted.imex, wanted.imex_package, IMEX)
+        config = File(NODES, "".join(f"{node}\n" for node in nodes))
+        named = (config, RestartedAfter(IMEX, (NODES,), (config,))) if nodes else ()
+        service = Service(IMEX)
+        rack = (*package, *named[:1], WithDriver(driver, ImexChannel()), WithDriver(driver, service), *named[1:])
+        yield from (When(JoinedBy(Fabric.RACK), one) for one in rack)
+
+
+def _bridged(ctx: RoleContext, wanted: DriverSection, manager: FabricManager) -> Iterator[Resource]:
+    """What Fabric Manager needs on an NVLink 5 board; its unit starts the subnet manager."""
+    if manager.subnet_manager is None:
+        yield SubnetManagerNamed(wanted.version)
+        return
+    names = "".join(f"{name}\n" for name in BRIDGE_MODULES)
+    yield File(BRIDGES_AT_BOOT, f"# Written by Hostwright, for NVLink's subnet manager.\n{names}")
+    yield BridgeModules()
+    yield Debs(("infiniband-diags",))
+    subnet = manager.subnet_manager
+    yield from _package(ctx.stack, wanted, subnet, subnet.package or "nvlsm", FABRIC_MANAGER)
+
+
+def _package(stack: Stack, wanted: DriverSection, part: DriverPart, name: str, unit: str) -> Iterator[Resource]:
+    """A part's package, from its ``.deb`` or from where the driver's come, and its unit running with what is there."""
+    if part.artifact:
+        yield DebFile(stack.artifact(part.artifact), name, part.version, unit)
+        return
+    source = wanted.repository.list_file if wanted.repository else ""
+    package = Debs((f"{name}={part.version}",), hold=True, source=source)
+    yield package
+    yield RestartedAfter(unit, (f"/var/lib/dpkg/info/{name}.list",), (package,))
