@@ -55,24 +55,7 @@ if TYPE_CHECKING:
 #: ``modules NAME …`` of one without an image in /boot; ``service`` if DKMS builds modules at the boot, which Debian's
 #: and Ubuntu's do not. ``empty FILE`` of an initramfs that is, or is missing while other kernels have theirs;
 #: ``holds FILE`` of one that is older than its kernel's nvidia module, and has such a module in it.
-KERNELS = Probe(
-    """for d in /lib/modules/*; do
-  k=${d##*/}
-  [ -d "$d" ] || continue
-  if [ -e "/boot/vmlinuz-$k" ]; then what=kernel; else what=modules; fi
-  if [ -e "$d/build/Makefile" ]; then h=yes; else h=no; fi
-  set -- $(modinfo -k "$k" nvidia | sed -n 's/^filename: *//p; s/^version: *//p')
-  echo "$what $k $h ${2:-}"
-  i=/boot/initrd.img-$k
-  if [ "$what" = kernel ] && [ ! -s "$i" ]; then
-    for other in /boot/initrd.img-*; do if [ -s "$other" ]; then echo "empty $i"; break; fi; done
-  elif [ -s "$i" ] && [ "${1:-}" -nt "$i" ] && timeout -k 1 10 lsinitramfs "$i" | grep -q '/nvidia\\.ko'; then
-    echo "holds $i"
-  fi
-done
-if [ -e /etc/systemd/system/multi-user.target.wants/dkms.service ]; then echo service; fi; exit 0""",
-    root=True,  # an initramfs is root's on many hosts
-)
+KERNELS = Probe(sh_file(__file__, "kernels.sh"), root=True)  # an initramfs is root's on many hosts
 
 #: ``there NAME`` of each open driver that the running kernel has as a module, ``off NAME`` if it is blacklisted for
 #: modprobe (by a file, or on the kernel's command line).
