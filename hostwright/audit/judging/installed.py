@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from hostwright.audit.judging.context import AuditContext, Unread
 from hostwright.common.canonical import Same
 from hostwright.common.errors import NotAnswered
+from hostwright.plan.facts import Facts
+from hostwright.plan.model import Resource
 from hostwright.plan.roles.software import Software
 from hostwright.stack.ages import Aged, aged, day_of
 
@@ -37,9 +40,13 @@ def installed(ctx: AuditContext) -> tuple[tuple[str, str], ...]:
 
 def _software(ctx: AuditContext) -> Iterator[Software]:
     for state in (state for role in ctx.desired.roles for state in role.resources):
-        try:
-            pieces = ctx.settled(("software", Same(state)), state.software)
-        except (KeyError, NotAnswered):  # one of its probes was not asked
-            continue
-        for piece in pieces:
+        for piece in ctx.settled(("software", Same(state)), partial(_pieces, state)):
             yield from (piece, *piece.parts)
+
+
+def _pieces(state: Resource, facts: Facts) -> tuple[Software, ...]:
+    """Nothing where one of its probes was not asked: an error would be one for every host that looks alike."""
+    try:
+        return tuple(state.software(facts))
+    except (KeyError, NotAnswered):
+        return ()
