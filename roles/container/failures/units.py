@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.failures import AuditContext, FailureRule, ForPeople, Sign, Stuck, Units, Unread
+from hostwright.failures import AuditContext, Covers, FailureRule, ForPeople, Sign, Stuck, Units, Unread
 from hostwright.standard.roles.container.engine import LINKS_UNIT
 from hostwright.standard.roles.container.failures import state
 
@@ -64,6 +64,7 @@ UNIT_RULES = (
         "systemd.service(5)",
         sign=Sign("container", container_units_failed, (UNITS.states, UNITS.journals)),
         treatment=Stuck("Docker or containerd failed"),
+        covers=Covers(("other-unit-failed",), lambda _: UNITS.names),
     ),
     FailureRule(
         "docker-masked",

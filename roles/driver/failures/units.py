@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.failures import AuditContext, FailureRule, Sign, Stuck, Units, Unread
+from hostwright.failures import AuditContext, Covers, FailureRule, Sign, Stuck, Units, Unread
 from hostwright.resources import PCI
 from hostwright.standard.roles.driver.states.fabric import FABRIC, FABRIC_MANAGER, MANAGED, fabric_of
 
@@ -36,5 +36,6 @@ UNIT_RULES = (
         "systemd.service(5)",
         sign=Sign("driver", driver_units_failed, (UNITS.states, UNITS.journals, PCI, FABRIC)),
         treatment=Stuck("a daemon of the driver failed"),
+        covers=Covers(("other-unit-failed",), lambda _: UNITS.names),
     ),
 )
