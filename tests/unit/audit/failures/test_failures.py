@@ -178,8 +178,7 @@ SAMPLES = {
         "'oldstable'"
     ),
     "repository-date": (
-        "E: Release file for http://mirror.example/debian/dists/bullseye/InRelease is not valid yet (invalid for "
-        "another 5h). Updates for this repository will not be applied."
+        "E: Release file for http://deb.example.org/dists/bullseye/InRelease is expired (invalid since 10d 17h)."
     ),
     "package-unknown": "E: Unable to locate package cuda-toolkit-11-2",
     "name-resolution": "  Temporary failure resolving 'mirror.example'",
