@@ -22,6 +22,7 @@ from hostwright.standard.roles.driver.failures.state import (
     unfit,
     wanted_version,
 )
+from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.states.runfile import DriverState
 
 if TYPE_CHECKING:
@@ -153,6 +154,8 @@ def not_registered(ctx: AuditContext) -> Iterator[str]:
     state, version = ours(ctx), wanted_version(ctx)
     if state is None or state.module != version or state.dkms or ctx.text(KERNEL_GONE).strip():
         return
+    if ctx.section(DriverSection).precompiled:
+        return
     known = "added, not built" if version in dkms_tree(ctx).versions else "not in its tree"
     yield f"module {version} for {running_kernel(ctx)}, dkms: {known}"
 
@@ -231,7 +234,8 @@ _OURS = r"nvidia(?:-(?:current|open|srv|server|legacy|tesla|kernel|dkms|driver|[
 #: before the rule for the driver's own build: what DKMS says of a failure names the module only beside it
 OTHER_MODULE = FailureRule(
     "dkms-other-module",
-    r"[Cc]onsult [^\n]*/dkms/[\w.+-]+/[^\n]*make\.log|failed for (?:module\(s\) )?[\w.+-]+ ?\([1-9]"
+    r"[Cc]onsult [^\n]*/dkms/[\w.+-]+/[^\n]*make\.log"
+    r"|^/\S*/dkms/[\w.+-]+/\S+/build for more information|failed for (?:module\(s\) )?[\w.+-]+ ?\([1-9]"
     r"|Autoinstall of module [\w.+-]+/[^\n]*(?:\n[^\n]*){0,6}?\(bad exit status: [1-9]"
     r"|Failed command:[^\n]*\n[^\n]*/dkms/[\w.+-]+/|ERROR \(dkms apport\): binary package for [\w.+-]+: "
     r"|error processing package [\w.+-]+-dkms\b|[ ][\w.+-]+-dkms package post-installation script"
