@@ -13,7 +13,7 @@ from pathlib import Path
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.rollout import Results, on_each
 from hostwright.audit.auditing import now
-from hostwright.audit.found.adopting import Draft, HostFound, draft, nearest, stack_text
+from hostwright.audit.found.adopting import HostFound, StackDraft, draft, nearest, stack_text
 from hostwright.audit.found.reading import finders_of
 from hostwright.common.errors import HostError, InputError
 from hostwright.common.places import plain_name, refused, write_whole
@@ -65,7 +65,7 @@ class _Read:
 
     host: str
     found: HostFound | None = None
-    draft: Draft | None = None
+    draft: StackDraft | None = None
     provisioned: str = ""
 
 

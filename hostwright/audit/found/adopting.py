@@ -30,7 +30,7 @@ class HostFound:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class StackDraft:
     """A stack for a host: ``data`` is what its file holds beside the stack ``extends``, and is empty where a host
     differs in nothing. ``left_out`` says why each role of that stack is not among its roles."""
 
@@ -90,7 +90,7 @@ def _outside_homes(found: OnHost) -> OnHost:
     return replace(found, packages=tuple(one for one in found.packages if not one.environment.startswith(HOMES)))
 
 
-def draft(host: HostFound, like: Likeness, roles: Sequence[Role]) -> Draft:
+def draft(host: HostFound, like: Likeness, roles: Sequence[Role]) -> StackDraft:
     """The stack file for a host."""
     stack = like.stack
     left_out = {layer: part.left_out for layer, part in like.parts.items() if part.left_out}
@@ -107,7 +107,7 @@ def draft(host: HostFound, like: Likeness, roles: Sequence[Role]) -> Draft:
     if artifacts:
         data["artifacts"] = artifacts
     notes = [note for name in kept if name in like.parts for note in like.parts[name].notes]
-    return Draft(stack.name, data, left_out, tuple(notes))
+    return StackDraft(stack.name, data, left_out, tuple(notes))
 
 
 def _without_needs(names: Sequence[str], left_out: Mapping[str, str], roles: Sequence[Role]) -> Mapping[str, str]:
@@ -122,7 +122,7 @@ def _without_needs(names: Sequence[str], left_out: Mapping[str, str], roles: Seq
     return gone
 
 
-def stack_text(made: Draft, hosts: Sequence[str], day: date) -> str:
+def stack_text(made: StackDraft, hosts: Sequence[str], day: date) -> str:
     """The file of a stack, with what is left out and why as comments."""
     head = [
         f"What {fold(hosts)} had on {day.isoformat()}, as `{Command('adopt').line}` read it: {made.extends}, and what "

@@ -147,10 +147,10 @@ def _rows(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
 def found_packages(text: str) -> Iterator[PythonPackage]:
     """The Python packages whose metadata a host has. Of an environment with both, pip's name stands for conda's.
 
-    >>> list(found_packages("/opt/a/lib/python3.11/site-packages/torch-2.3.0+cu121.dist-info\\n"))
-    [PythonPackage(environment='/opt/a', name='torch', version='2.3.0+cu121', python='3.11', conda=False)]
-    >>> [one.name for one in found_packages("/opt/c/conda-meta/pytorch-2.3.0-py3.11_cuda12.1_0.json\\n")]
-    ['pytorch']
+    >>> list(found_packages("/opt/a/lib/python3.11/site-packages/science-2.3.0.dist-info\\n"))
+    [PythonPackage(environment='/opt/a', name='science', version='2.3.0', python='3.11', conda=False)]
+    >>> [one.name for one in found_packages("/opt/c/conda-meta/science-2.2.0-py311_0.json\\n")]
+    ['science']
     """
     for line in text.rpartition("\n")[0].split("\n"):
         if match := _METADATA.fullmatch(line):

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from hostwright.audit import adopting
-from hostwright.audit.found.adopting import Draft, HostFound, draft, nearest, stack_text
+from hostwright.audit.found.adopting import HostFound, StackDraft, draft, nearest, stack_text
 from hostwright.common.errors import InputError
 from hostwright.fleet import Fleet
 from hostwright.plan.host.hostfacts import HOST_PROBES, OS_RELEASE, read_host
@@ -30,7 +30,7 @@ UBUNTU = 'ID=ubuntu\nVERSION_ID="22.04"\n'
 DRIVER = "driver\tinstaller\t/usr/bin/nvidia-installer\ndriver\tlibrary\t{0}\ndriver\tloaded\t{0}\n"
 
 
-def made(text: str = HAND_MADE, packages: Mapping[str, str] = PACKAGES) -> Draft:
+def made(text: str = HAND_MADE, packages: Mapping[str, str] = PACKAGES) -> StackDraft:
     host = HostFound("gpu01", A100, FINDERS.on_host(facts_of(text, packages)))
     stacks = stackfleet.stacks()
     like = nearest(host, stacks, FINDERS, fits(A100, stacks, ROLES, ADVISORIES, TODAY))
@@ -38,7 +38,7 @@ def made(text: str = HAND_MADE, packages: Mapping[str, str] = PACKAGES) -> Draft
     return draft(host, like, ROLES)
 
 
-def stack_of(found: Draft) -> Stack:
+def stack_of(found: StackDraft) -> Stack:
     return next(stack for stack in stackfleet.stacks() if stack.name == found.extends)
 
 
