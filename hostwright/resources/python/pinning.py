@@ -30,16 +30,14 @@ _SHA256 = Pattern(r"[0-9a-f]{64}")
 #: ``Requires-Python`` of a wheel against their own, where the index does not say it (pip 23.2)
 _PIP = """\
 import runpy, sys
-from pip._internal.cli.req_command import RequirementCommand
+from pip._internal.cli.req_command import RequirementCommand as Command
 from pip._vendor.packaging import markers
-python, there = sys.argv.pop(1), markers.default_environment
+python, there, made = sys.argv.pop(1), markers.default_environment, Command.make_resolver
 linux = {"os_name": "posix", "sys_platform": "linux", "platform_system": "Linux", "platform_machine": "x86_64"}
 cpython = {"implementation_name": "cpython", "platform_python_implementation": "CPython"}
 version = {"python_version": python, "python_full_version": python + ".0", "implementation_version": python + ".0"}
 markers.default_environment = lambda: {**there(), **linux, **cpython, **version}
-made, own = RequirementCommand.make_resolver, {"py_version_info": tuple(map(int, python.split(".")))}
-RequirementCommand.make_resolver = classmethod(lambda _, *words, **more: made(*words, **{**more, **own}))
-sys.argv[0] = "pip"
+Command.make_resolver = classmethod(lambda _, *args, **more: made(*args, **{**more, "py_version_info": (3, int(python[2:]))}))
 runpy.run_module("pip", run_name="__main__", alter_sys=True)
 """
 
