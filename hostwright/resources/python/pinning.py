@@ -37,7 +37,7 @@ linux = {"os_name": "posix", "sys_platform": "linux", "platform_system": "Linux"
 cpython = {"implementation_name": "cpython", "platform_python_implementation": "CPython"}
 version = {"python_version": python, "python_full_version": python + ".0", "implementation_version": python + ".0"}
 markers.default_environment = lambda: {**there(), **linux, **cpython, **version}
-Command.make_resolver = classmethod(lambda _, *args, **more: made(*args, **{**more, "py_version_info": (3, int(python[2:]))}))
+Command.make_resolver = classmethod(lambda _, *a, **kw: made(*a, **{**kw, "py_version_info": (3, int(python[2:]))}))
 runpy.run_module("pip", run_name="__main__", alter_sys=True)
 """
 
