@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from hostwright.apply.rollout.removal import Removal
     from hostwright.apply.rollout.rollback import WayBack
     from hostwright.apply.rollout.rollout import Results
+    from hostwright.audit.adopting import Adoption
     from hostwright.audit.auditor import AuditOptions, Auditor
     from hostwright.audit.fleetaudit import FleetAudit
     from hostwright.audit.history import FleetDiff, HostHistory
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from hostwright.rebuild.run import Decisions, Rebuilt
     from hostwright.stack.bulletins import Read
     from hostwright.stack.rules import HostFacts
+    from hostwright.stack.stack import Stack
     from hostwright.stack.store.mirroring import Mirrored, TransferProgress
     from hostwright.stack.store.sources import FileSource
     from hostwright.transport.root.rootshell import RootShell
@@ -97,15 +99,15 @@ class _Knowledge:
         names = roster.inventory.hosts.keys() | roster.inventory.groups.keys()
         return sets_of(pattern, state_root(), roster.path, names)
 
-    def fitting(self, roster: Roster, facts: HostFacts) -> tuple[str, ...]:
-        """The names of the stacks that fit a host with these facts, the best first."""
+    def fitting(self, roster: Roster, facts: HostFacts) -> tuple[Stack, ...]:
+        """The stacks that fit a host with these facts, the best first."""
         from hostwright.plan.stacks.fits import fits
         from hostwright.plan.stacks.listing import list_stacks
         from hostwright.stack.ages import day_of
 
-        stacks = (listed.stack for listed in list_stacks(roster) if listed.stack)
-        found = fits(facts, stacks, roster.roles, roster.advisories, day_of(None))
-        return tuple(one.stack for one in found if one.fits)
+        stacks = {listed.name: listed.stack for listed in list_stacks(roster) if listed.stack}
+        found = fits(facts, stacks.values(), roster.roles, roster.advisories, day_of(None))
+        return tuple(stacks[one.stack] for one in found if one.fits)
 
     def explain(self, roster: Roster, output: str) -> Finding | None:
         """The known problem that the output names."""
@@ -380,6 +382,15 @@ class Fleet(Roster):
         from hostwright.audit.stackfits import fitting_stacks
 
         return fitting_stacks(self, targets, Connections(password), ask=ask)
+
+    def adopt(
+        self, targets: Targets, name: str = "", *, replace: bool = False, password: Secret | None = None
+    ) -> Adoption:
+        """Write a stack file for each group of hosts that are alike and that nobody provisioned: the nearest stack, and
+        what differs from it. ``replace`` allows a file that is there to be overwritten. Changes no host."""
+        from hostwright.audit.adopting import adopt
+
+        return adopt(self, targets, Connections(password), name=name, replace_file=replace)
 
     def read_advisories(self, folder: Path) -> Read:
         """Read the bulletins (CSAF) in a directory, and keep their floors beside those that roles know."""

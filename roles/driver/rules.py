@@ -47,8 +47,14 @@ DRIVERS = (
     DriverRow("470.256.02", "<6.10", "joanbm/nvidia-470xx-linux-mainline: 6.10 is the first that needs a patch"),
     DriverRow("520.61.05", "<5.16", "CUDA 11.8 installation guide: Ubuntu 22.04, kernel 5.15"),
     DriverRow("530.30.02", "<6.3", "open-gpu-kernel-modules #497", offered=False),
+    DriverRow("530.41.03", "<6.4", "open-gpu-kernel-modules #501: fixed in 525.116.04, and in no 530", offered=False),
+    # pfn_valid() became GPL-only in 6.1.76, 6.6.15 and 6.7.3; Debian's `uname -r` says 6.1.0 of every 6.1
+    DriverRow("535.154.05", "<6.6.15,!=6.1.*", "void-packages #48504, xanmod-linux #411", offered=False),
+    DriverRow("545.29.06", "<6.6.15,!=6.1.*", "xanmod-linux #411, #412", offered=False),
+    DriverRow("550.78", "<6.10", "nixpkgs #332350", offered=False),
     DriverRow("550.163.01", "<6.17", "open-gpu-kernel-modules #1143", offered=False),
     DriverRow("555.58.02", "<6.17", "open-gpu-kernel-modules #1143", offered=False),
+    DriverRow("560.35.03", "<6.12", "liquorix-package #185", offered=False),
     DriverRow("565.77", "<6.13", "open-gpu-kernel-modules #751", offered=False),
     DriverRow("570.153.02", "<6.15", "void-packages #55536", offered=False),
     DriverRow("575.51.02", "<6.15", "open-gpu-kernel-modules #840", offered=False),
@@ -98,7 +104,14 @@ def kernels_of(driver: str, section: DriverSection | None = None) -> str | None:
     """
     if section is not None and section.kernels is not None and section.version == driver:
         return section.kernels
-    return next((row.kernels for row in DRIVERS if row.version == driver), "") or None
+    row = row_of(driver)
+    return row.kernels or None if row else None
+
+
+def row_of(driver: str) -> DriverRow | None:
+    """The table's row for a driver, else that of the next newer release of its branch: no older one builds on more."""
+    branch = [row for row in DRIVERS if modules.branch_of(row.version) == modules.branch_of(driver)]
+    return next((row for row in branch if version(row.version) >= version(driver)), None)
 
 
 def gpus_of(driver: str) -> tuple[Architecture, Architecture] | None:
@@ -155,11 +168,12 @@ def builds_on_the_kernel(driver: str, kernel: str, driver_section: DriverSection
     if running is None or kernels is None or SpecifierSet(kernels).contains(running):
         return None
     stated = driver_section is not None and driver_section.kernels is not None and driver_section.version == driver
-    by_table = next((row.source for row in DRIVERS if row.version == driver and not stated), None)
+    row = None if stated else row_of(driver)
+    as_newer = f", as {row.version} does" if row and row.version != driver else ""
     return Misfit(
         "driver-kernel",
-        f"the module of driver {driver} builds on kernels {kernels}, not on {kernel}",
-        by_table or "driver.kernels of the stack",
+        f"the module of driver {driver} builds on kernels {kernels}{as_newer}, not on {kernel}",
+        row.source if row else "driver.kernels of the stack",
     )
 
 

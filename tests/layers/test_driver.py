@@ -24,6 +24,7 @@ from hostwright.standard.roles.driver.failures.kernel import (
     VFIO,
     booted_next,
     for_vfio,
+    in_initramfs,
     kernels_in,
     lacks_driver,
     other_kernel,
@@ -192,6 +193,8 @@ def test_it_is_there_after_the_next_boot(root_run: Run, stack: Stack) -> None:
     )
     lines = [str(line) for line in forbidding(modprobe)]
     assert not lines, f"after a reboot the module is not loaded: {'; '.join(lines)}"
+    held = in_initramfs(kernels)
+    assert not held, f"a reboot loads another module: {'; '.join(held)}"
     found = kernels_in(kernels)
     boot = booted_next(found, boot_loader)
     words = blacklisted_by(boot.words)

@@ -38,7 +38,7 @@ V = TypeVar("V")
 S = TypeVar("S", bound=Section)
 
 #: the modules of a role's folder that are imported by their names; nothing else there is run
-Part = Literal["audit", "failures", "gpus", "occupancy", "proofs", "rules", "section"]
+Part = Literal["audit", "failures", "found", "gpus", "occupancy", "proofs", "rules", "section"]
 PARTS: tuple[Part, ...] = typing.get_args(Part)
 EVERY = "*"  #: in ``after``: every other role of the host
 
@@ -262,11 +262,8 @@ def sections_of(roles: Iterable[Role]) -> dict[str, type[Section] | None]:
 def rules_of(roles: Iterable[Role]) -> tuple[RoleRules, ...]:
     """What these roles bring of what fits, out of their modules ``rules``."""
     parts = ((role.name, role.parts("rules")) for role in roles)
-    return tuple(
-        RoleRules(name, *(_of_all(found, kind) for kind in ("RULES", "CHOICES", "GROUNDS")))
-        for name, found in parts
-        if found
-    )
+    kinds = ("RULES", "CHOICES", "GROUNDS")
+    return tuple(RoleRules(name, *(_of_all(found, kind) for kind in kinds)) for name, found in parts)
 
 
 def _of_all(parts: Iterable[ModuleType], name: str) -> tuple[Any, ...]:

@@ -136,7 +136,7 @@ def wanted_packages(
             target = roster.target(host, check=False)
             if target.packages is None:
                 continue
-            roles = (target if target.stack.name == stack.name else target.having(stack)).desired.roles
+            roles = roster.with_stack(target, stack).desired.roles
             states = [state for role in roles for state in role.resources]
             disks, others = local_repositories(states)
             for facts in systems or (seen(host.name),):

@@ -3,12 +3,17 @@
 GRUB takes ``next_entry`` of its environment once, else the ``default`` that its menu sets: mostly a constant, or
 ``saved_entry``. A default is a number, a title or an id, with ``>`` before an entry of a submenu; one that no entry has
 means the first entry. ``update-grub`` makes the menu of /etc/default/grub and its folder grub.d; only the menu counts.
+
+systemd-boot takes what the firmware's variables name, else the first entry that the ``default`` of its loader.conf
+matches (a pattern of file names), else the first of its entries: by sort-key, then the newest version (loader.conf(5),
+the Boot Loader Specification). It is read where GRUB has no menu.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from hostwright.common.quoting import sh_file
 from hostwright.common.untrusted import Match, Pattern
@@ -25,6 +30,7 @@ _LINUX = Pattern(r"(?:^|\s)linux(?:16|efi)?\s+(\S+)([^;]*)")
 _VERSION = Pattern(
     r"[0-9]{1,3}\.[0-9]{1,4}[\w.+~-]{0,80}"
 )  #: in ``Debian GNU/Linux, with Linux 6.1.0-9-amd64``, or an id
+_ROW = Pattern(r"(/[^:\n]{1,300}):([0-9]{1,7}):([a-z-]{1,20})\s+(.*)")  #: of systemd-boot's files
 MOST_DIGITS = 6  #: of an entry's number
 NO_LOADER = "no configuration of GRUB is in /boot/grub"
 
@@ -59,6 +65,8 @@ def next_boot(text: str, kernels: Iterable[str]) -> NextBoot:
     env = dict(value.partition("=")[::2] for value in of["env"])
     settings = {match[2]: (match[1], _unquoted(match[3])) for match in map(_SETTING.fullmatch, of["default"]) if match}
     others = [value for key, value in rows if key == "other"]
+    if not of["config"] and (entries := _systemd_entries([value for key, value in rows if key == "entry"])):
+        return _by_systemd_boot(rows, entries)
     if of["config"]:
         return _by_menu(
             of["config"][0], of["grub"], env, dict(row.partition(" ")[::2] for row in of["link"]), tuple(kernels)
@@ -105,6 +113,69 @@ def _by_menu(
     if kernel == name:
         return NextBoot(where=where, unknown=f"GRUB's default entry '{entry.title}' ({where}) names no kernel of Linux")
     return NextBoot(kernel, entry.words, where, f"GRUB's default entry is '{entry.title}' ({where})")
+
+
+@dataclass(slots=True)
+class _File:
+    """An entry of systemd-boot's, which is a file, and what it says; ``line`` is that of its kernel."""
+
+    path: str
+    values: dict[str, str] = field(default_factory=dict)
+    line: int = 0
+
+    @property
+    def id(self) -> str:
+        """Its name, without the counters of boots that are tried: ``x+3-1.conf`` is ``x.conf``."""
+        return Pattern(r"\+[0-9]{1,4}(?:-[0-9]{1,4})?\.conf$").sub(".conf", self.path.rpartition("/")[2])
+
+    @property
+    def kernel(self) -> str:
+        """The kernel's version."""
+        found = _VERSION.search(self.values.get("version", "")) or _VERSION.search(self.values.get("linux", ""))
+        return found[0] if found else ""
+
+    def key(self) -> tuple[object, ...]:
+        """Its place in the menu: those with a sort-key come first, then the newest version."""
+        sort = self.values.get("sort-key", "")
+        newest = tuple(-int(part[0]) for part in Pattern("[0-9]{1,9}").finditer(self.values.get("version", self.id)))
+        return (not sort, sort, self.values.get("machine-id", ""), newest)
+
+
+def _systemd_entries(rows: Sequence[str]) -> list[_File]:
+    """The entries that start a kernel, in the order of the menu."""
+    files: dict[str, _File] = {}
+    for match in filter(None, map(_ROW.fullmatch, rows)):
+        entry = files.setdefault(match[1], _File(match[1]))
+        entry.values.setdefault(match[3], match[4].strip())
+        if match[3] == "linux":
+            entry.line = int(match[2])
+    return sorted((entry for entry in files.values() if entry.line), key=_File.key)
+
+
+def _by_systemd_boot(rows: Sequence[tuple[str, str]], entries: Sequence[_File]) -> NextBoot:
+    names = dict(value.partition(" ")[::2] for key, value in rows if key == "chosen")
+    for name in ("LoaderEntryOneShot", "LoaderEntryDefault"):
+        if value := names.get(name, "").strip():
+            return _of_systemd(entries, value, f"the firmware's variable {name} is '{value}'")
+    lines = [match for key, value in rows if key == "loader" and (match := _ROW.fullmatch(value))]
+    if not lines:
+        return _of_systemd(entries, "*", "systemd-boot takes its first entry")
+    where, value = f"{lines[-1][1]}:{lines[-1][2]}", lines[-1][4].strip()
+    return _of_systemd(entries, value, f"systemd-boot's default is '{value}' ({where})")
+
+
+def _of_systemd(entries: Sequence[_File], pattern: str, why: str) -> NextBoot:
+    if pattern.startswith("@"):  # @saved: what the firmware noted, which was not there
+        pattern = "*"
+    exact = pattern.lower().removesuffix(".conf")
+    found = [one for one in entries if fnmatchcase(one.id.lower(), pattern.lower())
+             or one.id.lower().removesuffix(".conf") == exact]  # fmt: skip
+    if not found and "/" not in pattern and pattern.endswith(".efi"):
+        return NextBoot(unknown=f"{why}, a kernel image of its own, which is not read")
+    entry = (found or list(entries))[0]
+    unknown = "" if entry.kernel else f"{entry.path} names no kernel's version"
+    words = tuple(entry.values.get("options", "").split())
+    return NextBoot(entry.kernel, words, f"{entry.path}:{entry.line}", f"{why}: {entry.path}", unknown)
 
 
 def _named(chosen: str, kernels: tuple[str, ...], where: str, words: tuple[str, ...]) -> NextBoot:

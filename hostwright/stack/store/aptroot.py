@@ -57,6 +57,7 @@ ARCHITECTURE = "amd64"
 CODENAMES = {
     "debian-10": "buster", "debian-11": "bullseye", "debian-12": "bookworm", "debian-13": "trixie",
     "ubuntu-18.04": "bionic", "ubuntu-20.04": "focal", "ubuntu-22.04": "jammy", "ubuntu-24.04": "noble",
+    "ubuntu-26.04": "resolute",
 }  # fmt: skip
 _POCKETS = ("", "-updates", "-security", "/updates")  #: the suites of a release; the last: Debian's security before 11
 _COMPONENTS = {

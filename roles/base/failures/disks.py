@@ -1,4 +1,4 @@
-"""Signs of disks: full or nearly full, out of inodes, or mounted read-only after an error."""
+"""Signs of disks and mounts: full, out of inodes, read-only after an error, noexec, or not mounted at all."""
 
 from __future__ import annotations
 
@@ -37,9 +37,15 @@ LEFT_BEHIND = Probe(
     + '  [ -d "$d" ] && timeout -k 1 3 du -sk -- "$d"\ndone; exit 0'
 )
 
+#: Where programs and libraries of the stack, of packages and of builds lie. /tmp is left out: hardened hosts have it
+#: noexec, and provisioning gets by with that.
+PROGRAMS = ("/", "/usr", "/usr/local", "/opt", "/var", "/var/lib", "/var/lib/dkms", "/var/lib/dpkg", "/var/lib/docker")
+SHARED = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - directories of everybody's
+EVERYBODY = "1777"  #: their mode (hier(7))
+
 #: ``mount``: point, type and options of each filesystem that is read-only now; ``fstab``: point and options as
-#: configured.
-READ_ONLY = Probe(sh_file(__file__, "sh/read_only.sh"))
+#: configured; ``noexec``, ``absent``, ``device`` and ``mode`` as its first lines say.
+MOUNTS = Probe(sh_file(__file__, "sh/mounts.sh", programs=PROGRAMS, shared=SHARED))
 
 #: Filesystems of disks, which turn read-only after an error; other kinds are read-only on purpose.
 _DISK_KINDS = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "vfat"}
@@ -112,7 +118,7 @@ def no_room_for_initramfs(ctx: AuditContext) -> Iterator[str]:
 
 def read_only(ctx: AuditContext) -> Iterator[str]:
     """A filesystem is mounted read-only that the stack writes to, or that /etc/fstab wants to be writable."""
-    rows = [line.split(" ") for line in ctx.text(READ_ONLY).splitlines()]
+    rows = _mounts(ctx)
     asked = {row[1]: row[2].split(",") for row in rows if row[0] == "fstab" and len(row) == 3}
     for row in rows:
         if row[0] != "mount" or len(row) != 4:
@@ -122,6 +128,36 @@ def read_only(ctx: AuditContext) -> Iterator[str]:
         written = mount in PLACES or (wanted is not None and kind in _DISK_KINDS)
         if written and "ro" not in (wanted or ()):
             yield f"{mount} ({kind}) is mounted {options}"
+
+
+def not_executable(ctx: AuditContext) -> Iterator[str]:
+    """A filesystem that holds programs or libraries, such as /opt or /var, is mounted noexec."""
+    yield from (f"{row[1]} ({row[2]}) is mounted {row[3]}" for row in _mounts(ctx) if row[0] == "noexec")
+
+
+def not_mounted(ctx: AuditContext) -> Iterator[str]:
+    """A line of /etc/fstab, without noauto, names a filesystem that is not mounted, and a boot does not wait for it."""
+    rows = (row for row in _mounts(ctx) if row[0] in {"absent", "device"} and not _waits(row))
+    yield from (f"{row[1]}: {row[2]} is not mounted" for row in rows)
+
+
+def boot_waits(ctx: AuditContext) -> Iterator[str]:
+    """A line of /etc/fstab names a disk that is not there, with neither noauto nor nofail."""
+    yield from (f"/etc/fstab: {row[1]}: {row[2]} is not there" for row in _mounts(ctx) if _waits(row))
+
+
+def closed_to_others(ctx: AuditContext) -> Iterator[str]:
+    """A directory that all write to (/tmp, /var/tmp, /dev/shm) has another mode than 1777."""
+    rows = (row for row in _mounts(ctx) if row[0] == "mode" and len(row) == 3)
+    yield from (f"{row[1]} has mode {row[2]}" for row in rows if row[2] != EVERYBODY)
+
+
+def _waits(row: list[str]) -> bool:
+    return row[0] == "device" and "nofail" not in row[-1].split(",")
+
+
+def _mounts(ctx: AuditContext) -> list[list[str]]:
+    return [row for line in ctx.text(MOUNTS).splitlines() if len(row := line.split(" ")) >= 3]
 
 
 def _rooms(ctx: AuditContext, *, inodes: bool) -> tuple[Room, ...]:
@@ -173,6 +209,40 @@ DISK_RULES = (
         "See how it is mounted (findmnt -T FILE); let the program unpack elsewhere (TMPDIR=/var/lib/hostwright, an"
         " installer's --tmpdir or --target), rather than change the mount",
         "mount(8), noexec; glibc elf/dl-map-segments.h",
+        sign=Sign("base", not_executable, (MOUNTS,), grave=False),
+    ),
+    FailureRule(
+        "filesystem-not-mounted",
+        "",
+        "a filesystem of /etc/fstab is not mounted: what should lie on it is not there, and what is written there now"
+        " fills the disk below",
+        "Mount it (mount POINT; journalctl -b -u POINT's .mount says why it failed) after what was written below it"
+        " meanwhile is moved, or take the line out of /etc/fstab",
+        "fstab(5); systemd.mount(5)",
+        sign=Sign("base", not_mounted, (MOUNTS,), grave=False),
+    ),
+    FailureRule(
+        "boot-needs-missing-disk",
+        r"Timed out waiting for device [^\n]+|Dependency failed for (?:/\S+\.?|Local File Systems)"
+        r"|You are in emergency mode",
+        "/etc/fstab names a disk that is not there: a boot waits for it and then stops in emergency mode, without ssh",
+        "Before the next reboot, correct the line in /etc/fstab (blkid shows what is there), take it out, or give it"
+        " the option nofail; on a host that hangs already, do it at its console",
+        "systemd.mount(5), nofail; systemd-fstab-generator(8)",
+        transient=False,
+        sign=Sign("base", boot_waits, (MOUNTS,), grave=False),
+    ),
+    FailureRule(
+        "directory-not-for-everybody",
+        r"(?:shm_open failed|[Ee]rror (?:opening|creating) [^\n]{0,60}/dev/shm)[^\n]*Permission denied"
+        r"|Permission denied: '/dev/shm|Couldn't create temporary file /tmp/|Unable to mkstemp /tmp/"
+        r"|mktemp: failed to create (?:file|directory) via template '/tmp/[^\n]*Permission denied",
+        "one of /tmp, /var/tmp and /dev/shm is not for everybody (mode 1777): apt's own user, NCCL, Python's processes"
+        " and people's programs cannot write there",
+        "Run chmod 1777 on the directory that the evidence names, and look for what changed it (a mount with mode=, a"
+        " hardening script); in a container, start it with --shm-size or --ipc=host instead",
+        "hier(7); shm_open(3), EACCES; NVIDIA/nccl#328",
+        sign=Sign("base", closed_to_others, (MOUNTS,), grave=False),
     ),
     FailureRule(
         "disk-nearly-full",
@@ -214,7 +284,7 @@ DISK_RULES = (
         "ext4(5), errors=remount-ro",
         unless=r"nvidia-container-cli|/proc/|/sys/",
         transient=False,
-        sign=Sign("base", read_only, (READ_ONLY,)),
+        sign=Sign("base", read_only, (MOUNTS,)),
         treatment=Hardware(
             "hand over", "ext4(5), errors=remount-ro: the disk failed, and a new system on it would too", tries=0
         ),

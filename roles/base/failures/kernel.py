@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hostwright.failures import FailureRule
+from hostwright.standard.roles.base.failures.journal import kernel_sign
 
 #: "out of memory" alone is also what CUDA says of a GPU's memory, which is another failure.
 _KERNEL_OOM = (
@@ -35,6 +36,8 @@ KERNEL = (
         "Linux mm/oom_kill.c and mm/memcontrol.c; systemd, slurmd, glibc",
         unless=r"OOMKilled\\{0,8}\"?: ?false|bad_alloc: (?:out_of_memory|CUDA|RMM)",  # the latter: a GPU's
         transient=False,
+        # a container or job that reaches its own limit is no fault of the host
+        sign=kernel_sign(r"[Oo]ut of memory: Kill|constraint=CONSTRAINT_(?:NONE|MEMORY_POLICY)", r"[Mm]emory cgroup"),
     ),
     FailureRule(
         "processor-stuck",

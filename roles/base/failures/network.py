@@ -12,6 +12,19 @@ _ERRNO = r"(?:Network is unreachable|No route to host|[Cc]onnection (?:refused|t
 #: repository has no Release file.
 WAY = (
     FailureRule(
+        "ca-bundle-missing",
+        r"[Cc]ould not find a suitable TLS CA certificate bundle, invalid path: |error setting certificate (?:verify"
+        r" locations|file)[^\n]*(?:\n {1,4}CAfile: [^\n]*)?"
+        r"|Error reading ca cert file |unable to load CA (?:file|certificate)",
+        "a setting names a file of certificate authorities that is not there or cannot be read: BUNDLE",
+        "Correct or remove the setting (REQUESTS_CA_BUNDLE, SSL_CERT_FILE, CURL_CA_BUNDLE, PIP_CERT; cert in pip.conf;"
+        " cacert in .curlrc; grep -rn it in /etc/environment, /etc/profile.d, /etc/pip.conf, and homes); the host's own"
+        " is /etc/ssl/certs/ca-certificates.crt",
+        "requests adapters.py, cert_verify; curl lib/vtls/openssl.c; pypa/pip#10147",
+        transient=False,
+        names=(r"(?:invalid path:|CAfile:|cert file|certificate file:) {0,3}(?P<bundle>/?[^\s:]{1,200})",),
+    ),
+    FailureRule(
         "tls-certificate",
         r"CERTIFICATE_VERIFY_FAILED"
         r"|[Cc]ertificate verif(?:y|ication) failed|SSLCertVerificationError"

@@ -14,6 +14,7 @@ from hostwright.standard.roles.base.failures.apt import (
 from hostwright.standard.roles.base.failures.disks import BOOT_IS_FULL, DISK_RULES, FULL
 from hostwright.standard.roles.base.failures.hardware import HARDWARE
 from hostwright.standard.roles.base.failures.host import HOST_RULES
+from hostwright.standard.roles.base.failures.journal import UNIT_RULES
 from hostwright.standard.roles.base.failures.kernel import BUILD_KILLED, KERNEL, KERNEL_FAULTS, KILLED
 from hostwright.standard.roles.base.failures.network import HANDSHAKE, NETWORK, WAY
 from hostwright.standard.roles.base.failures.trust.signatures import SIGNATURES
@@ -50,6 +51,7 @@ DISK = (
     *HARDWARE,
     *KERNEL,
     *DISK_RULES,
+    *UNIT_RULES,
 )
 
 PACKAGES = (
@@ -127,6 +129,17 @@ PACKAGES = (
         "dpkg lib/dpkg and src/main/archives.c",
         sign=OVERWRITES,
         treatment=ForPeople(),
+    ),
+    FailureRule(
+        "diversion-clash",
+        r"dpkg-divert: (?:error: )?.?(?:local )?diversion of [^\n]+ clashes with",
+        "a package wants to divert a file that another package, or a removed one, has diverted already, as drivers of"
+        " two kinds do with libGL: WHOSE",
+        "Purge the package that the message names last; where it is gone already, take its diversion away"
+        " (dpkg-divert --package NAME --rename --remove FILE), then run apt-get --fix-broken install",
+        "dpkg-divert(1); src/divert/main.c",
+        names=(r"clashes with ['`‘]?(?P<whose>[^\n'’]{1,200})",),
+        transient=False,
     ),
     FailureRule(
         "package-unknown",

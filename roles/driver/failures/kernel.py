@@ -53,17 +53,9 @@ if TYPE_CHECKING:
 
 #: ``kernel NAME HEADERS VERSION`` of each bootable kernel: HEADERS is yes or no, VERSION that of its nvidia module;
 #: ``modules NAME …`` of one without an image in /boot; ``service`` if DKMS builds modules at the boot, which Debian's
-#: and Ubuntu's do not.
-KERNELS = Probe(
-    """for d in /lib/modules/*; do
-  k=${d##*/}
-  [ -d "$d" ] || continue
-  if [ -e "/boot/vmlinuz-$k" ]; then what=kernel; else what=modules; fi
-  if [ -e "$d/build/Makefile" ]; then h=yes; else h=no; fi
-  echo "$what $k $h $(modinfo -k "$k" -F version nvidia | head -n 1)"
-done
-if [ -e /etc/systemd/system/multi-user.target.wants/dkms.service ]; then echo service; fi; exit 0"""
-)
+#: and Ubuntu's do not. ``empty FILE`` of an initramfs that is, or is missing while other kernels have theirs;
+#: ``holds FILE`` of one that is older than its kernel's nvidia module, and has such a module in it.
+KERNELS = Probe(sh_file(__file__, "kernels.sh"), root=True)  # an initramfs is root's on many hosts
 
 #: ``there NAME`` of each open driver that the running kernel has as a module, ``off NAME`` if it is blacklisted for
 #: modprobe (by a file, or on the kernel's command line).
@@ -167,10 +159,10 @@ def lacks_driver(kernel: Kernel, versions: Collection[str], tree: DkmsTree, driv
 
 
 def next_without_driver(ctx: AuditContext) -> Iterator[str]:
-    """The kernel that GRUB starts next (``next_entry`` or ``saved_entry`` of its environment, or the default of its
-    menu) is another than the running one and has no nvidia module, and DKMS cannot build it at the boot (no headers,
-    not in its tree, or this driver release does not build on it); or its module is of another version. Without GRUB, a
-    newer kernel of that kind is reported as not checked.
+    """The kernel that GRUB or systemd-boot starts next (``next_entry`` or ``saved_entry`` of GRUB's environment, or the
+    default of its menu) is another than the running one and has no nvidia module, and DKMS cannot build it at the boot
+    (no headers, not in its tree, or this driver release does not build on it); or its module is of another version.
+    Without a boot loader that is known, a newer kernel of that kind is reported as not checked.
     """
     state, running = ours(ctx), running_kernel(ctx)
     kernels, boot_loader = kernels_in(ctx.text(KERNELS)), ctx.text(BOOT_LOADER)
@@ -193,6 +185,24 @@ def other_kernel(kernels: Sequence[Kernel], boot: NextBoot, running: str) -> Ker
     taken = boot.kernel or (newest if _numbers(newest) > _numbers(running) else running)
     found = next((kernel for kernel in kernels if kernel.version == taken), Kernel(taken, image=False))
     return None if taken == running else found
+
+
+def initramfs_old(ctx: AuditContext) -> Iterator[str]:
+    """An initramfs has an nvidia module in it and is older than the module on the disk (lsinitramfs)."""
+    if ours(ctx) is not None:
+        yield from in_initramfs(ctx.text(KERNELS))
+
+
+def in_initramfs(text: str) -> tuple[str, ...]:
+    """The files in the answer to ``KERNELS`` that hold an older nvidia module."""
+    files = (line.removeprefix("holds ") for line in text.splitlines() if line.startswith("holds /"))
+    return tuple(f"{file} holds an nvidia module, and is older than that on the disk" for file in files)
+
+
+def initramfs_empty(ctx: AuditContext) -> Iterator[str]:
+    """A bootable kernel's initramfs is missing or empty, and another kernel has one."""
+    files = (line.removeprefix("empty ") for line in ctx.text(KERNELS).splitlines() if line.startswith("empty /"))
+    yield from (f"{file} is missing or empty" for file in files)
 
 
 def blacklisted(ctx: AuditContext) -> Iterator[str]:
@@ -364,9 +374,29 @@ KERNEL_RULES = (
         "",
         "the next boot takes another kernel, and that has no module of this driver: the host comes back without GPUs",
         "Before a reboot: install linux-headers-KERNEL and run dkms autoinstall -k KERNEL; or let GRUB start a kernel"
-        " that has the module (GRUB_DEFAULT in /etc/default/grub, or grub-set-default, then update-grub)",
+        " that has the module (GRUB_DEFAULT in /etc/default/grub, or grub-set-default, then update-grub; for"
+        " systemd-boot bootctl set-default, or default in its loader.conf)",
         "GoogleCloudPlatform/compute-gpu-installation#18; dkms(8); GNU GRUB manual, default and saved_entry",
         sign=Sign("driver", next_without_driver, (KERNELS, BOOT_LOADER, DKMS_TREE, DPKG, UNAME), grave=False),
+    ),
+    FailureRule(
+        "initramfs-old-module",
+        "",
+        "the initramfs holds an nvidia module of before the last change: the next boot loads that one, which does not"
+        " fit the libraries (Driver/library version mismatch)",
+        "Run update-initramfs -u -k all (dracut --regenerate-all --force) and reboot; where nothing needs the module so"
+        " early, take nvidia out of /etc/initramfs-tools/modules first",
+        "openSUSE/nvidia-driver-G06#25; openSUSE/sdbootutil#22; initramfs-tools(7)",
+        sign=Sign("driver", initramfs_old, (KERNELS, DPKG), grave=False),
+    ),
+    FailureRule(
+        "initramfs-missing",
+        "",
+        "a kernel has no initramfs, or an empty one, as a full /boot leaves it: a boot into it stops with a panic",
+        "Make room in /boot (df -h /boot; apt-get autoremove --purge), run update-initramfs -c -k KERNEL and"
+        " dpkg --configure -a; do not reboot before",
+        "initramfs-tools, update-initramfs(8); pop-os/pop#872",
+        sign=Sign("base", initramfs_empty, (KERNELS,), grave=False),
     ),
     FailureRule(
         "card-for-vfio",

@@ -24,7 +24,13 @@ from hostwright.standard.roles.driver.gpus import kernel_log, smi
 from hostwright.standard.roles.driver.nvsmi.fields import LOST
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from hostwright.standard.roles.driver.states.gpu_use import SECURE_BOOT, gpu_ids, unsigned_refused
-from hostwright.standard.roles.driver.states.modprobe import MODPROBE, at_this_boot, forbidding, private_devices
+from hostwright.standard.roles.driver.states.modprobe import (
+    MODPROBE,
+    at_this_boot,
+    excluded,
+    forbidding,
+    private_devices,
+)
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU, NouveauGone
 from hostwright.standard.roles.driver.xids.events import slot
 
@@ -145,6 +151,12 @@ def devices_private(ctx: AuditContext) -> Iterator[str]:
         yield from private_devices(ctx.text(MODPROBE))
 
 
+def cards_excluded(ctx: AuditContext) -> Iterator[str]:
+    """``options nvidia NVreg_ExcludedGpus=`` (or ``NVreg_AssignGpus=``) in a file of ``modprobe.d`` names cards."""
+    if ours(ctx) is not None:
+        yield from excluded(ctx.text(MODPROBE))
+
+
 def uvm_not_loaded(ctx: AuditContext) -> Iterator[str]:
     """``/sys/module/nvidia`` is there and ``/sys/module/nvidia_uvm`` is not."""
     state = ours(ctx)
@@ -255,6 +267,15 @@ LOAD_RULES = (
         "NVIDIA driver README, NVreg_DeviceFileMode",
         sign=Sign("driver", devices_private, (MODPROBE, DPKG)),
         treatment=ForPeople(),
+    ),
+    FailureRule(
+        "cards-excluded",
+        "",
+        "an option of the nvidia module takes cards from the driver, so that no program sees them",
+        "Where the host is to use all its cards, take NVreg_ExcludedGpus (or NVreg_AssignGpus) out of the file that the"
+        " evidence names, run update-initramfs -u -k all, and reboot or reload the module",
+        "NVIDIA driver README, NVreg_ExcludedGpus",
+        sign=Sign("driver", cards_excluded, (MODPROBE, DPKG), grave=False),
     ),
     FailureRule(
         "gpu-init-failed",

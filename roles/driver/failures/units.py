@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.failures import AuditContext, FailureRule, Sign, Stuck, Units, Unread
+from hostwright.failures import AuditContext, Covers, FailureRule, Sign, Stuck, Units, Unread, known_cause
 from hostwright.resources import PCI
 from hostwright.standard.roles.driver.states.fabric import FABRIC, FABRIC_MANAGER, MANAGED, fabric_of
 
@@ -25,6 +25,7 @@ def driver_units_failed(ctx: AuditContext) -> Iterator[str]:
         if unit.failed:
             yield str(unit)
             yield from UNITS.last_words(ctx, name)
+            yield from known_cause(ctx, UNITS.journal(ctx, name), "start-limit")
 
 
 UNIT_RULES = (
@@ -36,5 +37,6 @@ UNIT_RULES = (
         "systemd.service(5)",
         sign=Sign("driver", driver_units_failed, (UNITS.states, UNITS.journals, PCI, FABRIC)),
         treatment=Stuck("a daemon of the driver failed"),
+        covers=Covers(("other-unit-failed",), lambda _: UNITS.names),
     ),
 )

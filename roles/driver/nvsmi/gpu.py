@@ -101,13 +101,17 @@ def read_gpu(index: int, gpu: Element) -> Gpu:
     )
 
 
+#: nvmlGpuFabricState_t, as nvidia-smi words it
+_FABRIC_STATES = {"Not Started", "In Progress", "Completed"}
+
+
 def _fabric(part: Element | None) -> tuple[bool | None, str, str]:
     """Whether the card joined its fabric, the words for that, and its clique, with the cluster in a rack.
 
     Cards without a fabric have no value there (``N/A``), nor has any before Hopper.
     """
     state, status = text_of(part, "state"), text_of(part, "status")
-    if not state:
+    if state not in _FABRIC_STATES:
         return None, "", ""
     cluster, number = text_of(part, "clusterUuid"), count(part, "cliqueId", MAX_SMALL_COUNT)
     clique = "" if number is None else f"{cluster}.{number}" if cluster.strip("0-") else str(number)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from enum import Enum
+from enum import StrEnum
 
 from hostwright.resources import (
     HOST_PROBES,
@@ -55,13 +55,13 @@ FABRIC = Probe(sh_file(__file__, "fabric.sh", first=_FIRST_BLACKWELL, modules=BR
 _ROW = Pattern(r"(?:nvswitch|bridge) [0-9A-Za-z:.]{1,16}")
 
 
-class Fabric(Enum):
+class Fabric(StrEnum):
     """What joins the cards."""
 
-    NONE = "nothing, or bridges between single cards"
-    SWITCHES = "NVSwitches on the PCI bus"
-    NVLINK5 = "NVLink 5 switches behind ConnectX bridges"
-    RACK = "the switches of a rack, which are managed there"
+    NONE = "none"  #: nothing, or bridges between single cards
+    SWITCHES = "switches"  #: NVSwitches on the PCI bus
+    NVLINK5 = "nvlink5"  #: NVLink 5 switches behind ConnectX bridges
+    RACK = "rack"  #: the switches of a rack, which are managed there
 
 
 #: where Fabric Manager sets the switches up
@@ -96,16 +96,28 @@ def modules_lacking(facts: Facts) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class JoinedBy(Condition):
-    """The condition that one of these joins the cards."""
+    """The condition that this joins the cards."""
 
-    fabrics: tuple[Fabric, ...]
+    fabric: Fabric
 
     def probes(self) -> tuple[Probe, ...]:
         return (PCI, FABRIC)
 
     def holds(self, facts: Facts) -> bool:
         """Whether that is so."""
-        return fabric_of(facts) in self.fabrics
+        return fabric_of(facts) is self.fabric
+
+
+@dataclass(frozen=True, slots=True)
+class HasNvSwitch(Condition):
+    """The condition that Fabric Manager has switches to set up."""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (PCI, FABRIC)
+
+    def holds(self, facts: Facts) -> bool:
+        """Whether that is so."""
+        return fabric_of(facts) in MANAGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,24 +191,24 @@ def before_the_driver(wanted: DriverSection) -> Iterator[Resource]:
     if wanted.imex:
         text = "# Written by Hostwright. Programs that share memory with other nodes of the rack open channel 0.\n"
         option = f"{text}options nvidia NVreg_CreateImexChannel0=1\n"
-        yield When(JoinedBy((Fabric.RACK,)), File(CHANNEL_OPTION, option))
+        yield When(JoinedBy(Fabric.RACK), File(CHANNEL_OPTION, option))
 
 
 def fabric_states(ctx: RoleContext, wanted: DriverSection, nodes: tuple[str, ...], driver: Loadable) -> Iterator[When]:
     """Fabric Manager where it has switches to set up, the subnet manager where those are of NVLink 5, IMEX in racks."""
     if wanted.fabric_manager:  # without it CUDA does not start on an HGX board (error 802)
-        yield from (When(JoinedBy((Fabric.NVLINK5,)), one) for one in _bridged(ctx, wanted, wanted.fabric_manager))
+        yield from (When(JoinedBy(Fabric.NVLINK5), one) for one in _bridged(ctx, wanted, wanted.fabric_manager))
         # Its restart ends jobs, but it runs only with a driver of its own version: that change already disturbs.
         package = _package(ctx.stack, wanted, wanted.fabric_manager, wanted.fabric_manager_package, FABRIC_MANAGER)
         managed = (*package, WithDriver(driver, Service(FABRIC_MANAGER)))
-        yield from (When(JoinedBy(MANAGED), one) for one in managed)
+        yield from (When(HasNvSwitch(), one) for one in managed)
     if wanted.imex:
         package = _package(ctx.stack, wanted, wanted.imex, wanted.imex_package, IMEX)
         config = File(NODES, "".join(f"{node}\n" for node in nodes))
         named = (config, RestartedAfter(IMEX, (NODES,), (config,))) if nodes else ()
         service = Service(IMEX)
         rack = (*package, *named[:1], WithDriver(driver, ImexChannel()), WithDriver(driver, service), *named[1:])
-        yield from (When(JoinedBy((Fabric.RACK,)), one) for one in rack)
+        yield from (When(JoinedBy(Fabric.RACK), one) for one in rack)
 
 
 def _bridged(ctx: RoleContext, wanted: DriverSection, manager: FabricManager) -> Iterator[Resource]:

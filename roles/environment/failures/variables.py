@@ -48,6 +48,7 @@ _CHOICE = Pattern(
     r"(?:export |declare -x )?CUDA_VISIBLE_DEVICES(?:=|\s+(?:DEFAULT|OVERRIDE)=)"
     r"(\"[^\"]*\"|'[^']*'|[^\s;&|\"'`$]*)\s*(?:[;#].*)?"
 )
+_BETWEEN = Pattern(r"[=:;]+")
 _CARD = Pattern(r"(?i)[0-9]{1,3}|(?:GPU|MIG)-[0-9a-f/-]{1,80}")
 
 
@@ -178,6 +179,18 @@ def other_modules(ctx: AuditContext) -> Iterator[str]:
                 yield f"{each}: {directory} has {', '.join(names)}"
 
 
+def file_gone(ctx: AuditContext) -> Iterator[str]:
+    """A start file, pam_env or pip.conf names a file of certificate authorities, or a library to preload, that is not
+    there.
+    """
+    lines = ctx.text(VARIABLES).splitlines()
+    gone = {line.removeprefix("gone ") for line in lines if line.startswith("gone /")}
+    for row in filter(None, map(_LINE.fullmatch, lines)):
+        words = (word.strip("\"'") for word in _BETWEEN.sub(" ", _COMMENT.sub("", row[3])).split())
+        if named := [word for word in words if word in gone]:
+            yield f"{row[1]}:{row[2]}: {row[3].strip()}: {', '.join(named)} is not there"
+
+
 def gpus_hidden(ctx: AuditContext) -> Iterator[str]:
     """A start file, or pam_env, sets CUDA_VISIBLE_DEVICES to nothing, to what is no card of the host, or, for all
     users, to fewer cards than the host has.
@@ -299,6 +312,16 @@ VARIABLES_RULES = (
         " (CUDA_VISIBLE_DEVICES=-1 python …)",
         "CUDA C++ Programming Guide, CUDA environment variables; tensorflow/tensorflow#2175",
         sign=Sign("environment", gpus_hidden, (VARIABLES, PCI), grave=False),
+    ),
+    FailureRule(
+        "variable-names-missing-file",
+        "",
+        "a setting for all programs of a session, or for pip, names a file that is not there: with certificate"
+        " authorities every https connection of those programs fails, with a library to preload each prints an error",
+        "Take the line out of that file, or bring the file back; the host's own authorities are"
+        " /etc/ssl/certs/ca-certificates.crt, which needs no variable",
+        "requests, REQUESTS_CA_BUNDLE; OpenSSL, SSL_CERT_FILE; pip configuration; ld.so(8); pypi/warehouse#3645",
+        sign=Sign("environment", file_gone, (VARIABLES,), grave=False),
     ),
     FailureRule(
         "path-lib-not-lib64",

@@ -1,6 +1,7 @@
 # Assignments that mention CUDA, choose GPUs or set the loader's path, and PATH in files of pam_env's, FILE:NUMBER:LINE, at most $most,
 # those in system-wide files first; then what `has` says of the directories on those paths,
-# and `shadows PATH` for modules that TensorFlow imports, in those of PYTHONPATH. Needs `has`, and $nl and homes of the engine's homes
+# `shadows PATH` for modules that TensorFlow imports, in those of PYTHONPATH, and `gone PATH` for a file of authorities or a
+# preloaded library that is not there, also of pip's own settings. Needs `has`, and $nl and homes of the engine's homes
 # probe. Only regular files of at most 1 MiB are read, and through a link none of root's: a user's link to a file of the kernel's, such as /proc/kmsg or
 # /proc/kcore, would never end.
 : "${most:?}"
@@ -9,6 +10,7 @@ shadows() {
     if [ -e "$1/$name" ]; then echo "shadows $1/$name"; fi
   done
 }
+gone() { if [ ! -e "$1" ]; then echo "gone $1"; fi; }
 # shellcheck disable=SC2154
 IFS=$nl; set -f; set --
 links=
@@ -25,11 +27,13 @@ system="$pam"'
 /etc/profile
 /etc/bash.bashrc
 /etc/zsh/zshenv'
-sets='^[^#]*(PATH|CUDA_[A-Z_]+|XLA_FLAGS)[+]?=.*cuda|^(export |declare -x )?CUDA_VISIBLE_DEVICES[ =]|^[^#]*(LD_LIBRARY_PATH|LD_PRELOAD|PYTHONPATH|PYTHONHOME)([+]?=|[[:space:]]+(DEFAULT|OVERRIDE)=)'
+files='SSL_CERT_FILE|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|PIP_CERT|NODE_EXTRA_CA_CERTS|LD_PRELOAD'
+sets='^[^#]*('$files')([+]?=|[[:space:]]+(DEFAULT|OVERRIDE)=)|^[^#]*(PATH|CUDA_[A-Z_]+|XLA_FLAGS)[+]?=.*cuda|^(export |declare -x )?CUDA_VISIBLE_DEVICES[ =]|^[^#]*(LD_LIBRARY_PATH|LD_PRELOAD|PYTHONPATH|PYTHONHOME)([+]?=|[[:space:]]+(DEFAULT|OVERRIDE)=)'
 small() { find -L "$@" -exec grep -anHsE -m 20 "$sets" -- {} +; }
 # shellcheck disable=SC2086  # a path a line
 lines=$({
   grep -anHsE -m 20 '^[[:space:]]*(export[[:space:]]+)?PATH([[:space:]]+(DEFAULT|OVERRIDE))?=' $pam | grep -v cuda
+  grep -anHsE -m 20 '^[[:space:]]*cert[[:space:]]*=' /etc/pip.conf /etc/xdg/pip/pip.conf
   small $system /etc/profile.d/*.sh "$@" -maxdepth 0 -type f -size -2049
   [ -z "$links" ] || small $links -maxdepth 0 -type f -size -2049 ! -uid 0
 } 2>/dev/null | cut -c1-500 | head -n "$most")
@@ -40,6 +44,8 @@ for line in $lines; do
   case $line in
     *LD_LIBRARY_PATH*) look=has rest=${line#*LD_LIBRARY_PATH} ;;
     *PYTHONPATH*) look=shadows rest=${line#*PYTHONPATH} ;;
+    *SSL_CERT_FILE* | *_CA_BUNDLE* | *PIP_CERT* | *_CA_CERTS* | *LD_PRELOAD*) look=gone rest=${line#*[A-Z]=} ;;
+    *pip.conf:*) look=gone rest=${line#*=} ;;
     *) continue ;;
   esac
   file=${line%%:*}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.failures import FailureRule, ForPeople, Sign, Units
+from hostwright.failures import Covers, FailureRule, ForPeople, Sign, Units
 from hostwright.resources import Probe
 from hostwright.roles import sh_file
 
@@ -57,6 +57,12 @@ def _why(ctx: AuditContext, rule: str) -> Iterator[str]:
             yield line
 
 
+def _explained(ctx: AuditContext) -> Iterator[str]:
+    """The unit, where its journal says why it failed."""
+    if ctx.named("\n".join(UNITS.journal(ctx, UNIT))):
+        yield UNIT
+
+
 def _lines(ctx: AuditContext, word: str) -> Iterator[str]:
     """What the host says of one kind."""
     rows = (line.partition(" ") for line in ctx.text(SERVED).splitlines())
@@ -75,6 +81,7 @@ FAILURES = (
         " rm /etc/nginx/sites-enabled/default; then provision again",
         "Eugeny/ajenti-v#68, EasyEngine/easyengine#10",
         sign=Sign("proxy", taken, (UNITS.states, UNITS.journals)),
+        covers=Covers(("other-unit-failed",), _explained),
         treatment=ForPeople(),
     ),
     FailureRule(

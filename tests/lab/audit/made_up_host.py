@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hostwright.plan.host.hostfacts import AVX
 from hostwright.plan.model import Answer, Facts
-from hostwright.standard.roles.base.failures.disks import FREE, INITRAMFS, READ_ONLY
+from hostwright.standard.roles.base.failures.disks import FREE, INITRAMFS, MOUNTS
 from hostwright.standard.roles.base.failures.host import CLOCK
+from hostwright.standard.roles.base.failures.journal import JOURNAL
 from hostwright.standard.roles.container.engine import SNAP_DOCKER
 from hostwright.standard.roles.container.failures import NAME_SERVERS
 from hostwright.standard.roles.container.failures.state import INFO
@@ -36,7 +37,7 @@ def clock(seconds: int) -> Change:
 
 def mounted(row: str) -> Change:
     """One more row of what is mounted read-only, or of what fstab wants."""
-    return lambda facts: {READ_ONLY: Answer(0, f"{facts[READ_ONLY].text}{row}\n")}
+    return lambda facts: {MOUNTS: Answer(0, f"{facts[MOUNTS].text}{row}\n")}
 
 
 def unlinked(facts: Facts) -> Answers:
@@ -46,7 +47,30 @@ def unlinked(facts: Facts) -> Answers:
     return {devices: Answer(0, "device nvidia0\ndevice nvidiactl\nlink ../nvidiactl\n"), INFO: Answer(0, docker)}
 
 
+def kernel_logged(*lines: str) -> Change:
+    """The kernel has logged these lines since the boot."""
+    return says(JOURNAL, "".join(f"kernel {line}\n" for line in lines))
+
+
 HOST = (
+    made_up("a memory module with an error", kernel_logged("EDAC MC0: 1 UE memory read error on CPU_SrcID#0_Ha#0"),
+            "memory-errors"),
+    made_up("a machine check", kernel_logged("mce: [Hardware Error]: Machine check: 0 Bank 5: be00000000800400"),
+            "machine-check"),
+    made_up("a slot with errors", kernel_logged("pcieport 0000:00:02.0: AER: Uncorrected (Fatal) error received: id=1"),
+            "pcie-error"),
+    made_up("a disk with errors", kernel_logged("blk_update_request: critical medium error, dev sda, sector 1048576"),
+            "disk-error"),
+    made_up("a damaged filesystem", kernel_logged("EXT4-fs error (device sda1): ext4_lookup:1590: inode #2: comm ls"),
+            "filesystem-error"),
+    made_up("a host out of memory", kernel_logged("Out of memory: Killed process 811 (python3) total-vm:1kB"),
+            "out-of-memory"),
+    made_up("a container at its own limit of memory", kernel_logged("Memory cgroup out of memory: Killed process 811")),
+    made_up("a link that corrects its errors",
+            kernel_logged("pcieport 0000:00:03.1: AER: Correctable error message received from 0000:00:00.0")),
+    made_up("an empty virtual drive", kernel_logged("blk_update_request: I/O error, dev sr0, sector 0")),
+    made_up("programs on a filesystem mounted noexec", mounted("noexec /opt xfs rw,noexec,relatime"),
+            "programs-not-run-there"),
     made_up("a big filesystem nearly full", disk("/var", 200, 12), "disk-nearly-full"),
     made_up("a filesystem full", disk("/opt", 20, 0.2), "no-space"),
     made_up("one full, one nearly", together(disk("/opt", 20, 0.2), disk("/var", 20, 1)), "no-space disk-nearly-full"),

@@ -105,7 +105,16 @@ def _state(facts: Facts) -> Probe:
 UNBUILT = driver(module="", dkms="")
 UNLOADED = together(driver(loaded="", uvm=""), fails(9, SILENT))
 
+
+def kernels_say(line: str) -> Change:
+    """One more line about the kernels of the host."""
+    return lambda facts: {KERNELS: Answer(0, f"{facts[KERNELS].text}{line}\n")}
+
+
 KERNEL = (
+    made_up("an initramfs with the module of before", kernels_say("holds /boot/initrd.img-6.1.0-9-amd64"),
+            "initramfs-old-module"),
+    made_up("an initramfs that did not fit", kernels_say("empty /boot/initrd.img-6.1.0-9-amd64"), "initramfs-missing"),
     made_up("a kernel on which the driver does not build", together(kernel(UNKNOWN), UNBUILT), "kernel-unsupported"),
     made_up("a kernel on which nobody knows it to build", kernel(UNKNOWN), "kernel-untested"),
     made_up("the running kernel removed", says(KERNEL_GONE, "6.1.0-18-amd64\n"), "kernel-removed"),

@@ -103,6 +103,28 @@ STOP = "gpgconf --homedir $home --kill all; rm -rf $home"
 
 BASE = (
     plant(
+        "a unit of somebody else's failed", "base",
+        "printf '[Service]\\nType=oneshot\\nExecStart=/bin/sh -c \"echo no disk; exit 1\"\\n'"
+        " >/etc/systemd/system/planted.service; systemctl daemon-reload; systemctl start planted || true",
+        rules="other-unit-failed",
+        cure="rm /etc/systemd/system/planted.service; systemctl daemon-reload; systemctl reset-failed planted",
+        quick=True,
+    ),
+    plant(
+        "fstab names a disk that is gone", "base",
+        "echo 'UUID=0b1c2d3e-1111-2222-3333-444455556666 /planted ext4 defaults 0 2' >>/etc/fstab",
+        rules="boot-needs-missing-disk", cure="sed -i '/planted/d' /etc/fstab", quick=True,
+    ),
+    plant(
+        "a filesystem of fstab is not mounted", "base",
+        "echo 'tmpfs /planted tmpfs size=1m 0 0' >>/etc/fstab",
+        rules="filesystem-not-mounted", cure="sed -i '/planted/d' /etc/fstab", quick=True,
+    ),
+    plant(
+        "shared memory closed to others", "base", "chmod 755 /dev/shm",
+        rules="directory-not-for-everybody", cure="chmod 1777 /dev/shm", quick=True,
+    ),
+    plant(
         "build tools removed", "base", "dpkg --purge --force-depends build-essential",
         states=("packages build-essential",),
     ),

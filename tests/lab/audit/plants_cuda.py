@@ -286,6 +286,11 @@ SHELLS = (
         rules="python-path-first", cure="rm -r /etc/profile.d/ros.sh /opt/ros", quick=True,
     ),
     plant(
+        "a variable that names a file that is gone", "environment",
+        "echo REQUESTS_CA_BUNDLE=/etc/ssl/planted.pem >>/etc/environment",
+        rules="variable-names-missing-file", cure="sed -i /planted/d /etc/environment", quick=True,
+    ),
+    plant(
         "all GPUs hidden from login shells", "environment",
         "echo 'export CUDA_VISIBLE_DEVICES=-1' >/etc/profile.d/zz-tf-cpu.sh",
         rules="gpus-hidden", cure="rm /etc/profile.d/zz-tf-cpu.sh", quick=True,

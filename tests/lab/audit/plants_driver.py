@@ -31,6 +31,11 @@ rm /usr/bin/nvidia-smi
 
 DRIVER = (
     plant(
+        "a card kept from the driver", "driver",
+        "echo 'options nvidia NVreg_ExcludedGpus=0000:3b:00.0' >/etc/modprobe.d/planted.conf",
+        rules="cards-excluded", cure="rm /etc/modprobe.d/planted.conf", quick=True,
+    ),
+    plant(
         "libcuda link turned", "driver", f"ln -sfn libcuda.so.460.32.03 {MULTIARCH}/libcuda.so.1",
         rules="driver-versions-mixed", states=(PACKAGE,), quick=True,
     ),

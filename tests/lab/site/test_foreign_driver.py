@@ -16,6 +16,7 @@ from tests.lab.conftest import on
 from tests.lab.site.conftest import PLAIN
 from tests.lab.site.installed import Site
 
+pytestmark = pytest.mark.long  # Debian's driver is fetched and installed; two minutes
 ON = ("--hosts", PLAIN)
 JOB = "/run/job.pid"
 #: the role that wants a reboot, on top of the host's own two

@@ -19,6 +19,7 @@ from hostwright.plan.roles.wants import desire
 from hostwright.resources.packages.packages import DPKG
 from hostwright.standard.roles.base import Base, base
 from hostwright.standard.roles.base.failures import apt, disks, host
+from hostwright.standard.roles.base.failures.journal import JOURNAL
 from hostwright.standard.roles.container import Container, container
 from hostwright.standard.roles.container.engine import LINKS_UNIT
 from hostwright.standard.roles.container.failures.docker import HOOK_THERE
@@ -95,7 +96,8 @@ def healthy() -> dict[Probe, Answer]:
         DAEMONS.states: shown(),
         disks.FREE: FREE,
         disks.LEFT_BEHIND: "900000\t/var/cache/hostwright/artifacts\n",
-        disks.READ_ONLY: "mount /snap/core/1 squashfs ro,nodev\nfstab / errors=remount-ro\n",
+        disks.MOUNTS: "mount /snap/core/1 squashfs ro,nodev\nfstab / errors=remount-ro\n",
+        JOURNAL: "",
         apt.HELD: "",
         apt.SOURCES: "",
         host.CLOCK: f"{NOW.timestamp():.0f}\n",

@@ -258,6 +258,7 @@ XIDS = (
         " bounds); when several programs meet it on the same card, run dcgmi diag -r 3 on it",
         CATALOG,
         unless=f"{_message(_FATAL)}|{_message(_NOBODYS)}",
+        narrower=r"can't recover \(no error_detected callback\)|AER: device recovery failed",  # the slot's fault
         sign=Sign("gpu", _program, grave=False),
     ),
 )

@@ -33,7 +33,8 @@ DISABLED = (
         "module-disabled",
         r"find module by name='off'|insert '?off'?: |Module off not found"
         r"|Module 'nvidia[\w-]{0,20}' is (?:black|deny-)listed"
-        r"|running install command '[^'\n]{0,20}\b(?:false|true|:)\b[^'\n]*' for module nvidia",
+        r"|running install command '[^'\n]{0,20}\b(?:false|true|:)\b[^'\n]*' for module nvidia"
+        r"|(?i:error running (?:install|remove) command '[^'\n]*modprobe[^'\n]*' for module nvidia)",
         "a line in modprobe.d keeps the module from being loaded, now or at the next boot: a blacklist, an alias that"
         " leads elsewhere (off), or an install command that loads nothing (/bin/false) or only another driver's module"
         " (Debian's nvidia-current)",
@@ -108,7 +109,7 @@ MODULES = (
     ),
     FailureRule(
         "driver-parts-mixed",
-        r"Version mismatch: nvidia-modeset\.ko\(|kernel-modules?-only' option can only be used",
+        r"Version mismatch: nvidia(?:-modeset)?\.ko ?\(|kernel-modules?-only' option can only be used",
         "modules of the driver are of different versions, or of another one than the driver that is installed",
         "Install the whole driver of one version, build the modules again (dkms), update the initramfs and reboot",
         "nvidia-drm-drv.c; nvidia-installer install-from-cwd.c",

@@ -12,6 +12,46 @@ from hostwright.standard.roles.driver.failures.load import GPU_UNSUPPORTED_SIGN,
 
 RUNNING = (
     FailureRule(
+        "gpu-reset-in-use",
+        r": In use by another client|currently being used by one or more other processes"
+        r"|GPU \S{1,40} is currently in use by another process",
+        "a card cannot be reset, or its MIG mode or instances changed, while something has it open: a program, a daemon"
+        " (nvidia-persistenced, DCGM, Fabric Manager), an X server, or the module nvidia_drm",
+        "See who has it (nvidia-smi; fuser -v /dev/nvidia* as root; lsmod for nvidia_drm), end or stop that (systemctl"
+        " stop nvidia-persistenced nvidia-dcgm; modprobe -r nvidia_drm), do it again, and start the daemons; a pending"
+        " mode also comes into effect at a reboot",
+        "NVML, NVML_ERROR_IN_USE; NVIDIA/mig-parted#181; NVIDIA/gpu-operator#118",
+    ),
+    FailureRule(
+        "dcgm-not-running",
+        r"[Uu]nable to connect to host ?engine|Host engine connection invalid|Failed to start DCGM Server"
+        r"|Host ?engine is not running|DCGM_ST_CONNECTION_NOT_VALID",
+        "DCGM's daemon (nv-hostengine) does not run or does not start, so that dcgmi and exporters get no answer",
+        "Start it (systemctl start nvidia-dcgm), and read its journal and /var/log/nv-hostengine.log: it wants a"
+        " driver that works (nvidia-smi), a free port 5555, and only one instance at a time",
+        "NVIDIA/DCGM#57, #21; dcgm_structs.h, DCGM_ST_CONNECTION_NOT_VALID",
+        weight="consequence",
+    ),
+    FailureRule(
+        "dcgm-profiling",
+        r"[Tt]hird-party Profiling module returned an unrecoverable error|Profiling module returned an unrecoverable",
+        "DCGM does not get a card's profiling counters: another program has them (Nsight, a second exporter or"
+        " nv-hostengine), or this DCGM does not know this driver or card",
+        "Let one program profile at a time (dcgmi profile --pause, while Nsight runs), and bring DCGM up to the"
+        " driver's branch; other values are read all the same",
+        "NVIDIA/DCGM#62; NVIDIA/dcgm-exporter#330",
+    ),
+    FailureRule(
+        "fabric-manager-config",
+        r"fabric manager config file item: \S+ has an invalid value|Failed to (?:open|parse) fabric manager config",
+        "Fabric Manager does not take its configuration: ITEM has a value that this release does not know, or names a"
+        " file that is not there, as a file of another release does",
+        "Take the release's own /usr/share/nvidia/nvswitch/fabricmanager.cfg (reinstall its package with"
+        " --force-confnew), put the site's values back one by one, and restart nvidia-fabricmanager",
+        "NVIDIA Fabric Manager user guide, config file; siderolabs/extensions#511",
+        names=(r"config file item: (?P<item>\S{1,60}) has",),
+    ),
+    FailureRule(
         "libcuda-not-found",
         r"\blibcuda\.so[.0-9]{0,12}: cannot open shared object\s{1,40}file|UNKNOWN ERROR \(303\)"
         r"|(?:Could not load dynamic|dlopen) library '?libcuda\.so|(?:could not|cannot|unable to|failed to) (?:find"

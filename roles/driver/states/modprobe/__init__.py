@@ -28,6 +28,7 @@ _MARKED = Probe(sh("grep -ls %s %s/*.conf; exit 0", f"^{MARK}", ETC))
 _ROW = Pattern(r"(/[^:\n]{1,300}):([0-9]{1,7}):\s*(alias|blacklist|install|remove)\s+(nvidia\S*)\s*(.*)")
 _OPTIONS = Pattern(r"/[^:\n]{1,300}:[0-9]{1,7}:\s*options\s+nvidia\s(.*)")
 _MODE = Pattern(r"\bNVreg_DeviceFileMode=(0[xX][0-9a-fA-F]{1,4}|[0-9]{1,6})\b")
+_EXCLUDED = Pattern(r"\bNVreg_(?:ExcludedGpus|AssignGpus|GpuBlacklist)=\S")
 _WORD = Pattern(r"kernel ((?:module_|modprobe\.)blacklist=\S+)")
 #: commands that load nothing: ``install nvidia /bin/false``
 _LOADS_NOTHING = Pattern(r"(?:/usr)?(?:/bin/)?(?:false|true|:|exit|echo|logger)\b.*|:")
@@ -76,6 +77,12 @@ def private_devices(text: str) -> tuple[str, ...]:
         if mode and int(mode[1], 16 if mode[1][:2] in ("0x", "0X") else 8 if mode[1][:1] == "0" else 10) & 0o6 != 0o6:
             found.append(line)
     return tuple(found)
+
+
+def excluded(text: str) -> tuple[str, ...]:
+    """The lines in the answer to ``MODPROBE`` that keep the driver from some cards."""
+    rows = ((line, _OPTIONS.fullmatch(line)) for line in text.splitlines())
+    return tuple(line for line, row in rows if row and _EXCLUDED.search(row[1]))
 
 
 def _against(module: str, rows: Sequence[ConfigLine]) -> Iterator[ConfigLine]:

@@ -8,6 +8,37 @@ from tests.unit.support.checkout import here
 from tests.unit.support.known import KNOWN, RULES
 
 SAMPLES = {
+    "unit-not-startable": (
+        "docker.service: Failed at step EXEC spawning /usr/bin/dockerd-20: No such file or directory"
+    ),
+    "clock-behind": (
+        "E: Release file for http://a.example/InRelease is not valid yet (invalid for another 230d 6h 25min 31s)."
+    ),
+    "framework-not-in-this-python": ("ModuleNotFoundError: No module named 'torch'"),
+    "boot-needs-missing-disk": ("Timed out waiting for device /dev/disk/by-uuid/0b1c2d3e-1111-2222-3333-444455556666."),
+    "directory-not-for-everybody": (
+        "node08:27106:27302 [0] include/shm.h:27 NCCL WARN Call to shm_open failed : Permission denied"
+    ),
+    "ca-bundle-missing": (
+        "OSError: Could not find a suitable TLS CA certificate bundle, invalid path: /etc/ssl/corp.pem"
+    ),
+    "diversion-clash": (
+        "dpkg-divert: error: 'diversion of /usr/lib/libGL.so.1 to /usr/lib/nvidia/libGL.so.1 by nvidia-a' clashes with"
+    ),
+    "unit-masked": ("Failed to enable unit: Unit file /etc/systemd/system/nvidia-persistenced.service is masked."),
+    "locked-memory-limit": (
+        "misc/ibvwrap.cc:278 NCCL WARN Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory"
+    ),
+    "kdump-not-armed": ("kdumpctl[812]: No memory reserved for crash kernel."),
+    "boot-module-missing": ("systemd-modules-load[298]: Failed to find module 'ipmi_si2'"),
+    "access-control-denied": (
+        "type=AVC msg=audit(1691186980.587:9501): avc:  denied  { module_load } for  pid=2431660"
+    ),
+    "ssh-too-many-logins": ("kex_exchange_identification: banner line 0: Exceeded MaxStartups"),
+    "gpu-reset-in-use": ("Failed to destroy compute instances: In use by another client"),
+    "dcgm-not-running": ("Error: Unable to connect to host engine. Host engine connection invalid/disconnected."),
+    "dcgm-profiling": ("Result: The third-party Profiling module returned an unrecoverable error"),
+    "fabric-manager-config": ("fabric manager config file item: FABRIC_NODE_CONFIG_FILE has an invalid value"),
     "nouveau-in-use": "ERROR: The Nouveau kernel driver is currently in use by your system.",
     "x-server": "ERROR: You appear to be running an X server; please exit X before installing.",
     "module-in-use": (
@@ -155,8 +186,7 @@ SAMPLES = {
         "'oldstable'"
     ),
     "repository-date": (
-        "E: Release file for http://mirror.example/debian/dists/bullseye/InRelease is not valid yet (invalid for "
-        "another 5h). Updates for this repository will not be applied."
+        "E: Release file for http://deb.example.org/dists/bullseye/InRelease is expired (invalid since 10d 17h)."
     ),
     "package-unknown": "E: Unable to locate package cuda-toolkit-11-2",
     "name-resolution": "  Temporary failure resolving 'mirror.example'",
@@ -280,6 +310,7 @@ SAMPLES = {
     "container-gpu-unknown": "nvidia-container-cli: device error: unknown device id: 1",
     "cdi-stale": "error stat'ing file /lib/x86_64-linux-gnu/libEGL_nvidia.so.535.161.07: No such file or directory: "
     "OCI runtime attempted to invoke a command that was not found",
+    "cdi-unresolvable": "Error: setting up CDI devices: unresolvable CDI devices nvidia.com/gpu=all",
     "toolkit-fails": "nvidia-container-cli: initialization error: change root failed: no such file or directory",
     "filesystem-features": "EXT4-fs (sdb1): couldn't mount RDWR because of unsupported optional features (400)",
     "download-refused": "E: Failed to fetch https://mirror.example/jammy/InRelease  403  Forbidden [IP: 192.0.2.1",

@@ -18,7 +18,7 @@ from tests.unit.cli.mistakes.desk import Desk, Said
 from tests.unit.cli.mistakes.rack import HELLO, Rack, rack
 from tests.unit.support.mounts import mounts
 
-FULL, READ_ONLY = "No space left on device: free some space there", "Read-only file system: mount it writable"
+FULL, MOUNTS = "No space left on device: free some space there", "Read-only file system: mount it writable"
 ELSEWHERE = "set HOSTWRIGHT_STATE to a directory elsewhere"
 
 
@@ -28,7 +28,7 @@ def state(desk: Desk, kind: str) -> Iterator[tuple[str, ...]]:
     desk.state.mkdir()
     make = {
         FULL: f"mount -t tmpfs -o size=64k tmpfs {desk.state}; dd if=/dev/zero of={desk.state}/fill bs=1k 2>&- || true",
-        READ_ONLY: f"mount -t tmpfs tmpfs {desk.state}; mount -o remount,ro {desk.state}",
+        MOUNTS: f"mount -t tmpfs tmpfs {desk.state}; mount -o remount,ro {desk.state}",
     }
     with mounts(make[kind]) as (_, enter):
         yield enter
@@ -38,7 +38,7 @@ def about_the_record(said: Said) -> list[str]:
     return [line for line in (said.err + said.out).splitlines() if "cannot be kept" in line or "recorded" in line]
 
 
-@pytest.mark.parametrize("kind", [FULL, READ_ONLY])
+@pytest.mark.parametrize("kind", [FULL, MOUNTS])
 def test_the_state_directory_cannot_be_written(desk: Desk, kind: str) -> None:
     """The host is brought to its stack; one sentence says that there is no record, and no command leads to one."""
     with rack(desk, "gpu01") as hosts, state(desk, kind) as within:
@@ -55,7 +55,7 @@ def test_the_state_directory_cannot_be_written(desk: Desk, kind: str) -> None:
         assert (said.status, said.out) == (0, f"no run is recorded in {desk.state} yet\n")
 
 
-@pytest.mark.parametrize("kind", [FULL, READ_ONLY])
+@pytest.mark.parametrize("kind", [FULL, MOUNTS])
 def test_an_audit_is_shown_where_it_cannot_be_kept(desk: Desk, kind: str) -> None:
     with rack(desk, "gpu01"), state(desk, kind) as within:
         said = desk.types("audit gpu01", within=within)
@@ -65,7 +65,7 @@ def test_an_audit_is_shown_where_it_cannot_be_kept(desk: Desk, kind: str) -> Non
         assert "against hello: 1 never provisioned" in said.out
 
 
-@pytest.mark.parametrize("kind", [FULL, READ_ONLY])
+@pytest.mark.parametrize("kind", [FULL, MOUNTS])
 @pytest.mark.parametrize("option", ["plan gpu01 --out", "audit gpu01 --html"])
 def test_a_file_that_is_asked_for_cannot_be_written(desk: Desk, kind: str, option: str) -> None:
     with rack(desk, "gpu01"), state(desk, kind) as within:
@@ -76,12 +76,12 @@ def test_a_file_that_is_asked_for_cannot_be_written(desk: Desk, kind: str, optio
 
 
 def test_the_mirror_is_read_only(desk: Desk) -> None:
-    with state(desk, READ_ONLY) as within:
+    with state(desk, MOUNTS) as within:
         said = desk.types("mirror", within=within, env={"HOSTWRIGHT_ARTIFACTS": str(desk.state / "mirror")})
         (sentence,) = said.err.splitlines()
         assert said.status == 1
         assert sentence.startswith(f"{desk.state}/mirror")
-        assert READ_ONLY in sentence and "set HOSTWRIGHT_ARTIFACTS to a directory elsewhere" in sentence
+        assert MOUNTS in sentence and "set HOSTWRIGHT_ARTIFACTS to a directory elsewhere" in sentence
 
 
 def test_the_mirror_is_full(desk: Desk) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -324,9 +325,78 @@ def test_kernels_are_listed_with_headers_and_module(tmp_path: Path) -> None:
     (modules / KERNEL / "build").mkdir(parents=True)
     (modules / KERNEL / "build" / "Makefile").touch()
     (modules / NEXT).mkdir()
-    program(tmp_path / "bin", "modinfo", f'[ "$2" = {KERNEL} ] && echo {V}')
+    program(tmp_path / "bin", "modinfo", f'[ "$2" = {KERNEL} ] && printf "filename:  /x\\nversion:  {V}\\n"')
     script = KERNELS.script.replace("/boot/", f"{boot}/").replace("/lib/modules/", f"{modules}/")
     assert ask(f"PATH={tmp_path}/bin:$PATH\n{script}") == (0, f"kernel {KERNEL} yes {V}\nkernel {NEXT} no \n")
+
+
+def test_an_initramfs_is_empty_or_holds_a_module_of_before(tmp_path: Path) -> None:
+    boot, modules = tmp_path / "boot", tmp_path / "modules"
+    boot.mkdir()
+    for name in (KERNEL, NEXT):
+        (boot / f"vmlinuz-{name}").touch()
+        (modules / name).mkdir(parents=True)
+    (boot / f"initrd.img-{KERNEL}").write_text("x")
+    os.utime(boot / f"initrd.img-{KERNEL}", (1, 1))
+    (modules / "nvidia.ko").touch()
+    said = f'printf "filename:  {modules}/nvidia.ko\\nversion:  {V}\\n"'
+    program(tmp_path / "bin", "modinfo", f'[ "$2" = {KERNEL} ] && {said}')
+    program(tmp_path / "bin", "lsinitramfs", f"echo usr/lib/modules/{KERNEL}/updates/dkms/nvidia.ko.zst")
+    script = KERNELS.script.replace("/boot/", f"{boot}/").replace("/lib/modules/", f"{modules}/")
+    status, text = ask(f"PATH={tmp_path}/bin:$PATH\n{script}")
+    assert status == 0
+    assert evidence("initramfs-old-module", {KERNELS: text}) == [
+        f"{boot}/initrd.img-{KERNEL} holds an nvidia module, and is older than that on the disk"
+    ]
+    assert evidence("initramfs-missing", {KERNELS: text}) == [f"{boot}/initrd.img-{NEXT} is missing or empty"]
+
+
+ENTRIES = "/boot/efi/loader/entries"
+SYSTEMD = "other /boot/efi/loader/loader.conf\n" + "".join(
+    f"entry {ENTRIES}/{name}:{number}:{line}\n"
+    for name, version in (("old+3-1.conf", KERNEL), ("new.conf", NEXT))
+    for number, line in enumerate(
+        ("title Debian", f"version {version}", f"linux /vmlinuz-{version}", "options ro x"), 1
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "kernel", "why"),
+    [
+        ("", NEXT, "systemd-boot takes its first entry"),
+        ("loader /l.conf:1:default old*\n", KERNEL, "systemd-boot's default is 'old*' (/l.conf:1)"),
+        ("loader /l.conf:1:default old\n", KERNEL, "systemd-boot's default is 'old' (/l.conf:1)"),
+        ("loader /l.conf:1:default gone.conf\n", NEXT, "systemd-boot's default is 'gone.conf' (/l.conf:1)"),
+        ("loader /l.conf:1:default @saved\n", NEXT, "systemd-boot's default is '@saved' (/l.conf:1)"),
+        (
+            "loader /l.conf:1:default new*\nchosen LoaderEntryDefault old.conf\n",
+            KERNEL,
+            "the firmware's variable LoaderEntryDefault is 'old.conf'",
+        ),
+        (
+            "chosen LoaderEntryOneShot new.conf\nchosen LoaderEntryDefault old.conf\n",
+            NEXT,
+            "the firmware's variable LoaderEntryOneShot is 'new.conf'",
+        ),
+    ],
+)
+def test_what_systemd_boot_starts_decides(chosen: str, kernel: str, why: str) -> None:
+    boot = next_boot(f"{SYSTEMD}{chosen}", [NEXT, KERNEL])
+    file = f"{ENTRIES}/{'old+3-1.conf' if kernel == KERNEL else 'new.conf'}"
+    assert (boot.kernel, boot.words, boot.where, boot.unknown) == (kernel, ("ro", "x"), f"{file}:3", "")
+    assert boot.why == f"{why}: {file}"
+
+
+def test_systemd_boots_files_are_read(tmp_path: Path) -> None:
+    loader = tmp_path / "boot/efi/loader"
+    (loader / "entries").mkdir(parents=True)
+    (loader / "loader.conf").write_text("#timeout 3\ndefault old*\n")
+    (loader / "entries/a.conf").write_text(f"title Debian\nversion {KERNEL}\nlinux /vmlinuz-{KERNEL}\noptions a b\n")
+    status, text = ask(BOOT_LOADER.script.replace("/boot/", f"{tmp_path}/boot/").replace("/etc/", f"{tmp_path}/etc/"))
+    assert (status, f"loader {loader}/loader.conf:2:default old*" in text.splitlines()) == (0, True)
+    boot = next_boot(text, [KERNEL])
+    assert (boot.kernel, boot.words) == (KERNEL, ("a", "b"))
 
 
 def test_open_drivers_are_told_by_modprobe_itself(tmp_path: Path) -> None:

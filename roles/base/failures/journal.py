@@ -1,0 +1,164 @@
+"""What the journal has of a host that nobody reads: failed units, and the kernel's messages about failing hardware."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from hostwright.failures import FailureRule, Sign, known_cause, last_words, once
+from hostwright.resources import Probe
+from hostwright.roles import Pattern, sh_file
+
+if TYPE_CHECKING:
+    from hostwright.failures import AuditContext
+
+LINES = 20  #: of a unit, and of the kernel's
+MOST_UNITS = 12  #: failed ones that are read
+#: words of the kernel's messages that a rule may know; the rules' own patterns are more precise
+WORDS = (
+    r"EDAC|Memory failure|[Mm]achine [Cc]heck|Hardware [Ee]rror|event severity|AER:|severity=Uncorrect|DPC:"
+    r"|I/O error|medium error|target error|lost (async )?page write|offline device|Disk failure|failed command"
+    r"|Sense Key"
+    r"|EXT[234]-fs|XFS|BTRFS|JBD2|Aborting journal|FAT-fs|[Oo]ut of memory|oom-kill"
+)
+JOURNAL = Probe(sh_file(__file__, "sh/journal.sh", lines=LINES, most=MOST_UNITS, words=WORDS), root=True)
+
+_FAILED = Pattern(r"failed (\S{1,200}) ?([\w-]{0,40})")
+_UNIT = Pattern(r"unit (\S{1,200}): (.*)")
+_NO_WORDS = ("start-limit-hit", "success")  #: results that say nothing of their own
+
+
+@once
+def failed_units(ctx: AuditContext) -> Mapping[str, str]:
+    """What each failed unit ended with: its result, its last words, and what is known of them. Raises ``Unread``."""
+    lines = ctx.text(JOURNAL).splitlines()
+    said: dict[str, list[str]] = {}
+    for match in filter(None, map(_UNIT.fullmatch, lines)):
+        said.setdefault(match[1], []).append(match[2])
+    found = {match[1]: match[2] for match in map(_FAILED.fullmatch, lines) if match}
+    return {
+        unit: "; ".join(filter(None, ("" if result in _NO_WORDS else result, *_words(ctx, said.get(unit, ())))))
+        for unit, result in found.items()
+    }
+
+
+def _words(ctx: AuditContext, lines: Sequence[str]) -> tuple[str, ...]:
+    return (*last_words(lines), *known_cause(ctx, lines, "start-limit"))
+
+
+def other_unit_failed(ctx: AuditContext) -> Iterator[str]:
+    """A systemd unit is failed that no role has a rule for."""
+    yield from (f"{unit}: {words}".rstrip(": ") for unit, words in failed_units(ctx).items())
+
+
+def in_kernel_log(pattern: str, unless: str = "") -> Callable[[AuditContext], Iterator[str]]:
+    """A sign: the kernel has logged such a line since the boot, in the last seven days."""
+    sought, harmless = Pattern(pattern), Pattern(unless) if unless else None
+
+    def logged(ctx: AuditContext) -> Iterator[str]:
+        """The kernel has logged such a message since the boot, in the last seven days."""
+        lines = (line.removeprefix("kernel ") for line in ctx.text(JOURNAL).splitlines() if line.startswith("kernel "))
+        yield from dict.fromkeys(one for one in lines if sought.search(one) and not (harmless and harmless.search(one)))
+
+    return logged
+
+
+def kernel_sign(pattern: str, unless: str = "") -> Sign:
+    """The sign of a rule by the kernel's log."""
+    return Sign("base", in_kernel_log(pattern, unless), (JOURNAL,), grave=False)
+
+
+#: Messages about units and limits that no layer knows better.
+UNIT_TEXTS = (
+    FailureRule(
+        "unit-masked",
+        r"Unit (?:file )?\S{1,200} is masked",
+        "somebody masked UNIT, so that nothing can start or enable it",
+        "Find out who did it and why (ls -l /etc/systemd/system), then systemctl unmask it and do again what failed",
+        "systemctl(1), mask; NVIDIA/ansible-role-nvidia-driver#79",
+        transient=False,
+        unless=r"Activation via systemd|dbus-org",
+        names=(r"Unit (?:file )?(?:/\S{1,200}/)?(?P<unit>[^/\s]{1,100}) is masked",),
+    ),
+    FailureRule(
+        "unit-not-startable",
+        r"Failed at step [A-Z_]{2,30} spawning |status=2[0-4][0-9]/[A-Z_]{2,30}|has a bad unit file setting"
+        r"|lacks (?:both )?ExecStart|Failed to load environment files|Neither a valid executable name nor"
+        r"|Failed to locate executable ",
+        "systemd cannot start a unit as its file says, before any program of it runs (STEP)",
+        "Read its file and the drop-ins that change it (systemctl cat UNIT, /etc/systemd/system/UNIT.d). EXEC: the"
+        " program of ExecStart is not there or cannot be executed; USER, GROUP: the account does not exist; CHDIR: the"
+        " WorkingDirectory is missing; NAMESPACE: a path that it names is. Then systemctl daemon-reload and restart it",
+        "systemd.exec(5), process exit codes; systemd.service(5)",
+        names=(
+            r"at step (?P<step>[A-Z_]{2,30}) spawning",
+            r"status=2[0-4][0-9]/(?P<step>[A-Z_]{2,30})",
+            r"Failed to locate (?P<step>executable)",
+            r"(?P<step>bad unit file setting|lacks [^\n.]{5,40}"
+            r"|environment files|executable name)",
+        ),
+    ),
+    FailureRule(
+        "locked-memory-limit",
+        r"ibv_(?:reg_mr|create_cq|create_qp|alloc_pd|open_device)\w{0,12}(?:\([^)\n]{0,60}\))?[^\n]{0,40}"
+        r"Cannot allocate memory|max locked memory (?:limit )?[^\n]{0,40}too low|set max locked memory \(ulimit -l\)"
+        r"|RLIMIT_MEMLOCK[^\n]{0,60}(?:too (?:low|small)|unlimited)",
+        "a program may lock too little memory (ulimit -l) for InfiniBand or RoCE, whose buffers are locked",
+        "Let it be unlimited: LimitMEMLOCK=infinity in the unit (slurmd, docker, a job's own), memlock unlimited in"
+        " /etc/security/limits.d for logins, --ulimit memlock=-1 for a container; then log in or start again",
+        "NCCL user guide, troubleshooting InfiniBand; NVIDIA/nccl-tests#206; openucx/ucx#7930",
+        transient=False,
+    ),
+    FailureRule(
+        "kdump-not-armed",
+        r"No memory reserved for crash ?kernel|Starting kdump: \[FAILED\]|no crashkernel= parameter"
+        r"|crashkernel reservation failed",
+        "kdump is not ready, so that a crash of the kernel leaves no dump: no memory is kept for it, or its own"
+        " initramfs could not be made; the host's work is not touched",
+        "Put crashkernel=512M (more on hosts with many cards) on the kernel's command line and reboot, or disable"
+        " kdump; keep nvidia and nouveau out of its initramfs",
+        "kdump(8), kdump-tools; rhkdump/kdump-utils#65",
+        weight="consequence",
+    ),
+    FailureRule(
+        "boot-module-missing",
+        r"systemd-modules-load\[[0-9]{1,9}\]: Failed to find module '",
+        "a file of modules-load.d names MODULE, which the running kernel does not have",
+        "Install what brings it for this kernel (linux-modules-extra, its -dkms package), or take its name out of"
+        " /etc/modules-load.d and /etc/modules (grep -rn finds it)",
+        "modules-load.d(5)",
+        names=(r"Failed to find module '(?P<module>[\w-]{1,60})'",),
+        weight="consequence",
+    ),
+    FailureRule(
+        "access-control-denied",
+        r"avc: {1,3}denied|SELinux is preventing|apparmor=\"DENIED\"[^\n]*(?:nvidia|docker-default|containerd)",
+        "the host's access control (SELinux or AppArmor) refused it to a program, whatever the file's own mode says",
+        "Read the line: comm is the program, path what it wanted. Restore the file's label (restorecon -Rv PATH), allow"
+        " it by a module of the policy or the profile (audit2allow, aa-logprof), or for a container use"
+        " --security-opt label=disable",
+        "SELinux notebook, AVC audit events; apparmor.d(5); NVIDIA/gpu-operator#553",
+        weight="consequence",
+    ),
+    FailureRule(
+        "ssh-too-many-logins",
+        r"Exceeded MaxStartups|beginning MaxStartups throttling",
+        "sshd takes no further login while so many others are under way (MaxStartups)",
+        "Log in to fewer hosts at once through this one (--batch, a jump host of its own), or raise MaxStartups in"
+        " /etc/ssh/sshd_config; who tries passwords there from outside fills it too",
+        "sshd_config(5), MaxStartups",
+    ),
+)
+
+UNIT_RULES = (
+    *UNIT_TEXTS,
+    FailureRule(
+        "other-unit-failed",
+        "",
+        "a unit of the host failed: what it does for the host (a mount, a daemon, a job at boot) is not done",
+        "Read its journal (journalctl -b -u UNIT) and fix what its last lines say, then systemctl restart UNIT; where"
+        " nobody needs it, systemctl disable UNIT and systemctl reset-failed UNIT",
+        "systemctl(1), list-units --failed",
+        sign=Sign("base", other_unit_failed, (JOURNAL,), grave=False),
+    ),
+)

@@ -1,0 +1,98 @@
+"""Failed units, the kernel's log and mounts, as the host's own programs tell of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hostwright.standard.roles.base.failures import disks
+from hostwright.standard.roles.base.failures.journal import JOURNAL
+from tests.unit.support.auditcontexts import evidence
+from tests.unit.support.shell import ask, program, run
+
+UUID = "UUID=0b1c2d3e-1111-2222-3333-444455556666"
+
+
+def test_a_failed_unit_is_told_with_its_last_words() -> None:
+    text = (
+        "failed kdump-tools.service exit-code\n"
+        "unit kdump-tools.service: Starting Kernel crash dump capture service...\n"
+        "unit kdump-tools.service: no crashkernel= parameter in the kernel cmdline\n"
+        "unit kdump-tools.service: kdump-tools.service: Main process exited, code=exited, status=1/FAILURE\n"
+        "failed snap.mount resources\n"
+    )
+    assert evidence("other-unit-failed", {JOURNAL: text}) == [
+        "kdump-tools.service: exit-code; no crashkernel= parameter in the kernel cmdline; see hostwright doctor"
+        " --explain kdump-not-armed",
+        "snap.mount: resources",
+    ]
+
+
+def test_what_is_known_of_a_failed_unit_is_said() -> None:
+    text = (
+        "failed backup.service exit-code\n"
+        "unit backup.service: backup.service: Failed at step EXEC spawning /opt/backup: No such file or directory\n"
+        "unit backup.service: backup.service: Main process exited, code=exited, status=203/EXEC\n"
+    )
+    (line,) = evidence("other-unit-failed", {JOURNAL: text})
+    assert line.startswith("backup.service: exit-code; ")
+    assert line.endswith("see hostwright doctor --explain unit-not-startable")
+
+
+def test_a_unit_that_a_role_knows_is_left_to_it() -> None:
+    text = "failed docker.service exit-code\nfailed nvidia-persistenced.service exit-code\n"
+    assert evidence("other-unit-failed", {JOURNAL: text}) == []
+
+
+def test_the_journal_is_asked_for_failed_units_and_the_kernel(tmp_path: Path) -> None:
+    path = tmp_path / "bin"
+    program(path, "systemctl", 'case $1 in list-units) echo "a\\x2db.service loaded failed";; *) echo exit-code;; esac')
+    kernel = "blk_update_request: I/O error, dev sda, sector 8\nan ordinary line"
+    program(path, "journalctl", f'case "$*" in *-u*) echo "it broke";; *) printf "%s\\n" "{kernel}";; esac')
+    answer = run(JOURNAL.script, path=path)
+    assert answer.stdout.decode().splitlines() == [
+        "failed a\\x2db.service exit-code",
+        "unit a\\x2db.service: it broke",
+        "kernel blk_update_request: I/O error, dev sda, sector 8",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "rule"),
+    [
+        (f"device /data {UUID} defaults", "boot-needs-missing-disk"),
+        (f"device /data {UUID} defaults,nofail", "filesystem-not-mounted"),
+        ("absent /data tmpfs size=1m", "filesystem-not-mounted"),
+        ("noexec /opt xfs rw,noexec", "programs-not-run-there"),
+        ("mode /tmp 755", "directory-not-for-everybody"),
+        ("mode /tmp 1777", ""),
+        ("fstab /data defaults", ""),
+    ],
+)
+def test_mounts_and_directories_are_judged(row: str, rule: str) -> None:
+    names = ("boot-needs-missing-disk", "filesystem-not-mounted", "programs-not-run-there")
+    found = [name for name in (*names, "directory-not-for-everybody") if evidence(name, {disks.MOUNTS: f"{row}\n"})]
+    assert found == ([rule] if rule else [])
+
+
+def test_what_fstab_wants_and_is_not_mounted_is_read(tmp_path: Path) -> None:
+    (tmp_path / "mounts").write_text(
+        "/dev/a / ext4 rw 0 0\n/dev/b /opt xfs rw,noexec 0 0\n/dev/c /tmp tmpfs noexec 0 0\n"
+    )
+    (tmp_path / "fstab").write_text(
+        f"/dev/a / ext4 defaults 0 1\n{UUID} /data ext4 defaults 0 2\n{UUID} /more ext4 noauto 0 2\n"
+        "/dev/a none swap sw 0 0\nserver:/x /home nfs defaults 0 0\n/dev/nowhere /raw ext4 nofail 0 0\n"
+    )
+    script = disks.MOUNTS.script.replace("/proc/self/mounts", f"{tmp_path}/mounts")
+    status, text = ask(script.replace("/etc/fstab", f"{tmp_path}/fstab"))
+    lines = [line for line in text.splitlines() if not line.startswith(("fstab", "mode"))]
+    assert (status, lines) == (
+        0,
+        [
+            "noexec /opt xfs rw,noexec",
+            f"device /data {UUID} defaults",
+            "absent /home server:/x defaults",
+            "device /raw /dev/nowhere nofail",
+        ],
+    )
