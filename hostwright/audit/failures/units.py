@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hostwright.audit.judging.context import AuditContext, Unread
@@ -121,6 +121,15 @@ def last_words(lines: Sequence[str]) -> tuple[str, ...]:
     lines = lines[starts[-1] :] if starts else lines
     own = tuple(line for line in lines if not _SYSTEMD.match(line))
     return (own or tuple(line for line in lines if _ENDED.match(line)))[-LAST_LINES:]
+
+
+def known_cause(ctx: AuditContext, lines: Sequence[str], *besides: str) -> Iterator[str]:
+    """The line of a unit's journal by which another rule than these is recognised, and how to read what it says."""
+    name, line = ctx.named("\n".join(lines)) or ("", "")
+    if name and name not in besides:
+        words = line.splitlines()[-1].strip()
+        place = "" if any(words in each for each in last_words(lines)) else f"{words}: "
+        yield f"{place}see hostwright doctor --explain {name}"
 
 
 def unit_journals(units: Sequence[str]) -> Probe:

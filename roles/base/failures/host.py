@@ -54,6 +54,16 @@ def job_failed(ctx: AuditContext) -> Iterator[str]:
 
 HOST_RULES = (
     FailureRule(
+        "clock-behind",
+        r"is not valid yet \(invalid for another [0-9][0-9dhmins ]{1,40}\)",
+        "the host's clock is behind, by LATE or more: what was signed since is not valid to it, nor are certificates",
+        "Set it (timedatectl set-ntp true, or chronyc makestep), look at timedatectl and the hardware's clock"
+        " (hwclock), and do again what failed; the repository and its key are well",
+        "apt-pkg/deb/debmetaindex.cc, Date; apt-secure(8); pythops/jetson-image#118",
+        names=(r"invalid for another (?P<late>[0-9][0-9dhmins ]{1,40})\)",),
+        transient=False,
+    ),
+    FailureRule(
         "clock-off",
         r"[Cc]ertificate is not yet valid|not yet valid: current time \S+ is before|uses not yet valid certificate"
         r"|Superblock last (?:mount|write) time [^\n]+(?:\n[^\n]*)?is in the future"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from hostwright.failures import FailureRule, Sign, last_words, once
+from hostwright.failures import FailureRule, Sign, known_cause, last_words, once
 from hostwright.resources import Probe
 from hostwright.roles import Pattern, sh_file
 
@@ -30,16 +30,20 @@ _NO_WORDS = ("start-limit-hit", "success")  #: results that say nothing of their
 
 @once
 def failed_units(ctx: AuditContext) -> Mapping[str, str]:
-    """What each failed unit ended with: its result and its last words. Raises ``Unread``."""
+    """What each failed unit ended with: its result, its last words, and what is known of them. Raises ``Unread``."""
     lines = ctx.text(JOURNAL).splitlines()
     said: dict[str, list[str]] = {}
     for match in filter(None, map(_UNIT.fullmatch, lines)):
         said.setdefault(match[1], []).append(match[2])
     found = {match[1]: match[2] for match in map(_FAILED.fullmatch, lines) if match}
     return {
-        unit: "; ".join(filter(None, ("" if result in _NO_WORDS else result, *last_words(said.get(unit, ())))))
+        unit: "; ".join(filter(None, ("" if result in _NO_WORDS else result, *_words(ctx, said.get(unit, ())))))
         for unit, result in found.items()
     }
+
+
+def _words(ctx: AuditContext, lines: Sequence[str]) -> tuple[str, ...]:
+    return (*last_words(lines), *known_cause(ctx, lines, "start-limit"))
 
 
 def other_unit_failed(ctx: AuditContext) -> Iterator[str]:
@@ -75,6 +79,24 @@ UNIT_TEXTS = (
         transient=False,
         unless=r"Activation via systemd|dbus-org",
         names=(r"Unit (?:file )?(?:/\S{1,200}/)?(?P<unit>[^/\s]{1,100}) is masked",),
+    ),
+    FailureRule(
+        "unit-not-startable",
+        r"Failed at step [A-Z_]{2,30} spawning |status=2[0-4][0-9]/[A-Z_]{2,30}|has a bad unit file setting"
+        r"|lacks (?:both )?ExecStart|Failed to load environment files|Neither a valid executable name nor"
+        r"|Failed to locate executable ",
+        "systemd cannot start a unit as its file says, before any program of it runs (STEP)",
+        "Read its file and the drop-ins that change it (systemctl cat UNIT, /etc/systemd/system/UNIT.d). EXEC: the"
+        " program of ExecStart is not there or cannot be executed; USER, GROUP: the account does not exist; CHDIR: the"
+        " WorkingDirectory is missing; NAMESPACE: a path that it names is. Then systemctl daemon-reload and restart it",
+        "systemd.exec(5), process exit codes; systemd.service(5)",
+        names=(
+            r"at step (?P<step>[A-Z_]{2,30}) spawning",
+            r"status=2[0-4][0-9]/(?P<step>[A-Z_]{2,30})",
+            r"Failed to locate (?P<step>executable)",
+            r"(?P<step>bad unit file setting|lacks [^\n.]{5,40}"
+            r"|environment files|executable name)",
+        ),
     ),
     FailureRule(
         "locked-memory-limit",

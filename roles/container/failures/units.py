@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.failures import AuditContext, Covers, FailureRule, ForPeople, Sign, Stuck, Units, Unread
+from hostwright.failures import AuditContext, Covers, FailureRule, ForPeople, Sign, Stuck, Units, Unread, known_cause
 from hostwright.standard.roles.container.engine import LINKS_UNIT
 from hostwright.standard.roles.container.failures import state
 
@@ -19,6 +19,7 @@ def too_often(ctx: AuditContext) -> Iterator[str]:
         if (limited := UNITS.limited(ctx, name)) and not _explained(ctx, name):
             yield limited
             yield from UNITS.last_words(ctx, name)
+            yield from known_cause(ctx, UNITS.journal(ctx, name), "start-limit")
 
 
 def masked(ctx: AuditContext) -> Iterator[str]:
@@ -35,6 +36,7 @@ def container_units_failed(ctx: AuditContext) -> Iterator[str]:
         if unit.failed and not UNITS.limited(ctx, unit.name) and not _explained(ctx, unit.name):
             yield str(unit)
             yield from UNITS.last_words(ctx, unit.name)
+            yield from known_cause(ctx, UNITS.journal(ctx, unit.name), "start-limit")
 
 
 def links_unit_failed(ctx: AuditContext) -> Iterator[str]:

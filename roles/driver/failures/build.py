@@ -234,7 +234,8 @@ _OURS = r"nvidia(?:-(?:current|open|srv|server|legacy|tesla|kernel|dkms|driver|[
 #: before the rule for the driver's own build: what DKMS says of a failure names the module only beside it
 OTHER_MODULE = FailureRule(
     "dkms-other-module",
-    r"[Cc]onsult [^\n]*/dkms/[\w.+-]+/[^\n]*make\.log|failed for (?:module\(s\) )?[\w.+-]+ ?\([1-9]"
+    r"[Cc]onsult [^\n]*/dkms/[\w.+-]+/[^\n]*make\.log"
+    r"|^/\S*/dkms/[\w.+-]+/\S+/build for more information|failed for (?:module\(s\) )?[\w.+-]+ ?\([1-9]"
     r"|Autoinstall of module [\w.+-]+/[^\n]*(?:\n[^\n]*){0,6}?\(bad exit status: [1-9]"
     r"|Failed command:[^\n]*\n[^\n]*/dkms/[\w.+-]+/|ERROR \(dkms apport\): binary package for [\w.+-]+: "
     r"|error processing package [\w.+-]+-dkms\b|[ ][\w.+-]+-dkms package post-installation script"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.failures import AuditContext, Covers, FailureRule, Sign, Stuck, Units, Unread
+from hostwright.failures import AuditContext, Covers, FailureRule, Sign, Stuck, Units, Unread, known_cause
 from hostwright.resources import PCI
 from hostwright.standard.roles.driver.states.fabric import FABRIC, FABRIC_MANAGER, MANAGED, fabric_of
 
@@ -25,6 +25,7 @@ def driver_units_failed(ctx: AuditContext) -> Iterator[str]:
         if unit.failed:
             yield str(unit)
             yield from UNITS.last_words(ctx, name)
+            yield from known_cause(ctx, UNITS.journal(ctx, name), "start-limit")
 
 
 UNIT_RULES = (

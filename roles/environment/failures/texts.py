@@ -31,6 +31,19 @@ _FILE: Final = r"(?P<file>[^\s'\":;,()]{1,300}\.so(?:\.[0-9]{1,9}){0,4})"
 
 TEXT_RULES = (
     FailureRule(
+        "framework-not-in-this-python",
+        r"ModuleNotFoundError: No module named '(?:torch|tensorflow|jax|jaxlib)'",
+        "the Python that ran is not the one of the environment: it has no MODULE",
+        "See which one runs (command -v python3; head -n 1 of the program) and call the environment's own, such as"
+        " /opt/tensorflow-2.9/bin/python; conda's base, an alias, sudo, cron and a notebook's kernel take another",
+        "Python, import system; WGLab/DeepMod2#18",
+        # a package that is built finds no other one's modules
+        narrower=r"metadata-generation-failed|Getting requirements to build wheel|subprocess-exited-with-error"
+        r"|setup\.py egg_info",
+        names=(r"No module named '(?P<module>\w{1,20})'",),
+        weight="general",
+    ),
+    FailureRule(
         "library-damaged",
         r"\.so[.0-9]*['\"]?: (?:file too short|invalid ELF header|cannot read file data|file truncated"
         r"|ELF load command [a-z/ ]{1,40}|ELF file's phentsize|only ET_DYN and ET_EXEC can be loaded"

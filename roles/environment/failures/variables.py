@@ -5,7 +5,6 @@ Provisioning never edits users' files: these problems are reported, with file an
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -49,7 +48,7 @@ _CHOICE = Pattern(
     r"(?:export |declare -x )?CUDA_VISIBLE_DEVICES(?:=|\s+(?:DEFAULT|OVERRIDE)=)"
     r"(\"[^\"]*\"|'[^']*'|[^\s;&|\"'`$]*)\s*(?:[;#].*)?"
 )
-_WORDS = re.compile(r"[\s=:;]+")
+_BETWEEN = Pattern(r"[=:;]+")
 _CARD = Pattern(r"(?i)[0-9]{1,3}|(?:GPU|MIG)-[0-9a-f/-]{1,80}")
 
 
@@ -187,7 +186,7 @@ def file_gone(ctx: AuditContext) -> Iterator[str]:
     lines = ctx.text(VARIABLES).splitlines()
     gone = {line.removeprefix("gone ") for line in lines if line.startswith("gone /")}
     for row in filter(None, map(_LINE.fullmatch, lines)):
-        words = (word.strip("\"'") for word in _WORDS.split(_COMMENT.sub("", row[3])))
+        words = (word.strip("\"'") for word in _BETWEEN.sub(" ", _COMMENT.sub("", row[3])).split())
         if named := [word for word in words if word in gone]:
             yield f"{row[1]}:{row[2]}: {row[3].strip()}: {', '.join(named)} is not there"
 

@@ -8,6 +8,13 @@ from tests.unit.support.checkout import here
 from tests.unit.support.known import KNOWN, RULES
 
 SAMPLES = {
+    "unit-not-startable": (
+        "docker.service: Failed at step EXEC spawning /usr/bin/dockerd-20: No such file or directory"
+    ),
+    "clock-behind": (
+        "E: Release file for http://a.example/InRelease is not valid yet (invalid for another 230d 6h 25min 31s)."
+    ),
+    "framework-not-in-this-python": ("ModuleNotFoundError: No module named 'torch'"),
     "boot-needs-missing-disk": ("Timed out waiting for device /dev/disk/by-uuid/0b1c2d3e-1111-2222-3333-444455556666."),
     "directory-not-for-everybody": (
         "node08:27106:27302 [0] include/shm.h:27 NCCL WARN Call to shm_open failed : Permission denied"
@@ -171,8 +178,7 @@ SAMPLES = {
         "'oldstable'"
     ),
     "repository-date": (
-        "E: Release file for http://mirror.example/debian/dists/bullseye/InRelease is not valid yet (invalid for "
-        "another 5h). Updates for this repository will not be applied."
+        "E: Release file for http://deb.example.org/dists/bullseye/InRelease is expired (invalid since 10d 17h)."
     ),
     "package-unknown": "E: Unable to locate package cuda-toolkit-11-2",
     "name-resolution": "  Temporary failure resolving 'mirror.example'",

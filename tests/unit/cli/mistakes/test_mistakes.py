@@ -67,7 +67,7 @@ TYPED = {
     ),
     "a stack like no other": Mistake(
         "vars gpu01",
-        (f"{YAML}:3:", "no stack 'lab'", "valid: debian-13-r550, jax-0.12, pytorch-2.10, "),
+        (f"{YAML}:3:", "no stack 'lab'", "valid: debian-13-r550, hgx-b200, jax-0.12, "),
         files={YAML: AUTO.format("stack: lab")},
     ),
     "a variable": Mistake(

@@ -23,9 +23,21 @@ def test_a_failed_unit_is_told_with_its_last_words() -> None:
         "failed snap.mount resources\n"
     )
     assert evidence("other-unit-failed", {JOURNAL: text}) == [
-        "kdump-tools.service: exit-code; no crashkernel= parameter in the kernel cmdline",
+        "kdump-tools.service: exit-code; no crashkernel= parameter in the kernel cmdline; see hostwright doctor"
+        " --explain kdump-not-armed",
         "snap.mount: resources",
     ]
+
+
+def test_what_is_known_of_a_failed_unit_is_said() -> None:
+    text = (
+        "failed backup.service exit-code\n"
+        "unit backup.service: backup.service: Failed at step EXEC spawning /opt/backup: No such file or directory\n"
+        "unit backup.service: backup.service: Main process exited, code=exited, status=203/EXEC\n"
+    )
+    (line,) = evidence("other-unit-failed", {JOURNAL: text})
+    assert line.startswith("backup.service: exit-code; ")
+    assert line.endswith("see hostwright doctor --explain unit-not-startable")
 
 
 def test_a_unit_that_a_role_knows_is_left_to_it() -> None:
