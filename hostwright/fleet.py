@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from hostwright.rebuild.run import Decisions, Rebuilt
     from hostwright.stack.bulletins import Read
     from hostwright.stack.rules import HostFacts
+    from hostwright.stack.stack import Stack
     from hostwright.stack.store.mirroring import Mirrored, TransferProgress
     from hostwright.stack.store.sources import FileSource
     from hostwright.transport.root.rootshell import RootShell
@@ -97,15 +98,15 @@ class _Knowledge:
         names = roster.inventory.hosts.keys() | roster.inventory.groups.keys()
         return sets_of(pattern, state_root(), roster.path, names)
 
-    def fitting(self, roster: Roster, facts: HostFacts) -> tuple[str, ...]:
-        """The names of the stacks that fit a host with these facts, the best first."""
+    def fitting(self, roster: Roster, facts: HostFacts) -> tuple[Stack, ...]:
+        """The stacks that fit a host with these facts, the best first."""
         from hostwright.plan.stacks.fits import fits
         from hostwright.plan.stacks.listing import list_stacks
         from hostwright.stack.ages import day_of
 
-        stacks = (listed.stack for listed in list_stacks(roster) if listed.stack)
-        found = fits(facts, stacks, roster.roles, roster.advisories, day_of(None))
-        return tuple(one.stack for one in found if one.fits)
+        stacks = {listed.name: listed.stack for listed in list_stacks(roster) if listed.stack}
+        found = fits(facts, stacks.values(), roster.roles, roster.advisories, day_of(None))
+        return tuple(stacks[one.stack] for one in found if one.fits)
 
     def explain(self, roster: Roster, output: str) -> Finding | None:
         """The known problem that the output names."""

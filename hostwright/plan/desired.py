@@ -50,7 +50,7 @@ class Desired:
     #: the ends of life and security floors that are known
     advisories: Advisories = field(default=NONE, compare=False, repr=False)
     #: the stacks that fit a host with these facts, the best first: asked only where this one does not
-    fitting: Callable[[HostFacts], tuple[str, ...]] = field(default=lambda _: (), compare=False, repr=False)
+    fitting: Callable[[HostFacts], tuple[Stack, ...]] = field(default=lambda _: (), compare=False, repr=False)
 
     def versions(self) -> dict[str, str]:
         """The versions that the stack pins for these roles."""

@@ -26,6 +26,7 @@ from hostwright.plan.host.release import RELEASE, read, refusal
 from hostwright.plan.model import Change, Facts, Plan, Planned, Probe, Refusal, Resource, RolePlan
 from hostwright.stack.ages import aged, day_of
 from hostwright.stack.rules import check_host
+from hostwright.stack.stack import Stack
 
 _ROLE = re.compile(r"[a-z][a-z0-9_]{0,63}")  #: a host's record is untrusted text
 #: Not asked with the others: its answer is there only where the login shell prints something before each command.
@@ -40,15 +41,18 @@ def removal_of(desired: Desired, former: Iterable[Desired] = ()) -> Desired:
 
     ``former`` are the same roles on the stacks that the host had before, so that what an upgrade left is removed too.
     """
-    needs = _all_needs(desired.roles)
     stacks = (desired, *former)
+    going = {role.name: role for stack in reversed(stacks) for role in stack.roles}
+    now = [role.name for role in desired.roles]
+    ordered = [*(going[name] for name in now), *(role for name, role in going.items() if name not in now)]
+    needs = _all_needs(ordered)
     roles = (
         DesiredRole(
             role.name,
-            tuple(other.name for other in desired.roles if role.name in needs[other.name]),
+            tuple(other.name for other in ordered if role.name in needs[other.name]),
             tuple(dict.fromkeys(_taken_away(role.name, stacks))),
         )
-        for role in reversed(desired.roles)
+        for role in reversed(ordered)
     )
     return Desired(desired.host, desired.stack, tuple(roles), removes=True, occupancy=desired.occupancy)
 
@@ -295,9 +299,16 @@ def _refusals(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:
         sentence = f"whether the stack fits is not known: {error}; look at what hangs there"
         return (Refusal("host", "no answer", "an answer", NOT_ANSWERED, sentence),)
     misfits = check_host(desired.stack, fitting, desired.rules, {role.name for role in desired.roles})
-    others = desired.fitting(fitting)[:1] if misfits else ()
-    ending = "".join(f"; the stack {name} fits this host" for name in others if name != desired.stack.name)
+    nearest = _nearest_stack(desired.stack, desired.fitting(fitting)) if misfits else ""
+    ending = f"; the stack {nearest} fits this host" if nearest else ""
     return tuple(Refusal(misfit.rule, "does not fit", "fits", misfit.rule, f"{misfit}{ending}") for misfit in misfits)
+
+
+def _nearest_stack(wanted: Stack, fitting: Iterable[Stack]) -> str:
+    """Of the other stacks that fit, the best of those with the most of its roles; empty where there is none."""
+    others = (stack for stack in fitting if stack.name != wanted.name)
+    best = min(others, key=lambda stack: len({*stack.roles} ^ {*wanted.roles}), default=None)
+    return best.name if best else ""
 
 
 def _record_refused(facts: Facts) -> tuple[Refusal, ...]:

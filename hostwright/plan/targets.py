@@ -29,7 +29,7 @@ from hostwright.plan.facts.memory import Memory
 from hostwright.plan.host.occupancy import Occupancies, occupancies_of
 from hostwright.plan.model import Facts, RetryRule
 from hostwright.plan.roles.auditvalue import AuditValue
-from hostwright.plan.roles.hostroles import enabled_is_gone, host_roles, named_roles
+from hostwright.plan.roles.hostroles import VARIABLE, enabled_is_gone, host_roles, named_roles, usable
 from hostwright.plan.roles.listing import check_stack_variable, stack_variable, strangers_noted
 from hostwright.plan.roles.role import Role, RoleContext, discover, in_order, rules_of, sections_of
 from hostwright.plan.roles.site import Site
@@ -67,7 +67,9 @@ class TargetHost:
     #: the ends of life and security floors that are known
     advisories: Advisories = field(default=NONE, compare=False, repr=False)
     #: the stacks that fit a host with these facts, the best first
-    fitting: Callable[[HostFacts], tuple[str, ...]] = field(default=lambda _: (), compare=False, repr=False)
+    fitting: Callable[[HostFacts], tuple[Stack, ...]] = field(default=lambda _: (), compare=False, repr=False)
+    #: reads the variables of further roles; ``None``: the host gets none
+    binder: Binder | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def kinds(self) -> Kinds:
@@ -151,13 +153,22 @@ class TargetHost:
         """The files among them that are not the vendor's own but stand-ins of the lab."""
         return tuple(artifact.file for artifact in self.artifacts if artifact.stand_in)
 
-    def having(self, stack: Stack) -> TargetHost:
-        """The host with a stack that it had, without the roles of which that says nothing: it had none of them then."""
-        roles, of_host = (
-            tuple(role for role in roles if role.section is None or role.name in stack.sections)
-            for roles in (self.roles, self.of_host)
-        )
-        return replace(self, stack=stack, roles=roles, of_host=of_host)
+    def having(self, stack: Stack, more: Collection[str] = ()) -> TargetHost:
+        """The host with another stack, and with ``more`` roles that it has then.
+
+        Without the roles of which that stack says nothing, and those that need them. Where the host is narrowed to
+        some roles (``--roles``), it stays so. Raises ``InputErrors`` for variables of further roles.
+        """
+        here, planned = {role.name for role in self.of_host}, {role.name for role in self.roles}
+        further = [role.name for role in self.all_roles if role.name in more and role.name not in here]
+        known = self.all_roles if further else self.of_host
+        of_host = usable((role for role in known if role.name in here or role.name in further), stack)
+        if here == planned:
+            planned.update(further)
+        bound = self.binder.bind(further, self.host) if further and self.binder else {}
+        roles = tuple(role for role in of_host if role.name in planned)
+        variables = {**self.variables, **bound}
+        return replace(self, stack=stack, roles=roles, of_host=of_host, variables=variables)
 
     def connect(self, password: Secret | None = None, allowance: transport.Allowance | None = None) -> RootShell:
         """Open an SSH session. ``password`` is for sudo; without it, the inventory's. ``allowance`` is what the host
@@ -218,8 +229,8 @@ class Knowledge(Protocol):
         """The hosts that ``@failed`` and the like in a pattern stand for, by name."""
         ...
 
-    def fitting(self, roster: Roster, facts: HostFacts) -> tuple[str, ...]:
-        """The names of the stacks that fit a host with these facts, the best first."""
+    def fitting(self, roster: Roster, facts: HostFacts) -> tuple[Stack, ...]:
+        """The stacks that fit a host with these facts, the best first."""
         ...
 
     def explain(self, roster: Roster, output: str) -> Finding | None:
@@ -251,7 +262,7 @@ class NoKnowledge:
         """No run and no audit is known."""
         return {}
 
-    def fitting(self, *_: Any) -> tuple[str, ...]:
+    def fitting(self, *_: Any) -> tuple[Stack, ...]:
         """No stack is known."""
         return ()
 
@@ -377,8 +388,8 @@ class Roster:
         of_roles = (role.advisories for role in self.roles)
         return combined((*of_roles, read_advisories(state_root() / ADVISORIES)))
 
-    def fitting_names(self, facts: HostFacts) -> tuple[str, ...]:
-        """The names of the stacks that fit a host with these facts, the best first."""
+    def fitting(self, facts: HostFacts) -> tuple[Stack, ...]:
+        """The stacks that fit a host with these facts, the best first."""
         return self.memory.kept("fitting stacks", facts, lambda: self.knowledge.fitting(self, facts))
 
     @cached_property
@@ -472,8 +483,15 @@ class Roster:
         return TargetHost(
             host, stack, ordered.planned, variables, self.options, self.request.force, ordered.every, self.templates,
             ordered.of_host, self.memory, self._packages(stack) if mirrored(variables) else None, self.advisories,
-            self.fitting_names,
+            self.fitting, self.binder,
         )  # fmt: skip
+
+    @staticmethod
+    def with_stack(target: TargetHost, stack: Stack) -> TargetHost:
+        """A host as it is with another stack of the inventory: its roles are that stack's, where it names none."""
+        if target.stack.name == stack.name:
+            return target
+        return target.having(stack, () if VARIABLE in target.host.vars else stack.roles)
 
     def _roles_in_order(self, host: Host, stack: Stack, chosen: frozenset[str] | None) -> _Ordered:
         """The roles of a host in their order. Raises ``InputErrors``."""

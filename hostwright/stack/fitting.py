@@ -10,8 +10,8 @@ This module knows no layer. A role's ``roles/NAME/rules.py`` may define:
     facts of a host that would have to change if no versions fit
 
 A **part** is a chosen version (``toolkit``), a fact of the host (``kernel``, ``gpus``, … of ``HostFacts``), a
-section of the stack (``toolkit_section``), or the ``stack`` itself. A rule that needs a missing part is skipped; a
-parameter with a default is optional.
+section of the stack (``toolkit_section``), all ``sections`` of the host's roles by their names, or the ``stack``
+itself. A rule that needs a missing part is skipped; a parameter with a default is optional.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def never_applied(rule: Rule, roles: Sequence[RoleRules], sections: Collection[s
     ``sections`` are the roles that have a section.
     """
     choices = (choice.name for role in roles for choice in role.choices)
-    parts = {*_FACTS, "stack", *choices, *(f"{role}_section" for role in sections)}
+    parts = {*_FACTS, "stack", "sections", *choices, *(f"{role}_section" for role in sections)}
     for name in sorted(names_of(rule) - parts):
         sentence = f"this rule needs {name!r}, which there is nowhere, so that it is never applied"
         code = inspect.unwrap(rule).__code__
@@ -106,8 +106,8 @@ def _with_nearest(misfit: Misfit, roles: Sequence[RoleRules], wanted: Combinatio
 
 def _parts(stack: Stack, roles: Iterable[RoleRules]) -> dict[str, Any]:
     """The stack and the sections of these roles."""
-    sections = {f"{role.role}_section": stack.sections[role.role] for role in roles if role.role in stack.sections}
-    return {"stack": stack, **sections}
+    sections = {role.role: stack.sections[role.role] for role in roles if role.role in stack.sections}
+    return {"stack": stack, "sections": sections, **{f"{role}_section": one for role, one in sections.items()}}
 
 
 def _combinations(stack: Stack, roles: Iterable[RoleRules]) -> list[Combination]:

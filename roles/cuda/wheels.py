@@ -120,6 +120,12 @@ def major_of(section: EnvironmentSection) -> str:
     return next(iter(_pinned(section.constraints.get(section.usable[0], ""), section.usable[0])), "")
 
 
+def libraries_in(section: EnvironmentSection) -> str:
+    """A pinned wheel that holds libraries of CUDA; empty where the environment uses those of the host."""
+    pins = (pin for python in section.usable for pin in section.pins(python).items())
+    return next((f"{name} {release}" for name, release in pins if name.startswith("nvidia-")), "")
+
+
 def libraries_of(section: EnvironmentSection) -> tuple[str, ...]:
     """The wheels whose versions an audit compares: cuDNN and NCCL."""
     major = major_of(section)

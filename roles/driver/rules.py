@@ -12,7 +12,7 @@ from packaging.specifiers import SpecifierSet
 
 from hostwright.roles import Choice, Ground, Misfit, disk_is_enough, kernel_version, memory_is_enough, version
 from hostwright.standard.roles.driver import modules
-from hostwright.standard.roles.driver.chips import NVIDIA, NVLINK5, RACK_CARDS, Architecture, chips
+from hostwright.standard.roles.driver.chips import NVIDIA, Architecture, chips
 from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.sets import packages_are_pinned, packages_are_whole
 
@@ -47,8 +47,14 @@ DRIVERS = (
     DriverRow("470.256.02", "<6.10", "joanbm/nvidia-470xx-linux-mainline: 6.10 is the first that needs a patch"),
     DriverRow("520.61.05", "<5.16", "CUDA 11.8 installation guide: Ubuntu 22.04, kernel 5.15"),
     DriverRow("530.30.02", "<6.3", "open-gpu-kernel-modules #497", offered=False),
+    DriverRow("530.41.03", "<6.4", "open-gpu-kernel-modules #501: fixed in 525.116.04, and in no 530", offered=False),
+    # pfn_valid() became GPL-only in 6.1.76, 6.6.15 and 6.7.3; Debian's `uname -r` says 6.1.0 of every 6.1
+    DriverRow("535.154.05", "<6.6.15,!=6.1.*", "void-packages #48504, xanmod-linux #411", offered=False),
+    DriverRow("545.29.06", "<6.6.15,!=6.1.*", "xanmod-linux #411, #412", offered=False),
+    DriverRow("550.78", "<6.10", "nixpkgs #332350", offered=False),
     DriverRow("550.163.01", "<6.17", "open-gpu-kernel-modules #1143", offered=False),
     DriverRow("555.58.02", "<6.17", "open-gpu-kernel-modules #1143", offered=False),
+    DriverRow("560.35.03", "<6.12", "liquorix-package #185", offered=False),
     DriverRow("565.77", "<6.13", "open-gpu-kernel-modules #751", offered=False),
     DriverRow("570.153.02", "<6.15", "void-packages #55536", offered=False),
     DriverRow("575.51.02", "<6.15", "open-gpu-kernel-modules #840", offered=False),
@@ -84,8 +90,6 @@ class FirstDriver:
     source: str
 
 
-BOARD = 8  #: cards of an HGX board
-
 FIRST_DRIVERS = (
     FirstDriver(0x2900, 0x29FF, "HGX B200", "570.133.20", "NVIDIA GPU Operator, platform support"),
     FirstDriver(0x2BB5, 0x2BB5, "RTX PRO 6000 Server Edition", "575.57.08", "NVIDIA GPU Operator, platform support"),
@@ -100,7 +104,14 @@ def kernels_of(driver: str, section: DriverSection | None = None) -> str | None:
     """
     if section is not None and section.kernels is not None and section.version == driver:
         return section.kernels
-    return next((row.kernels for row in DRIVERS if row.version == driver), "") or None
+    row = row_of(driver)
+    return row.kernels or None if row else None
+
+
+def row_of(driver: str) -> DriverRow | None:
+    """The table's row for a driver, else that of the next newer release of its branch: no older one builds on more."""
+    branch = [row for row in DRIVERS if modules.branch_of(row.version) == modules.branch_of(driver)]
+    return next((row for row in branch if version(row.version) >= version(driver)), None)
 
 
 def gpus_of(driver: str) -> tuple[Architecture, Architecture] | None:
@@ -157,11 +168,12 @@ def builds_on_the_kernel(driver: str, kernel: str, driver_section: DriverSection
     if running is None or kernels is None or SpecifierSet(kernels).contains(running):
         return None
     stated = driver_section is not None and driver_section.kernels is not None and driver_section.version == driver
-    by_table = next((row.source for row in DRIVERS if row.version == driver and not stated), None)
+    row = None if stated else row_of(driver)
+    as_newer = f", as {row.version} does" if row and row.version != driver else ""
     return Misfit(
         "driver-kernel",
-        f"the module of driver {driver} builds on kernels {kernels}, not on {kernel}",
-        by_table or "driver.kernels of the stack",
+        f"the module of driver {driver} builds on kernels {kernels}{as_newer}, not on {kernel}",
+        row.source if row else "driver.kernels of the stack",
     )
 
 
@@ -177,20 +189,6 @@ def fabric_manager_is_of_the_driver(driver_section: DriverSection) -> Iterator[M
         if part and part.version.partition("-")[0] != driver:
             sentence = f"{name} {part.version} does not work with driver {driver}: both must be one version"
             yield Misfit("fabric-manager", sentence, source, f"{package} {driver}-1")
-
-
-def a_whole_board_has_its_subnet_manager(
-    driver: str, gpus: tuple[tuple[int, int], ...], driver_section: DriverSection
-) -> Misfit | None:
-    """A board with NVLink 5, which eight cards of a host are, has the subnet manager that it needs."""
-    manager = driver_section.fabric_manager
-    boards = [gpu for gpu in gpus if {chip.name for chip in chips((gpu,))} & NVLINK5 and gpu[1] not in RACK_CARDS]
-    if len(boards) < BOARD or manager is None or manager.subnet_manager:
-        return None
-    sentence = (
-        f"boards of {BOARD} B200 or B300 need NVLink's subnet manager, and the stack with driver {driver} has none"
-    )
-    return Misfit("subnet-manager", sentence, "gpu-driver-container; siderolabs/extensions PR #717", "hgx-b200")
 
 
 def _on_a_kernel(driver: str, driver_section: DriverSection | None = None) -> str:
@@ -211,7 +209,6 @@ RULES = (
     module_runs_the_gpus,
     builds_on_the_kernel,
     fabric_manager_is_of_the_driver,
-    a_whole_board_has_its_subnet_manager,
     packages_are_whole,
     packages_are_pinned,
 )

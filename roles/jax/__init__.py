@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from hostwright.resources import EnvironmentVariables, Resource, environment_states
 from hostwright.roles import RoleContext, role
+from hostwright.standard.roles.environment.beside_wheels import beside_wheels
 from hostwright.standard.roles.jax.section import JaxSection
 
 
@@ -15,4 +16,6 @@ def jax(v: EnvironmentVariables, ctx: RoleContext) -> Iterator[Resource]:
 
     The host gives the driver alone: the plugin opens the libraries in the environment by their paths.
     """
-    yield from environment_states(ctx.section(JaxSection), ctx.stack, v)
+    section = ctx.section(JaxSection)
+    yield from beside_wheels(section)
+    yield from environment_states(section, ctx.stack, v)

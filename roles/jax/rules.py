@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from hostwright.resources import ENVIRONMENT_RULES, on_section, pins_are_there
-from hostwright.roles import Choice, Misfit, disk_is_enough, memory_is_enough, series
+from hostwright.roles import Choice, Misfit, disk_is_enough, memory_is_enough, series, version
 from hostwright.standard.roles.cuda import wheels
 from hostwright.standard.roles.cuda.wheels import Codes, capabilities, python_range, usable_pythons
 from hostwright.standard.roles.jax.section import JaxSection
@@ -42,6 +42,9 @@ CODES = {
     "13": Codes(capabilities("7.5 8.0 9.0 10.0 11.0"), ptx=(12, 0)),
 }
 FIRST_CODES = "0.7"
+#: the code of the plugin for CUDA 12 before 0.4.38, which is reported to run on B200 (Proteina-Complexa #59)
+EARLY, EARLY_END = Codes(capabilities("5.0 6.0 7.0 8.0 9.0")), "0.4.38"
+READ = "cuobjdump of jaxlib 0.4.30 (HuRo #3)"
 
 
 def row_of(jax: str) -> JaxRow | None:
@@ -73,10 +76,12 @@ def runs_on_the_driver(driver: str, jax_section: JaxSection) -> Misfit | None:
 
 def has_code_for_the_gpus(gpus: tuple[tuple[int, int], ...], jax_section: JaxSection) -> Misfit | None:
     """The pinned plugin has code, compiled or as PTX, for every GPU of the host."""
-    cuda, row = wheels.major_of(jax_section), row_of(jax_section.version)
-    known = row in JAXES[[each.series for each in JAXES].index(FIRST_CODES) :]
-    title = f"JAX {jax_section.version} with its plugin for CUDA {cuda}"
-    misfit = wheels.has_code(title, CODES.get(cuda) if known else None, gpus, "gpu-jax", BUILT)
+    cuda, jax = wheels.major_of(jax_section), jax_section.version
+    title = f"JAX {jax} with its plugin for CUDA {cuda}"
+    codes, source = CODES.get(cuda) if version(jax) >= version(FIRST_CODES) else None, BUILT
+    if version(jax) < version(EARLY_END):
+        codes, source = EARLY, READ
+    misfit = wheels.has_code(title, codes, gpus, "gpu-jax", source)
     older = cuda == "13" and wheels.has_code("", CODES["12"], gpus, "", "") is None
     return replace(misfit, nearest=f"constraints of jax[cuda12]=={jax_section.version}") if misfit and older else misfit
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from hostwright.resources import EnvironmentVariables, Resource, environment_states
 from hostwright.roles import RoleContext, role
+from hostwright.standard.roles.environment.beside_wheels import beside_wheels
 from hostwright.standard.roles.pytorch.section import PytorchSection
 
 
@@ -15,4 +16,6 @@ def pytorch(v: EnvironmentVariables, ctx: RoleContext) -> Iterator[Resource]:
 
     The host gives the driver alone. ``torch.compile`` calls a C compiler, which needs Python's headers.
     """
-    yield from environment_states(ctx.section(PytorchSection), ctx.stack, v)
+    section = ctx.section(PytorchSection)
+    yield from beside_wheels(section)
+    yield from environment_states(section, ctx.stack, v)

@@ -13,7 +13,10 @@ from hostwright.standard.roles.cuda import wheels
 from hostwright.standard.roles.cuda.wheels import Codes, capabilities, python_range, usable_pythons
 
 RELEASES = "PyTorch's RELEASE.md, and the metadata of the wheel"
-ARCHITECTURES = "TORCH_CUDA_ARCH_LIST of pytorch .ci/manywheel/build_cuda.sh; PyTorch's RELEASE.md; pytorch#172663"
+ARCHITECTURES = (
+    "TORCH_CUDA_ARCH_LIST of pytorch .ci/manywheel/build_cuda.sh; PyTorch's RELEASE.md; pytorch#172663; "
+    "before 2.7 what torch reports where it has no code for a card (LeggedLab #26)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,7 @@ class TorchRow:
     release: str
     pythons: tuple[str, ...]
     cuda: str
-    codes: Codes | None = None
+    codes: Codes
 
 
 CUDA_12_6 = Codes(capabilities("5.0 6.0 7.0 7.5 8.0 8.6 9.0"))
@@ -32,9 +35,9 @@ CUDA_12_8 = Codes(capabilities("7.0 7.5 8.0 8.6 9.0 10.0 12.0"))
 CUDA_13 = Codes(capabilities("7.5 8.0 8.6 9.0 10.0 12.0"))
 
 TORCHES = (
-    TorchRow("2.4", "2.4.1", python_range(8, 12), "12.1"),
-    TorchRow("2.5", "2.5.1", python_range(9, 12), "12.4"),
-    TorchRow("2.6", "2.6.0", python_range(9, 13), "12.4"),
+    TorchRow("2.4", "2.4.1", python_range(8, 12), "12.1", CUDA_12_6),
+    TorchRow("2.5", "2.5.1", python_range(9, 12), "12.4", CUDA_12_6),
+    TorchRow("2.6", "2.6.0", python_range(9, 13), "12.4", CUDA_12_6),
     TorchRow("2.7", "2.7.1", python_range(9, 13), "12.6", CUDA_12_6),
     TorchRow("2.8", "2.8.0", python_range(9, 13), "12.8", CUDA_12_8),
     TorchRow("2.9", "2.9.1", python_range(10, 14), "12.8", CUDA_12_8),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hostwright.resources import EnvironmentVariables, Resource, environment_states
 from hostwright.roles import RoleContext, role
+from hostwright.standard.roles.environment.beside_wheels import beside_wheels
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 
@@ -20,7 +21,9 @@ def tensorflow(v: EnvironmentVariables, ctx: RoleContext) -> Iterator[Resource]:
     cuDNN are found through the loader's path (role ``environment``) or are pinned wheels themselves, so this role needs
     neither and runs in parallel.
     """
-    yield from environment_states(ctx.section(TensorflowSection), ctx.stack, v, _known_wheels())
+    section = ctx.section(TensorflowSection)
+    yield from beside_wheels(section)
+    yield from environment_states(section, ctx.stack, v, _known_wheels())
 
 
 @cache

@@ -57,7 +57,8 @@ class Removal:
     def desired(self, target: TargetHost) -> Desired:
         """The desired states of the host without these roles, and without what former stacks brought with them."""
         former = self.formers.of(target.name)
-        return removal_of(self.roster.also(target, former.off).desired, former.desired)
+        now = self.roster.also(target, former.off)
+        return removal_of(now.having(now.stack).desired, former.desired)
 
     def departs(self, target: TargetHost) -> bool:
         """Whether every role is removed, and this machine knows all stacks that the host had."""
@@ -112,7 +113,11 @@ def _former(target: TargetHost, records: Sequence[Mapping[str, Any]]) -> Former:
         "not keep: what only that stack installed stays, and so does what Hostwright keeps there"
         for digest in unknown
     )
-    desired = tuple(target.having(stack).desired for stack in stacks.values() if stack)
+    desired = tuple(
+        target.having(stack, record["roles"]).desired
+        for stack, record in zip(stacks.values(), digests.values(), strict=True)
+        if stack
+    )
     return Former(target.name, desired, not unknown, notes)
 
 

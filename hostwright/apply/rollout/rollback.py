@@ -26,7 +26,7 @@ class WayBack:
     """To what a host can be rolled back."""
 
     now: TargetHost  #: the host as the inventory wants it
-    back: TargetHost  #: the same host, roles and variables with the stack of the release record
+    back: TargetHost  #: the same host and variables with the stack and the layers of the release record
     at: str  #: when the host was verified with that stack (UTC, ISO 8601)
 
 
@@ -57,8 +57,9 @@ def way_back(target: TargetHost, facts: Facts, to: str = "") -> WayBack:
         chosen = next((record for record in records if not release.about(record, target.stack)), None)
     if chosen is None:
         raise Refused(target.name, _no_record(target, records, to))
-    stack = _stack_of(target, chosen)
-    return WayBack(target, target.having(stack), release.at_of(chosen))
+    stack, had = _stack_of(target, chosen), chosen["roles"]
+    back = target.having(stack, [role for role in stack.roles if role in had])
+    return WayBack(target, back, release.at_of(chosen))
 
 
 def _named(record: Mapping[str, Any], to: str) -> bool:
@@ -79,7 +80,7 @@ def _stack_of(target: TargetHost, record: Mapping[str, Any]) -> Stack:
             f"its record of {_said(record)} names a stack that this machine does not have: roll back from the machine "
             "that provisioned it then, or set `stack` in the inventory and provision",
         )
-    refusals = check_stack(stack, target.desired.rules)
+    refusals = check_stack(stack, target.having(stack, stack.roles).desired.rules)
     if refusals:
         raise Refused(target.name, f"the stack {stack.name} is refused: {'; '.join(map(str, refusals))}")
     return stack

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hostwright.common.errors import InputError, InputErrors
@@ -36,6 +36,13 @@ def named_roles(host: Host, stack: Stack) -> tuple[str, ...]:
     """
     given = host.vars.get(VARIABLE)
     return stack.roles if given is None else _names(given.value, given.origin.exact)
+
+
+def usable(roles: Iterable[Role], stack: Stack) -> tuple[Role, ...]:
+    """Those of these roles that a host with this stack can have: it has their section, and they have what they need."""
+    left = tuple(role for role in roles if role.section is None or role.name in stack.sections)
+    met = tuple(role for role in left if all(providers(need, left) for need in role.needs))
+    return met if len(met) == len(left) else usable(met, stack)
 
 
 def enabled_is_gone(host: Host, known: Sequence[Role]) -> Iterator[InputError]:

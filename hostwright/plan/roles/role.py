@@ -262,11 +262,8 @@ def sections_of(roles: Iterable[Role]) -> dict[str, type[Section] | None]:
 def rules_of(roles: Iterable[Role]) -> tuple[RoleRules, ...]:
     """What these roles bring of what fits, out of their modules ``rules``."""
     parts = ((role.name, role.parts("rules")) for role in roles)
-    return tuple(
-        RoleRules(name, *(_of_all(found, kind) for kind in ("RULES", "CHOICES", "GROUNDS")))
-        for name, found in parts
-        if found
-    )
+    kinds = ("RULES", "CHOICES", "GROUNDS")
+    return tuple(RoleRules(name, *(_of_all(found, kind) for kind in kinds)) for name, found in parts)
 
 
 def _of_all(parts: Iterable[ModuleType], name: str) -> tuple[Any, ...]:

@@ -102,7 +102,7 @@ def files_of_roles(roster: Roster, stack: Stack, seen: Seen) -> tuple[RoleFile, 
     for host in hosts_having(roster, stack):
         with mistakes:
             target = roster.target(host, check=False)
-            roles = (target if target.stack.name == stack.name else target.having(stack)).desired.roles
+            roles = roster.with_stack(target, stack).desired.roles
             states = [state for role in roles for state in role.resources]
             if any(state.role_files() for state in states):
                 facts = seen(host.name)

@@ -42,6 +42,7 @@ from hostwright.stack.stackvalues import (
 GLIBC = {
     ("debian", "10"): 28, ("debian", "11"): 31, ("debian", "12"): 36, ("debian", "13"): 41,
     ("ubuntu", "18.04"): 27, ("ubuntu", "20.04"): 31, ("ubuntu", "22.04"): 35, ("ubuntu", "24.04"): 39,
+    ("ubuntu", "26.04"): 43,
 }  # fmt: skip
 
 

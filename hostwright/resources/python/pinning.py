@@ -26,16 +26,18 @@ _RESOLVE_TIMEOUT_S = 3600.0  #: our estimate: an index without separate metadata
 _SHA256 = Pattern(r"[0-9a-f]{64}")
 
 #: pip, as on the Python that is named first: pip takes wheels for another Python, and reads the conditions of
-#: requirements (``python_version < "3.12"``) for the one that it runs on (pypa/pip#11664)
+#: requirements (``python_version < "3.12"``) for the one that it runs on (pypa/pip#11664). Older releases also hold
+#: ``Requires-Python`` of a wheel against their own, where the index does not say it (pip 23.2)
 _PIP = """\
 import runpy, sys
+from pip._internal.cli.req_command import RequirementCommand as Command
 from pip._vendor.packaging import markers
-python, there = sys.argv.pop(1), markers.default_environment
+python, there, made = sys.argv.pop(1), markers.default_environment, Command.make_resolver
 linux = {"os_name": "posix", "sys_platform": "linux", "platform_system": "Linux", "platform_machine": "x86_64"}
 cpython = {"implementation_name": "cpython", "platform_python_implementation": "CPython"}
 version = {"python_version": python, "python_full_version": python + ".0", "implementation_version": python + ".0"}
 markers.default_environment = lambda: {**there(), **linux, **cpython, **version}
-sys.argv[0] = "pip"
+Command.make_resolver = classmethod(lambda _, *a, **kw: made(*a, **{**kw, "py_version_info": (3, int(python[2:]))}))
 runpy.run_module("pip", run_name="__main__", alter_sys=True)
 """
 

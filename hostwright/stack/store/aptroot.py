@@ -57,6 +57,7 @@ ARCHITECTURE = "amd64"
 CODENAMES = {
     "debian-10": "buster", "debian-11": "bullseye", "debian-12": "bookworm", "debian-13": "trixie",
     "ubuntu-18.04": "bionic", "ubuntu-20.04": "focal", "ubuntu-22.04": "jammy", "ubuntu-24.04": "noble",
+    "ubuntu-26.04": "resolute",
 }  # fmt: skip
 _POCKETS = ("", "-updates", "-security", "/updates")  #: the suites of a release; the last: Debian's security before 11
 _COMPONENTS = {
@@ -89,12 +90,10 @@ class Distribution:
 @dataclass(frozen=True, slots=True)
 class AptArchive:
     """Where packages are looked for: in apt's ``sources`` of this machine, or in a file of them; and who must have
-    signed them: the distribution's keys, as its own package puts them on this machine, or those in a file.
-    ``components`` of the archive are read beside those that the sources name."""
+    signed them: the distribution's keys, as its own package puts them on this machine, or those in a file."""
 
     sources: Path | None = None
     keyring: Path | None = None
-    components: tuple[str, ...] = ()
 
 
 class PrivateApt:
@@ -172,8 +171,7 @@ class PrivateApt:
             )
         repositories: dict[tuple[str, str], set[str]] = {}
         for uri, pocket, component in found:
-            more = self._archive.components if component == "main" else ()
-            repositories.setdefault((uri, self._of.codename + pocket), set()).update((component, *more))
+            repositories.setdefault((uri, self._of.codename + pocket), set()).add(component)
         return repositories
 
     def _targets(self, codename: str) -> Iterator[tuple[str, str, str]]:

@@ -16,11 +16,11 @@ from hostwright.resources.python.pinning import pinned
 from hostwright.resources.python.recipe import Recipe
 
 
-def wheel(index: Path, file: str, *requires: str) -> str:
+def wheel(index: Path, file: str, *requires: str, python: str = ">=3.6") -> str:
     """A wheel that holds nothing but its metadata, and its sha256."""
     name, version = file.split("-")[:2]
     info = f"{name}-{version}.dist-info"
-    metadata = "".join(f"Requires-Dist: {each}\n" for each in requires)
+    metadata = f"Requires-Python: {python}\n" + "".join(f"Requires-Dist: {each}\n" for each in requires)
     tags = "-".join(file.removesuffix(".whl").split("-")[2:])
     with zipfile.ZipFile(index / file, "w") as made:
         made.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{metadata}")
@@ -79,6 +79,14 @@ def test_a_pip_that_resolves_for_its_own_python_alone_is_refused(index: Path, mo
     monkeypatch.setattr(pinning, "_PIP", unpatched)
     with pytest.raises(InputError, match="resolves for its own Python alone"):
         pinned(["science"], "3.9", 28)
+
+
+def test_the_pythons_that_a_wheel_needs_are_held_against_the_one_that_is_asked_for(index: Path) -> None:
+    """Where the index does not say them, pip 23.2 held them against the Python that it ran on."""
+    wheel(index, "science-2.9-py3-none-any.whl", python=">=3.99")
+    wheel(index, "science-2.8-py3-none-any.whl", python=">=3.6")
+    assert "science==2.8 " in pinned(["science"], "3.9", 28)
+    assert "science==2.9 " in pinned(["science"], "3.99", 28)
 
 
 def test_the_files_are_written_and_named_as_a_stack_names_them(

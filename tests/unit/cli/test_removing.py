@@ -261,6 +261,7 @@ class Verb:
         for one in self.targets:
             one.desired = "here"  # type: ignore[misc]
             one.of_host = self.roles  # type: ignore[misc]
+            one.having = lambda _, one=one: one  # type: ignore[misc]
 
     def also(self, target: Any, _: object) -> Any:
         return target

@@ -389,3 +389,24 @@ def test_hosts_that_could_go_back_alone_are_what_is_next(
 
 def test_records_are_asked_for_without_root() -> None:
     assert not any(probe.root for probe in ways.RECORDS)
+
+
+# --- a stack of another kind
+
+
+def test_a_stack_with_other_layers_is_gone_back_to_with_its_layers(tmp_path: Path) -> None:
+    """From PyTorch's wheels to the toolkit and back: the record names the layers, the inventory those of today."""
+    wheels = load_stack("pytorch-2.14", STACKS)
+    (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {stack: pytorch-2.14}, gpu02: {}}}")
+    now, before = Fleet.load(tmp_path).targets("all")
+    for stack in (wheels, OLD):
+        assert stackstore.keep(stack) == ""
+    verified = [record(one, one.stack, f"2026-11-0{day}T08:00:00Z") for day, one in ((3, now), (2, before))]
+    back = way_back(now, facts(*verified)).back
+    assert {role.name for role in back.roles} == {role.name for role in before.roles} == set(OLD.roles)
+    assert [role.name for role in back.desired.roles] == [role.name for role in back.of_host]
+    assert back.variables.keys() >= set(OLD.roles)
+    forward = way_back(before, facts(*reversed(verified))).back
+    assert {role.name for role in forward.roles} == set(wheels.roles)
+    (narrowed,) = Fleet.load(tmp_path).targets("gpu01", ("driver",))
+    assert [role.name for role in way_back(narrowed, facts(*verified)).back.roles] == ["driver"]

@@ -57,7 +57,7 @@ def test_named_roles_are_sorted_by_their_order(tmp_path: Path) -> None:
     assert names(found) == ["base", "tensorflow", "driver"]
     assert set(found.variables) == {"base", "driver", "tensorflow"}
     assert found.desired.of_host == ("base", "tensorflow", "driver")
-    assert {rules.role for rules in found.desired.rules} == {"driver", "tensorflow"}
+    assert {rules.role for rules in found.desired.rules} == {"base", "driver", "tensorflow"}
 
 
 def test_on_the_command_line_it_is_one_text(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from hostwright.fleet import Fleet
 from hostwright.plan.host.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
-from hostwright.plan.model import Answer, Facts, Probe
+from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import make_plan
 from hostwright.plan.stacks.fits import fits
 from hostwright.stack.ages import NONE
@@ -74,21 +74,36 @@ def test_a_host_of_which_little_is_known_is_not_refused_by_what_nobody_knows() -
     assert found.aged == ()
 
 
-def test_a_refusal_names_the_stack_that_fits_this_host(tmp_path: Path) -> None:
-    """Debian 12 cannot have the default stack, and there is one for it."""
-    (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {}}}")
+@pytest.mark.parametrize(
+    ("stack", "system", "card", "rule", "nearest"),
+    [
+        ("", "debian 12", 0x20B2, "distribution", "tensorflow-2.9-debian12"),
+        ("tensorflow-2.21", "ubuntu 24.04", 0x2901, "gpu-tensorflow", "hgx-b200"),
+        ("pytorch-2.14", "ubuntu 22.04", 0x1DB4, "gpu-pytorch", "pytorch-2.10"),
+        ("pytorch-2.14", "ubuntu 22.04", 0x15F8, "gpu-pytorch", "volta-pascal"),
+        ("jax-0.12", "debian 12", 0x20B2, "host-python", "pytorch-2.15"),
+        ("pytorch-2.14", "plan9 4", 0x20B2, "distribution", ""),
+    ],
+)
+def test_a_refusal_names_the_nearest_stack_that_fits_this_host(
+    tmp_path: Path, stack: str, system: str, card: int, *, rule: str, nearest: str
+) -> None:
+    """That with the most of the host's roles, and of these the best."""
+    (tmp_path / "hosts.yml").write_text(f"all: {{hosts: {{gpu01: {{{f'stack: {stack}' if stack else ''}}}}}}}")
     (target,) = Fleet.load(tmp_path).targets("all")
-    bookworm = {OS_RELEASE: 'ID=debian\nVERSION_ID="12"\n', UNAME: "6.1.0-42-amd64 x86_64\n"}
-    cards = {PCI: "0x10de 0x030200 0x20b2\n", PYTHONS: "/usr/bin/python3.11 3.11\n", AVX: ""}
-    answers = {**bookworm, **cards, MEMORY: "500000000\n"}
-
-    def refusals(system: dict[Probe, str]) -> list[str]:
-        facts = {probe: Answer(1, "") for probe in target.desired.probes()}
-        facts.update({probe: Answer(0, text) for probe, text in system.items()})
-        return [one for one in make_plan(target.desired, Facts(facts)).refusals if "what works" in one]
-
-    best = stackfleet.of_fleet()["8 × A100, newer"][0].stack
-    assert all(one.endswith(f"; the stack {best} fits this host") for one in refusals(answers))
-    assert refusals(answers)
-    strange = {**answers, OS_RELEASE: "ID=plan9\nVERSION_ID=4\n"}
-    assert not any("fits this host" in one for one in refusals(strange))
+    distribution, _, version = system.partition(" ")
+    kernel, python = stackfleet.SYSTEMS.get(system, ("6.1.0", "3.11"))
+    answers = {
+        OS_RELEASE: f'ID={distribution}\nVERSION_ID="{version}"\n',
+        UNAME: f"{kernel} x86_64\n",
+        PCI: f"0x10de 0x030200 {card:#06x}\n",
+        PYTHONS: f"/usr/bin/python{python} {python}\n",
+        AVX: "",
+        MEMORY: "500000000\n",
+    }
+    facts = {probe: Answer(1, "") for probe in target.desired.probes()}
+    facts.update({probe: Answer(0, text) for probe, text in answers.items()})
+    refusals = [one for one in make_plan(target.desired, Facts(facts)).refusals if "what works" in one]
+    assert any(f"[{rule}: " in one for one in refusals)
+    ending = f"; the stack {nearest} fits this host" if nearest else ""
+    assert all(one.endswith(ending) and ("fits this host" in one) == bool(nearest) for one in refusals)

@@ -16,7 +16,6 @@ from hostwright.stack.fitting import Misfit, RoleRules
 from hostwright.stack.rules import HostFacts
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.cuda.wheels import CUBIN_FLOORS, Codes, capabilities, cuda_of
-from hostwright.standard.roles.driver.section import DriverSection
 from tests.unit.support.planned import HOSTS
 from tests.unit.support.stackfleet import stacks
 from tests.unit.support.stacks import load_stack, with_values
@@ -190,6 +189,23 @@ def test_wheels_of_cuda_12_and_13_are_refused_before_anything_is_downloaded() ->
     assert "nvidia-cudnn-cu12 9.10.2.21 (CUDA 12) and " in mixed.sentence
 
 
+@pytest.mark.parametrize(
+    ("roles", "refused"),
+    [
+        (("cuda", "cudnn", "environment", "pytorch"), "nvidia-cublas"),
+        (("cuda", "pytorch"), ""),  # a toolkit for extensions, on nobody's path
+        (("cuda", "cudnn", "environment", "tensorflow"), ""),  # TensorFlow 2.9 uses the toolkit
+    ],
+)
+def test_no_loader_path_names_another_cuda_than_that_of_wheels(roles: tuple[str, ...], refused: str) -> None:
+    nine, wheels = load_stack("tensorflow-2.9"), load_stack("pytorch-2.14")
+    stack = nine.model_copy(update={"sections": {**nine.sections, "pytorch": wheels.sections["pytorch"]}})
+    with_new_driver = with_values(stack, driver={"version": "580.159.04", "fabric_manager": None, "kernels": None})
+    found = rules.check_stack(with_new_driver, rules_of(ROLES[name] for name in ("base", "driver", *roles)))
+    assert [misfit.rule for misfit in found] == (["cuda-path"] if refused else [])
+    assert all(refused in misfit.sentence and "PyTorch 2.14.1" in misfit.sentence for misfit in found)
+
+
 def test_placeholders_of_the_index_are_not_cuda() -> None:
     assert cuda_of({"nvidia-cublas-cu13": "0.0.1", "nvidia-cublas": "13.1.1.3", "nvidia-cufft": "12.0.0.61"}) == {}
     assert dict(cuda_of({"jax-cuda12-plugin": "0.12.0.1"})) == {"12": "jax-cuda12-plugin 0.12.0.1"}
@@ -226,11 +242,3 @@ def test_constraints_of_other_tools_count_too() -> None:
     recipe = Recipe("x", "3.12", "numpy==2.4.1", text)
     assert recipe.hashed() == f"numpy==2.4.1 --hash=sha256:{'a' * 64} --hash=sha256:{'b' * 64}\n"
     assert recipe.plain == "numpy==2.4.1\n    # via torch\n"
-
-
-def test_pascal_and_volta_get_the_proprietary_module_that_alone_drives_them() -> None:
-    section = load_stack("volta-pascal").sections["driver"]
-    assert isinstance(section, DriverSection)
-    assert section.module == "proprietary"
-    (blackwell,) = (one for one in host(load_stack("volta-pascal"), B200) if one.rule == "gpu-module")
-    assert "need the open kernel module, and the stack wants the proprietary one" in blackwell.sentence

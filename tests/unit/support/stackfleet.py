@@ -26,7 +26,7 @@ ADVISORIES = combined(role.advisories for role in ROLES)
 TODAY: date = ADVISORIES.date  #: so that the page changes with the data alone
 
 #: distribution and version → its kernel and its Python
-_SYSTEMS = {
+SYSTEMS = {
     "ubuntu 20.04": ("5.4.0-216-generic", "3.8"),
     "ubuntu 22.04": ("5.15.0-160-generic", "3.10"),
     "ubuntu 24.04": ("6.8.0-88-generic", "3.12"),
@@ -56,13 +56,13 @@ def facts_of(kind: str) -> HostFacts:
     """What is known of a host of this kind."""
     card, system = FLEET[kind]
     distribution, _, version = system.partition(" ")
-    kernel, python = _SYSTEMS[system]
+    kernel, python = SYSTEMS[system]
     return HostFacts(
         distribution=distribution,
         version=version,
         kernel=kernel,
         machine="x86_64",
-        gpus=((0x10DE, card),) * int(kind.partition(" ")[0]),
+        gpus=((0x10DE, card),),
         avx=True,
         pythons=(python,),
         interpreters=(f"{python} (/usr/bin/python3)",),
@@ -85,7 +85,7 @@ def of_fleet() -> Mapping[str, tuple[StackFit, ...]]:
 def page() -> str:
     """The text of the page."""
     rows = [
-        f"| {kind} | {FLEET[kind][1]}, {_SYSTEMS[FLEET[kind][1]][0]} | {_fitting(found)} | {_refused(found)} |"
+        f"| {kind} | {FLEET[kind][1]}, {SYSTEMS[FLEET[kind][1]][0]} | {_fitting(found)} | {_refused(found)} |"
         for kind, found in of_fleet().items()
     ]
     lines = [

@@ -1,0 +1,26 @@
+"""Compatibility rules for the loader's path: whose libraries it would put before those that wheels bring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from hostwright.resources import EnvironmentSection
+from hostwright.roles import Misfit, Section
+from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.cuda.wheels import libraries_in
+
+
+def no_wheel_is_shadowed(sections: Mapping[str, Section], cuda_section: CudaSection) -> Iterator[Misfit]:
+    """No environment of the host brings CUDA as wheels: login shells would give it the toolkit's libraries."""
+    for section in sections.values():
+        if isinstance(section, EnvironmentSection) and (wheel := libraries_in(section)):
+            yield Misfit(
+                "cuda-path",
+                f"the role environment puts CUDA {cuda_section.series} into LD_LIBRARY_PATH and the loader's path, "
+                f"before the libraries that {section.title} {section.version} brings as wheels ({wheel})",
+                "pytorch/pytorch#134929, #152783; JAX's installation page",
+                "the host's roles without environment and cudnn; a toolkit for extensions needs the role cuda alone",
+            )
+
+
+RULES = (no_wheel_is_shadowed,)
