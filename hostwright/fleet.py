@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from hostwright.apply.rollout.removal import Removal
     from hostwright.apply.rollout.rollback import WayBack
     from hostwright.apply.rollout.rollout import Results
+    from hostwright.audit.adopting import Adoption
     from hostwright.audit.auditor import AuditOptions, Auditor
     from hostwright.audit.fleetaudit import FleetAudit
     from hostwright.audit.history import FleetDiff, HostHistory
@@ -381,6 +382,15 @@ class Fleet(Roster):
         from hostwright.audit.stackfits import fitting_stacks
 
         return fitting_stacks(self, targets, Connections(password), ask=ask)
+
+    def adopt(
+        self, targets: Targets, name: str = "", *, replace: bool = False, password: Secret | None = None
+    ) -> Adoption:
+        """Write a stack file for each group of hosts that are alike and that nobody provisioned: the nearest stack, and
+        what differs from it. ``replace`` allows a file that is there to be overwritten. Changes no host."""
+        from hostwright.audit.adopting import adopt
+
+        return adopt(self, targets, Connections(password), name=name, replace_file=replace)
 
     def read_advisories(self, folder: Path) -> Read:
         """Read the bulletins (CSAF) in a directory, and keep their floors beside those that roles know."""

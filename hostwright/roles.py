@@ -44,6 +44,16 @@ from hostwright.plan.roles.auditvalue import (
     VenvPython,
     VenvVersion,
 )
+from hostwright.plan.roles.found import (
+    OTHER,
+    Adopted,
+    Finder,
+    FoundValues,
+    OnHost,
+    PythonPackage,
+    distance,
+    placed_libraries,
+)
 from hostwright.plan.roles.role import EVERY, RoleContext, discover, role
 from hostwright.stack.fitting import Choice, Ground, Misfit, RoleRules
 from hostwright.stack.rules import check_host, disk_is_enough, memory_is_enough
@@ -66,16 +76,16 @@ from hostwright.stack.stackvalues import (
 from hostwright.stack.versions import kernel_version, series, version
 
 __all__ = [
-    "AS_DESIRED", "BOOT", "DIFFERS", "DISTRIBUTION", "EVERY", "KERNEL", "PRODUCT", "WORK", "AbsolutePath",
-    "AptRepository", "Artifact", "ArtifactName", "AuditValue", "Choice", "Command", "DebianVersion", "EccCounts",
-    "ExactVersion",
-    "FileLine", "FileName", "FileThere", "Fingerprint", "Gpu", "GpuEvent", "GpuLink", "GpuProcess", "Ground",
-    "HostError", "HostPath", "InputError", "InputErrors", "Kernels", "LibraryPath", "LibraryVersion", "Match",
-    "Misfit", "Name", "Occupancy", "PackageHold", "PackageOf", "PackageVersion", "Pattern", "PythonVersion",
-    "RelativePath", "RoleContext", "RoleRules", "Same", "Secret", "Section", "Share", "Snippet", "Stack", "StackPart",
-    "TextFile", "UnitProperty", "Unquoted", "VenvPython", "VenvVersion", "WithoutNulls", "check_host", "check_lines",
-    "clean_path", "count", "describe", "discover", "disk_is_enough", "expanded", "json_object", "kernel_version",
-    "memory_is_enough", "nearest", "on_interrupt", "one_line", "parse_document", "printable", "render", "role",
+    "AS_DESIRED", "BOOT", "DIFFERS", "DISTRIBUTION", "EVERY", "KERNEL", "OTHER", "PRODUCT", "WORK", "AbsolutePath",
+    "Adopted", "AptRepository", "Artifact", "ArtifactName", "AuditValue", "Choice", "Command", "DebianVersion",
+    "EccCounts", "ExactVersion", "FileLine", "FileName", "FileThere", "Finder", "Fingerprint", "FoundValues", "Gpu",
+    "GpuEvent", "GpuLink", "GpuProcess", "Ground", "HostError", "HostPath", "InputError", "InputErrors", "Kernels",
+    "LibraryPath", "LibraryVersion", "Match", "Misfit", "Name", "Occupancy", "OnHost", "PackageHold", "PackageOf",
+    "PackageVersion", "Pattern", "PythonPackage", "PythonVersion", "RelativePath", "RoleContext", "RoleRules", "Same",
+    "Secret", "Section", "Share", "Snippet", "Stack", "StackPart", "TextFile", "UnitProperty", "Unquoted",
+    "VenvPython", "VenvVersion", "WithoutNulls", "check_host", "check_lines", "clean_path", "count", "describe",
+    "discover", "disk_is_enough", "distance", "expanded", "json_object", "kernel_version", "memory_is_enough",
+    "nearest", "on_interrupt", "one_line", "parse_document", "placed_libraries", "printable", "render", "role",
     "series", "sh", "sh_file", "short", "shown_bytes", "suggestion", "taken", "text_as_written", "user_program",
     "version", "whole", "words", "write_whole",
 ]  # fmt: skip

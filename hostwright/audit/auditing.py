@@ -10,7 +10,7 @@ from hostwright.apply.events import Event
 from hostwright.audit.failures.units import read_journals, unit_journals
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.audit.hardware.known import NOTHING_KNOWN, KnownHardware
-from hostwright.audit.judging.audited import audit_probes, rules_of
+from hostwright.audit.judging.audited import audit_probes, found_probes, rules_of
 from hostwright.audit.judging.judging import judge, unread
 from hostwright.audit.judging.outliers import spreads
 from hostwright.common.errors import Examination, HostError, Stopped
@@ -18,6 +18,7 @@ from hostwright.common.text import count
 from hostwright.common.untrusted import guarded
 from hostwright.plan.model import Facts
 from hostwright.plan.observing import ask
+from hostwright.plan.probing import ordered
 from hostwright.plan.targets import TargetHost
 from hostwright.transport.root.rootshell import RootShell
 
@@ -46,7 +47,8 @@ def audit_host(
     """
     try:
         with connect(target) as shell:
-            facts = ask(shell, audit_probes(target, sudo=sudo), timeout_s=ANSWERS_TIMEOUT_S)
+            probes = ordered((*audit_probes(target, sudo=sudo), *(found_probes(target) if sudo else ())))
+            facts = ask(shell, probes, timeout_s=ANSWERS_TIMEOUT_S)
     except Stopped:
         raise
     except HostError as error:

@@ -38,7 +38,8 @@ class Reading:
     """One value read on a host; ``have`` is empty where there is none.
 
     ``want`` is what the stack pins, or ``None`` where it pins nothing; then hosts with equal ``among`` are compared
-    with each other (the GPU's model for its VBIOS, the distribution for the kernel).
+    with each other (the GPU's model for its VBIOS, the distribution for the kernel). ``found`` marks what a host has of
+    a layer, whoever installed it and whatever its stack is.
     """
 
     layer: str
@@ -46,6 +47,7 @@ class Reading:
     have: str
     want: str | None = None
     among: str = ""
+    found: bool = False
 
     @property
     def differs(self) -> bool:

@@ -369,15 +369,16 @@ class Roster:
     @cached_property
     def stack_dirs(self) -> tuple[Path, ...]:
         """Where stacks are looked for: beside the inventory, then in the site's, then in the standard ones."""
-        return tuple(dict.fromkeys((*self._own_stacks, *self.site.stacks)))
+        return tuple(dict.fromkeys((*self.own_stacks, *self.site.stacks)))
 
     @property
     def store(self) -> Store:
         """The stacks' files on this machine; pins are kept beside the stacks, those of standard ones in the site."""
-        return Store.default(self._own_stacks)
+        return Store.default(self.own_stacks)
 
     @cached_property
-    def _own_stacks(self) -> tuple[Path, ...]:
+    def own_stacks(self) -> tuple[Path, ...]:
+        """Where stacks of an operator's own are: beside the inventory, then in the site's."""
         beside = (folder / "stacks" for folder in map(inventories.beside, self.sources) if folder)
         return tuple(dict.fromkeys((*beside, self.site.inventory / "stacks")))
 

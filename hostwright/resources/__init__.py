@@ -82,6 +82,7 @@ from hostwright.resources.python.environments import (
     on_section,
     pins_are_there,
 )
+from hostwright.resources.python.found import environment_finder
 from hostwright.resources.python.hashes import read_constraints
 from hostwright.resources.python.interpreters import VenvPackage
 from hostwright.resources.python.python import Recipe, Venv
@@ -118,10 +119,11 @@ __all__ = [
     "KernelPackages", "KernelThere", "Keyring", "Link", "LoaderCache", "LocalRepo", "NamedLike", "NextBoot",
     "NoStrayFiles", "PackageMirror", "PackagedPrograms", "PackagedTree", "Part", "PassPart", "Planned", "Probe",
     "Reboot", "Recipe", "Refusal", "RepoDropped", "Require", "Resource", "RestartedAfter", "RoleFile", "Running",
-    "Script", "Service", "Software", "SourcesDisabled", "Step", "SystemUser", "UserGone", "Venv", "VenvPackage", "When",
-    "bus_path", "changed", "content_probe", "display_controllers", "dpkg_rows", "dpkg_table", "environment_states",
-    "environment_values", "expired_on", "few", "find_drifts", "host_path", "installed_by_us", "interpreters",
-    "is_broken", "is_loose_kernel", "jobs", "kept_aside", "memory_bytes", "merge", "named_like", "next_boot",
-    "on_section", "packages_before", "parse_audit", "passes", "pci_devices", "pins_are_there", "pythons",
-    "read_constraints", "read_host", "reinstall_script", "release", "sha256_of", "stat_probe", "take", "words_set",
+    "Script", "Service", "Software", "SourcesDisabled", "Step", "SystemUser", "UserGone", "Venv", "VenvPackage",
+    "When", "bus_path", "changed", "content_probe", "display_controllers", "dpkg_rows", "dpkg_table",
+    "environment_finder", "environment_states", "environment_values", "expired_on", "few", "find_drifts", "host_path",
+    "installed_by_us", "interpreters", "is_broken", "is_loose_kernel", "jobs", "kept_aside", "memory_bytes", "merge",
+    "named_like", "next_boot", "on_section", "packages_before", "parse_audit", "passes", "pci_devices",
+    "pins_are_there", "pythons", "read_constraints", "read_host", "reinstall_script", "release", "sha256_of",
+    "stat_probe", "take", "words_set",
 ]  # fmt: skip

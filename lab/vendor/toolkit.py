@@ -1,7 +1,8 @@
 """A stand-in of NVIDIA's container toolkit: its signed apt repository, packages, programs and their visible work.
 
-The programs are `src/toolkit/*`. Two versions lie in the repository, so that pins mean something, and the old
-`nvidia-docker2`, which has long been a name without content.
+The programs are `src/toolkit/*`. Three versions lie in the repository: that of the stacks, that which they had before,
+and one that NVIDIA has not published, so that pins mean something; and the old `nvidia-docker2`, which has long been a
+name without content.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from lab.vendor import packaging, standin
 from lab.vendor.model import Profile, VendorFile, build_once, describe, recipe_key
 from lab.vendor.packaging import Control, build_deb
 
-VERSIONS = ("1.17.8", "1.18.0")
-PINNED = f"{VERSIONS[0]}-1"  #: what the stack pins
+VERSION, FORMER, NEWER = "1.20.0", "1.17.8", "1.20.1"  #: the last one is made up
+VERSIONS = (VERSION, FORMER, NEWER)
+PINNED = f"{VERSION}-1"  #: what the stack pins
 DIRECTORY = "apt/nvidia-container-toolkit"
 KEY_FILE = "nvidia-container-toolkit.asc"
-NOTE = "stand-in packages: configuration, hook and device links work, on the host's own driver files"
+NOTE = "stand-in packages: configuration, hook, CDI and device links work, on the host's own driver files"
+CDI_SINCE = (1, 18, 0)  #: the units nvidia-cdi-refresh, and dependencies on exactly one version, come with it
 
 _HERE = Path(__file__).parent
 _SOURCES = _HERE / "src/toolkit"
@@ -34,14 +37,27 @@ class _Package:
     summary: str
     depends: tuple[str, ...]
     files: Mapping[str, str] = field(default_factory=dict)  #: path on the host → file in src/toolkit
+    later: Mapping[str, str] = field(default_factory=dict)  #: those that only versions with the units have
 
 
 def _programs(*names: str) -> dict[str, str]:
     return {f"usr/bin/{name}": name for name in names}
 
 
-# NVIDIA's own dependencies on the library packages are ">=": asking for one package at an old version brings the
-# others at the newest one, which is why all four have to be pinned.
+_UNITS = ("nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service")
+#: as the vendor's package does through dh_systemd: both units are enabled and started
+_POSTINST = f"""#!/bin/sh
+set -e
+if [ -d /run/systemd/system ]; then
+  systemctl daemon-reload || true
+  systemctl enable -q {" ".join(_UNITS)} || true
+  systemctl start {_UNITS[0]} || true
+  systemctl start --no-block {_UNITS[1]} || true
+fi
+"""
+
+# NVIDIA's own dependencies between the packages were ">=" before 1.18 and are "=" since: asking for one package at an
+# old version brings the others at the newest one, or apt refuses, which is why all four have to be pinned.
 _PACKAGES = (
     _Package("libnvidia-container1", "NVIDIA container runtime library", ("libc6",)),
     _Package(
@@ -55,14 +71,19 @@ _PACKAGES = (
         "NVIDIA Container Toolkit Base",
         ("python3",),
         {
-            **_programs("nvidia-ctk", "nvidia-container-runtime"),
+            **_programs("nvidia-ctk", "nvidia-container-runtime", "nvidia-cdi-hook"),
             "etc/nvidia-container-runtime/config.toml": "config.toml",
+            "usr/share/hostwright/toolkit/cdi.py": "cdi",
+        },
+        {
+            **{f"lib/systemd/system/{name}": name for name in _UNITS},
+            "etc/nvidia-container-toolkit/nvidia-cdi-refresh.env": "nvidia-cdi-refresh.env",
         },
     ),
     _Package(
         "nvidia-container-toolkit",
         "NVIDIA Container toolkit",
-        ("nvidia-container-toolkit-base (= %s-1)", "libnvidia-container-tools (>= %s-1)", "python3"),
+        ("nvidia-container-toolkit-base (= %s-1)", "libnvidia-container-tools (@ %s-1)", "python3"),
         _programs("nvidia-container-runtime-hook"),
     ),
 )
@@ -108,7 +129,8 @@ def _make(work: Path) -> list[VendorFile]:
 
 def _deb(package: _Package, version: str, tree: Path, repository: Path) -> Path:
     tree.mkdir()
-    for path, source in package.files.items():
+    with_units = tuple(map(int, version.split("."))) >= CDI_SINCE
+    for path, source in {**package.files, **(package.later if with_units else {})}.items():
         target = tree / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text((_SOURCES / source).read_text().replace("@VERSION@", version))
@@ -117,8 +139,9 @@ def _deb(package: _Package, version: str, tree: Path, repository: Path) -> Path:
         library = tree / f"usr/lib/x86_64-linux-gnu/libnvidia-container.so.{version}"
         standin.shared_object(library, "libnvidia-container.so.1", f"libnvidia-container {version}")
         library.with_name("libnvidia-container.so.1").symlink_to(library.name)
-    depends = ", ".join(each.replace("%s", version) for each in package.depends)
-    deb = build_deb(tree, Control(package.name, f"{version}-1", package.summary, depends), repository)
+    depends = ", ".join(package.depends).replace("%s", version).replace("@", "=" if with_units else ">=")
+    scripts = {"postinst": _POSTINST} if with_units and package.later else {}
+    deb = build_deb(tree, Control(package.name, f"{version}-1", package.summary, depends), repository, scripts)
     shutil.rmtree(tree)
     return deb
 

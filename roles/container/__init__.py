@@ -8,6 +8,7 @@ from typing import Literal
 
 from hostwright.resources import Debs, Disturbing, JsonMerged, PackagedPrograms, Resource, RestartedAfter, Service
 from hostwright.roles import RoleContext, role
+from hostwright.standard.roles.container.cdi import REFRESH_PATH, CdiSpecification, GpusFlagWorks, RuntimeMode
 from hostwright.standard.roles.container.engine import (
     DAEMON_JSON,
     RESTARTS,
@@ -19,10 +20,12 @@ from hostwright.standard.roles.container.engine import (
     links_at_boot,
     signed_repository,
 )
+from hostwright.standard.roles.container.engines import ONLY_CDI
 from hostwright.standard.roles.container.running import DOCKER as DOCKER
 from hostwright.standard.roles.container.running import DockerRuns
 from hostwright.standard.roles.container.section import ContainerSection
 from hostwright.standard.roles.driver.states.device_links import DeviceLinks
+from hostwright.standard.roles.driver.states.gpu_use import reloading
 
 REPLACES = "changes Docker's packages, which ends its containers"
 
@@ -44,17 +47,27 @@ def container(v: Container, ctx: RoleContext) -> Iterator[Resource]:
     yield from former_names_gone(keep=wanted.repository.list_file)
     if docker and section.docker == "docker-ce":
         yield from signed_repository(docker.repository, ctx.stack)
-    engine = DockerEngine(section.docker_packages)
+    engine = DockerEngine(section.exact_docker_packages)
     exact = tuple(f"{name}={wanted.version}" for name in wanted.packages)
     toolkit = Debs(exact, source=wanted.repository.list_file)
+    if wanted.mode in ONLY_CDI:
+        yield GpusFlagWorks(wanted.mode)
     yield Disturbing(engine, REPLACES, DockerRuns(restarts=False))
     yield from signed_repository(wanted.repository, ctx.stack)
-    yield replace(toolkit, hold=True)
+    held = replace(toolkit, hold=True)
+    yield reloading(held) if wanted.writes_cdi else held  # their package has units
     programs = PackagedPrograms((*section.docker_packages, *wanted.packages))
     yield programs
     yield DeviceLinks()
     yield from links_at_boot(ctx.render("container/dev-char.service.j2"))
-    settings = JsonMerged(DAEMON_JSON, daemon_settings(v.default_runtime, v.cgroup_driver), check=VALIDATE)
+    if wanted.mode:
+        yield RuntimeMode(wanted.mode)
+    if wanted.writes_cdi:
+        yield reloading(Service(REFRESH_PATH))
+        yield reloading(CdiSpecification())
+    settings = JsonMerged(
+        DAEMON_JSON, daemon_settings(v.default_runtime, v.cgroup_driver, cdi=wanted.gives_cdi), check=VALIDATE
+    )
     yield settings
     yield Service(DOCKER)
     installed = tuple(f"/var/lib/dpkg/info/{name}.list" for name in wanted.packages)

@@ -77,14 +77,17 @@ SHIM = "podman-docker"
 VALIDATE = "{ ! dockerd --help | grep -q -e --validate || dockerd --validate --config-file=%s; }"
 
 
-def daemon_settings(default_runtime: bool, cgroup_driver: str) -> str:
-    """The required contents of daemon.json, as JSON: what ``nvidia-ctk runtime configure`` writes, and our
-    variables."""
+def daemon_settings(default_runtime: bool, cgroup_driver: str, *, cdi: bool = False) -> str:
+    """The required contents of daemon.json, as JSON: what ``nvidia-ctk runtime configure`` writes, our variables, and
+    with ``cdi`` what Docker 25 to 28.1 needs to read CDI specifications. Other releases read past that, or do so
+    anyway."""
     settings: dict[str, Any] = {"runtimes": {"nvidia": {"args": [], "path": "nvidia-container-runtime"}}}
     if default_runtime:
         settings["default-runtime"] = "nvidia"
     if cgroup_driver:
         settings["exec-opts"] = [f"native.cgroupdriver={cgroup_driver}"]
+    if cdi:
+        settings["features"] = {"cdi": True}
     return json.dumps(settings)
 
 
@@ -159,7 +162,8 @@ class DockerEngine(Resource):
 
     @property
     def _debs(self) -> Debs:
-        return Debs(self.packages, mirror=self.mirror)
+        """Held where the stack says a version: apt would move it on."""
+        return Debs(self.packages, hold=any("=" in word for word in self.packages), mirror=self.mirror)
 
     def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
         """All of them; none of Docker's own repository."""

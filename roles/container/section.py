@@ -6,6 +6,11 @@ from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from hostwright.roles import AptRepository, DebianVersion, Name, Section, Share, Stack, StackPart, taken
+from hostwright.standard.roles.container.engines import ONLY_CDI, numbers
+
+CDI_SINCE = (1, 18)  #: JIT-CDI, and the units nvidia-cdi-refresh (release notes of the container toolkit)
+
+Mode = Literal["auto", "legacy", "jit-cdi", "cdi"]
 
 
 class DockerCe(StackPart):
@@ -16,11 +21,26 @@ class DockerCe(StackPart):
 
 
 class ContainerToolkit(StackPart):
-    """NVIDIA's container toolkit: all packages at one version."""
+    """NVIDIA's container toolkit: all packages at one version.
+
+    ``mode`` is how ``--runtime nvidia`` brings GPUs into containers (``nvidia-container-runtime.mode`` of its
+    config.toml); without one, that file stays as it is.
+    """
 
     version: DebianVersion
     packages: tuple[Name, ...]
     repository: AptRepository
+    mode: Mode | None = None
+
+    @property
+    def writes_cdi(self) -> bool:
+        """Whether it has units that write a CDI specification of the host's GPUs."""
+        return numbers(self.version) >= CDI_SINCE
+
+    @property
+    def gives_cdi(self) -> bool:
+        """Whether Docker shall know the devices of that specification, such as ``nvidia.com/gpu=all``."""
+        return self.writes_cdi and self.mode in {"auto", *ONLY_CDI}
 
 
 class ContainerSection(Section):
@@ -29,6 +49,7 @@ class ContainerSection(Section):
     vendor: ClassVar = "NVIDIA"
 
     docker: Literal["docker.io", "docker-ce"] = "docker.io"
+    docker_versions: Mapping[Name, DebianVersion] = {}  #: exact versions of its packages, which are then held
     docker_ce: DockerCe | None = None
     toolkit: ContainerToolkit
 
@@ -38,13 +59,20 @@ class ContainerSection(Section):
         return self.docker_ce.packages if self.docker == "docker-ce" and self.docker_ce else (self.docker,)
 
     @property
+    def exact_docker_packages(self) -> tuple[str, ...]:
+        """The same, each as ``name=version`` if the stack says one."""
+        exact = self.docker_versions
+        return tuple(f"{name}={exact[name]}" if name in exact else name for name in self.docker_packages)
+
+    @property
     def spare(self) -> tuple[str, ...]:
         """Docker's own repository, if the distribution's Docker is wanted."""
         return () if self.docker == "docker-ce" else ("docker_ce",)
 
     def versions(self) -> Mapping[str, str]:
-        """The version of the NVIDIA container toolkit."""
-        return {"container-toolkit": self.toolkit.version}
+        """The version of the NVIDIA container toolkit, and that of Docker if the stack says one."""
+        docker = self.docker_versions.get(self.docker_packages[0])
+        return {"container-toolkit": self.toolkit.version, **({"docker": docker} if docker else {})}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
         """The packages' share, with what apt fetches; images come on top and cannot be foreseen."""

@@ -46,7 +46,8 @@ PINNING = "nvidia-driver-pinning-"
 
 #: Packages of a set whose version may be another than the driver's: they load modules and set modes, and nothing more.
 _LOOSE = ("nvidia-modprobe", "nvidia-persistenced", "nvidia-settings", "nvidia-xconfig", f"{PINNING}*")
-_OPEN = ("nvidia-open*", "nvidia-kernel-open*", "nvidia-dkms-*-open", "linux-modules-nvidia-*-open*")
+#: Packages that bring the open kernel module.
+OPEN_PACKAGES = ("nvidia-open*", "nvidia-kernel-open*", "nvidia-dkms-*-open", "linux-modules-nvidia-*-open*")
 _UPSTREAM = Pattern(r"(?:[0-9]{1,4}:)?([0-9]{3}(?:\.[0-9]{1,9})+)(?:[-+~].{0,60})?")  #: a driver's, in a package's
 
 
@@ -139,7 +140,7 @@ class DriverSection(Section):
         if not self.packages:
             return self.module
         names = (*self.packages, f"{self.precompiled}-")
-        return "open" if any(named_like(name, _OPEN) for name in names) else "proprietary"
+        return "open" if any(named_like(name, OPEN_PACKAGES) for name in names) else "proprietary"
 
     @property
     def branch(self) -> str:

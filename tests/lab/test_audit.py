@@ -18,6 +18,7 @@ from hostwright.transport.root.rootshell import RootShell
 from lab.config import Lab, Machine
 from lab.image import ensure_programs
 from lab.records import find_machine
+from lab.vendor import toolkit
 from tests.lab.audit.bench import SETTLE
 from tests.lab.conftest import FrontDoor, on
 
@@ -98,7 +99,7 @@ def test_stored_facts_are_judged_by_a_changed_stack(settled: FrontDoor, lab: Lab
     same = settled.json("audit", "--hosts", "gpu01", "--offline", status=0)
     assert same["offline"] is True
     stack = lab.inventory.parent / "stacks" / "next.yml"
-    stack.write_text(yaml.safe_dump({"extends": "lab", "container": {"toolkit": {"version": "1.18.0-1"}}}))
+    stack.write_text(yaml.safe_dump({"extends": "lab", "container": {"toolkit": {"version": f"{toolkit.NEWER}-1"}}}))
     try:
         words = ("audit", "--hosts", "gpu01", "--offline", "--var", "stack=next")
         (host,) = settled.json(*words, status=3)["hosts"]

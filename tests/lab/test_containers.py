@@ -46,6 +46,7 @@ apt-get -q {ONLY_LOCAL} update
 apt-get -q install -y --no-install-recommends {UNSAFE} docker.io {PINS}
 sh driver.run --silent --no-kernel-module
 nvidia-ctk runtime configure --runtime=docker
+nvidia-ctk config --in-place --set nvidia-container-runtime.mode=legacy
 systemctl restart docker
 docker import {smoke.FILE_NAME} box
 """
@@ -188,6 +189,67 @@ class TestCards:
         refused = docker(host, f"--gpus={_named(asked, cards)}", "box", "true")
         assert refused.returncode == 125
         assert f"nvidia-container-cli: device error: {word}: unknown device" in refused.stderr
+
+
+@pytest.fixture
+def jit(host: Machine) -> Iterator[Machine]:
+    """The host with the toolkit's own mode, in which `--runtime nvidia` works by JIT-CDI."""
+    setting = "nvidia-ctk config --in-place --set nvidia-container-runtime.mode="
+    on(host, f"{setting}auto")
+    yield host
+    on(host, f"{setting}legacy")
+
+
+#: the device files in the configuration with which runc made a container, and how many hooks of NVIDIA's are in it
+CONFIGURED = """python3 -c "import glob, json, sys
+(path,) = glob.glob('/run/containerd/io.containerd.runtime.v2.task/moby/' + sys.argv[1] + '*/config.json')
+found = json.load(open(path))
+hooks = [hook for hook in found.get('hooks', {}).get('prestart', []) if 'nvidia' in hook['path']]
+print(' '.join(device['path'] for device in found['linux'].get('devices', [])), len(hooks))" """
+
+
+class TestJitCdi:
+    """The stand-in's JIT-CDI: what a container gets is in its own configuration, as with NVIDIA's."""
+
+    @pytest.mark.parametrize(("asked", "indexes"), [("all", (0, 1, 2)), ("2,0", (0, 2)), ("UUID1", (1,))])
+    def test_by_runtime(self, jit: Machine, cards: list[str], asked: str, indexes: tuple[int, ...]) -> None:
+        options = ("--runtime=nvidia", f"--env=NVIDIA_VISIBLE_DEVICES={_named(asked, cards)}")
+        assert in_box(jit, SEEN, *options) == _view(jit, cards, indexes)
+
+    def test_the_flag_still_works_by_the_hook(self, jit: Machine, cards: list[str]) -> None:
+        assert in_box(jit, SEEN, "--gpus=all") == _view(jit, cards, (0, 1, 2))
+
+    def test_an_unknown_card_is_refused(self, jit: Machine) -> None:
+        refused = docker(jit, "--runtime=nvidia", "--env=NVIDIA_VISIBLE_DEVICES=9", "box", "true")
+        assert refused.returncode == 127
+
+    def test_a_reload_of_systemd_leaves_the_cards(self, jit: Machine, cards: list[str]) -> None:
+        """The cause why it cannot take them: devices are in the container's configuration, and no hook adds them later.
+        That the kernel would forbid others is not shown: made-up cards have the numbers of /dev/null."""
+        run = "docker run -d --rm --network=none"
+        name = on(jit, f"{run} --runtime=nvidia --env=NVIDIA_VISIBLE_DEVICES=1 box sleep 600").strip()
+        hooked = on(jit, f"{run} --gpus=device=1 box sleep 600").strip()
+        try:
+            devices, hooks = on(jit, CONFIGURED + name).rsplit(" ", 1)
+            assert {"/dev/nvidia1", "/dev/nvidiactl"} <= set(devices.split())
+            assert hooks.strip() == "0"
+            assert on(jit, CONFIGURED + hooked).strip() == "1", "the hook's devices are in no configuration"
+            on(jit, "systemctl daemon-reload")
+            assert on(jit, f"docker exec {name} sh -c '{SEEN}'").splitlines() == _view(jit, cards, (1,))
+        finally:
+            on(jit, f"docker kill {name} {hooked}")
+
+
+class TestCdi:
+    def test_the_unit_writes_what_the_host_has(self, host: Machine, cards: list[str]) -> None:
+        on(host, "systemctl restart nvidia-cdi-refresh")
+        names = on(host, "grep -oP '(?<=- name: ).*' /var/run/cdi/nvidia.yaml").split()
+        wanted = [name for index, uuid in enumerate(cards) for name in (f'"{index}"', uuid)]
+        assert names == [*wanted, "all", "none"]
+
+    def test_it_is_written_anew_when_the_toolkit_changes(self, host: Machine) -> None:
+        on(host, "rm /var/run/cdi/nvidia.yaml; touch /usr/bin/nvidia-ctk")
+        on(host, "timeout 60 sh -c 'until [ -s /var/run/cdi/nvidia.yaml ]; do sleep 0.1; done'")
 
 
 def _named(asked: str, cards: list[str]) -> str:

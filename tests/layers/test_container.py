@@ -7,8 +7,9 @@ from uuid import uuid4
 
 import pytest
 
+from hostwright.standard.roles.container.cdi import REFRESH
 from hostwright.standard.roles.container.engine import DAEMON_JSON, FIREWALL, OLD_PACKAGES, without
-from hostwright.standard.roles.container.failures import CDI
+from hostwright.standard.roles.container.failures.cdi import CDI
 from hostwright.standard.roles.container.running import LOCAL_DOCKER
 from hostwright.standard.roles.container.section import ContainerSection
 from hostwright.verify.backend import KILLED_AS_TIMED_OUT, TIMED_OUT
@@ -99,11 +100,16 @@ def test_each_device_has_a_link_in_dev_char(host):
     assert not missing, f"no link to {', '.join(missing)}"
 
 
-def test_cdi_specifications_name_files_that_are_there(root_run):
-    """Whatever the CDI specifications of NVIDIA's name is on the host: no container of theirs starts otherwise."""
-    missing = [line.removeprefix("missing ") for line in root_run(CDI.script).stdout.splitlines()]
-    again = "made for another driver; nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml makes it anew"
-    assert not missing, f"{missing[0].replace(' ', ' names ', 1)}, which is not there: {again}"
+def test_cdi_specifications_are_of_this_host(root_run):
+    """CDI specifications of NVIDIA's name files that are there, and the device numbers that the kernel has: else no
+    container of theirs starts, or CUDA ends in it with cuInit 999 (NVIDIA/nvidia-container-toolkit#1934)."""
+    lines = root_run(CDI.script).stdout.splitlines()
+    wrong = [line.split(" ") for line in lines if line.startswith(("missing ", "number "))]
+    again = f"systemctl restart {REFRESH} makes it anew"
+    for kind, spec, name, *numbers in wrong:
+        if kind == "missing":
+            pytest.fail(f"{spec} names {name}, which is not there: made for another driver; {again}")
+        pytest.fail(f"{spec} has {numbers[0]} as the major number of {name}, and the kernel {numbers[1]}; {again}")
 
 
 def listed(root_run, image, options=""):
@@ -117,15 +123,23 @@ def listed(root_run, image, options=""):
     return done
 
 
-def test_a_container_has_the_gpus_of_the_host(bounded_run, root_run, image):
-    """A container that asks for all GPUs lists exactly those of the host."""
+def ways(info):
+    """The options by which a container asks for all GPUs: the third where this Docker reads CDI specifications."""
+    cdi = ["--device nvidia.com/gpu=all"] if info.get("CDISpecDirs") else []
+    return ["--gpus all", "--runtime nvidia --env NVIDIA_VISIBLE_DEVICES=all", *cdi]
+
+
+def test_a_container_has_the_gpus_of_the_host(bounded_run, root_run, image, info, stack):
+    """A container that asks for all GPUs, in each way that works here, lists exactly those of the host."""
     own = bounded_run("nvidia-smi -L")
     assert own.rc == 0 and "GPU" in own.stdout, f"the host itself lists no GPU: {own.stdout.strip()}"
-    inside = listed(root_run, image, "--gpus all")
-    assert inside.rc == 0, inside.stderr.strip() or inside.stdout.strip()
-    assert inside.stdout == own.stdout, (
-        f"in the container: {inside.stdout.strip()!r}; on the host: {own.stdout.strip()!r}"
-    )
+    given = stack.section(ContainerSection).toolkit.gives_cdi
+    for options in ways(info) if given else ["--gpus all"]:
+        inside = listed(root_run, image, options)
+        assert inside.rc == 0, f"with {options}: {inside.stderr.strip() or inside.stdout.strip()}"
+        assert inside.stdout == own.stdout, (
+            f"in the container, with {options}: {inside.stdout.strip()!r}; on the host: {own.stdout.strip()!r}"
+        )
 
 
 def test_a_container_has_no_gpu_by_default(root_run, image, variables):

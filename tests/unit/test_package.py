@@ -47,6 +47,7 @@ def test_the_wheel_holds_the_package_whole_and_nothing_else(wheel: Path) -> None
         "roles/base/__init__.py",
         "templates/base/",
         "stacks/constraints/",
+        "stacks/parts/",
         "checks/pytest.ini",
         "schemas/look/plan.json",
     )

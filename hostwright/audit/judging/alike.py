@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from hostwright.audit.failures import Catalogue, FailureRule
 from hostwright.audit.fleetaudit import GPU_LAYER, NotChecked, Reading
+from hostwright.audit.found.reading import readings_found
 from hostwright.audit.hardware.gpu import Gpu, GpuEvent
 from hostwright.audit.judging.audited import AuditScope
 from hostwright.audit.judging.context import CHANGES, NOW, AuditContext, NotedContext, Unread
@@ -105,7 +106,7 @@ def _alike(whole: AuditContext, looks_at: AuditScope, noted: AuditContext) -> Al
     return Alike(
         states,
         changes,
-        steady.judge(partial(readings_of, looks_at.target.audit_values)),
+        steady.judge(partial(all_readings, looks_at)),
         tuple(rule if result is OPEN else result for rule, result in found if result is not None),
         steady.judge(gpus_of),
         steady.judge(events_of),
@@ -158,6 +159,11 @@ def _first(lines: Iterable[str]) -> list[str]:
 def readings_of(values: tuple[AuditValue, ...], ctx: AuditContext) -> tuple[Reading, ...]:
     """What was read of these values on a host."""
     return ctx.judged(("readings", Same(values)), partial(readings, values=values))
+
+
+def all_readings(looks_at: AuditScope, ctx: AuditContext) -> tuple[Reading, ...]:
+    """What was read of the values of a host's roles, and what it has of any layer."""
+    return (*readings_of(looks_at.target.audit_values, ctx), *readings_found(looks_at.finders, ctx))
 
 
 def gpus_of(ctx: AuditContext) -> tuple[Gpu, ...]:

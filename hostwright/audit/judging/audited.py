@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hostwright.audit.failures import Catalogue, catalogue
+from hostwright.audit.found.reading import Finders, finders_of
 from hostwright.audit.judging.context import Cards
 from hostwright.audit.readings.answers import asked_for
 from hostwright.audit.readings.changed import CHANGED
@@ -48,6 +49,11 @@ class AuditScope:
         return tuple(part.CARDS for role in self._reading_cards if (part := role.part("gpus")))
 
     @cached_property
+    def finders(self) -> Finders:
+        """How every role that there is finds what a host has of its layer, whoever installed it."""
+        return finders_of(self.target.all_roles)
+
+    @cached_property
     def _has_cards(self) -> bool:
         """Whether one of their roles brings a driver of cards, or the inventory says that they have cards."""
         wanted = any(providers(role.name, self._own) for role in self._reading_cards)
@@ -84,6 +90,11 @@ def audit_probes(target: TargetHost, *, sudo: bool = True) -> tuple[Probe, ...]:
     """
     looks_at = audited(target)
     return looks_at.probes if sudo else looks_at.unprivileged
+
+
+def found_probes(target: TargetHost) -> tuple[Probe, ...]:
+    """The probes of what a host has that anybody set up; they need root, and only an audit asks them."""
+    return audited(target).finders.probes
 
 
 def rules_of(target: TargetHost) -> Catalogue:

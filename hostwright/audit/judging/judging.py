@@ -28,8 +28,9 @@ from hostwright.audit.fleetaudit import (
     Why,
     worst,
 )
+from hostwright.audit.found.reading import cut_short
 from hostwright.audit.hardware.known import NOTHING_KNOWN, KnownHardware
-from hostwright.audit.judging.alike import NOT_ASKED, OPEN, Alike, alike, events_of, gpus_of, readings_of
+from hostwright.audit.judging.alike import NOT_ASKED, OPEN, Alike, alike, all_readings, events_of, gpus_of
 from hostwright.audit.judging.audited import AuditScope, audited
 from hostwright.audit.judging.context import AuditContext, Unread
 from hostwright.audit.judging.installed import aged_on
@@ -123,11 +124,12 @@ def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHar
     first = AuditContext(wanted, target.variables, facts, {}, at, looks_at.cards, named, hardware, memory)
     known = alike(first, looks_at)
     ctx = replace(first, changes=known.changes)
-    read = readings_of(target.audit_values, ctx) if known.readings is OPEN else known.readings
+    read = all_readings(looks_at, ctx) if known.readings is OPEN else known.readings
     found = [_repairable(one, known.changes) for one in known.found(ctx, looks_at.rules)]
     record = memory.judged("recorded", facts, _record)
     deviations = tuple(_deviations(target, known, read, record))
     not_checked = (*_not_checked(known, found), *_unread_cards(ctx, looks_at))
+    not_checked += tuple(cut_short(looks_at.finders, facts, RELEASE_LAYER))
     not_checked += tuple(_others_late(target, facts, not_checked)) if facts.late else ()
     findings = tuple(one for one in found if isinstance(one, Finding))
     names = (*known.changes, GPU_LAYER)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from rich.console import Console, Group, RenderableType
 from rich.measure import Measurement
@@ -11,8 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from hostwright.audit.fleetaudit import Deviation, FleetAudit, HostAudit, LayerStatus, ValueSpread
+from hostwright.audit.found.groups import by_hand
 from hostwright.audit.reports.ages import Ages, since
 from hostwright.audit.reports.details import show_details
+from hostwright.audit.reports.found import show_found
 from hostwright.common.command import Command
 from hostwright.common.errors import Finding, led
 from hostwright.common.text import count, printable, short, shown_seconds
@@ -50,13 +53,17 @@ def show_audit(
     """The whole audit, in a terminal of so many ``columns`` (``None``: as many as it takes); ``details`` adds every
     value that was read, every card, and every state that a host lacks which was never provisioned. What it comes to
     stands at the end, or ``first``, where the screen is one that does not scroll."""
-    matrix = _matrix(audit, ages)
+    hosts = by_hand(audit.hosts)
+    judged = replace(audit, hosts=tuple(host for host in audit.hosts if host.status != "new" or host not in hosts))
+    matrix = _matrix(judged, ages)
     wide = Measurement.get(Console(), Console().options.update(width=_UNBOUNDED), matrix).maximum
     parts: list[RenderableType] = [_headline(audit), Text("")] if first else []
-    parts += [matrix] if columns is None or wide <= columns else [*_by_status(audit, ages)]
+    if judged.hosts:
+        parts += [matrix] if columns is None or wide <= columns else [*_by_status(judged, ages)]
+    parts += show_found(hosts)
     parts += _blocks(audit.hosts, ages, details=details)
     parts += _unread(audit.hosts)
-    parts += _spreads(audit.spreads)
+    parts += _spreads(audit.spreads, {(one.layer, one.name) for host in hosts for one in host.readings if one.found})
     parts += _aged(audit.hosts)
     if details:
         parts += [part for host in audit.hosts if host.status != "unread" for part in show_details(host)]
@@ -72,11 +79,12 @@ def next_hosts(audit: FleetAudit) -> Mapping[Command, Sequence[str]]:
     """The commands that are next after an audit, each with its hosts: what is wrong is looked into before anything is
     changed; a host that could not be read says itself what leads on."""
     found: dict[Command, list[str]] = {}
+    set_up = by_hand(audit.hosts)
     for host in sorted(audit.hosts, key=lambda host: (host.status != "failing", host.status != "unread")):
         if host.status == "unread":
             then = Command("audit") if audit.offline else led(host.lead, Command("audit"))
         else:
-            then = _NEXT.get(host.status)
+            then = Command("adopt") if host.status == "new" and host in set_up else _NEXT.get(host.status)
         if then:
             found.setdefault(then, []).append(host.host)
     return found
@@ -197,7 +205,7 @@ def _has_block(host: HostAudit) -> bool:
 
 def _is_brief(host: HostAudit, *, details: bool) -> bool:
     """Whether what a host lacks is only counted: of one that was never provisioned, nearly everything."""
-    return host.status == "new" and len(host.deviations) > 1 and not details
+    return len(host.deviations) > 1 and not details and all(one.why == "new" for one in host.deviations)
 
 
 def _deviation(deviation: Deviation, hosts: Sequence[str], ages: Ages) -> Text:
@@ -227,9 +235,9 @@ def _unread(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
         yield Text(f"  {printable(sentence)}")
 
 
-def _spreads(spreads: Iterable[ValueSpread]) -> Iterator[RenderableType]:
-    """The values that no stack pins and in which hosts differ."""
-    differing = [spread for spread in spreads if len(spread.values) > 1]
+def _spreads(spreads: Iterable[ValueSpread], grouped: Collection[tuple[str, str]]) -> Iterator[RenderableType]:
+    """The values that no stack pins and in which hosts differ, but those by which hosts are grouped."""
+    differing = [spread for spread in spreads if len(spread.values) > 1 and (spread.layer, spread.name) not in grouped]
     if differing:
         yield Text("\nnot pinned by a stack, and not the same on all hosts", style="bold")
     for spread in differing:

@@ -18,7 +18,17 @@ from hostwright.cli.tasks.ofroles import verbs_here
 VERBS: tuple[Task[Any] | Collection, ...] = (
     *(look.plan, change.provision, look.verify, look.prove, change.remove, restore.rebuild, restore.rollback),
     Collection("audit", look.audit_fleet, look.audit_history, look.audit_diff),
-    *(look.doctor, site.variables, site.hosts, site.check, site.schema, site.stacks, keep.mirror, keep.pins),
+    *(
+        look.doctor,
+        site.variables,
+        site.hosts,
+        site.check,
+        site.schema,
+        site.stacks,
+        keep.adopt,
+        keep.mirror,
+        keep.pins,
+    ),
     Collection("runs", keep.runs_list, keep.runs_show, keep.runs_follow),
     *(keep.lock, keep.unlock, restore.trust, restore.power, reach.run, reach.ssh),
     *verbs_here(),

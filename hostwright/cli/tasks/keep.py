@@ -140,6 +140,30 @@ def pins(
     return 0
 
 
+@verb(
+    *REACHED,
+    name="the name of the stack (default: that of the nearest one and of the first host)",
+    replace="overwrite the file of an earlier call",
+)
+def adopt(request: Request, name: str = "", replace: bool = False) -> int:
+    """Write a stack of your own from what hosts have that somebody set up by hand: the nearest one, and what differs.
+
+    Changes no host. Hosts that are alike get one stack. No file that is there is overwritten.
+
+    hostwright adopt --hosts gpu01
+    hostwright adopt --hosts 'gpu[01-40]' --name by-hand
+    """
+    from hostwright.cli.opening import ask_password, open_fleet, targets_of
+    from hostwright.cli.views.adopted import show_adoption
+    from hostwright.common.errors import AS_DESIRED, FAILED
+
+    fleet = open_fleet(request)
+    targets = targets_of(fleet, request)
+    adoption = fleet.adopt(targets, name, replace=replace, password=ask_password(request))
+    show_adoption(adoption, targets, as_json=request.json)
+    return FAILED if adoption.errors else AS_DESIRED
+
+
 @verb("json", called="list", default=True, limit="how many of the latest runs to show; 0 shows all")
 def runs_list(request: Request) -> int:
     """Show the latest runs: who, when, on which hosts, with what result.

@@ -38,7 +38,7 @@ V = TypeVar("V")
 S = TypeVar("S", bound=Section)
 
 #: the modules of a role's folder that are imported by their names; nothing else there is run
-Part = Literal["audit", "failures", "gpus", "occupancy", "proofs", "rules", "section"]
+Part = Literal["audit", "failures", "found", "gpus", "occupancy", "proofs", "rules", "section"]
 PARTS: tuple[Part, ...] = typing.get_args(Part)
 EVERY = "*"  #: in ``after``: every other role of the host
 

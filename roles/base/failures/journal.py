@@ -147,7 +147,6 @@ UNIT_TEXTS = (
         "Log in to fewer hosts at once through this one (--batch, a jump host of its own), or raise MaxStartups in"
         " /etc/ssh/sshd_config; who tries passwords there from outside fills it too",
         "sshd_config(5), MaxStartups",
-        transient=True,
     ),
 )
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, ForPeople, Sign, Stuck
 from hostwright.resources import DPKG, Probe
-from hostwright.roles import Pattern, sh_file
+from hostwright.standard.roles.container.engine import NAME_SERVERS_SH
+from hostwright.standard.roles.container.failures.cdi import CDI_RULES
 from hostwright.standard.roles.container.failures.docker import (
     DOCKER_RULES,
     HOOK_THERE,
@@ -16,19 +17,10 @@ from hostwright.standard.roles.container.failures.docker import (
     not_json,
     runtime_unknown,
 )
-from hostwright.standard.roles.container.failures.state import INFO, SETTINGS
+from hostwright.standard.roles.container.failures.state import INFO, SETTINGS, engine_package
 from hostwright.standard.roles.container.failures.texts import DAEMON_RULES, HOOK_RULES
 from hostwright.standard.roles.container.failures.toolkit import REACHES_DRIVER, TOOLKIT_RULES, without_driver
 from hostwright.standard.roles.container.failures.units import UNIT_RULES, UNITS, too_often
-
-if TYPE_CHECKING:
-    from hostwright.failures import AuditContext
-
-
-from typing import TYPE_CHECKING
-
-from hostwright.standard.roles.container.engine import NAME_SERVERS_SH
-from hostwright.standard.roles.container.failures.state import engine_package
 
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
@@ -62,34 +54,6 @@ NAME_RULES = (
 )
 
 
-MOST = 3  #: missing files that are named of each specification; all have the driver's former version
-CDI = Probe(sh_file(__file__, "cdi.sh", most=MOST), root=True)  # some sites keep them for root alone
-_MISSING = Pattern(r"missing (/(?:etc|var/run)/cdi/[^ ]+) (/.+)")
-
-
-def stale(ctx: AuditContext) -> Iterator[str]:
-    """A CDI specification of NVIDIA's in /etc/cdi or /var/run/cdi names files that are not on the host."""
-    for line in ctx.text(CDI).splitlines():
-        if match := _MISSING.fullmatch(line):
-            yield f"{match[1]} names {match[2]}, which is not there"
-
-
-CDI_RULES = (
-    FailureRule(
-        "cdi-stale",
-        r"(?:error stat'ing file|cannot stat|error mounting) .{0,4}/[^\n]{0,200}(?:nvidia|libcuda)[^\n]*"
-        r"no such file or directory",
-        "a CDI specification names files of a driver that is not on the host any more: it was made before the driver"
-        " was replaced, and no container starts that asks for its devices",
-        "Make it anew: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml; remove copies of it in the other of"
-        " /etc/cdi and /var/run/cdi, of which the latter wins",
-        "CDI specification; Igalia/webkit-container-sdk#23",
-        sign=Sign("container", stale, (CDI,)),
-        treatment=ForPeople(),
-    ),
-)
-
-
 COMMANDS = ("docker", "dockerd")  #: the first words of sentences
 
 FAILURES = (
@@ -97,7 +61,6 @@ FAILURES = (
         "no-gpu-in-docker",
         r"could not select device driver"
         r"|failed to discover GPU vendor from CDI"
-        r"|unresolvable CDI devices? [\w.]{0,20}nvidia"
         r"|nvidia-container-(?:runtime-hook|toolkit|cli)\W{1,6}(?:executable file not found|no such file)"
         r"|find binary nvidia-container-cli in PATH"
         r"|Command not found: nvidia-container-cli",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hostwright.failures import FailureRule, ForPeople, Sign, Stuck, Unread
 from hostwright.resources import DPKG, RELEASE, Answer, Installed, Probe, SourcesDisabled, release
 from hostwright.roles import Pattern
+from hostwright.standard.roles.container.cdi import TOOLKIT_CONFIG
 from hostwright.standard.roles.container.engine import OLD_PACKAGES, OLD_SOURCES
 from hostwright.standard.roles.container.section import ContainerSection
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 REACHES_DRIVER = Probe(
     "command -v nvidia-container-cli >/dev/null || exit 3\ntimeout -k 1 5 nvidia-container-cli info 2>&1", root=True
 )
-TOOLKIT_CONFIG = "/etc/nvidia-container-runtime/config.toml"
 #: ``LINE:no-cgroups = true``, where the toolkit's configuration has it
 NO_CGROUPS = Probe(
     f"grep -nE '^[[:space:]]*no-cgroups[[:space:]]*=[[:space:]]*true' {TOOLKIT_CONFIG} 2>/dev/null; exit 0"

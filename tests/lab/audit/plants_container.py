@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from lab.vendor import toolkit
 from tests.lab.audit.planting import NO_LINKS, plant
 
 JSON = "/etc/docker/daemon.json"
 LISTS = "/etc/apt/sources.list.d"
 VENDOR = "/opt/hostwright-lab/apt/nvidia-container-toolkit"
 LINKS_UNIT = "hostwright-nvidia-dev-char.service"
-LIBRARY = "/usr/lib/x86_64-linux-gnu/libnvidia-container.so.1.17.8"
+LIBRARY = f"/usr/lib/x86_64-linux-gnu/libnvidia-container.so.{toolkit.VERSION}"
 TOOLKIT = "packages nvidia-container-toolkit"
 RESTART = "restart of docker.service"
 
@@ -33,7 +34,7 @@ awk '/^Package:/ {p = $2} p == "docker.io" && /^Status:/ {$0 = "Status: install 
 """
 
 NEWER = " ".join(
-    f"{name}=1.18.0-1"
+    f"{name}={toolkit.NEWER}-1"
     for name in (
         "nvidia-container-toolkit", "nvidia-container-toolkit-base",
         "libnvidia-container-tools", "libnvidia-container1",
@@ -51,6 +52,23 @@ printf '%s\\n' '#!/bin/sh' 'LD_LIBRARY_PATH=/opt/other exec nvidia-container-cli
 chmod 755 nvidia-container-cli
 """
 
+#: What the kernel has is made up, since it has no driver of NVIDIA's on a lab host.
+OTHER_NUMBERS = """
+printf '%s\\n' 'Character devices:' '195 nvidia' '509 nvidia-uvm' >/run/devices
+mount --bind /run/devices /proc/devices
+mkdir -p /etc/cdi
+printf '%s\\n' 'cdiVersion: 0.5.0' 'kind: nvidia.com/gpu' 'containerEdits:' '  deviceNodes:' \\
+'  - path: /dev/nvidia-uvm' '    major: 510' >/etc/cdi/nvidia.yaml
+"""
+
+#: A package with the name and version of Ubuntu 24.04's, and nothing in it.
+OLD_PODMAN = """
+mkdir -p /run/podman/DEBIAN; cd /run
+printf '%s\\n' 'Package: podman' 'Version: 4.9.3+ds1-1ubuntu0.2' 'Architecture: all' 'Maintainer: lab <lab@invalid>' \\
+'Description: of the lab' >podman/DEBIAN/control
+dpkg-deb --build podman podman.deb; dpkg --install podman.deb
+"""
+
 CONTAINER = (
     plant(
         "CDI specification of a former driver", "container",
@@ -58,6 +76,28 @@ CONTAINER = (
         "'  - containerPath: /usr/lib/x86_64-linux-gnu/libcuda.so.535.161.07' "
         "'    hostPath: /usr/lib/x86_64-linux-gnu/libcuda.so.535.161.07' >/etc/cdi/nvidia.yaml",
         rules="cdi-stale", cure="rm -r /etc/cdi", quick=True,
+    ),
+    plant(
+        "CDI specification with the numbers of an earlier boot", "container", OTHER_NUMBERS,
+        rules="cdi-numbers", cure="umount /proc/devices; rm -r /etc/cdi", quick=True,
+    ),
+    plant(
+        "podman that is too old for the CDI specification", "container", OLD_PODMAN,
+        rules="cdi-unresolvable", cure="dpkg --purge podman", quick=True,
+    ),
+    plant(
+        "CDI specification of another boot", "container", "rm /var/run/cdi/nvidia.yaml",
+        states=("CDI specification",), quick=True,
+    ),
+    plant(
+        "CDI specification not written at boot", "container",
+        "rm /etc/systemd/system/multi-user.target.wants/nvidia-cdi-refresh.service",
+        states=("CDI specification",),
+    ),
+    plant(
+        "mode of the nvidia runtime changed", "container",
+        "sed -i 's/^mode = .*/mode = \"auto\"/' /etc/nvidia-container-runtime/config.toml",
+        states=("mode of the nvidia runtime",), quick=True,
     ),
     plant(
         "daemon.json broken", "container", f"echo '{{\"runtimes\": ' >{JSON}",
@@ -151,7 +191,7 @@ CONTAINER = (
     ),
     plant(
         "one package of the toolkit upgraded", "container",
-        f"dpkg --install --force-depends {VENDOR}/libnvidia-container1_1.18.0-1_amd64.deb",
+        f"dpkg --install --force-depends {VENDOR}/libnvidia-container1_{toolkit.NEWER}-1_amd64.deb",
         rules="toolkit-moved", states=(TOOLKIT, RESTART),
     ),
     plant(
@@ -173,7 +213,7 @@ CONTAINER = (
     ),
     plant(
         "library of the toolkit damaged", "container", f"echo damaged >{LIBRARY}", rules="toolkit-fails",
-        cure="apt-get install -y --reinstall --allow-change-held-packages libnvidia-container1=1.17.8-1",
+        cure=f"apt-get install -y --reinstall --allow-change-held-packages libnvidia-container1={toolkit.PINNED}",
     ),
     plant(
         "toolkit led past the driver", "container", WRAPPED, rules="container-without-driver",

@@ -22,9 +22,11 @@ from hostwright.apply.locking.hostlocks import HostLocks
 from hostwright.apply.rollout.following import Followed
 from hostwright.apply.rollout.rollout import Results
 from hostwright.apply.run import RunResults
+from hostwright.audit.adopting import AdoptedStack, Adoption
 from hostwright.audit.auditor import AuditOptions
 from hostwright.cli.tasks import keep, look
 from hostwright.cli.tasks import site as verbs
+from hostwright.cli.views.adopted import show_adoption
 from hostwright.cli.views.audits import auditor_of, show_diagnosed
 from hostwright.cli.views.changing.outcomes import show_outcomes, show_plans
 from hostwright.cli.views.followed import show_followed
@@ -49,11 +51,13 @@ from hostwright.plan.host.locks import UNREADABLE, Holder, OperatorLock
 from hostwright.plan.model import Change, Deferred, Plan, Reboot, Refusal, RolePlan, RoleResult, Step, StepResult
 from hostwright.plan.planning import HostPlan
 from hostwright.plan.stacks.fits import HostFits
+from hostwright.plan.targets import Targets
 from hostwright.prove.reports import document as proving
 from hostwright.rebuild.report import document as report
 from hostwright.rebuild.run import Decisions, Rebuilt
 from hostwright.rebuild.ways.ways import Decision
 from hostwright.stack.bulletins import Read
+from hostwright.stack.fitting import Misfit
 from hostwright.stack.store.mirroring import Mirrored
 from hostwright.verify.verdict import Check, Verdict
 from tests.places import PROJECT
@@ -106,6 +110,18 @@ def mirrored(site: Request) -> None:
 
 FITS = HostFits("gpu01", stackfleet.facts_of("8 × H100"), "", stackfleet.of_fleet()["8 × H100"])
 
+MISFIT = Misfit("kernel", "the module does not build", "a guide")
+ADOPTION = Adoption(
+    (
+        AdoptedStack(
+            ("gpu01",), "a-gpu01", "a", Path("/s/a-gpu01.yml"), "x", (("cuda", "no"),), ("a note",), (MISFIT,)
+        ),
+        AdoptedStack(("gpu02",), "a", "a", None, "", ()),
+    ),
+    (("gpu03", "a"),),
+    ERRORS,
+)
+
 SHOWN: dict[str, Callable[[Request], object]] = {
     "plan": lambda _: show_plans((), Results((PLAN,), ERRORS), as_json=True),
     "verify": lambda _: show_verdicts(
@@ -135,6 +151,7 @@ SHOWN: dict[str, Callable[[Request], object]] = {
     ),
     "mirror": mirrored,
     "stackfits": lambda _: show_fits((FITS,), ERRORS, as_json=True),
+    "adopted": lambda _: show_adoption(ADOPTION, Targets((), ""), as_json=True),
     "advisories": lambda _: show_bulletins(Read(stackfleet.ADVISORIES, 2, ("x.json",)), as_json=True),
     "locks": lambda _: show_locks(
         Results((HostLocks("gpu01", LOCK, UNREADABLE, HOLDER, LOCK, None, "no answer"),), ERRORS), as_json=True

@@ -71,6 +71,8 @@ ALLOWED = {
             "roles/cudnn/section.py",
             "roles/driver/modules.py",  # the driver of a stack
             "roles/driver/rules.py",
+            "roles/driver/section.py",
+            "roles/driver/sets.py",
             "roles/container/images/loaded.py",
             "roles/serving/models/directory.py",  # the operator's model
             "roles/container/images/scanning.py",  # a size that was read as a number

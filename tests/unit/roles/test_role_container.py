@@ -11,6 +11,7 @@ from hostwright.plan.model import Answer, Change, Refusal
 from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.files.files import File
 from hostwright.standard.roles.container import Container, container
+from hostwright.standard.roles.container.cdi import REFRESH_PATH
 from hostwright.standard.roles.container.engine import ENGINES, LINKS_UNIT, DockerEngine
 from hostwright.standard.roles.container.section import ContainerSection
 from tests.unit.support.facts import changes_of
@@ -41,6 +42,9 @@ GREEN: dict[str, str | Answer] = {
     "cat -- /etc/systemd": UNIT_TEXT,
     "readlink -- /etc/systemd": f"/etc/systemd/system/{LINKS_UNIT}\n",
     "cat -- /etc/docker": json.dumps(RUNTIMES),
+    "config.toml": "legacy\n",
+    "cdi_refreshed": "",
+    REFRESH_PATH: "LoadState=loaded\nActiveState=active\nUnitFileState=enabled\n",
     "systemctl show": "LoadState=loaded\nActiveState=active\nUnitFileState=enabled\n",
     "busctl": "",
     "lost_rules": "",
@@ -82,7 +86,7 @@ def test_a_bare_host_gets_everything_and_docker_is_restarted_last() -> None:
 
 
 def test_all_four_packages_are_at_one_version_and_held() -> None:
-    newer = DPKG.replace(f"libnvidia-container1\t{TOOLKIT.version}", "libnvidia-container1\t1.18.0-1")
+    newer = DPKG.replace(f"libnvidia-container1\t{TOOLKIT.version}", "libnvidia-container1\t1.21.0-1")
     text = script(packages_line(plan({"dpkg-query": newer})))
     assert f"libnvidia-container1={TOOLKIT.version}" in text
     assert "--allow-downgrades" in text

@@ -236,6 +236,35 @@ class StackFits(TypedDict):
     errors: list[Error]
 
 
+class AdoptedStack(TypedDict):
+    """A stack for hosts that are alike; ``file`` is null and ``text`` empty where they are as the stack ``extends`` is.
+
+    ``left_out`` says of each role why no stack has it as it is, ``misfits`` why hosts are refused this stack.
+    """
+
+    stack: str
+    extends: str
+    file: str | None
+    text: str
+    hosts: list[str]
+    left_out: dict[str, str]
+    notes: list[str]
+    misfits: list[str]
+
+
+class ProvisionedHost(TypedDict):
+    """A host with a release record, and the stack that it names."""
+
+    host: str
+    stack: str
+
+
+class Adoption(TypedDict):
+    stacks: list[AdoptedStack]
+    provisioned: list[ProvisionedHost]
+    errors: list[Error]
+
+
 KnownFloor = TypedDict("KnownFloor", {"product": str, **fields(Floor)})
 
 
@@ -392,6 +421,7 @@ OF_ENGINE: Mapping[str, Document] = {
     "command": Document("look", RanCommand, ("run",)),
     "stacks": Document("look", Stacks, ("stacks",)),
     "stackfits": Document("look", StackFits, ("stacks --hosts",)),
+    "adopted": Document("keep", Adoption, ("adopt",)),
     "provision": Document("change", Changed, _CHANGING),
     "decisions": Document("change", Decisions, ("rebuild --check",)),
     "rebuild": Document("change", Rebuilt, ("rebuild",)),

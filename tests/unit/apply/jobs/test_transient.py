@@ -52,7 +52,6 @@ PASSING = {
         "NewConnectionError('<urllib3.connection.HTTPSConnection object>: Failed to establish a new connection: "
         "[Errno 111] Connection refused')",
     ],
-    "ssh-too-many-logins": ["kex_exchange_identification: banner line 0: Exceeded MaxStartups"],
     "transfer-cut": [
         "curl: (18) transfer closed with 1024 bytes remaining to read",
         "curl: (28) Operation timed out after 30001 milliseconds with 0 out of 0 bytes received",

@@ -302,6 +302,7 @@ SAMPLES = {
     "container-gpu-unknown": "nvidia-container-cli: device error: unknown device id: 1",
     "cdi-stale": "error stat'ing file /lib/x86_64-linux-gnu/libEGL_nvidia.so.535.161.07: No such file or directory: "
     "OCI runtime attempted to invoke a command that was not found",
+    "cdi-unresolvable": "Error: setting up CDI devices: unresolvable CDI devices nvidia.com/gpu=all",
     "toolkit-fails": "nvidia-container-cli: initialization error: change root failed: no such file or directory",
     "filesystem-features": "EXT4-fs (sdb1): couldn't mount RDWR because of unsupported optional features (400)",
     "download-refused": "E: Failed to fetch https://mirror.example/jammy/InRelease  403  Forbidden [IP: 192.0.2.1",

@@ -54,7 +54,7 @@ NETWORK = "failed to start daemon: Error initializing network controller: "
         ("runtime-unknown", 'no runtime for "nvidia" is configured'),
         ("no-gpu-in-docker", "failed to discover GPU vendor from CDI: no known GPU vendor found"),
         ("no-gpu-in-docker", 'docker: Error response from daemon: could not select device driver "nvidia" with'),
-        ("no-gpu-in-docker", "Error: setting up CDI devices: unresolvable CDI devices runtime.nvidia.com/gpu=all"),
+        ("cdi-unresolvable", "Error: setting up CDI devices: unresolvable CDI devices runtime.nvidia.com/gpu=all"),
         ("no-gpu-in-docker", 'exec: "nvidia-container-runtime-hook": executable file not found in $PATH: unknown'),
         ("runtime-unknown", "If this is a GPU node, did you configure the NVIDIA Container Toolkit?"),
         ("runtime-unknown", "level=fatal msg=\"specified default runtime 'nvidia' does not exist\""),

@@ -1,0 +1,170 @@
+"""Stacks of what hosts have that somebody set up by hand: read on the hosts, grouped, and written as files of the site.
+
+Nothing is changed on a host.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.rollout import Results, on_each
+from hostwright.audit.auditing import now
+from hostwright.audit.found.adopting import HostFound, StackDraft, draft, nearest, stack_text
+from hostwright.audit.found.reading import finders_of
+from hostwright.common.errors import HostError, InputError
+from hostwright.common.places import plain_name, refused, write_whole
+from hostwright.common.untrusted import guarded
+from hostwright.plan.host import release
+from hostwright.plan.host.hostfacts import HOST_PROBES, read_host
+from hostwright.plan.observing import ask
+from hostwright.plan.probing import ordered
+from hostwright.plan.roles.role import rules_of
+from hostwright.plan.stacks.fits import fits
+from hostwright.plan.stacks.listing import list_stacks
+from hostwright.plan.targets import Roster, Targets
+from hostwright.stack.ages import day_of
+from hostwright.stack.fitting import Misfit
+from hostwright.stack.rules import check_host, check_stack
+from hostwright.stack.stack import Stack, safe_stack_name
+from hostwright.stack.stackfile import load_stack
+
+FILE_MODE = 0o644  #: as of the other files of a site: people and version control read them
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptedStack:
+    """A stack for hosts that are alike. ``file`` is ``None`` where they differ in nothing from the stack ``extends``:
+    then that is ``stack``. ``misfits`` are the rules that refuse the hosts this stack."""
+
+    hosts: tuple[str, ...]
+    stack: str
+    extends: str
+    file: Path | None
+    text: str
+    left_out: tuple[tuple[str, str], ...]  #: pairs of a role and the reason
+    notes: tuple[str, ...] = ()
+    misfits: tuple[Misfit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """The stacks of hosts, the largest group first, hosts that have a release record, and errors of hosts."""
+
+    stacks: tuple[AdoptedStack, ...]
+    provisioned: tuple[tuple[str, str], ...]  #: pairs of a host and the stack of its record
+    errors: tuple[HostError, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """One host: what it has and the stack of it, or the stack of its release record."""
+
+    host: str
+    found: HostFound | None = None
+    draft: StackDraft | None = None
+    provisioned: str = ""
+
+
+def adopt(
+    roster: Roster, targets: Targets, connections: Connections, *, name: str = "", replace_file: bool = False
+) -> Adoption:
+    """Read the hosts, and write a stack file for each group of hosts that are alike into the site's stacks.
+
+    ``name`` is the stack's; without it, that of the nearest stack and of the first host. Raises ``InputError`` for a
+    name that cannot be one, for one name and several groups, and for a file that is there, unless ``replace_file``.
+    """
+    if name and not safe_stack_name(name):
+        raise InputError(f"{name!r:.80} cannot be the name of a stack: use letters, digits, '.', '_' and '-'", "--name")
+    if name:
+        _refuse_existing([roster.own_stacks[0] / f"{name}.yml"], replace_file=replace_file)
+    results = _read_each(roster, targets, connections)
+    groups: dict[tuple[str, str], list[_Read]] = {}
+    for read in results.values:
+        if read.draft:
+            groups.setdefault((read.draft.extends, repr(read.draft.data)), []).append(read)
+    ranked = sorted(groups.values(), key=lambda members: -len(members))
+    if name and len(ranked) > 1:
+        sentence = f"these hosts need {len(ranked)} stacks, since they differ; leave --name out, or take fewer hosts"
+        raise InputError(sentence, "--name")
+    made, failed = list[AdoptedStack](), list(results.errors)
+    for members in ranked:
+        try:
+            made.append(_made(roster, members, name))
+        except HostError as error:
+            failed += [HostError(read.host, error.sentence) for read in members]
+    _write(made, replace_file=replace_file)
+    provisioned = tuple((read.host, read.provisioned) for read in results.values if read.provisioned)
+    return Adoption(tuple(made), provisioned, tuple(failed))
+
+
+def _read_each(roster: Roster, targets: Targets, connections: Connections) -> Results[_Read]:
+    """What each host has, and the stack of it."""
+    by_name, today, finders = targets.by_name, day_of(None), finders_of(roster.roles)
+    stacks = tuple(listed.stack for listed in list_stacks(roster) if listed.stack)
+    probes = ordered((*HOST_PROBES, release.RELEASE, *finders.probes))
+
+    def of_host(name: str) -> _Read:
+        with connections.connect(by_name[name]) as shell:
+            facts = ask(shell, probes)
+        with guarded(name):
+            if record := release.read(facts):
+                return _Read(name, provisioned=str(record.get("stack", "")))
+            found = HostFound(name, read_host(facts), finders.on_host(facts))
+            like = nearest(found, stacks, finders, fits(found.facts, stacks, roster.roles, roster.advisories, today))
+        if like is None:
+            raise HostError(name, "there is no stack to begin with: `hostwright stacks` says why")
+        return _Read(name, found, draft(found, like, roster.roles))
+
+    return on_each(tuple(by_name), of_host, stop=connections.close)
+
+
+def _made(roster: Roster, members: Sequence[_Read], name: str) -> AdoptedStack:
+    """The stack of hosts that are alike; not written yet. Raises ``HostError`` where what they have is none."""
+    first = members[0]
+    if first.draft is None or first.found is None:
+        raise TypeError("only hosts with a draft are grouped")
+    made, hosts = first.draft, tuple(read.host for read in members)
+    left_out = tuple(made.left_out.items())
+    if not made.data:
+        return AdoptedStack(hosts, made.extends, made.extends, None, "", left_out, made.notes)
+    called = name or f"{made.extends}-{plain_name(first.host)}"
+    text = stack_text(made, hosts, now().date())
+    stack = _loaded(roster, called, text, first.host)
+    rules = rules_of(role for role in roster.roles if role.name in stack.roles)
+    if unfit := check_stack(stack, rules):
+        raise HostError(first.host, f"what it has is not a stack: {'; '.join(map(str, unfit))}")
+    misfits = tuple(check_host(stack, first.found.facts, rules))
+    file = roster.own_stacks[0] / f"{called}.yml"
+    return AdoptedStack(hosts, called, made.extends, file, text, left_out, made.notes, misfits)
+
+
+def _loaded(roster: Roster, name: str, text: str, host: str) -> Stack:
+    """The stack as it will be read from its file. Raises ``HostError``."""
+    with tempfile.TemporaryDirectory(prefix="hostwright-adopt-") as folder:
+        (Path(folder) / f"{name}.yml").write_text(text, "utf-8")
+        try:
+            return load_stack(name, (Path(folder), *roster.stack_dirs), roster.kinds)
+        except InputError as error:
+            raise HostError(host, f"what it has is not a stack: {str(error).replace(folder, '')}") from error
+
+
+def _write(made: Sequence[AdoptedStack], *, replace_file: bool) -> None:
+    """Write all files, or none where one is there. Raises ``InputError``."""
+    files = [(one.file, one.text) for one in made if one.file]
+    _refuse_existing([file for file, _ in files], replace_file=replace_file)
+    for file, text in files:
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(file, text.encode(), FILE_MODE)
+        except OSError as error:
+            raise InputError(f"cannot be written: {refused(error)}", str(file)) from error
+
+
+def _refuse_existing(files: Sequence[Path], *, replace_file: bool) -> None:
+    there = [str(file) for file in files if file.exists() or file.is_symlink()]
+    if there and not replace_file:
+        raise InputError(f"already there: {', '.join(there)}; pass --replace, or another --name", "adopt")

@@ -1,0 +1,163 @@
+"""What the finders of all roles find on a host: one probe, and the values that come of its answer. Pure.
+
+Environments are somebody else's directories, read as root: the names of metadata are read there, and nothing is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from hostwright.audit.fleetaudit import NotChecked, Reading
+from hostwright.audit.judging.context import AuditContext, Unread
+from hostwright.common.canonical import Same
+from hostwright.common.quoting import sh, sh_file
+from hostwright.common.untrusted import Pattern
+from hostwright.plan.host.release import PATH
+from hostwright.plan.model import Facts, Probe
+from hostwright.plan.roles.found import Finder, OnHost, PythonPackage
+from hostwright.plan.roles.role import Role
+from hostwright.resources.packages.packages import DPKG, dpkg_table
+
+CHECK = "environments"  #: the check that a bound cut short
+MOST = 300  #: our choice: Python packages of layers, and environments in conda's lists; a host has a few dozen
+DEPTH = 9  #: below a home: a project's folder, its ``.venv/lib/python3.11/site-packages``, and three more
+SEARCH_S = 10.0  #: our choice, as for all that an audit reads: the names of half a million files, from the disk
+#: What people keep in their homes is shown, and makes no host an outlier: hardly two of them have the same.
+HOMES = ("/home/", "/root/")
+CELLS = 8  #: of a row that are kept
+
+#: Kinds of file systems that are not searched: 200 hosts would search the same shared home.
+_ELSEWHERE = ("nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "gpfs", "beegfs", "autofs", "proc", "sysfs")
+#: What holds copies of environments, or many files and none; and what this program brought.
+_SKIPPED = ("pkgs", "node_modules", ".git", ".cache", ".snapshot", "*[[:cntrl:]]*")
+_OURS = "/opt/hostwright"
+
+_METADATA = Pattern(
+    r"(/.{1,300}?)/lib(?:64)?/python(3(?:\.[0-9]{1,2})?)/(?:site|dist)-packages/"
+    r"([A-Za-z0-9._-]{1,80}?)-([0-9][A-Za-z0-9_.+!]{0,60}?)"
+    r"(?:-py3\.[0-9]{1,2})?\.(?:dist|egg)-info"
+)
+_CONDA = Pattern(r"(/.{1,300})/conda-meta/([a-z0-9_.-]{1,80})-([0-9][A-Za-z0-9_.+!]{0,60})-[A-Za-z0-9_.]{1,100}\.json")
+_SCOPE = Pattern(r"[a-z0-9_]{1,60}")
+
+
+@dataclass(frozen=True)
+class Finders:
+    """The finders of roles, by layer."""
+
+    by_layer: Mapping[str, Finder]
+
+    @cached_property
+    def probe(self) -> Probe:
+        """The probe that all of them are read from, besides ``DPKG``."""
+        scripts = ((layer, finder.script) for layer, finder in self.by_layer.items() if finder.script)
+        parts = (sh("(scope=%s\n", layer) + text.strip("\n") + "\n)\n" for layer, text in scripts)
+        names = tuple(dict.fromkeys(name for finder in self.by_layer.values() for name in finder.packages))
+        search = sh_file(
+            __file__, "search.sh", record=PATH, tests=_tests(names), seconds=str(int(SEARCH_S)), most=str(MOST)
+        )
+        return Probe(sh_file(__file__, "prelude.sh") + "".join(parts) + (search if names else ""), root=True)
+
+    @property
+    def probes(self) -> tuple[Probe, ...]:
+        """The probes that they are read from; none where no role has a finder."""
+        return (self.probe, DPKG) if self.by_layer else ()
+
+    def on_host(self, facts: Facts) -> Mapping[str, OnHost]:
+        """What each finds on a host with these facts. Raises ``KeyError`` where it was not asked."""
+        text = facts[self.probe].text
+        debs = {row.base: row.version for row in dpkg_table(facts).values() if row.present}
+        rows, packages = _rows(text), tuple(found_packages(text))
+        return {
+            layer: OnHost(
+                tuple(row for scope, row in rows if scope == layer),
+                debs,
+                tuple(one for one in packages if one.name in {_canonical(name) for name in finder.packages}),
+            )
+            for layer, finder in self.by_layer.items()
+        }
+
+    def readings(self, facts: Facts) -> tuple[Reading, ...]:
+        """What there is on the host, as audits hold it; nothing where it was not asked."""
+        try:
+            found = self.on_host(facts)
+        except KeyError:
+            return ()
+        return tuple(
+            Reading(layer, name, value, found=True)
+            for layer, finder in self.by_layer.items()
+            for name, value in finder.values(found[layer])
+        )
+
+
+def finders_of(roles: Iterable[Role]) -> Finders:
+    """The finders of these roles: of those that read cards, of others that list what is on the system, and then of
+    those whose layers are only in environments."""
+    parts = [(role, part.FOUND) for role in roles if (part := role.part("found"))]
+    parts.sort(key=lambda one: (not one[1].script, one[0].part("gpus") is None))
+    return Finders({role.name: finder for role, finder in parts})
+
+
+def readings_found(finders: Finders, ctx: AuditContext) -> tuple[Reading, ...]:
+    """``Finders.readings``, made once for all hosts that answer alike; nothing where a probe hung."""
+    try:
+        for probe in finders.probes:
+            ctx.require(probe)
+        return ctx.settled(("found", Same(finders)), finders.readings)
+    except Unread:
+        return ()
+
+
+def cut_short(finders: Finders, facts: Facts, layer: str) -> Iterator[NotChecked]:
+    """That the search for environments reached a bound: there may be more than what was found."""
+    if finders.by_layer and finders.probe in facts:
+        text = facts[finders.probe].text
+        if ("", ("bound", "time")) in _rows(text):
+            yield NotChecked(layer, CHECK, f"the search took longer than {SEARCH_S:.0f} s; there may be more of them")
+        elif text.count("\n/") >= MOST - 1:
+            yield NotChecked(layer, CHECK, f"the search stopped after {MOST} packages; there may be more of them")
+
+
+def _tests(names: Sequence[str]) -> tuple[str, ...]:
+    """The tests of ``find``: it prints the metadata of packages with these names, and descends into no package."""
+    plain = [name.replace("-", "[-_]") for name in names]
+    metadata = _any(*(f"{name}-[0-9]*.{kind}-info" for name in plain for kind in ("dist", "egg")))
+    conda = _any(*(f"{name}-[0-9]*.json" for name in plain))
+    elsewhere = [word for kind in _ELSEWHERE for word in ("-fstype", kind, "-o")]
+    return (
+        *("-maxdepth", str(DEPTH), "(", *elsewhere, "-path", _OURS, "-o", *_any(*_SKIPPED), ")", "-prune"),
+        *("-o", "-path", "*/*-packages/*", "(", "(", *metadata, ")", "-print", "-o", "-true", ")", "-prune"),
+        *("-o", "-path", "*/conda-meta/*", "(", "(", *conda, ")", "-print", "-o", "-true", ")", "-prune"),
+    )
+
+
+def _any(*patterns: str) -> tuple[str, ...]:
+    return tuple(word for pattern in patterns for word in ("-o", "-name", pattern))[1:]
+
+
+def _rows(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The rows of the finders' scripts, each with its scope; a last line that was cut is left out."""
+    lines = text.rpartition("\n")[0].split("\n")
+    cells = [line.split("\t")[: CELLS + 1] for line in lines if "\t" in line]
+    return tuple((row[0], tuple(row[1:])) for row in cells if not row[0] or _SCOPE.fullmatch(row[0]))
+
+
+def found_packages(text: str) -> Iterator[PythonPackage]:
+    """The Python packages whose metadata a host has. Of an environment with both, pip's name stands for conda's.
+
+    >>> list(found_packages("/opt/a/lib/python3.11/site-packages/science-2.3.0.dist-info\\n"))
+    [PythonPackage(environment='/opt/a', name='science', version='2.3.0', python='3.11', conda=False)]
+    >>> [one.name for one in found_packages("/opt/c/conda-meta/science-2.2.0-py311_0.json\\n")]
+    ['science']
+    """
+    for line in text.rpartition("\n")[0].split("\n"):
+        if match := _METADATA.fullmatch(line):
+            yield PythonPackage(match[1], _canonical(match[3]), match[4], match[2])
+        elif match := _CONDA.fullmatch(line):
+            yield PythonPackage(match[1], _canonical(match[2]), match[3], conda=True)
+
+
+def _canonical(name: str) -> str:
+    return name.lower().replace("_", "-")

@@ -1,0 +1,104 @@
+"""How GPUs come into containers: the mode of the toolkit's runtime, and the CDI specification that engines read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hostwright.resources import DPKG, Change, Facts, Probe, Refusal, Resource, Step, dpkg_table
+from hostwright.roles import sh_file
+from hostwright.standard.roles.container.engines import ENGINE_ROWS, gpus_flag_sentence, loses_gpus_flag
+from hostwright.standard.roles.container.section import Mode
+
+TOOLKIT_CONFIG = "/etc/nvidia-container-runtime/config.toml"
+REFRESH, REFRESH_PATH = "nvidia-cdi-refresh.service", "nvidia-cdi-refresh.path"
+MOST = 3  #: missing files that are named of each specification; all have the driver's former version
+CDI_SH = sh_file(__file__, "sh/cdi.sh", most=MOST)
+
+_MODE = Probe(sh_file(__file__, "sh/mode.sh", file=TOOLKIT_CONFIG))
+_WORDS = {
+    "absent": "none",
+    "number": "%s has the major number %s in it, and %s in the kernel",
+    "missing": "names %s, which is not there",
+    "lacks": "does not name %s",
+    "disabled": f"{REFRESH} does not start at boot",
+}
+_STATE = Probe(f"{CDI_SH}cdi_refreshed", root=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeMode(Resource):
+    """The mode of ``nvidia-container-runtime`` in the toolkit's config.toml; whatever else is there stays.
+
+    Without an entry the mode is ``auto``. Containers that run keep their GPUs: the file is read when one starts.
+    """
+
+    mode: Mode
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (_MODE,)
+
+    def plan(self, facts: Facts) -> Change | None:
+        have = facts[_MODE].strip() or "auto"
+        if have == self.mode:
+            return None
+        step = Step(sh_file(__file__, "sh/set_mode.sh", file=TOOLKIT_CONFIG, mode=self.mode))
+        return Change("mode of the nvidia runtime", have, self.mode, (step,))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()  # the file is the package's, and goes with it
+
+
+@dataclass(frozen=True, slots=True)
+class CdiSpecification(Resource):
+    """The specification that nvidia-cdi-refresh writes is of this driver: its files are there, and its device files
+    have the numbers under which the kernel has their drivers.
+
+    From 1.19.0 on the toolkit writes the numbers that device files have at that moment, and nvidia-uvm gets another
+    one whenever its module is loaded: with a wrong one ``cuInit`` ends with 999 in containers
+    (NVIDIA/nvidia-container-toolkit#1934). A host without cards needs none.
+    """
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (_STATE,)
+
+    def plan(self, facts: Facts) -> Change | None:
+        wrong = tuple(_sentences(facts[_STATE].text))
+        if not wrong:
+            return None
+        step = Step(sh_file(__file__, "sh/refresh.sh", unit=REFRESH))
+        return Change("CDI specification", "; ".join(wrong), "of this driver, made at each boot", (step,))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()  # the units are the package's, and the specification is gone after the next boot
+
+
+@dataclass(frozen=True, slots=True)
+class GpusFlagWorks(Resource):
+    """In this mode of the toolkit ``docker run --gpus`` works with the Docker that the host has."""
+
+    mode: Mode
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (DPKG,)
+
+    def plan(self, facts: Facts) -> Refusal | None:
+        table = dpkg_table(facts)
+        rows = (table.get(name) for name in ENGINE_ROWS[0].packages)
+        docker = next((row.version for row in rows if row and row.present), "")
+        if not loses_gpus_flag(self.mode, docker):
+            return None
+        return Refusal(
+            "GPUs of containers", f"Docker {docker}", f"mode {self.mode}", "cdi-engine",
+            gpus_flag_sentence(self.mode, docker),
+        )  # fmt: skip
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
+
+def _sentences(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        kind, *values = line.split(" ")
+        if kind in _WORDS and len(values) == _WORDS[kind].count("%s"):
+            yield _WORDS[kind] % tuple(values)

@@ -1,0 +1,124 @@
+"""The driver that a host has, whoever installed it: version, source, kind of kernel module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hostwright.resources import named_like
+from hostwright.roles import OTHER, Adopted, Finder, FoundValues, OnHost, Pattern, distance, sh_file
+from hostwright.standard.roles.driver.modules import kinds_of
+from hostwright.standard.roles.driver.section import DRIVER_PACKAGES, NOT_DRIVER, OPEN_PACKAGES, DriverSection
+
+_VERSION = Pattern(r"[1-9][0-9]{2}(?:\.[0-9]{1,6}){1,3}")
+_PRECOMPILED = Pattern(r"(linux-modules-nvidia-[0-9]{3}(?:-server)?(?:-open)?)-[0-9].*")
+_FABRIC = ("nvidia-fabricmanager*",)
+#: where NVIDIA publishes each ``.run``, as the stacks of today name them
+_RUNFILES = (
+    "https://us.download.nvidia.com/tesla/{version}/{file}",
+    "https://us.download.nvidia.com/XFree86/Linux-x86_64/{version}/{file}",
+)
+
+
+def _values(host: OnHost) -> FoundValues:
+    version, loaded = version_of(host), _clean(host.first("loaded"))
+    if not version:
+        return
+    yield "version", version
+    if source := source_of(host):
+        yield "source", source
+    if kind := kind_of(host):
+        yield "module", kind
+    if loaded != version:
+        yield "loaded", loaded or "none"
+    for name in sorted(name for name in host.debs if named_like(name, _FABRIC)):
+        yield "fabric manager", host.debs[name]
+
+
+def version_of(host: OnHost) -> str:
+    """The version of the driver's libraries, else of the loaded module; empty without a driver."""
+    libraries = [version for (version, *_) in host.all("library") if _clean(version)]
+    loaded = _clean(host.first("loaded"))
+    return loaded if loaded in libraries or not libraries else libraries[0]
+
+
+def packages_of(host: OnHost) -> Mapping[str, str]:
+    """The packages of the driver, by name."""
+    theirs = (name for name in sorted(host.debs) if named_like(name, DRIVER_PACKAGES))
+    return {name: host.debs[name] for name in theirs if not named_like(name, NOT_DRIVER)}
+
+
+def source_of(host: OnHost) -> str:
+    """``packages``, ``runfile``, or empty where neither left its traces."""
+    if packages_of(host):
+        return "packages"
+    return "runfile" if host.all("installer") else ""
+
+
+def kind_of(host: OnHost) -> str:
+    """``open`` or ``proprietary``: of the loaded module, else of the packages; empty where it cannot be told."""
+    text = host.first("kernel")
+    if "Kernel Module" in text:
+        return "open" if "Open Kernel Module" in text else "proprietary"
+    packages = packages_of(host)
+    if not packages:
+        return ""
+    return "open" if any(named_like(name, OPEN_PACKAGES) for name in packages) else "proprietary"
+
+
+def precompiled_of(host: OnHost) -> str:
+    """The name, without that of a kernel, of the packages of a precompiled module; empty without such."""
+    names = (match[1] for name in sorted(packages_of(host)) if (match := _PRECOMPILED.fullmatch(name)))
+    return next(names, "")
+
+
+def _adopted(host: OnHost, section: DriverSection) -> Adopted:
+    version, source = version_of(host), source_of(host)
+    if not version:
+        return Adopted(left_out="the host has no driver", unlike=OTHER)
+    if not source:
+        sentence = f"{version} is there, and neither the packages nor the installer of it are"
+        return Adopted(left_out=sentence, unlike=max(distance(version, section.version), 1))
+    there = _packaged(host, section) if source == "packages" else _from_runfile(host, section)
+    if version != section.version:
+        there |= {"version": version, "kernels": None, "fabric_manager": None, "imex": None}
+    differs = {name: value for name, value in there.items() if (value or None) != (getattr(section, name) or None)}
+    if not differs:
+        return Adopted()
+    unmanaged = [name for name in sorted(host.debs) if named_like(name, _FABRIC) and "fabric_manager" in differs]
+    notes = [f"{name} {host.debs[name]} stays as it is, and the role driver does not manage it" for name in unmanaged]
+    artifacts = {}
+    if differs.get("artifact") or (source == "runfile" and "version" in differs):
+        differs["artifact"], artifacts = "driver", {"driver": _runfile(version)}
+        notes.append(f"no stack names a checksum of the driver's .run {version}: the first one that is seen is pinned")
+    if "packages" in differs:
+        differs["packages"] = {**dict.fromkeys(section.packages), **differs["packages"]}
+    return Adopted(differs, artifacts, max(distance(version, section.version), 1), notes=tuple(notes))
+
+
+def _packaged(host: OnHost, section: DriverSection) -> dict[str, Any]:
+    """The parts of a section for a driver of packages; those of a kernel are named by what they begin with."""
+    of_kernels = ("linux-modules-nvidia-*", "linux-objects-nvidia-*", "linux-signatures-nvidia-*")
+    packages = {name: text for name, text in packages_of(host).items() if not named_like(name, of_kernels)}
+    own = {"artifact": None, "packages": packages, "precompiled": precompiled_of(host), "module": "auto"}
+    return own | ({"module": kind_of(host)} if section.module == kind_of(host) else {})
+
+
+def _from_runfile(host: OnHost, section: DriverSection) -> dict[str, Any]:
+    """The parts of a section for a driver of NVIDIA's ``.run``."""
+    kind, kinds = kind_of(host), kinds_of(version_of(host))
+    module = kind if kind and len(kinds) > 1 else "auto"
+    no_packages: dict[str, Any] = {"packages": {}, "precompiled": None, "components": (), "repository": None}
+    return {"artifact": section.artifact or "driver", "module": module, **no_packages}
+
+
+def _runfile(version: str) -> Mapping[str, Any]:
+    file = f"NVIDIA-Linux-x86_64-{version}.run"
+    return {"file": file, "urls": [url.format(version=version, file=file) for url in _RUNFILES], "sha256": None}
+
+
+def _clean(text: str) -> str:
+    return text if _VERSION.fullmatch(text) else ""
+
+
+FOUND = Finder(_values, sh_file(__file__, "found.sh"), adopted=_adopted)

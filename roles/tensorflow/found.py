@@ -1,0 +1,7 @@
+"""The environments of a host that have TensorFlow, whoever made them."""
+
+from __future__ import annotations
+
+from hostwright.resources import environment_finder
+
+FOUND = environment_finder("tensorflow", "tensorflow-gpu", "tensorflow-cpu", "tensorflow-base")
