@@ -135,12 +135,13 @@ def _deb(package: _Package, version: str, tree: Path, repository: Path) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text((_SOURCES / source).read_text().replace("@VERSION@", version))
         target.chmod(0o755 if path.startswith("usr/bin/") else 0o644)
+    scripts = {"postinst": _POSTINST} if with_units and package.later else {}
     if package.name == "libnvidia-container1":
+        scripts["triggers"] = "activate-noawait ldconfig\n"  # as any library's package: else nothing renews the cache
         library = tree / f"usr/lib/x86_64-linux-gnu/libnvidia-container.so.{version}"
         standin.shared_object(library, "libnvidia-container.so.1", f"libnvidia-container {version}")
         library.with_name("libnvidia-container.so.1").symlink_to(library.name)
     depends = ", ".join(package.depends).replace("%s", version).replace("@", "=" if with_units else ">=")
-    scripts = {"postinst": _POSTINST} if with_units and package.later else {}
     deb = build_deb(tree, Control(package.name, f"{version}-1", package.summary, depends), repository, scripts)
     shutil.rmtree(tree)
     return deb

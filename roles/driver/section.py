@@ -25,6 +25,7 @@ from hostwright.roles import (
     WithoutNulls,
     taken,
 )
+from hostwright.standard.roles.driver.modules import branch_of
 
 #: Packages that are, or belong to, another NVIDIA driver: Debian's, Ubuntu's, NVIDIA's repository's.
 DRIVER_PACKAGES = (
@@ -158,7 +159,7 @@ class DriverSection(Section):
         return self._package("nvidia-imex", self.imex)
 
     def _package(self, name: str, part: DriverPart | None) -> str:
-        by_branch = name if int(self.branch) >= _PLAIN_NAMES else f"{name}-{self.branch}"
+        by_branch = name if branch_of(self.version) >= _PLAIN_NAMES else f"{name}-{self.branch}"
         return (part and part.package) or by_branch
 
     def versions(self) -> Mapping[str, str]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from hostwright.resources import named_like
 from hostwright.roles import Misfit
+from hostwright.standard.roles.driver.modules import branch_of
 from hostwright.standard.roles.driver.section import PINNING, DriverSection
 
 #: From this branch on, names in NVIDIA's repository carry no branch, and a package of preferences chooses it.
@@ -53,7 +54,7 @@ def packages_are_pinned(driver_section: DriverSection) -> Iterator[Misfit]:
     section, driver, branch = driver_section, driver_section.version, driver_section.branch
     pins = [name.removeprefix(PINNING) for name in section.packages if name.startswith(PINNING)]
     newest = [name for name in section.packages if named_like(name, _NEWEST)]
-    if int(branch) < FIRST_PINNED:
+    if branch_of(driver) < FIRST_PINNED:
         if pins:
             sentence = f"{PINNING}{pins[0]} is for R{FIRST_PINNED} and later; names of driver {driver} carry the branch"
             yield Misfit("driver-pin", sentence, _GUIDE, f"nvidia-open-{branch}")
@@ -63,6 +64,6 @@ def packages_are_pinned(driver_section: DriverSection) -> Iterator[Misfit]:
         )
         yield Misfit("driver-pin", sentence, _GUIDE, f"{PINNING}{driver}")
     for pin in pins:
-        if int(branch) >= FIRST_PINNED and pin not in {driver, branch}:
+        if branch_of(driver) >= FIRST_PINNED and pin not in {driver, branch}:
             sentence = f"{PINNING}{pin} pins another driver than {driver}"
             yield Misfit("driver-pin", sentence, _GUIDE, f"{PINNING}{driver}")

@@ -34,7 +34,7 @@ def test_every_grave_failure_that_provision_does_not_mend_has_its_treatment():
 
 def test_fatal_card_failures_count_as_hardware():
     grave = {rule.name for rule in SIGNED if rule.sign and rule.sign.layer == "gpu" and rule.sign.grave}
-    assert grave - set(HARDWARE) == {"mig-without-instances"}
+    assert grave - set(HARDWARE) == {"fabric-not-joined", "mig-without-instances"}  # states that software leaves
 
 
 def test_every_hardware_cure_names_its_source():

@@ -1,0 +1,112 @@
+"""The driver from a repository, its module compiled: on a host with the driver from its ``.run``, and back.
+
+The repository is the host's own directory, and its packages are stand-ins under Ubuntu's names: what the lab's ``.run``
+installed, packed. apt, dpkg, keys, pins and holds are real; NVIDIA's and Ubuntu's archives cannot be reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hostwright.common.quoting import sh_file
+from lab import fleet as lab_fleet
+from lab.config import Lab, Machine
+from lab.records import find_machine
+from tests.lab.conftest import SMALL, FrontDoor, on
+from tests.lab.ownlab import own_lab
+
+pytestmark = pytest.mark.long
+HOST, STACK, VERSION = "gpu01", "lab-packages", "470.182.03"
+ON = ("--hosts", HOST, "--roles", "base,driver")
+CHOOSE = (*ON, "--var", f"stack={STACK}")
+HELD = "apt-mark showhold | grep 470-server | grep -c . || true"
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    """One bare host in a lab of its own."""
+    with own_lab("drv") as opened:
+        lab_fleet.supply(opened, SMALL)
+        lab_fleet.up(opened, [HOST], options=SMALL)
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def invoke(lab: Lab) -> FrontDoor:
+    """``invoke`` on that lab, whose host has the driver from the ``.run``."""
+    door = FrontDoor(lab)
+    door.json("mirror", "--stack", "lab", status=0)
+    door.json("provision", *ON, status=0)
+    return door
+
+
+@pytest.fixture(scope="module")
+def machine(lab: Lab, invoke: FrontDoor) -> Machine:
+    return find_machine(lab, HOST)
+
+
+def publish(lab: Lab, machine: Machine, folder: Path, validity: str) -> None:
+    """Make the repository with a key that is valid for so long, and the stack that names it."""
+    script = sh_file(__file__, "driver_repository.sh", version=VERSION, validity=validity)
+    fingerprint = on(machine, script).split()[-1]
+    key = folder / f"key-{fingerprint}.asc"
+    key.write_text(on(machine, "cat /srv/driver/key.asc"))
+    driver: dict[str, Any] = {
+        "artifact": None,
+        "fabric_manager": None,
+        "precompiled": "linux-modules-nvidia-470-server",
+        "packages": dict.fromkeys(
+            ("libnvidia-compute-470-server", "nvidia-utils-470-server", "nvidia-compute-utils-470-server"),
+            f"{VERSION}-0lab1",
+        ),
+        "repository": {
+            "name": "lab-driver",
+            "uri": "file:/srv/driver",
+            "key": "driver-key",
+            "fingerprint": fingerprint,
+        },
+    }
+    artifact = {"file": key.name, "urls": [key.as_uri()], "stand_in": True}
+    stack = {"extends": "lab", "description": "the lab's driver as packages", "driver": driver}
+    place = lab.inventory.parent / "stacks" / f"{STACK}.yml"
+    place.write_text(yaml.safe_dump({**stack, "artifacts": {"driver-key": artifact}}))
+    place.with_suffix(".lock.yml").unlink(missing_ok=True)
+
+
+def test_a_key_that_expired_stops_before_the_driver_is_touched(
+    lab: Lab, invoke: FrontDoor, machine: Machine, tmp_path: Path
+) -> None:
+    publish(lab, machine, tmp_path, "seconds=20")
+    on(machine, "until gpg --homedir /root/driver-key --list-keys 2>/dev/null | grep -q expired; do sleep 0.2; done")
+    invoke.json("mirror", "--stack", STACK, status=0)
+    failed = invoke.json("provision", *CHOOSE, status=1)
+    assert "expired on" in str(failed)
+    assert on(machine, "cat /sys/module/nvidia/version").strip() == VERSION
+    assert on(machine, HELD).strip() == "0"
+    invoke.json("plan", "--hosts", HOST, "--roles", "driver", status=0)
+
+
+def test_from_the_run_to_the_repository_and_back(lab: Lab, invoke: FrontDoor, machine: Machine, tmp_path: Path) -> None:
+    publish(lab, machine, tmp_path, "1y")
+    invoke.json("mirror", "--stack", STACK, status=0)
+    invoke.json("provision", *CHOOSE, status=0)
+    invoke.json("plan", *CHOOSE, status=0)
+    invoke.json("verify", *CHOOSE, status=0)
+    assert on(machine, HELD).strip() == "5"  # three of the set, and two of the module's; the third has no branch
+    assert "updates/dkms" not in on(machine, "modinfo -n nvidia")
+
+    on(machine, "rm /usr/bin/nvidia-smi; apt-mark unhold nvidia-utils-470-server")
+    invoke.json("provision", *CHOOSE, status=0)
+    invoke.json("plan", *CHOOSE, status=0)
+    assert on(machine, "nvidia-smi -L").startswith("GPU 0")
+
+    (host,) = invoke.json("provision", *ON, status=0)["hosts"]
+    assert host["changed"]
+    assert on(machine, HELD).strip() == "0"
+    assert "updates/dkms" in on(machine, "modinfo -n nvidia")
+    invoke.json("verify", *ON, status=0)
