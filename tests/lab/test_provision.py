@@ -57,7 +57,7 @@ def test_a_green_host_costs_one_exec_channel(provisioned: FrontDoor, target: Tar
 
 def test_a_green_host_starts_few_processes_to_answer(provisioned: FrontDoor, target: TargetHost):
     """763 before the probes shared one reader, 210 before one run of a tool answered many of them; most of the CPU that
-    a plan costs a host goes into these. 138 with the three that ask what else apt would change.
+    a plan costs a host goes into these. 138 with the four states of CDI and of what joins the cards.
     """
     user, root = programs(target.desired.probes(), new_nonce())
     with target.connect() as shell:

@@ -30,7 +30,7 @@ DPKG = Probe(
 
 #: names of the packages that apt has marked as installed for others' sake: autoremove takes them with those
 AUTOMATIC = Probe(
-    "grep -B 2 '^Auto-Installed: 1' /var/lib/apt/extended_states | sed -n 's/^Package: //p'",
+    "sed -n -e '/^Package: /h' -e '/^Auto-Installed: 1/{g;s/^Package: //p}' /var/lib/apt/extended_states",
     cap_bytes=256 * 1024,
 )
 

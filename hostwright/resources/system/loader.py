@@ -89,7 +89,9 @@ class Alternative(Resource):
         # either may be reached through a link, such as a /usr/local that lies elsewhere
         both = sh("both=$(readlink -m -- %s %s); to=${both%%%%\n*}\n", self.link, self.target)
         there = sh('[ "$to" != "${both#*\n}" ] || to=%s\n', self.target)
-        return (Probe(both + there + sh('echo "$to"; [ -e %s ] || [ -L %s ]', self.link, self.link)),)
+        seen = sh("if [ %s -ef %s ]; then to=%s; else\n", self.link, self.target, self.target)  # without a process
+        ends = sh('fi\necho "$to"; [ -e %s ] || [ -L %s ]', self.link, self.link)
+        return (Probe(f"{seen}{both}{there}{ends}"),)
 
     def plan(self, facts: Facts) -> Change | None:
         answer = facts[self.probes()[0]]

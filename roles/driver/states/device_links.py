@@ -19,7 +19,7 @@ class DeviceLinks(Resource):
         return (
             Probe(
                 'for d in /dev/nvidia* /dev/nvidia-caps/*; do [ ! -c "$d" ] || echo "device ${d#/dev/}"; done\n'
-                "find /dev/char -lname '*nvidia*' -printf 'link %l\\n'; exit 0"
+                "find /dev/char -lname '*nvidia*' -printf 'link %l\\n'"
             ),
         )
 
