@@ -27,8 +27,8 @@ from tests.unit.support.documents import blocks, text_of
 PAGE = "docs/api.md"
 #: inherited from ``Roster``, for the modules that carry a run out
 NOT_FOR_CALLERS = {
-    "advisories", "also", "binder", "default_stack", "fitting", "kinds", "knowledge", "request_of", "stack",
-    "stack_dirs", "stack_name", "store", "templates", "with_stack",
+    "advisories", "also", "binder", "default_stack", "fitting", "kinds", "knowledge", "own_stacks", "request_of",
+    "stack", "stack_dirs", "stack_name", "store", "templates", "with_stack",
 }  # fmt: skip
 #: Ubuntu 20.04 with one GPU; every other question is answered as by a host that has nothing of it
 BARE = {

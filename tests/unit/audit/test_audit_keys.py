@@ -45,10 +45,10 @@ KEYS: tuple[tuple[str, dict[str, str | None]], ...] = (
         "tensorboard": "2.9.1",
     }),
     ("container", {
-        "docker": None, "docker service": "active", "nvidia-container-toolkit": "1.17.8-1",
-        "nvidia-container-toolkit hold": "held", "nvidia-container-toolkit-base": "1.17.8-1",
-        "nvidia-container-toolkit-base hold": "held", "libnvidia-container-tools": "1.17.8-1",
-        "libnvidia-container-tools hold": "held", "libnvidia-container1": "1.17.8-1",
+        "docker": None, "docker service": "active", "nvidia-container-toolkit": "1.20.0-1",
+        "nvidia-container-toolkit hold": "held", "nvidia-container-toolkit-base": "1.20.0-1",
+        "nvidia-container-toolkit-base hold": "held", "libnvidia-container-tools": "1.20.0-1",
+        "libnvidia-container-tools hold": "held", "libnvidia-container1": "1.20.0-1",
         "libnvidia-container1 hold": "held", "nvidia runtime": "yes", "default runtime": None, "cgroup driver": None,
     }),
     ("release", {
