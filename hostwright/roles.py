@@ -50,7 +50,6 @@ from hostwright.plan.roles.found import (
     Finder,
     FoundValues,
     OnHost,
-    PythonPackage,
     distance,
     placed_libraries,
 )
@@ -81,7 +80,7 @@ __all__ = [
     "EccCounts", "ExactVersion", "FileLine", "FileName", "FileThere", "Finder", "Fingerprint", "FoundValues", "Gpu",
     "GpuEvent", "GpuLink", "GpuProcess", "Ground", "HostError", "HostPath", "InputError", "InputErrors", "Kernels",
     "LibraryPath", "LibraryVersion", "Match", "Misfit", "Name", "Occupancy", "OnHost", "PackageHold", "PackageOf",
-    "PackageVersion", "Pattern", "PythonPackage", "PythonVersion", "RelativePath", "RoleContext", "RoleRules", "Same",
+    "PackageVersion", "Pattern", "PythonVersion", "RelativePath", "RoleContext", "RoleRules", "Same",
     "Secret", "Section", "Share", "Snippet", "Stack", "StackPart", "TextFile", "UnitProperty", "Unquoted",
     "VenvPython", "VenvVersion", "WithoutNulls", "check_host", "check_lines", "clean_path", "count", "describe",
     "discover", "disk_is_enough", "distance", "expanded", "json_object", "kernel_version", "memory_is_enough",

@@ -56,6 +56,16 @@ if [ -d /run/systemd/system ]; then
 fi
 """
 
+#: what debhelper writes for units, as far as it shows
+_POSTRM = f"""#!/bin/sh
+set -e
+if [ "$1" = purge ]; then
+  for unit in {" ".join(_UNITS)}; do rm -f /etc/systemd/system/*.wants/"$unit"; done
+  rm -rf /usr/share/hostwright/toolkit
+  rmdir /usr/share/hostwright 2>/dev/null || true
+fi
+"""
+
 # NVIDIA's own dependencies between the packages were ">=" before 1.18 and are "=" since: asking for one package at an
 # old version brings the others at the newest one, or apt refuses, which is why all four have to be pinned.
 _PACKAGES = (
@@ -135,7 +145,7 @@ def _deb(package: _Package, version: str, tree: Path, repository: Path) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text((_SOURCES / source).read_text().replace("@VERSION@", version))
         target.chmod(0o755 if path.startswith("usr/bin/") else 0o644)
-    scripts = {"postinst": _POSTINST} if with_units and package.later else {}
+    scripts = {"postinst": _POSTINST, "postrm": _POSTRM} if with_units and package.later else {}
     if package.name == "libnvidia-container1":
         scripts["triggers"] = "activate-noawait ldconfig\n"  # as any library's package: else nothing renews the cache
         library = tree / f"usr/lib/x86_64-linux-gnu/libnvidia-container.so.{version}"

@@ -23,14 +23,11 @@ CUDA = "/usr/local/cuda-11.2"
 LIB = f"{CUDA}/targets/x86_64-linux/lib"
 VENV = "/opt/tensorflow-2.9"
 
-#: one or two of each layer; the others take minutes more, and `make long` has them
+#: one of each layer; the others take minutes more, and `make long` has them
 QUICK = {
     "package cut off while it was unpacked",
     "nvidia-smi deleted",
-    "another module version is loaded",
     "hold released",
-    "toolkit link turned",
-    "link copied to a file",
     "library deleted",
     "loader path dropped",
     "numpy 2 installed",

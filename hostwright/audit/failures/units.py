@@ -129,7 +129,7 @@ def known_cause(ctx: AuditContext, lines: Sequence[str], *besides: str) -> Itera
     if name and name not in besides:
         words = line.splitlines()[-1].strip()
         place = "" if any(words in each for each in last_words(lines)) else f"{words}: "
-        yield f"{place}see hostwright doctor --explain {name}"
+        yield f"{place}see `hostwright doctor --explain {name}`"
 
 
 def unit_journals(units: Sequence[str]) -> Probe:

@@ -3,9 +3,9 @@
 # shellcheck disable=SC2013,SC2016  # IFS parts lines; the program is awk's
 : "${most:?}"
 
-# For /proc/devices and a specification in YAML, as the toolkit writes it: `version V`, `node DEVICE`, `file PATH` for what
-# is mounted, and `number DEVICE HAVE IS` for a device file whose major number is not the one under which the kernel has
-# its driver.
+# For /proc/devices and a specification in YAML, as the toolkit writes it: `version V`, `node DEVICE`, `file PATH` for each
+# library that is mounted and bears the driver's version (any other file is the driver's concern), and `number DEVICE HAVE
+# IS` for a device file whose major number is not the one under which the kernel has its driver.
 cdi_program='
   function driver(device) {
     if (device ~ /^\/dev\/nvidia-uvm(-tools)?$/) return "nvidia-uvm"
@@ -20,7 +20,7 @@ cdi_program='
       name = driver(device)
       if (name in majors && major ~ /^[0-9]+$/ && major + 0 != majors[name])
         print "number " device " " major " " majors[name]
-    } else if (path == "" && host ~ /^\//) print "file " host
+    } else if (path == "" && host ~ /\.so\.[0-9]+\.[0-9]+/) print "file " host
     path = host = major = ""
   }
   FILENAME == "/proc/devices" {

@@ -23,8 +23,8 @@ def test_a_failed_unit_is_told_with_its_last_words() -> None:
         "failed snap.mount resources\n"
     )
     assert evidence("other-unit-failed", {JOURNAL: text}) == [
-        "kdump-tools.service: exit-code; no crashkernel= parameter in the kernel cmdline; see hostwright doctor"
-        " --explain kdump-not-armed",
+        "kdump-tools.service: exit-code; no crashkernel= parameter in the kernel cmdline; see `hostwright doctor"
+        " --explain kdump-not-armed`",
         "snap.mount: resources",
     ]
 
@@ -37,7 +37,7 @@ def test_what_is_known_of_a_failed_unit_is_said() -> None:
     )
     (line,) = evidence("other-unit-failed", {JOURNAL: text})
     assert line.startswith("backup.service: exit-code; ")
-    assert line.endswith("see hostwright doctor --explain unit-not-startable")
+    assert line.endswith("see `hostwright doctor --explain unit-not-startable`")
 
 
 def test_a_unit_that_a_role_knows_is_left_to_it() -> None:

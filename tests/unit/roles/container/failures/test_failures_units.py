@@ -49,7 +49,7 @@ def test_a_failed_unit_says_what_its_program_said_last() -> None:
     assert evidence("container-unit-failed", given_) == [
         "docker.service is failed (failed, exit-code)",
         "failed to start daemon: no space left on device",
-        "see hostwright doctor --explain no-space",
+        "see `hostwright doctor --explain no-space`",
     ]
     assert evidence("start-limit", given_) == []
 
