@@ -91,6 +91,12 @@ CHIPS = (
 )
 
 
+#: the chips of boards whose NVLink 5 switches lie behind ConnectX bridges
+NVLINK5 = frozenset({"GB100", "GB110"})
+#: PCI ids of the cards of a rack's compute trays, GB200 and GB300: README of open-gpu-kernel-modules, supported chips
+RACK_CARDS = frozenset({0x2941, 0x31C2, 0x31C3})
+
+
 def chip(device_id: int) -> Chip | None:
     """The chip with this PCI device id, ``None`` if the table does not have it.
 

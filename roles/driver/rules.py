@@ -12,7 +12,7 @@ from packaging.specifiers import SpecifierSet
 
 from hostwright.roles import Choice, Ground, Misfit, disk_is_enough, kernel_version, memory_is_enough, version
 from hostwright.standard.roles.driver import modules
-from hostwright.standard.roles.driver.chips import NVIDIA, Architecture, chips
+from hostwright.standard.roles.driver.chips import NVIDIA, NVLINK5, RACK_CARDS, Architecture, chips
 from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.sets import packages_are_pinned, packages_are_whole
 
@@ -89,6 +89,8 @@ class FirstDriver:
     driver: str
     source: str
 
+
+BOARD = 8  #: cards of an HGX board
 
 FIRST_DRIVERS = (
     FirstDriver(0x2900, 0x29FF, "HGX B200", "570.133.20", "NVIDIA GPU Operator, platform support"),
@@ -191,6 +193,20 @@ def fabric_manager_is_of_the_driver(driver_section: DriverSection) -> Iterator[M
             yield Misfit("fabric-manager", sentence, source, f"{package} {driver}-1")
 
 
+def a_whole_board_has_its_subnet_manager(
+    driver: str, gpus: tuple[tuple[int, int], ...], driver_section: DriverSection
+) -> Misfit | None:
+    """A board with NVLink 5, which eight cards of a host are, has the subnet manager that it needs."""
+    manager = driver_section.fabric_manager
+    boards = [gpu for gpu in gpus if {chip.name for chip in chips((gpu,))} & NVLINK5 and gpu[1] not in RACK_CARDS]
+    if len(boards) < BOARD or manager is None or manager.subnet_manager:
+        return None
+    sentence = (
+        f"boards of {BOARD} B200 or B300 need NVLink's subnet manager, and the stack with driver {driver} has none"
+    )
+    return Misfit("subnet-manager", sentence, "gpu-driver-container; siderolabs/extensions PR #717", "hgx-b200")
+
+
 def _on_a_kernel(driver: str, driver_section: DriverSection | None = None) -> str:
     return f"on a kernel {kernels_of(driver, driver_section)}"
 
@@ -209,6 +225,7 @@ RULES = (
     module_runs_the_gpus,
     builds_on_the_kernel,
     fabric_manager_is_of_the_driver,
+    a_whole_board_has_its_subnet_manager,
     packages_are_whole,
     packages_are_pinned,
 )

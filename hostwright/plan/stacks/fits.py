@@ -48,12 +48,13 @@ def fits(
     facts: HostFacts, stacks: Iterable[Stack], roles: Sequence[Role], advisories: Advisories, today: date
 ) -> tuple[StackFit, ...]:
     """Every stack for a host with these facts: first those that fit it, of these those with the fewest advisories, then
-    those that break the fewest rules; of equal ones the newest of a name.
+    those that break the fewest rules; of equal ones those with the fewest files, and the newest of a name.
 
     Rules about free space are left out: how much there is says nothing about the choice of a stack.
     """
-    found = [_fit(facts, stack, roles, advisories, today) for stack in stacks]
-    return tuple(sorted(found, key=_order))
+    by_name = {stack.name: stack for stack in stacks}
+    found = [_fit(facts, stack, roles, advisories, today) for stack in by_name.values()]
+    return tuple(sorted(found, key=lambda fit: _order(fit, len(by_name[fit.stack].artifacts))))
 
 
 def _fit(facts: HostFacts, stack: Stack, roles: Sequence[Role], advisories: Advisories, today: date) -> StackFit:
@@ -69,9 +70,10 @@ def _fit(facts: HostFacts, stack: Stack, roles: Sequence[Role], advisories: Advi
     )
 
 
-def _order(fit: StackFit) -> tuple[object, ...]:
+def _order(fit: StackFit, files: int) -> tuple[object, ...]:
+    """``files``: what a stack brings that others do without is for hosts that the others do not fit."""
     numbers = tuple(-int(number) for number in re.findall(r"[0-9]{1,9}", fit.stack))
-    return len(fit.misfits) > 0, len(fit.aged) if fit.fits else 0, len(fit.misfits), _family(fit.stack), numbers
+    return len(fit.misfits) > 0, len(fit.aged) if fit.fits else 0, len(fit.misfits), files, _family(fit.stack), numbers
 
 
 def _family(name: str) -> str:

@@ -32,6 +32,7 @@ from hostwright.resources import (
     read_host,
 )
 from hostwright.roles import Pattern, RoleContext, Stack, sh_file, words
+from hostwright.standard.roles.driver.chips import RACK_CARDS
 from hostwright.standard.roles.driver.section import DriverPart, DriverSection, FabricManager
 from hostwright.standard.roles.driver.states.gpu_use import NVIDIA, gpu_ids
 from hostwright.standard.roles.driver.states.runfile import Loadable, WithDriver
@@ -39,8 +40,6 @@ from hostwright.standard.roles.driver.states.runfile import Loadable, WithDriver
 FABRIC_MANAGER = "nvidia-fabricmanager.service"
 IMEX = "nvidia-imex.service"
 
-#: PCI ids of the cards of a rack's compute trays: GB200, and GB300
-RACK_CARDS = frozenset({0x2941, 0x31C2, 0x31C3})
 _FIRST_BLACKWELL = "0x2900"
 
 #: The subnet manager talks to the bridges through the last; the others find them.

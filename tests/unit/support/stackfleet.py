@@ -62,7 +62,7 @@ def facts_of(kind: str) -> HostFacts:
         version=version,
         kernel=kernel,
         machine="x86_64",
-        gpus=((0x10DE, card),),
+        gpus=((0x10DE, card),) * int(kind.partition(" ")[0]),
         avx=True,
         pythons=(python,),
         interpreters=(f"{python} (/usr/bin/python3)",),

@@ -16,10 +16,11 @@ from hostwright.plan.model import Answer, Change, Facts, Planned, Refusal
 from hostwright.plan.roles.role import RoleContext
 from hostwright.plan.testing import plan_text
 from hostwright.resources.conditions import When
+from hostwright.stack.fitting import Misfit
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.driver import Driver, driver
 from hostwright.standard.roles.driver.nvsmi.report import read_report
-from hostwright.standard.roles.driver.rules import fabric_manager_is_of_the_driver
+from hostwright.standard.roles.driver.rules import a_whole_board_has_its_subnet_manager, fabric_manager_is_of_the_driver
 from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.states.fabric import FABRIC, BridgeModules, Fabric, fabric_of
 from tests.unit.support.facts import changes_of
@@ -189,6 +190,20 @@ def test_a_stack_without_subnet_manager_is_refused_on_such_a_board_before_anythi
     (first, *_) = planned(stack(fabric_manager=MANAGER), B200 * 8, {"SW_MNG": BRIDGES})
     assert isinstance(first, Refusal)
     assert "hgx-b200" in first.sentence
+
+
+def test_a_whole_board_is_refused_by_a_stack_without_subnet_manager_before_it_is_connected_to() -> None:
+    def refused(wanted: Stack, device: int, number: int) -> Misfit | None:
+        section = wanted.section(DriverSection)
+        return a_whole_board_has_its_subnet_manager(V, ((0x10DE, device),) * number, section)
+
+    misfit = refused(stack(), 0x2901, 8)
+    assert misfit is not None
+    assert misfit.nearest == "hgx-b200"
+    assert refused(stack(), 0x2901, 1) is None  # a card in a virtual machine
+    assert refused(stack(), 0x2941, 8) is None  # of a rack
+    assert refused(stack(), 0x2330, 8) is None
+    assert refused(load_stack("hgx-b200", [STACKS]), 0x2901, 8) is None
 
 
 def test_an_older_board_gets_fabric_manager_alone() -> None:
