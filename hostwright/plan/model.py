@@ -191,6 +191,10 @@ class Resource(ABC):
         """The repositories that it puts on the host's own disk: the package file of each, by its source list."""
         return {}
 
+    def archive_components(self) -> tuple[str, ...]:
+        """The components of the distribution's archive, such as ``non-free``, in which its packages lie."""
+        return ()
+
     def packages_from(self, _list_file: str, /) -> tuple[str, ...]:
         """The packages that it installs from this source list, ``name`` or ``name=version``."""
         return ()

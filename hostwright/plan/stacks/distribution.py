@@ -72,6 +72,11 @@ def packages_of(states: Iterable[object], facts: Facts | None) -> tuple[str, ...
     return tuple(dict.fromkeys(word for state in _all(states) for word in state.packages_for(facts)))
 
 
+def archive_components(states: Iterable[object]) -> tuple[str, ...]:
+    """The components of the distribution's archive that these states read beside those of its sources."""
+    return tuple(dict.fromkeys(name for state in _all(states) for name in state.archive_components()))
+
+
 def local_repositories(states: Iterable[object]) -> tuple[tuple[Artifact, ...], tuple[str, ...]]:
     """The repositories that these states put on the host's own disk, and the packages that others of them take from
     there. What those need of the distribution comes from the mirror as well."""

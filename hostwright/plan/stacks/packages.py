@@ -13,7 +13,13 @@ from hostwright.common.text import printable
 from hostwright.inventory import Host, fold
 from hostwright.plan.host.hostfacts import OS_RELEASE, UNAME
 from hostwright.plan.model import Answer, Facts
-from hostwright.plan.stacks.distribution import codename_of, distribution_of, local_repositories, packages_of
+from hostwright.plan.stacks.distribution import (
+    archive_components,
+    codename_of,
+    distribution_of,
+    local_repositories,
+    packages_of,
+)
 from hostwright.stack.stack import Artifact, Stack
 from hostwright.stack.store.aptarchive import resolve
 from hostwright.stack.store.aptroot import ARCHITECTURE, CODENAMES, AptArchive, Distribution
@@ -48,9 +54,11 @@ class PackageSearch:
 
 @dataclass(frozen=True, slots=True)
 class HostsWant:
-    """Hosts that want the same packages, and the repositories that these have on their own ``disks``."""
+    """Hosts that want the same packages, the repositories that these have on their own ``disks``, and the
+    ``components`` of the archive that they read."""
 
     disks: tuple[Artifact, ...] = ()
+    components: tuple[str, ...] = ()
     hosts: list[str] = field(default_factory=list)
 
 
@@ -110,7 +118,9 @@ def find_packages(
         disks = [
             roster.store.locate(each) for each in dict.fromkeys(one for want in sets.values() for one in want.disks)
         ]
-        found = resolve(distribution, (*known.wanted, *sets), search.archive, folder, known, repositories=disks)
+        read = tuple(dict.fromkeys(name for want in sets.values() for name in want.components))
+        archive = replace(search.archive, components=read)
+        found = resolve(distribution, (*known.wanted, *sets), archive, folder, known, repositories=disks)
         now[str(distribution)] = replace(found, wanted=tuple(dict.fromkeys(found.wanted)))
     if now != before:
         write_locked(lock, now)
@@ -139,13 +149,16 @@ def wanted_packages(
             roles = roster.with_stack(target, stack).desired.roles
             states = [state for role in roles for state in role.resources]
             disks, others = local_repositories(states)
+            components = archive_components(states)
             for facts in systems or (seen(host.name),):
                 distribution = _distribution(facts)
                 if distribution is None:
                     unknown.append(host.name)
                     continue
                 words = tuple(dict.fromkeys((*packages_of(states, facts), *others)))
-                wanted.setdefault(distribution, {}).setdefault(words, HostsWant(disks)).hosts.append(host.name)
+                wanted.setdefault(distribution, {}).setdefault(words, HostsWant(disks, components)).hosts.append(
+                    host.name
+                )
     mistakes.refuse()
     if unknown:
         names = fold(unknown)

@@ -126,6 +126,9 @@ class AptComponents(Resource):
                 option = f"[signed-by={key}] " if key else ""
                 yield f"deb {option}{uri} {suite} {' '.join(lacking)}\n" if not key or _is_file(key) else None
 
+    def archive_components(self) -> tuple[str, ...]:
+        return self.components
+
     def removal(self) -> tuple[Resource, ...]:
         return (Original(self.path),)
 

@@ -90,10 +90,12 @@ class Distribution:
 @dataclass(frozen=True, slots=True)
 class AptArchive:
     """Where packages are looked for: in apt's ``sources`` of this machine, or in a file of them; and who must have
-    signed them: the distribution's keys, as its own package puts them on this machine, or those in a file."""
+    signed them: the distribution's keys, as its own package puts them on this machine, or those in a file.
+    ``components`` of the archive are read beside those that the sources name."""
 
     sources: Path | None = None
     keyring: Path | None = None
+    components: tuple[str, ...] = ()
 
 
 class PrivateApt:
@@ -171,7 +173,8 @@ class PrivateApt:
             )
         repositories: dict[tuple[str, str], set[str]] = {}
         for uri, pocket, component in found:
-            repositories.setdefault((uri, self._of.codename + pocket), set()).add(component)
+            more = self._archive.components if component == "main" else ()
+            repositories.setdefault((uri, self._of.codename + pocket), set()).update((component, *more))
         return repositories
 
     def _targets(self, codename: str) -> Iterator[tuple[str, str, str]]:

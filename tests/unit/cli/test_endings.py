@@ -43,6 +43,8 @@ from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.verify.verdict import Check, Verdict
 
 CHANGE = Change("driver", "absent", "470", (Step("true"),), artifacts=("driver.run",), diff="-a\n+b\n")
+WHEELS = ("torch.whl", "numpy.whl")
+VENV = Change("venv", "absent", "torch", (Step("true"),), artifacts=WHEELS)
 REBOOT = Reboot("kernel", "5.4", "5.15", "a new kernel")
 GONE = replace(CHANGE, what="home", artifacts=())
 BUSY, REFUSED = ("python3 (7)",), Refusal("room", "1 GB", "9 GB", "room", "too little room")
@@ -50,7 +52,9 @@ BUSY, REFUSED = ("python3 (7)",), Refusal("room", "1 GB", "9 GB", "room", "too l
 
 def target(name: str, *, direct: bool = False) -> Any:
     """A host of the lab's stack with two layers."""
-    artifacts = {"driver.run": SimpleNamespace(size=2_050_000_000, urls=("https://vendor.example/driver.run",))}
+    urls = ("https://vendor.example/driver.run",)
+    artifacts = {"driver.run": SimpleNamespace(size=2_050_000_000, urls=urls, file="driver.run")}
+    artifacts |= {wheel: SimpleNamespace(size=None, urls=(), file=wheel) for wheel in WHEELS}
     return SimpleNamespace(
         name=name,
         host={"hostwright_bmc": "https://bmc.example"} | ({"artifacts": "direct"} if direct else {}),
@@ -106,6 +110,18 @@ def told(capsys: pytest.CaptureFixture[str], *plans: HostPlan, errors: tuple[Hos
             " --hosts a --drain",
         ),
         ([planned("direct", CHANGE)], (), "1 host: 1 change in 1 layer, no reboot", " --hosts direct"),
+        (
+            [planned("a", CHANGE, VENV), planned("b", VENV)],
+            (),
+            "2 hosts: 3 changes in 1 layer, no reboot, up to 2.0 GB and 2 files of unknown size to send",
+            " --hosts a,b",
+        ),
+        (
+            [planned("a", VENV)],
+            (),
+            "1 host: 1 change in 1 layer, no reboot, 2 files of unknown size to send",
+            " --hosts a",
+        ),
     ],
 )
 def test_a_plan_ends_with_what_it_comes_to(

@@ -147,6 +147,16 @@ def test_what_a_repository_on_the_hosts_disk_needs_is_looked_for_with_its_file(t
     assert [artifact.name for artifact in want.disks] == ["cuda-repository"]
 
 
+def test_the_components_that_a_driver_from_packages_needs_are_looked_for(tmp_path: Path, archive: Asked) -> None:
+    roster = fleet(tmp_path, {"gpu01": {"stack": "debian-13-r550"}}, hostwright_roles=["base", "driver"])
+    stack = roster.stack("debian-13-r550")
+    trixie = Facts({OS_RELEASE: Answer(0, 'ID=debian\nVERSION_ID="13"\nVERSION_CODENAME=trixie\n')})
+    wanted = wanted_packages(roster, stack, hosts_having(roster, stack), {"gpu01": trixie}.get, ())
+    ((words, want),) = next(iter(wanted.values())).items()
+    assert "libcuda1=550.163.01-2" in words
+    assert want.components == ("contrib", "non-free", "non-free-firmware")
+
+
 # --- states inside of others
 
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ class Site:
         self.apt = AptRoot(folder)
         self.apt.source(f"deb {server.url}/archive stable main\n")
 
-    def publish(self, *packages: Path, suite: str = "stable", where: str = "archive", **release: str) -> Path:
+    def publish(self, *packages: Path, suite: str = "stable", where: str = "archive", **release: Any) -> Path:
         """Each time with a later date: apt takes no list that is as old as the one it has."""
         self.published += 1
         dated = {"Date": in_days(-10 + self.published), **release}
@@ -90,6 +91,14 @@ def test_what_is_provided_with_a_version_is_brought_by_its_provider(site: Site, 
     found = site.find("tool")
     assert names(found) == ["backend", "tool"]
     assert only(found, "tool").needs == ("backend",)
+
+
+def test_components_that_roles_need_are_read_beside_those_of_the_sources(site: Site, tmp_path: Path) -> None:
+    """This machine needs no driver, and its sources name ``main`` alone."""
+    site.publish(deb(tmp_path, "lib"), others={"non-free": [deb(tmp_path, "driver", Depends="lib")]})
+    assert names(site.find("driver")) == []
+    archive = AptArchive(keyring=site.key.ring, components=("non-free",))
+    assert names(site.find("driver", archive=archive)) == ["driver", "lib"]
 
 
 def test_a_version_with_an_epoch_and_a_name_with_signs_are_taken_as_the_archive_has_them(

@@ -16,6 +16,7 @@ from hostwright.stack.fitting import Misfit, RoleRules
 from hostwright.stack.rules import HostFacts
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.cuda.wheels import CUBIN_FLOORS, Codes, capabilities, cuda_of
+from hostwright.standard.roles.driver.section import DriverSection
 from tests.unit.support.planned import HOSTS
 from tests.unit.support.stackfleet import stacks
 from tests.unit.support.stacks import load_stack, with_values
@@ -242,3 +243,11 @@ def test_constraints_of_other_tools_count_too() -> None:
     recipe = Recipe("x", "3.12", "numpy==2.4.1", text)
     assert recipe.hashed() == f"numpy==2.4.1 --hash=sha256:{'a' * 64} --hash=sha256:{'b' * 64}\n"
     assert recipe.plain == "numpy==2.4.1\n    # via torch\n"
+
+
+def test_pascal_and_volta_get_the_proprietary_module_that_alone_drives_them() -> None:
+    section = load_stack("volta-pascal").sections["driver"]
+    assert isinstance(section, DriverSection)
+    assert section.module == "proprietary"
+    (blackwell,) = (one for one in host(load_stack("volta-pascal"), B200) if one.rule == "gpu-module")
+    assert "need the open kernel module, and the stack wants the proprietary one" in blackwell.sentence

@@ -9,11 +9,12 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -94,11 +95,33 @@ def deb(folder: Path, name: str, version: str = "1", **fields: str) -> Path:
     return path
 
 
-def repository(folder: Path, *packages: Path, suite: str = "stable", signer: Key | None = None, **release: str) -> Path:
-    """A repository with these packages (``deb [trusted=yes] file:FOLDER SUITE main``); ``release``: fields of its
-    Release file, such as ``Valid_Until``.
+def repository(
+    folder: Path,
+    *packages: Path,
+    suite: str = "stable",
+    signer: Key | None = None,
+    others: Mapping[str, Sequence[Path]] = MappingProxyType({}),
+    **release: str,
+) -> Path:
+    """A repository with these packages (``deb [trusted=yes] file:FOLDER SUITE main``), and ``others`` by component;
+    ``release``: fields of its Release file, such as ``Valid_Until``.
     """
-    index = folder / f"dists/{suite}/main/binary-amd64"
+    indexes = {name: _index(folder, suite, name, chosen) for name, chosen in {"main": packages, **others}.items()}
+    fields = {"Origin": "Lab", "Label": "Lab", "Suite": suite, "Codename": suite, "Date": formatdate(usegmt=True)}
+    fields |= {"Architectures": "amd64", "Components": " ".join(indexes)}
+    fields |= {k.replace("_", "-"): v for k, v in release.items()}
+    lines = "".join(f"{key}: {value}\n" for key, value in fields.items()) + "SHA256:\n"
+    for name, text in indexes.items():
+        lines += f" {hashlib.sha256(text).hexdigest()} {len(text)} {name}/binary-amd64/Packages\n"
+    (folder / f"dists/{suite}/Release").write_text(lines)
+    if signer:
+        signer.sign(folder / f"dists/{suite}/Release", folder / f"dists/{suite}/InRelease")
+    return folder
+
+
+def _index(folder: Path, suite: str, component: str, packages: Sequence[Path]) -> bytes:
+    """Write the list of a component's packages, and these into the pool."""
+    index = folder / f"dists/{suite}/{component}/binary-amd64"
     (folder / "pool").mkdir(parents=True, exist_ok=True)
     index.mkdir(parents=True, exist_ok=True)
     stanzas = []
@@ -110,14 +133,7 @@ def repository(folder: Path, *packages: Path, suite: str = "stable", signer: Key
         stanzas.append(f"{control}Filename: pool/{package.name}\nSize: {len(data)}\nSHA256: {sha}\n")
     text = "\n".join(stanzas).encode()
     (index / "Packages").write_bytes(text)
-    fields = {"Origin": "Lab", "Label": "Lab", "Suite": suite, "Codename": suite, "Date": formatdate(usegmt=True)}
-    fields |= {"Architectures": "amd64", "Components": "main"} | {k.replace("_", "-"): v for k, v in release.items()}
-    lines = "".join(f"{key}: {value}\n" for key, value in fields.items())
-    lines += f"SHA256:\n {hashlib.sha256(text).hexdigest()} {len(text)} main/binary-amd64/Packages\n"
-    (folder / f"dists/{suite}/Release").write_text(lines)
-    if signer:
-        signer.sign(folder / f"dists/{suite}/Release", folder / f"dists/{suite}/InRelease")
-    return folder
+    return text
 
 
 class Key:

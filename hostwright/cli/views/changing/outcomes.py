@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from hostwright.fleet import TargetHost
     from hostwright.plan.model import Plan
     from hostwright.plan.planning import HostPlan
+    from hostwright.stack.stack import Artifact
     from hostwright.stack.store.artifacts import Store
 
 GOOD = frozenset({"as desired", "changed"})
@@ -101,8 +102,8 @@ def _altogether(targets: Sequence[TargetHost], results: Results[HostPlan], store
         reboots = sum(bool(plan.reboot) for plan in plans)
         parts += [changes] if making else []
         parts += [f"{count(reboots, 'host')} to reboot" if reboots else "no reboot"] if making else []
-        if sent := sum(_sent_bytes(of_host[plan.host], plan, store) for plan in plans if plan.host in of_host):
-            parts.append(f"up to {shown_bytes(sent)} to send")
+        if to_send := _to_send([(of_host[plan.host], plan) for plan in plans if plan.host in of_host], store):
+            parts.append(to_send)
         if busy := sum(bool(planned.busy) for planned in results.values):
             parts.append(f"{busy} in use")
         if refused := sum(bool(plan.refusals) for plan in plans):
@@ -114,12 +115,22 @@ def _altogether(targets: Sequence[TargetHost], results: Results[HostPlan], store
     return f"{head}: {', '.join(parts)}"
 
 
-def _sent_bytes(target: TargetHost, plan: Plan, store: Store | None) -> int:
+def _to_send(plans: Iterable[tuple[TargetHost, Plan]], store: Store | None) -> str:
+    """How much the hosts are sent: ``up to 4.1 GB and 57 files of unknown size to send``; empty where that is nothing.
+    A file that was never fetched has no known size, unless its stack says it."""
+    files = [artifact for target, plan in plans for artifact in _sent(target, plan)]
+    sizes = [store.size_of(artifact) if store else artifact.size or 0 for artifact in files]
+    unknown = len({artifact.file for artifact, size in zip(files, sizes, strict=True) if not size})
+    known = [f"up to {shown_bytes(sum(sizes))}"] if sum(sizes) else []
+    words = " and ".join((*known, *([f"{count(unknown, 'file')} of unknown size"] if unknown else [])))
+    return f"{words} to send" if words else ""
+
+
+def _sent(target: TargetHost, plan: Plan) -> list[Artifact]:
     """The files that a plan takes. A host that fetches some itself is not sent those, and one that has some, fewer."""
     artifacts, direct = target.desired.stack.artifacts, target.host.get(ARTIFACTS) == DIRECT
     wanted = [artifacts[name] for name in plan.artifacts if name in artifacts]
-    wanted = [artifact for artifact in wanted if not (direct and artifact.urls)]
-    return sum(store.size_of(artifact) if store else artifact.size or 0 for artifact in wanted)
+    return [artifact for artifact in wanted if not (direct and artifact.urls)]
 
 
 def show_outcomes(
