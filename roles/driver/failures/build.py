@@ -22,6 +22,7 @@ from hostwright.standard.roles.driver.failures.state import (
     unfit,
     wanted_version,
 )
+from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.states.runfile import DriverState
 
 if TYPE_CHECKING:
@@ -152,6 +153,8 @@ def not_registered(ctx: AuditContext) -> Iterator[str]:
     """
     state, version = ours(ctx), wanted_version(ctx)
     if state is None or state.module != version or state.dkms or ctx.text(KERNEL_GONE).strip():
+        return
+    if ctx.section(DriverSection).precompiled:
         return
     known = "added, not built" if version in dkms_tree(ctx).versions else "not in its tree"
     yield f"module {version} for {running_kernel(ctx)}, dkms: {known}"
