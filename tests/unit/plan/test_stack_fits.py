@@ -78,7 +78,7 @@ def test_a_host_of_which_little_is_known_is_not_refused_by_what_nobody_knows() -
     ("stack", "system", "card", "rule", "nearest"),
     [
         ("", "debian 12", 0x20B2, "distribution", "tensorflow-2.9-debian12"),
-        ("tensorflow-2.21", "ubuntu 24.04", 0x2901, "gpu-tensorflow", "hgx-b200"),
+        ("tensorflow-2.21", "ubuntu 24.04", 0x2901, "gpu-tensorflow", "jax-0.12"),
         ("pytorch-2.14", "ubuntu 22.04", 0x1DB4, "gpu-pytorch", "pytorch-2.10"),
         ("pytorch-2.14", "ubuntu 22.04", 0x15F8, "gpu-pytorch", "volta-pascal"),
         ("jax-0.12", "debian 12", 0x20B2, "host-python", "pytorch-2.15"),
