@@ -102,7 +102,7 @@ def adopt(
 
 
 def _read_each(roster: Roster, targets: Targets, connections: Connections) -> Results[_Read]:
-    """What each host has, and the stack of it."""
+    """Read what each host has, and draft its stack."""
     by_name, today, finders = targets.by_name, day_of(None), finders_of(roster.roles)
     stacks = tuple(listed.stack for listed in list_stacks(roster) if listed.stack)
     probes = ordered((*HOST_PROBES, release.RELEASE, *finders.probes))

@@ -45,7 +45,8 @@ def _programs(*names: str) -> dict[str, str]:
 
 
 _UNITS = ("nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service")
-#: as the vendor's package does through dh_systemd: both units are enabled and started
+#: as the vendor's package does through dh_systemd: both units are enabled and started; one that does
+#: not start is no failed installation
 _POSTINST = f"""#!/bin/sh
 set -e
 if [ -d /run/systemd/system ]; then

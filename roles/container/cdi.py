@@ -12,7 +12,7 @@ from hostwright.standard.roles.container.section import Mode
 
 TOOLKIT_CONFIG = "/etc/nvidia-container-runtime/config.toml"
 REFRESH, REFRESH_PATH = "nvidia-cdi-refresh.service", "nvidia-cdi-refresh.path"
-MOST = 3  #: missing files that are named of each specification; all have the driver's former version
+MOST = 3  #: missing libraries that are named of each specification; all have the driver's former version
 CDI_SH = sh_file(__file__, "sh/cdi.sh", most=MOST)
 
 _MODE = Probe(sh_file(__file__, "sh/mode.sh", file=TOOLKIT_CONFIG))
@@ -51,8 +51,8 @@ class RuntimeMode(Resource):
 
 @dataclass(frozen=True, slots=True)
 class CdiSpecification(Resource):
-    """The specification that nvidia-cdi-refresh writes is of this driver: its files are there, and its device files
-    have the numbers under which the kernel has their drivers.
+    """The specification that nvidia-cdi-refresh writes is of this driver: its libraries are there, and its device
+    files have the numbers under which the kernel has their drivers.
 
     From 1.19.0 on the toolkit writes the numbers that device files have at that moment, and nvidia-uvm gets another
     one whenever its module is loaded: with a wrong one ``cuInit`` ends with 999 in containers

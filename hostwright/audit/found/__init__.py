@@ -1,1 +1,1 @@
-"""What hosts have that anybody set up, layer by layer; which hosts are alike in it; and stacks made of it."""
+"""What is installed on hosts, layer by layer, also by hand; which hosts are alike in it; and stacks drafted from it."""

@@ -22,7 +22,7 @@ from hostwright.stack.stack import Stack
 
 @dataclass(frozen=True, slots=True)
 class HostFound:
-    """What was read on a host that a stack is made of."""
+    """What was read on one host, from which its stack is drafted."""
 
     host: str
     facts: HostFacts
