@@ -121,6 +121,18 @@ BASE = (
         rules="filesystem-not-mounted", cure="sed -i '/planted/d' /etc/fstab", quick=True,
     ),
     plant(
+        "what the next boot and login meet", "base",
+        "systemctl set-default rescue.target; echo 'UsePAMM yes' >>/etc/ssh/sshd_config;"
+        " echo '* hard nproc 64' >/etc/security/limits.d/planted.conf; printf '[Unit]\nAfter=multi-user.target\n"
+        "Before=docker.service\n[Service]\nExecStart=/bin/true\n' >/etc/systemd/system/planted-a.service;"
+        " mkdir -p /etc/systemd/system/docker.service.requires;"
+        " ln -s ../planted-a.service /etc/systemd/system/docker.service.requires; systemctl daemon-reload",
+        rules="boot-target sshd-config limits-too-low unit-ordering-cycle",
+        cure="systemctl set-default multi-user.target; sed -i /UsePAMM/d /etc/ssh/sshd_config;"
+        " rm /etc/security/limits.d/planted.conf /etc/systemd/system/planted-a.service; "
+        "rm -r /etc/systemd/system/docker.service.requires; systemctl daemon-reload",
+    ),
+    plant(
         "shared memory closed to others", "base", "chmod 755 /dev/shm",
         rules="directory-not-for-everybody", cure="chmod 1777 /dev/shm", quick=True,
     ),
