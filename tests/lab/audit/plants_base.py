@@ -279,12 +279,12 @@ BASE = (
     ),
     plant(
         "newer kernel without headers", "base",
-        f"set {OTHER_KERNEL}; mkdir -p $1 /boot/grub; touch $2; {GRUB.format(default='0', words='')}",
+        f"set {OTHER_KERNEL}; mkdir -p $1 /boot/grub; echo k >$2; {GRUB.format(default='0', words='')}",
         rules="next-kernel-without-driver", cure=f"rm -r {OTHER_KERNEL} /boot/grub",
     ),
     plant(
         "newer kernel, and GRUB keeps to the running one", "base",
-        f"set {OTHER_KERNEL}; mkdir -p $1 /boot/grub; touch $2; {GRUB.format(default='1>1', words='')}",
+        f"set {OTHER_KERNEL}; mkdir -p $1 /boot/grub; echo k >$2; {GRUB.format(default='1>1', words='')}",
         cure=f"rm -r {OTHER_KERNEL} /boot/grub", quick=True,
     ),
     plant(
