@@ -15,7 +15,7 @@ from hostwright.resources import (
     display_controllers,
 )
 from hostwright.roles import Command, Match, Pattern, sh_file
-from hostwright.standard.roles.driver.states.device_links import DeviceLinks
+from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 
 NVIDIA = 0x10DE  #: the vendor on the PCI bus
 
