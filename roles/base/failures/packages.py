@@ -5,6 +5,7 @@ from __future__ import annotations
 from hostwright.failures import FailureRule, ForPeople, NoRoom
 from hostwright.standard.roles.base.failures.apt import (
     APT_RULES,
+    AT_WORK,
     CONFLICTING,
     INTERRUPTED,
     LOCKED,
@@ -70,6 +71,16 @@ PACKAGES = (
         "Azure/aks-engine#1538, #3068",
         transient=True,
         sign=LOCKED,
+    ),
+    FailureRule(
+        "apt-at-work",
+        "",
+        "apt or dpkg is at work on the host: what is read of its packages may be half of a change, and a run waits for"
+        " it, up to ten minutes",
+        "Wait until it has ended, or provision all the same: the run waits and says for whom. Never end it, and never"
+        " delete the lock",
+        "dpkg(1), /var/lib/dpkg/lock-frontend; Azure/aks-engine#1538",
+        sign=AT_WORK,
     ),
     FailureRule(
         "dpkg-interrupted",
