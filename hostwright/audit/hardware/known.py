@@ -49,6 +49,11 @@ class KnownCard:
         """What tells it from all others, also after it was moved to another slot."""
         return self.uuid or self.serial or self.bus
 
+    def is_other_than(self, card: KnownCard) -> bool:
+        """Whether they are two cards: a serial number or UUID that is known of both differs."""
+        pairs = ((self.serial, card.serial), (self.uuid, card.uuid))
+        return any(one and two and one != two for one, two in pairs)
+
     def differs(self, other: KnownCard) -> bool:
         """Whether a value differs that is known of both."""
         pairs = ((getattr(self, part.name), getattr(other, part.name)) for part in fields(self))
@@ -73,6 +78,16 @@ class KnownHardware:
             if card.identity not in known and card.bus not in buses:
                 gone.setdefault(card.bus, card)
         return tuple(gone[bus] for bus in sorted(gone))
+
+    def replaced(self, present: Iterable[Gpu]) -> Iterator[str]:
+        """The cards that have taken the slots of others, which are not here any more: ``BUS: serial OLD → NEW``."""
+        here = [known_card(gpu) for gpu in present]
+        known = {card.identity for card in here}
+        for now in here:
+            others = (card for card in self.cards if card.bus == now.bus and card.is_other_than(now))
+            before = next((card for card in others if card.identity not in known), None)
+            if before is not None:
+                yield f"{now.bus}: {differences(str(before), str(now))}"
 
     def less(self, gpu: Gpu) -> Iterator[str]:
         """What of a card is less than earlier audits found: ``11 NVLinks, 12 before``."""
@@ -101,6 +116,20 @@ _VALUES: tuple[tuple[str, Callable[[KnownCard], str]], ...] = (
 
 
 NOTHING_KNOWN = KnownHardware()
+
+
+def differences(before: str, after: str) -> str:
+    """What differs between two cards as ``KnownCard`` shows them: ``serial 1 → 2, GPU-a → GPU-b``."""
+    old, new = before.split(", "), after.split(", ")
+    changed = [part for part in old if part not in new], [part for part in new if part not in old]
+    if len(changed[0]) != len(changed[1]) or not changed[0]:
+        return f"{', '.join(changed[0]) or before} → {', '.join(changed[1]) or after}"
+    return ", ".join(f"{one} → {_without_word(one, two)}" for one, two in zip(*changed, strict=True))
+
+
+def _without_word(one: str, two: str) -> str:
+    word = one.partition(" ")[0] + " "
+    return two.removeprefix(word) if one.startswith(("serial ", "VBIOS ")) else two
 
 
 def known_card(gpu: Gpu) -> KnownCard:

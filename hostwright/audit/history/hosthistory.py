@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from hostwright.audit.fleetaudit import Status
+from hostwright.audit.hardware.known import differences
 from hostwright.audit.history.items import CARD, DEVIATION, FINDING, READING, STATUS
 
 NOTHING = "nothing"  #: shown for an empty value
@@ -41,6 +42,8 @@ class HistoryEvent:
                 return f"{subject}: {self.after or NOTHING}, not {self.want or NOTHING} ({self.note})"
             case "finding":
                 return f"{subject}: {'no longer found' if self.after is None else f'found ({self.after})'}"
+            case "card" if self.before and self.after:
+                return f"card {self.name}: {differences(self.before, self.after)}"
             case "card":
                 return f"card {self.name}: {self._change('gone', 'none')}"
         because = f" ({self.note})" if self.note else ""

@@ -307,7 +307,7 @@ def nouveau_not_blocked(ctx: AuditContext) -> Iterator[str]:
     free = [line.removeprefix("there ") for line in lines if line.startswith("there ")]
     yield from (f"{name}: not on modprobe's blacklist" for name in free if f"off {name}" not in lines)
     change = initramfs.plan(ctx.facts)
-    if change is not None and free:
+    if change is not None:
         yield f"{change.what}: {change.have}"
 
 

@@ -155,7 +155,8 @@ RUNNING = (
         r"|Failed to find module 'nvidia[\w-]{0,20}'"
         r"|kernel driver does not appear to be running on this host|NVIDIA driver is not (?:loaded|running)"
         r"|DRIVER_NOT_LOADED|Failed to initialize NVML: Driver Not Loaded",
-        "no NVIDIA module is loaded: the running kernel has none, often after a kernel upgrade, or it was not loaded",
+        "the running kernel has no NVIDIA module that can be loaded, often after a kernel upgrade, or it is not loaded;"
+        " one that is in memory all the same is gone at the next boot",
         "Provision again: the driver role builds it with DKMS and loads it, or says why it cannot",
         "GoogleCloudPlatform/compute-gpu-installation#18",
         unless="Module nvidia[-_]uvm",
