@@ -99,11 +99,52 @@ UNIT_TEXTS = (
         ),
     ),
     FailureRule(
+        "unit-ordering-cycle",
+        r"Found ordering cycle on [^\n]*(?:\n[^\n]*(?:Found dependency on|ordering cycle|break cycle)[^\n]*){0,9}"
+        r"|[^\n]*(?:to break ordering cycle|Unable to break cycle|Breaking ordering cycle)",
+        "units wait for each other in a circle (UNIT is in it), so that systemd leaves one of them out at the boot:"
+        " Docker, sshd or another that is well itself",
+        "Of the units that the lines name, one is a package's or somebody's own: take its After= or Before= out, or its"
+        " DefaultDependencies (systemctl cat NAME; systemctl edit --full NAME), or upgrade its package; then systemctl"
+        " daemon-reload, until systemd-analyze verify default.target says nothing of a cycle, and start what is"
+        " missing",
+        "systemd src/core/transaction.c; canonical/hotsos#958; NVIDIA/nvidia-container-toolkit#1735",
+        transient=False,
+        names=(r"Found ordering cycle on (?P<unit>[^\s/]{1,100})/", r"deleting job (?P<unit>[^\s/]{1,100})/"),
+    ),
+    FailureRule(
+        "unit-dependency",
+        r"(?:^[^\n]*(?:Failed with result|Failed to (?:start|listen|mount))[^\n]*\n(?:[^\n]*\n){0,3}?)?"
+        r"[^\n]*(?:Dependency failed for |failed with result 'dependency'|dependency job for \S{1,200} failed)",
+        "UNIT was not started, since a unit that it requires did not start",
+        "Find that one (systemctl --failed; systemctl list-dependencies UNIT) and read its journal (journalctl -b -u"
+        " NAME): start it, then UNIT. For docker.socket it is mostly the group docker that is missing",
+        "systemd.unit(5), Requires; geerlingguy/internet-pi#396",
+        names=(
+            r"(?P<unit>[^\s/:]{1,100}): Job [^\n]* failed with result 'dependency'",
+            r"job for (?P<unit>[^\s/]{1,100}) failed",
+        ),
+        weight="consequence",
+    ),
+    FailureRule(
+        "sshd-config",
+        r"sshd_config[^\n]{0,40}(?: line [0-9]{1,6}: |: terminating, |: Bad configuration)|no hostkeys available"
+        r"|sshd: no host ?keys",
+        "sshd does not start with its configuration as it is now: nobody can log in after its next restart, or a"
+        " reboot",
+        "Correct the line that it names (sshd -t names it until all is well), before sshd is restarted; ssh-keygen -A"
+        " makes missing host keys",
+        "OpenSSH servconf.c, sshd.c; dev-sec/ansible-ssh-hardening#115",
+        transient=False,
+        unless=r"Deprecated option|Unsupported option|ssh_config",
+    ),
+    FailureRule(
         "locked-memory-limit",
         r"ibv_(?:reg_mr|create_cq|create_qp|alloc_pd|open_device)\w{0,12}(?:\([^)\n]{0,60}\))?[^\n]{0,40}"
         r"Cannot allocate memory|max locked memory (?:limit )?[^\n]{0,40}too low|set max locked memory \(ulimit -l\)"
-        r"|RLIMIT_MEMLOCK[^\n]{0,60}(?:too (?:low|small)|unlimited)",
-        "a program may lock too little memory (ulimit -l) for InfiniBand or RoCE, whose buffers are locked",
+        r"|RLIMIT_MEMLOCK[^\n]{0,60}(?:too (?:low|small)|unlimited|exceeded)",
+        "a program may lock too little memory (ulimit -l) for InfiniBand, RoCE or a virtual machine, whose buffers are"
+        " locked",
         "Let it be unlimited: LimitMEMLOCK=infinity in the unit (slurmd, docker, a job's own), memlock unlimited in"
         " /etc/security/limits.d for logins, --ulimit memlock=-1 for a container; then log in or start again",
         "NCCL user guide, troubleshooting InfiniBand; NVIDIA/nccl-tests#206; openucx/ucx#7930",

@@ -155,9 +155,22 @@ TOOLKIT_RULES = (
         sign=Sign("container", former_names, (DPKG, FORMER_SOURCES), grave=False, provision=True),
     ),
     FailureRule(
+        "toolkit-ldconfig",
+        r"nvidia-container-cli[.a-z]{0,8}: ldcache error: [^\n]*",
+        "ldconfig, which the toolkit runs for the container with the host's program, failed: the image or its file"
+        " system does not let it write /etc/ld.so.cache, a library in it is empty, or config.toml names another"
+        " ldconfig",
+        "Try another image first (docker run --gpus all ubuntu nvidia-smi): where that works, run ldconfig in the"
+        " failing one and read its message (no room, read-only, an empty libnvidia file: docker system df, then pull it"
+        " again); where none works, see that ldconfig in /etc/nvidia-container-runtime/config.toml is @/sbin/ldconfig,"
+        " on Ubuntu @/sbin/ldconfig.real, and that the host's ldconfig runs without an error",
+        "NVIDIA/libnvidia-container src/nvc_ldcache.c, #177",
+        weight="consequence",
+    ),
+    FailureRule(
         "toolkit-fails",
         r"nvidia-container-cli[.a-z]{0,8}: (?:initialization error: (?:change root|capability change|privilege change"
-        r"|namespace association|process fork)|ldcache error|detection error: (?:open|stat|path|process|mount)"
+        r"|namespace association|process fork)|detection error: (?:open|stat|path|process|mount)"
         r"|permission"
         r" error|input error|container error: )|Runtime Hook directly[^\n]*is not supported"
         r"|failed to (?:generate|inject) CDI (?:spec|devices)|couldn't open required configuration file"

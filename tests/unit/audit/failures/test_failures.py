@@ -8,6 +8,32 @@ from tests.unit.support.checkout import here
 from tests.unit.support.known import KNOWN, RULES
 
 SAMPLES = {
+    "unit-ordering-cycle": (
+        "systemd[1]: multi-user.target: Job docker-a.service/start deleted to break ordering cycle starting with"
+        " a/start"
+    ),
+    "unit-dependency": "docker.service: Job docker.service/start failed with result 'dependency'.",
+    "sshd-config": "/etc/ssh/sshd_config: line 130: Bad configuration option: UsePAMM",
+    "package-asks": " end of file on stdin at conffile prompt",
+    "package-alternative": (
+        "update-alternatives: error: alternative link /usr/lib/libvdpau_nvidia.so is already managed by _gl_conf"
+    ),
+    "package-script-program": (
+        "/var/lib/dpkg/info/nvidia-361.postinst: 213: /var/lib/dpkg/info/nvidia-361.postinst: update-initramfs: not"
+        " found"
+    ),
+    "tls-answered-plainly": "  Could not handshake: An unexpected TLS packet was received. [IP: 192.0.2.1 3128]",
+    "docker-apparmor": "unable to apply apparmor profile: apparmor failed to apply profile: write /proc/self/attr",
+    "iptables-missing": "failed to create NAT chain DOCKER: Iptables not found",
+    "container-of-before": (
+        "nvidia-container-cli: mount error: mount operation failed:"
+        " /var/lib/docker/overlay2/3/merged/proc/driver/nvidia/"
+        "params: no such file or directory: unknown"
+    ),
+    "toolkit-ldconfig": "nvidia-container-cli: ldcache error: process /usr/sbin/ldconfig failed with error code: 1",
+    "cudnn-of-the-host-first": (
+        "RuntimeError: cuDNN version incompatibility: PyTorch was compiled  against (8, 3, 2) but found runtime version"
+    ),
     "unit-not-startable": (
         "docker.service: Failed at step EXEC spawning /usr/bin/dockerd-20: No such file or directory"
     ),
