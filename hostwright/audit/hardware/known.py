@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 
 from hostwright.audit.hardware.gpu import Gpu
+from hostwright.common.text import differences
 from hostwright.common.untrusted import whole
 
 #: Our choice. What is missing for longer is how the host is now, and no longer a finding.
@@ -116,20 +117,6 @@ _VALUES: tuple[tuple[str, Callable[[KnownCard], str]], ...] = (
 
 
 NOTHING_KNOWN = KnownHardware()
-
-
-def differences(before: str, after: str) -> str:
-    """What differs between two cards as ``KnownCard`` shows them: ``serial 1 → 2, GPU-a → GPU-b``."""
-    old, new = before.split(", "), after.split(", ")
-    changed = [part for part in old if part not in new], [part for part in new if part not in old]
-    if len(changed[0]) != len(changed[1]) or not changed[0]:
-        return f"{', '.join(changed[0]) or before} → {', '.join(changed[1]) or after}"
-    return ", ".join(f"{one} → {_without_word(one, two)}" for one, two in zip(*changed, strict=True))
-
-
-def _without_word(one: str, two: str) -> str:
-    word = one.partition(" ")[0] + " "
-    return two.removeprefix(word) if one.startswith(("serial ", "VBIOS ")) else two
 
 
 def known_card(gpu: Gpu) -> KnownCard:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from hostwright.audit.fleetaudit import Status
-from hostwright.audit.hardware.known import differences
 from hostwright.audit.history.items import CARD, DEVIATION, FINDING, READING, STATUS
+from hostwright.common.text import differences
 
 NOTHING = "nothing"  #: shown for an empty value
 
@@ -48,6 +48,11 @@ class HistoryEvent:
                 return f"card {self.name}: {self._change('gone', 'none')}"
         because = f" ({self.note})" if self.note else ""
         return f"{subject}: {self._change(NOTHING, '')}{because}"
+
+    @property
+    def in_full(self) -> bool:
+        """Whether its sentence is shown to the end: that of a card ends with the new serial number and UUID."""
+        return self.kind == CARD
 
     def _change(self, nothing: str, unknown: str) -> str:
         before = unknown if self.before is None else self.before or NOTHING

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from hostwright.audit.fleetaudit import Status
 from hostwright.audit.history import FleetChange, FleetDiff, HistoryEvent, HostHistory
-from hostwright.audit.history.items import CARD, DEVIATION, FINDING, LAYER
+from hostwright.audit.history.items import DEVIATION, FINDING, LAYER
 from hostwright.audit.reports.table import SHOWN, WORDS
 from hostwright.cli.console import Hanging
 from hostwright.common.command import Command
@@ -72,8 +72,8 @@ def _told(events: Sequence[HistoryEvent]) -> str:
 
 
 def _bounded(event: HistoryEvent, sentence: str) -> str:
-    """The sentence, cut where it is long, but for a card's: it ends with the new serial number and UUID."""
-    return printable(sentence) if event.kind == CARD else short(sentence)
+    """The sentence, cut where it is long, but for one whose end must be read."""
+    return printable(sentence) if event.in_full else short(sentence)
 
 
 def _heading(event: HistoryEvent) -> str:

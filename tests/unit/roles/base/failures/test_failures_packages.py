@@ -338,6 +338,7 @@ def test_a_filesystem_without_fixed_inodes_has_enough() -> None:
     [
         ("mount / ext4 ro,relatime,errors=remount-ro\nfstab / errors=remount-ro\n", True),
         ("mount / ext4 rw,emergency_ro\n", True),
+        ("mount /etc ext4 ro,relatime\n", True),
         ("mount /usr ext4 ro\nfstab /usr defaults,ro\n", False),
         ("mount /data xfs ro,relatime\nfstab /data defaults\n", True),
         ("mount /data xfs ro,relatime\n", False),
