@@ -37,13 +37,13 @@ def differences(before: str, after: str) -> str:
 
     >>> differences("Tesla T4, serial 1, GPU-a", "Tesla T4, serial 2, GPU-b")
     'serial 1 → 2, GPU-a → GPU-b'
-    >>> differences("Tesla T4, GPU-a", "Tesla T4, serial 2, GPU-a")
-    'Tesla T4, GPU-a → Tesla T4, serial 2, GPU-a'
+    >>> differences("Tesla T4, GPU-a", "Tesla T4, serial 2, GPU-b")
+    'GPU-a → serial 2, GPU-b'
     """
     old, new = before.split(", "), after.split(", ")
     gone, come = [part for part in old if part not in new], [part for part in new if part not in old]
-    if not gone or len(gone) != len(come):
-        return f"{before} → {after}"
+    if len(gone) != len(come) or not gone:
+        return f"{', '.join(gone) or 'nothing'} → {', '.join(come) or 'nothing'}"
     return ", ".join(f"{one} → {_after_its_word(one, two)}" for one, two in zip(gone, come, strict=True))
 
 
