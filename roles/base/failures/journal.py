@@ -99,20 +99,6 @@ UNIT_TEXTS = (
         ),
     ),
     FailureRule(
-        "unit-ordering-cycle",
-        r"Found ordering cycle on [^\n]*(?:\n[^\n]*(?:Found dependency on|ordering cycle|break cycle)[^\n]*){0,9}"
-        r"|[^\n]*(?:to break ordering cycle|Unable to break cycle|Breaking ordering cycle)",
-        "units wait for each other in a circle (UNIT is in it), so that systemd leaves one of them out at the boot:"
-        " Docker, sshd or another that is well itself",
-        "Of the units that the lines name, one is a package's or somebody's own: take its After= or Before= out, or its"
-        " DefaultDependencies (systemctl cat NAME; systemctl edit --full NAME), or upgrade its package; then systemctl"
-        " daemon-reload, until systemd-analyze verify default.target says nothing of a cycle, and start what is"
-        " missing",
-        "systemd src/core/transaction.c; canonical/hotsos#958; NVIDIA/nvidia-container-toolkit#1735",
-        transient=False,
-        names=(r"Found ordering cycle on (?P<unit>[^\s/]{1,100})/", r"deleting job (?P<unit>[^\s/]{1,100})/"),
-    ),
-    FailureRule(
         "unit-dependency",
         r"(?:^[^\n]*(?:Failed with result|Failed to (?:start|listen|mount))[^\n]*\n(?:[^\n]*\n){0,3}?)?"
         r"[^\n]*(?:Dependency failed for |failed with result 'dependency'|dependency job for \S{1,200} failed)",
@@ -125,18 +111,6 @@ UNIT_TEXTS = (
             r"job for (?P<unit>[^\s/]{1,100}) failed",
         ),
         weight="consequence",
-    ),
-    FailureRule(
-        "sshd-config",
-        r"sshd_config[^\n]{0,40}(?: line [0-9]{1,6}: |: terminating, |: Bad configuration)|no hostkeys available"
-        r"|sshd: no host ?keys",
-        "sshd does not start with its configuration as it is now: nobody can log in after its next restart, or a"
-        " reboot",
-        "Correct the line that it names (sshd -t names it until all is well), before sshd is restarted; ssh-keygen -A"
-        " makes missing host keys",
-        "OpenSSH servconf.c, sshd.c; dev-sec/ansible-ssh-hardening#115",
-        transient=False,
-        unless=r"Deprecated option|Unsupported option|ssh_config",
     ),
     FailureRule(
         "locked-memory-limit",

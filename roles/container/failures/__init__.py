@@ -73,7 +73,7 @@ FAILURES = (
         "Docker does not know the NVIDIA container toolkit, or is the snap package, which cannot use it",
         "Provision again; when Docker is the snap, remove it first (snap remove docker)",
         "NVIDIA/nvidia-docker#1034, #1243",
-        unless="device driver ..(?:amd|intel)",
+        unless=r"device driver \W{1,3}(?:amd|intel|cdi)\b",
         sign=Sign("container", no_hook, (DPKG, HOOK_THERE), provision=True),
     ),
     FailureRule(

@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 
 #: ``kernel NAME HEADERS VERSION`` of each bootable kernel: HEADERS is yes or no, VERSION that of its nvidia module;
 #: ``modules NAME …`` of one without an image in /boot; ``service`` if DKMS builds modules at the boot, which Debian's
-#: and Ubuntu's do not. ``empty FILE`` of an initramfs that is, or is missing while other kernels have theirs;
-#: ``holds FILE`` of one that is older than its kernel's nvidia module, and has such a module in it.
+#: and Ubuntu's do not. ``empty FILE`` of an image that is, or of an initramfs that is, or is missing while others have
+#: theirs; ``holds FILE`` of one that is older than its kernel's nvidia module, and has such a module in it.
 KERNELS = Probe(sh_file(__file__, "kernels.sh"), root=True)  # an initramfs is root's on many hosts
 
 #: ``there NAME`` of each open driver that the running kernel has as a module, ``off NAME`` if it is blacklisted for
@@ -95,7 +95,10 @@ _STUB = Pattern(r"(vfio[-_]pci|pci[-_]stub)\.ids=")
 _GIVEN = Pattern(r"(?i)10de:([0-9a-fA-F]{4})")
 _SETTING = Pattern(r'([\w:-]{1,100}) "([^"]*)";')
 #: an assignment, after the vendor's number is compared (udev(7))
-_TAKES = Pattern(r'(?:ATTRS?|SYSFS)\{vendor\}=="0x10de".*\{(?:remove|driver_override)\}="[^"]')
+_TAKES = Pattern(
+    r'(?:ATTRS?|SYSFS)\{vendor\}=="0x10de".*\{(?:remove|driver_override)\}="[^"]'
+    r"|options[ \t]+bbswitch[ \t].*load_state=0"
+)
 _SLOT = Pattern(r"\b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b")
 #: the driver itself is named, as the one that gets the card
 _FOR_US = Pattern(
@@ -200,7 +203,7 @@ def in_initramfs(text: str) -> tuple[str, ...]:
 
 
 def initramfs_empty(ctx: AuditContext) -> Iterator[str]:
-    """A bootable kernel's initramfs is missing or empty, and another kernel has one."""
+    """A kernel's image is empty; or its initramfs is missing or empty, and another kernel has one."""
     files = (line.removeprefix("empty ") for line in ctx.text(KERNELS).splitlines() if line.startswith("empty /"))
     yield from (f"{file} is missing or empty" for file in files)
 
@@ -392,9 +395,10 @@ KERNEL_RULES = (
     FailureRule(
         "initramfs-missing",
         "",
-        "a kernel has no initramfs, or an empty one, as a full /boot leaves it: a boot into it stops with a panic",
+        "a kernel's image is empty, or its initramfs is, or is not there, as a full /boot leaves it: a boot into it"
+        " stops",
         "Make room in /boot (df -h /boot; apt-get autoremove --purge), run update-initramfs -c -k KERNEL and"
-        " dpkg --configure -a; do not reboot before",
+        " dpkg --configure -a; an empty image: apt-get install --reinstall linux-image-KERNEL; do not reboot before",
         "initramfs-tools, update-initramfs(8); pop-os/pop#872",
         sign=Sign("base", initramfs_empty, (KERNELS,), grave=False),
     ),
@@ -410,8 +414,8 @@ KERNEL_RULES = (
     FailureRule(
         "card-removed-by-udev",
         "",
-        "a udev rule takes the cards off the PCI bus at each boot, as laptops do to save power: the host comes back"
-        " without GPUs",
+        "a udev rule takes the cards off the PCI bus at each boot, or bbswitch their power, as laptops do to save it:"
+        " the host comes back without GPUs",
         "Remove the file that the evidence names (envycontrol, optimus-manager and others write it), or the line in it,"
         " then run udevadm control --reload and reboot",
         "udev(7); bayasdev/envycontrol",

@@ -12,6 +12,10 @@ SAMPLES = {
         "systemd[1]: multi-user.target: Job docker-a.service/start deleted to break ordering cycle starting with"
         " a/start"
     ),
+    "nvlinks-inactive": "NVRM: knvlinkUpdatePostRxDetectLinkMask_IMPL: Failed to update Rx Detect Link mask!",
+    "imex-not-ready": "ErrorCode:DCGM_FR_IMEX_UNHEALTHY GPU:0 PCI:0000:9d:00.0 IMEX daemon status is -3 (not READY)",
+    "slurm-fewer-gpus": "error: Setting node n1 state to INVAL with reason:gres/gpu count reported lower than"
+    " configured",
     "unit-dependency": "docker.service: Job docker.service/start failed with result 'dependency'.",
     "sshd-config": "/etc/ssh/sshd_config: line 130: Bad configuration option: UsePAMM",
     "package-asks": " end of file on stdin at conffile prompt",

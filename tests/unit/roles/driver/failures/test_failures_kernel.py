@@ -320,7 +320,7 @@ def test_kernels_are_listed_with_headers_and_module(tmp_path: Path) -> None:
     boot, modules = tmp_path / "boot", tmp_path / "modules"
     boot.mkdir()
     for name in (KERNEL, NEXT, "5.4.0-1-removed"):
-        (boot / f"vmlinuz-{name}").touch()
+        (boot / f"vmlinuz-{name}").write_text("k")
     (modules / KERNEL / "build").mkdir(parents=True)
     (modules / KERNEL / "build" / "Makefile").touch()
     (modules / NEXT).mkdir()
@@ -332,8 +332,9 @@ def test_kernels_are_listed_with_headers_and_module(tmp_path: Path) -> None:
 def test_an_initramfs_is_empty_or_holds_a_module_of_before(tmp_path: Path) -> None:
     boot, modules = tmp_path / "boot", tmp_path / "modules"
     boot.mkdir()
+    (boot / f"vmlinuz-{KERNEL}").write_text("k")
+    (boot / f"vmlinuz-{NEXT}").touch()
     for name in (KERNEL, NEXT):
-        (boot / f"vmlinuz-{name}").touch()
         (modules / name).mkdir(parents=True)
     (boot / f"initrd.img-{KERNEL}").write_text("x")
     os.utime(boot / f"initrd.img-{KERNEL}", (1, 1))
@@ -347,7 +348,8 @@ def test_an_initramfs_is_empty_or_holds_a_module_of_before(tmp_path: Path) -> No
     assert evidence("initramfs-old-module", {KERNELS: text}) == [
         f"{boot}/initrd.img-{KERNEL} holds an nvidia module, and is older than that on the disk"
     ]
-    assert evidence("initramfs-missing", {KERNELS: text}) == [f"{boot}/initrd.img-{NEXT} is missing or empty"]
+    lacking = [f"{boot}/{name}-{NEXT} is missing or empty" for name in ("vmlinuz", "initrd.img")]
+    assert evidence("initramfs-missing", {KERNELS: text}) == lacking
 
 
 ENTRIES = "/boot/efi/loader/entries"
@@ -479,6 +481,11 @@ RULE = '/lib/udev/rules.d/50-x.rules:2:ACTION=="add", SUBSYSTEM=="pci", ATTR{{ve
 def test_a_udev_rule_that_takes_cards_off_the_bus_is_named(condition: str, takes: bool) -> None:
     line = RULE.format(condition)
     assert findings({UDEV: f"{line}\n"}) == ({"card-removed-by-udev": [line]} if takes else {})
+
+
+def test_bbswitch_that_takes_the_power_at_each_boot_is_named() -> None:
+    line = "/etc/modprobe.d/bbswitch.conf:1:options bbswitch load_state=0 unload_state=1"
+    assert findings({UDEV: f"{line}\n"}) == {"card-removed-by-udev": [line]}
 
 
 @pytest.mark.parametrize(
