@@ -215,6 +215,10 @@ def test_initramfs_without_the_blacklist_is_reported() -> None:
     older: dict[Probe, Reply | None] = {INITRAMFS: NOTHING}
     assert findings(older) == {"nouveau-not-blocked": ["initramfs: older than /etc/modprobe.d/hostwright-nouveau.conf"]}
     assert findings({**older, OPEN_DRIVERS: "off nouveau\n"}) == {}
+    held = {**older, OPEN_DRIVERS: "", KERNELS: f"kernel {KERNEL} yes {V}\nnouveau /boot/initrd.img-{KERNEL}\n"}
+    assert evidence("nouveau-not-blocked", held) == [
+        f"initramfs: older than /etc/modprobe.d/hostwright-nouveau.conf; /boot/initrd.img-{KERNEL} holds nouveau"
+    ]
 
 
 def test_kernel_packages_that_may_move_are_seen() -> None:
