@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 REACHES_DRIVER = Probe(
     "command -v nvidia-container-cli >/dev/null || exit 3\ntimeout -k 1 5 nvidia-container-cli info 2>&1", root=True
 )
-#: ``LINE:no-cgroups = true``, where the toolkit's configuration has it
+#: ``LINE:no-cgroups = true``, where the toolkit's configuration has it, and ``gone KEY PATH`` of each path in it that
+#: leads nowhere
 NO_CGROUPS = Probe(
-    f"grep -nE '^[[:space:]]*no-cgroups[[:space:]]*=[[:space:]]*true' {TOOLKIT_CONFIG} 2>/dev/null; exit 0"
+    f"grep -nE '^[[:space:]]*no-cgroups[[:space:]]*=[[:space:]]*true' {TOOLKIT_CONFIG} 2>/dev/null\n"
+    r"""sed -nE 's/^[[:space:]]*(ldconfig|path|root)[[:space:]]*=[[:space:]]*"@?(\/[^"]+)".*/\1 \2/p' """
+    f"{TOOLKIT_CONFIG} 2>/dev/null |\n"
+    '  while read -r key path; do [ -e "$path" ] || printf "gone %s %s\\n" "$key" "$path"; done; exit 0'
 )
 NO_PROGRAM, TIMED_OUT = 3, (124, 137)
 FORMER_SOURCES = SourcesDisabled(OLD_SOURCES, "").probes()[0]
@@ -98,7 +102,14 @@ def fails(ctx: AuditContext) -> Iterator[str]:
 def no_cgroups(ctx: AuditContext) -> Iterator[str]:
     """The toolkit is installed, and its config.toml says ``no-cgroups = true``."""
     if _toolkit(ctx):
-        yield from (f"{TOOLKIT_CONFIG}:{line.strip()}" for line in ctx.text(NO_CGROUPS).splitlines())
+        lines = (line for line in ctx.text(NO_CGROUPS).splitlines() if not line.startswith("gone "))
+        yield from (f"{TOOLKIT_CONFIG}:{line.strip()}" for line in lines)
+
+
+def paths_gone(ctx: AuditContext) -> Iterator[str]:
+    """The toolkit is installed, and ``ldconfig``, ``path`` or ``root`` in its config.toml names what is not there."""
+    rows = (line.split(" ", 2) for line in ctx.text(NO_CGROUPS).splitlines() if _toolkit(ctx))
+    yield from (f"{TOOLKIT_CONFIG}: {row[1]} = {row[2]}, which is not there" for row in rows if row[0] == "gone")
 
 
 def _complaint(ctx: AuditContext) -> str:
@@ -153,6 +164,18 @@ TOOLKIT_RULES = (
         "Provision again: the container role removes the packages, keeps daemon.json and disables the repository",
         "NVIDIA/nvidia-docker, archived 2024",
         sign=Sign("container", former_names, (DPKG, FORMER_SOURCES), grave=False, provision=True),
+    ),
+    FailureRule(
+        "toolkit-config",
+        "",
+        "config.toml of the container toolkit names a file that is not on the host: the next container with GPUs"
+        " does not"
+        " start",
+        "Correct that line: ldconfig is @/sbin/ldconfig, on Ubuntu @/sbin/ldconfig.real; root and path are commented"
+        " out"
+        " where the driver is installed on the host itself, and not by the GPU operator's container",
+        "NVIDIA/nvidia-container-toolkit internal/config; OE4T/meta-tegra#1516",
+        sign=Sign("container", paths_gone, (DPKG, NO_CGROUPS), grave=False),
     ),
     FailureRule(
         "toolkit-ldconfig",

@@ -88,7 +88,8 @@ UDEV = Probe(UNMASKED + sh_file(__file__, "udev.sh"))
 
 #: apt's own view of what may be upgraded unattended.
 UNATTENDED = Probe(
-    "timeout 10 apt-config dump | grep -E '^(Unattended-Upgrade::Package-Blacklist|APT::Periodic)::'; exit 0"
+    "timeout 10 apt-config dump | grep -E"
+    " '^(Unattended-Upgrade::(Package-Blacklist|Automatic-Reboot)|APT::Periodic::)'; exit 0"
 )
 
 NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"  #: the role's own
@@ -112,6 +113,7 @@ _FOR_US = Pattern(
 _CLASS = Pattern(r"ATTRS?\{class\}==\"([^\"]{1,40})\"")
 _DISPLAYS = ("0x030000", "0x030200")  #: VGA and 3D controllers (PCI code and ID assignment)
 _BLACKLIST = "Unattended-Upgrade::Package-Blacklist::"
+_REBOOT = "Unattended-Upgrade::Automatic-Reboot"
 
 
 def removed(ctx: AuditContext) -> Iterator[str]:
@@ -329,17 +331,32 @@ def not_fenced(ctx: AuditContext) -> Iterator[str]:
     """unattended-upgrades is installed and switched on, and apt's configuration (apt-config dump) does not keep it from
     the packages that the base role's never_unattended and the driver's set name.
     """
-    row, fenced = ctx.packages.get("unattended-upgrades"), getattr(ctx.variables.get("base"), "never_unattended", ())
+    fenced = getattr(ctx.variables.get("base"), "never_unattended", ())
     fenced = (*fenced, *ctx.section(DriverSection).never_unattended())
-    matches = (_SETTING.fullmatch(line) for line in ctx.text(UNATTENDED).splitlines())
-    settings = [(match[1], match[2]) for match in matches if match]
-    values = dict(settings)
-    off = values.get("APT::Periodic::Unattended-Upgrade", "0") == "0" or values.get("APT::Periodic::Enable", "1") == "0"
-    if ours(ctx) is None or row is None or not row.present or off:
+    settings = _unattended(ctx)
+    if ours(ctx) is None or not settings:
         return
     missing = [name for name in fenced if name not in {value for key, value in settings if key == _BLACKLIST}]
     if missing:
         yield f"not in {_BLACKLIST.rstrip(':')}: {', '.join(missing)}"
+
+
+def reboots(ctx: AuditContext) -> Iterator[str]:
+    """unattended-upgrades is installed and switched on, and may reboot the host (Automatic-Reboot in apt-config"
+    " dump)."""
+    values = dict(_unattended(ctx))
+    if values.get(_REBOOT, "false").lower() in {"true", "1", "yes"}:
+        yield f'{_REBOOT} "{values[_REBOOT]}", at {values.get(f"{_REBOOT}-Time", "once")}'
+
+
+def _unattended(ctx: AuditContext) -> list[tuple[str, str]]:
+    """apt's settings of unattended-upgrades; none where it is not installed or switched off."""
+    row = ctx.packages.get("unattended-upgrades")
+    matches = (_SETTING.fullmatch(line) for line in ctx.text(UNATTENDED).splitlines())
+    settings = [(match[1], match[2]) for match in matches if match]
+    values = dict(settings)
+    off = values.get("APT::Periodic::Unattended-Upgrade", "0") == "0" or values.get("APT::Periodic::Enable", "1") == "0"
+    return [] if row is None or not row.present or off else settings
 
 
 def loose_driver(ctx: AuditContext) -> Iterator[str]:
@@ -471,6 +488,15 @@ KERNEL_RULES = (
         " that list, remove it from /etc/apt/apt.conf.d",
         "shine-cluster#50; NVIDIA/nvidia-docker#804",
         sign=Sign("base", not_fenced, (UNATTENDED, DPKG), grave=False, provision=True),
+    ),
+    FailureRule(
+        "reboots-by-itself",
+        "",
+        "unattended-upgrades reboots the host by itself once a package asks for it: whatever works then is lost",
+        "Set Unattended-Upgrade::Automatic-Reboot to false in the file that has it (grep -rn Automatic-Reboot"
+        " /etc/apt/apt.conf.d), and reboot the host when it is idle",
+        "unattended-upgrades(8); Azure/batch-shipyard#174",
+        sign=Sign("base", reboots, (UNATTENDED, DPKG), grave=False),
     ),
     FailureRule(
         "driver-not-pinned",

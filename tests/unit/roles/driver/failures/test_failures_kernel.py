@@ -239,6 +239,14 @@ def test_unattended_upgrades_without_a_fence_are_seen() -> None:
     }
 
 
+def test_a_host_that_may_reboot_by_itself_is_named() -> None:
+    own = PERIODIC + FENCE + 'Unattended-Upgrade::Automatic-Reboot "{}";\n'
+    assert findings({UNATTENDED: own.format("true")}) == {
+        "reboots-by-itself": ['Unattended-Upgrade::Automatic-Reboot "true", at once']
+    }
+    assert findings({UNATTENDED: own.format("false")}) == {}
+
+
 @pytest.mark.parametrize(
     "differs",
     [
