@@ -26,7 +26,7 @@ from hostwright.standard.roles.container.engines import ONLY_CDI
 from hostwright.standard.roles.container.running import DOCKER as DOCKER
 from hostwright.standard.roles.container.running import DockerRuns
 from hostwright.standard.roles.container.section import ContainerSection
-from hostwright.standard.roles.driver.states.device_links import DeviceLinks
+from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 from hostwright.standard.roles.driver.states.gpu_use import reloading
 
 REPLACES = "changes Docker's packages, which ends its containers"

@@ -25,7 +25,7 @@ from hostwright.standard.roles.container.failures.state import (
 )
 from hostwright.standard.roles.container.failures.units import UNITS, masked
 from hostwright.standard.roles.container.running import LOCAL_DOCKER
-from hostwright.standard.roles.driver.states.device_links import DeviceLinks
+from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext

@@ -32,8 +32,8 @@ NO_CGROUPS = Probe(
 NO_PROGRAM, TIMED_OUT = 3, (124, 137)
 FORMER_SOURCES = SourcesDisabled(OLD_SOURCES, "").probes()[0]
 
-WITHOUT_DRIVER = r"nvml error: driver not loaded|load library failed: libnvidia-ml\.so"
-_WITHOUT_DRIVER = Pattern(WITHOUT_DRIVER)
+LIBRARY_NOT_FOUND = r"load library failed: lib(?:nvidia-ml|cuda|dxcore)\.so"
+_NOT_LOADED, _NOT_FOUND = Pattern("nvml error: driver not loaded"), Pattern(LIBRARY_NOT_FOUND)
 _SAYS = Pattern(r"nvidia-container-cli: .*")
 
 
@@ -77,9 +77,16 @@ def former_names(ctx: AuditContext) -> Iterator[str]:
 
 
 def without_driver(ctx: AuditContext) -> Iterator[str]:
-    """The driver's layer is as desired, and nvidia-container-cli info does not get at the driver's library."""
+    """The driver's layer is as desired, and nvidia-container-cli info says that the driver is not loaded."""
     complaint = _complaint(ctx)
-    if _WITHOUT_DRIVER.search(complaint):
+    if _NOT_LOADED.search(complaint):
+        yield complaint
+
+
+def library_not_found(ctx: AuditContext) -> Iterator[str]:
+    """The driver's layer is as desired, and nvidia-container-cli info does not find the driver's library."""
+    complaint = _complaint(ctx)
+    if _NOT_FOUND.search(complaint):
         yield complaint
 
 
@@ -88,7 +95,7 @@ def fails(ctx: AuditContext) -> Iterator[str]:
     if ctx.differs("container") or not ctx.answer(NVIDIA_SMI).ok:
         return
     complaint = _complaint(ctx)
-    if complaint and not _WITHOUT_DRIVER.search(complaint):
+    if complaint and not _NOT_LOADED.search(complaint) and not _NOT_FOUND.search(complaint):
         yield complaint
 
 

@@ -48,6 +48,7 @@ from hostwright.standard.roles.driver.states.modprobe import (
     forbidding,
 )
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
+from hostwright.standard.roles.driver.states.others import NOUVEAU_OFF
 
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
@@ -55,8 +56,11 @@ if TYPE_CHECKING:
 #: ``kernel NAME HEADERS VERSION`` of each bootable kernel: HEADERS is yes or no, VERSION that of its nvidia module;
 #: ``modules NAME …`` of one without an image in /boot; ``service`` if DKMS builds modules at the boot, which Debian's
 #: and Ubuntu's do not. ``empty FILE`` of an image that is, or of an initramfs that is, or is missing while others have
-#: theirs; ``holds FILE`` of one that is older than its kernel's nvidia module, and has such a module in it.
-KERNELS = Probe(sh_file(__file__, "kernels.sh"), root=True)  # an initramfs is root's on many hosts
+#: theirs; ``holds FILE`` of one that is older than its kernel's nvidia module, and has such a module in it; ``nouveau
+#: FILE`` of one that is older than the role's blacklist, and has nouveau in it.
+KERNELS = Probe(
+    sh_file(__file__, "kernels.sh", blacklist=NOUVEAU_OFF), root=True
+)  # an initramfs is root's on many hosts
 
 #: ``there NAME`` of each open driver that the running kernel has as a module, ``off NAME`` if it is blacklisted for
 #: modprobe (by a file, or on the kernel's command line).
@@ -302,7 +306,7 @@ def forbidden(ctx: AuditContext) -> Iterator[str]:
 
 def nouveau_not_blocked(ctx: AuditContext) -> Iterator[str]:
     """No open driver has a card, and the running kernel's nouveau, nova_core or nova_drm may be loaded (modprobe -c
-    shows no blacklist of it), or the initramfs is older than the role's blacklist.
+    shows no blacklist of it), or the initramfs is older than the role's blacklist and may hold it (lsinitramfs).
     """
     initramfs = wanted(ctx, "driver", Initramfs)
     for probe in initramfs.probes():
@@ -313,8 +317,9 @@ def nouveau_not_blocked(ctx: AuditContext) -> Iterator[str]:
     free = [line.removeprefix("there ") for line in lines if line.startswith("there ")]
     yield from (f"{name}: not on modprobe's blacklist" for name in free if f"off {name}" not in lines)
     change = initramfs.plan(ctx.facts)
-    if change is not None and free:
-        yield f"{change.what}: {change.have}"
+    held = [line.removeprefix("nouveau ") for line in ctx.text(KERNELS).splitlines() if line.startswith("nouveau /")]
+    if change is not None and (free or held):
+        yield f"{change.what}: {change.have}" + (f"; {', '.join(held)} holds nouveau" if held else "")
 
 
 def not_held(ctx: AuditContext) -> Iterator[str]:
@@ -459,7 +464,7 @@ KERNEL_RULES = (
         "nothing keeps nouveau, or its successor nova, from taking the cards at the next boot",
         "Provision again: the driver role writes the blacklist and rebuilds the initramfs",
         "nvidia-installer misc.c; joanbm/nvidia-470xx-linux-mainline",
-        sign=Sign("driver", nouveau_not_blocked, (OPEN_DRIVERS, NOUVEAU, DPKG), grave=False, provision=True),
+        sign=Sign("driver", nouveau_not_blocked, (OPEN_DRIVERS, NOUVEAU, KERNELS, DPKG), grave=False, provision=True),
     ),
     FailureRule(
         "kernel-not-held",

@@ -252,6 +252,13 @@ def test_a_toolkit_without_its_driver_is_seen() -> None:
     assert evidence("toolkit-fails", {REACHES_DRIVER: Answer(1, NO_DRIVER)}) == []
 
 
+def test_a_library_that_the_toolkit_does_not_find_is_not_told_as_a_driver_that_is_not_loaded() -> None:
+    line = "nvidia-container-cli: initialization error: load library failed: libnvidia-ml.so.1: cannot open"
+    failing = {REACHES_DRIVER: Answer(1, f"{line}\n")}
+    assert evidence("driver-library-not-in-cache", failing) == [line]
+    assert evidence("container-without-driver", failing) == evidence("toolkit-fails", failing) == []
+
+
 def test_a_driver_that_differs_speaks_for_itself() -> None:
     ctx = look_at({REACHES_DRIVER: Answer(1, NO_DRIVER)})
     change = next(iter(look_at({DPKG: BASE}).changes["container"]))
