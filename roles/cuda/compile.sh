@@ -1,6 +1,6 @@
 # Compiles a kernel and a program around it, which calls the runtime that is linked into it, and runs the program. The
-# host compiler is $compiler; where that is empty, nvcc's own choice, and where nvcc refuses this as too new for it, the
-# newest g++ that it takes. Where none is installed, it prints "NEWEST HAVE" and exits with $refused. Needs older_gcc.
+# host compiler is $compiler; where that is empty, nvcc's own choice, as a user gets it. Where nvcc refuses this as too
+# new, it prints "NEWEST HAVE" and exits with $refused.
 : "${toolkit:?}"
 : "${compiler?}"
 : "${refused:?}"
@@ -16,8 +16,7 @@ compile() { "$toolkit/bin/nvcc" "$@" -o "$work/probe" "$work/probe.cu" 2>"$work/
 compile ${compiler:+-ccbin "$compiler"}; status=$?
 newest=$(sed -n 's/.*gcc versions later than \([0-9]*\) are not supported.*/\1/p' "$work/errors" | head -n 1)
 if [ -z "$compiler" ] && [ "$status" -ne 0 ] && [ -n "$newest" ]; then
-    version=$(older_gcc "$newest") || { echo "$newest $(gcc -dumpversion)"; exit "$refused"; }
-    compile -ccbin "g++-$version"; status=$?
+    echo "$newest $(gcc -dumpversion)"; exit "$refused"
 fi
 cat "$work/errors" >&2
 [ "$status" -eq 0 ] && "$work/probe"

@@ -9,19 +9,20 @@ from hostwright.roles import sh_file, whole
 
 #: what can be done where an older g++ is there, or is to be had
 _OLDER = {
-    "installed": "{0} is installed here, and nvcc uses it once the stack's `cuda` has `compiler: {0}`",
+    "installed": "{0} is installed here, and nvcc uses it once the stack's `cuda` has `compiler: {0}`, or once it is"
+    " the host's own (update-alternatives --set g++ /usr/bin/{0}, and gcc alike)",
     "offered": "apt offers {0}, which is installed, and which nvcc uses, once the stack's `cuda` has `compiler: {0}`",
 }
 
 #: ``older_gcc NEWEST``: the newest installed g++ that nvcc takes
 OLDER_GCC = sh_file(__file__, "older_gcc.sh")
-REFUSED = 80  #: our choice of an exit status: nvcc takes none of the host's compilers
+REFUSED = 80  #: our choice of an exit status: nvcc does not take the host's own compiler
 
 
 def compile_script(toolkit: str, compiler: str) -> str:
     """A script that compiles a CUDA program and runs it, which prints the version of the toolkit's headers."""
     values = {"toolkit": toolkit, "compiler": compiler, "refused": REFUSED}
-    return OLDER_GCC + sh_file(__file__, "compile.sh", **values)
+    return sh_file(__file__, "compile.sh", **values)
 
 
 @dataclass(frozen=True, slots=True)

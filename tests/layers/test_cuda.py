@@ -46,7 +46,7 @@ def test_nvcc_compiles_and_the_program_runs(run_program: Run, stack: Stack) -> N
     done = run_program(compile_script(cuda.prefix, cuda.host_compiler))
     if done.rc == REFUSED:
         newest, have = done.stdout.split()[-2:]
-        pytest.skip(f"nvcc of CUDA {cuda.version} compiles with gcc up to {newest}, and this host has {have} alone")
+        pytest.skip(f"nvcc of CUDA {cuda.version} compiles with gcc up to {newest}, and this host's own is {have}")
     assert done.rc == 0, f"it does not: {(done.stderr or done.stdout).strip()[-500:]}"
     major, minor = (int(part) for part in cuda.series.split("."))
     assert int(done.stdout) == major * 1000 + minor * 10, f"the headers are of CUDA {done.stdout.strip()}"

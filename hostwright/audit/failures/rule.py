@@ -76,14 +76,20 @@ class FailureRule:
     treatment: Treatment | None = None  #: what a rebuild does about it, where that is not a repair
     covers: Covers | None = None
     #: regular expressions with named groups. The text of a group ``module`` in the lines of a match replaces the word
-    #: MODULE in ``cause`` and ``cure``
+    #: MODULE in ``cause`` and ``cure``; several evidences give several names, with blanks between them, as commands do
     names: tuple[str, ...] = ()
 
-    def named(self, text: str, lines: str) -> str:
-        """``cause`` or ``cure`` with the names that these lines contain."""
-        matches = (_names(pattern).search(lines) for pattern in self.names)
-        for group, value in (pair for match in matches if match for pair in match.groupdict().items()):
-            text = text.replace(group.upper(), value or group.upper())
+    def named(self, text: str, *evidence: str) -> str:
+        """``cause`` or ``cure`` with the names that these evidences contain."""
+        values: dict[str, dict[str, None]] = {}
+        for lines in evidence:
+            first: dict[str, str] = {}
+            for match in filter(None, (_names(pattern).search(lines) for pattern in self.names)):
+                first = {group: value for group, value in match.groupdict().items() if value} | first
+            for group, value in first.items():
+                values.setdefault(group, {})[value] = None
+        for group, some in values.items():
+            text = text.replace(group.upper(), " ".join(some))
         return text
 
     @property
@@ -96,7 +102,7 @@ class FailureRule:
         sign = self.sign
         layer, grave, provision = (sign.layer, sign.grave, sign.provision) if sign else ("", True, False)
         lines = tuple(line.strip()[:EVIDENCE_CHARACTERS] for line in evidence)
-        cause, cure = (self.named(text, "\n".join(evidence)) for text in (self.cause, self.cure))
+        cause, cure = (self.named(text, *evidence) for text in (self.cause, self.cure))
         return Finding(self.name, layer, grave, lines, cause, cure, provision, self.link)
 
 

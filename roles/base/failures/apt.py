@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, ForPeople, Sign, Unread
@@ -28,7 +28,9 @@ HELD = Probe(sh_file(__file__, "sh/holders.sh", locks=LOCKS), root=True)
 #: ``FILE:NUMBER:TEXT``.
 SOURCES = Probe(sh_file(__file__, "sh/sources.sh"), root=True)
 
-#: The conflicts of apt's last run of dpkg, each with its archive, as apt's log of terminals has them.
+#: The conflicts of apt's last run of dpkg, each with its archive, as apt's log of terminals has them; and ``dep FILE``
+#: of a file by which initramfs-tools keep to MODULES=dep, ``grub DISK`` of each that debconf has for grub-pc, with
+#: ``gone`` after it where the machine has none of this name.
 CONFLICTS = Probe(sh_file(__file__, "sh/conflicts.sh"), root=True)
 _OVERWRITES = Pattern(r".*?([^/\s]+\.deb) .*(trying to overwrite .*, which is also in package (\S+) (\S+))\s*")
 
@@ -82,6 +84,27 @@ def _journal(ctx: AuditContext) -> list[str]:
 
 def _told(row: Installed) -> str:
     return f"{row.name} {row.version}: {row.state.strip()}"
+
+
+def modules_dep(ctx: AuditContext) -> Iterator[str]:
+    """A package of a kernel, or initramfs-tools, is half-configured, and initramfs-tools are to keep to MODULES=dep."""
+    kernels = (row for row in _failed(ctx) if row.base.startswith("linux-image") or row.base == "initramfs-tools")
+    files = [line.removeprefix("dep ") for line in ctx.text(CONFLICTS).splitlines() if line.startswith("dep ")]
+    yield from (f"{_told(row)}; {', '.join(files)} has MODULES=dep" for row in kernels if files)
+
+
+def grub_device(ctx: AuditContext) -> Iterator[str]:
+    """grub-pc is half-configured, and debconf has no disk for it that is in the machine (grub-pc/install_devices)."""
+    disks = [line.removeprefix("grub ") for line in ctx.text(CONFLICTS).splitlines() if line.startswith("grub ")]
+    if all(disk.endswith(" gone") for disk in disks):
+        named = ", ".join(disk.removesuffix(" gone") for disk in disks)
+        why = f"debconf names {named}, which is not there" if named else "debconf names no disk for it"
+        yield from (f"{_told(row)}; {why}" for row in _failed(ctx) if row.base == "grub-pc")
+
+
+def packages_of(evidence: Iterable[str]) -> Iterator[str]:
+    """The packages that these evidences begin with, in the words of ``package-script-failed``."""
+    yield from (line.partition(";")[0] for line in evidence)
 
 
 def overwrites(ctx: AuditContext) -> Iterator[str]:
@@ -162,6 +185,8 @@ INTERRUPTED = Sign("base", interrupted, (*IN_ORDER.probes(), HELD), provision=Tr
 SCRIPT_FAILED = Sign("base", script_failed, (*IN_ORDER.probes(), HELD))
 LOCKED = Sign("base", locked, (HELD, jobs.RUNNING), grave=False)
 AT_WORK = Sign("base", at_work, (HELD, jobs.RUNNING), grave=False)
+MODULES_DEP = Sign("base", modules_dep, (*IN_ORDER.probes(), HELD, CONFLICTS))
+GRUB_DEVICE = Sign("base", grub_device, (*IN_ORDER.probes(), HELD, CONFLICTS))
 OVERWRITES = Sign("base", overwrites, (CONFLICTS, DPKG))
 CONFLICTING = Sign("base", conflicting, (SOURCES,))
 

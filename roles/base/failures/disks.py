@@ -219,6 +219,7 @@ DISK_RULES = (
         "Mount it (mount POINT; journalctl -b -u POINT's .mount says why it failed) after what was written below it"
         " meanwhile is moved, or take the line out of /etc/fstab",
         "fstab(5); systemd.mount(5)",
+        names=(r"^(?P<point>/[^\s:]{0,200}): ",),
         sign=Sign("base", not_mounted, (MOUNTS,), grave=False),
     ),
     FailureRule(
@@ -259,8 +260,9 @@ DISK_RULES = (
         r"[Ww]rite error ?: ?cannot write (?:compressed )?block|" + BOOT_IS_FULL,
         "/boot has no room for another initramfs, which is written beside the old one: the next update of a kernel or a"
         " driver fails, and may leave packages half configured",
-        "Take kernels that are not needed (apt-get autoremove --purge; dpkg -l 'linux-image-*' shows them) or enlarge"
-        " /boot, then run dpkg --configure -a",
+        "Make each initramfs smaller (COMPRESS=xz, or MODULES=dep where the host boots from a plain disk, in"
+        " /etc/initramfs-tools/initramfs.conf), take kernels that neither run nor boot next (dpkg -l 'linux-image-*'"
+        " shows them; apt-get -s autoremove shows what it would take), or enlarge /boot; then run dpkg --configure -a",
         "nodejs/build#3296, linuxmint/mintupdate#823, ROCm/rocm-install-on-linux#629",
         transient=False,
         sign=Sign("base", no_room_for_initramfs, (INITRAMFS,), grave=False),

@@ -86,13 +86,35 @@ UNIT_TEXTS = (
         names=(r"Unit (?:file )?(?:/\S{1,200}/)?(?P<unit>[^/\s]{1,100}) is masked",),
     ),
     FailureRule(
+        "unit-account-missing",
+        r"Failed to (?:resolve|look up) (?:user|group) [^\n]*|Failed to chown socket at step (?:USER|GROUP)[^\n]*"
+        r"|Failed to determine (?:user|group|supplementary group)s?\b[^\n]*"
+        r"|Failed at step (?:USER|GROUP) spawning [^\n]*|status=21[67]/(?:USER|GROUP)",
+        "the account or group that the file of UNIT names does not exist (ACCOUNT), so that systemd does not start it",
+        "Look at systemctl show -p User -p Group -p SupplementaryGroups -p SocketUser -p SocketGroup UNIT and at getent"
+        " passwd and getent group. Make the missing one again as its package does (systemd-sysusers, or apt-get"
+        " install --reinstall with the package that dpkg -S names for the unit's file; else groupadd --system, useradd"
+        " --system), then systemctl reset-failed UNIT and start it",
+        "systemd.exec(5), User=, Group= and process exit codes 216, 217; systemd.socket(5), SocketGroup=",
+        transient=False,
+        beside=r"Failed to (?:resolve|look up) (?:user|group) |\.(?:service|socket): ",
+        names=(
+            r"Failed to (?:resolve|look up) (?:user|group) (?P<account>[\w.@-]{1,60})",
+            r"(?P<unit>[\w@.-]{1,100}\.(?:service|socket|mount|timer)): ",
+            r"Failed at step (?P<account>USER|GROUP)",
+            r"at step (?P<account>USER|GROUP)",
+            r"status=21[67]/(?P<account>USER|GROUP)",
+        ),
+    ),
+    FailureRule(
         "unit-not-startable",
-        r"Failed at step [A-Z_]{2,30} spawning |status=2[0-4][0-9]/[A-Z_]{2,30}|has a bad unit file setting"
-        r"|lacks (?:both )?ExecStart|Failed to load environment files|Neither a valid executable name nor"
+        r"Failed at step [A-Z_]{2,30} spawning |status=2(?:[02-4][0-9]|1[0-589])/[A-Z_]{2,30}"
+        r"|has a bad unit file setting|lacks (?:both )?ExecStart|Failed to load environment files"
+        r"|Neither a valid executable name nor"
         r"|Failed to locate executable ",
         "systemd cannot start a unit as its file says, before any program of it runs (STEP)",
         "Read its file and the drop-ins that change it (systemctl cat UNIT, /etc/systemd/system/UNIT.d). EXEC: the"
-        " program of ExecStart is not there or cannot be executed; USER, GROUP: the account does not exist; CHDIR: the"
+        " program of ExecStart is not there or cannot be executed; CHDIR: the"
         " WorkingDirectory is missing; NAMESPACE: a path that it names is. Then systemctl daemon-reload and restart it",
         "systemd.exec(5), process exit codes; systemd.service(5)",
         names=(
@@ -109,7 +131,7 @@ UNIT_TEXTS = (
         r"[^\n]*(?:Dependency failed for |failed with result 'dependency'|dependency job for \S{1,200} failed)",
         "UNIT was not started, since a unit that it requires did not start",
         "Find that one (systemctl --failed; systemctl list-dependencies UNIT) and read its journal (journalctl -b -u"
-        " NAME): start it, then UNIT. For docker.socket it is mostly the group docker that is missing",
+        " NAME): start it, then UNIT",
         "systemd.unit(5), Requires; geerlingguy/internet-pi#396",
         names=(
             r"(?P<unit>[^\s/:]{1,100}): Job [^\n]* failed with result 'dependency'",
@@ -179,6 +201,7 @@ UNIT_RULES = (
         "Read its journal (journalctl -b -u UNIT) and fix what its last lines say, then systemctl restart UNIT; where"
         " nobody needs it, systemctl disable UNIT and systemctl reset-failed UNIT",
         "systemctl(1), list-units --failed",
+        names=(r"^(?P<unit>[^\s:]{1,100}\.[a-z]{3,10})(?::|$)",),
         sign=Sign("base", other_unit_failed, (JOURNAL,), grave=False),
     ),
 )

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from hostwright.failures import FailureRule, ForPeople, NoRoom
+from hostwright.failures import Covers, FailureRule, ForPeople, NoRoom
 from hostwright.standard.roles.base.failures.apt import (
     APT_RULES,
     AT_WORK,
     CONFLICTING,
+    GRUB_DEVICE,
     INTERRUPTED,
     LOCKED,
+    MODULES_DEP,
     OVERWRITES,
     SCRIPT_FAILED,
+    grub_device,
+    modules_dep,
+    packages_of,
 )
 from hostwright.standard.roles.base.failures.disks import BOOT_IS_FULL, DISK_RULES, FULL
 from hostwright.standard.roles.base.failures.hardware import HARDWARE
@@ -21,7 +26,16 @@ from hostwright.standard.roles.base.failures.network import HANDSHAKE, NETWORK, 
 from hostwright.standard.roles.base.failures.trust.signatures import SIGNATURES
 
 #: a line that says why a package's script failed
-WHY = r"[^\n]*(?:[Ee]rror(?: |:)|ERROR|FATAL|[Ff]ailed|not found|No such file|cannot|unable to|denied)[^\n]*"
+WHY = (
+    r"[^\n]*(?:[Ee]rror(?: |:)|ERROR|FATAL|[Ff]ailed|not found|No such file|cannot|unable to|denied|[Yy]ou must "
+    r"|[Pp]lease |workaround is)[^\n]*"
+)
+
+#: dpkg's words about a package's script
+SCRIPT_ENDED = (
+    r"(?:pre|post)-(?:installation|removal) (?:package )?script (?:subprocess )?returned error exit status"
+    r"|subprocess (?:new|installed|old) \S+ script returned error exit status"
+)
 
 #: The limit of watches, a small /dev/shm and the limits of control groups are also reported as a full device.
 _NOT_FULL = r"directory watch|inotify|failed to watch|watcher|posix_fallocate failed|/dev/shm|</torch_|/sys/fs/cgroup"
@@ -158,8 +172,10 @@ PACKAGES = (
         r"dpkg-divert: (?:error: )?.?(?:local )?diversion of [^\n]+ clashes with",
         "a package wants to divert a file that another package, or a removed one, has diverted already, as drivers of"
         " two kinds do with libGL: WHOSE",
-        "Purge the package that the message names last; where it is gone already, take its diversion away"
-        " (dpkg-divert --package NAME --rename --remove FILE), then run apt-get --fix-broken install",
+        "Where the package that the message names last is gone already, take its diversion away (dpkg-divert --package"
+        " NAME --rename --remove FILE); where it is there, decide which of the two the host needs (apt-get -s purge"
+        " shows what would go along; of two drivers, the driver role removes the one that is not the stack's). Then run"
+        " apt-get --fix-broken install",
         "dpkg-divert(1); src/divert/main.c",
         names=(r"clashes with ['`‘]?(?P<whose>[^\n'’]{1,200})",),
         transient=False,
@@ -180,6 +196,12 @@ PACKAGES = (
         "no repository of the host has this package at this version",
         "Look at apt-cache policy PACKAGE on the host: a repository is missing, or a pin forbids it",
         "apt-get(8)",
+        names=(
+            r"locate package (?P<package>[\w.+:-]{1,100})",
+            r"(?i:package) '?(?P<package>[\w.+:-]{1,100})'? (?:has no installation candidate|is not available)",
+            r"for '(?P<package>[\w.+:-]{1,100})' was not",
+            r"(?:find a match|No match for argument): (?P<package>[\w.+:-]{1,100})",
+        ),
         weight="consequence",  # also after an update that found no mirror
     ),
     FailureRule(
@@ -270,9 +292,42 @@ PACKAGES = (
         names=(r"/boot/config-(?P<release>[^\s:]{1,80}): No such",),
     ),
     FailureRule(
+        "initramfs-modules-dep",
+        r"mkinitramfs: failed to determine device for [^\n]*|mkinitramfs: workaround is:? MODULES=most[^\n]*",
+        "no initramfs could be made: MODULES=dep in /etc/initramfs-tools is to hold only the modules of the device that"
+        " has /, and mkinitramfs cannot find out which one that is (an overlay, tmpfs, ZFS, a container)",
+        "Set MODULES=most where it says dep (grep -r ^MODULES /etc/initramfs-tools/initramfs.conf"
+        " /etc/initramfs-tools/conf.d), then run update-initramfs -u -k all and dpkg --configure -a",
+        "initramfs-tools, hook-functions, dep_add_modules_mount; remusmp/rpi-rt-kernel#27",
+        transient=False,
+        sign=MODULES_DEP,
+        treatment=ForPeople(),
+        covers=Covers(("package-script-failed",), lambda ctx: packages_of(modules_dep(ctx))),
+        weight="consequence",
+    ),
+    FailureRule(
+        "grub-install-device",
+        r"[Yy]ou must correct your GRUB install devices before proceeding[^\n]*"
+        r"|grub-install: error: cannot find a GRUB drive for [^\n]*|grub-pc[^\n]*(?:install_devices|GRUB install"
+        r" devices)[^\n]*",
+        "grub-pc is not configured: the disks on which it is to put the boot loader, which debconf keeps by name, are"
+        " not in this machine, as after a disk's replacement or in the copy of an image",
+        "Name the disk that the machine boots from: dpkg-reconfigure grub-pc asks for it; unattended, echo 'grub-pc"
+        " grub-pc/install_devices multiselect /dev/DISK' | debconf-set-selections (lsblk shows the disks,"
+        " /dev/disk/by-id their lasting names). Then run dpkg --configure -a",
+        "Debian grub2, debian/postinst.in; osism/openstack-image-manager#161",
+        transient=False,
+        sign=GRUB_DEVICE,
+        treatment=ForPeople(),
+        covers=Covers(("package-script-failed",), lambda ctx: packages_of(grub_device(ctx))),
+        weight="consequence",
+    ),
+    FailureRule(
         "initramfs-build-failed",
-        r"update-initramfs: failed for |Failed to create initrd image|mkinitramfs: [^\n]*: not found"
-        r"|mkinitramfs failure|dracut(?:\[[0-9]{1,9}\])?: FAILED",
+        # the line that says why, where one of the six before it does: it leads the evidence
+        rf"(?:^{WHY}\n(?:[^\n]*\n){{0,5}}?)?[^\n]*"
+        r"(?:update-initramfs: failed for |Failed to create initrd image|mkinitramfs: [^\n]*: not found"
+        r"|mkinitramfs failure|dracut(?:\[[0-9]{1,9}\])?: FAILED)",
         "the initramfs of a kernel could not be made, so that this kernel may not boot, or boots without its modules",
         "The lines above it say what failed (a program or file that is missing, a hook in /etc/initramfs-tools/hooks):"
         " fix that, then run update-initramfs -u -k all and dpkg --configure -a",
@@ -287,6 +342,8 @@ PACKAGES = (
         "Compare the two (FILE and FILE.dpkg-new or .dpkg-dist); dpkg --force-confdef --force-confold --configure -a"
         " keeps the host's, as a run of provision does, --force-confnew takes the package's",
         "dpkg src/main/configure.c; mail-in-a-box/mailinabox#270",
+        names=(r"^\*\*\* (?P<file>[\w.+-]{1,100}) \(Y/I", r"[Cc]onfiguration file ['‘](?P<file>/[^'’\s]{1,200})['’]"),
+        beside=r"[Cc]onfiguration file ['‘]/",
         transient=False,
     ),
     FailureRule(
@@ -295,10 +352,16 @@ PACKAGES = (
         r"|update-alternatives: error: [^\n]*(?:not a symlink|unable to make|not exist)[^\n]*",
         "a package registers a program or library with update-alternatives, and another name has that link, or the"
         " files are not there: its script fails",
-        "See whose it is (update-alternatives --display NAME, with the name in the line): purge the package that left"
-        " it, or update-alternatives --remove-all NAME where nobody is; then dpkg --configure -a",
+        "See whose it is (update-alternatives --display NAME, dpkg -S with the path it shows): where no package has"
+        " it any more, update-alternatives --remove-all NAME; where one has, install that one again, or do without it"
+        " if nobody needs it; then dpkg --configure -a",
         "dpkg utils/update-alternatives.c",
         transient=False,
+        names=(
+            r"alternative (?P<name>[\w.+-]{1,60}) can't be",
+            r"alternative link \S{1,200} is already managed by (?P<name>[\w.+-]{1,60})",
+            r"alternative name (?P<name>[\w.+-]{1,60})",
+        ),
     ),
     FailureRule(
         "package-script-program",
@@ -314,11 +377,25 @@ PACKAGES = (
         ),
     ),
     FailureRule(
+        "package-script-python",
+        rf"^(?:ModuleNotFoundError|ImportError): [^\n]*\n(?:[^\n]*\n){{0,5}}?[^\n]*(?:{SCRIPT_ENDED})",
+        "the script of PACKAGE is Python, and python3 does not find the module MODULE: mostly python3 is not the"
+        " distribution's (another in /usr/bin or /usr/local/bin, an alternative)",
+        "See which python3 it is (readlink -f /usr/bin/python3; dpkg -S says whose): lead /usr/bin/python3 back to the"
+        " distribution's, or install that package again, then dpkg --configure -a",
+        "dpkg lib/dpkg/subproc.c; NVIDIA/nvidia-installer#17",
+        names=(
+            r"error processing (?:package )?(?P<package>[\w.+-]{2,100})",
+            r"installed (?P<package>\S{2,100}) package",
+            r"(?:No module named|cannot import name) '?(?P<module>[\w.]{1,60})",
+        ),
+        weight="consequence",
+    ),
+    FailureRule(
         "package-script-failed",
         # the line that says why, where one of the six before it does: it leads the evidence
         rf"(?:^{WHY}\n(?:[^\n]*\n){{0,5}}?)?(?:^dpkg: error processing [^\n]*\n)?"
-        r"[^\n]*(?:(?:pre|post)-(?:installation|removal) (?:package )?script (?:subprocess )?returned error exit status"
-        r"|subprocess (?:new|installed|old) \S+ script returned error exit status"
+        rf"[^\n]*(?:{SCRIPT_ENDED}"
         r"|脚本 ?(?:子进程 ?)?返回"
         r"|Unterprozess[^\n]*Skript[^\n]*Fehler"
         r"|sous-processus[^\n]*script[^\n]*erreur"
@@ -328,12 +405,12 @@ PACKAGES = (
         r"|подпроцесс[^\n]*сценари)",
         "a script that PACKAGE brings failed, and dpkg left it unfinished",
         "The lines above dpkg's error say what failed (they are in /var/log/apt/term.log too, and dpkg --configure -a"
-        " prints them again): fix that, then provision again, which runs dpkg --configure -a. A Python module that is"
-        " not found mostly means that python3 is not the distribution's (readlink -f /usr/bin/python3)",
+        " prints them again): fix that, then provision again, which runs dpkg --configure -a",
         "dpkg lib/dpkg/subproc.c; NVIDIA/nvidia-installer#17",
         names=(
             r"error processing (?:package )?(?P<package>[\w.+-]{2,100})",
             r"installed (?P<package>\S{2,100}) package",
+            r"^(?P<package>[a-z0-9][\w.+-]{1,100})(?::\w{1,10})? \S{1,80}: iF",
         ),
         sign=SCRIPT_FAILED,
         treatment=ForPeople(),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, ForPeople, Sign, Stuck
 from hostwright.resources import DPKG, Probe
-from hostwright.standard.roles.container.engine import NAME_SERVERS_SH
+from hostwright.standard.roles.container.engine import DAEMON_JSON, NAME_SERVERS_SH
 from hostwright.standard.roles.container.failures.cdi import CDI_RULES
 from hostwright.standard.roles.container.failures.docker import (
     DOCKER_RULES,
@@ -15,6 +15,8 @@ from hostwright.standard.roles.container.failures.docker import (
     TWICE,
     no_hook,
     not_json,
+    other_runtime_gone,
+    own_runtime_gone,
     runtime_unknown,
 )
 from hostwright.standard.roles.container.failures.state import INFO, SETTINGS, engine_package
@@ -70,18 +72,43 @@ FAILURES = (
         r"|nvidia-container-(?:runtime-hook|toolkit|cli)\W{1,6}(?:executable file not found|no such file)"
         r"|find binary nvidia-container-cli in PATH"
         r"|Command not found: nvidia-container-cli",
-        "Docker does not know the NVIDIA container toolkit, or is the snap package, which cannot use it",
-        "Provision again; when Docker is the snap, remove it first (snap remove docker)",
+        "Docker does not know the NVIDIA container toolkit: its program nvidia-container-runtime-hook is not installed,"
+        " or was not yet when Docker started",
+        "Provision again: the container role installs the toolkit and restarts Docker",
         "NVIDIA/nvidia-docker#1034, #1243",
         unless=r"device driver \W{1,3}(?:amd|intel|cdi)\b",
-        sign=Sign("container", no_hook, (DPKG, HOOK_THERE), provision=True),
+        narrower=r"snap\.docker|/snap/docker|docker-snap",
+        sign=Sign("container", no_hook, (DPKG, *SETTINGS, HOOK_THERE), provision=True),
+    ),
+    FailureRule(
+        "runtime-gone",
+        r"nvidia-container-runtime\W{1,4} executable file not found"
+        r"|exec(?:/|: )[\"\\]{0,3}\S*nvidia-container-runtime[\"\\]{0,3}: (?:executable file not found"
+        r"|no such file)",
+        "Docker's daemon.json names NVIDIA's runtime, and its program is not on the host: no container with it starts,"
+        " and none at all where it is the default-runtime",
+        "Provision again: the container role installs the toolkit, which brings it",
+        "NVIDIA/nvidia-container-runtime#98",
+        sign=Sign("container", own_runtime_gone, (DPKG, *SETTINGS, HOOK_THERE), provision=True),
+    ),
+    FailureRule(
+        "other-runtime-gone",
+        r"(?:exec: |fork/exec )[\"\\]{0,3}[^\s\"\\]*(?:runsc|kata|sysbox|crun|youki|-runtime|runc)[^\s\"\\]{0,40}"
+        r"[\"\\]{0,3}: (?:executable file not found|no such file)",
+        "Docker's daemon.json names a runtime whose program PROGRAM is not on the host: no container with it starts",
+        "Install what brings PROGRAM again; or, where nobody uses it, take its entry out of runtimes, and of"
+        f" default-runtime, in {DAEMON_JSON}, and reload Docker (systemctl reload docker)",
+        "moby daemon/runtime_unix.go; dockerd(8), runtimes",
+        names=(
+            r"runtime \S{1,60} is (?P<program>\S{1,200}), which",
+            r"exec:? [\"\\]{0,3}(?P<program>[^\s\"\\]{1,200})[\"\\]{0,3}: ",
+        ),
+        sign=Sign("container", other_runtime_gone, (DPKG, *SETTINGS, HOOK_THERE), grave=False),
     ),
     FailureRule(
         "runtime-unknown",
         r"(?:unknown or invalid runtime name:|Unknown runtime specified|no runtime for) [\"\\]{0,3}nvidia"
-        r"|nvidia-container-runtime\W{1,4} executable file not found"
-        r"|exec(?:/|: )[\"\\]{0,3}\S*nvidia-container-runtime[\"\\]{0,3}: (?:executable file not found"
-        r"|no such file)|no runtime for \S{0,3}nvidia"
+        r"|no runtime for \S{0,3}nvidia"
         r"|default (?:specified )?runtime [\"'\\]{0,3}nvidia[\"'\\]{0,3} (?:does not exist|not found)"
         r"|did you configure the NVIDIA Container Toolkit|did you set the docker default runtime to"
         r"|RuntimeHandler [^\n]*nvidia[^\n]*not supported",
@@ -147,6 +174,7 @@ FAILURES = (
         "a unit failed so often that systemd no longer starts it",
         "Read its journal (journalctl -u UNIT), fix the cause, then systemctl reset-failed UNIT and start it",
         "systemd.unit(5)",
+        names=(r"^(?P<unit>[\w@.-]{1,100}\.(?:service|socket))(?:: start-limit-hit|: Start request)",),
         sign=Sign("container", too_often, (UNITS.states, UNITS.journals)),
         treatment=Stuck("a unit failed too often to be started again"),
         weight="consequence",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, ForPeople, Sign, Unread, known_cause
 from hostwright.resources import DPKG, RELEASE, Disturbing, Probe, RestartedAfter, release
-from hostwright.roles import sh
+from hostwright.roles import sh, sh_file
 from hostwright.standard.roles.container.engine import DAEMON_JSON, ENGINES, FIREWALL, SNAP_DOCKER, without
 from hostwright.standard.roles.container.failures.state import (
     COMMAND,
@@ -23,7 +23,7 @@ from hostwright.standard.roles.container.failures.state import (
     settings,
     unit_files,
 )
-from hostwright.standard.roles.container.failures.units import UNITS, masked
+from hostwright.standard.roles.container.failures.units import SOCKET, UNITS, masked
 from hostwright.standard.roles.container.running import LOCAL_DOCKER
 from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 
@@ -43,7 +43,9 @@ NOT_STARTED = Probe(
     + "  grep -E '^/[^ ]+ (always|unless-stopped) ' | cut -c 1-500; exit 0",
     root=True,
 )
-HOOK_THERE = Probe(f"command -v {HOOK}; exit 0")
+#: The hook's path; then ``gone PATH`` of each runtime of daemon.json whose program is not there, and ``group NAME``
+#: where the group to which docker.socket gives its socket does not exist
+HOOK_THERE = Probe(sh_file(__file__, "hook.sh", hook=HOOK, settings=DAEMON_JSON, socket=SOCKET))
 
 
 def snap(ctx: AuditContext) -> Iterator[str]:
@@ -66,17 +68,62 @@ def gone(ctx: AuditContext) -> Iterator[str]:
 
 
 def stopped(ctx: AuditContext) -> Iterator[str]:
-    """Docker is installed, its unit may be started, and it is inactive and not about to be started."""
+    """Docker is installed, its unit may be started, it is inactive and not about to be started, and docker.socket,
+    which it requires, has not failed."""
     shown = UNITS.unit(ctx, UNIT)
-    startable = shown.load == "loaded" and not shown.queued and not any(masked(ctx))
+    startable = (
+        shown.load == "loaded" and not shown.queued and not any(masked(ctx)) and not UNITS.unit(ctx, SOCKET).failed
+    )
     if engine_package(ctx) and startable and shown.active == "inactive":
         yield str(shown)
 
 
 def no_hook(ctx: AuditContext) -> Iterator[str]:
     """Docker is installed, and the toolkit's program that Docker looks for is not on the host."""
-    if engine_package(ctx) and not ctx.text(HOOK_THERE).strip():
+    there = [line for line in ctx.text(HOOK_THERE).splitlines() if line.startswith("/")]
+    if engine_package(ctx) and not there and not any(own_runtime_gone(ctx)):
         yield f"{HOOK} is not there"
+
+
+def own_runtime_gone(ctx: AuditContext) -> Iterator[str]:
+    """/etc/docker/daemon.json names a runtime of NVIDIA's, and the program that it leads to is not on the host."""
+    yield from (line for program, line in _runtimes_gone(ctx) if RUNTIME in program)
+
+
+def other_runtime_gone(ctx: AuditContext) -> Iterator[str]:
+    """/etc/docker/daemon.json names a runtime of others, and the program that it leads to is not on the host."""
+    yield from (line for program, line in _runtimes_gone(ctx) if RUNTIME not in program)
+
+
+def _runtimes_gone(ctx: AuditContext) -> Iterator[tuple[str, str]]:
+    """The program of each runtime in daemon.json that is not on the host, and the evidence of it."""
+    if not engine_package(ctx):
+        return
+    try:
+        chosen = settings(ctx)
+    except NotJson:
+        return
+    gone = {line.removeprefix("gone ") for line in ctx.text(HOOK_THERE).splitlines() if line.startswith("gone ")}
+    named = chosen.get("runtimes")
+    for name, one in named.items() if isinstance(named, dict) else ():
+        program = one.get("path") if isinstance(one, dict) else None
+        if isinstance(program, str) and program in gone:
+            default = f", and {name} is the default-runtime: no container starts at all"
+            yield (
+                program,
+                f"{DAEMON_JSON}: the runtime {name} is {program}, which is not there"
+                + (default if chosen.get("default-runtime") == name else ""),
+            )
+
+
+def group_gone(ctx: AuditContext) -> Iterator[str]:
+    """Docker is installed, and the group to which docker.socket gives its socket (SocketGroup) does not exist."""
+    if not engine_package(ctx):
+        return
+    for line in ctx.text(HOOK_THERE).splitlines():
+        if line.startswith("group "):
+            shown = UNITS.unit(ctx, SOCKET)
+            yield f"there is no group {line.removeprefix('group ')}, which {SOCKET} names; {shown}"
 
 
 def not_json(ctx: AuditContext) -> Iterator[str]:
@@ -184,11 +231,27 @@ DOCKER_RULES = (
         "Fix what the line says, then docker start NAME; where it started too early at the boot, that alone is enough."
         " One that nobody needs any more: docker rm NAME",
         "dockerd(8), restart policies; NVIDIA/nvidia-docker#526, NixOS/nixpkgs#353059",
+        names=(r"^(?P<name>\S{1,100}) \((?:always|unless-stopped)\), ended",),
         sign=Sign("container", not_started, (NOT_STARTED,), grave=False),
     ),
     FailureRule(
+        "docker-group-gone",
+        r"docker\.socket[^\n]*(?:status=216/GROUP|step GROUP)|Failed to resolve group docker:[^\n]*"
+        r"|[Uu]nknown group '?docker'?",
+        "the group to which docker.socket gives its socket (docker) does not exist, so that neither the socket nor"
+        " Docker, which requires it, starts",
+        "Make it again: groupadd --system docker; put those back into it who were in it (usermod -aG docker NAME; old"
+        " lists are in /etc/group-); then systemctl reset-failed docker.socket docker.service, and systemctl start"
+        " docker.socket docker.service",
+        "systemd.socket(5), SocketGroup; moby/moby#29179",
+        sign=Sign("container", group_gone, (DPKG, HOOK_THERE, UNITS.states)),
+        treatment=ForPeople(),
+        transient=False,
+    ),
+    FailureRule(
         "docker-snap",
-        "",
+        r"could not select device driver[^\n]*(?:\n[^\n]*){0,10}?\n[^\n]*(?:snap\.docker|/snap/docker|docker-snap)"
+        r"|(?:snap\.docker|/snap/docker/)[^\n]*(?:nvidia|could not select device driver)",
         "Docker is the snap, which is confined and sees neither the toolkit nor the driver's libraries",
         "Move its data and remove it (snap remove docker), then provision again: the container role installs another",
         "NVIDIA/nvidia-docker#1034, #1243",

@@ -14,7 +14,9 @@ DAEMON_RULES = (
         r"|failed to (?:setup ip tables, cannot|allocate gateway))",
         "Docker cannot make or take its bridge: an old docker0 is in the way, or the kernel has no module for it",
         "Stop Docker, remove the interface (ip link delete docker0) and /var/lib/docker/network, then start it; where"
-        " modprobe bridge finds no module, reboot into the installed kernel",
+        " modprobe bridge finds no module, the running kernel's package is gone or is not whole: install"
+        " linux-image-$(uname -r) (Ubuntu: and linux-modules-extra-$(uname -r)) again; reboot into another kernel only"
+        " once that has the NVIDIA module",
         "moby/moby#21175",
         unless="same bridge name",
     ),
@@ -53,9 +55,11 @@ DAEMON_RULES = (
         r"|DOCKER-(?:ISOLATION|USER|FORWARD)[^\n]*(?:failed|iptables:)",
         "Docker cannot program the firewall: the kernel's modules for NAT are missing, iptables is of the other kind"
         " (legacy or nft), or somebody flushed Docker's chains",
-        "Where modprobe finds no module, reboot into the installed kernel; else compare update-alternatives --display"
-        " iptables with the other rules of the host (iptables-nft, iptables-legacy), and restart Docker, which makes"
-        " its chains anew (`invoke provision` does, once no container runs that a restart would end, or with --force)",
+        "Compare update-alternatives --display iptables with the other rules of the host (iptables-nft,"
+        " iptables-legacy), and restart Docker, which makes its chains anew (`invoke provision` does, once no container"
+        " runs that a restart would end, or with --force). Where modprobe finds no module, the running kernel's package"
+        " is gone or is not whole: install linux-image-$(uname -r) (Ubuntu: and linux-modules-extra-$(uname -r)) again;"
+        " reboot into another kernel only once that has the NVIDIA module",
         "docker/for-linux#1128, moby/moby#12294, #32349",
         sign=Sign("container", flushed, (FIREWALL,), provision=True),
     ),

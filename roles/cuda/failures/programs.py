@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
-from hostwright.failures import FailureRule
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hostwright.failures import FailureRule, Sign
+from hostwright.standard.roles.cuda.compilers import HostCompiler
+
+if TYPE_CHECKING:
+    from hostwright.failures import AuditContext
 
 _NO_DEVICE = r"CUDA_ERROR_NO_DEVICE\b|cudaErrorNoDevice\b|no CUDA-capable device is detected|No CUDA GPUs are available"
+
+
+def compiler_too_new(ctx: AuditContext) -> Iterator[str]:
+    """The host's own gcc is newer than the stack's nvcc takes, and the stack names no other for it."""
+    for state in (state for role in ctx.desired.roles for state in role.resources):
+        if isinstance(state, HostCompiler):
+            ctx.require(state.probes()[0])
+            yield from state.notes(ctx.facts)
+
 
 PROGRAM_RULES = (
     FailureRule(
@@ -17,8 +33,11 @@ PROGRAM_RULES = (
         r"|128)x?)\" is undefined",
         "the host's compiler is newer than this release of CUDA's nvcc works with",
         "Install a gcc that this CUDA knows (10 or older for CUDA 11.2) beside the host's and name it: nvcc -ccbin"
-        " gcc-10, CUDAHOSTCXX or NVCC_PREPEND_FLAGS='-ccbin gcc-10'; --allow-unsupported-compiler only silences it",
+        " g++-10, CUDAHOSTCXX or NVCC_PREPEND_FLAGS='-ccbin g++-10', for all `compiler: g++-10` in the stack's `cuda`;"
+        " where somebody made a newer one the default, update-alternatives --config gcc (and g++) takes that back;"
+        " --allow-unsupported-compiler only silences it",
         "CUDA's crt/host_config.h; NVIDIA's CUDA installation guide, host compiler support policy",
+        sign=Sign("cuda", compiler_too_new, grave=False),
     ),
     FailureRule(
         "cuda-visible-devices",

@@ -207,7 +207,7 @@ SOURCE_RULES = (
         "",
         "a local repository of another CUDA release is configured; it takes gigabytes in /var, and apt sees its"
         " packages",
-        "Purge its package (dpkg -l 'cuda-repo-*' names it)",
+        "Where nothing is installed from it any more, purge its package (dpkg -l 'cuda-repo-*' names it)",
         "NVIDIA's CUDA installation guide",
         sign=Sign("cuda", other_local, (SOURCES,), grave=False),
     ),

@@ -259,7 +259,7 @@ BUILD_RULES = (
         UNSUPPORTED,
         "",
         "the module of this driver release does not build on the running kernel",
-        "Boot a kernel that it builds on, or name a driver release in the stack that builds on this one; a stack may"
+        "Name a driver release in the stack that builds on this kernel, or boot one that it builds on; a stack may"
         " state its own driver.kernels",
         "Ubuntu's changelog of nvidia-graphics-drivers-470; Gentoo's ebuilds; joanbm/nvidia-470xx-linux-mainline",
         sign=Sign("driver", kernel_unsupported, BUILD_PROBES),
@@ -287,6 +287,7 @@ BUILD_RULES = (
         "DKMS builds another driver's module for each new kernel too, and the one that it builds last is loaded",
         "Run dkms remove -m nvidia -v VERSION --all with the version that the evidence names",
         "dkms(8); negativo17/nvidia-driver#56",
+        names=(r"^/var/lib/dkms/nvidia/(?P<version>[0-9][\w.+-]{0,40})$",),
         sign=Sign("driver", other_in_tree, (DKMS_TREE, DPKG), grave=False),
         treatment=Tangled("DKMS builds another driver too"),
     ),

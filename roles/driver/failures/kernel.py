@@ -404,6 +404,7 @@ KERNEL_RULES = (
         " that has the module (GRUB_DEFAULT in /etc/default/grub, or grub-set-default, then update-grub; for"
         " systemd-boot bootctl set-default, or default in its loader.conf)",
         "GoogleCloudPlatform/compute-gpu-installation#18; dkms(8); GNU GRUB manual, default and saved_entry",
+        names=(r"^(?P<kernel>[\w.+-]{1,80}), beside the running ",),
         sign=Sign("driver", next_without_driver, (KERNELS, BOOT_LOADER, DKMS_TREE, DPKG, UNAME), grave=False),
     ),
     FailureRule(
@@ -421,9 +422,11 @@ KERNEL_RULES = (
         "",
         "a kernel's image is empty, or its initramfs is, or is not there, as a full /boot leaves it: a boot into it"
         " stops",
-        "Make room in /boot (df -h /boot; apt-get autoremove --purge), run update-initramfs -c -k KERNEL and"
+        "Make room in /boot (df -h /boot; apt-get -s autoremove shows kernels that nobody needs; COMPRESS=xz in"
+        " /etc/initramfs-tools/initramfs.conf makes each initramfs smaller), run update-initramfs -c -k KERNEL and"
         " dpkg --configure -a; an empty image: apt-get install --reinstall linux-image-KERNEL; do not reboot before",
         "initramfs-tools, update-initramfs(8); pop-os/pop#872",
+        names=(r"/(?:vmlinuz|initrd\.img)-(?P<kernel>[\w.+-]{1,80}) is",),
         sign=Sign("base", initramfs_empty, (KERNELS,), grave=False),
     ),
     FailureRule(
@@ -455,6 +458,7 @@ KERNEL_RULES = (
         " recorded it, else edit the file that the evidence names; where a virtual machine is to have it, take the host"
         " out of the role driver",
         "driverctl(8); Linux Documentation/ABI/testing/sysfs-bus-pci, driver_override",
+        names=(r"/driverctl\.d/(?:pci-)?(?P<slot>[0-9a-f:.]{7,12})",),
         sign=Sign("driver", given_elsewhere, (UDEV,), grave=False),
         treatment=ForPeople(),
     ),

@@ -36,6 +36,7 @@ UNIT_RULES = (
         "Provision again where the plan names something of the driver: the role starts its daemons when the driver is"
         " in order. Else read the journal (journalctl -u UNIT -n 50), fix the cause, then systemctl restart UNIT",
         "systemd.service(5)",
+        names=(r"^(?P<unit>\S{1,100}\.(?:service|socket)) is ",),
         sign=Sign("driver", driver_units_failed, (UNITS.states, UNITS.journals, PCI, FABRIC), provision=True),
         treatment=Stuck("a daemon of the driver failed"),
         covers=Covers(("other-unit-failed",), lambda _: UNITS.names),

@@ -126,6 +126,7 @@ class DriverState:
     preferred: tuple[str, ...] = ()  #: lines of ``depmod.d`` that prefer another directory's: ``FILE:LINE``
     holders: tuple[str, ...] = ()  #: modules of others that use the driver's: it cannot be unloaded before them
     shadows: tuple[Shadow, ...] = ()  #: libraries that win in the loader's cache, whatever links lead to
+    unlinked: tuple[str, ...] = ()  #: links to the recorded libraries that are missing, or lead elsewhere
     kind: Kind | None = None  #: of the module on disk
     loaded_kind: Kind | None = None  #: of the module in the kernel
 
@@ -156,6 +157,7 @@ class DriverState:
             preferred=all_of("preferred"),
             holders=all_of("holder"),
             shadows=tuple(map(Shadow.read, all_of("shadow"))),
+            unlinked=all_of("unlinked"),
             kind=kind_of_license(values.get("license", "")),
             loaded_kind=_KINDS.get(values.get("loaded kind", "")),
         )
@@ -253,6 +255,7 @@ class NvidiaRunfile(Resource):
             installing=steps.INSTALLING,
             record=steps.RECORD,
             libraries=LIBRARIES,
+            links=steps.LINKS,
             programs=_NEEDED_PROGRAMS,
         )
         return Probe(steps.HELD_BY + script, root=True)
@@ -349,9 +352,11 @@ class NvidiaRunfile(Resource):
 
     def _links(self, state: DriverState) -> Change | None:
         winning = state.winning(self.version)
-        if state.linked(self.version) and not winning:
+        if state.linked(self.version) and not winning and not state.unlinked:
             return None
-        have = str(state) if not state.linked(self.version) else f"newer libraries beside it: {few([*winning])}"
+        beside = (f"newer libraries beside it: {few([*winning])}",) if winning else ()
+        wrong = (f"missing or leading elsewhere: {few([*state.unlinked])}",) if state.unlinked else ()
+        have = "; ".join((*beside, *wrong)) if state.linked(self.version) else str(state)
         want = f"links to {self.version}" + (f", without {few([*winning])}" if winning else "")
         step = Step(steps.relink(self.version, winning))
         return Change("NVIDIA driver", have, want, (step,), warnings=kept_aside("the driver", winning))

@@ -139,10 +139,23 @@ done
 )
 
 
+#: the links to its libraries that the installer makes and programs open: those with a number lead to the file, those
+#: without to the numbered ones
+_LINKED = (
+    *("cuda", "nvcuvid", "nvidia-ml", "nvidia-encode", "nvidia-opticalflow", "nvidia-fbc", "nvidia-cfg"),
+    *("nvidia-ptxjitcompiler", "nvidia-allocator"),
+)
+LINKS = (
+    *(f"lib{name}.so{end}" for name in _LINKED for end in (".1", "")),
+    *("libnvidia-opencl.so.1", "libnvoptix.so.1", "libnvidia-ngx.so.1", "libcudadebugger.so.1"),
+)
+
+
 def relink(version: str, others: tuple[str, ...] = ()) -> str:
     """Point the libraries' links back to the recorded files; with the links, the loader's cache is right again.
     ``others`` are kept aside first: ldconfig would turn the links to them."""
-    return KEEP_ASIDE + sh("version=%s\nrecord=%s\nothers=%s\n", version, RECORD, words(others)) + _SET_ASIDE + _RELINK
+    values = sh("version=%s\nrecord=%s\nothers=%s\nlinks=%s\n", version, RECORD, words(others), words(LINKS))
+    return KEEP_ASIDE + values + _SET_ASIDE + _RELINK
 
 
 def modules_aside(strays: tuple[str, ...]) -> str:
@@ -158,9 +171,13 @@ for file; do
 done
 """
 _RELINK = """\
-for name in libcuda.so libnvidia-ml.so; do
-  file=$(sed -n "s:^\\(.*/$name\\.$version\\)|.*:\\1:p" "$record")
-  ln -sfn "${file##*/}" "${file%/*}/$name.1"
+home=$(sed -n "s:^\\(.*\\)/libcuda\\.so\\.$version|.*:\\1:p" "$record" | head -n 1)
+eval "set -- $links"
+for name; do
+  file=${name%.so*}.so.$version
+  [ -e "$home/$file" ] || continue
+  case $name in *.1) ;; *) file=$name.1 ;; esac
+  ln -sfn "$file" "$home/$name"
 done
 ldconfig
 """

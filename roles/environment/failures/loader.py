@@ -157,8 +157,8 @@ LOADER_RULES = (
         "nvcc-of-distribution",
         "",
         "the distribution's own CUDA is installed, and nvcc is that one",
-        "Provision again: the environment role puts the stack's nvcc there; then purge nvidia-cuda-toolkit, whose"
-        " upgrades bring the other back",
+        "Provision again: the environment role puts the stack's nvcc there. The upgrades of nvidia-cuda-toolkit"
+        " bring the other back: where nobody needs it, purge it afterwards",
         "Debian and Ubuntu, package nvidia-cuda-toolkit",
         sign=Sign("environment", nvcc_of_distribution, (DPKG,), provision=True),
     ),
@@ -166,7 +166,8 @@ LOADER_RULES = (
         "cuda-of-distribution",
         "",
         "the distribution's own CUDA is installed beside the stack's; its upgrades put its programs before the stack's",
-        "Purge nvidia-cuda-toolkit and run apt autoremove, if nobody needs it",
+        "If nobody needs it (apt-get -s purge nvidia-cuda-toolkit shows what would go with it), purge"
+        " nvidia-cuda-toolkit",
         "Debian and Ubuntu, package nvidia-cuda-toolkit",
         sign=Sign("environment", cuda_of_distribution, (DPKG, LOADER), grave=False),
     ),

@@ -10,6 +10,7 @@ from hostwright.standard.roles.base.failures.journal import JOURNAL
 from hostwright.standard.roles.container.engine import SNAP_DOCKER
 from hostwright.standard.roles.container.failures import NAME_SERVERS
 from hostwright.standard.roles.container.failures.state import INFO
+from hostwright.standard.roles.cuda.compilers import OLDER_GCC
 from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 from tests.lab.audit.made_up_case import Answers, Change, made_up, says, together
 
@@ -50,6 +51,11 @@ def unlinked(facts: Facts) -> Answers:
 def kernel_logged(*lines: str) -> Change:
     """The kernel has logged these lines since the boot."""
     return says(JOURNAL, "".join(f"kernel {line}\n" for line in lines))
+
+
+def newer_gcc(facts: Facts) -> Answers:
+    """The host's own gcc is newer than nvcc takes, and an older one is beside it."""
+    return {probe: Answer(0, "gcc 12\ninstalled 10\n") for probe in facts if OLDER_GCC in probe.script}
 
 
 HOST = (
@@ -96,4 +102,5 @@ HOST = (
     made_up("an image mounted read-only", mounted("mount /snap/core/1 squashfs ro,nodev,relatime")),
     made_up("a share that is read-only on purpose", mounted("mount /srv ext4 ro,relatime\nfstab /srv ro,noatime")),
     made_up("clock half a minute ahead", clock(30)),
+    made_up("a newer gcc as the host's own", newer_gcc, "nvcc-compiler-unsupported"),
 )  # fmt: skip

@@ -21,6 +21,10 @@ dpkg-deb --build "$work" "$work.deb"; touch /run/planted
 dpkg --install "$work.deb" || true
 """
 
+NO_INITRAMFS = f"""
+mkdir -p /etc/initramfs-tools/conf.d; echo MODULES=dep >/etc/initramfs-tools/conf.d/planted
+{HALF_CONFIGURED.replace("name=planted", "name=linux-image-6.99.0-planted")}"""
+
 #: What DKMS's hook leaves where a module of somebody else's does not build for a kernel whose headers come in.
 OTHER_MODULE = f"""
 tree=/var/lib/dkms/planted/2.4.1; mkdir -p "$tree/build" "$tree/source"; touch "$tree/source/dkms.conf"
@@ -176,6 +180,14 @@ BASE = (
     plant(
         "package of nobody's whose own script fails", "base", HALF_CONFIGURED,
         rules="package-script-failed", states=("dpkg",), cure="rm /run/planted",
+    ),
+    plant(
+        "kernel whose initramfs is to hold the modules of / alone", "base", NO_INITRAMFS,
+        rules="initramfs-modules-dep", states=("dpkg",), cure="rm /run/planted /etc/initramfs-tools/conf.d/planted",
+    ),
+    plant(
+        "grub-pc without its disk", "base", HALF_CONFIGURED.replace("name=planted", "name=grub-pc"),
+        rules="grub-install-device", states=("dpkg",), cure="rm /run/planted",
     ),
     plant(
         "journal of a dpkg that was killed", "base",

@@ -169,6 +169,15 @@ CONTAINER = (
         rules="docker-masked", states=("service docker.service",), cure="systemctl unmask docker.socket",
     ),
     plant(
+        "group of Docker's socket removed", "container", "systemctl stop docker docker.socket; groupdel docker",
+        rules="docker-group-gone", states=("service docker.service",), cure=f"groupadd --system docker; {START}",
+    ),
+    plant(
+        "runtime of others whose program is gone", "container",
+        f"{EDIT}\nedit 'found[\"runtimes\"][\"planted\"] = {{\"path\": \"/opt/planted/runsc\"}}'\n",
+        rules="other-runtime-gone", states=(), cure=f"{EDIT}\nedit 'del found[\"runtimes\"][\"planted\"]'\n",
+    ),
+    plant(
         "Docker removed", "container", "DEBIAN_FRONTEND=noninteractive apt-get purge -y docker.io",
         rules="docker-gone", states=("packages docker.io", "service docker.service", RESTART),
     ),
@@ -194,6 +203,8 @@ CONTAINER = (
     ),
     plant("toolkit package removed", "container", "dpkg --purge --force-depends nvidia-container-toolkit",
           rules="no-gpu-in-docker", states=(TOOLKIT, RESTART)),
+    plant("runtime of the toolkit's deleted", "container", "rm /usr/bin/nvidia-container-runtime",
+          rules="runtime-gone", states=("files of nvidia-container-toolkit-base", RESTART)),
     plant("hook deleted", "container", "rm /usr/bin/nvidia-container-runtime-hook",
           rules="no-gpu-in-docker", states=("files of nvidia-container-toolkit", RESTART)),
     plant(

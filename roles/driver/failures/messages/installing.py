@@ -96,8 +96,8 @@ INSTALLING = (
         r"|(?:/lib/modules/|for kernel )2\.[^\n]+\n(?:[^\n]*\n){0,4}?"
         r"[^\n]{0,20}If you are using a Linux 2\.4 kernel",
         "the headers of the running kernel are missing, often because the kernel was upgraded and not booted",
-        "Install linux-headers-$(uname -r); where the archive no longer has it, install a new kernel with its headers"
-        " and reboot",
+        "Install linux-headers-$(uname -r) (the base role does); where the archive no longer has it, install a new"
+        " kernel with its headers, build the driver's module for it (dkms autoinstall -k KERNEL), and only then reboot",
         "nvidia-installer kernel.c",
         # dkms passes over a kernel without headers and succeeds: beside it, an initramfs is what fails
         narrower=r"update-initramfs: failed for |grep: /boot/config-\S{1,80}: No such file",
@@ -155,8 +155,8 @@ INSTALLING = (
         "gpl-only-symbol",
         r"GPL-incompatible module \S+ uses\s{1,9}GPL-only symbol|module using GPL-only symbols uses symbols",
         "a fix in this kernel's stable series made GPL-only a function that the module in the line calls",
-        "Boot an older kernel of the series, or take a newer release of that module: for nvidia's own, name a newer"
-        " R470 release in the stack",
+        "Take a newer release of that module: for nvidia's own, name a newer one of its branch in the stack. Only where"
+        " there is none, stay on an older kernel of the series, once that has the modules that the host needs",
         "void-linux/void-packages#48504",
         sign=in_log("gpl-only-symbol", when=unbuilt_by_ours),
         treatment=ForPeople(),
@@ -184,8 +184,8 @@ INSTALLING = (
         r"|signed kernel module failed to\s{1,9}load|module failed to load[. ]{1,3}Secure boot is\s{1,9}enabled"
         r"|module is not signed with (?:a )?recognized key",
         "Secure Boot (or kernel lockdown) is on and the module is not signed by a key that the firmware trusts",
-        "Switch Secure Boot off in the firmware, or enrol DKMS's key with mokutil --import and confirm it at the"
-        " console during the next boot",
+        "Enrol DKMS's key with mokutil --import and confirm it at the console during the next boot; or, where the site"
+        " allows it, switch Secure Boot off in the firmware",
         "nvidia-installer kernel.c",
         sign=NOT_SIGNED_SIGN,
         treatment=ForPeople(),
@@ -197,10 +197,16 @@ INSTALLING = (
         r"|Error! Module version [^\n]+\s{1,9}(?:exactly matches|is not newer than) what is already",
         "this version of the module is there already: in DKMS's tree from an earlier run, or in the kernel's folder,"
         " where another than DKMS put it",
-        "Run dkms remove -m MODULE -v VERSION --all with the names in the line (for nvidia the driver role does), then"
-        " provision again; a copy that the line says was found in the kernel is not DKMS's: modinfo -n MODULE shows it,"
-        " and it is to be moved aside, or taken over with dkms install --force -m MODULE -v VERSION",
+        "Provision again where the module is nvidia's: the driver role takes the old entry out of DKMS. For another"
+        " one, look at dkms status first: where it is installed for the running kernel, nothing is to be done, else"
+        " dkms install --force -m MODULE -v VERSION takes over what is there. A copy that the line says was found in"
+        " the kernel is not DKMS's: modinfo -n MODULE shows it",
         "negativo17/nvidia-driver#56",
+        names=(
+            r"already contains: (?P<module>[\w.+-]{1,60}?)[-/](?P<version>[0-9][\w.+-]{0,40})",
+            r"DKMS tree already contains: (?P<module>[\w.+-]{1,60})",
+            r"Module version (?P<version>\S{1,40}) for (?P<module>[\w-]{1,60})(?:\.ko\S{0,4})?\s",
+        ),
         sign=in_log("stale-dkms", provision=True),
     ),
     FailureRule(
@@ -208,7 +214,8 @@ INSTALLING = (
         r"installed\s{1,9}previously using\s{1,9}a different\s{1,9}installer"
         r"|presence of an\s{1,9}alternate\s{1,9}driver\s{1,9}installation",
         "the distribution's NVIDIA packages are, or were, on the host",
-        "Purge them and remove /usr/lib/nvidia/alternate-install-present (the driver role does both)",
+        "Provision again: the driver role purges them, with what depends on them as the plan names it, and removes"
+        " /usr/lib/nvidia/alternate-install-present",
         "nvidia-installer misc.c",
         sign=OTHER_INSTALLER_SIGN,
         treatment=Tangled("the distribution's driver packages are, or were, there"),
@@ -253,8 +260,9 @@ INSTALLING = (
         r"|ERROR: .\w{1,80}. \[[^\]\n]*nvidia[^\]\n]*\] undefined"
         r"|Failed to run .+dkms\s{1,9}(?:build|install)|is a PREEMPT_RT kernel",
         "a kernel module did not compile, usually because the kernel is newer than this release of the module knows",
-        "Read make.log of the module that failed (/var/lib/dkms/MODULE/VERSION/build). Where that is nvidia, boot an"
-        " older kernel or name a newer R470 release; another module needs a newer release of its own",
+        "Read make.log of the module that failed (/var/lib/dkms/MODULE/VERSION/build). Where that is nvidia, name a"
+        " newer release of its branch in the stack, or stay on a kernel that it knows; another module needs a newer"
+        " release of its own",
         "nvidia-installer misc.c",
         sign=BUILD_FAILED_SIGN,
         treatment=Tangled("DKMS's tree is broken"),

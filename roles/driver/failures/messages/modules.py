@@ -64,7 +64,7 @@ MODULES = (
         " one that is loaded; the kernel itself fits",
         "Build MODULE again, with what installed it, against what is loaded now: the NVIDIA driver for nvidia_p2p_*,"
         " the InfiniBand stack (OFED, DOCA, or the kernel's own) for ib_* and rdma_*, the drm modules (amdgpu-dkms has"
-        " its own) for drm_*; where that was upgraded since the boot, reboot first",
+        " its own) for drm_*; where that was upgraded since the boot, it is the one on disk that is to be loaded first",
         "Linux kernel/module/version.c, check_version",
         narrower=r"version of symbol module_layout|version magic '",
         names=(_MODULE, r"version of symbol (?P<symbol>\w{1,80})"),
@@ -78,9 +78,12 @@ MODULES = (
         r"|(?:insert module|insmod|modprobe|inserting)[^\n]+: (?:-1 )?(?:Exec|Invalid module) format",
         "the kernel module MODULE was built for another kernel, or against headers of another configuration, than the"
         " one that runs",
-        "Compare uname -r with modinfo -F vermagic MODULE; reboot where a newer kernel is installed, else build MODULE"
-        " again for the running one, with what installed it (dkms install -k $(uname -r) where DKMS has it)",
+        "Build MODULE again for the kernel that runs, with what installed it (dkms install -k $(uname -r) where DKMS"
+        " has it), or take its name out of /etc/modules and /etc/modules-load.d where nobody needs it. Compare modinfo"
+        " -F vermagic MODULE with uname -r first: where they agree, another copy is loaded than modinfo -n MODULE finds"
+        " (extra, updates, weak-updates, the initramfs), and that one is to be removed or made anew",
         "Linux kernel/module/main.c, check_modinfo and check_version",
+        beside=r"version magic '[^'\n]+' should be",
         names=(_MODULE,),
     ),
     FailureRule(
@@ -103,8 +106,8 @@ MODULES = (
         r"|for kernel [3-9]\.[^\n]+\n(?:[^\n]*\n){0,4}?[^\n]{0,20}If you are using a Linux 2\.4 kernel"
         r"|Missing ENDBR: \w{1,80}\+?\S* \[nvidia",
         "the driver loads on this kernel, but is older than a check that the kernel makes, which stops it",
-        "Name a newer driver release in the stack, or boot an older kernel; until then ibt=off on the kernel's command"
-        " line passes by a Missing ENDBR",
+        "Name a newer driver release in the stack; until then ibt=off on the kernel's command line passes by a Missing"
+        " ENDBR, and an older kernel that has this driver's module works too",
         "Linux mm/usercopy.c; arch/x86/kernel/cet.c; void-linux/void-packages#1231",
     ),
     FailureRule(
@@ -121,6 +124,11 @@ MODULES = (
         "Run dkms remove -m NAME -v VERSION --all; where that fails too, delete that version's directory in"
         " /var/lib/dkms",
         "dkms, do_status and read_conf",
+        names=(
+            r"/var/lib/dkms/(?P<name>[\w.+-]{1,60})/(?P<version>[0-9][\w.+-]{0,40})/",
+            r"Error! (?P<name>[\w.+-]{1,60})/(?P<version>[0-9][\w.+-]{0,40}): Missing",
+        ),
+        beside=r"/var/lib/dkms/\S+/source/dkms\.conf",
     ),
     FailureRule(
         "persistenced-no-device",

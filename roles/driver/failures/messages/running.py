@@ -95,7 +95,9 @@ RUNNING = (
         r"|has the version [0-9.]{3,20}, but\s{1,9}(?:NVRM: )?this kernel module has|RM version mismatch"
         r"",
         "the loaded kernel module is of another version than the user-space libraries",
-        "Reboot, or end what uses the GPU and reload the module",
+        "Provision again: the driver role ends what uses the GPU, where that is allowed, and loads the module of the"
+        " libraries' version, or reboots. By hand, first see that the module on disk is of that version (modinfo -F"
+        " version nvidia, for the kernel of the next boot with -k KERNEL), else a reboot changes nothing",
         "shine-cluster#50",
         beside=r"this kernel module has the version|the client has the version",
         sign=VERSION_MISMATCH_SIGN,

@@ -10,6 +10,7 @@
 : "${installing:?}"
 : "${record:?}"
 : "${libraries:?}"
+: "${links:?}"
 : "${programs:?}"
 newline='
 '
@@ -103,6 +104,14 @@ for row in $recorded; do
 done
 case $ours in *[!0-9.]*) ;; ?*) echo "ours=$ours" ;; esac
 case $recorded in *"/libcuda.so.$version|"*) echo record=yes ;; *) exit 0 ;; esac
+(
+  home=${recorded%%"/libcuda.so.$version|"*} home=${home##*"$newline"}
+  eval "set -- $links"
+  for name; do
+    file=$home/${name%.so*}.so.$version
+    if [ -e "$file" ] && ! [ "$home/$name" -ef "$file" ]; then echo "unlinked=$home/$name"; fi
+  done
+)
 now=$(stat -c '%n|%s|%Y' "$@")
 [ "$now" != "$recorded" ] || exit 0
 printf '%s\n' "$now" | diff - "$record" | sed -n 's/^> \([^|]*\).*/lost=\1/p' | head -n 3

@@ -136,6 +136,30 @@ SAMPLES = {
     "container-command-missing": (
         'unable to start container process: exec: "/entrypoint.sh": permission denied: unknown.'
     ),
+    "docker-group-gone": "docker.socket: Failed to resolve group docker: No such process",
+    "docker-snap": (
+        'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].\n'
+        "snap.docker.dockerd.service is active"
+    ),
+    "runtime-gone": 'exec: "nvidia-container-runtime": executable file not found in $PATH: unknown.',
+    "other-runtime-gone": "fork/exec /usr/local/bin/runsc: no such file or directory: unknown.",
+    "unit-account-missing": (
+        "nvidia-persistenced.service: Failed to determine user credentials: No such process\n"
+        "nvidia-persistenced.service: Failed at step USER spawning /usr/bin/nvidia-persistenced: No such process"
+    ),
+    "initramfs-modules-dep": (
+        "mkinitramfs: failed to determine device for /\nmkinitramfs: workaround is MODULES=most, check:\n"
+        "update-initramfs: failed for /boot/initrd.img-5.10.0-35-amd64 with 1."
+    ),
+    "grub-install-device": (
+        "You must correct your GRUB install devices before proceeding:\n\n  DEBIAN_FRONTEND=dialog dpkg --configure"
+        " grub-pc\ndpkg: error processing package grub-pc (--configure):\n installed grub-pc package"
+        " post-installation script subprocess returned error exit status 1"
+    ),
+    "package-script-python": (
+        "ModuleNotFoundError: No module named 'debpython'\ndpkg: error processing package tools (--configure):\n"
+        " installed tools package post-installation script subprocess returned error exit status 1"
+    ),
     "module-of-another-kernel": "modprobe: ERROR: could not insert 'nvidia': Exec format error",
     "driver-older-than-kernel": "Kernel memory exposure attempt detected from SLUB object 'nvidia_stack_cache'",
     "gpu-bar-invalid": "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:",

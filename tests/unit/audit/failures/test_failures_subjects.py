@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.unit.support.known import BY_NAME, KNOWN
@@ -150,6 +152,32 @@ TEXTS = {
 }
 
 
+STRANGER = "systemd-modules-load[580]: Failed to insert module 'nvhda': Exec format error"
+OF_TWO = (
+    "modprobe: ERROR: could not insert 'nvidia': Exec format error\n"
+    "nvidia: version magic '5.4.18-100.fc30.x86_64 SMP' should be '5.4.18-200.fc31.x86_64 SMP'"
+)
+
+
+@pytest.mark.parametrize("text", [STRANGER, OF_TWO])
+def test_a_module_of_another_kernel_is_built_again_and_no_other_kernel_is_booted(text: str) -> None:
+    """hhfeuer/nvhda#16: the kernel that would be booted may have no NVIDIA module."""
+    failure = KNOWN.classify(text)
+    assert failure is not None
+    assert failure.cure.startswith("Build n")
+    assert "reboot" not in failure.cure.lower()
+    assert "MODULE" not in failure.cure
+    assert text.splitlines()[-1] in failure.evidence
+
+
+#: what a cure does not begin with: it may lose the GPUs, or what somebody needs
+HARSH = re.compile(r"(?:Reboot|Boot an?|Purge|Switch Secure Boot|Disable Secure Boot)\b", re.IGNORECASE)
+
+
+def test_no_cure_begins_with_a_reboot_or_a_purge() -> None:
+    assert [rule.name for rule in KNOWN.rules if HARSH.match(rule.cure)] == []
+
+
 @pytest.mark.parametrize("source", TEXTS)
 def test_the_line_that_names_the_cause_decides(source: str) -> None:
     text, rule = TEXTS[source]
@@ -176,7 +204,7 @@ def test_a_module_of_another_kernel_is_named_whosever_it_is(text: str) -> None:
     assert failure is not None
     assert failure.rule.name == "module-of-another-kernel"
     assert "module vmmon was built" in failure.cause
-    assert "build vmmon again" in failure.cure
+    assert "Build vmmon again" in failure.cure
     assert "nvidia" not in f"{failure.cause} {failure.cure}".lower()
     assert failure.rule.finding((failure.evidence,)).cause == failure.cause
 

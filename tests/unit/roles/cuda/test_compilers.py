@@ -13,12 +13,15 @@ import pytest
 
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.roles.role import RoleContext
+from hostwright.plan.roles.wants import desire
 from hostwright.resources.packages.packages import Debs
 from hostwright.standard.roles.cuda import Cuda, cuda
 from hostwright.standard.roles.cuda.compilers import REFUSED, HostCompiler, compile_script
+from hostwright.standard.roles.cuda.failures.programs import compiler_too_new
 from hostwright.standard.roles.cuda.rules import DRIVER_FLOORS, newest_gcc
 from hostwright.standard.roles.cuda.section import CudaSection
 from tests.layers.test_environment import refused
+from tests.unit.support.auditcontexts import look_at
 from tests.unit.support.shell import program
 from tests.unit.support.stacks import load_stack
 
@@ -75,10 +78,19 @@ def test_a_host_whose_only_gcc_is_too_new_is_told_apart_from_a_toolkit_that_is_b
     assert "not found" in errors
 
 
-def test_the_newest_compiler_that_nvcc_takes_is_found(host: Path) -> None:
-    for name in ("g++-8", "g++-9", "g++-11"):
-        program(host / "bin", name, "exit 0")
-    assert compiled(host) == (0, "11020\n", "")
+def test_an_older_compiler_beside_the_hosts_own_does_not_count(host: Path) -> None:
+    """facebookarchive/caffe2#442: what compiles with -ccbin alone does not compile for users."""
+    program(host / "bin", "g++-9", "exit 0")
+    assert compiled(host) == (REFUSED, "10 12\n", "")
+
+
+def test_a_compiler_that_is_too_new_is_a_finding_of_doctors() -> None:
+    desired = desire("gpu01", RoleContext(STACK), [(cuda, Cuda())])
+    state = next(one for one in desired.roles[0].resources if isinstance(one, HostCompiler))
+    (line,) = compiler_too_new(look_at({state.probes()[0]: "gcc 12\ninstalled 10\n"}, desired=desired))
+    assert "compiles with gcc up to 10, and this host's is 12" in line
+    assert "update-alternatives --set g++ /usr/bin/g++-10" in line
+    assert not [*compiler_too_new(look_at({state.probes()[0]: "gcc 10\n"}, desired=desired))]
 
 
 def test_the_compiler_of_the_stack_is_the_one_that_counts(host: Path) -> None:

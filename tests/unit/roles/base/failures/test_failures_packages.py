@@ -29,7 +29,7 @@ from hostwright.standard.roles.base.failures.packages import DISK, PACKAGES
 from tests.unit.roles import test_role_base, test_role_container
 from tests.unit.support.auditcontexts import NOW, df, evidence, look_at
 from tests.unit.support.facts import Reply
-from tests.unit.support.known import KNOWN
+from tests.unit.support.known import BY_NAME, KNOWN
 from tests.unit.support.shell import ask, program, run
 
 SIGNED = [rule for rule in (*DISK, *PACKAGES) if rule.sign]
@@ -94,6 +94,46 @@ def test_a_dpkg_that_is_at_work_is_not_interrupted() -> None:
         evidence("dpkg-interrupted", {UPDATES: "0001\n", apt.HELD: HELD.format(5)})
     other = "/var/lib/apt/lists/lock 812 5 apt-get\n"
     assert evidence("dpkg-interrupted", {UPDATES: "0001\n", apt.HELD: other})
+
+
+KERNEL, GRUB = "linux-image-5.10.0-35-amd64\t5.10.237-1\tiF \n", "grub-pc\t2.06-3\tiF \n"
+UNFINISHED = ("initramfs-modules-dep", "grub-install-device", "package-script-failed")
+
+
+@pytest.mark.parametrize(
+    ("row", "text", "rule", "why"),
+    [
+        (KERNEL, "dep /etc/initramfs-tools/initramfs.conf\n", "initramfs-modules-dep",
+         "; /etc/initramfs-tools/initramfs.conf has MODULES=dep"),
+        (KERNEL, "grub /dev/vda gone\n", "package-script-failed", ""),
+        (GRUB, "grub /dev/sda gone\ngrub /dev/sdb gone\n", "grub-install-device",
+         "; debconf names /dev/sda, /dev/sdb, which is not there"),
+        (GRUB, "", "grub-install-device", "; debconf names no disk for it"),
+        (GRUB, "grub /dev/sda\ngrub /dev/sdb gone\n", "package-script-failed", ""),
+    ],
+)  # fmt: skip
+def test_why_a_script_failed_is_said_where_the_host_shows_it(row: str, text: str, rule: str, why: str) -> None:
+    table = test_role_base.PROVISIONED + test_role_container.DPKG + row
+    ctx = look_at({DPKG: table, apt.CONFLICTS: text})
+    found = {name: KNOWN.evidence(BY_NAME[name], ctx) for name in UNFINISHED}
+    name, version, state = row.split("\t")
+    assert found.pop(rule) == [f"{name} {version}: {state.strip()}{why}"]
+    assert not any(found.values())
+    assert name in (BY_NAME["package-script-failed"].finding((f"{name} {version}: iF",)).cause)
+
+
+def test_what_scripts_need_is_read_from_the_host(tmp_path: Path) -> None:
+    (tmp_path / "conf.d").mkdir()
+    (tmp_path / "initramfs.conf").write_text("# MODULES: [ most | netboot | dep | list ]\nMODULES=most\n")
+    (tmp_path / "conf.d" / "driver-policy").write_text('MODULES="dep"\n')
+    (tmp_path / "config.dat").write_text(
+        "Name: grub-pc/install_devices\nTemplate: grub-pc/install_devices\nValue: /dev/null, /dev/sdz\n\n"
+        "Name: grub-pc/other\nValue: /dev/sdy\n"
+    )
+    script = apt.CONFLICTS.script.replace("/etc/initramfs-tools", str(tmp_path))
+    script = script.replace("/var/cache/debconf", str(tmp_path)).replace("/var/log/apt/", f"{tmp_path}/none/")
+    lines = (f"dep {tmp_path}/conf.d/driver-policy", "grub /dev/null", "grub /dev/sdz gone")
+    assert ask(script)[1].splitlines() == [*lines]
 
 
 LOG = """Log started: 2026-11-19  09:00:00

@@ -290,7 +290,7 @@ def test_what_only_looks_like_it_is_not_blamed_on_it(text: str) -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("package-script-failed", "ModuleNotFoundError: No module named 'Quirks'"),
+        ("package-script-python", "ModuleNotFoundError: No module named 'Quirks'"),
         ("package-script-failed", 'invoke-rc.d: initscript site-gpu, action "start" failed.'),
         ("package-alternative", "update-alternatives: error: alternative link /usr/bin/a is already managed by b"),
         ("package-script-program", "/var/lib/dpkg/info/site-gpu.postinst: 213: update-initramfs: not found"),

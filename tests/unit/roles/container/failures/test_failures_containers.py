@@ -38,6 +38,7 @@ from hostwright.standard.roles.container.section import ContainerSection
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from tests.unit.roles import test_role_base, test_role_container
 from tests.unit.support.auditcontexts import DESIRED, EXEC, STACK, evidence, look_at, show, shown
+from tests.unit.support.known import BY_NAME
 from tests.unit.support.shell import ask, program, run
 
 STATES = units.UNITS.states
@@ -187,6 +188,41 @@ def test_a_bare_host_is_spared_what_only_docker_can_lack() -> None:
 
 def test_a_missing_hook_is_seen() -> None:
     assert evidence("no-gpu-in-docker", {HOOK_THERE: ""}) == ["nvidia-container-runtime-hook is not there"]
+
+
+def test_a_runtime_of_daemon_json_whose_program_is_gone_is_told_with_its_reach() -> None:
+    """NVIDIA/nvidia-container-runtime#98: the toolkit was purged, and not even a container without GPU started."""
+    program = test_role_container.RUNTIMES["runtimes"]["nvidia"]["path"]
+    purged: dict[Probe, Any] = {HOOK_THERE: f"gone {program}\n"}
+    told = f"/etc/docker/daemon.json: the runtime nvidia is {program}, which is not there"
+    assert evidence("runtime-gone", purged) == [told]
+    default = json.dumps({**test_role_container.RUNTIMES, "default-runtime": "nvidia"})
+    assert evidence("runtime-gone", {**purged, JSON: default}) == [
+        f"{told}, and nvidia is the default-runtime: no container starts at all"
+    ]
+    assert evidence("no-gpu-in-docker", purged) == evidence("other-runtime-gone", purged) == []
+    other = {**test_role_container.RUNTIMES["runtimes"], "gvisor": {"path": "/opt/runsc"}}
+    gone: dict[Probe, Any] = {HOOK_THERE: "/usr/bin/nvidia-container-runtime-hook\ngone /opt/runsc\n"}
+    answers = {**gone, JSON: json.dumps({"runtimes": other})}
+    assert evidence("runtime-gone", answers) == []
+    (line,) = evidence("other-runtime-gone", answers)
+    assert "install what brings /opt/runsc again" in BY_NAME["other-runtime-gone"].finding((line,)).cure.lower()
+
+
+def test_programs_of_runtimes_and_the_sockets_group_are_looked_for(tmp_path: Path) -> None:
+    programs, settings = tmp_path / "bin", tmp_path / "daemon.json"
+    settings.write_text(
+        json.dumps({"runtimes": {"a": {"path": "sh"}, "b": {"path": "/no/b"}, "c": {"path": "c", "x": []}}}, indent=1)
+    )
+    program(programs, "systemctl", "echo planted")
+    program(programs, "getent", "exit 2")
+    script = HOOK_THERE.script.replace("/etc/docker/daemon.json", str(settings))
+    told = run(script, path=programs).stdout.decode().splitlines()
+    assert told == ["gone /no/b", "gone c", "group planted"]
+    program(programs, "nvidia-container-runtime-hook", "true")
+    program(programs, "getent", "exit 0")
+    settings.unlink()
+    assert run(script, path=programs).stdout.decode().splitlines() == [f"{programs}/nvidia-container-runtime-hook"]
 
 
 def test_a_restart_that_is_due_is_seen() -> None:

@@ -37,6 +37,17 @@ def test_a_docker_whose_socket_is_masked_cannot_be_started() -> None:
     assert evidence("docker-stopped", {STATES: text}) == []
 
 
+def test_a_docker_whose_socket_has_no_group_is_not_said_to_be_stopped() -> None:
+    """moby/moby#29179"""
+    socket = show(units.SOCKET, "failed", "failed", result="exit-code")
+    text = shown(docker=show("docker.service", "inactive", "dead")).replace(show(units.SOCKET), socket)
+    gone: dict[Probe, Any] = {STATES: text, docker.HOOK_THERE: "/usr/bin/nvidia-container-runtime-hook\ngroup docker\n"}
+    assert evidence("docker-stopped", gone) == []
+    assert evidence("docker-group-gone", gone) == [
+        "there is no group docker, which docker.socket names; docker.socket is failed (failed, exit-code)"
+    ]
+
+
 def test_a_failed_unit_says_what_its_program_said_last() -> None:
     said = journal(
         "docker.service",

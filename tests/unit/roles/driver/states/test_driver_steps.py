@@ -372,6 +372,38 @@ def test_driver_state_comes_from_files_and_record(tmp_path: Path) -> None:
     assert again.others == again.winning(V) == (f"{lib}/libcuda.so.580.159.04",)
 
 
+def test_a_link_of_a_recorded_library_that_is_missing_or_leads_elsewhere_is_told_and_made_again(tmp_path: Path) -> None:
+    """NordicHPC/sonar#303, leptonai/gpud#415: programs that open libnvidia-ml.so found no NVML; nvidia-smi worked."""
+    programs, lib = tmp_path / "bin", tmp_path / "lib"
+    lib.mkdir()
+    names = ("libcuda.so", "libnvidia-ml.so", "libnvidia-encode.so")
+    for name in names:
+        (lib / f"{name}.{V}").touch()
+        (lib / f"{name}.1").symlink_to(f"{name}.{V}")
+        (lib / name).symlink_to(f"{name}.1")
+    lines = "".join(f"\\t{name}.1 (libc6,x86-64) => {lib}/{name}.1\\n" for name in names)
+    program(programs, "ldconfig", f"printf '{lines}'")
+    record = tmp_path / "driver.files"
+    record.write_text(f"/usr/bin/nvidia-smi|1|1\n{lib}/libcuda.so.{V}|0|1\n")
+    probe = NvidiaRunfile(STACK.artifact("driver"), V).state_probe.script.replace(driver_steps.RECORD, str(record))
+
+    def unlinked() -> tuple[str, ...]:
+        return DriverState.read(run(f"set +eu\n{probe}", path=programs).stdout.decode()).unlinked
+
+    assert unlinked() == ()
+    (lib / "libnvidia-ml.so").unlink()
+    (lib / "libnvidia-encode.so.1").unlink()
+    (lib / "libcuda.so").unlink()
+    (lib / "libcuda.so").symlink_to("libnvidia-ml.so.1")
+    gone = ("libcuda.so", "libnvidia-ml.so", "libnvidia-encode.so.1", "libnvidia-encode.so")
+    assert unlinked() == tuple(f"{lib}/{name}" for name in gone)
+    step = driver_steps.relink(V).replace(driver_steps.RECORD, str(record))
+    assert run(step, path=programs).returncode == 0
+    assert unlinked() == ()
+    assert (lib / "libnvidia-ml.so").readlink() == Path("libnvidia-ml.so.1")
+    assert not (lib / "libnvcuvid.so").is_symlink(), "this driver has no such library"
+
+
 def test_a_library_that_wins_after_any_ldconfig_is_told_with_what_names_its_directory(tmp_path: Path) -> None:
     programs, lib, stubs, conf = (tmp_path / name for name in ("bin", "lib", "stubs", "ld.so.conf.d"))
     for folder in (lib, stubs, conf):

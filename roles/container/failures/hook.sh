@@ -1,0 +1,13 @@
+# Prints the path of $hook; "gone PATH" of each runtime in Docker's $settings whose program is not there; "group NAME"
+# where the group of $socket does not exist.
+: "${hook:?}"
+: "${settings:?}"
+: "${socket:?}"
+command -v "$hook" || true
+tr '\n' ' ' <"$settings" 2>/dev/null | head -c 65536 | grep -oE '"path"[[:space:]]*:[[:space:]]*"[^"]{1,200}"' |
+  sed 's/.*"\([^"]*\)"$/\1/' | while read -r program; do
+    command -v "$program" >/dev/null || echo "gone $program"
+  done
+group=$(systemctl show -p SocketGroup --value -- "$socket" 2>/dev/null) || true
+[ -z "$group" ] || getent group "$group" >/dev/null || echo "group $group"
+exit 0
