@@ -155,7 +155,8 @@ SAID = "nvcc of CUDA 11.2.2 compiles with gcc up to 10, and this host's is 12; "
         (
             ("g++-9",),
             "none",
-            "g++-9 is installed here, and nvcc uses it once the stack's `cuda` has `compiler: g++-9`",
+            "g++-9 is installed here, and nvcc uses it once the stack's `cuda` has `compiler: g++-9`, or once it is the"
+            " host's own (update-alternatives --set g++ /usr/bin/g++-9, and gcc alike)",
         ),
     ],
 )
