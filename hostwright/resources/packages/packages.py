@@ -309,7 +309,9 @@ _MENDED = {
 
 
 #: what a dpkg that was cut left to be taken over: files in /var/lib/dpkg/updates
-JOURNAL = Probe('cd /var/lib/dpkg/updates && for file in *; do [ ! -e "$file" ] || echo "$file"; done', root=True)
+JOURNAL = Probe(
+    'for file in /var/lib/dpkg/updates/*; do [ ! -e "$file" ] || echo "${file##*/}"; done', root=True, shared=True
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,15 +23,16 @@ NVIDIA = 0x10DE  #: the vendor on the PCI bus
 #: value, after four bytes of attributes. MOK.der is Ubuntu's key, mok.pub that of dkms 3.
 SECURE_BOOT = Probe(
     "f=/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c\n"
-    'if [ ! -e "$f" ] || [ "$(od -An -tu1 -j4 -N1 "$f" | tr -d " ")" != 1 ]; then echo off; exit 0; fi\n'
+    'if [ ! -e "$f" ] || [ "$(od -An -tu1 -j4 -N1 "$f" | tr -d " ")" != 1 ]; then state=off; else state=on; fi\n'
     "for k in /var/lib/shim-signed/mok/MOK.der /var/lib/dkms/mok.pub; do\n"
-    '  if [ -e "$k" ] && mokutil --test-key "$k" | grep -q "already enrolled"; then echo enrolled; exit 0; fi\n'
-    "done\necho on",
+    '  [ "$state" = on ] && [ -e "$k" ] && mokutil --test-key "$k" | grep -q "already enrolled" && state=enrolled\n'
+    'done\necho "$state"',
     root=True,
+    shared=True,
 )
 
 #: A display manager's unit, and X servers.
-DISPLAY = Probe(sh_file(__file__, "display.sh"), root=True)
+DISPLAY = Probe(sh_file(__file__, "display.sh"), root=True, shared=True)
 
 #: ``pid unit name`` of each process that holds a device file of NVIDIA's open; ``-`` where it is no service's, and
 #: ``ops/jupyter.service`` or ``ops/-`` where a person's own systemd or login has it.
