@@ -56,8 +56,8 @@ def test_a_green_host_costs_one_exec_channel(provisioned: FrontDoor, target: Tar
 
 
 def test_a_green_host_starts_few_processes_to_answer(provisioned: FrontDoor, target: TargetHost):
-    """763 before the probes shared one reader, 210 before one run of a tool answered many of them, 139 before those that
-    need no tool shared a subshell. Counted: 119. Most of the CPU that a plan costs a host goes into these.
+    """763 before the probes shared one reader, 210 before one run of a tool answered many of them, 139 before those
+    that need no tool shared a subshell, 119 since. Most of the CPU that a plan costs a host goes into these.
     """
     user, root = programs(target.desired.probes(), new_nonce())
     with target.connect() as shell:
