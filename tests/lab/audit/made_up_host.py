@@ -10,6 +10,7 @@ from hostwright.standard.roles.base.failures.host import CLOCK
 from hostwright.standard.roles.base.failures.journal import JOURNAL
 from hostwright.standard.roles.container.engine import SNAP_DOCKER
 from hostwright.standard.roles.container.failures import NAME_SERVERS
+from hostwright.standard.roles.container.failures.access import ACCESS
 from hostwright.standard.roles.container.failures.state import INFO
 from hostwright.standard.roles.container.failures.toolkit import REACHES_DRIVER
 from hostwright.standard.roles.driver.states.device_files import DeviceLinks
@@ -96,6 +97,10 @@ HOST = (
     made_up("a toolkit that does not find the driver's library",
             says(REACHES_DRIVER, "nvidia-container-cli: initialization error: load library failed: libcuda.so.1\n", 1),
             "driver-library-not-in-cache"),
+    made_up("a socket of Docker's for everybody", says(ACCESS, "socket 666 root:docker\n"), "docker-socket-mode"),
+    made_up("a proxy of Docker's that is gone",
+            says(ACCESS, "socket 660 root:docker\nproxy HTTPS_PROXY proxy.old:3128 its name does not resolve\n"),
+            "docker-proxy-dead"),
     made_up("a card without its link for containers", unlinked, "dev-char-links-missing"),
     made_up("a small /boot with enough room", disk("/boot", 1, 0.4)),
     made_up("a full /boot/efi", disk("/boot/efi", 0.1, 0.05)),
