@@ -172,7 +172,10 @@ HOST_RULES = (
         " missing",
         "systemd src/core/transaction.c; canonical/hotsos#958; NVIDIA/nvidia-container-toolkit#1735",
         transient=False,
-        names=(r"Found ordering cycle on (?P<unit>[^\s/]{1,100})/", r"deleting job (?P<unit>[^\s/]{1,100})/"),
+        names=(
+            r"(?:Job|deleting job) (?P<unit>[^\s/]{1,100})/",
+            r"Found ordering cycle on (?P<unit>[^\s/]{1,100})/",
+        ),
         sign=Sign("base", in_circle, (NEXT_BOOT,), grave=False),
     ),
     FailureRule(

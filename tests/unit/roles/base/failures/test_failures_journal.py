@@ -17,6 +17,7 @@ UUID = "UUID=0b1c2d3e-1111-2222-3333-444455556666"
 def test_a_failed_unit_is_told_with_its_last_words() -> None:
     text = (
         "failed kdump-tools.service exit-code\n"
+        "needs kdump-tools.service: docker.service\n"
         "unit kdump-tools.service: Starting Kernel crash dump capture service...\n"
         "unit kdump-tools.service: no crashkernel= parameter in the kernel cmdline\n"
         "unit kdump-tools.service: kdump-tools.service: Main process exited, code=exited, status=1/FAILURE\n"
@@ -24,7 +25,7 @@ def test_a_failed_unit_is_told_with_its_last_words() -> None:
     )
     assert evidence("other-unit-failed", {JOURNAL: text}) == [
         "kdump-tools.service: exit-code; no crashkernel= parameter in the kernel cmdline; see `hostwright doctor"
-        " --explain kdump-not-armed`",
+        " --explain kdump-not-armed`; required by docker",
         "snap.mount: resources",
     ]
 
@@ -47,11 +48,13 @@ def test_a_unit_that_a_role_knows_is_left_to_it() -> None:
 
 def test_the_journal_is_asked_for_failed_units_and_the_kernel(tmp_path: Path) -> None:
     path = tmp_path / "bin"
-    program(path, "systemctl", 'case $1 in list-units) echo "a\\x2db.service loaded failed";; *) echo exit-code;; esac')
+    shown = 'printf "RequiredBy=docker.service\\nResult=exit-code\\n"'
+    program(path, "systemctl", f'case $1 in list-units) echo "a\\x2db.service loaded failed";; *) {shown};; esac')
     kernel = "blk_update_request: I/O error, dev sda, sector 8\nan ordinary line"
     program(path, "journalctl", f'case "$*" in *-u*) echo "it broke";; *) printf "%s\\n" "{kernel}";; esac')
     answer = run(JOURNAL.script, path=path)
     assert answer.stdout.decode().splitlines() == [
+        "needs a\\x2db.service: docker.service",
         "failed a\\x2db.service exit-code",
         "unit a\\x2db.service: it broke",
         "kernel blk_update_request: I/O error, dev sda, sector 8",
