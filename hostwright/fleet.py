@@ -106,7 +106,7 @@ class _Knowledge:
         from hostwright.stack.ages import day_of
 
         stacks = {listed.name: listed.stack for listed in list_stacks(roster) if listed.stack}
-        found = fits(facts, stacks.values(), roster.roles, roster.advisories, day_of(None))
+        found = fits(facts, stacks.values(), roster.roles, roster.advisories, day_of(None), suggest=False)
         return tuple(stacks[one.stack] for one in found if one.fits)
 
     def explain(self, roster: Roster, output: str) -> Finding | None:

@@ -114,7 +114,8 @@ def _read_each(roster: Roster, targets: Targets, connections: Connections) -> Re
             if record := release.read(facts):
                 return _Read(name, provisioned=str(record.get("stack", "")))
             found = HostFound(name, read_host(facts), finders.on_host(facts))
-            like = nearest(found, stacks, finders, fits(found.facts, stacks, roster.roles, roster.advisories, today))
+            order = fits(found.facts, stacks, roster.roles, roster.advisories, today, suggest=False)
+            like = nearest(found, stacks, finders, order)
         if like is None:
             raise HostError(name, "there is no stack to begin with: `hostwright stacks` says why")
         return _Read(name, found, draft(found, like, roster.roles))

@@ -79,17 +79,24 @@ def never_applied(rule: Rule, roles: Sequence[RoleRules], sections: Collection[s
 
 
 def check_host(
-    stack: Stack, facts: HostFacts, roles: Sequence[RoleRules], looked_at: Collection[str] | None = None
+    stack: Stack,
+    facts: HostFacts,
+    roles: Sequence[RoleRules],
+    looked_at: Collection[str] | None = None,
+    *,
+    suggest: bool = True,
 ) -> list[Misfit]:
     """The reasons why this host, with these roles, cannot have this stack; empty if it can.
 
     ``looked_at`` are the roles that are planned now, by default all: a rule is evaluated if it is about one of them.
+    Without ``suggest``, no combination that works is searched for, which takes a second where there is none.
     Presumes a stack to which ``check_stack`` had no objections.
     """
     wanted = _first_that_fits(stack, roles)
     parts = {**_parts(stack, roles), **facts.parts()}
     rules = [rule for rule in (*_OF_EVERY_HOST, *_asked(roles, looked_at)) if names_of(rule) & _FACTS]
-    return [_with_nearest(misfit, roles, wanted, parts) for misfit in misfits(rules, {**parts, **wanted})]
+    found = misfits(rules, {**parts, **wanted})
+    return [_with_nearest(misfit, roles, wanted, parts) if suggest else misfit for misfit in found]
 
 
 def _asked(roles: Sequence[RoleRules], looked_at: Collection[str] | None) -> Iterator[Rule]:

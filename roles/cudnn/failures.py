@@ -143,13 +143,23 @@ FAILURES = (
         sign=Sign("cudnn", in_loader, (LOADER, DPKG), grave=False),
     ),
     FailureRule(
+        "cudnn-of-the-host-first",
+        r"cuDNN version (?:incompatibility|mismatch): PyTorch was compiled[^\n]*",
+        "PyTorch brings its own cuDNN, and the loader finds another one first (LD_LIBRARY_PATH, or a second package in"
+        " the Python environment)",
+        "Take that directory out of LD_LIBRARY_PATH for this program (LD_DEBUG=libs shows which file comes first), or"
+        " the other nvidia-cudnn package out of the environment; the host's cuDNN stays as it is",
+        "pytorch/pytorch torch/backends/cudnn; pytorch/pytorch#80877",
+    ),
+    FailureRule(
         "cudnn-other-version",
         r"but source was compiled (?:with|against):? [0-9]|Loaded (?:runtime )?CuDNN library: [^\n]+but source was"
-        r"|cuDNN version (?:incompatibility|mismatch): PyTorch was compiled|cuDNN lib mismatch: linked-against",
+        r"|cuDNN lib mismatch: linked-against",
         "cuDNN is not the version that this TensorFlow was built and tested with, which may fail at the first"
         " convolution only",
         "Provision again: the cudnn role replaces it",
         "tensorflow/tensorflow, tested build configurations",
+        beside=r"source was compiled|^[^a-z]{0,40}[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{1,2}\b",
         sign=Sign("cudnn", other_version, (DPKG,), provision=True),
     ),
     FailureRule(

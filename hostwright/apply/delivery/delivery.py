@@ -6,18 +6,25 @@ The host reports once what it has; missing files come one after the other, in th
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from hostwright.apply.delivery.batch import Batch, WantedFile, served
 from hostwright.apply.delivery.fetch import SMALL_BYTES
+from hostwright.common.errors import ArtifactError
+from hostwright.resources.packages.openpgp import dearmored, expired_on
 from hostwright.stack.store.hostcache import host_path
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from hostwright.apply.delivery.sources.settings import FileSettings
     from hostwright.apply.host.connection import HostConnection
     from hostwright.apply.run import Run
     from hostwright.plan.model import Plan
     from hostwright.stack.stack import Artifact, Stack
+
+_KEY_BYTES = 256 * 1024  #: our estimate: longer than any repository's keyring (Debian's has 60 KB)
 
 
 def in_order(plan: Plan, stack: Stack, first: Sequence[str] = ()) -> tuple[WantedFile, ...]:
@@ -34,6 +41,16 @@ def in_order(plan: Plan, stack: Stack, first: Sequence[str] = ()) -> tuple[Wante
     return tuple(sorted(wanted.values(), key=lambda one: (one.artifact.size or SMALL_BYTES) >= SMALL_BYTES))
 
 
+def _expired(path: Path) -> datetime | None:
+    """When the keys in a file expired; ``None`` where one counts, and for a file of anything else."""
+    try:
+        if path.stat().st_size > _KEY_BYTES:
+            return None
+        return expired_on(dearmored(path.read_bytes()), datetime.now(UTC))
+    except (OSError, ValueError):  # whoever sends the file reports that it cannot be read
+        return None
+
+
 class Delivery:
     """Brings files to one host while a run works on it. Callable from any thread."""
 
@@ -47,10 +64,16 @@ class Delivery:
             run.handout.enter(host, connection, [host_path(one, settings.cache) for one in shared], self.stop)
 
     def check(self, artifacts: Iterable[Artifact]) -> None:
-        """Raise ``ArtifactError`` if a file that the host will need is not on this machine."""
+        """Raise ``ArtifactError`` if a file that the host will need is not on this machine, or is a repository's key
+        that expired."""
         for artifact in artifacts:
             if not self._settings.fetches(artifact):
-                self._run.locate(artifact)
+                path = self._run.locate(artifact)
+                if ended := _expired(path):
+                    raise ArtifactError(
+                        f"{artifact.name}: the key in {artifact.file} expired on {ended:%Y-%m-%d}, and apt trusts "
+                        "nothing that it signs; fetch the repository's new key, and name it in the stack"
+                    )
 
     def start(self, wanted: Sequence[WantedFile]) -> None:
         """Begin to bring these files, in this order, in place of those that were begun before."""

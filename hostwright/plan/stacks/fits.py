@@ -45,26 +45,38 @@ class HostFits:
 
 
 def fits(
-    facts: HostFacts, stacks: Iterable[Stack], roles: Sequence[Role], advisories: Advisories, today: date
+    facts: HostFacts,
+    stacks: Iterable[Stack],
+    roles: Sequence[Role],
+    advisories: Advisories,
+    today: date,
+    *,
+    suggest: bool = True,
 ) -> tuple[StackFit, ...]:
     """Every stack for a host with these facts: first those that fit it, of these those with the fewest advisories, then
     those that break the fewest rules; of equal ones those with the fewest files, and the newest of a name.
 
-    Rules about free space are left out: how much there is says nothing about the choice of a stack.
+    Rules about free space are left out: how much there is says nothing about the choice of a stack. Without
+    ``suggest``, misfits name no combination that works.
     """
     by_name = {stack.name: stack for stack in stacks}
-    found = [_fit(facts, stack, roles, advisories, today) for stack in by_name.values()]
+    found = []
+    for stack in by_name.values():
+        named = [role for role in roles if role.name in stack.roles]
+        misfits = check_host(stack, facts, rules_of(named), suggest=suggest)
+        found.append(_fit(stack, named, misfits, advisories, today))
     return tuple(sorted(found, key=lambda fit: _order(fit, len(by_name[fit.stack].artifacts))))
 
 
-def _fit(facts: HostFacts, stack: Stack, roles: Sequence[Role], advisories: Advisories, today: date) -> StackFit:
-    named = [role for role in roles if role.name in stack.roles]
-    sections = (stack.sections[role.name] for role in named if role.name in stack.sections)
+def _fit(
+    stack: Stack, roles: Sequence[Role], misfits: Iterable[Misfit], advisories: Advisories, today: date
+) -> StackFit:
+    sections = (stack.sections[role.name] for role in roles if role.name in stack.sections)
     versions = {name: version for section in sections for name, version in section.versions().items()}
     return StackFit(
         stack.name,
         stack.description,
-        tuple(check_host(stack, facts, rules_of(named))),
+        tuple(misfits),
         aged(advisories, versions, today),
         lifetimes(advisories, versions, today),
     )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -11,6 +12,15 @@ _KEY, _SUBKEY, _SIGNATURE = 6, 14, 2  #: tags of packets (RFC 4880, 4.3)
 _BINDING = {0x10, 0x11, 0x12, 0x13, 0x18, 0x1F}  #: types of signatures that say how long a key counts (5.2.1)
 _EXPIRES, _MADE, _FLAGS = 9, 2, 27  #: types of subpackets (5.2.3.1)
 _SIGNS = 0x02  #: the flag of a key that signs data (5.2.3.21)
+
+
+def dearmored(key: bytes) -> bytes:
+    """The packets of a key's file, ASCII-armored or not (RFC 4880, 6.2). Raises ``ValueError``."""
+    _, begin, rest = key.partition(b"-----BEGIN PGP PUBLIC KEY BLOCK-----")
+    if not begin:
+        return key
+    lines = rest.partition(b"-----END")[0].replace(b"\r", b"").partition(b"\n\n")[2].splitlines()
+    return base64.b64decode(b"".join(line for line in lines if not line.startswith(b"=")))
 
 
 def fingerprints(ring: bytes) -> tuple[str, ...]:

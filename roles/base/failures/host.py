@@ -1,4 +1,4 @@
-"""Signs of a host as a whole: its clock, its release record, and the last job that ran on it."""
+"""Signs of a host as a whole: its clock, its release record, its next boot, and the last job that ran on it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hostwright.failures import LAST_JOBS, FailureRule, ForPeople, Sign, Unread, ended
 from hostwright.resources import RELEASE, Probe, jobs, release
-from hostwright.roles import sh_file
+from hostwright.roles import Pattern, sh_file
 
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
@@ -16,7 +16,21 @@ CLOCK = Probe("date +%s")
 PRELOAD = "/etc/ld.so.preload"  #: libraries that the loader puts before those of every program
 #: what the loader prints about them for each program
 PRELOADED = Probe(sh_file(__file__, "sh/preloaded.sh", file=PRELOAD))
+#: units in a circle, what sshd says of its configuration, the target of a boot, and limits, as its first lines say
+NEXT_BOOT = Probe(sh_file(__file__, "sh/nextboot.sh"), root=True)
 AHEAD_S = 60  #: a larger difference cannot be explained by network latency
+OFF_TARGETS = ("rescue.target", "emergency.target", "poweroff.target", "halt.target", "reboot.target", "kexec.target")
+LEAST_OF_USER = 1024  #: processes, or open files: a training with sixteen loaders has as many threads
+LEAST_OF_HOST = 8192  #: processes of all
+MOST_IN_HUGE_PAGES = 0.8  #: of the memory; our choice
+_SPACE = ("as", "v")  #: CUDA reserves address space for the memory of the host and of all cards
+_NEVER = (("vm.overcommit_memory", 2), ("kernel.modules_disabled", 1))
+_LIMIT = Pattern(r"(?:[ \t](as|nproc|nofile)|-[SH]{0,2}([vun]))[ \t]+([0-9]{1,15})\b")
+#: systemd's messages about a circle, with the units in it
+CYCLE = (
+    r"Found ordering cycle on [^\n]*(?:\n[^\n]*(?:Found dependency on|ordering cycle|break cycle)[^\n]*){0,9}"
+    r"|[^\n]*(?:to break ordering cycle|Unable to break cycle|Breaking ordering cycle)"
+)
 BEHIND_S = 150  #: the host was probed before ``AuditContext.now``, by up to the longest time of all its answers (75 s)
 
 
@@ -50,6 +64,52 @@ def job_failed(ctx: AuditContext) -> Iterator[str]:
     for job in ended(ctx.text(LAST_JOBS)):
         if job.status != 0 and job.id not in at_work and ctx.differs(job.role):
             yield str(job)
+
+
+def in_circle(ctx: AuditContext) -> Iterator[str]:
+    """systemd-analyze verify says of the default target that units wait for each other in a circle."""
+    yield from _of_next_boot(ctx, "cycle")
+
+
+def requires_missing(ctx: AuditContext) -> Iterator[str]:
+    """A unit that docker.service, containerd.service or ssh.service requires is masked, or there is no file of it."""
+    for name, _, state in (line.partition(" ") for line in _of_next_boot(ctx, "lacks")):
+        yield f"{name}, which Docker, containerd or sshd requires, is {state}"
+
+
+def sshd_refuses(ctx: AuditContext) -> Iterator[str]:
+    """sshd -t refuses the configuration as it is now; the running one was started with another."""
+    yield from _of_next_boot(ctx, "sshd")
+
+
+def other_target(ctx: AuditContext) -> Iterator[str]:
+    """The default target is rescue, emergency or one that ends the host."""
+    yield from (f"default target: {name}" for name in _of_next_boot(ctx, "target") if name in OFF_TARGETS)
+
+
+def limited(ctx: AuditContext) -> Iterator[str]:
+    """A file of /etc/security/limits.d, /etc/profile.d or sysctl.d, the last that sets it, has a limit that programs on
+    GPUs meet at once: of address space, below 1,024 processes or files of a user or 8,192 of the host, no overcommitted
+    memory, huge pages that take most of the memory, or modules_disabled.
+    """
+    for line in _of_next_boot(ctx, "limit"):
+        match = _LIMIT.search(line)
+        if match and ({match[1], match[2]} & {*_SPACE} or int(match[3]) < LEAST_OF_USER):
+            yield line
+    kib, page_kib = next((map(int, line.split()) for line in _of_next_boot(ctx, "memory")), (0, 0))
+    for row in (line.split() for line in _of_next_boot(ctx, "sysctl")):
+        if len(row) != 3 or not (row[2].isascii() and row[2].isdigit() and len(row[2]) < 16):
+            continue
+        path, key, value = row[0], row[1], int(row[2])
+        pages = key == "vm.nr_hugepages" and value * page_kib > MOST_IN_HUGE_PAGES * kib
+        few = key in {"kernel.pid_max", "kernel.threads-max"} and value < LEAST_OF_HOST
+        if pages or few or (key, value) in _NEVER:
+            yield f"{path}: {key} = {value}"
+
+
+def _of_next_boot(ctx: AuditContext, kind: str) -> tuple[str, ...]:
+    lines = ctx.text(NEXT_BOOT).splitlines()
+    return tuple(line.removeprefix(f"{kind} ") for line in lines if line.startswith(f"{kind} "))
 
 
 HOST_RULES = (
@@ -86,6 +146,71 @@ HOST_RULES = (
         sign=Sign("base", preload_missing, (PRELOADED,)),
         treatment=ForPeople(),
         weight="general",
+    ),
+    FailureRule(
+        "limits-too-low",
+        "",
+        "a file gives logins, or the kernel at its next boot, a limit that programs on GPUs meet at once",
+        "Take the line out of the file that the evidence names, or raise it: as and ulimit -v unlimited (CUDA reserves"
+        " address space for the memory of the host and all cards), nproc, nofile, pid_max and threads-max in the tens"
+        " of thousands, vm.overcommit_memory 0, fewer huge pages than the memory, modules_disabled 0 (the driver is"
+        " loaded after it). Then log in anew, or sysctl --system",
+        "limits.conf(5); sysctl.d(5); Linux Documentation/admin-guide/sysctl/vm.rst; rapidsai/velox-testing#425",
+        sign=Sign("base", limited, (NEXT_BOOT,), grave=False),
+    ),
+    FailureRule(
+        "boot-target",
+        "",
+        "the next boot ends in a target without sshd, Docker and the driver's units, or goes down at once",
+        "Set the one that servers have: systemctl set-default multi-user.target",
+        "systemd.special(7); systemctl(1), set-default",
+        sign=Sign("base", other_target, (NEXT_BOOT,), grave=False),
+    ),
+    FailureRule(
+        "unit-ordering-cycle",
+        CYCLE,
+        "units wait for each other in a circle (UNIT is in it), so that systemd leaves one of them out at the boot:"
+        " Docker, sshd or another that is well itself",
+        "Of the units that the lines name, one is a package's or somebody's own: take its After= or Before= out, or its"
+        " DefaultDependencies (systemctl cat NAME; systemctl edit --full NAME), or upgrade its package; then systemctl"
+        " daemon-reload, until systemd-analyze verify default.target says nothing of a cycle, and start what is"
+        " missing",
+        "systemd src/core/transaction.c; canonical/hotsos#958; NVIDIA/nvidia-container-toolkit#1735",
+        transient=False,
+        names=(
+            r"(?:Job|deleting job) (?P<unit>[^\s/]{1,100})/",
+            r"Found ordering cycle on (?P<unit>[^\s/]{1,100})/",
+        ),
+        sign=Sign("base", in_circle, (NEXT_BOOT,), grave=False),
+    ),
+    FailureRule(
+        "unit-dependency",
+        r"(?:^[^\n]*(?:Failed with result|Failed to (?:start|listen|mount))[^\n]*\n(?:[^\n]*\n){0,3}?)?"
+        r"[^\n]*(?:Dependency failed for |failed with result 'dependency'|dependency job for \S{1,200} failed)",
+        "UNIT does not start, since a unit that it requires did not, or is not there at the next boot",
+        "Find that one (systemctl --failed; systemctl list-dependencies UNIT) and read its journal (journalctl -b -u"
+        " NAME): start it, then UNIT. For docker.socket it is mostly the group docker that is missing. Of one that is"
+        " not-found or masked: take Requires= out of the drop-in that has it (systemctl cat docker), or bring it back",
+        "systemd.unit(5), Requires; geerlingguy/internet-pi#396",
+        names=(
+            r"(?P<unit>[^\s/:]{1,100}): Job [^\n]* failed with result 'dependency'",
+            r"job for (?P<unit>[^\s/]{1,100}) failed",
+        ),
+        weight="consequence",
+        sign=Sign("base", requires_missing, (NEXT_BOOT,), grave=False),
+    ),
+    FailureRule(
+        "sshd-config",
+        r"sshd_config[^\n]{0,40}(?: line [0-9]{1,6}: |: terminating, |: Bad configuration)|no hostkeys available"
+        r"|sshd: no host ?keys",
+        "sshd does not start with its configuration as it is now: nobody can log in after its next restart, or a"
+        " reboot",
+        "Correct the line that it names (sshd -t names it until all is well), before sshd is restarted; ssh-keygen -A"
+        " makes missing host keys",
+        "OpenSSH servconf.c, sshd.c; dev-sec/ansible-ssh-hardening#115",
+        transient=False,
+        unless=r"Deprecated option|Unsupported option|ssh_config",
+        sign=Sign("base", sshd_refuses, (NEXT_BOOT,), grave=False),
     ),
     FailureRule(
         "release-record-lost",

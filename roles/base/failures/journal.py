@@ -24,6 +24,7 @@ WORDS = (
 JOURNAL = Probe(sh_file(__file__, "sh/journal.sh", lines=LINES, most=MOST_UNITS, words=WORDS), root=True)
 
 _FAILED = Pattern(r"failed (\S{1,200}) ?([\w-]{0,40})")
+_NEEDS = Pattern(r"needs (\S{1,200}): (.{1,200})")
 _UNIT = Pattern(r"unit (\S{1,200}): (.*)")
 _NO_WORDS = ("start-limit-hit", "success")  #: results that say nothing of their own
 
@@ -36,10 +37,14 @@ def failed_units(ctx: AuditContext) -> Mapping[str, str]:
     for match in filter(None, map(_UNIT.fullmatch, lines)):
         said.setdefault(match[1], []).append(match[2])
     found = {match[1]: match[2] for match in map(_FAILED.fullmatch, lines) if match}
-    return {
-        unit: "; ".join(filter(None, ("" if result in _NO_WORDS else result, *_words(ctx, said.get(unit, ())))))
+    needs = {
+        match[1]: f"required by {match[2].replace('.service', '')}" for match in map(_NEEDS.fullmatch, lines) if match
+    }
+    parts = {
+        unit: ("" if result in _NO_WORDS else result, *_words(ctx, said.get(unit, ())), needs.get(unit, ""))
         for unit, result in found.items()
     }
+    return {unit: "; ".join(filter(None, words)) for unit, words in parts.items()}
 
 
 def _words(ctx: AuditContext, lines: Sequence[str]) -> tuple[str, ...]:
@@ -102,8 +107,9 @@ UNIT_TEXTS = (
         "locked-memory-limit",
         r"ibv_(?:reg_mr|create_cq|create_qp|alloc_pd|open_device)\w{0,12}(?:\([^)\n]{0,60}\))?[^\n]{0,40}"
         r"Cannot allocate memory|max locked memory (?:limit )?[^\n]{0,40}too low|set max locked memory \(ulimit -l\)"
-        r"|RLIMIT_MEMLOCK[^\n]{0,60}(?:too (?:low|small)|unlimited)",
-        "a program may lock too little memory (ulimit -l) for InfiniBand or RoCE, whose buffers are locked",
+        r"|RLIMIT_MEMLOCK[^\n]{0,60}(?:too (?:low|small)|unlimited|exceeded)",
+        "a program may lock too little memory (ulimit -l) for InfiniBand, RoCE or a virtual machine, whose buffers are"
+        " locked",
         "Let it be unlimited: LimitMEMLOCK=infinity in the unit (slurmd, docker, a job's own), memlock unlimited in"
         " /etc/security/limits.d for logins, --ulimit memlock=-1 for a container; then log in or start again",
         "NCCL user guide, troubleshooting InfiniBand; NVIDIA/nccl-tests#206; openucx/ucx#7930",

@@ -100,6 +100,19 @@ WAY = (
 )
 
 #: apt then also says that the repository has no Release file
+PLAIN = FailureRule(
+    "tls-answered-plainly",
+    r"An unexpected TLS packet was received|SSL routines[^\n]{0,60}wrong version number"
+    r"|first record does not look like a TLS|server gave HTTP response to HTTPS client",
+    "https was spoken to a port that answers without TLS: mostly a proxy that is given as https:// and speaks http, or"
+    " a repository or registry without a certificate",
+    "Give the proxy with http:// for both kinds (https_proxy=http://PROXY:3128; Acquire::https::Proxy in"
+    " /etc/apt/apt.conf.d; Docker's unit); where no proxy is meant, look at what answers there (curl -v http://HOST:PORT),"
+    " and name that server with http:// or as an insecure registry if that is right",
+    "GnuTLS; OpenSSL; Go crypto/tls; element-hq/element-web#9097",
+    transient=False,
+)
+
 HANDSHAKE = FailureRule(
     "tls-handshake",
     r"gnutls_handshake\(\) failed|Could not handshake: |TLS handshake timeout|curl: \(35\) "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hostwright.failures import FailureRule, ForPeople, NoRoom
 from hostwright.standard.roles.base.failures.apt import (
     APT_RULES,
+    AT_WORK,
     CONFLICTING,
     INTERRUPTED,
     LOCKED,
@@ -16,8 +17,11 @@ from hostwright.standard.roles.base.failures.hardware import HARDWARE
 from hostwright.standard.roles.base.failures.host import HOST_RULES
 from hostwright.standard.roles.base.failures.journal import UNIT_RULES
 from hostwright.standard.roles.base.failures.kernel import BUILD_KILLED, KERNEL, KERNEL_FAULTS, KILLED
-from hostwright.standard.roles.base.failures.network import HANDSHAKE, NETWORK, WAY
+from hostwright.standard.roles.base.failures.network import HANDSHAKE, NETWORK, PLAIN, WAY
 from hostwright.standard.roles.base.failures.trust.signatures import SIGNATURES
+
+#: a line that says why a package's script failed
+WHY = r"[^\n]*(?:[Ee]rror(?: |:)|ERROR|FATAL|[Ff]ailed|not found|No such file|cannot|unable to|denied)[^\n]*"
 
 #: The limit of watches, a small /dev/shm and the limits of control groups are also reported as a full device.
 _NOT_FULL = r"directory watch|inotify|failed to watch|watcher|posix_fallocate failed|/dev/shm|</torch_|/sys/fs/cgroup"
@@ -41,6 +45,7 @@ DISK = (
         "dpkg, apt, pip",
         unless=_NOT_FULL,
         narrower=BOOT_IS_FULL,
+        beside=r"error processing (?:archive|package) ",
         transient=False,
         sign=FULL,
         treatment=NoRoom(),
@@ -69,6 +74,16 @@ PACKAGES = (
         "Azure/aks-engine#1538, #3068",
         transient=True,
         sign=LOCKED,
+    ),
+    FailureRule(
+        "apt-at-work",
+        "",
+        "apt or dpkg is at work on the host: what is read of its packages may be half of a change, and a run waits for"
+        " it, up to ten minutes",
+        "Wait until it has ended, or provision all the same: the run waits and says for whom. Never end it, and never"
+        " delete the lock",
+        "dpkg(1), /var/lib/dpkg/lock-frontend; Azure/aks-engine#1538",
+        sign=AT_WORK,
     ),
     FailureRule(
         "dpkg-interrupted",
@@ -114,6 +129,7 @@ PACKAGES = (
         treatment=ForPeople(),
     ),
     *WAY,
+    PLAIN,
     HANDSHAKE,
     *SIGNATURES,
     FailureRule(
@@ -123,10 +139,17 @@ PACKAGES = (
         r"|intentando sobre?escribir|tentata sovrascrittura|tenta(?:ndo|tiva de) sobre?escrever|попытка перезаписать"
         r"|próba nadpisania|正试图覆盖|poging tot overschrijven|(?:file"
         r"|dosya) \S+ from install of \S+ conflicts with",
-        "two packages bring the same file, and dpkg does not let one overwrite the other's",
-        "Remove the package that the message names last (often one of another repository or an older name), then run"
-        " apt-get --fix-broken install",
+        "two packages bring the same file, and dpkg does not let one overwrite the other's: ARRIVING, which was to be"
+        " installed, and OWNER, which is there",
+        "See which of the two somebody needs (apt-mark showmanual, apt-get -s remove: either may be somebody's, and"
+        " take others along), do without the other one, then run apt-get --fix-broken install; where both are needed,"
+        " take a release of one that no longer brings the file",
         "dpkg lib/dpkg and src/main/archives.c",
+        beside=r"\.deb\b",
+        names=(
+            r"(?P<arriving>[a-z0-9][a-z0-9.+-]{1,80})(?:_[^/\s]{0,120})?\.deb\b",
+            r"(?:also in package|auch im Paket|dans le paquet) [»«\"']?(?P<owner>[a-z0-9][a-z0-9.+:-]{1,80})",
+        ),
         sign=OVERWRITES,
         treatment=ForPeople(),
     ),
@@ -180,9 +203,11 @@ PACKAGES = (
         r"|неудовлетворённые зависимости"
         r"|有未满足的依赖关系",
         "a package lacks one that it depends on, or the packages asked for clash with what is held or installed",
-        "Read the lines above this message: they name the package and what it depends on. Then look at"
-        " apt-mark showhold on the host",
-        "NVIDIA/ansible-role-nvidia-driver#33",
+        "Packages of one driver or one kernel (linux-modules-nvidia-…) go to a version together: apt-get -s"
+        " --fix-broken install shows what apt would do, and without -s does it; apt-mark showhold and apt-cache policy"
+        " NEEDED say what keeps it back; a package that nobody needs any more is purged",
+        "NVIDIA/ansible-role-nvidia-driver#33; elementary/settings-system#233",
+        names=(r" : Depends: (?P<needed>[\w.+-]{2,100}(?::\w{1,10})?(?: \([^)\n]{1,60}\))?)",),
     ),
     *APT_RULES,
     *NETWORK,
@@ -255,8 +280,44 @@ PACKAGES = (
         weight="consequence",
     ),
     FailureRule(
+        "package-asks",
+        r"end of file on stdin at conffile prompt|^\*\*\* \S{1,200} \(Y/I/N/O/D/Z\)",
+        "a configuration file that its package brings anew was changed on the host: dpkg asks which to keep, and nobody"
+        " answers",
+        "Compare the two (FILE and FILE.dpkg-new or .dpkg-dist); dpkg --force-confdef --force-confold --configure -a"
+        " keeps the host's, as a run of provision does, --force-confnew takes the package's",
+        "dpkg src/main/configure.c; mail-in-a-box/mailinabox#270",
+        transient=False,
+    ),
+    FailureRule(
+        "package-alternative",
+        r"update-alternatives: error: alternative [^\n]*(?: managed by | exists but | doesn't exist)[^\n]*"
+        r"|update-alternatives: error: [^\n]*(?:not a symlink|unable to make|not exist)[^\n]*",
+        "a package registers a program or library with update-alternatives, and another name has that link, or the"
+        " files are not there: its script fails",
+        "See whose it is (update-alternatives --display NAME, with the name in the line): purge the package that left"
+        " it, or update-alternatives --remove-all NAME where nobody is; then dpkg --configure -a",
+        "dpkg utils/update-alternatives.c",
+        transient=False,
+    ),
+    FailureRule(
+        "package-script-program",
+        r"/info/[\w.+:-]{1,100}\.(?:pre|post)(?:inst|rm): (?:line )?[0-9]{1,6}: [^\n]*not found",
+        "the script of PACKAGE calls PROGRAM, which is not installed, or not on root's PATH",
+        "Install what brings it (update-initramfs: initramfs-tools; update-grub: grub2-common; dkms: dkms; else"
+        " dpkg -S and apt-file search bin/PROGRAM name the package), then dpkg --configure -a",
+        "Debian policy, maintainer scripts; webanck/docker-wine-steam#6",
+        transient=False,
+        names=(
+            r"/info/(?P<package>[\w.+-]{1,100})(?::\w{1,10})?\.(?:pre|post)(?:inst|rm): ",
+            r": (?P<program>[\w.+-]{1,60}): (?:command )?not found",
+        ),
+    ),
+    FailureRule(
         "package-script-failed",
-        r"(?:pre|post)-(?:installation|removal) (?:package )?script (?:subprocess )?returned error exit status"
+        # the line that says why, where one of the six before it does: it leads the evidence
+        rf"(?:^{WHY}\n(?:[^\n]*\n){{0,5}}?)?(?:^dpkg: error processing [^\n]*\n)?"
+        r"[^\n]*(?:(?:pre|post)-(?:installation|removal) (?:package )?script (?:subprocess )?returned error exit status"
         r"|subprocess (?:new|installed|old) \S+ script returned error exit status"
         r"|脚本 ?(?:子进程 ?)?返回"
         r"|Unterprozess[^\n]*Skript[^\n]*Fehler"
@@ -264,11 +325,16 @@ PACKAGES = (
         r"|subproceso[^\n]*script[^\n]*error"
         r"|sottoprocesso[^\n]*script[^\n]*errore"
         r"|subprocesso[^\n]*script[^\n]*erro"
-        r"|подпроцесс[^\n]*сценари",
-        "a script that a package brings failed, and dpkg left the package unfinished",
+        r"|подпроцесс[^\n]*сценари)",
+        "a script that PACKAGE brings failed, and dpkg left it unfinished",
         "The lines above dpkg's error say what failed (they are in /var/log/apt/term.log too, and dpkg --configure -a"
-        " prints them again): fix that, then provision again, which runs dpkg --configure -a",
-        "dpkg lib/dpkg/subproc.c",
+        " prints them again): fix that, then provision again, which runs dpkg --configure -a. A Python module that is"
+        " not found mostly means that python3 is not the distribution's (readlink -f /usr/bin/python3)",
+        "dpkg lib/dpkg/subproc.c; NVIDIA/nvidia-installer#17",
+        names=(
+            r"error processing (?:package )?(?P<package>[\w.+-]{2,100})",
+            r"installed (?P<package>\S{2,100}) package",
+        ),
         sign=SCRIPT_FAILED,
         treatment=ForPeople(),
         weight="consequence",
@@ -282,6 +348,7 @@ PACKAGES = (
         "Let apt bring what is missing (apt-get -f install); where a package's own script failed, its message stands"
         " above this one",
         "dpkg src/main/packages.c",
+        beside=r"depends on .*; however|^ {1,4}(?:Package|Version) .* is (?:not|to be)|however:$",
         weight="consequence",
     ),
 )

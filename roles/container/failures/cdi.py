@@ -81,11 +81,12 @@ CDI_RULES = (
     ),
     FailureRule(
         "cdi-unresolvable",
-        r"unresolvable CDI devices? [\w.]{0,20}nvidia",
-        "the container engine finds no CDI device of this name: nobody wrote a specification, it does not name this"
-        " card, or it is newer than the engine reads",
-        f"Compare the name with nvidia-ctk cdi list; systemctl restart {REFRESH} writes them anew. Version 0.7.0, which"
-        f" the toolkit writes since 1.19.1, is read from {_readers()} on: for an older engine put"
+        r"unresolvable CDI devices? [\w.]{0,20}nvidia|could not select device driver \W{0,3}cdi\b",
+        "the container engine finds no CDI device of this name: nobody wrote a specification, or not before Docker"
+        " started at the boot, it does not name this card, or it is newer than the engine reads",
+        f"Compare the name with nvidia-ctk cdi list; systemctl restart {REFRESH} writes them anew; then start a"
+        f" container of the boot again (docker start NAME). Version 0.7.0, which the toolkit writes since 1.19.1, is"
+        f" read from {_readers()} on: for an older engine put"
         " NVIDIA_CTK_CDI_GENERATE_FEATURE_FLAGS=no-additional-gids-for-device-nodes into"
         f" /etc/nvidia-container-toolkit/nvidia-cdi-refresh.env, then systemctl restart {REFRESH}",
         "NVIDIA/nvidia-container-toolkit#146, #1940, #1853; its release notes of 1.19.1",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.failures import FailureRule, ForPeople, Sign, Unread
+from hostwright.failures import FailureRule, ForPeople, Sign, Unread, known_cause
 from hostwright.resources import DPKG, RELEASE, Disturbing, Probe, RestartedAfter, release
+from hostwright.roles import sh
 from hostwright.standard.roles.container.engine import DAEMON_JSON, ENGINES, FIREWALL, SNAP_DOCKER, without
 from hostwright.standard.roles.container.failures.state import (
     COMMAND,
@@ -23,7 +24,8 @@ from hostwright.standard.roles.container.failures.state import (
     unit_files,
 )
 from hostwright.standard.roles.container.failures.units import UNITS, masked
-from hostwright.standard.roles.driver.states.device_links import DeviceLinks
+from hostwright.standard.roles.container.running import LOCAL_DOCKER
+from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
@@ -32,6 +34,15 @@ LINKS = DeviceLinks()
 RUNTIME = "nvidia"
 HOOK = "nvidia-container-runtime-hook"  #: Docker looks for it when it starts, and supports --gpus only with it
 OTHER_RUNTIMES = ("containerd.io", "cri-o", "podman-docker")  #: packages that a host may have in Docker's place
+#: ``NAME POLICY EXIT ERROR`` of each container that Docker is to keep running, is not running, and could not be started
+_START = "{{if .State.Error}}{{.Name}} {{.HostConfig.RestartPolicy.Name}} {{.State.ExitCode}} {{.State.Error}}{{end}}"
+NOT_STARTED = Probe(
+    f"systemctl is-active --quiet {UNIT} || exit 0\n"
+    f"timeout -k 1 10 {LOCAL_DOCKER} ps -aq --filter status=exited --filter status=created | head -n 50 |\n"
+    + sh(f"  xargs -r timeout -k 1 10 {LOCAL_DOCKER} inspect --format %s |\n", _START)
+    + "  grep -E '^/[^ ]+ (always|unless-stopped) ' | cut -c 1-500; exit 0",
+    root=True,
+)
 HOOK_THERE = Probe(f"command -v {HOOK}; exit 0")
 
 
@@ -138,6 +149,15 @@ def links_missing(ctx: AuditContext) -> Iterator[str]:
         yield f"{change.what}: {change.have}"
 
 
+def not_started(ctx: AuditContext) -> Iterator[str]:
+    """A container with the restart policy always or unless-stopped does not run, and its start ended with an error."""
+    for line in ctx.text(NOT_STARTED).splitlines():
+        name, policy, code, error = (*line.removeprefix("/").split(" ", 3), "", "", "")[:4]
+        if error:
+            yield f"{name} ({policy}), ended with {code}: {error}"
+            yield from known_cause(ctx, (error,))
+
+
 def flushed(ctx: AuditContext) -> Iterator[str]:
     """Docker runs and keeps its rules with iptables, and a table of the host's firewall has none of them."""
     yield from without(ctx.text(FIREWALL))
@@ -147,8 +167,8 @@ def flushed(ctx: AuditContext) -> Iterator[str]:
 TWICE = FailureRule(
     "daemon-json-twice",
     r"directives are specified both as a flag and in the",
-    "dockerd does not start when a setting stands in daemon.json and on its command line,"
-    " such as hosts beside the -H fd:// of the packaged unit",
+    "dockerd does not start when a setting stands in daemon.json and on its command line, such as hosts beside the -H"
+    " fd:// of the packaged unit",
     "Take the key out of /etc/docker/daemon.json, or the option out of the unit (systemctl edit docker)",
     "moby/moby#25471, #37871",
     sign=Sign("container", doubled, (*SETTINGS, COMMAND)),
@@ -156,6 +176,16 @@ TWICE = FailureRule(
 )
 
 DOCKER_RULES = (
+    FailureRule(
+        "container-not-started",
+        "",
+        "a container that Docker is to keep running could not be started, as at a boot before the driver or a disk was"
+        " there, and Docker does not try again",
+        "Fix what the line says, then docker start NAME; where it started too early at the boot, that alone is enough."
+        " One that nobody needs any more: docker rm NAME",
+        "dockerd(8), restart policies; NVIDIA/nvidia-docker#526, NixOS/nixpkgs#353059",
+        sign=Sign("container", not_started, (NOT_STARTED,), grave=False),
+    ),
     FailureRule(
         "docker-snap",
         "",

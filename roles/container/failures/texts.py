@@ -19,10 +19,31 @@ DAEMON_RULES = (
         unless="same bridge name",
     ),
     FailureRule(
+        "docker-apparmor",
+        r"[Aa]pp[Aa]rmor(?: failed to apply)? profile[^\n]*|docker-default profile could not be loaded[^\n]*"
+        r"|AppArmor parser error for [^\n]*|apparmor_parser[^\n]*(?:not found|failed)",
+        "AppArmor is on in the kernel, and the profile docker-default is not loaded: its tools are missing, an upgrade"
+        " of AppArmor took it out while Docker ran, or AppArmor refuses a file of its own",
+        "Install the tools where apparmor_parser is missing (apt-get install apparmor); where the line names a file and"
+        " a syntax error, restore that package's files (dpkg -V apparmor). Then restart Docker, which loads the"
+        " profile: it ends containers without live-restore, so wait until none works",
+        "moby profiles/apparmor; containerd/containerd#8123; moby/moby#29097, #36952",
+        transient=False,
+        unless=r"apparmor=\"DENIED|profile=\"",
+    ),
+    FailureRule(
+        "iptables-missing",
+        r"[Ii]ptables not found|iptables\W{0,4} executable file not found|[Ff]ailed to find iptables",
+        "iptables, which Docker needs, is not installed, or not on its PATH",
+        "Install it (apt-get install iptables), then start Docker",
+        "moby libnetwork/iptables; dyrnq/install-docker#10",
+        transient=False,
+    ),
+    FailureRule(
         "docker-iptables",
         r"iptables failed: |iptables: No chain/target/match by that name|[Ff]ailed to create NAT chain"
         r"|[Ff]ailed to program (?:NAT|FILTER) chain|Failed to inject docker in|can't initialize iptables table"
-        r"|[Ff]ailed to find iptables|Extension addrtype revision [0-9]{1,3} not supported"
+        r"|Extension addrtype revision [0-9]{1,3} not supported"
         r"|[Ff]ailed to (?:create|setup|set up) [^\n]*DOCKER-ISOLATION|[Ff]ailed to initialize nft"
         r"|failed to (?:add|append|insert|enable|restore|set ?up) [^\n]*(?:iptables|ip tables|nftables"
         r"|chain DOCKER)"
@@ -180,8 +201,8 @@ HOOK_RULES = (
         r"unsatisfied condition: (?:cuda|driver|brand|arch)|requirement error: unsatisfied"
         r"|use an earlier cuda container",
         "the image needs a newer CUDA than the host's driver supports",
-        "Use an image for the CUDA that nvidia-smi names, or a stack with a newer driver;"
-        " NVIDIA_DISABLE_REQUIRE=1 only hides it",
+        "Use an image for the CUDA that nvidia-smi names, or a stack with a newer driver; NVIDIA_DISABLE_REQUIRE=1 only"
+        " hides it",
         "NVIDIA/nvidia-docker#1442",
     ),
     FailureRule(
@@ -230,6 +251,15 @@ HOOK_RULES = (
         "Take an image of an older system (Ubuntu 20.04, Debian 11), or upgrade Docker to 20.10.10 or later, with the"
         " runc and libseccomp of that time",
         "moby/moby#42680; DDMAL/Rodan#1032",
+    ),
+    FailureRule(
+        "container-of-before",
+        r"nvidia-container-cli[.a-z]{0,8}:? mount error[^\n]*/proc/driver/nvidia[^\n]*no such file",
+        "the driver was exchanged or loaded anew, and the container, or Docker, still refers to what"
+        " /proc/driver/nvidia had before",
+        "Make the container anew (docker rm, then run; docker compose up --force-recreate); where a new one fails too,"
+        " restart Docker once no container works, which a restart ends without live-restore",
+        "NVIDIA/nvidia-container-toolkit#169",
     ),
     FailureRule(
         "container-mount",

@@ -28,6 +28,7 @@ from hostwright.resources import (
     words_set,
 )
 from hostwright.roles import Pattern, kernel_version, sh, sh_file
+from hostwright.standard.roles.base.failures.host import NEXT_BOOT
 from hostwright.standard.roles.driver.failures.state import (
     DKMS_TREE,
     DkmsTree,
@@ -47,15 +48,19 @@ from hostwright.standard.roles.driver.states.modprobe import (
     forbidding,
 )
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
+from hostwright.standard.roles.driver.states.others import NOUVEAU_OFF
 
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 #: ``kernel NAME HEADERS VERSION`` of each bootable kernel: HEADERS is yes or no, VERSION that of its nvidia module;
 #: ``modules NAME …`` of one without an image in /boot; ``service`` if DKMS builds modules at the boot, which Debian's
-#: and Ubuntu's do not. ``empty FILE`` of an initramfs that is, or is missing while other kernels have theirs;
-#: ``holds FILE`` of one that is older than its kernel's nvidia module, and has such a module in it.
-KERNELS = Probe(sh_file(__file__, "kernels.sh"), root=True)  # an initramfs is root's on many hosts
+#: and Ubuntu's do not. ``empty FILE`` of an image that is, or of an initramfs that is, or is missing while others have
+#: theirs; ``holds FILE`` of one that is older than its kernel's nvidia module, and has such a module in it; ``nouveau
+#: FILE`` of one that is older than the role's blacklist, and has nouveau in it.
+KERNELS = Probe(
+    sh_file(__file__, "kernels.sh", blacklist=NOUVEAU_OFF), root=True
+)  # an initramfs is root's on many hosts
 
 #: ``there NAME`` of each open driver that the running kernel has as a module, ``off NAME`` if it is blacklisted for
 #: modprobe (by a file, or on the kernel's command line).
@@ -84,7 +89,8 @@ UDEV = Probe(UNMASKED + sh_file(__file__, "udev.sh"))
 
 #: apt's own view of what may be upgraded unattended.
 UNATTENDED = Probe(
-    "timeout 10 apt-config dump | grep -E '^(Unattended-Upgrade::Package-Blacklist|APT::Periodic)::'; exit 0"
+    "timeout 10 apt-config dump | grep -E"
+    " '^(Unattended-Upgrade::(Package-Blacklist|Automatic-Reboot)|APT::Periodic::)'; exit 0"
 )
 
 NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"  #: the role's own
@@ -95,7 +101,10 @@ _STUB = Pattern(r"(vfio[-_]pci|pci[-_]stub)\.ids=")
 _GIVEN = Pattern(r"(?i)10de:([0-9a-fA-F]{4})")
 _SETTING = Pattern(r'([\w:-]{1,100}) "([^"]*)";')
 #: an assignment, after the vendor's number is compared (udev(7))
-_TAKES = Pattern(r'(?:ATTRS?|SYSFS)\{vendor\}=="0x10de".*\{(?:remove|driver_override)\}="[^"]')
+_TAKES = Pattern(
+    r'(?:ATTRS?|SYSFS)\{vendor\}=="0x10de".*\{(?:remove|driver_override)\}="[^"]'
+    r"|options[ \t]+bbswitch[ \t].*load_state=0"
+)
 _SLOT = Pattern(r"\b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b")
 #: the driver itself is named, as the one that gets the card
 _FOR_US = Pattern(
@@ -105,6 +114,7 @@ _FOR_US = Pattern(
 _CLASS = Pattern(r"ATTRS?\{class\}==\"([^\"]{1,40})\"")
 _DISPLAYS = ("0x030000", "0x030200")  #: VGA and 3D controllers (PCI code and ID assignment)
 _BLACKLIST = "Unattended-Upgrade::Package-Blacklist::"
+_REBOOT = "Unattended-Upgrade::Automatic-Reboot"
 
 
 def removed(ctx: AuditContext) -> Iterator[str]:
@@ -200,7 +210,7 @@ def in_initramfs(text: str) -> tuple[str, ...]:
 
 
 def initramfs_empty(ctx: AuditContext) -> Iterator[str]:
-    """A bootable kernel's initramfs is missing or empty, and another kernel has one."""
+    """A kernel's image is empty; or its initramfs is missing or empty, and another kernel has one."""
     files = (line.removeprefix("empty ") for line in ctx.text(KERNELS).splitlines() if line.startswith("empty /"))
     yield from (f"{file} is missing or empty" for file in files)
 
@@ -296,7 +306,7 @@ def forbidden(ctx: AuditContext) -> Iterator[str]:
 
 def nouveau_not_blocked(ctx: AuditContext) -> Iterator[str]:
     """No open driver has a card, and the running kernel's nouveau, nova_core or nova_drm may be loaded (modprobe -c
-    shows no blacklist of it), or the initramfs is older than the role's blacklist.
+    shows no blacklist of it), or the initramfs is older than the role's blacklist and may hold it (lsinitramfs).
     """
     initramfs = wanted(ctx, "driver", Initramfs)
     for probe in initramfs.probes():
@@ -307,8 +317,9 @@ def nouveau_not_blocked(ctx: AuditContext) -> Iterator[str]:
     free = [line.removeprefix("there ") for line in lines if line.startswith("there ")]
     yield from (f"{name}: not on modprobe's blacklist" for name in free if f"off {name}" not in lines)
     change = initramfs.plan(ctx.facts)
-    if change is not None and free:
-        yield f"{change.what}: {change.have}"
+    held = [line.removeprefix("nouveau ") for line in ctx.text(KERNELS).splitlines() if line.startswith("nouveau /")]
+    if change is not None and (free or held):
+        yield f"{change.what}: {change.have}" + (f"; {', '.join(held)} holds nouveau" if held else "")
 
 
 def not_held(ctx: AuditContext) -> Iterator[str]:
@@ -321,17 +332,33 @@ def not_fenced(ctx: AuditContext) -> Iterator[str]:
     """unattended-upgrades is installed and switched on, and apt's configuration (apt-config dump) does not keep it from
     the packages that the base role's never_unattended and the driver's set name.
     """
-    row, fenced = ctx.packages.get("unattended-upgrades"), getattr(ctx.variables.get("base"), "never_unattended", ())
+    fenced = getattr(ctx.variables.get("base"), "never_unattended", ())
     fenced = (*fenced, *ctx.section(DriverSection).never_unattended())
-    matches = (_SETTING.fullmatch(line) for line in ctx.text(UNATTENDED).splitlines())
-    settings = [(match[1], match[2]) for match in matches if match]
-    values = dict(settings)
-    off = values.get("APT::Periodic::Unattended-Upgrade", "0") == "0" or values.get("APT::Periodic::Enable", "1") == "0"
-    if ours(ctx) is None or row is None or not row.present or off:
+    settings = _unattended(ctx)
+    if ours(ctx) is None or not settings:
         return
     missing = [name for name in fenced if name not in {value for key, value in settings if key == _BLACKLIST}]
     if missing:
         yield f"not in {_BLACKLIST.rstrip(':')}: {', '.join(missing)}"
+
+
+def reboots(ctx: AuditContext) -> Iterator[str]:
+    """A shutdown is scheduled; or unattended-upgrades is switched on and may reboot the host (Automatic-Reboot)."""
+    if scheduled := [line for line in ctx.text(NEXT_BOOT).splitlines() if line.startswith("scheduled ")]:
+        yield ", ".join(scheduled)
+    values = dict(_unattended(ctx))
+    if values.get(_REBOOT, "false").lower() in {"true", "1", "yes"}:
+        yield f'{_REBOOT} "{values[_REBOOT]}", at {values.get(f"{_REBOOT}-Time", "once")}'
+
+
+def _unattended(ctx: AuditContext) -> list[tuple[str, str]]:
+    """apt's settings of unattended-upgrades; none where it is not installed or switched off."""
+    row = ctx.packages.get("unattended-upgrades")
+    matches = (_SETTING.fullmatch(line) for line in ctx.text(UNATTENDED).splitlines())
+    settings = [(match[1], match[2]) for match in matches if match]
+    values = dict(settings)
+    off = values.get("APT::Periodic::Unattended-Upgrade", "0") == "0" or values.get("APT::Periodic::Enable", "1") == "0"
+    return [] if row is None or not row.present or off else settings
 
 
 def loose_driver(ctx: AuditContext) -> Iterator[str]:
@@ -392,9 +419,10 @@ KERNEL_RULES = (
     FailureRule(
         "initramfs-missing",
         "",
-        "a kernel has no initramfs, or an empty one, as a full /boot leaves it: a boot into it stops with a panic",
+        "a kernel's image is empty, or its initramfs is, or is not there, as a full /boot leaves it: a boot into it"
+        " stops",
         "Make room in /boot (df -h /boot; apt-get autoremove --purge), run update-initramfs -c -k KERNEL and"
-        " dpkg --configure -a; do not reboot before",
+        " dpkg --configure -a; an empty image: apt-get install --reinstall linux-image-KERNEL; do not reboot before",
         "initramfs-tools, update-initramfs(8); pop-os/pop#872",
         sign=Sign("base", initramfs_empty, (KERNELS,), grave=False),
     ),
@@ -410,8 +438,8 @@ KERNEL_RULES = (
     FailureRule(
         "card-removed-by-udev",
         "",
-        "a udev rule takes the cards off the PCI bus at each boot, as laptops do to save power: the host comes back"
-        " without GPUs",
+        "a udev rule takes the cards off the PCI bus at each boot, or bbswitch their power, as laptops do to save it:"
+        " the host comes back without GPUs",
         "Remove the file that the evidence names (envycontrol, optimus-manager and others write it), or the line in it,"
         " then run udevadm control --reload and reboot",
         "udev(7); bayasdev/envycontrol",
@@ -436,7 +464,7 @@ KERNEL_RULES = (
         "nothing keeps nouveau, or its successor nova, from taking the cards at the next boot",
         "Provision again: the driver role writes the blacklist and rebuilds the initramfs",
         "nvidia-installer misc.c; joanbm/nvidia-470xx-linux-mainline",
-        sign=Sign("driver", nouveau_not_blocked, (OPEN_DRIVERS, NOUVEAU, DPKG), grave=False, provision=True),
+        sign=Sign("driver", nouveau_not_blocked, (OPEN_DRIVERS, NOUVEAU, KERNELS, DPKG), grave=False, provision=True),
     ),
     FailureRule(
         "kernel-not-held",
@@ -462,6 +490,16 @@ KERNEL_RULES = (
         " that list, remove it from /etc/apt/apt.conf.d",
         "shine-cluster#50; NVIDIA/nvidia-docker#804",
         sign=Sign("base", not_fenced, (UNATTENDED, DPKG), grave=False, provision=True),
+    ),
+    FailureRule(
+        "reboots-by-itself",
+        "",
+        "the host reboots by itself, at a time that somebody set or once a package asks for it: whatever works then"
+        " is lost",
+        "Set Unattended-Upgrade::Automatic-Reboot to false in the file that has it (grep -rn Automatic-Reboot"
+        " /etc/apt/apt.conf.d), or take a scheduled one back (shutdown -c), and reboot the host when it is idle",
+        "unattended-upgrades(8); Azure/batch-shipyard#174",
+        sign=Sign("base", reboots, (UNATTENDED, DPKG, NEXT_BOOT), grave=False),
     ),
     FailureRule(
         "driver-not-pinned",

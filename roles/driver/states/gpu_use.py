@@ -15,20 +15,26 @@ from hostwright.resources import (
     display_controllers,
 )
 from hostwright.roles import Command, Match, Pattern, sh_file
-from hostwright.standard.roles.driver.states.device_links import DeviceLinks
+from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 
 NVIDIA = 0x10DE  #: the vendor on the PCI bus
 
-#: ``off``, ``enrolled`` (on, and the firmware knows dkms's signing key) or ``on``. The variable's fifth byte is its
-#: value, after four bytes of attributes. MOK.der is Ubuntu's key, mok.pub that of dkms 3.
+#: Certificates with which DKMS signs modules: Ubuntu's, and that of dkms 3 elsewhere.
+_KEYS = ("/var/lib/shim-signed/mok/MOK.der", "/var/lib/dkms/mok.pub")
 SECURE_BOOT = Probe(
-    "f=/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c\n"
-    'if [ ! -e "$f" ] || [ "$(od -An -tu1 -j4 -N1 "$f" | tr -d " ")" != 1 ]; then state=off; else state=on; fi\n'
-    "for k in /var/lib/shim-signed/mok/MOK.der /var/lib/dkms/mok.pub; do\n"
-    '  [ "$state" = on ] && [ -e "$k" ] && mokutil --test-key "$k" | grep -q "already enrolled" && state=enrolled\n'
-    'done\necho "$state"',
+    sh_file(
+        __file__,
+        "secure_boot.sh",
+        variable="/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
+        keys=_KEYS,
+    ),
     root=True,
-    shared=True,
+)
+
+#: As dkms 3 makes its key when it builds for the first time.
+_MAKE_KEY = (
+    'openssl req -new -x509 -nodes -days 36500 -subj "/CN=DKMS module signing key" -newkey rsa:2048 '
+    f"-keyout /var/lib/dkms/mok.key -outform DER -out {_KEYS[1]}"
 )
 
 #: A display manager's unit, and X servers.
@@ -39,7 +45,7 @@ DISPLAY = Probe(sh_file(__file__, "display.sh"), root=True, shared=True)
 HOLDERS = Probe(
     sh_file(__file__, "sh/holders.sh")
     + 'for p in $(holders); do read -r n <"/proc/$p/comm" || continue\nservice "$p"\n'
-    '[ "$person" = - ] || unit=$person; echo "$p $unit $n"; done; exit 0',
+    '[ "$person" = - ] || unit=$person; echo "$p $unit $(called "$p" "$n")"; done; exit 0',
     root=True,
 )
 
@@ -70,7 +76,7 @@ def display(facts: Facts) -> str:
 
 
 def users(facts: Facts) -> tuple[str, ...]:
-    """Who uses a GPU, as words for a sentence: ``python3 (4711)``, ``train.service (4712)``, ``container
+    """Who uses a GPU, as words for a sentence: ``python3 train.py (4711)``, ``train.service (4712)``, ``container
     3f2a1b2c3d4e (pid 812) web``, ``jupyter.service of ops (4713)``.
 
     Services that can be stopped are left out. A process in a container is named by its container, and one of a unit of
@@ -107,13 +113,19 @@ def _container(match: Match) -> str:
 
 
 def unsigned_refused(facts: Facts) -> str:
-    """Why no module of ours would load, as a sentence for the operator; empty if one would."""
-    if facts[SECURE_BOOT].strip() != "on":
+    """Why no module that DKMS builds would load, and what only a person can do; empty if one would load."""
+    state, _, key = facts[SECURE_BOOT].strip().partition(" ")
+    if state not in ("on", "made", "pending"):
         return ""
+    confirm = "choose Enroll MOK at its console, and provision again"
+    if state == "pending" and key in _KEYS:
+        return f"Secure Boot is on and the key {key} waits to be enrolled: reboot the host, {confirm}"
+    found = key if state == "made" and key in _KEYS else ""
+    make = "" if found else f"make one (update-secureboot-policy --new-key on Ubuntu, else {_MAKE_KEY}), "
     return (
         "Secure Boot is on and no key with which DKMS signs modules is enrolled, so the kernel would refuse the "
-        "driver: switch Secure Boot off in the firmware, or enrol a key (mokutil --import KEY) and confirm it at the "
-        "console during a reboot"
+        f"driver: as root on the host {make}run mokutil --import {found or 'with it'}, reboot, {confirm}; or switch "
+        "Secure Boot off in the firmware"
     )
 
 

@@ -187,6 +187,8 @@ class NvidiaPackages(Resource):
         what, have = "NVIDIA kernel module", "nvidia-uvm not loaded" if state.loaded else "not loaded"
         if boots_first(facts):
             return Deferred(what, have, "loaded", "reboot")
+        if sentence := self._unsigned(facts):
+            return Refusal(what, have, "loaded", "secure-boot", sentence)
         return Change(what, have, "loaded", (Step(steps.LOAD, timeout_s=300),))
 
     def waits_for_reboot(self, facts: Facts) -> bool:
@@ -205,6 +207,10 @@ class NvidiaPackages(Resource):
     def from_mirror(self, mirror: PackageMirror, /) -> NvidiaPackages:
         """Taken from the mirror."""
         return replace(self, mirror=mirror)
+
+    def notes(self, facts: Facts) -> tuple[str, ...]:
+        half = DriverState.read(facts[self.state_probe].text).half_upgraded
+        return (half,) if half else ()
 
     def software(self, facts: Facts) -> tuple[Software, ...]:
         state = DriverState.read(facts[self.state_probe].text)

@@ -182,6 +182,17 @@ class DriverState:
         lost = former not in {"", version} and not mine
         return (f"the driver {former} that somebody else installed",) if lost else ()
 
+    @property
+    def half_upgraded(self) -> str:
+        """That libraries and loaded module are of two versions, as a sentence; empty where they are not."""
+        library = self.libraries[0].rpartition("/")[2].removeprefix("libcuda.so.")
+        if not self.loaded or not _VERSION.fullmatch(library) or library == self.loaded:
+            return ""
+        return (
+            f"its driver is half upgraded: the libraries are {library} and the module in the kernel is {self.loaded}, "
+            "so that programs find no GPU (Driver/library version mismatch)"
+        )
+
     def linked(self, version: str) -> bool:
         """Whether the loader finds each library's file of this version under its name."""
         names = (path.rpartition("/")[2] for path in self.libraries)
@@ -264,6 +275,10 @@ class NvidiaRunfile(Resource):
         if driver_packages(facts) or not self._install_reasons(state, facts):  # packages can be installed again
             return ()
         return state.lost_to(self.version, provisioned=provisioned(facts))
+
+    def notes(self, facts: Facts) -> tuple[str, ...]:
+        half = DriverState.read(facts[self.state_probe].text).half_upgraded
+        return (half,) if half else ()
 
     def software(self, facts: Facts) -> tuple[Software, ...]:
         state = DriverState.read(facts[self.state_probe].text)

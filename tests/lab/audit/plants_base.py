@@ -121,6 +121,19 @@ BASE = (
         rules="filesystem-not-mounted", cure="sed -i '/planted/d' /etc/fstab", quick=True,
     ),
     plant(
+        "what the next boot and login meet", "base",
+        "systemctl set-default rescue.target; echo 'UsePAMM yes' >>/etc/ssh/sshd_config;"
+        " echo '* hard nproc 64' >/etc/security/limits.d/planted.conf; printf '[Unit]\nAfter=multi-user.target\n"
+        "Before=docker.service\n[Service]\nExecStart=/bin/true\n' >/etc/systemd/system/planted-a.service;"
+        " mkdir -p /etc/systemd/system/docker.service.requires;"
+        " ln -s ../planted-a.service ../planted-b.mount /etc/systemd/system/docker.service.requires;"
+        " systemctl daemon-reload",
+        rules="boot-target sshd-config limits-too-low unit-ordering-cycle unit-dependency",
+        cure="systemctl set-default multi-user.target; sed -i /UsePAMM/d /etc/ssh/sshd_config;"
+        " rm /etc/security/limits.d/planted.conf /etc/systemd/system/planted-a.service; "
+        "rm -r /etc/systemd/system/docker.service.requires; systemctl daemon-reload",
+    ),
+    plant(
         "shared memory closed to others", "base", "chmod 755 /dev/shm",
         rules="directory-not-for-everybody", cure="chmod 1777 /dev/shm", quick=True,
     ),
@@ -139,6 +152,12 @@ BASE = (
     plant(
         "unattended-upgrades switched on", "base", UPGRADES,
         rules="upgrades-not-fenced", states=(f"file {UNATTENDED}",),
+    ),
+    plant(
+        "unattended-upgrades may reboot the host", "base",
+        f"{UPGRADES.replace(f'rm {UNATTENDED}', '')}\n"
+        "echo 'Unattended-Upgrade::Automatic-Reboot \"true\";' >/etc/apt/apt.conf.d/60planted",
+        rules="reboots-by-itself", cure="rm /etc/apt/apt.conf.d/60planted",
     ),
     plant(
         "package cut off while it was unpacked", "base",
@@ -267,12 +286,12 @@ BASE = (
     ),
     plant(
         "newer kernel without headers", "base",
-        f"set {OTHER_KERNEL}; mkdir -p $1 /boot/grub; touch $2; {GRUB.format(default='0', words='')}",
+        f"set {OTHER_KERNEL}; mkdir -p $1 /boot/grub; echo k >$2; {GRUB.format(default='0', words='')}",
         rules="next-kernel-without-driver", cure=f"rm -r {OTHER_KERNEL} /boot/grub",
     ),
     plant(
         "newer kernel, and GRUB keeps to the running one", "base",
-        f"set {OTHER_KERNEL}; mkdir -p $1 /boot/grub; touch $2; {GRUB.format(default='1>1', words='')}",
+        f"set {OTHER_KERNEL}; mkdir -p $1 /boot/grub; echo k >$2; {GRUB.format(default='1>1', words='')}",
         cure=f"rm -r {OTHER_KERNEL} /boot/grub", quick=True,
     ),
     plant(

@@ -1,7 +1,7 @@
 """A made-up fleet of twelve kinds of host, from a K80 to a B200, and the page that says which stacks fit each.
 
-``python -m tests.unit.support.stackfleet`` writes the page anew, and the records of the plans of all stacks
-(``tried.json``): after a stack, a rule or an advisory has changed.
+``python -m tests.unit.support.stackfleet`` writes the page anew, the records of the plans of all stacks
+(``tried.json``) and their shapes (``plan-shapes.txt``): after a stack, a rule, a role or an advisory has changed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hostwright.stack.stack import Stack
 from hostwright.stack.stackfile import load_stack, stack_names
 from hostwright.stack.tried import TRIED_FILE, read_trials, trials_text
 from tests.places import PROJECT
-from tests.unit.support.planned import planned_trials
+from tests.unit.support.planned import SHAPES, planned_trials, shapes
 from tests.unit.support.stacks import KINDS, STACKS
 
 PAGE = PROJECT / "docs/reference/stack-fits.md"
@@ -129,3 +129,4 @@ if __name__ == "__main__":
     PAGE.write_text(page(), "utf-8")
     others = [one for one in read_trials(STACKS / TRIED_FILE) if one.host != "facts"]
     (STACKS / TRIED_FILE).write_text(trials_text([*others, *planned_trials()]), "utf-8")
+    SHAPES.write_text("".join(f"{line}\n" for line in shapes()), "utf-8")

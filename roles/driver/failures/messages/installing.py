@@ -195,9 +195,11 @@ INSTALLING = (
         r"DKMS tree already contains"
         r"|Failed to run [^\n]+dkms[^\n]*(?:\n[^\n]*){0,6}?\n[^\n]*already found in\s{1,9}kernel"
         r"|Error! Module version [^\n]+\s{1,9}(?:exactly matches|is not newer than) what is already",
-        "an earlier run left this version of the module in the DKMS tree",
+        "this version of the module is there already: in DKMS's tree from an earlier run, or in the kernel's folder,"
+        " where another than DKMS put it",
         "Run dkms remove -m MODULE -v VERSION --all with the names in the line (for nvidia the driver role does), then"
-        " provision again",
+        " provision again; a copy that the line says was found in the kernel is not DKMS's: modinfo -n MODULE shows it,"
+        " and it is to be moved aside, or taken over with dkms install --force -m MODULE -v VERSION",
         "negativo17/nvidia-driver#56",
         sign=in_log("stale-dkms", provision=True),
     ),

@@ -1,4 +1,4 @@
-"""Messages of NVSwitches, and of Mellanox network cards and their links."""
+"""Messages of NVLinks and NVSwitches, of Slurm about them, and of Mellanox network cards and their links."""
 
 from __future__ import annotations
 
@@ -29,6 +29,38 @@ FABRIC_LINKS = (
         "Count them (lspci -d 10de: | grep -i bridge) and read dmesg for SXid; cycle the host's power, and have the"
         " board checked when it stays",
         "NVIDIA Fabric Manager user guide; leptonai/gpud fabric-manager",
+    ),
+    FailureRule(
+        "nvlinks-inactive",
+        r"Unable to retrieve Nvlink information as all links are inActive|knvlink\w{1,60}: [^\n]*PostRxDet\w{0,20}"
+        r"|knvlink\w{1,60}: Failed to update Rx Detect Link mask",
+        "the NVLinks of a card carry nothing: Fabric Manager does not run, a neighbour or switch failed, or the driver"
+        " hangs, as some of R570 do after 66 days without a reboot",
+        "Drain the host; where nvidia-smi hangs or the host has been up for two months, reboot it and name a newer"
+        " driver release; else read nvidia-fabricmanager's journal and dmesg for SXid and Xid 74, 145 and 149, reset"
+        " all cards together, and have the board checked when it stays",
+        "NVIDIA/open-gpu-kernel-modules#971, #1150; leptonai/gpud#1085",
+        weight="consequence",
+    ),
+    FailureRule(
+        "imex-not-ready",
+        r"IMEX_UNHEALTHY|IMEX daemon status is -[0-9]",
+        "the IMEX daemon does not run: it shares memory between the hosts of a rack with one NVLink domain (GB200,"
+        " GB300); a host without such neighbours needs none, and no link is broken",
+        "Where a job goes over several hosts of the rack, start nvidia-imex on all and read nvidia-imex-ctl -N;"
+        " elsewhere take the message for harmless",
+        "NVIDIA IMEX guide; NVIDIA/NVSentinel#1471",
+        weight="consequence",
+    ),
+    FailureRule(
+        "slurm-fewer-gpus",
+        r"gres/gpu count reported lower than configured[^\n]*|can't stat gres\.conf file /dev/nvidia[^\n]*",
+        "Slurm's daemon found fewer GPUs on the host than gres.conf and slurm.conf name, so that Slurm gives it no"
+        " work",
+        "Count them (nvidia-smi -L; `invoke audit` and `invoke doctor` name a card that is gone and device files that"
+        " are missing); where MIG or the hardware was changed on purpose, correct both files. Then systemctl restart"
+        " slurmd, and scontrol update NodeName=NODE State=RESUME",
+        "Slurm gres.conf(5); awslabs/awsome-distributed-ai#195; BiBiServ/bibigrid#705",
     ),
     FailureRule(
         "mlx5-fault",

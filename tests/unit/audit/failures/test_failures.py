@@ -8,6 +8,36 @@ from tests.unit.support.checkout import here
 from tests.unit.support.known import KNOWN, RULES
 
 SAMPLES = {
+    "unit-ordering-cycle": (
+        "systemd[1]: multi-user.target: Job docker-a.service/start deleted to break ordering cycle starting with"
+        " a/start"
+    ),
+    "nvlinks-inactive": "NVRM: knvlinkUpdatePostRxDetectLinkMask_IMPL: Failed to update Rx Detect Link mask!",
+    "imex-not-ready": "ErrorCode:DCGM_FR_IMEX_UNHEALTHY GPU:0 PCI:0000:9d:00.0 IMEX daemon status is -3 (not READY)",
+    "slurm-fewer-gpus": "error: Setting node n1 state to INVAL with reason:gres/gpu count reported lower than"
+    " configured",
+    "unit-dependency": "docker.service: Job docker.service/start failed with result 'dependency'.",
+    "sshd-config": "/etc/ssh/sshd_config: line 130: Bad configuration option: UsePAMM",
+    "package-asks": " end of file on stdin at conffile prompt",
+    "package-alternative": (
+        "update-alternatives: error: alternative link /usr/lib/libvdpau_nvidia.so is already managed by _gl_conf"
+    ),
+    "package-script-program": (
+        "/var/lib/dpkg/info/nvidia-361.postinst: 213: /var/lib/dpkg/info/nvidia-361.postinst: update-initramfs: not"
+        " found"
+    ),
+    "tls-answered-plainly": "  Could not handshake: An unexpected TLS packet was received. [IP: 192.0.2.1 3128]",
+    "docker-apparmor": "unable to apply apparmor profile: apparmor failed to apply profile: write /proc/self/attr",
+    "iptables-missing": "failed to create NAT chain DOCKER: Iptables not found",
+    "container-of-before": (
+        "nvidia-container-cli: mount error: mount operation failed:"
+        " /var/lib/docker/overlay2/3/merged/proc/driver/nvidia/"
+        "params: no such file or directory: unknown"
+    ),
+    "toolkit-ldconfig": "nvidia-container-cli: ldcache error: process /usr/sbin/ldconfig failed with error code: 1",
+    "cudnn-of-the-host-first": (
+        "RuntimeError: cuDNN version incompatibility: PyTorch was compiled  against (8, 3, 2) but found runtime version"
+    ),
     "unit-not-startable": (
         "docker.service: Failed at step EXEC spawning /usr/bin/dockerd-20: No such file or directory"
     ),
@@ -243,6 +273,7 @@ SAMPLES = {
         'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].'
     ),
     "runtime-unknown": "docker: Error response from daemon: unknown or invalid runtime name: nvidia.",
+    "driver-library-not-in-cache": "could not start driver service: load library failed: libcuda.so.1: cannot open",
     "container-without-driver": "nvidia-container-cli: initialization error: nvml error: driver not loaded: unknown.",
     "container-lost-gpu": "Failed to initialize NVML: Unknown Error",
     "daemon-json-twice": (
@@ -463,6 +494,48 @@ def test_a_layer_knows_its_failures_better_than_the_layers_below_it() -> None:
     assert places["cuda-key-rotated"] < places["no-public-key"]
     assert places["no-headers"] < places["package-unknown"]
     assert places["container-without-driver"] < places["module-missing"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "halves"),
+    [
+        (("dpkg: error processing archive /var/cache/apt/archives/openni-utils_1.5.4.0-14build1_amd64.deb (--unpack):",
+          " trying to overwrite '/usr/bin/NiViewer', which is also in package nuitrack 0.30.0"),
+         ("openni-utils", "nuitrack")),
+        (("NVRM: API mismatch: the client has the version 535.54.03, but",
+          "NVRM: this kernel module has the version 535.86.05.  Please"), ("535.54.03", "535.86.05")),
+        (("NVRM: The NVIDIA GPU 0000:19:00.0 (PCI ID: 10de:2330)",
+          "NVRM: installed in this system is not supported by the",
+          "NVRM: NVIDIA 470.182.03 driver release."), ("0000:19:00.0", "470.182.03")),
+        (("dpkg: dependency problems prevent configuration of a:", " a depends on b; however:",
+          "  Package b is not configured yet."), ("of a:", "b is not configured")),
+        (("ERROR: Cannot install a==1 and b==2 because these package versions have conflicting dependencies.",
+          "The conflict is caused by:", "    a 1 depends on numpy<2", "    b 2 depends on numpy>=2"),
+         ("numpy<2", "numpy>=2")),
+        (("Loaded runtime CuDNN library: 8.1.0 but source was compiled with:", " 8.9.0.  CuDNN library needs to have"),
+         ("8.1.0", "8.9.0")),
+        (("dpkg: error processing archive /var/cache/apt/archives/cuda_1.deb (--unpack):",
+          " cannot copy extracted data for './usr/lib/x': failed to write (No space left on device)"),
+         ("cuda_1.deb", "No space")),
+    ],
+)  # fmt: skip
+def test_the_evidence_has_both_halves_of_a_message(lines: tuple[str, ...], halves: tuple[str, ...]) -> None:
+    failure = KNOWN.classify("\n".join(("before", *lines, "after")))
+    assert failure is not None
+    assert [half for half in halves if half not in failure.evidence] == []
+    assert "before" not in failure.evidence.splitlines()
+    assert "after" not in failure.evidence.splitlines()
+
+
+def test_two_packages_that_bring_one_file_are_both_named_and_neither_is_told_to_go() -> None:
+    text = (
+        "dpkg: error processing archive /tmp/openni-utils_1.5.4.0-14build1_amd64.deb (--unpack):\n"
+        " trying to overwrite '/usr/bin/NiViewer', which is also in package nuitrack 0.30.0"
+    )
+    failure = KNOWN.classify(text)
+    assert failure is not None
+    assert "openni-utils, which was to be installed, and nuitrack, which is there" in failure.cause
+    assert "either may be somebody's" in failure.cure
 
 
 def test_the_evidence_is_the_one_line_that_says_so() -> None:

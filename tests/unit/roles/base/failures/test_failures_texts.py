@@ -24,6 +24,21 @@ RETRIED = "WARNING: Retrying (Retry(total=4, connect=None)) after connection bro
 GOT_IT = "Collecting x\n  Downloading https://pypi.example/x-1.0-py3-none-any.whl (10.1 MB)"
 
 TEXTS = {
+    "unit-ordering-cycle": (
+        "systemd[1]: docker.service: Found ordering cycle on nvidia-cdi-refresh.service/start\n"
+        "systemd[1]: docker.service: Found dependency on multi-user.target/start\n"
+        "systemd[1]: docker.service: Unable to break cycle starting with docker.service/start",
+        "systemd[1]: Breaking ordering cycle by deleting job rpcbind.service/start",
+    ),
+    "unit-dependency": (
+        "systemd[1]: docker.socket: Failed with result 'exit-code'.\n"
+        "systemd[1]: Dependency failed for Docker Application Container Engine.",
+        "A dependency job for docker.service failed. See 'journalctl -xe' for details.",
+    ),
+    "sshd-config": ("/etc/ssh/sshd_config: terminating, 1 bad configuration options",),
+    "locked-memory-limit": ("vfio_pin_pages_remote: RLIMIT_MEMLOCK (65536) exceeded",),
+    "package-asks": ("*** bind9 (Y/I/N/O/D/Z) [default=N] ? ",),
+    "tls-answered-plainly": ("http: server gave HTTP response to HTTPS client",),
     "no-space": (
         "failed to register layer: ApplyLayer exit status 1 stdout:  stderr: mkdir /x: no space left on device",
         "E: You don't have enough free space in /var/cache/apt/archives/.",
@@ -270,6 +285,25 @@ def test_a_text_names_its_cause(name: str, text: str) -> None:
 def test_what_only_looks_like_it_is_not_blamed_on_it(text: str) -> None:
     failure = Catalogue(FAILURES).classify(text)
     assert failure is None, failure.rule.name
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("package-script-failed", "ModuleNotFoundError: No module named 'Quirks'"),
+        ("package-script-failed", 'invoke-rc.d: initscript site-gpu, action "start" failed.'),
+        ("package-alternative", "update-alternatives: error: alternative link /usr/bin/a is already managed by b"),
+        ("package-script-program", "/var/lib/dpkg/info/site-gpu.postinst: 213: update-initramfs: not found"),
+    ],
+)
+def test_the_line_that_says_why_a_packages_script_failed_leads(name: str, why: str) -> None:
+    failure = KNOWN.classify(
+        f"Setting up site-gpu (1) ...\n{why}\ndpkg: error processing package site-gpu (--configure):\n"
+        " installed site-gpu package post-installation script subprocess returned error exit status 1\n"
+    )
+    assert failure is not None and failure.rule.name == name
+    assert failure.evidence.splitlines()[0] == why
+    assert name == "package-alternative" or "site-gpu" in failure.cause
 
 
 def test_the_classes_of_the_corpus_name_rules() -> None:

@@ -23,6 +23,14 @@ NETWORK = "failed to start daemon: Error initializing network controller: "
             "docker-iptables",
             f"{NETWORK}iptables failed: x\nsystemd[1]: docker.service: Start request repeated too quickly.",
         ),
+        ("iptables-missing", f"{NETWORK}failed to create NAT chain DOCKER: Iptables not found"),
+        ("docker-apparmor", "AppArmor enabled on system but the docker-default profile could not be loaded: running"),
+        ("docker-apparmor", 'container init caused "apparmor failed to apply profile: no such file or directory"'),
+        (
+            "container-of-before",
+            f"{CLI}mount error: mount operation failed: /o/merged/proc/driver/nvidia/x: no such file",
+        ),
+        ("toolkit-ldconfig", f"{CLI}ldcache error: process /sbin/ldconfig.real failed with error code: 1"),
         ("docker-storage-driver", "Error starting daemon: error initializing graphdriver: driver not supported"),
         (
             "docker-storage-driver",
@@ -61,7 +69,6 @@ NETWORK = "failed to start daemon: Error initializing network controller: "
         ("container-without-driver", "pynvml.NVMLError_LibraryNotFound: NVML Shared Library Not Found"),
         ("image-needs-newer-driver", f"{CLI}requirement error: unsatisfied condi\ntion: cuda >= 9.0"),
         ("toolkit-fails", f"{CLI}initialization error: change root failed: no such file or directory"),
-        ("toolkit-fails", f"{CLI}ldcache error: process /sbin/ldconfig.real failed with error code: 1"),
         ("container-gpu-unknown", f"{CLI}device error: unknown device id: 1"),
         ("device-files-missing", f"{CLI}mount error: stat failed: /dev/nvidia-modeset: no such file or directory"),
         ("uvm-not-loaded", f"{CLI}mount error: stat failed: /dev/nvidia-uvm: no such file or directory"),

@@ -9,7 +9,7 @@ import pytest
 
 from hostwright.plan.model import Probe
 from hostwright.standard.roles.container.engine import LINKS_UNIT
-from hostwright.standard.roles.container.failures import units
+from hostwright.standard.roles.container.failures import docker, units
 from hostwright.standard.roles.container.failures.state import COMMAND, SETTINGS
 from tests.unit.support.auditcontexts import evidence, show, shown
 from tests.unit.support.shell import program, run
@@ -153,3 +153,25 @@ def test_only_failed_units_are_asked_for_their_journals(tmp_path: Path) -> None:
     program(tmp_path, "systemctl", 'echo "containerd.service loaded failed failed containerd"')
     program(tmp_path, "journalctl", 'echo "of $3: & / lost"')
     assert run(JOURNALS.script, path=tmp_path).stdout == b"containerd.service: of containerd.service: & / lost\n"
+
+
+def test_a_container_that_docker_is_to_keep_running_and_could_not_start_is_told() -> None:
+    lines = (
+        "/train always 128 error gathering device information: lstat /dev/nvidia-uvm: no such file or directory\n"
+        "/web unless-stopped 127 driver failed programming external connectivity\n/done always 0 \n"
+    )
+    told = evidence("container-not-started", {docker.NOT_STARTED: lines})
+    assert told[0].startswith("train (always), ended with 128: error gathering device information")
+    assert any(line.startswith("web (unless-stopped), ended with 127: ") for line in told)
+    assert not any("done" in line for line in told)
+    assert evidence("container-not-started", {docker.NOT_STARTED: ""}) == []
+
+
+def test_only_containers_with_an_error_that_are_to_run_are_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "bin"
+    program(path, "systemctl", "exit 0")
+    rows = "/train always 128 no such device\\n/once no 127 no such file\\n\\n/web unless-stopped 1 port taken"
+    asked = "{{.State.ExitCode}} {{.State.Error}}"
+    program(path, "docker", f'case "$*" in *" ps "*) echo 12ab;; *"{asked}"*) printf "{rows}\\n";; esac')
+    answer = run(docker.NOT_STARTED.script, path=path).stdout.decode()
+    assert answer.splitlines() == ["/train always 128 no such device", "/web unless-stopped 1 port taken"]
