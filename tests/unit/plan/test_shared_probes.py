@@ -72,7 +72,7 @@ def standard() -> list[Probe]:
 def test_those_of_the_standard_roles_answer_together_as_each_by_itself(standard: list[Probe]) -> None:
     tools = [probe for probe in standard if "df -k" not in probe.script]  # a second later other space is free
     together, _ = look(tools)
-    assert len(tools) > 20
+    assert len(tools) >= 20
     assert together == look(tools, alone=True)[0]
 
 
