@@ -14,6 +14,7 @@ from hostwright.resources.files.paths import content_probe, stat_probe
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.bootloader import BOOT_LOADER, NO_LOADER, next_boot
 from hostwright.resources.system.kernel import Initramfs
+from hostwright.standard.roles.base.failures.host import NEXT_BOOT
 from hostwright.standard.roles.driver.failures import build as driver_build
 from hostwright.standard.roles.driver.failures import install as driver_install
 from hostwright.standard.roles.driver.failures import state as driver_state
@@ -245,6 +246,9 @@ def test_a_host_that_may_reboot_by_itself_is_named() -> None:
         "reboots-by-itself": ['Unattended-Upgrade::Automatic-Reboot "true", at once']
     }
     assert findings({UNATTENDED: own.format("false")}) == {}
+    assert findings({NEXT_BOOT: "scheduled USEC 1795971210902728\nscheduled MODE reboot\n"}) == {
+        "reboots-by-itself": ["a shutdown is scheduled for 2026-11-29 16:53 UTC"]
+    }
 
 
 @pytest.mark.parametrize(
