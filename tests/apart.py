@@ -12,7 +12,7 @@ from tests.places import PROJECT
 from tests.unit.support.checkout import FOR_PEOPLE
 
 CHECKOUT = (
-    "benchmarks", "docs", "hostwright", "inventory", "lab", "roles", "templates", "tests", "CHANGELOG.md",
+    ".gitignore", "benchmarks", "docs", "hostwright", "inventory", "lab", "roles", "templates", "tests", "CHANGELOG.md",
     "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "mkdocs.yml", "pyproject.toml", "requirements.lock",
     "tasks.py",
 )  # fmt: skip
@@ -30,7 +30,7 @@ GENERATORS = (
 
 def run(folder: Path, *words: str) -> str:
     """The output of a Python program in that checkout. Raises ``AssertionError`` with its end where it fails."""
-    command = [sys.executable, "-B", *words]
+    command = [sys.executable, *words]
     done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done.stdout
@@ -38,7 +38,7 @@ def run(folder: Path, *words: str) -> str:
 
 def make(folder: Path) -> None:
     """Copy the checkout there, delete the roles with what is about them alone, and write the generated files anew."""
-    aside = shutil.ignore_patterns("__pycache__", "*_cache")
+    aside = shutil.ignore_patterns("*_cache")  # what Python compiled of the rest is still of use
     for name in CHECKOUT:
         if (PROJECT / name).is_dir():
             shutil.copytree(PROJECT / name, folder / name, symlinks=True, ignore=aside)
@@ -59,7 +59,7 @@ def main() -> int:
         subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
         subprocess.run(["git", "add", "."], cwd=folder, check=True)
         words = [*sys.argv[1:]] or ["tests/unit", "-n", "auto"]
-        command = [sys.executable, "-B", "-m", "pytest", "-p", "no:cacheprovider", *words]
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words]
         return subprocess.run(command, cwd=folder, check=False).returncode
 
 

@@ -101,7 +101,7 @@ def names_of(rule: Callable[..., Any]) -> frozenset[str]:
 def nearest_fit(roles: Sequence[RoleRules], wanted: Combination, parts: Parts) -> str:
     """A sentence that names the combination closest to ``wanted`` that works with these other parts.
 
-    If none does, the host has to change: its grounds are dropped one after another, in the roles' order.
+    If none does, the host has to change: its grounds are dropped one after another, in the order of ``parts``.
     """
     names = {name for role in roles for rule in role.rules for name in names_of(rule)}
     others = {name: value for name, value in parts.items() if name in names and name not in wanted}
@@ -124,12 +124,15 @@ def _nearest_fit(roles: tuple[RoleRules, ...], wanted: tuple[tuple[str, str], ..
     )
     search = _Search(tuple(choices), before, tuple(rule for role in roles for rule in role.rules))
     best, ending = search.best(parts), ""
-    for ground in (ground for role in roles for ground in role.grounds if ground.fact in parts):
+    grounds = [ground for role in roles for ground in role.grounds]
+    for fact in [name for name in others.parts if name in {ground.fact for ground in grounds}]:
         if best is not None:
             break
-        del parts[ground.fact]
+        del parts[fact]
         best = search.best(parts)
-        ending = f", {_called(ground.instead, {**others.parts, **best})}" if best else ""
+        for ground in grounds if best else ():
+            instead = _called(ground.instead, {**others.parts, **(best or {})}) if ground.fact == fact else ""
+            ending += f", {instead}" if instead else ""
     return "no combination in the table" if best is None else search.describe(best) + ending
 
 

@@ -6,15 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hostwright.resources import Debs, Disturbing, JsonMerged, PackagedPrograms, Resource, RestartedAfter, Service
+from hostwright.resources import Debs, Disturbing, JsonMerged, PackagedPrograms, Resource, RestartedAfter, Service, When
 from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.container.cdi import REFRESH_PATH, CdiSpecification, GpusFlagWorks, RuntimeMode
 from hostwright.standard.roles.container.engine import (
     DAEMON_JSON,
+    PROGRAM,
     RESTARTS,
     VALIDATE,
     DockerEngine,
     FirewallRules,
+    ProgramApart,
     daemon_settings,
     former_names_gone,
     links_at_boot,
@@ -24,7 +26,7 @@ from hostwright.standard.roles.container.engines import ONLY_CDI
 from hostwright.standard.roles.container.running import DOCKER as DOCKER
 from hostwright.standard.roles.container.running import DockerRuns
 from hostwright.standard.roles.container.section import ContainerSection
-from hostwright.standard.roles.driver.states.device_links import DeviceLinks
+from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 from hostwright.standard.roles.driver.states.gpu_use import reloading
 
 REPLACES = "changes Docker's packages, which ends its containers"
@@ -53,10 +55,13 @@ def container(v: Container, ctx: RoleContext) -> Iterator[Resource]:
     if wanted.mode in ONLY_CDI:
         yield GpusFlagWorks(wanted.mode)
     yield Disturbing(engine, REPLACES, DockerRuns(restarts=False))
+    program = (PROGRAM,) if section.docker == "docker.io" else ()
+    if program:
+        yield When(ProgramApart(), Debs(program))
     yield from signed_repository(wanted.repository, ctx.stack)
     held = replace(toolkit, hold=True)
     yield reloading(held) if wanted.writes_cdi else held  # their package has units
-    programs = PackagedPrograms((*section.docker_packages, *wanted.packages))
+    programs = PackagedPrograms((*section.docker_packages, *program, *wanted.packages))
     yield programs
     yield DeviceLinks()
     yield from links_at_boot(ctx.render("container/dev-char.service.j2"))

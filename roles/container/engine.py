@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hostwright.resources import (
+    HOST_PROBES,
     NO_IDENTITY,
     AptSource,
     Change,
+    Condition,
     Debs,
     DebsAbsent,
     DebsGone,
@@ -29,8 +31,10 @@ from hostwright.resources import (
     When,
     dpkg_table,
     host_path,
+    read_host,
 )
 from hostwright.roles import AptRepository, Stack, sh_file
+from hostwright.standard.roles.container.engines import numbers
 from hostwright.standard.roles.container.removal import (
     CONTAINERD_PACKAGES,
     DataSpared,
@@ -69,6 +73,8 @@ SNAP_DOCKER = Probe("test -e /snap/docker/current && readlink /snap/docker/curre
 
 #: Packages that bring a Docker daemon; a host has only one of them. The last is Microsoft's.
 ENGINES = ("docker.io", "docker-ce", "moby-engine")
+
+PROGRAM = "docker-cli"  #: Debian's package of the command docker, since 13
 
 #: A package whose command ``docker`` is podman's, which passes over ``--gpus`` (podman-container-tools/podman#19330).
 SHIM = "podman-docker"
@@ -116,6 +122,20 @@ def links_at_boot(unit: str) -> Iterator[Resource]:
     path = f"/etc/systemd/system/{LINKS_UNIT}"
     yield File(path, unit)
     yield Link(f"/etc/systemd/system/multi-user.target.wants/{LINKS_UNIT}", path)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramApart(Condition):
+    """The condition that the package docker.io brings the daemon alone: since Debian 13 the command ``docker`` is in
+    docker-cli, which it only recommends."""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return HOST_PROBES
+
+    def holds(self, facts: Facts) -> bool:
+        """Whether the host has such a release."""
+        host = read_host(facts)
+        return host.distribution == "debian" and numbers(host.version) >= (13,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,14 @@ class Codes:
         by_ptx = self.ptx is not None and self.ptx <= capability and (self.newest is None or capability <= self.newest)
         return by_ptx or self.compiled_for(capability)
 
+    @property
+    def span(self) -> str:
+        """The cards that it runs on, in words: ``compute capability 6.0 to 9.0``."""
+        oldest = min(self.compiled)
+        newest = max((*self.compiled, self.newest or self.ptx or oldest))
+        above = "and up" if self.ptx and not self.newest else f"to {'.'.join(map(str, newest))}"
+        return f"compute capability {'.'.join(map(str, oldest))} {above}"
+
 
 def capabilities(text: str) -> tuple[tuple[int, int], ...]:
     """Compute capabilities as they are written in lists.
@@ -70,12 +78,8 @@ def has_code(
     """The wheel has code, compiled or as PTX, for every GPU of the host; one of which nothing is known passes."""
     for chip in chips(gpus) if codes else ():
         if codes and not codes.runs_on(chip.capability):
-            oldest, own = min(codes.compiled), ".".join(map(str, chip.capability))
-            newest = max((*codes.compiled, codes.newest or codes.ptx or oldest))
-            span = f"compute capability {'.'.join(map(str, oldest))} " + (
-                "and up" if codes.ptx and not codes.newest else f"to {'.'.join(map(str, newest))}"
-            )
-            return Misfit(rule, f"{title} has code for {span}, and {chip.name} has {own}", source)
+            own = ".".join(map(str, chip.capability))
+            return Misfit(rule, f"{title} has code for {codes.span}, and {chip.name} has {own}", source)
     return None
 
 

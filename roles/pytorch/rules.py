@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hostwright.resources import ENVIRONMENT_RULES, on_section, pins_are_there
-from hostwright.roles import Choice, Misfit, disk_is_enough, memory_is_enough, series
+from hostwright.roles import Choice, Ground, Misfit, disk_is_enough, memory_is_enough, series
 from hostwright.standard.roles.cuda import wheels
 from hostwright.standard.roles.cuda.wheels import Codes, capabilities, python_range, usable_pythons
 
@@ -85,6 +85,11 @@ def has_code_for_the_gpus(torch: str, gpus: tuple[tuple[int, int], ...]) -> Misf
     return wheels.has_code(f"PyTorch {torch}", row.codes if row else None, gpus, "gpu-pytorch", ARCHITECTURES)
 
 
+def _on_gpus(torch: str) -> str:
+    row = row_of(torch)
+    return f"with {row.codes.span}" if row else ""
+
+
 RULES = (
     memory_is_enough,  # to import it
     disk_is_enough,
@@ -98,3 +103,4 @@ CHOICES = (
     Choice("torch", "PyTorch", 11, tuple(row.release for row in TORCHES), usual="2.14.1"),
     Choice("torch_python", "Python", 21, python_range(8, 14), usual="3.12", wanted=usable_pythons),
 )
+GROUNDS = (Ground("gpus", _on_gpus),)

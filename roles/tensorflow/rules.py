@@ -14,7 +14,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import Version
 
 from hostwright.resources import ENVIRONMENT_RULES, on_section, read_constraints
-from hostwright.roles import Choice, Misfit, Stack, disk_is_enough, memory_is_enough, series, version
+from hostwright.roles import Choice, Ground, Misfit, Stack, disk_is_enough, memory_is_enough, series, version
 from hostwright.standard.roles.cuda import wheels
 from hostwright.standard.roles.cuda.rules import CUBIN_FLOORS, CUDA_TABLE, DRIVER_FLOORS
 from hostwright.standard.roles.cuda.wheels import PTX_FLOORS, Codes, capabilities, python_range, usable_pythons
@@ -22,6 +22,7 @@ from hostwright.standard.roles.driver.chips import chips
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 TF_TABLE = "TensorFlow's tested build configurations (tensorflow.org/install/source)"
+FIRST_WITH_WHEELS = "2.14"
 BUILD_INFO = "the wheel's build_info"
 #: Blackwell cards compile the PTX for Hopper, and then fail with CUDA_ERROR_INVALID_PTX or CUDA_ERROR_INVALID_HANDLE
 BLACKWELL = "the wheel's build_info; tensorflow/tensorflow#89272, #99592, #101746, #103531, #111958"
@@ -151,6 +152,17 @@ def _brings_cuda(section: TensorflowSection | None) -> bool:
     return section is not None and wheels.brings_cuda(section)
 
 
+def takes_cuda_as_wheels(tensorflow: str, tensorflow_section: TensorflowSection) -> Misfit | None:
+    """This release looks for CUDA in wheels, if the stack's brings it so."""
+    if not _brings_cuda(tensorflow_section) or version(tensorflow) >= version(FIRST_WITH_WHEELS):
+        return None
+    sentence = (
+        f"TensorFlow {tensorflow} takes CUDA from the host alone, and tensorflow.constraints pin it as wheels: "
+        f"{FIRST_WITH_WHEELS} is the first that opens those"
+    )
+    return Misfit("tensorflow-wheels", sentence, "metadata of the wheels: the extra and-cuda")
+
+
 def runs_on_the_driver(tensorflow: str, driver: str, tensorflow_section: TensorflowSection) -> Misfit | None:
     """The driver is new enough for the CUDA that comes as wheels."""
     row = row_of(tensorflow)
@@ -187,6 +199,11 @@ def driver_compiles_its_ptx(
         f"TensorFlow {tensorflow} has only PTX for it, and an older driver cannot compile the PTX of this toolkit",
         CUDA_TABLE,
     )
+
+
+def _on_gpus(tensorflow: str) -> str:
+    row = row_of(tensorflow)
+    return f"with {(row.codes if row else KEPLER).span}"
 
 
 def processor_has_avx(avx: bool, stack: Stack) -> Misfit | None:
@@ -237,6 +254,7 @@ RULES = (
     has_a_wheel_for_the_python,
     is_built_for_the_toolkit,
     is_tested_with_the_cudnn,
+    takes_cuda_as_wheels,
     runs_on_the_driver,
     driver_compiles_its_ptx,
     has_code_for_the_gpus,
@@ -247,3 +265,4 @@ CHOICES = (
     Choice("tensorflow", "TensorFlow", 10, tuple(row.release for row in TENSORFLOWS), usual="2.9.0"),
     Choice("python", "Python", 20, python_range(6, 13), usual="3.8", wanted=usable_pythons),
 )
+GROUNDS = (Ground("gpus", _on_gpus),)

@@ -299,7 +299,7 @@ class DebsAbsent(Resource):
 
 #: what the plan says of each kind of line of ``mending``
 _MENDED = {
-    "leave": "%s removed, as a role of the host wants it",
+    "leave": "%s removed, as the host's roles replace it",
     "unpack": "%s unpacked again",
     "gone": "%s unpacked again or, if no repository has it, removed",
     "Inst": "%s installed",

@@ -21,7 +21,7 @@ MOST_DIGITS = 18  #: of a credible number: an exbibyte in KiB has 16
 WORTH_NAMING_BYTES = 100 * MB  #: the smallest removable file that is named
 
 #: Where the stack, its installers and containers write.
-PLACES = ("/", "/boot", "/opt", "/tmp", "/usr", "/var", "/var/lib/docker")  # noqa: S108 - where installers unpack
+PLACES = ("/", "/boot", "/etc", "/opt", "/tmp", "/usr", "/var", "/var/lib/docker")  # noqa: S108 - where installers unpack
 
 #: ``df`` twice, for blocks of 1 KiB and for inodes.
 FREE = Probe(sh_file(__file__, "sh/free.sh", places=PLACES))

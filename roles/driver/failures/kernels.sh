@@ -1,7 +1,8 @@
 # "kernel NAME HEADERS VERSION" of each bootable kernel, and "modules NAME HEADERS VERSION" of one without an image in /boot:
 # HEADERS is yes or no, VERSION that of its nvidia module. "empty FILE" of an image that is, or of an initramfs that is or is
-# missing while another kernel has one; "holds FILE" of one that is older than its kernel's nvidia module, and has such a module in it. "service" if
-# DKMS builds modules at the boot.
+# missing while another kernel has one; "holds FILE" of one that is older than its kernel's nvidia module, and has such a module in it; "nouveau FILE" of one
+# that is older than the $blacklist, and has nouveau in it. "service" if DKMS builds modules at the boot.
+: "${blacklist:?}"
 for d in /lib/modules/*; do
   k=${d##*/}
   [ -d "$d" ] || continue
@@ -24,6 +25,9 @@ for d in /lib/modules/*; do
     done
   elif [ -s "$i" ] && [ "${1:-}" -nt "$i" ] && timeout -k 1 10 lsinitramfs "$i" | grep -qE '/nvidia(-current(-open)?)?\.ko'; then
     echo "holds $i"
+  fi
+  if [ -s "$i" ] && [ "$blacklist" -nt "$i" ] && timeout -k 1 10 lsinitramfs "$i" | grep -q '/nouveau\.ko'; then
+    echo "nouveau $i"
   fi
 done
 if [ -e /etc/systemd/system/multi-user.target.wants/dkms.service ]; then echo service; fi

@@ -10,7 +10,7 @@ from hostwright.standard.roles.base.failures.journal import JOURNAL
 from hostwright.standard.roles.container.engine import SNAP_DOCKER
 from hostwright.standard.roles.container.failures import NAME_SERVERS
 from hostwright.standard.roles.container.failures.state import INFO
-from hostwright.standard.roles.driver.states.device_links import DeviceLinks
+from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 from tests.lab.audit.made_up_case import Answers, Change, made_up, says, together
 
 GIB = 2**20  #: in KiB, df's unit

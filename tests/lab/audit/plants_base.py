@@ -153,6 +153,12 @@ BASE = (
         rules="upgrades-not-fenced", states=(f"file {UNATTENDED}",),
     ),
     plant(
+        "unattended-upgrades may reboot the host", "base",
+        f"{UPGRADES.replace(f'rm {UNATTENDED}', '')}\n"
+        "echo 'Unattended-Upgrade::Automatic-Reboot \"true\";' >/etc/apt/apt.conf.d/60planted",
+        rules="reboots-by-itself", cure="rm /etc/apt/apt.conf.d/60planted",
+    ),
+    plant(
         "package cut off while it was unpacked", "base",
         "cd /var/lib/dpkg; awk '/^Package:/{p=$2} p==\"gcc-10\" && /^Status:/{$0=\"Status: install reinstreq "
         "half-installed\"} {print}' status >status.cut; mv status.cut status; dpkg-query -W -f '${Status}' gcc-10",

@@ -106,11 +106,16 @@ def test_a_probe_cannot_end_or_change_the_program_around_it():
     assert facts[after].text == "fine\n"
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0"), max_size=200))
-def test_file_contents_come_back_exactly(text):
-    probe = Probe(sh("printf '%%s' %s", text))
-    assert observe(probe)[probe].text == text
+TEXTS = st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0"), max_size=200)
+
+
+@settings(max_examples=8)
+@given(st.lists(TEXTS, min_size=8, max_size=12, unique=True))
+def test_file_contents_come_back_exactly(texts):
+    """Several of them with one program, which each example starts anew."""
+    probes = [Probe(sh("printf '%%s' %s", text)) for text in texts]
+    facts = observe(*probes)
+    assert [facts[probe].text for probe in probes] == texts
 
 
 def test_bytes_that_are_no_text_become_replacement_characters():

@@ -283,3 +283,18 @@ def test_docker_is_known_to_be_installed_by_what_all_its_packages_have() -> None
     for docker in ("docker.io", "docker-ce"):
         section = with_values(STACK, container={"docker": docker}).section(ContainerSection)
         assert {share.unless for share in section.shares(STACK)} == {"/lib/systemd/system/docker.service"}
+
+
+@pytest.mark.parametrize(
+    ("release", "due"),
+    [
+        ('ID=debian\nVERSION_ID="13"\n', True),
+        ('ID=debian\nVERSION_ID="12"\n', False),
+        ('ID=ubuntu\nVERSION_ID="24.04"\n', False),
+        ("ID=debian\n", False),
+    ],
+)
+def test_the_command_docker_comes_where_it_is_a_package_of_its_own(release: str, due: bool) -> None:
+    """Debian 13's docker.io only recommends it, and no recommended package is installed."""
+    changes = plan({"os-release": release})
+    assert ("packages docker-cli" in changes) == due, list(changes)

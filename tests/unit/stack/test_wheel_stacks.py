@@ -169,6 +169,23 @@ def test_hopper_compiles_tensorflows_ptx_only_with_a_driver_as_new_as_its_cuda(
     assert host(stack, A100) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "span"), [("tensorflow-2.21", "6.0 to 9.0"), ("tensorflow-2.15", "5.0 to 9.0"), ("pytorch-2.14", "7.5 to")]
+)
+def test_where_no_release_fits_the_cards_that_would_do_are_named(name: str, span: str) -> None:
+    """Not TensorFlow 2.12, which opens CUDA of the host alone, and which a stack without a toolkit cannot have."""
+    stack = load_stack(name)
+    (misfit,) = host(stack, B200 if name.startswith("tensorflow") else K80)[-1:]
+    assert f"with compute capability {span}" in misfit.nearest
+    assert "instead of" not in misfit.nearest
+
+
+def test_tensorflow_before_2_14_takes_no_cuda_as_wheels() -> None:
+    older = with_values(load_stack("tensorflow-2.15"), tensorflow={"version": "2.13.1"})
+    assert "tensorflow-wheels" in {one.rule for one in check(older)}
+    assert check(load_stack("tensorflow-2.15")) == []
+
+
 def test_jax_wants_python_3_12_and_tensorflow_has_no_wheel_for_3_14() -> None:
     jax = with_values(load_stack("jax-0.12"), jax={"pythons": ("3.11",)})
     assert {misfit.rule for misfit in check(jax)} == {"jax-python", "constraints"}

@@ -16,6 +16,7 @@ from typing import IO
 from hostwright.cli.tasks.begin import init
 from hostwright.common.request import Request
 from tests.places import PROJECT
+from tests.unit.support import forked
 
 HOSTS = """\
 all:
@@ -102,16 +103,14 @@ class Desk:
         text: str = "",
     ) -> Said:
         """The same with the words that a shell would make of the line; ``before`` is a program that starts it."""
-        done = subprocess.run(
-            [*before, sys.executable, "-m", program, *words],
-            cwd=where or self.site,
-            env=self.environment(env or {}),
-            input=text,
-            capture_output=True,
-            text=True,
-            check=False,
-            start_new_session=True,
-        )
+        command, place, env = [*before, sys.executable, "-m", program, *words], where or self.site, env or {}
+        if before or program != "hostwright" or any(name.startswith(forked.STARTS_PYTHON) for name in env):
+            done = subprocess.run(
+                command, cwd=place, env=self.environment(env), input=text, capture_output=True, text=True, check=False,
+                start_new_session=True,
+            )  # fmt: skip
+        else:
+            done = forked.run(words, cwd=place, env=self.environment(env), text=text)
         assert "Traceback" not in done.stdout + done.stderr, done.stderr
         if program == "hostwright":  # commands are advised as this user types them
             assert "`invoke " not in done.stdout + done.stderr, done.stderr

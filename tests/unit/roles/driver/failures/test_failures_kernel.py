@@ -16,7 +16,6 @@ from hostwright.resources.system.bootloader import BOOT_LOADER, NO_LOADER, next_
 from hostwright.resources.system.kernel import Initramfs
 from hostwright.standard.roles.driver.failures import build as driver_build
 from hostwright.standard.roles.driver.failures import install as driver_install
-from hostwright.standard.roles.driver.failures import load as driver_load
 from hostwright.standard.roles.driver.failures import state as driver_state
 from hostwright.standard.roles.driver.failures.kernel import KERNELS, OPEN_DRIVERS, PREFERENCES, UDEV, UNATTENDED, VFIO
 from hostwright.standard.roles.driver.states.modprobe import MODPROBE
@@ -216,6 +215,10 @@ def test_initramfs_without_the_blacklist_is_reported() -> None:
     older: dict[Probe, Reply | None] = {INITRAMFS: NOTHING}
     assert findings(older) == {"nouveau-not-blocked": ["initramfs: older than /etc/modprobe.d/hostwright-nouveau.conf"]}
     assert findings({**older, OPEN_DRIVERS: "off nouveau\n"}) == {}
+    held = {**older, OPEN_DRIVERS: "", KERNELS: f"kernel {KERNEL} yes {V}\nnouveau /boot/initrd.img-{KERNEL}\n"}
+    assert evidence("nouveau-not-blocked", held) == [
+        f"initramfs: older than /etc/modprobe.d/hostwright-nouveau.conf; /boot/initrd.img-{KERNEL} holds nouveau"
+    ]
 
 
 def test_kernel_packages_that_may_move_are_seen() -> None:
@@ -234,6 +237,14 @@ def test_unattended_upgrades_without_a_fence_are_seen() -> None:
     assert findings({UNATTENDED: partly}) == {
         "upgrades-not-fenced": ["not in Unattended-Upgrade::Package-Blacklist: cuda-"]
     }
+
+
+def test_a_host_that_may_reboot_by_itself_is_named() -> None:
+    own = PERIODIC + FENCE + 'Unattended-Upgrade::Automatic-Reboot "{}";\n'
+    assert findings({UNATTENDED: own.format("true")}) == {
+        "reboots-by-itself": ['Unattended-Upgrade::Automatic-Reboot "true", at once']
+    }
+    assert findings({UNATTENDED: own.format("false")}) == {}
 
 
 @pytest.mark.parametrize(
@@ -424,12 +435,11 @@ def test_missing_tools_are_named(tmp_path: Path) -> None:
 
 
 def test_the_machines_own_answers_are_understood() -> None:
-    for probe in (driver_state.BOOTED, driver_build.COMPILERS, driver_load.DEVICES, UNATTENDED):
+    for probe in (driver_state.BOOTED, driver_build.COMPILERS, UNATTENDED):
         assert ask(probe.script)[0] == 0
     assert evidence("gpu-init-failed", {driver_state.BOOTED: ask(driver_state.BOOTED.script)[1]}) == []
     assert COMPILER.startswith("Linux version ")
     assert ask(driver_build.COMPILERS.script)[1].startswith("Linux version ")
-    assert ask(driver_load.DEVICES.script)[1].rstrip().splitlines()[0].startswith(("there /dev/nvidia", "cards "))
 
 
 def test_apts_own_words_are_understood(tmp_path: Path) -> None:
