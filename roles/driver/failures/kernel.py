@@ -28,6 +28,7 @@ from hostwright.resources import (
     words_set,
 )
 from hostwright.roles import Pattern, kernel_version, sh, sh_file
+from hostwright.standard.roles.base.failures.host import NEXT_BOOT
 from hostwright.standard.roles.driver.failures.state import (
     DKMS_TREE,
     DkmsTree,
@@ -342,8 +343,9 @@ def not_fenced(ctx: AuditContext) -> Iterator[str]:
 
 
 def reboots(ctx: AuditContext) -> Iterator[str]:
-    """unattended-upgrades is installed and switched on, and may reboot the host (Automatic-Reboot in apt-config"
-    " dump)."""
+    """A shutdown is scheduled; or unattended-upgrades is switched on and may reboot the host (Automatic-Reboot)."""
+    if scheduled := [line for line in ctx.text(NEXT_BOOT).splitlines() if line.startswith("scheduled ")]:
+        yield ", ".join(scheduled)
     values = dict(_unattended(ctx))
     if values.get(_REBOOT, "false").lower() in {"true", "1", "yes"}:
         yield f'{_REBOOT} "{values[_REBOOT]}", at {values.get(f"{_REBOOT}-Time", "once")}'
@@ -492,11 +494,12 @@ KERNEL_RULES = (
     FailureRule(
         "reboots-by-itself",
         "",
-        "unattended-upgrades reboots the host by itself once a package asks for it: whatever works then is lost",
+        "the host reboots by itself, at a time that somebody set or once a package asks for it: whatever works then"
+        " is lost",
         "Set Unattended-Upgrade::Automatic-Reboot to false in the file that has it (grep -rn Automatic-Reboot"
-        " /etc/apt/apt.conf.d), and reboot the host when it is idle",
+        " /etc/apt/apt.conf.d), or take a scheduled one back (shutdown -c), and reboot the host when it is idle",
         "unattended-upgrades(8); Azure/batch-shipyard#174",
-        sign=Sign("base", reboots, (UNATTENDED, DPKG), grave=False),
+        sign=Sign("base", reboots, (UNATTENDED, DPKG, NEXT_BOOT), grave=False),
     ),
     FailureRule(
         "driver-not-pinned",
