@@ -303,7 +303,7 @@ def forbidden(ctx: AuditContext) -> Iterator[str]:
     nvidia-uvm.
     """
     if ours(ctx) is not None:
-        yield from map(str, forbidding(ctx.text(MODPROBE)))
+        yield from map(str, forbidding(ctx.text(MODPROBE), renamed=ctx.section(DriverSection).renamed))
 
 
 def nouveau_not_blocked(ctx: AuditContext) -> Iterator[str]:

@@ -332,15 +332,18 @@ def test_trees_without_a_source_are_found_in_dkms_tree(tmp_path: Path) -> None:
     assert evidence("dkms-other-driver", {driver_state.DKMS_TREE: text}) == [], "one sentence for each"
 
 
-def test_kernels_are_listed_with_headers_and_module(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["nvidia", "nvidia-current-open", "nvidia-current"])
+def test_kernels_are_listed_with_headers_and_module(tmp_path: Path, name: str) -> None:
+    """Debian's own modules have names of their own on the disk."""
     boot, modules = tmp_path / "boot", tmp_path / "modules"
     boot.mkdir()
-    for name in (KERNEL, NEXT, "5.4.0-1-removed"):
-        (boot / f"vmlinuz-{name}").write_text("k")
+    for kernel in (KERNEL, NEXT, "5.4.0-1-removed"):
+        (boot / f"vmlinuz-{kernel}").write_text("k")
     (modules / KERNEL / "build").mkdir(parents=True)
     (modules / KERNEL / "build" / "Makefile").touch()
     (modules / NEXT).mkdir()
-    program(tmp_path / "bin", "modinfo", f'[ "$2" = {KERNEL} ] && printf "filename:  /x\\nversion:  {V}\\n"')
+    asked = f'[ "$2 $3" = "{KERNEL} {name}" ]'
+    program(tmp_path / "bin", "modinfo", f'{asked} && printf "filename:  /x\\nversion:  {V}\\n"')
     script = KERNELS.script.replace("/boot/", f"{boot}/").replace("/lib/modules/", f"{modules}/")
     assert ask(f"PATH={tmp_path}/bin:$PATH\n{script}") == (0, f"kernel {KERNEL} yes {V}\nkernel {NEXT} no \n")
 
