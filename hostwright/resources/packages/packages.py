@@ -144,13 +144,13 @@ class Debs(Resource):
     guard: str = ""
     #: the source list that carries them: its lists are fetched first, and alone
     source: str = ""
-    #: whether no installed package changes with them: then apt is not asked, which takes a second of a host's time in
-    #: every plan until they are there
-    leaf: bool = field(default=False, metadata=NO_IDENTITY)
     #: the directory of these packages alone: what people have there is named before packages go, and kept
     tree: str = field(default="", metadata=NO_IDENTITY)
     #: the packages of the mirror, where they come from there; ``None``: from the sources of the host
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
+    #: whether no installed package changes with them: then apt is not asked, which takes a second of a host's time in
+    #: every plan until they are there
+    leaf: bool = field(default=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
         others = (self._moves,) if self.packages and not self.leaf else ()
