@@ -13,6 +13,7 @@ import yaml
 
 from lab import faults
 from lab.config import HostOptions, Lab, Machine
+from lab.machine import wait_for_ssh
 from tests.lab.conftest import FrontDoor, Guest, on
 
 pytestmark = pytest.mark.long
@@ -99,6 +100,7 @@ def test_a_stale_specification_is_found_and_made_anew(invoke: FrontDoor, machine
 def test_it_is_written_anew_at_each_boot(invoke: FrontDoor, machine: Machine) -> None:
     made = on(machine, f"stat -c %Y {SPEC}")
     faults.reboot(machine)
+    wait_for_ssh(machine)
     invoke.json("verify", *chosen(TODAY), "--roles", "container", status=0)
     invoke.json("plan", *chosen(TODAY), status=0)
     assert on(machine, f"stat -c %Y {SPEC}") > made
