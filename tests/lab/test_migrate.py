@@ -56,7 +56,7 @@ NEW = "/opt/jax-0.4/bin/python -c 'import jax; print(jax.__version__)'"
 
 
 @pytest.fixture(scope="module")
-def invoke(provisioned: FrontDoor, lab: Lab) -> FrontDoor:
+def migrating(provisioned: FrontDoor, lab: Lab) -> FrontDoor:
     """``invoke``, with the stack of today in the site."""
     stacks = lab.inventory.parent / "stacks"
     (stacks / "constraints").mkdir(exist_ok=True)
@@ -73,7 +73,7 @@ def invoke(provisioned: FrontDoor, lab: Lab) -> FrontDoor:
 
 
 @pytest.fixture(scope="module")
-def machine(lab: Lab, invoke: FrontDoor, as_provisioned: Snapshot) -> Iterator[Machine]:
+def machine(lab: Lab, migrating: FrontDoor, as_provisioned: Snapshot) -> Iterator[Machine]:
     """A host with TensorFlow 2.9, on which somebody's container runs."""
     lab_fleet.up(lab, [HOST], options=SMALL, snapshot=as_provisioned)
     machine = find_machine(lab, HOST)
@@ -82,9 +82,9 @@ def machine(lab: Lab, invoke: FrontDoor, as_provisioned: Snapshot) -> Iterator[M
     lab_fleet.remove(lab, [HOST])
 
 
-def say(invoke: FrontDoor, verb: str, *more: str, status: int) -> str:
+def say(door: FrontDoor, verb: str, *more: str, status: int) -> str:
     """Run the page's command of that verb; what it prints."""
-    done = invoke(*COMMANDS[verb], *more, **UNATTENDED.get(verb, {"HOSTWRIGHT_YES": "1"}))
+    done = door(*COMMANDS[verb], *more, **UNATTENDED.get(verb, {"HOSTWRIGHT_YES": "1"}))
     assert done.returncode == status, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout + done.stderr
 
@@ -93,22 +93,22 @@ def test_the_page_has_the_commands_of_the_way_there_and_back() -> None:
     assert list(COMMANDS) == ["stacks", "mirror", "plan", "provision", "verify", "rollback", "remove"]
 
 
-def test_the_plan_names_what_changes_and_whose_container_is_ended(invoke: FrontDoor, machine: Machine) -> None:
-    assert STACK in say(invoke, "stacks", status=0)
-    say(invoke, "mirror", status=0)
-    text = say(invoke, "plan", status=3)
+def test_the_plan_names_what_changes_and_whose_container_is_ended(migrating: FrontDoor, machine: Machine) -> None:
+    assert STACK in say(migrating, "stacks", status=0)
+    say(migrating, "mirror", status=0)
+    text = say(migrating, "plan", status=3)
     for part in ("470.256.02, by DKMS", "/opt/jax-0.4", "/etc/profile.d/cuda.sh", "legacy → auto", "training"):
         assert part in text, part
     before = on(machine, STARTED)
-    assert "training" in say(invoke, "provision", status=1)
+    assert "training" in say(migrating, "provision", status=1)
     assert on(machine, STARTED) == before
 
 
-def test_both_environments_work_and_the_container_runs_again(invoke: FrontDoor, machine: Machine) -> None:
+def test_both_environments_work_and_the_container_runs_again(migrating: FrontDoor, machine: Machine) -> None:
     before = on(machine, STARTED)
-    say(invoke, "provision", "--force", status=0)
-    say(invoke, "plan", status=0)
-    say(invoke, "verify", "--roles", OTHER_LAYERS, status=0)
+    say(migrating, "provision", "--force", status=0)
+    say(migrating, "plan", status=0)
+    say(migrating, "verify", "--roles", OTHER_LAYERS, status=0)
     assert on(machine, "cat /sys/module/nvidia/version").strip() == "470.256.02"
     assert (on(machine, OLD).strip(), on(machine, NEW).strip()) == ("2.9.0", "0.4.30")
     assert on(machine, "ls /etc/profile.d/cuda.sh 2>/dev/null || true").strip() == ""
@@ -117,20 +117,20 @@ def test_both_environments_work_and_the_container_runs_again(invoke: FrontDoor, 
     assert started != before.split()[1]
 
 
-def test_the_way_back_brings_what_was_recorded(invoke: FrontDoor, machine: Machine) -> None:
-    say(invoke, "rollback", "--force", status=0)
+def test_the_way_back_brings_what_was_recorded(migrating: FrontDoor, machine: Machine) -> None:
+    say(migrating, "rollback", "--force", status=0)
     assert on(machine, "cat /sys/module/nvidia/version").strip() == "470.182.03"
     assert on(machine, "test -e /etc/profile.d/cuda.sh; echo there").strip() == "there"
     assert on(machine, OLD).strip() == "2.9.0"
     assert on(machine, STARTED).split()[0] == "true"
-    invoke.json("plan", "--hosts", HOST, status=0)
-    invoke.json("verify", "--hosts", HOST, status=0)
+    migrating.json("plan", "--hosts", HOST, status=0)
+    migrating.json("verify", "--hosts", HOST, status=0)
 
 
-def test_the_former_layers_go_when_nobody_needs_them(invoke: FrontDoor, machine: Machine) -> None:
-    say(invoke, "provision", "--force", status=0)
-    say(invoke, "remove", status=0)
+def test_the_former_layers_go_when_nobody_needs_them(migrating: FrontDoor, machine: Machine) -> None:
+    say(migrating, "provision", "--force", status=0)
+    say(migrating, "remove", status=0)
     left = on(machine, "ls -d /opt/tensorflow-2.9 /usr/local/cuda-11.2 /etc/ld.so.conf.d/cuda-11-2.conf 2>&1 || true")
     assert left.count("No such file") == 3, left
     assert on(machine, NEW).strip() == "0.4.30"
-    say(invoke, "plan", status=0)
+    say(migrating, "plan", status=0)
