@@ -32,6 +32,26 @@ def short(text: str) -> str:
     return line if len(line) <= LINE_CHARACTERS else line[: LINE_CHARACTERS - 1] + "…"
 
 
+def differences(before: str, after: str) -> str:
+    """What differs between two lists of values, the changed values in pairs, and a word before both only once.
+
+    >>> differences("Tesla T4, serial 1, GPU-a", "Tesla T4, serial 2, GPU-b")
+    'serial 1 → 2, GPU-a → GPU-b'
+    >>> differences("Tesla T4, GPU-a", "Tesla T4, serial 2, GPU-b")
+    'GPU-a → serial 2, GPU-b'
+    """
+    old, new = before.split(", "), after.split(", ")
+    gone, come = [part for part in old if part not in new], [part for part in new if part not in old]
+    if len(gone) != len(come) or not gone:
+        return f"{', '.join(gone) or 'nothing'} → {', '.join(come) or 'nothing'}"
+    return ", ".join(f"{one} → {_after_its_word(one, two)}" for one, two in zip(gone, come, strict=True))
+
+
+def _after_its_word(one: str, two: str) -> str:
+    word, space, _ = one.partition(" ")
+    return two.removeprefix(word + space) if space else two
+
+
 def count(number: int, noun: str) -> str:
     """``1 change``, ``2 changes``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -227,12 +227,19 @@ def tally(planned: Iterable[tuple[str, str]]) -> str:
 
     >>> tally([("change", "644 root:root"), ("change", "absent"), ("reboot", "5.15.0"), ("refusal", "off")])
     '1 refusal, 2 changes, 1 removal'
+    >>> tally([("change", "in order (tool-2 unpacked again or, if no repository has it, removed)")])
+    '1 removal'
     """
     numbers = Counter(
-        "refusal" if kind == "refusal" else "removal" if kind == "change" and want.startswith(GONE) else "change"
+        "refusal" if kind == "refusal" else "removal" if kind == "change" and _removes(want) else "change"
         for kind, want in planned
     )
     return ", ".join(count(numbers[noun], noun) for noun in _NOUNS if numbers[noun])
+
+
+def _removes(want: str) -> bool:
+    """Whether a change takes something away: all that it is about, or packages beside it, which it names."""
+    return want.startswith(GONE) or (want.startswith("in order (") and " removed" in want)
 
 
 @dataclass(frozen=True, slots=True)

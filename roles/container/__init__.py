@@ -26,7 +26,7 @@ from hostwright.standard.roles.container.engines import ONLY_CDI
 from hostwright.standard.roles.container.running import DOCKER as DOCKER
 from hostwright.standard.roles.container.running import DockerRuns
 from hostwright.standard.roles.container.section import ContainerSection
-from hostwright.standard.roles.driver.states.device_links import DeviceLinks
+from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 from hostwright.standard.roles.driver.states.gpu_use import reloading
 
 REPLACES = "changes Docker's packages, which ends its containers"
@@ -57,7 +57,7 @@ def container(v: Container, ctx: RoleContext) -> Iterator[Resource]:
     yield Disturbing(engine, REPLACES, DockerRuns(restarts=False))
     program = (PROGRAM,) if section.docker == "docker.io" else ()
     if program:
-        yield When(ProgramApart(), Debs(program))
+        yield When(ProgramApart(), Debs(program, leaf=True))  # asked of every release
     yield from signed_repository(wanted.repository, ctx.stack)
     held = replace(toolkit, hold=True)
     yield reloading(held) if wanted.writes_cdi else held  # their package has units

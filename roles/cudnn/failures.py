@@ -159,6 +159,7 @@ FAILURES = (
         " convolution only",
         "Provision again: the cudnn role replaces it",
         "tensorflow/tensorflow, tested build configurations",
+        beside=r"source was compiled|^[^a-z]{0,40}[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{1,2}\b",
         sign=Sign("cudnn", other_version, (DPKG,), provision=True),
     ),
     FailureRule(

@@ -87,8 +87,14 @@ class JobRunner:
         """
         reader = LogReader(role, steps, nonce, lambda text: transient.reason(self._retry_rules(), text))
 
+        told: set[str] = set()
+
         def take(data: bytes) -> None:
-            self.run.emit(events.RoleProgress(self.host, role, reader.feed(data)))
+            progress = reader.feed(data)
+            self.run.emit(events.RoleProgress(self.host, role, progress))
+            if progress.waits and progress.waits not in told:
+                told.add(progress.waits)
+                self.run.emit(events.Note(self.host, f"{role}: waits for {progress.waits}"))
 
         cap_bytes = WATCH_CAP_BYTES + STEP_MORE_BYTES * min(len(steps), scripting.MOST_STEPS)
         status = self.connection.use(

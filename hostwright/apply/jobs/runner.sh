@@ -1,7 +1,8 @@
 # Runs the steps of one role in order: what the calls of `step` are appended to, one for each step.
 # $JOB is the directory with their files. It writes to standard output, which is $JOB/log, a line "$nonce begin N" and
 # a line "$nonce end N STATUS MILLISECONDS" for each step, "$nonce waited N MILLISECONDS" once a lock is taken that was
-# not free, and "$nonce retry TRY N SECONDS" before each wait. It needs `work`, and `acquire` and `release` of turns.sh.
+# not free, "$nonce retry TRY N SECONDS" before each wait, and once "$nonce waits N SENTENCE" while somebody else holds a
+# lock of apt's or dpkg's. It needs `work`, and `acquire` and `release` of turns.sh.
 : "${nonce:?}"
 : "${lock_dir:?}"
 : "${lock_wait_s:?}"
@@ -11,6 +12,7 @@
 : "${reserve:?}"
 : "${told_ms:?}"
 : "${error:?}"
+: "${apt_locks:?}"
 : "${backoff_ms:?}"
 : "${backoff_max_ms:?}"
 set -u
@@ -45,8 +47,11 @@ once() {
   drainer=$!
   exec 3<&-
   if locked; then
+    watching=
+    [ "$lock" != dpkg ] || { told_waits "$apt_locks" 5>&- 7>&- & watching=$!; }
     timeout -k 30 "$limit" sh -eu "$JOB/step-$number" </dev/null >&5 2>&1 5>&- 7>&-
     status=$?
+    [ -z "$watching" ] || kill "$watching" 2>/dev/null || :
   else
     status=1
     printf '%sits lock (%s) was not free within %s s\n' "$error" "$lock" "$lock_wait_s" >&5
@@ -60,6 +65,48 @@ locked() {
   acquire "$lock" "$rank" || return 1
   [ -z "$stopping" ] || exit 143
   [ "${waited_ms:-0}" -lt "$told_ms" ] || printf '%s waited %s %s\n' "$nonce" "$number" "$waited_ms"
+}
+
+# Says once whom this step waits for: apt waits without a word, and for minutes where unattended-upgrades is at work.
+# Whoever is seen twice holds the lock for longer than a moment.
+told_waits() {
+  eval "set -- $1"
+  before=
+  for pause in 2 2 4 8 15 30 60 120 240; do
+    sleep "$pause"
+    holder=$(foreign "$@")
+    if [ -n "$holder" ] && [ "$holder" = "$before" ]; then
+      printf '\n%s waits %s %s\n' "$nonce" "$number" "$holder"
+      return
+    fi
+    before=$holder
+  done
+}
+
+# The first process that holds one of these files locked and was not started by this job: /proc/locks names processes and inodes,
+# and other filesystems have the same inode numbers.
+foreign() {
+  inodes=$(stat -c %i -- "$@" 2>/dev/null | tr '\n' ' ')
+  while read -r _ kind _ mode pid place _; do
+    case $kind-$mode in POSIX-WRITE | OFDLCK-WRITE) ;; *) continue ;; esac
+    case " $inodes" in *" ${place##*:} "*) ;; *) continue ;; esac
+    parent=$pid
+    while [ "${parent:-0}" -gt 1 ] && [ "$parent" != "$$" ]; do
+      above=; while read -r key above _; do [ "$key" != PPid: ] || break; done <"/proc/$parent/status"
+      parent=$above
+    done
+    [ "$parent" != "$$" ] || continue
+    for file; do
+      for open in "/proc/$pid/fd"/*; do
+        [ "$open" -ef "$file" ] || continue
+        name=; read -r name <"/proc/$pid/comm"
+        case $name in '' | *[!A-Za-z0-9._+-]*) name='a process' ;; esac
+        case $file in *dpkg*) whose=dpkg ;; *) whose=apt ;; esac
+        echo "$whose's lock, held by $name (pid $pid)"
+        return
+      done
+    done
+  done </proc/locks 2>/dev/null
 }
 
 # Wait until the log has all that the step printed. Something that the step left behind may hold the pipe open; that is

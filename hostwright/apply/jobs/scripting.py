@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from hostwright.apply.jobs import transient
@@ -24,6 +24,13 @@ from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.model import RetryRule, RolePlan, RoleResult, StepResult
 
 LOCK_DIR = "/run/hostwright"
+#: files that apt and dpkg lock (fcntl) while they work
+APT_LOCKS = (
+    "/var/lib/dpkg/lock-frontend",
+    "/var/lib/dpkg/lock",
+    "/var/lib/apt/lists/lock",
+    "/var/cache/apt/archives/lock",
+)
 LOCK_WAIT_S = 3600  #: our estimate: another role of this host may hold dpkg while it installs a whole toolkit
 TOLD_WAIT_S = 0.05  #: what a step waits for its lock counts from here on: to take a free one needs some processes, too
 MOST_URGENT = 99_999_999  #: tenths of a second: what no role has left
@@ -54,6 +61,7 @@ def runner(plan: RolePlan, nonce: str, remaining_s: Sequence[float] = ()) -> str
         **locks,
         nonce=nonce,
         told_ms=_ms(TOLD_WAIT_S),
+        apt_locks=APT_LOCKS,
         error=hostjobs.ERROR,
         step_cap=STEP_CAP_BYTES,
         job_cap=JOB_CAP_BYTES,
@@ -120,13 +128,15 @@ class Retry:
 class Progress:
     """Where a running role stands: the number of the step that runs (``None`` between steps), its last line.
 
-    ``retry`` is the last repetition of the step that runs, from its announcement to the step's end.
+    ``retry`` is the last repetition of the step that runs, from its announcement to the step's end. ``waits`` is a
+    lock of apt's that the step waits for, and its holder.
     """
 
     number: int | None
     what: str
     last_line: str
     retry: Retry | None = None
+    waits: str = field(default="", repr=False)
 
 
 class LogReader:
@@ -151,6 +161,7 @@ class LogReader:
         self._marker = re.compile(
             rb"^" + re.escape(nonce.encode()) + rb" (?:(begin) ([0-9]{1,6})|(end) ([0-9]{1,6}) ([0-9]{1,3}) "
             rb"(-?[0-9]{1,12})|(waited) ([0-9]{1,6}) ([0-9]{1,12})"
+            rb"|(waits) ([0-9]{1,6}) ([A-Za-z0-9 ',()._+-]{1,200})"
             rb"|(retry) ([0-9]{1,6}) ([0-9]{1,6}) ([0-9]{1,6}\.[0-9]{3}))$",
             re.MULTILINE,
         )
@@ -161,6 +172,7 @@ class LogReader:
         self._last = ""
         self._retry: Retry | None = None
         self._waited_s = 0.0
+        self._waits = ""
         self.bytes = 0
         self.results: list[StepResult] = []
 
@@ -175,7 +187,7 @@ class LogReader:
             self._rest += rest
         if len(self._rest) > OUTPUT_CAP_BYTES:  # a line without an end is a progress bar or an attack: keep its tail
             del self._rest[:-4096]
-        return Progress(self._running, self._what(self._running), self._last, self._retry)
+        return Progress(self._running, self._what(self._running), self._last, self._retry, self._waits)
 
     def _what(self, number: int | None) -> str:
         return self._steps[number] if number is not None and number < len(self._steps) else ""
@@ -196,11 +208,14 @@ class LogReader:
         match [word.decode() for word in match.groups() if word is not None]:
             case ["begin", number] if self._next <= int(number) < (len(self._steps) or MOST_STEPS):
                 self._running, self._output, self._retry, self._waited_s = int(number), _Output(), None, 0.0
+                self._waits = ""
                 self._next = int(number) + 1
             case ["retry", number, step, wait_s] if int(step) == self._running and self._tries() <= int(number):
                 self._announce(int(number), float(wait_s))
             case ["waited", number, waited_ms] if int(number) == self._running:
                 self._waited_s += int(waited_ms) / 1000
+            case ["waits", number, sentence] if int(number) == self._running:
+                self._waits = sentence
             case ["end", number, status, duration_ms] if int(number) == self._running:
                 self._end(int(number), int(status), int(duration_ms) / 1000)
             case _:

@@ -32,6 +32,7 @@ from hostwright.plan.roles.role import Role, discover, providers
 #: their sentences begin, ``TRIES`` are tries of their tools that failed before one that did not
 PART: Final = "failures"
 _WEIGHTS: tuple[Weight, ...] = get_args(Weight)
+_NEAR_LINES = 4  #: above and below a match, for the other half of its message
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Catalogue:
         """Raise ``InputErrors`` for every pattern that cannot be read: one is compiled when it is first needed."""
         mistakes = Mistakes()
         for rule in self.rules:
-            for pattern in filter(None, (rule.pattern, rule.unless, rule.narrower, *rule.names)):
+            for pattern in filter(None, (rule.pattern, rule.unless, rule.narrower, rule.beside, *rule.names)):
                 with mistakes:
                     try:
                         _compiled(pattern)
@@ -167,7 +168,18 @@ def _found(rule: FailureRule, output: str) -> Failure | None:
     if not rule.pattern or (rule.narrower and _compiled(rule.narrower).search(output)):
         return None
     lines = _compiled(rule.pattern).lines(output, _compiled(rule.unless) if rule.unless else None)
-    return None if lines is None else Failure(rule, lines.strip())
+    return None if lines is None else Failure(rule, _with_other_half(rule, lines, output).strip())
+
+
+def _with_other_half(rule: FailureRule, lines: str, output: str) -> str:
+    """The lines of a match with those near it that hold the other half of the message."""
+    if not rule.beside:
+        return lines
+    beside = _compiled(rule.beside)
+    above, _, below = output.partition(lines)
+    near = (above.splitlines()[-_NEAR_LINES:], below.splitlines()[: _NEAR_LINES + 1])  # the rest of its own line first
+    before, after = ([line for line in some if beside.search(line)] for some in near)
+    return "\n".join([*before, lines, *after])
 
 
 @cache

@@ -57,6 +57,7 @@ class FailureRule:
     What it matches counts unless ``unless`` is also in the lines of the match. Both are read by
     ``hostwright.common.untrusted.Pattern``, in upper and lower case, with ``^`` and ``$`` at each line's ends. Nothing
     counts of an output that has ``narrower`` anywhere: a line of it says more than the rule, or names another cause.
+    Lines near the match that have ``beside`` are part of the evidence: they name the other package, version or card.
     """
 
     name: str
@@ -71,6 +72,7 @@ class FailureRule:
     sign: Sign | None = None  #: how it is recognised on a host, where it can be
     weight: Weight = "cause"
     narrower: str = ""  #: a regular expression: an output in which it is found is of another cause
+    beside: str = ""  #: a regular expression of the lines near a match that hold the other half of the message
     treatment: Treatment | None = None  #: what a rebuild does about it, where that is not a repair
     covers: Covers | None = None
     #: regular expressions with named groups. The text of a group ``module`` in the lines of a match replaces the word

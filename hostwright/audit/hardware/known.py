@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 
 from hostwright.audit.hardware.gpu import Gpu
+from hostwright.common.text import differences
 from hostwright.common.untrusted import whole
 
 #: Our choice. What is missing for longer is how the host is now, and no longer a finding.
@@ -49,6 +50,11 @@ class KnownCard:
         """What tells it from all others, also after it was moved to another slot."""
         return self.uuid or self.serial or self.bus
 
+    def is_other_than(self, card: KnownCard) -> bool:
+        """Whether they are two cards: a serial number or UUID that is known of both differs."""
+        pairs = ((self.serial, card.serial), (self.uuid, card.uuid))
+        return any(one and two and one != two for one, two in pairs)
+
     def differs(self, other: KnownCard) -> bool:
         """Whether a value differs that is known of both."""
         pairs = ((getattr(self, part.name), getattr(other, part.name)) for part in fields(self))
@@ -73,6 +79,16 @@ class KnownHardware:
             if card.identity not in known and card.bus not in buses:
                 gone.setdefault(card.bus, card)
         return tuple(gone[bus] for bus in sorted(gone))
+
+    def replaced(self, present: Iterable[Gpu]) -> Iterator[str]:
+        """The cards that have taken the slots of others, which are not here any more: ``BUS: serial OLD → NEW``."""
+        here = [known_card(gpu) for gpu in present]
+        known = {card.identity for card in here}
+        for now in here:
+            others = (card for card in self.cards if card.bus == now.bus and card.is_other_than(now))
+            before = next((card for card in others if card.identity not in known), None)
+            if before is not None:
+                yield f"{now.bus}: {differences(str(before), str(now))}"
 
     def less(self, gpu: Gpu) -> Iterator[str]:
         """What of a card is less than earlier audits found: ``11 NVLinks, 12 before``."""

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from hostwright.audit.fleetaudit import Status
 from hostwright.audit.history.items import CARD, DEVIATION, FINDING, READING, STATUS
+from hostwright.common.text import differences
 
 NOTHING = "nothing"  #: shown for an empty value
 
@@ -41,10 +42,17 @@ class HistoryEvent:
                 return f"{subject}: {self.after or NOTHING}, not {self.want or NOTHING} ({self.note})"
             case "finding":
                 return f"{subject}: {'no longer found' if self.after is None else f'found ({self.after})'}"
+            case "card" if self.before and self.after:
+                return f"card {self.name}: {differences(self.before, self.after)}"
             case "card":
                 return f"card {self.name}: {self._change('gone', 'none')}"
         because = f" ({self.note})" if self.note else ""
         return f"{subject}: {self._change(NOTHING, '')}{because}"
+
+    @property
+    def in_full(self) -> bool:
+        """Whether its sentence is shown to the end: that of a card ends with the new serial number and UUID."""
+        return self.kind == CARD
 
     def _change(self, nothing: str, unknown: str) -> str:
         before = unknown if self.before is None else self.before or NOTHING

@@ -57,17 +57,23 @@ def _told(events: Sequence[HistoryEvent]) -> str:
     their names."""
     layer, others = events[0].layer, [event for event in events if event.kind != LAYER]
     if len(events) == 1:
-        return short(_sentence(events[0]))
+        return _bounded(events[0], _sentence(events[0]))
     parts = [_sentence(event).removeprefix(f"{layer}: ") for event in events if event.kind == LAYER]
     named: dict[str, list[str]] = {}
     for event in others:
-        named.setdefault(_heading(event), []).append(event.name if event.kind in (DEVIATION, FINDING) else _bare(event))
+        name = event.name if event.kind in (DEVIATION, FINDING) else _bare(event)
+        named.setdefault(_heading(event), []).append(_bounded(event, name))
     if len(others) == 1:
-        return f"{printable(layer)}: {'; '.join(map(short, [*parts, _bare(others[0])]))}"
+        return f"{printable(layer)}: {'; '.join([*map(short, parts), _bounded(others[0], _bare(others[0]))])}"
     for heading, names in named.items():
         more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
-        parts.append(heading + ", ".join([*map(short, names[:MOST_NAMED]), *more]))
+        parts.append(heading + ", ".join([*names[:MOST_NAMED], *more]))
     return f"{printable(layer)}: {'; '.join(parts)}"
+
+
+def _bounded(event: HistoryEvent, sentence: str) -> str:
+    """The sentence, cut where it is long, but for one whose end must be read."""
+    return printable(sentence) if event.in_full else short(sentence)
 
 
 def _heading(event: HistoryEvent) -> str:

@@ -43,6 +43,11 @@ _REASONS = (
         "the sudo that the inventory names (hostwright_sudo) cannot be trusted with a password there: it must be a "
         "file, and it and each directory above it must belong to root and be writable by nobody else, without links",
     ),
+    (
+        "no null device",
+        "/dev/null is not the device there, or not for everybody, and most programs fail: as root, rm -f /dev/null and"
+        " mknod -m 666 /dev/null c 1 3, or reboot",
+    ),
     ("no sudo", "sudo is not installed there: install it, or log in as root"),
     (
         "no trusted sudo",

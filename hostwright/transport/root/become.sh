@@ -21,6 +21,7 @@ user_id() {
     [ -n "$uid" ] || uid=$(id -u)
 }
 run_as_root() {
+    if ! { [ -c /dev/null ] && [ -w /dev/null ]; }; then refuse 'no null device'; fi
     user_id
     if [ "$uid" = 0 ]; then printf '%s\n' "$program" | eval "$clean /bin/sh"; return; fi
     sudo=; eval "$find_sudo"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 DPKG_LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock")
 LOCKS = (*DPKG_LOCKS, "/var/lib/apt/lists/lock", "/var/cache/apt/archives/lock")
+MOMENT_S = 10  #: our estimate: dpkg-query and an apt that finds nothing to do are over by then
 PATIENCE_S = 600  #: our wait for apt (see ``resources.dpkg``); a longer holder of a lock is reported
 
 IN_ORDER = DpkgInOrder()
@@ -75,7 +76,7 @@ def _journal(ctx: AuditContext) -> list[str]:
     ctx.require(JOURNAL)
     working = [name for path, _, _, name in _holders(ctx) if path in DPKG_LOCKS]
     if working:
-        raise Unread(f"dpkg is at work ({working[0]})")
+        raise Unread(f"dpkg is at work ({working[0]}): wait until it has ended, and ask again")
     return ctx.answer(JOURNAL).strip().splitlines()
 
 
@@ -104,6 +105,18 @@ def locked(ctx: AuditContext) -> Iterator[str]:
     for path, pid, age_s, name in _holders(ctx):
         if age_s > PATIENCE_S:
             yield f"{path} is held by {name} ({pid}), which runs for {age_s // 60} min"
+
+
+def at_work(ctx: AuditContext) -> Iterator[str]:
+    """A process that is no run of ours holds a lock of apt or dpkg (/proc/locks), and runs for ten seconds to ten
+    minutes.
+    """
+    ctx.require(jobs.RUNNING)
+    if jobs.running(ctx.facts):
+        return
+    for path, pid, age_s, name in _holders(ctx):
+        if MOMENT_S <= age_s <= PATIENCE_S:
+            yield f"{path} is held by {name} ({pid}), which runs for {age_s} s"
 
 
 def conflicting(ctx: AuditContext) -> Iterator[str]:
@@ -148,6 +161,7 @@ def _complaints(ctx: AuditContext) -> tuple[str, ...]:
 INTERRUPTED = Sign("base", interrupted, (*IN_ORDER.probes(), HELD), provision=True)
 SCRIPT_FAILED = Sign("base", script_failed, (*IN_ORDER.probes(), HELD))
 LOCKED = Sign("base", locked, (HELD, jobs.RUNNING), grave=False)
+AT_WORK = Sign("base", at_work, (HELD, jobs.RUNNING), grave=False)
 OVERWRITES = Sign("base", overwrites, (CONFLICTS, DPKG))
 CONFLICTING = Sign("base", conflicting, (SOURCES,))
 

@@ -21,7 +21,7 @@ MOST_DIGITS = 18  #: of a credible number: an exbibyte in KiB has 16
 WORTH_NAMING_BYTES = 100 * MB  #: the smallest removable file that is named
 
 #: Where the stack, its installers and containers write.
-PLACES = ("/", "/boot", "/opt", "/tmp", "/usr", "/var", "/var/lib/docker")  # noqa: S108 - where installers unpack
+PLACES = ("/", "/boot", "/etc", "/opt", "/tmp", "/usr", "/var", "/var/lib/docker")  # noqa: S108 - where installers unpack
 
 #: ``df`` twice, for blocks of 1 KiB and for inodes.
 FREE = Probe(sh_file(__file__, "sh/free.sh", places=PLACES))
@@ -280,7 +280,8 @@ DISK_RULES = (
         "mounted-read-only",
         r"[:)\]] ?\"?read-only file system",
         "the kernel met an error on a filesystem and has mounted it read-only since, or somebody did",
-        "Read dmesg for the disk's errors, replace the disk if it has any, check the filesystem (fsck) and reboot",
+        "Read dmesg for the disk's errors, replace the disk if it has any, check the filesystem (fsck) and reboot;"
+        " where it has none, ask who mounted it so, then mount -o remount,rw",
         "ext4(5), errors=remount-ro",
         unless=r"nvidia-container-cli|/proc/|/sys/",
         transient=False,

@@ -24,6 +24,7 @@ WORDS = (
 JOURNAL = Probe(sh_file(__file__, "sh/journal.sh", lines=LINES, most=MOST_UNITS, words=WORDS), root=True)
 
 _FAILED = Pattern(r"failed (\S{1,200}) ?([\w-]{0,40})")
+_NEEDS = Pattern(r"needs (\S{1,200}): (.{1,200})")
 _UNIT = Pattern(r"unit (\S{1,200}): (.*)")
 _NO_WORDS = ("start-limit-hit", "success")  #: results that say nothing of their own
 
@@ -36,10 +37,14 @@ def failed_units(ctx: AuditContext) -> Mapping[str, str]:
     for match in filter(None, map(_UNIT.fullmatch, lines)):
         said.setdefault(match[1], []).append(match[2])
     found = {match[1]: match[2] for match in map(_FAILED.fullmatch, lines) if match}
-    return {
-        unit: "; ".join(filter(None, ("" if result in _NO_WORDS else result, *_words(ctx, said.get(unit, ())))))
+    needs = {
+        match[1]: f"required by {match[2].replace('.service', '')}" for match in map(_NEEDS.fullmatch, lines) if match
+    }
+    parts = {
+        unit: ("" if result in _NO_WORDS else result, *_words(ctx, said.get(unit, ())), needs.get(unit, ""))
         for unit, result in found.items()
     }
+    return {unit: "; ".join(filter(None, words)) for unit, words in parts.items()}
 
 
 def _words(ctx: AuditContext, lines: Sequence[str]) -> tuple[str, ...]:
@@ -97,20 +102,6 @@ UNIT_TEXTS = (
             r"(?P<step>bad unit file setting|lacks [^\n.]{5,40}"
             r"|environment files|executable name)",
         ),
-    ),
-    FailureRule(
-        "unit-dependency",
-        r"(?:^[^\n]*(?:Failed with result|Failed to (?:start|listen|mount))[^\n]*\n(?:[^\n]*\n){0,3}?)?"
-        r"[^\n]*(?:Dependency failed for |failed with result 'dependency'|dependency job for \S{1,200} failed)",
-        "UNIT was not started, since a unit that it requires did not start",
-        "Find that one (systemctl --failed; systemctl list-dependencies UNIT) and read its journal (journalctl -b -u"
-        " NAME): start it, then UNIT. For docker.socket it is mostly the group docker that is missing",
-        "systemd.unit(5), Requires; geerlingguy/internet-pi#396",
-        names=(
-            r"(?P<unit>[^\s/:]{1,100}): Job [^\n]* failed with result 'dependency'",
-            r"job for (?P<unit>[^\s/]{1,100}) failed",
-        ),
-        weight="consequence",
     ),
     FailureRule(
         "locked-memory-limit",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hostwright.failures import FailureRule, ForPeople, NoRoom
 from hostwright.standard.roles.base.failures.apt import (
     APT_RULES,
+    AT_WORK,
     CONFLICTING,
     INTERRUPTED,
     LOCKED,
@@ -44,6 +45,7 @@ DISK = (
         "dpkg, apt, pip",
         unless=_NOT_FULL,
         narrower=BOOT_IS_FULL,
+        beside=r"error processing (?:archive|package) ",
         transient=False,
         sign=FULL,
         treatment=NoRoom(),
@@ -72,6 +74,16 @@ PACKAGES = (
         "Azure/aks-engine#1538, #3068",
         transient=True,
         sign=LOCKED,
+    ),
+    FailureRule(
+        "apt-at-work",
+        "",
+        "apt or dpkg is at work on the host: what is read of its packages may be half of a change, and a run waits for"
+        " it, up to ten minutes",
+        "Wait until it has ended, or provision all the same: the run waits and says for whom. Never end it, and never"
+        " delete the lock",
+        "dpkg(1), /var/lib/dpkg/lock-frontend; Azure/aks-engine#1538",
+        sign=AT_WORK,
     ),
     FailureRule(
         "dpkg-interrupted",
@@ -127,10 +139,17 @@ PACKAGES = (
         r"|intentando sobre?escribir|tentata sovrascrittura|tenta(?:ndo|tiva de) sobre?escrever|попытка перезаписать"
         r"|próba nadpisania|正试图覆盖|poging tot overschrijven|(?:file"
         r"|dosya) \S+ from install of \S+ conflicts with",
-        "two packages bring the same file, and dpkg does not let one overwrite the other's",
-        "Remove the package that the message names last (often one of another repository or an older name), then run"
-        " apt-get --fix-broken install",
+        "two packages bring the same file, and dpkg does not let one overwrite the other's: ARRIVING, which was to be"
+        " installed, and OWNER, which is there",
+        "See which of the two somebody needs (apt-mark showmanual, apt-get -s remove: either may be somebody's, and"
+        " take others along), do without the other one, then run apt-get --fix-broken install; where both are needed,"
+        " take a release of one that no longer brings the file",
         "dpkg lib/dpkg and src/main/archives.c",
+        beside=r"\.deb\b",
+        names=(
+            r"(?P<arriving>[a-z0-9][a-z0-9.+-]{1,80})(?:_[^/\s]{0,120})?\.deb\b",
+            r"(?:also in package|auch im Paket|dans le paquet) [»«\"']?(?P<owner>[a-z0-9][a-z0-9.+:-]{1,80})",
+        ),
         sign=OVERWRITES,
         treatment=ForPeople(),
     ),
@@ -329,6 +348,7 @@ PACKAGES = (
         "Let apt bring what is missing (apt-get -f install); where a package's own script failed, its message stands"
         " above this one",
         "dpkg src/main/packages.c",
+        beside=r"depends on .*; however|^ {1,4}(?:Package|Version) .* is (?:not|to be)|however:$",
         weight="consequence",
     ),
 )

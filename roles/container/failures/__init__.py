@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hostwright.failures import FailureRule, ForPeople, Sign, Stuck
 from hostwright.resources import DPKG, Probe
 from hostwright.standard.roles.container.engine import NAME_SERVERS_SH
+from hostwright.standard.roles.container.failures.access import ACCESS_RULES
 from hostwright.standard.roles.container.failures.cdi import CDI_RULES
 from hostwright.standard.roles.container.failures.docker import (
     DOCKER_RULES,
@@ -19,7 +20,13 @@ from hostwright.standard.roles.container.failures.docker import (
 )
 from hostwright.standard.roles.container.failures.state import INFO, SETTINGS, engine_package
 from hostwright.standard.roles.container.failures.texts import DAEMON_RULES, HOOK_RULES
-from hostwright.standard.roles.container.failures.toolkit import REACHES_DRIVER, TOOLKIT_RULES, without_driver
+from hostwright.standard.roles.container.failures.toolkit import (
+    LIBRARY_NOT_FOUND,
+    REACHES_DRIVER,
+    TOOLKIT_RULES,
+    library_not_found,
+    without_driver,
+)
 from hostwright.standard.roles.container.failures.units import UNIT_RULES, UNITS, too_often
 
 if TYPE_CHECKING:
@@ -85,10 +92,22 @@ FAILURES = (
         sign=Sign("container", runtime_unknown, (DPKG, *SETTINGS, UNITS.states, INFO), provision=True),
     ),
     FailureRule(
+        "driver-library-not-in-cache",
+        f"{LIBRARY_NOT_FOUND}|initialization error: cannot open shared object",
+        "the loader does not find the driver's library LIBRARY where the container toolkit runs: the file is missing,"
+        " or /etc/ld.so.cache, which the toolkit reads, does not list it; so no container gets a GPU",
+        "Run ldconfig as root, and look with ldconfig -p | grep -E 'libcuda.so|libnvidia-ml.so'. Where it is not listed"
+        " then, provision again: the driver role brings the library. Where it is, look for root and ldcache in"
+        " /etc/nvidia-container-runtime/config.toml; in a container that runs the toolkit itself, for the host's"
+        " libraries in it",
+        "libnvidia-container, src/driver.c and src/nvc_ldcache.c; OE4T/meta-tegra#1456; NVIDIA/libnvidia-container#231",
+        names=(r"load library failed: (?P<library>lib[a-z-]{1,20}\.so[.0-9]{0,12})",),
+        sign=Sign("container", library_not_found, (REACHES_DRIVER,)),
+        treatment=Stuck("the container toolkit finds no driver"),
+    ),
+    FailureRule(
         "container-without-driver",
-        r"nvml error: driver not loaded|load library failed: libnvidia-ml\.so"
-        r"|load library failed: lib(?:cuda|dxcore)|initialization error: cannot open shared object"
-        r"|WSL environment detected but no adapters"
+        r"nvml error: driver not loaded|WSL environment detected but no adapters"
         r"|could not load NVML library|NVML Shared Library Not Found"
         r"|failed to initialize NVML: ERROR_LIBRARY_NOT_FOUND",
         "the container toolkit finds no loaded driver, so no container gets a GPU",
@@ -136,4 +155,5 @@ FAILURES = (
     *DOCKER_RULES,
     *TOOLKIT_RULES,
     *UNIT_RULES,
+    *ACCESS_RULES,
 )

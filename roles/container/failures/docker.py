@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, ForPeople, Sign, Unread, known_cause
 from hostwright.resources import DPKG, RELEASE, Disturbing, Probe, RestartedAfter, release
+from hostwright.roles import sh
 from hostwright.standard.roles.container.engine import DAEMON_JSON, ENGINES, FIREWALL, SNAP_DOCKER, without
 from hostwright.standard.roles.container.failures.state import (
     COMMAND,
@@ -24,7 +25,7 @@ from hostwright.standard.roles.container.failures.state import (
 )
 from hostwright.standard.roles.container.failures.units import UNITS, masked
 from hostwright.standard.roles.container.running import LOCAL_DOCKER
-from hostwright.standard.roles.driver.states.device_links import DeviceLinks
+from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
@@ -34,13 +35,12 @@ RUNTIME = "nvidia"
 HOOK = "nvidia-container-runtime-hook"  #: Docker looks for it when it starts, and supports --gpus only with it
 OTHER_RUNTIMES = ("containerd.io", "cri-o", "podman-docker")  #: packages that a host may have in Docker's place
 #: ``NAME POLICY EXIT ERROR`` of each container that Docker is to keep running, is not running, and could not be started
+_START = "{{if .State.Error}}{{.Name}} {{.HostConfig.RestartPolicy.Name}} {{.State.ExitCode}} {{.State.Error}}{{end}}"
 NOT_STARTED = Probe(
     f"systemctl is-active --quiet {UNIT} || exit 0\n"
     f"timeout -k 1 10 {LOCAL_DOCKER} ps -aq --filter status=exited --filter status=created | head -n 50 |\n"
-    f"  xargs -r timeout -k 1 10 {LOCAL_DOCKER} inspect --format"
-    """ '{{if .State.Error}}{{.Name}} {{.HostConfig.RestartPolicy.Name}} {{.State.ExitCode}}"
-    " {{.State.Error}}{{end}}' |\n"""
-    "  grep -E '^/[^ ]+ (always|unless-stopped) ' | cut -c 1-500; exit 0",
+    + sh(f"  xargs -r timeout -k 1 10 {LOCAL_DOCKER} inspect --format %s |\n", _START)
+    + "  grep -E '^/[^ ]+ (always|unless-stopped) ' | cut -c 1-500; exit 0",
     root=True,
 )
 HOOK_THERE = Probe(f"command -v {HOOK}; exit 0")
@@ -150,8 +150,7 @@ def links_missing(ctx: AuditContext) -> Iterator[str]:
 
 
 def not_started(ctx: AuditContext) -> Iterator[str]:
-    """A container with the restart policy always or unless-stopped is not running, and Docker has an error of its"
-    " start."""
+    """A container with the restart policy always or unless-stopped does not run, and its start ended with an error."""
     for line in ctx.text(NOT_STARTED).splitlines():
         name, policy, code, error = (*line.removeprefix("/").split(" ", 3), "", "", "")[:4]
         if error:

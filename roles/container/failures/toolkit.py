@@ -21,15 +21,19 @@ if TYPE_CHECKING:
 REACHES_DRIVER = Probe(
     "command -v nvidia-container-cli >/dev/null || exit 3\ntimeout -k 1 5 nvidia-container-cli info 2>&1", root=True
 )
-#: ``LINE:no-cgroups = true``, where the toolkit's configuration has it
+#: ``LINE:no-cgroups = true``, where the toolkit's configuration has it, and ``gone KEY PATH`` of each path in it that
+#: leads nowhere
 NO_CGROUPS = Probe(
-    f"grep -nE '^[[:space:]]*no-cgroups[[:space:]]*=[[:space:]]*true' {TOOLKIT_CONFIG} 2>/dev/null; exit 0"
+    f"grep -nE '^[[:space:]]*no-cgroups[[:space:]]*=[[:space:]]*true' {TOOLKIT_CONFIG} 2>/dev/null\n"
+    r"""sed -nE 's/^[[:space:]]*(ldconfig|path|root)[[:space:]]*=[[:space:]]*"@?(\/[^"]+)".*/\1 \2/p' """
+    f"{TOOLKIT_CONFIG} 2>/dev/null |\n"
+    '  while read -r key path; do [ -e "$path" ] || printf "gone %s %s\\n" "$key" "$path"; done; exit 0'
 )
 NO_PROGRAM, TIMED_OUT = 3, (124, 137)
 FORMER_SOURCES = SourcesDisabled(OLD_SOURCES, "").probes()[0]
 
-WITHOUT_DRIVER = r"nvml error: driver not loaded|load library failed: libnvidia-ml\.so"
-_WITHOUT_DRIVER = Pattern(WITHOUT_DRIVER)
+LIBRARY_NOT_FOUND = r"load library failed: lib(?:nvidia-ml|cuda|dxcore)\.so"
+_NOT_LOADED, _NOT_FOUND = Pattern("nvml error: driver not loaded"), Pattern(LIBRARY_NOT_FOUND)
 _SAYS = Pattern(r"nvidia-container-cli: .*")
 
 
@@ -73,9 +77,16 @@ def former_names(ctx: AuditContext) -> Iterator[str]:
 
 
 def without_driver(ctx: AuditContext) -> Iterator[str]:
-    """The driver's layer is as desired, and nvidia-container-cli info does not get at the driver's library."""
+    """The driver's layer is as desired, and nvidia-container-cli info says that the driver is not loaded."""
     complaint = _complaint(ctx)
-    if _WITHOUT_DRIVER.search(complaint):
+    if _NOT_LOADED.search(complaint):
+        yield complaint
+
+
+def library_not_found(ctx: AuditContext) -> Iterator[str]:
+    """The driver's layer is as desired, and nvidia-container-cli info does not find the driver's library."""
+    complaint = _complaint(ctx)
+    if _NOT_FOUND.search(complaint):
         yield complaint
 
 
@@ -84,14 +95,21 @@ def fails(ctx: AuditContext) -> Iterator[str]:
     if ctx.differs("container") or not ctx.answer(NVIDIA_SMI).ok:
         return
     complaint = _complaint(ctx)
-    if complaint and not _WITHOUT_DRIVER.search(complaint):
+    if complaint and not _NOT_LOADED.search(complaint) and not _NOT_FOUND.search(complaint):
         yield complaint
 
 
 def no_cgroups(ctx: AuditContext) -> Iterator[str]:
     """The toolkit is installed, and its config.toml says ``no-cgroups = true``."""
     if _toolkit(ctx):
-        yield from (f"{TOOLKIT_CONFIG}:{line.strip()}" for line in ctx.text(NO_CGROUPS).splitlines())
+        lines = (line for line in ctx.text(NO_CGROUPS).splitlines() if not line.startswith("gone "))
+        yield from (f"{TOOLKIT_CONFIG}:{line.strip()}" for line in lines)
+
+
+def paths_gone(ctx: AuditContext) -> Iterator[str]:
+    """The toolkit is installed, and ``ldconfig``, ``path`` or ``root`` in its config.toml names what is not there."""
+    rows = (line.split(" ", 2) for line in ctx.text(NO_CGROUPS).splitlines() if _toolkit(ctx))
+    yield from (f"{TOOLKIT_CONFIG}: {row[1]} = {row[2]}, which is not there" for row in rows if row[0] == "gone")
 
 
 def _complaint(ctx: AuditContext) -> str:
@@ -146,6 +164,18 @@ TOOLKIT_RULES = (
         "Provision again: the container role removes the packages, keeps daemon.json and disables the repository",
         "NVIDIA/nvidia-docker, archived 2024",
         sign=Sign("container", former_names, (DPKG, FORMER_SOURCES), grave=False, provision=True),
+    ),
+    FailureRule(
+        "toolkit-config",
+        "",
+        "config.toml of the container toolkit names a file that is not on the host: the next container with GPUs"
+        " does not"
+        " start",
+        "Correct that line: ldconfig is @/sbin/ldconfig, on Ubuntu @/sbin/ldconfig.real; root and path are commented"
+        " out"
+        " where the driver is installed on the host itself, and not by the GPU operator's container",
+        "NVIDIA/nvidia-container-toolkit internal/config; OE4T/meta-tegra#1516",
+        sign=Sign("container", paths_gone, (DPKG, NO_CGROUPS), grave=False),
     ),
     FailureRule(
         "toolkit-ldconfig",

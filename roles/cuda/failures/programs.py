@@ -70,6 +70,7 @@ PROGRAM_RULES = (
         "Compare nvidia-smi --query-gpu=compute_cap --format=csv with the capabilities of the build; install a build"
         " for this GPU, or use another GPU",
         "pytorch/pytorch#6515",
+        beside=r"supports CUDA capabilities|with CUDA capability sm_",
     ),
     FailureRule(
         "forward-compatibility",

@@ -49,6 +49,12 @@ _PROGRAMS = (
     "insmod",
     "depmod",
     "ldconfig",
+    "docker",
+    "dockerd",
+    "containerd",
+    "runc",
+    "nvidia-container-cli",
+    "nvidia-container-runtime",
 )
 HIDDEN = Probe(sh_file(__file__, "hidden.sh", programs=_PROGRAMS))
 

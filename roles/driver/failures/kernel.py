@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ from hostwright.resources import (
     words_set,
 )
 from hostwright.roles import Pattern, kernel_version, sh, sh_file
+from hostwright.standard.roles.base.failures.host import NEXT_BOOT
 from hostwright.standard.roles.driver.failures.state import (
     DKMS_TREE,
     DkmsTree,
@@ -47,6 +49,7 @@ from hostwright.standard.roles.driver.states.modprobe import (
     forbidding,
 )
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
+from hostwright.standard.roles.driver.states.others import NOUVEAU_OFF
 
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
@@ -54,8 +57,11 @@ if TYPE_CHECKING:
 #: ``kernel NAME HEADERS VERSION`` of each bootable kernel: HEADERS is yes or no, VERSION that of its nvidia module;
 #: ``modules NAME …`` of one without an image in /boot; ``service`` if DKMS builds modules at the boot, which Debian's
 #: and Ubuntu's do not. ``empty FILE`` of an image that is, or of an initramfs that is, or is missing while others have
-#: theirs; ``holds FILE`` of one that is older than its kernel's nvidia module, and has such a module in it.
-KERNELS = Probe(sh_file(__file__, "kernels.sh"), root=True)  # an initramfs is root's on many hosts
+#: theirs; ``holds FILE`` of one that is older than its kernel's nvidia module, and has such a module in it; ``nouveau
+#: FILE`` of one that is older than the role's blacklist, and has nouveau in it.
+KERNELS = Probe(
+    sh_file(__file__, "kernels.sh", blacklist=NOUVEAU_OFF), root=True
+)  # an initramfs is root's on many hosts
 
 #: ``there NAME`` of each open driver that the running kernel has as a module, ``off NAME`` if it is blacklisted for
 #: modprobe (by a file, or on the kernel's command line).
@@ -84,7 +90,8 @@ UDEV = Probe(UNMASKED + sh_file(__file__, "udev.sh"))
 
 #: apt's own view of what may be upgraded unattended.
 UNATTENDED = Probe(
-    "timeout 10 apt-config dump | grep -E '^(Unattended-Upgrade::Package-Blacklist|APT::Periodic)::'; exit 0"
+    "timeout 10 apt-config dump | grep -E"
+    " '^(Unattended-Upgrade::(Package-Blacklist|Automatic-Reboot)|APT::Periodic::)'; exit 0"
 )
 
 NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"  #: the role's own
@@ -108,6 +115,8 @@ _FOR_US = Pattern(
 _CLASS = Pattern(r"ATTRS?\{class\}==\"([^\"]{1,40})\"")
 _DISPLAYS = ("0x030000", "0x030200")  #: VGA and 3D controllers (PCI code and ID assignment)
 _BLACKLIST = "Unattended-Upgrade::Package-Blacklist::"
+_SCHEDULED = Pattern(r"(?m)^scheduled USEC ([0-9]{9,10})[0-9]{6}$")
+_REBOOT = "Unattended-Upgrade::Automatic-Reboot"
 
 
 def removed(ctx: AuditContext) -> Iterator[str]:
@@ -294,12 +303,12 @@ def forbidden(ctx: AuditContext) -> Iterator[str]:
     nvidia-uvm.
     """
     if ours(ctx) is not None:
-        yield from map(str, forbidding(ctx.text(MODPROBE)))
+        yield from map(str, forbidding(ctx.text(MODPROBE), renamed=ctx.section(DriverSection).renamed))
 
 
 def nouveau_not_blocked(ctx: AuditContext) -> Iterator[str]:
     """No open driver has a card, and the running kernel's nouveau, nova_core or nova_drm may be loaded (modprobe -c
-    shows no blacklist of it), or the initramfs is older than the role's blacklist.
+    shows no blacklist of it), or the initramfs is older than the role's blacklist and may hold it (lsinitramfs).
     """
     initramfs = wanted(ctx, "driver", Initramfs)
     for probe in initramfs.probes():
@@ -310,8 +319,9 @@ def nouveau_not_blocked(ctx: AuditContext) -> Iterator[str]:
     free = [line.removeprefix("there ") for line in lines if line.startswith("there ")]
     yield from (f"{name}: not on modprobe's blacklist" for name in free if f"off {name}" not in lines)
     change = initramfs.plan(ctx.facts)
-    if change is not None and free:
-        yield f"{change.what}: {change.have}"
+    held = [line.removeprefix("nouveau ") for line in ctx.text(KERNELS).splitlines() if line.startswith("nouveau /")]
+    if change is not None and (free or held):
+        yield f"{change.what}: {change.have}" + (f"; {', '.join(held)} holds nouveau" if held else "")
 
 
 def not_held(ctx: AuditContext) -> Iterator[str]:
@@ -324,17 +334,33 @@ def not_fenced(ctx: AuditContext) -> Iterator[str]:
     """unattended-upgrades is installed and switched on, and apt's configuration (apt-config dump) does not keep it from
     the packages that the base role's never_unattended and the driver's set name.
     """
-    row, fenced = ctx.packages.get("unattended-upgrades"), getattr(ctx.variables.get("base"), "never_unattended", ())
+    fenced = getattr(ctx.variables.get("base"), "never_unattended", ())
     fenced = (*fenced, *ctx.section(DriverSection).never_unattended())
-    matches = (_SETTING.fullmatch(line) for line in ctx.text(UNATTENDED).splitlines())
-    settings = [(match[1], match[2]) for match in matches if match]
-    values = dict(settings)
-    off = values.get("APT::Periodic::Unattended-Upgrade", "0") == "0" or values.get("APT::Periodic::Enable", "1") == "0"
-    if ours(ctx) is None or row is None or not row.present or off:
+    settings = _unattended(ctx)
+    if ours(ctx) is None or not settings:
         return
     missing = [name for name in fenced if name not in {value for key, value in settings if key == _BLACKLIST}]
     if missing:
         yield f"not in {_BLACKLIST.rstrip(':')}: {', '.join(missing)}"
+
+
+def reboots(ctx: AuditContext) -> Iterator[str]:
+    """A shutdown is scheduled; or unattended-upgrades is switched on and may reboot the host (Automatic-Reboot)."""
+    if at := _SCHEDULED.search(ctx.text(NEXT_BOOT)):
+        yield f"a shutdown is scheduled for {datetime.fromtimestamp(int(at[1]), UTC):%Y-%m-%d %H:%M} UTC"
+    values = dict(_unattended(ctx))
+    if values.get(_REBOOT, "false").lower() in {"true", "1", "yes"}:
+        yield f'{_REBOOT} "{values[_REBOOT]}", at {values.get(f"{_REBOOT}-Time", "once")}'
+
+
+def _unattended(ctx: AuditContext) -> list[tuple[str, str]]:
+    """apt's settings of unattended-upgrades; none where it is not installed or switched off."""
+    row = ctx.packages.get("unattended-upgrades")
+    matches = (_SETTING.fullmatch(line) for line in ctx.text(UNATTENDED).splitlines())
+    settings = [(match[1], match[2]) for match in matches if match]
+    values = dict(settings)
+    off = values.get("APT::Periodic::Unattended-Upgrade", "0") == "0" or values.get("APT::Periodic::Enable", "1") == "0"
+    return [] if row is None or not row.present or off else settings
 
 
 def loose_driver(ctx: AuditContext) -> Iterator[str]:
@@ -440,7 +466,7 @@ KERNEL_RULES = (
         "nothing keeps nouveau, or its successor nova, from taking the cards at the next boot",
         "Provision again: the driver role writes the blacklist and rebuilds the initramfs",
         "nvidia-installer misc.c; joanbm/nvidia-470xx-linux-mainline",
-        sign=Sign("driver", nouveau_not_blocked, (OPEN_DRIVERS, NOUVEAU, DPKG), grave=False, provision=True),
+        sign=Sign("driver", nouveau_not_blocked, (OPEN_DRIVERS, NOUVEAU, KERNELS, DPKG), grave=False, provision=True),
     ),
     FailureRule(
         "kernel-not-held",
@@ -466,6 +492,16 @@ KERNEL_RULES = (
         " that list, remove it from /etc/apt/apt.conf.d",
         "shine-cluster#50; NVIDIA/nvidia-docker#804",
         sign=Sign("base", not_fenced, (UNATTENDED, DPKG), grave=False, provision=True),
+    ),
+    FailureRule(
+        "reboots-by-itself",
+        "",
+        "the host reboots by itself, at a time that somebody set or once a package asks for it: whatever works then"
+        " is lost",
+        "Set Unattended-Upgrade::Automatic-Reboot to false in the file that has it (grep -rn Automatic-Reboot"
+        " /etc/apt/apt.conf.d), or take a scheduled one back (shutdown -c), and reboot the host when it is idle",
+        "unattended-upgrades(8); Azure/batch-shipyard#174",
+        sign=Sign("base", reboots, (UNATTENDED, DPKG, NEXT_BOOT), grave=False),
     ),
     FailureRule(
         "driver-not-pinned",

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, ForPeople, Hardware, Sign, Stuck, Unread
-from hostwright.resources import DPKG, HOST_PROBES, KERNEL_GONE, PCI, Probe
-from hostwright.roles import Pattern, count
+from hostwright.resources import DPKG, HOST_PROBES, KERNEL_GONE, PCI
+from hostwright.roles import Pattern
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
 from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, NO_POWER
 from hostwright.standard.roles.driver.failures.logs import LOG_PROBES, log_cause
@@ -23,6 +23,8 @@ from hostwright.standard.roles.driver.failures.state import (
 from hostwright.standard.roles.driver.gpus import kernel_log, smi
 from hostwright.standard.roles.driver.nvsmi.fields import LOST
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
+from hostwright.standard.roles.driver.section import DriverSection
+from hostwright.standard.roles.driver.states.device_files import DEVICES, device_flaws
 from hostwright.standard.roles.driver.states.gpu_use import SECURE_BOOT, gpu_ids, unsigned_refused
 from hostwright.standard.roles.driver.states.modprobe import (
     MODPROBE,
@@ -37,16 +39,7 @@ from hostwright.standard.roles.driver.xids.events import slot
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: ``there FILE`` of each of the driver's device files, ``cards N``, and ``setuid`` if any user's program can make them.
-DEVICES = Probe(
-    """for f in /dev/nvidiactl /dev/nvidia-uvm; do if [ -c "$f" ]; then echo "there $f"; fi; done
-n=0; for f in /dev/nvidia[0-9]*; do if [ -c "$f" ]; then n=$((n + 1)); fi; done; echo "cards $n"
-if [ -u /usr/bin/nvidia-modprobe ]; then echo setuid; fi; exit 0"""
-)
-
-CONTROL, UVM = "/dev/nvidiactl", "/dev/nvidia-uvm"
 NO_PROGRAM = 127  #: exit status of a probe whose program is not on the host
-_CARDS = Pattern(r"cards ([0-9]{1,4})")
 
 #: the kernel's message about a module that no trusted key has signed (kernel/module/signing.c, security/lockdown)
 _REFUSED = (
@@ -139,7 +132,7 @@ def not_loaded(ctx: AuditContext) -> Iterator[str]:
         return
     if any(not_signed(ctx)) or any(no_device(ctx)) or log_cause(ctx)[0] == "module-loading-off":
         return
-    if forbidding(ctx.text(MODPROBE)) or at_this_boot(ctx.text(MODPROBE)):
+    if forbidding(ctx.text(MODPROBE), renamed=ctx.section(DriverSection).renamed) or at_this_boot(ctx.text(MODPROBE)):
         return
     yield f"module {state.module} for {running_kernel(ctx)} is not loaded"
     yield from said_since_boot(ctx, r"NVRM|\bnvidia: ")[-1:]
@@ -165,23 +158,13 @@ def uvm_not_loaded(ctx: AuditContext) -> Iterator[str]:
 
 
 def devices_missing(ctx: AuditContext) -> Iterator[str]:
-    """The module is loaded, nvidia-smi has just run, and ``/dev/nvidiactl`` is not there, or files (``/dev/nvidia0`` …)
-    of cards that it lists, of all where it lists none; or ``/dev/nvidia-uvm`` is not, and ``nvidia-modprobe``, which
-    makes it for programs, is not setuid.
+    """The module is loaded, nvidia-smi has just run, and a device file of the driver is missing, or has another number
+    or mode than the module gives it: ``/dev/nvidiactl``, that of a card that the driver has, ``/dev/nvidia-uvm`` and
+    ``/dev/nvidia-uvm-tools``, ``/dev/nvidia-modeset``, those of a GPU instance.
     """
-    state = ours(ctx)
-    lines = ctx.text(DEVICES).splitlines()
-    if state is None or not state.loaded:
-        return
-    if ctx.answer(NVIDIA_SMI).status != NO_PROGRAM and not _explained(ctx):
-        if f"there {CONTROL}" not in lines:
-            yield f"{CONTROL} is not there"
-        files = next((int(match[1]) for line in lines if (match := _CARDS.fullmatch(line))), None)
-        cards = _listed(ctx) or _cards(ctx)
-        if files is not None and files < cards:
-            yield f"{count(cards, 'card')}, {count(files, 'device file')} /dev/nvidiaN"
-    if state.uvm and f"there {UVM}" not in lines and "setuid" not in lines:
-        yield f"{UVM} is not there, and /usr/bin/nvidia-modprobe is not setuid"
+    ctx.require(DEVICES)
+    if ours(ctx) is not None and ctx.answer(NVIDIA_SMI).status != NO_PROGRAM and not _explained(ctx):
+        yield from device_flaws(ctx.facts)
 
 
 def _explained(ctx: AuditContext) -> bool:
@@ -238,8 +221,10 @@ LOAD_RULES = (
         r"Module '?nvidia[-_](?:\w{1,20}[-_])?uvm'? not found|by name='nvidia[-_](?:\w{1,20}[-_])?uvm'"
         r"|insert (?:module )?'?nvidia[-_](?:\w{1,20}[-_])?uvm'?: "
         r"|/dev/nvidia-uvm(?:-tools)?[\"'`\\]{0,6}:? (?:failed: )?\(?(?:[0-9]{1,2}: )?(?:no such file|does not exist)",
-        "the module nvidia-uvm is not loaded, and without it no CUDA program starts (nvidia-smi works all the same)",
-        "Provision again: the driver role loads it (modprobe nvidia-uvm)",
+        "the module nvidia-uvm is not loaded, or its device files were not made, and without them no CUDA program"
+        " starts (nvidia-smi works all the same)",
+        "Provision again: the driver role loads it (modprobe nvidia-uvm) and has its files made"
+        " (nvidia-modprobe -u -c 0)",
         "NVIDIA's CUDA installation guide for Linux, device node verification",
         sign=Sign("driver", uvm_not_loaded, (DPKG,), provision=True),
     ),
@@ -250,11 +235,13 @@ LOAD_RULES = (
         r"(?:no such (?:file or directory|device)|does not exist)|(?:failed to|cannot|could not) (?:open"
         r"|stat) (?:device )?"
         r"[\"'`\\]{0,6}/dev/nvidia(?:ctl|-uvm|[0-9])\S{0,8} \(?no such|open of non-existent GPU with minor",
-        "the driver's device files are not in /dev, so that no program reaches the GPU",
-        "Run nvidia-modprobe -c 0 -u as root (-c N for each card), and chmod u+s /usr/bin/nvidia-modprobe where it is"
-        " not setuid",
+        "device files of the driver are missing in /dev, or are not what the loaded module gives out, so that programs"
+        " or containers do not reach a GPU",
+        "Provision again: the driver role makes them. By hand, as root: nvidia-modprobe -c 255 -c 0 (-c N for each"
+        " card) and, for nvidia-uvm and nvidia-uvm-tools, nvidia-modprobe -u -c 0; chmod u+s /usr/bin/nvidia-modprobe"
+        " where it is not setuid",
         "NVIDIA's CUDA installation guide for Linux, device node verification; nvidia-modprobe(1)",
-        sign=Sign("driver", devices_missing, (DEVICES, *LOAD_PROBES)),
+        sign=Sign("driver", devices_missing, (DEVICES, *LOAD_PROBES), provision=True),
         treatment=Stuck("the driver's device files are missing"),
     ),
     FailureRule(

@@ -33,9 +33,10 @@ UNIT_RULES = (
         "driver-unit-failed",
         "",
         "one of the driver's daemons was started and ended with an error",
-        "Read its journal (journalctl -u UNIT -n 50), fix the cause, then systemctl restart UNIT",
+        "Provision again where the plan names something of the driver: the role starts its daemons when the driver is"
+        " in order. Else read the journal (journalctl -u UNIT -n 50), fix the cause, then systemctl restart UNIT",
         "systemd.service(5)",
-        sign=Sign("driver", driver_units_failed, (UNITS.states, UNITS.journals, PCI, FABRIC)),
+        sign=Sign("driver", driver_units_failed, (UNITS.states, UNITS.journals, PCI, FABRIC), provision=True),
         treatment=Stuck("a daemon of the driver failed"),
         covers=Covers(("other-unit-failed",), lambda _: UNITS.names),
     ),

@@ -15,7 +15,7 @@ from hostwright.resources import (
     display_controllers,
 )
 from hostwright.roles import Command, Match, Pattern, sh_file
-from hostwright.standard.roles.driver.states.device_links import DeviceLinks
+from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 
 NVIDIA = 0x10DE  #: the vendor on the PCI bus
 
@@ -38,14 +38,14 @@ _MAKE_KEY = (
 )
 
 #: A display manager's unit, and X servers.
-DISPLAY = Probe(sh_file(__file__, "display.sh"), root=True)
+DISPLAY = Probe(sh_file(__file__, "display.sh"), root=True, shared=True)
 
 #: ``pid unit name`` of each process that holds a device file of NVIDIA's open; ``-`` where it is no service's, and
 #: ``ops/jupyter.service`` or ``ops/-`` where a person's own systemd or login has it.
 HOLDERS = Probe(
     sh_file(__file__, "sh/holders.sh")
     + 'for p in $(holders); do read -r n <"/proc/$p/comm" || continue\nservice "$p"\n'
-    '[ "$person" = - ] || unit=$person; echo "$p $unit $n"; done; exit 0',
+    '[ "$person" = - ] || unit=$person; echo "$p $unit $(called "$p" "$n")"; done; exit 0',
     root=True,
 )
 
@@ -76,7 +76,7 @@ def display(facts: Facts) -> str:
 
 
 def users(facts: Facts) -> tuple[str, ...]:
-    """Who uses a GPU, as words for a sentence: ``python3 (4711)``, ``train.service (4712)``, ``container
+    """Who uses a GPU, as words for a sentence: ``python3 train.py (4711)``, ``train.service (4712)``, ``container
     3f2a1b2c3d4e (pid 812) web``, ``jupyter.service of ops (4713)``.
 
     Services that can be stopped are left out. A process in a container is named by its container, and one of a unit of

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from hostwright.resources import KEEP_ASIDE
 from hostwright.roles import sh, sh_file, words
+from hostwright.standard.roles.driver.states.device_files import MAKE_DEVICES
 from hostwright.standard.roles.driver.states.gpu_use import OUR_SERVICES
 
 STATE_DIR = "/var/lib/hostwright"
@@ -128,6 +129,7 @@ for module in nvidia nvidia-uvm; do
   exit "$status"
 done
 """
+    + MAKE_DEVICES
     + f"for unit in {words(OUR_SERVICES)}; do"
     + """
   if systemctl -q is-enabled "$unit" 2>/dev/null; then systemctl start "$unit" || true; fi

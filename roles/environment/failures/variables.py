@@ -31,6 +31,13 @@ ENVIRONMENT = "/etc/environment"
 PAM = (ENVIRONMENT, "/etc/security/pam_env.conf")  #: of pam_env's, for all sessions
 
 _LINE = Pattern(r"(/[^:]*):(\d{1,9}):(.*)")
+#: a setting that makes NCCL slower for everybody, whatever it was once good for
+_NCCL = Pattern(
+    r"\s*(?:export |declare -x )?(NCCL_(?:(?:P2P|SHM|IB|NVLS)_DISABLE(?:\s+(?:DEFAULT|OVERRIDE))?\s*=\s*['\"]?[1-9]"
+    r"|NET(?:\s+(?:DEFAULT|OVERRIDE))?\s*=\s*['\"]?Socket|P2P_LEVEL(?:\s+(?:DEFAULT|OVERRIDE))?\s*=\s*['\"]?(?:LOC|0)"
+    r"|NVLS_ENABLE(?:\s+(?:DEFAULT|OVERRIDE))?\s*=\s*['\"]?0"
+    r"|(?:ALGO|PROTO)(?:\s+(?:DEFAULT|OVERRIDE))?\s*=\s*['\"]?[\w,^:;-]{1,60}))"
+)
 _NAME = r"\b(\w*PATH|LD_PRELOAD|PYTHONHOME|CUDA_[A-Z_]+|XLA_FLAGS)(?:\+?=|\s+(?:DEFAULT|OVERRIDE)=)"
 _ASSIGNMENT = Pattern(_NAME + r"""("[^"]*"?|'[^']*'?|(?:\\.?|[^\s;&|\\])*)""")
 _TOOLKIT = Pattern(r"(/[^\s:'\"${}]*cuda-?(\d{1,3}(?:\.\d{1,3})?))(?:[^\d.]|$)")
@@ -207,6 +214,15 @@ def gpus_hidden(ctx: AuditContext) -> Iterator[str]:
                 yield f"{row[1]}:{row[2]}: CUDA_VISIBLE_DEVICES={value}: programs get {seen} of {cards} GPUs"
 
 
+def nccl_hindered(ctx: AuditContext) -> Iterator[str]:
+    """/etc/nccl.conf, a home's .nccl.conf, a start file or pam_env takes a way from NCCL (``NCCL_P2P_DISABLE=1``,
+    ``NCCL_NET=Socket`` …) or ties it to one algorithm or protocol.
+    """
+    for row in filter(None, map(_LINE.fullmatch, ctx.text(VARIABLES).splitlines())):
+        if setting := _NCCL.match(row[3]):
+            yield f"{row[1]}:{row[2]}: {setting[1]}"
+
+
 def _visible(value: str, cards: int) -> int:
     """How many cards CUDA shows: those before the first word that is none."""
     words = [word.strip() for word in value.split(",")]
@@ -312,6 +328,16 @@ VARIABLES_RULES = (
         " (CUDA_VISIBLE_DEVICES=-1 python …)",
         "CUDA C++ Programming Guide, CUDA environment variables; tensorflow/tensorflow#2175",
         sign=Sign("environment", gpus_hidden, (VARIABLES, PCI), grave=False),
+    ),
+    FailureRule(
+        "nccl-hindered",
+        "",
+        "a file that every program with NCCL reads takes a way between the cards or hosts from it (peer access, shared"
+        " memory, InfiniBand, NVLink SHARP), or ties it to one algorithm: training on several GPUs is slow for all",
+        "Ask who set it: often it went around a fault of one day. Where nobody needs it, take the line out; who does"
+        " sets it for that program alone. NCCL_DEBUG=INFO says at a program's start which ways NCCL takes",
+        "NCCL user guide, environment variables (/etc/nccl.conf, ~/.nccl.conf); NVIDIA/nccl#631",
+        sign=Sign("environment", nccl_hindered, (VARIABLES,), grave=False),
     ),
     FailureRule(
         "variable-names-missing-file",

@@ -1,4 +1,4 @@
-# Assignments that mention CUDA, choose GPUs or set the loader's path, and PATH in files of pam_env's, FILE:NUMBER:LINE, at most $most,
+# Assignments that mention CUDA, choose GPUs, take ways from NCCL or set the loader's path, and PATH in files of pam_env's, FILE:NUMBER:LINE, at most $most,
 # those in system-wide files first; then what `has` says of the directories on those paths,
 # `shadows PATH` for modules that TensorFlow imports, in those of PYTHONPATH, and `gone PATH` for a file of authorities or a
 # preloaded library that is not there, also of pip's own settings. Needs `has`, and $nl and homes of the engine's homes
@@ -15,7 +15,7 @@ gone() { if [ ! -e "$1" ]; then echo "gone $1"; fi; }
 IFS=$nl; set -f; set --
 links=
 for home in $(homes); do
-  for name in .bashrc .bash_profile .bash_login .profile .zshrc .zshenv .zprofile .pam_environment; do
+  for name in .bashrc .bash_profile .bash_login .profile .zshrc .zshenv .zprofile .pam_environment .nccl.conf; do
     if [ ! -f "$home/$name" ]; then continue; fi
     if [ -L "$home/$name" ]; then links=$links$nl$home/$name; else set -- "$@" "$home/$name"; fi
   done
@@ -26,9 +26,12 @@ pam='/etc/environment
 system="$pam"'
 /etc/profile
 /etc/bash.bashrc
-/etc/zsh/zshenv'
+/etc/zsh/zshenv
+/etc/nccl.conf'
 files='SSL_CERT_FILE|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|PIP_CERT|NODE_EXTRA_CA_CERTS|LD_PRELOAD'
 sets='^[^#]*('$files')([+]?=|[[:space:]]+(DEFAULT|OVERRIDE)=)|^[^#]*(PATH|CUDA_[A-Z_]+|XLA_FLAGS)[+]?=.*cuda|^(export |declare -x )?CUDA_VISIBLE_DEVICES[ =]|^[^#]*(LD_LIBRARY_PATH|LD_PRELOAD|PYTHONPATH|PYTHONHOME)([+]?=|[[:space:]]+(DEFAULT|OVERRIDE)=)'
+nccl='NCCL_((P2P|SHM|IB|NVLS)_DISABLE|NET|P2P_LEVEL|NVLS_ENABLE|ALGO|PROTO)'
+sets="$sets|^[[:space:]]*(export |declare -x )?$nccl"'([[:space:]]*=|[[:space:]]+(DEFAULT|OVERRIDE)=)'
 small() { find -L "$@" -exec grep -anHsE -m 20 "$sets" -- {} +; }
 # shellcheck disable=SC2086  # a path a line
 lines=$({

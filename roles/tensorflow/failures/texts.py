@@ -34,6 +34,7 @@ TEXT_RULES = (
         " an"
         " environment of its own",
         "pip, pip._internal.resolution; ZJUICSR/AIcert#3",
+        beside=r"^ {1,8}\S.* (?:depends on|requires) |The user requested ",
     ),
     FailureRule(
         "python-without-ssl",

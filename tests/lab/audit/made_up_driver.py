@@ -28,6 +28,7 @@ DRIVER = (
             hgx(put({"fabric/state": "In Progress", "fabric/status": "N/A"}, 3)), "fabric-not-joined"),
     made_up("cards in two cliques of the fabric", hgx(put(JOINED), put({"fabric/cliqueId": "2"}, 7)), "fabric-apart"),
     made_up("a card that the driver does not find", together(NOBODY, on_bus(T4)), "no-device", REPORT),
-    made_up("cards without their device files", together(own(times(4)), device_files(1)), "device-files-missing"),
+    made_up("cards without their device files",
+            together(own(times(4)), device_files(1, driven=4)), "device-files-missing"),
     made_up("a container with the libraries of another driver", log(*MISMATCH), "foreign-driver-library"),
 )  # fmt: skip

@@ -37,6 +37,7 @@ V100_SXM2 = "v100-sxm2-450.80.02"
 SOUND = times(2)  #: the samples' second cards are sick: both are like the first
 #: as the clean host's own, with another UUID
 OURS = KnownCard("0000:3b:00.0", "Tesla T4", uuid="GPU-3b", memory="15109", ecc="on", pcie="16", generation="3")
+SAME = own(put({"uuid": OURS.uuid}))
 GONE = KnownCard("0000:3d:00.0", "Tesla T4", "0320120034567", "GPU-3d")
 NOBODY = fails(6, "No devices were found\n")
 
@@ -73,13 +74,14 @@ LINKS = (
             "gpu-init-failed", REPORT),
     made_up("a card that this driver does not know beside one that it does", together(own(), on_bus(T4, H100)),
             "gpu-unsupported"),
-    made_up("one of four cards gone", own(), "gpus-fewer", known=KnownHardware(4, (OURS, GONE), 4)),
+    made_up("one of four cards gone", SAME, "gpus-fewer", known=KnownHardware(4, (OURS, GONE), 4)),
     made_up("one of four cards gone, and its slot and serial are not known", own(), "gpus-fewer",
             known=KnownHardware(4)),
-    made_up("one of two cards gone since an earlier audit", own(), "gpus-fewer-than-before",
+    made_up("one of two cards gone since an earlier audit", SAME, "gpus-fewer-than-before",
             known=KnownHardware(None, (OURS, GONE), 2)),
-    made_up("one of two cards taken out, as the inventory says", own(), known=KnownHardware(1, (OURS, GONE), 2)),
-    made_up("a card replaced by another one", own(), known=KnownHardware(None, (OURS, replace(OURS, uuid="GPU-0")), 1)),
+    made_up("one of two cards taken out, as the inventory says", SAME, known=KnownHardware(1, (OURS, GONE), 2)),
+    made_up("a card replaced by another one", own(), "gpu-replaced",
+            known=KnownHardware(None, (OURS, replace(OURS, uuid="GPU-0")), 1)),
     made_up("half the memory of an earlier audit", own(put({"uuid": OURS.uuid, "fb_memory_usage/total": "7680 MiB"})),
             "gpu-less-than-before", known=KnownHardware(1, (OURS,), 1)),
     made_up("ECC switched on, which takes memory", own(put({"uuid": OURS.uuid, "fb_memory_usage/total": "14000 MiB"})),

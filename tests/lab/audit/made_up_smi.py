@@ -14,9 +14,9 @@ from hostwright.plan.host.hostfacts import PCI
 from hostwright.plan.model import Answer, Facts
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.services import Service
-from hostwright.standard.roles.driver.failures.load import DEVICES
 from hostwright.standard.roles.driver.failures.units import UNITS
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, NVLINKS
+from hostwright.standard.roles.driver.states.device_files import DEVICES
 from hostwright.standard.roles.driver.states.fabric import FABRIC_MANAGER
 from tests.lab.audit.made_up_case import Answers, Change, says, together
 
@@ -158,12 +158,16 @@ def on_bus(*devices: int) -> Change:
     return together(says(PCI, "".join(map(GPU.format, devices))), device_files(len(devices)))
 
 
-def device_files(count: int) -> Change:
-    """There are files in /dev for so many cards."""
+def device_files(count: int, driven: int | None = None) -> Change:
+    """There are files in /dev for so many cards, and the driver has as many, or ``driven``."""
 
     def change(facts: Facts) -> Answers:
-        others = [line for line in facts[DEVICES].text.splitlines() if not line.startswith("cards ")]
-        return {DEVICES: Answer(0, "\n".join([*others, f"cards {count}", ""]))}
+        lines = facts[DEVICES].text.splitlines()
+        card = next(line for line in lines if line.endswith("/dev/nvidia0"))
+        others = [line for line in lines if line not in {"card 0", card}]
+        cards = [f"card {minor}" for minor in range(count if driven is None else driven)]
+        files = [card.removesuffix("0") + str(minor) for minor in range(count)]
+        return {DEVICES: Answer(0, "\n".join([*others, *cards, *files, ""]))}
 
     return change
 

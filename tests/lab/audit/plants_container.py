@@ -78,6 +78,12 @@ CONTAINER = (
         rules="cdi-stale", cure="rm -r /etc/cdi", quick=True,
     ),
     plant(
+        "config.toml that names another distribution's ldconfig", "container",
+        "sed -i 's|^#*ldconfig = .*|ldconfig = \"@/sbin/ldconfig.real\"|' /etc/nvidia-container-runtime/config.toml",
+        rules="toolkit-config",
+        cure="sed -i 's|^ldconfig = .*|ldconfig = \"@/sbin/ldconfig\"|' /etc/nvidia-container-runtime/config.toml",
+    ),
+    plant(
         "container that could not start at the boot", "container",
         "mkdir /run/box; touch /run/box/x; tar -C /run/box -c . | docker import - planted;"
         " docker create --restart always --name planted --device /dev/planted planted /x; docker start planted || true",

@@ -187,6 +187,17 @@ def test_the_only_change_of_a_layer_is_told_in_full() -> None:
     assert line.endswith("  cuda: desired → drift; link /x: absent, not there (drift)")
 
 
+def test_a_replaced_card_is_told_with_its_new_numbers_to_the_end() -> None:
+    old = "Tesla T4, serial 1322222222222, GPU-c0ffee3d-0000-4000-8000-000000000000, VBIOS 90.04.96.00.9F"
+    new = old.replace("132", "999").replace("c0ffee", "decafe")
+    events = (HistoryEvent(NOW, "card", "gpu", "0000:3d:00.0", old, new),)
+    line = " ".join(" ".join(lines_of([HostHistory("gpu01", "desired", NOW, NOW, events)])[1:]).split())
+    assert line.endswith(
+        "card 0000:3d:00.0: serial 1322222222222 → 9992222222222, GPU-c0ffee3d-0000-4000-8000-000000000000 →"
+        " GPU-decafe3d-0000-4000-8000-000000000000"
+    )
+
+
 def lines_of(histories: list[HostHistory], *, details: bool = False) -> list[str]:
     out = io.StringIO()
     Console(file=out, width=200).print(*history.timelines(histories, details=details), sep="\n")

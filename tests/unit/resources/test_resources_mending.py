@@ -194,7 +194,7 @@ def test_what_a_role_takes_away_need_not_be_configured(apt: AptRoot, tmp_path: P
     assert change is not None
     assert change.have == "interrupted (odd-510, odd-dkms-510, theirs-odd)"
     assert change.want == (
-        "in order (odd-510, odd-dkms-510, odd-utils-510 removed, as a role of the host wants it; theirs-odd removed)"
+        "in order (odd-510, odd-dkms-510, odd-utils-510 removed, as the host's roles replace it; theirs-odd removed)"
     )
     assert change.disturbs == "removes packages that a role takes away"
     done = mend(apt, "odd-*")
@@ -284,7 +284,7 @@ def test_others_that_are_not_in_order_are_mended_beside_it(apt: AptRoot, tmp_pat
     change = plan(apt, "odd-*")
     assert change is not None
     assert change.want == (
-        "in order (odd-510, odd-dkms removed, as a role of the host wants it; cut unpacked again; lib installed)"
+        "in order (odd-510, odd-dkms removed, as the host's roles replace it; cut unpacked again; lib installed)"
     )
     done = mend(apt, "odd-*")
     assert done.returncode == 0, done.stdout
@@ -333,7 +333,7 @@ def test_what_a_role_takes_away_goes_before_apt_is_asked_for_what_it_lacks(apt: 
     )
     change = plan(apt, "!libodd-container*", "odd-*", "libodd*")
     assert change is not None
-    assert change.want == ("in order (libodd1, odd-driver removed, as a role of the host wants it; site-tools removed)")
+    assert change.want == ("in order (libodd1, odd-driver removed, as the host's roles replace it; site-tools removed)")
     done = mend(apt, "!libodd-container*", "odd-*", "libodd*")
     assert done.returncode == 0, done.stdout
     assert states(apt) == {"libodd-container1": "ii", "tool": "ii"}
@@ -343,7 +343,7 @@ def test_what_a_role_takes_away_goes_before_apt_is_asked_for_what_it_lacks(apt: 
 def test_nothing_of_a_role_goes_where_more_would_go_than_was_shown(apt: AptRoot) -> None:
     apt.status(installed("odd-driver", Depends="odd-alternative"))
     change = plan(apt, "odd-*")
-    assert change is not None and change.want == "in order (odd-driver removed, as a role of the host wants it)"
+    assert change is not None and change.want == "in order (odd-driver removed, as the host's roles replace it)"
     apt.status(installed("odd-driver", Depends="odd-alternative"), installed("site-tools", Depends="odd-driver"))
     done = run(change.steps[0].script.replace("/var/lib/dpkg", str(apt.dpkg)))
     assert done.returncode == 1

@@ -92,6 +92,11 @@ def other(version: str = OTHER) -> dict[str, str]:
     return {name: f"{LIB}/{name[:-2]}.{version}" for name in ("libcuda.so.1", "libnvidia-ml.so.1")}
 
 
+def listed(name: str, major: int, minor: int, mode: str = "crw-rw-rw-") -> str:
+    """The line of ``find -ls`` about a device file."""
+    return f"      431      0 {mode}   1 root     root     {major:3}, {minor:3} Nov 29 05:00 /dev/{name}\n"
+
+
 def libraries(text: str) -> str:
     return f"{PACKAGES}{text}"
 

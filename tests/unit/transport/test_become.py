@@ -143,6 +143,7 @@ def test_a_stream_reaches_the_script_after_its_opening(path: str, password: Secr
 
 
 SAID = {
+    "no null device": "/dev/null is not the device",
     "no sudo": "not installed",
     "no trusted sudo": "must be one of /usr/bin/sudo",
     "sudo: a password is required": "--ask-become-pass, or give NOPASSWD",
@@ -162,6 +163,13 @@ def test_each_refusal_has_its_sentence(said: str, sentence: str) -> None:
     assert str(caught.value).startswith("gpu01: ")
     assert sentence in str(caught.value)
     assert "\x1b" not in str(caught.value)
+
+
+def test_a_null_device_that_is_a_file_is_named_before_sudo_is_looked_for() -> None:
+    text = wrap("", "echo ran", password=None).replace(b"-c /dev/null", b"-c /etc/passwd")
+    done = subprocess.run(["/bin/sh"], input=text, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (BECOME_FAILED_STATUS, b"")
+    assert b"hostwright-become no null device" in done.stderr
 
 
 def test_other_failures_are_not_ours() -> None:

@@ -1,12 +1,18 @@
-# What the journal has that nobody reads: "unit UNIT: LINE" for the last $lines lines of failed units, at most $most of them
-# and with "failed UNIT RESULT" before them, and "kernel LINE" for the last $lines words of the kernel's since the boot
-# about hardware, disks and memory.
+# What the journal has that nobody reads: "unit UNIT: LINE" for the last $lines lines of failed units, at most $most of
+# them and with "failed UNIT RESULT" and "needs UNIT: UNITS" that require it before them, and "kernel LINE" for the last
+# $lines words of the kernel's since the boot about hardware, disks and memory.
 : "${lines:?}"
 : "${most:?}"
 : "${words:?}"
 systemctl list-units --state=failed --plain --no-legend --no-pager | head -n "$most" |
   while read -r unit _; do
-    printf 'failed %s %s\n' "$unit" "$(systemctl show -p Result --value -- "$unit")"
+    systemctl show -p Result -p RequiredBy -- "$unit" |
+      while IFS='=' read -r key value; do
+        case $key:$value in
+          Result:*) printf 'failed %s %s\n' "$unit" "$value" ;;
+          RequiredBy:?*) printf 'needs %s: %s\n' "$unit" "$value" ;;
+        esac
+      done
     timeout -k 1 5 journalctl -q -b -u "$unit" -n "$lines" -o cat --no-pager </dev/null | cut -c 1-300 |
       while IFS= read -r line; do printf 'unit %s: %s\n' "$unit" "$line"; done
   done

@@ -174,6 +174,13 @@ def _less(ctx: AuditContext) -> Iterator[str]:
         yield from (f"{card(gpu)}: {less}" for less in ctx.known.less(gpu))
 
 
+def _replaced(ctx: AuditContext) -> Iterator[str]:
+    """nvidia-smi lists a card with another serial number or UUID than the one that audits of the last 30 days found in
+    its slot, and that one is in no other slot.
+    """
+    yield from (f"card at {replaced}" for replaced in ctx.known.replaced(smi(ctx).gpus))
+
+
 def _acs(ctx: AuditContext) -> Iterator[str]:
     """``lspci -vvv`` shows ACS source validation (``ACSCtl: SrcValid+``) switched on in a PCI bridge above a card, on a
     host that is no virtual machine and has two cards or more.
@@ -241,6 +248,15 @@ LINKS = (
         " good, say so in the inventory: hostwright_gpus",
         COUNT,
         sign=Sign("gpu", _fewer_than_before, grave=False),
+    ),
+    FailureRule(
+        "gpu-replaced",
+        "",
+        "a card was replaced: another one than at an earlier audit is in its slot",
+        "Note the new serial number and UUID where cards are recorded (repair order, device filters, jobs that name a"
+        " UUID); where nobody was to replace it, ask who did. It is reported for 30 days",
+        "nvidia-smi's manual, serial and GPU UUID",
+        sign=Sign("gpu", _replaced, grave=False),
     ),
     FailureRule(
         "gpu-less-than-before",

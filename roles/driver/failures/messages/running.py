@@ -64,9 +64,9 @@ RUNNING = (
         r"|(?:cannot|could not|failed to|unable to) (?:load|open) lib(?:nvidia-ml|nvcuvid|nvidia-encode)\.so",
         "the program finds no driver library (libcuda.so.1): the host has no NVIDIA driver, the container was started"
         " without GPUs, or the loader does not know the library's directory",
-        "Look for it (ldconfig -p | grep libcuda) and run nvidia-smi. Where both fail, provision the driver, or start"
-        " the container with --gpus all; where a program asks for libcuda.so without a number, name the driver's"
-        " directory to it (WSL: /usr/lib/wsl/lib)",
+        "Look for it (ldconfig -p | grep libcuda) and run nvidia-smi. Where nvidia-smi alone works, run ldconfig as"
+        " root; where both fail, provision the driver, or start the container with --gpus all; where a program asks for"
+        " libcuda.so without a number, name the driver's directory to it (WSL: /usr/lib/wsl/lib)",
         "CUDA driver API; TensorFlow dso_loader.cc; tensorflow/tensorflow#42761",
         unless=r"GPU will not be used|\bCPU\b|skip|optional|fall(?:ing|s)? back",
     ),
@@ -82,6 +82,7 @@ RUNNING = (
         " module: the open one needs Turing or newer, the proprietary one does not know Blackwell",
         "Choose a stack whose driver and kind of module support this GPU",
         "NVIDIA/nvtrust#55",
+        beside=r"NVRM: The NVIDIA GPU |NVRM: NVIDIA [0-9.]{3,20} driver release",
         sign=GPU_UNSUPPORTED_SIGN,
         treatment=ForPeople(),
     ),
@@ -96,6 +97,7 @@ RUNNING = (
         "the loaded kernel module is of another version than the user-space libraries",
         "Reboot, or end what uses the GPU and reload the module",
         "shine-cluster#50",
+        beside=r"this kernel module has the version|the client has the version",
         sign=VERSION_MISMATCH_SIGN,
     ),
     FailureRule(
@@ -153,7 +155,8 @@ RUNNING = (
         r"|Failed to find module 'nvidia[\w-]{0,20}'"
         r"|kernel driver does not appear to be running on this host|NVIDIA driver is not (?:loaded|running)"
         r"|DRIVER_NOT_LOADED|Failed to initialize NVML: Driver Not Loaded",
-        "no NVIDIA module is loaded: the running kernel has none, often after a kernel upgrade, or it was not loaded",
+        "the running kernel has no NVIDIA module that can be loaded, often after a kernel upgrade, or it is not loaded;"
+        " one that is in memory all the same is gone at the next boot",
         "Provision again: the driver role builds it with DKMS and loads it, or says why it cannot",
         "GoogleCloudPlatform/compute-gpu-installation#18",
         unless="Module nvidia[-_]uvm",

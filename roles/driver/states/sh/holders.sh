@@ -14,6 +14,13 @@ holders() {
     last=$process
   done
 }
+# called PID NAME: the name and, of an interpreter, the file or the module that it runs. Never another argument, which may be
+# a secret, and no directory.
+called() {
+  case $2 in python* | perl* | ruby* | node | java | Rscript | bash | sh) ;; *) echo "$2"; return ;; esac
+  script=$(tr '\0' '\n' <"/proc/$1/cmdline" | sed -n '2,8{/^-c$/q; /^-/d; s:.*/::; /^[A-Za-z0-9._-]\{1,60\}$/p; q}') || :
+  echo "$2${script:+ $script}"
+} 2>/dev/null
 # shellcheck disable=SC2034  # for whoever calls it
 service() {
   unit=- container=- person=- inside=

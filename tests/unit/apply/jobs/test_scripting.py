@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 from pathlib import Path
@@ -36,6 +37,32 @@ def test_steps_run_in_order_and_their_output_is_theirs(tmp_path):
         ("thing 0", 0, "one", 1),
         ("thing 1", 0, "it's $(two)", 1),
     ]
+
+
+def test_whoever_holds_dpkgs_lock_is_named_once_while_the_step_waits(tmp_path, monkeypatch):
+    lock = tmp_path / "dpkg-lock"
+    lock.touch()
+    monkeypatch.setattr(scripting, "APT_LOCKS", (str(lock),))
+    folder = tmp_path / "job"
+    with lock.open("r+") as held:
+        fcntl.lockf(held, fcntl.LOCK_EX)
+        waiting = start_steps(role(sh("until [ -e %s ]; do sleep 0.1; done", tmp_path / "go"), lock="dpkg"), folder)
+        until(lambda: b" waits 0 " in (folder / "log").read_bytes(), "the holder is named")
+        (tmp_path / "go").touch()
+        assert waiting.wait(timeout=60) == 0
+    lines = [line for line in (folder / "log").read_text().splitlines() if " waits " in line]
+    name = Path("/proc/self/comm").read_text().strip()
+    assert lines == [f"NONCE waits 0 dpkg's lock, held by {name} (pid {os.getpid()})"]
+
+
+def test_a_step_that_holds_the_lock_itself_waits_for_nobody(tmp_path, monkeypatch):
+    lock = tmp_path / "dpkg-lock"
+    lock.touch()
+    monkeypatch.setattr(scripting, "APT_LOCKS", (str(lock),))
+    program = f"import fcntl, time; f = open({str(lock)!r}, 'r+'); fcntl.lockf(f, fcntl.LOCK_EX); time.sleep(6)"
+    folder = tmp_path / "job"
+    assert start_steps(role(sh("python3 -c %s", program), lock="dpkg"), folder).wait(timeout=60) == 0
+    assert " waits " not in (folder / "log").read_text()
 
 
 def test_the_first_failure_ends_the_role(tmp_path):

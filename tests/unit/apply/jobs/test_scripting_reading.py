@@ -56,6 +56,18 @@ def test_no_output_breaks_the_reader(noise, sizes):
     assert reader.bytes == len(log)
 
 
+def test_whom_a_step_waits_for_is_seen_while_it_runs():
+    reader = LogReader("cuda", ["a", "b"], "NONCE")
+    reader.feed(b"NONCE begin 0\n")
+    assert (
+        reader.feed(b"\nNONCE waits 0 dpkg's lock, held by apt (pid 7)\n").waits == "dpkg's lock, held by apt (pid 7)"
+    )
+    assert reader.feed(b"more\n").waits == "dpkg's lock, held by apt (pid 7)"
+    assert reader.feed(b"\nNONCE waits 0 \x1b[31mred\n").waits == "dpkg's lock, held by apt (pid 7)"
+    assert reader.feed(b"\nNONCE end 0 0 10\nNONCE begin 1\n").waits == ""
+    assert reader.feed(b"\nNONCE waits 0 dpkg's lock, held by apt (pid 7)\n").waits == ""
+
+
 def test_a_retry_is_seen_while_its_step_runs():
     reader = LogReader("cuda", ["packages"], "NONCE", lambda text: reason(KNOWN.retry_rules, text))
     assert reader.feed(b"NONCE begin 0\n").retry is None

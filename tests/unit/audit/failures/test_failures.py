@@ -273,6 +273,7 @@ SAMPLES = {
         'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].'
     ),
     "runtime-unknown": "docker: Error response from daemon: unknown or invalid runtime name: nvidia.",
+    "driver-library-not-in-cache": "could not start driver service: load library failed: libcuda.so.1: cannot open",
     "container-without-driver": "nvidia-container-cli: initialization error: nvml error: driver not loaded: unknown.",
     "container-lost-gpu": "Failed to initialize NVML: Unknown Error",
     "daemon-json-twice": (
@@ -493,6 +494,48 @@ def test_a_layer_knows_its_failures_better_than_the_layers_below_it() -> None:
     assert places["cuda-key-rotated"] < places["no-public-key"]
     assert places["no-headers"] < places["package-unknown"]
     assert places["container-without-driver"] < places["module-missing"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "halves"),
+    [
+        (("dpkg: error processing archive /var/cache/apt/archives/openni-utils_1.5.4.0-14build1_amd64.deb (--unpack):",
+          " trying to overwrite '/usr/bin/NiViewer', which is also in package nuitrack 0.30.0"),
+         ("openni-utils", "nuitrack")),
+        (("NVRM: API mismatch: the client has the version 535.54.03, but",
+          "NVRM: this kernel module has the version 535.86.05.  Please"), ("535.54.03", "535.86.05")),
+        (("NVRM: The NVIDIA GPU 0000:19:00.0 (PCI ID: 10de:2330)",
+          "NVRM: installed in this system is not supported by the",
+          "NVRM: NVIDIA 470.182.03 driver release."), ("0000:19:00.0", "470.182.03")),
+        (("dpkg: dependency problems prevent configuration of a:", " a depends on b; however:",
+          "  Package b is not configured yet."), ("of a:", "b is not configured")),
+        (("ERROR: Cannot install a==1 and b==2 because these package versions have conflicting dependencies.",
+          "The conflict is caused by:", "    a 1 depends on numpy<2", "    b 2 depends on numpy>=2"),
+         ("numpy<2", "numpy>=2")),
+        (("Loaded runtime CuDNN library: 8.1.0 but source was compiled with:", " 8.9.0.  CuDNN library needs to have"),
+         ("8.1.0", "8.9.0")),
+        (("dpkg: error processing archive /var/cache/apt/archives/cuda_1.deb (--unpack):",
+          " cannot copy extracted data for './usr/lib/x': failed to write (No space left on device)"),
+         ("cuda_1.deb", "No space")),
+    ],
+)  # fmt: skip
+def test_the_evidence_has_both_halves_of_a_message(lines: tuple[str, ...], halves: tuple[str, ...]) -> None:
+    failure = KNOWN.classify("\n".join(("before", *lines, "after")))
+    assert failure is not None
+    assert [half for half in halves if half not in failure.evidence] == []
+    assert "before" not in failure.evidence.splitlines()
+    assert "after" not in failure.evidence.splitlines()
+
+
+def test_two_packages_that_bring_one_file_are_both_named_and_neither_is_told_to_go() -> None:
+    text = (
+        "dpkg: error processing archive /tmp/openni-utils_1.5.4.0-14build1_amd64.deb (--unpack):\n"
+        " trying to overwrite '/usr/bin/NiViewer', which is also in package nuitrack 0.30.0"
+    )
+    failure = KNOWN.classify(text)
+    assert failure is not None
+    assert "openni-utils, which was to be installed, and nuitrack, which is there" in failure.cause
+    assert "either may be somebody's" in failure.cure
 
 
 def test_the_evidence_is_the_one_line_that_says_so() -> None:

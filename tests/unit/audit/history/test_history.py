@@ -176,7 +176,7 @@ def test_a_swapped_card_shows(tmp_path: Path):
         audit(2, host(readings=[Reading("gpu", "count", "0")])),
     )  # fmt: skip
     assert told(history)[1:] == [
-        "1 card 0000:3b:00.0: Tesla T4, serial 132, GPU-1, VBIOS 90.04 → Tesla T4, serial 177, GPU-2, VBIOS 90.04",
+        "1 card 0000:3b:00.0: serial 132 → 177, GPU-1 → GPU-2",
         "2 card 0000:3b:00.0: Tesla T4, serial 177, GPU-2, VBIOS 90.04 → gone",
     ]
 

@@ -23,7 +23,7 @@ from hostwright.standard.roles.container.removal import (
     containerd_data,
     docker_data,
 )
-from hostwright.standard.roles.driver.states.device_links import DeviceLinks
+from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 from tests.unit.support.facts import changes_of, facts_for
 from tests.unit.support.shell import ask, run
 

@@ -48,8 +48,10 @@ for name in $(dpkg-query -W -f='${db:Status-Eflag} ${binary:Package}\n' | sed -n
   if offered; then
     output=$(cd "$work" && archive) || { printf '%s\n' "$output"; unfetched "$output"; }
     (cd "$work" && sh -c "$patiently" patiently dpkg --unpack ./*.deb)
+    echo "hostwright: note: $name $version was unpacked again"
   elif may_go "$name"; then
     sh -c "$patiently" patiently dpkg --remove --force-remove-reinstreq --force-depends "$name"
+    echo "hostwright: note: $name $version was removed: it was cut off while it was unpacked, and no repository has it"
   else
     echo "hostwright: error: $name $version was cut off while it was unpacked, and no repository has it: give apt its" \
       "archive, or remove it (dpkg --remove --force-remove-reinstreq $name)"

@@ -17,6 +17,7 @@ UUID = "UUID=0b1c2d3e-1111-2222-3333-444455556666"
 def test_a_failed_unit_is_told_with_its_last_words() -> None:
     text = (
         "failed kdump-tools.service exit-code\n"
+        "needs kdump-tools.service: docker.service\n"
         "unit kdump-tools.service: Starting Kernel crash dump capture service...\n"
         "unit kdump-tools.service: no crashkernel= parameter in the kernel cmdline\n"
         "unit kdump-tools.service: kdump-tools.service: Main process exited, code=exited, status=1/FAILURE\n"
@@ -24,7 +25,7 @@ def test_a_failed_unit_is_told_with_its_last_words() -> None:
     )
     assert evidence("other-unit-failed", {JOURNAL: text}) == [
         "kdump-tools.service: exit-code; no crashkernel= parameter in the kernel cmdline; see `hostwright doctor"
-        " --explain kdump-not-armed`",
+        " --explain kdump-not-armed`; required by docker",
         "snap.mount: resources",
     ]
 
@@ -47,11 +48,13 @@ def test_a_unit_that_a_role_knows_is_left_to_it() -> None:
 
 def test_the_journal_is_asked_for_failed_units_and_the_kernel(tmp_path: Path) -> None:
     path = tmp_path / "bin"
-    program(path, "systemctl", 'case $1 in list-units) echo "a\\x2db.service loaded failed";; *) echo exit-code;; esac')
+    shown = 'printf "RequiredBy=docker.service\\nResult=exit-code\\n"'
+    program(path, "systemctl", f'case $1 in list-units) echo "a\\x2db.service loaded failed";; *) {shown};; esac')
     kernel = "blk_update_request: I/O error, dev sda, sector 8\nan ordinary line"
     program(path, "journalctl", f'case "$*" in *-u*) echo "it broke";; *) printf "%s\\n" "{kernel}";; esac')
     answer = run(JOURNAL.script, path=path)
     assert answer.stdout.decode().splitlines() == [
+        "needs a\\x2db.service: docker.service",
         "failed a\\x2db.service exit-code",
         "unit a\\x2db.service: it broke",
         "kernel blk_update_request: I/O error, dev sda, sector 8",
@@ -104,6 +107,7 @@ def test_what_fstab_wants_and_is_not_mounted_is_read(tmp_path: Path) -> None:
         ("cycle docker.service: Found ordering cycle on site.service/start", "unit-ordering-cycle"),
         ("sshd /etc/ssh/sshd_config: line 130: Bad configuration option: UsePAMM", "sshd-config"),
         ("target rescue.target", "boot-target"),
+        ("lacks mnt-data.mount not-found", "unit-dependency"),
         ("target graphical.target", ""),
         ("limit /etc/profile.d/00-a.sh:1:ulimit -v 8000000", "limits-too-low"),
         ("limit /etc/profile.d/00-a.sh:1:ulimit -S -n 64", "limits-too-low"),
@@ -119,7 +123,7 @@ def test_what_fstab_wants_and_is_not_mounted_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_what_the_next_boot_and_login_meet_is_judged(row: str, rule: str) -> None:
-    names = ("unit-ordering-cycle", "sshd-config", "boot-target", "limits-too-low")
+    names = ("unit-ordering-cycle", "unit-dependency", "sshd-config", "boot-target", "limits-too-low")
     found = {name: evidence(name, {host.NEXT_BOOT: f"{row}\n"}) for name in names}
     assert [name for name, lines in found.items() if lines] == ([rule] if rule else [])
 
@@ -131,11 +135,15 @@ def test_what_the_next_boot_meets_is_read_from_its_own_programs(tmp_path: Path) 
     cycle = "a.service: Found ordering cycle on b.service/start\nUnknown key"
     program(path, "systemd-analyze", f"case $1 in verify) echo '{cycle}' >&2; exit 1;; *) echo '{config}';; esac")
     program(path, "sshd", "echo '/etc/ssh/sshd_config: line 3: Bad configuration option: X' >&2; exit 255")
-    program(path, "systemctl", "echo rescue.target")
+    units = 'printf "Id=a.mount\\nLoadState=not-found\\n\\nId=b.socket\\nLoadState=loaded\\n"'
+    program(
+        path, "systemctl", f'case "$*" in get-default) echo rescue.target;; *--value*) echo a b;; *) {units};; esac'
+    )
     lines = run(host.NEXT_BOOT.script, path=path).stdout.decode().splitlines()
     assert [line for line in lines if not line.startswith(("limit ", "memory "))] == [
         "cycle a.service: Found ordering cycle on b.service/start",
         "sshd /etc/ssh/sshd_config: line 3: Bad configuration option: X",
         "target rescue.target",
+        "lacks a.mount not-found",
         "sysctl /etc/sysctl.d/10-b.conf kernel.pid_max 400",
     ]

@@ -124,6 +124,11 @@ def test_a_file_that_two_packages_bring_is_named_while_dpkg_is_not_in_order(tmp_
     assert ask(apt.CONFLICTS.script.replace("/var/log/apt/", f"{tmp_path}/none/")) == (0, "")
 
 
+@pytest.mark.parametrize("age_s, seen", [(9, False), (30, True), (600, True), (601, False)])
+def test_an_apt_that_is_at_work_is_named_with_what_to_do(age_s: int, seen: bool) -> None:
+    assert bool(evidence("apt-at-work", {apt.HELD: HELD.format(age_s)})) is seen
+
+
 @pytest.mark.parametrize("age_s, seen", [(599, False), (601, True), (10**9, True)])
 def test_a_lock_is_named_when_it_is_held_for_long(age_s: int, seen: bool) -> None:
     assert bool(evidence("apt-lock", {apt.HELD: HELD.format(age_s)})) is seen
@@ -333,6 +338,7 @@ def test_a_filesystem_without_fixed_inodes_has_enough() -> None:
     [
         ("mount / ext4 ro,relatime,errors=remount-ro\nfstab / errors=remount-ro\n", True),
         ("mount / ext4 rw,emergency_ro\n", True),
+        ("mount /etc ext4 ro,relatime\n", True),
         ("mount /usr ext4 ro\nfstab /usr defaults,ro\n", False),
         ("mount /data xfs ro,relatime\nfstab /data defaults\n", True),
         ("mount /data xfs ro,relatime\n", False),

@@ -23,6 +23,7 @@ from hostwright.resources.system.services import Disturbing, RestartedAfter
 from hostwright.standard.roles.container.engine import SNAP_DOCKER
 from hostwright.standard.roles.container.failures import FAILURES as CONTAINERS
 from hostwright.standard.roles.container.failures import units
+from hostwright.standard.roles.container.failures.access import ACCESS
 from hostwright.standard.roles.container.failures.docker import HOOK_THERE, LINKS
 from hostwright.standard.roles.container.failures.state import (
     COMMAND,
@@ -38,7 +39,7 @@ from hostwright.standard.roles.container.section import ContainerSection
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from tests.unit.roles import test_role_base, test_role_container
 from tests.unit.support.auditcontexts import DESIRED, EXEC, STACK, evidence, look_at, show, shown
-from tests.unit.support.shell import program, run
+from tests.unit.support.shell import ask, program, run
 
 STATES = units.UNITS.states
 SIGNED = [rule for rule in CONTAINERS if rule.sign]
@@ -252,6 +253,13 @@ def test_a_toolkit_without_its_driver_is_seen() -> None:
     assert evidence("toolkit-fails", {REACHES_DRIVER: Answer(1, NO_DRIVER)}) == []
 
 
+def test_a_library_that_the_toolkit_does_not_find_is_not_told_as_a_driver_that_is_not_loaded() -> None:
+    line = "nvidia-container-cli: initialization error: load library failed: libnvidia-ml.so.1: cannot open"
+    failing = {REACHES_DRIVER: Answer(1, f"{line}\n")}
+    assert evidence("driver-library-not-in-cache", failing) == [line]
+    assert evidence("container-without-driver", failing) == evidence("toolkit-fails", failing) == []
+
+
 def test_a_driver_that_differs_speaks_for_itself() -> None:
     ctx = look_at({REACHES_DRIVER: Answer(1, NO_DRIVER)})
     change = next(iter(look_at({DPKG: BASE}).changes["container"]))
@@ -272,6 +280,52 @@ def test_a_toolkit_that_fails_for_itself_is_seen() -> None:
 def test_no_cgroups_of_a_rootless_guide_is_named_with_file_and_line() -> None:
     line = "2:no-cgroups = true"
     assert evidence("toolkit-no-cgroups", {NO_CGROUPS: line}) == [f"/etc/nvidia-container-runtime/config.toml:{line}"]
+
+
+def test_a_path_of_the_toolkits_configuration_that_leads_nowhere_is_named(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(
+        f'[nvidia-container-cli]\n#root = "/run/nvidia/driver"\npath = "{tmp_path}"\n'
+        f'ldconfig = "@{tmp_path}/ldconfig.real"\n'
+    )
+    path = "/etc/nvidia-container-runtime/config.toml"
+    status, text = ask(NO_CGROUPS.script.replace(path, str(config)))
+    assert (status, text) == (0, f"gone ldconfig {tmp_path}/ldconfig.real\n")
+    told = [f"{path}: ldconfig = {tmp_path}/ldconfig.real, which is not there"]
+    assert (evidence("toolkit-config", {NO_CGROUPS: text}), evidence("toolkit-no-cgroups", {NO_CGROUPS: text})) == (
+        told,
+        [],
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "end"),
+    [
+        ("socket 666 root:docker", "mode 666: every account of the host may use it, and is root by it"),
+        ("socket 660 root:root", "mode 660: the group docker may not use it"),
+        ("socket 600 root:docker", "mode 600: the group docker may not use it"),
+        ("socket 660 root:docker", ""),
+    ],
+)
+def test_a_socket_that_is_not_as_docker_makes_it_is_named(row: str, end: str) -> None:
+    told = evidence("docker-socket-mode", {ACCESS: f"{row}\n"})
+    assert [line.endswith(end) for line in told] == ([True] if end else [])
+    assert evidence("docker-socket-mode", {ACCESS: f"{row}\n", DPKG: NO_DOCKER}) == []
+
+
+def test_a_proxy_of_dockers_that_cannot_be_one_is_named_without_its_password(tmp_path: Path) -> None:
+    words = "HTTP_PROXY=http://ann:s3cret@127.0.0.1:1/ HTTPS_PROXY=http://no.such.host.invalid:3128 NO_PROXY=localhost"
+    program(tmp_path, "systemctl", f"echo '{words}'")
+    program(tmp_path, "ss", "exit 0")
+    program(tmp_path, "getent", "exit 2")
+    text = run(ACCESS.script, path=tmp_path).stdout.decode()
+    assert evidence("docker-proxy-dead", {ACCESS: text}) == [
+        "docker.service: HTTP_PROXY is 127.0.0.1:1: nothing listens there on this host",
+        "docker.service: HTTPS_PROXY is no.such.host.invalid:3128: its name does not resolve",
+    ]
+    program(tmp_path, "ss", "echo LISTEN")
+    program(tmp_path, "getent", "echo 10.0.0.1")
+    assert "proxy" not in run(ACCESS.script, path=tmp_path).stdout.decode()
 
 
 def test_a_context_that_leads_roots_docker_elsewhere_is_named() -> None:

@@ -171,6 +171,7 @@ def test_only_containers_with_an_error_that_are_to_run_are_asked_for(tmp_path: P
     path = tmp_path / "bin"
     program(path, "systemctl", "exit 0")
     rows = "/train always 128 no such device\\n/once no 127 no such file\\n\\n/web unless-stopped 1 port taken"
-    program(path, "docker", f'case "$*" in *" ps "*) echo 12ab;; *) printf "{rows}\\n";; esac')
+    asked = "{{.State.ExitCode}} {{.State.Error}}"
+    program(path, "docker", f'case "$*" in *" ps "*) echo 12ab;; *"{asked}"*) printf "{rows}\\n";; esac')
     answer = run(docker.NOT_STARTED.script, path=path).stdout.decode()
     assert answer.splitlines() == ["/train always 128 no such device", "/web unless-stopped 1 port taken"]

@@ -55,6 +55,7 @@ from tests.unit.support.driver_contexts import (
     evidence,
     failed_build,
     findings,
+    listed,
     log,
     look_at,
     other,
@@ -78,7 +79,7 @@ def test_a_bare_host_is_new_and_has_no_failures() -> None:
         HEADERS: Answer(1, ""),
         driver_build.BUILD_TOOLS: "cc\nmake\ndkms\n",
         driver_state.DKMS_TREE: "",
-        driver_load.DEVICES: "cards 0\n",
+        driver_load.DEVICES: "",
         NVIDIA_SMI: Answer(127, ""),
         STATES: shown(
             fabricmanager=NO_FABRIC, persistenced=show(units.PERSISTENCED, "inactive", "dead", load="not-found")
@@ -269,19 +270,23 @@ ONE = {
     ),
     "a card that does not start": ({NVIDIA_SMI: NO_DEVICES, KERNEL_LOG: log(LOADING, INIT)}, "gpu-init-failed", INIT),
     "no device files": (
-        {driver_load.DEVICES: "there /dev/nvidia-uvm\ncards 1\nsetuid\n"},
+        {driver_load.DEVICES: "loaded nvidia\nsetuid\n"},
         "device-files-missing",
-        "/dev/nvidiactl is not there",
+        "no /dev/nvidiactl",
     ),
-    "fewer device files than cards": (
-        {driver_load.DEVICES: "there /dev/nvidiactl\nthere /dev/nvidia-uvm\ncards 0\nsetuid\n"},
+    "no device file of a card": (
+        {driver_load.DEVICES: f"loaded nvidia\ncard 0\n{listed('nvidiactl', 195, 255)}"},
         "device-files-missing",
-        "1 card, 0 device files /dev/nvidiaN",
+        "no /dev/nvidia0",
     ),
-    "nobody who makes nvidia-uvm's": (
-        {driver_load.DEVICES: "there /dev/nvidiactl\ncards 1\n"},
+    "half of nvidia-uvm's": (
+        {
+            driver_load.DEVICES: "loaded nvidia\nloaded nvidia_uvm\nsetuid\n"
+            + listed("nvidiactl", 195, 255)
+            + listed("nvidia-uvm", 509, 0)
+        },
         "device-files-missing",
-        "/dev/nvidia-uvm is not there, and /usr/bin/nvidia-modprobe is not setuid",
+        "no /dev/nvidia-uvm-tools",
     ),
     "a module that DKMS does not know": (
         {STATE: state(dkms=""), driver_state.DKMS_TREE: ""},

@@ -7,7 +7,6 @@ import pytest
 from hostwright.plan.host.hostfacts import PCI
 from hostwright.plan.model import Answer
 from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE
-from hostwright.standard.roles.driver.failures import load as driver_load
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG
 from tests.unit.roles.test_role_driver import BARE, OTHER, T4, V, state
@@ -76,7 +75,7 @@ def test_a_card_that_no_table_knows_is_told_by_the_kernel() -> None:
         "NVRM: installed in this system is not supported by the",
         f"NVRM: NVIDIA {V} driver release.",
     )
-    unknown = {PCI: T4 + "0x10de 0x030200 0xffff\n", KERNEL_LOG: log(*lines), driver_load.DEVICES: "cards 1\n"}
+    unknown = {PCI: T4 + "0x10de 0x030200 0xffff\n", KERNEL_LOG: log(*lines)}
     assert evidence("gpu-unsupported", unknown) == [lines[1]]
     described = {**unknown, NVIDIA_SMI: SMI.replace("3B:00", "19:00")}
     assert evidence("gpu-unsupported", described) == []

@@ -14,9 +14,9 @@ from hostwright.resources.files.paths import content_probe, stat_probe
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.bootloader import BOOT_LOADER, NO_LOADER, next_boot
 from hostwright.resources.system.kernel import Initramfs
+from hostwright.standard.roles.base.failures.host import NEXT_BOOT
 from hostwright.standard.roles.driver.failures import build as driver_build
 from hostwright.standard.roles.driver.failures import install as driver_install
-from hostwright.standard.roles.driver.failures import load as driver_load
 from hostwright.standard.roles.driver.failures import state as driver_state
 from hostwright.standard.roles.driver.failures.kernel import KERNELS, OPEN_DRIVERS, PREFERENCES, UDEV, UNATTENDED, VFIO
 from hostwright.standard.roles.driver.states.modprobe import MODPROBE
@@ -216,6 +216,10 @@ def test_initramfs_without_the_blacklist_is_reported() -> None:
     older: dict[Probe, Reply | None] = {INITRAMFS: NOTHING}
     assert findings(older) == {"nouveau-not-blocked": ["initramfs: older than /etc/modprobe.d/hostwright-nouveau.conf"]}
     assert findings({**older, OPEN_DRIVERS: "off nouveau\n"}) == {}
+    held = {**older, OPEN_DRIVERS: "", KERNELS: f"kernel {KERNEL} yes {V}\nnouveau /boot/initrd.img-{KERNEL}\n"}
+    assert evidence("nouveau-not-blocked", held) == [
+        f"initramfs: older than /etc/modprobe.d/hostwright-nouveau.conf; /boot/initrd.img-{KERNEL} holds nouveau"
+    ]
 
 
 def test_kernel_packages_that_may_move_are_seen() -> None:
@@ -233,6 +237,17 @@ def test_unattended_upgrades_without_a_fence_are_seen() -> None:
     partly = PERIODIC + FENCE.replace('Unattended-Upgrade::Package-Blacklist:: "cuda-";\n', "")
     assert findings({UNATTENDED: partly}) == {
         "upgrades-not-fenced": ["not in Unattended-Upgrade::Package-Blacklist: cuda-"]
+    }
+
+
+def test_a_host_that_may_reboot_by_itself_is_named() -> None:
+    own = PERIODIC + FENCE + 'Unattended-Upgrade::Automatic-Reboot "{}";\n'
+    assert findings({UNATTENDED: own.format("true")}) == {
+        "reboots-by-itself": ['Unattended-Upgrade::Automatic-Reboot "true", at once']
+    }
+    assert findings({UNATTENDED: own.format("false")}) == {}
+    assert findings({NEXT_BOOT: "scheduled USEC 1795971210902728\nscheduled MODE reboot\n"}) == {
+        "reboots-by-itself": ["a shutdown is scheduled for 2026-11-29 16:53 UTC"]
     }
 
 
@@ -317,15 +332,18 @@ def test_trees_without_a_source_are_found_in_dkms_tree(tmp_path: Path) -> None:
     assert evidence("dkms-other-driver", {driver_state.DKMS_TREE: text}) == [], "one sentence for each"
 
 
-def test_kernels_are_listed_with_headers_and_module(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["nvidia", "nvidia-current-open", "nvidia-current"])
+def test_kernels_are_listed_with_headers_and_module(tmp_path: Path, name: str) -> None:
+    """Debian's own modules have names of their own on the disk."""
     boot, modules = tmp_path / "boot", tmp_path / "modules"
     boot.mkdir()
-    for name in (KERNEL, NEXT, "5.4.0-1-removed"):
-        (boot / f"vmlinuz-{name}").write_text("k")
+    for kernel in (KERNEL, NEXT, "5.4.0-1-removed"):
+        (boot / f"vmlinuz-{kernel}").write_text("k")
     (modules / KERNEL / "build").mkdir(parents=True)
     (modules / KERNEL / "build" / "Makefile").touch()
     (modules / NEXT).mkdir()
-    program(tmp_path / "bin", "modinfo", f'[ "$2" = {KERNEL} ] && printf "filename:  /x\\nversion:  {V}\\n"')
+    asked = f'[ "$2 $3" = "{KERNEL} {name}" ]'
+    program(tmp_path / "bin", "modinfo", f'{asked} && printf "filename:  /x\\nversion:  {V}\\n"')
     script = KERNELS.script.replace("/boot/", f"{boot}/").replace("/lib/modules/", f"{modules}/")
     assert ask(f"PATH={tmp_path}/bin:$PATH\n{script}") == (0, f"kernel {KERNEL} yes {V}\nkernel {NEXT} no \n")
 
@@ -421,12 +439,11 @@ def test_missing_tools_are_named(tmp_path: Path) -> None:
 
 
 def test_the_machines_own_answers_are_understood() -> None:
-    for probe in (driver_state.BOOTED, driver_build.COMPILERS, driver_load.DEVICES, UNATTENDED):
+    for probe in (driver_state.BOOTED, driver_build.COMPILERS, UNATTENDED):
         assert ask(probe.script)[0] == 0
     assert evidence("gpu-init-failed", {driver_state.BOOTED: ask(driver_state.BOOTED.script)[1]}) == []
     assert COMPILER.startswith("Linux version ")
     assert ask(driver_build.COMPILERS.script)[1].startswith("Linux version ")
-    assert ask(driver_load.DEVICES.script)[1].rstrip().splitlines()[0].startswith(("there /dev/nvidia", "cards "))
 
 
 def test_apts_own_words_are_understood(tmp_path: Path) -> None:

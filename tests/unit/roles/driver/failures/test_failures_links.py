@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.audit.hardware.gpu import Gpu, GpuLink, GpuProcess
-from hostwright.audit.hardware.known import KnownCard, KnownHardware
+from hostwright.audit.hardware.known import NOTHING_KNOWN, KnownCard, KnownHardware, known_card
 from hostwright.plan.host.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.driver.failures.cards.links import ACS
@@ -269,6 +269,19 @@ def test_fewer_cards_than_before_are_told_where_the_inventory_does_not_say() -> 
     one = replace(audit_context(T4), known=replace(FOUR, gpus=None))
     assert seen("gpus-fewer-than-before", one)[0] == "1 NVIDIA GPUs on the PCI bus, 4 before"
     assert seen("gpus-fewer", one) == []
+
+
+def test_a_card_that_another_one_has_replaced_is_told_with_both_numbers() -> None:
+    here = replace(audit_context(T4), known=NOTHING_KNOWN)
+    now = known_card(T4)
+    old = replace(now, serial="132222222222", uuid="GPU-0")
+    replaced = replace(here, known=KnownHardware(None, (now, old), 1))
+    (line,) = seen("gpu-replaced", replaced)
+    assert line == "card at 0000:3b:00.0: serial 132222222222, GPU-0 → GPU-1"
+    assert seen("gpu-replaced", here) == []
+    assert seen("gpu-replaced", replace(here, known=KnownHardware(None, (now, GONE), 2))) == []
+    moved = replace(here, known=KnownHardware(None, (replace(now, bus="0000:af:00.0"), old), 2))
+    assert seen("gpu-replaced", moved) == seen("gpu-replaced", replaced)
 
 
 def test_a_host_without_any_card_names_those_that_it_had() -> None:

@@ -15,6 +15,7 @@ from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.driver.states import gpu_use
 from hostwright.standard.roles.driver.states.gpu_use import BUSY_PROBES, DISPLAY, ReloadTakesGpus, users
 from tests.unit.support.facts import reply_to
+from tests.unit.support.hostjobs import until
 from tests.unit.support.shell import ask, program, run
 
 HOLDERS, CONTAINERS = BUSY_PROBES
@@ -135,6 +136,29 @@ def test_a_process_of_a_users_that_holds_a_device_is_named_by_the_real_shell(tmp
         finally:
             liar.kill()
     assert used(text) == (f"nv-hostengine ({liar.pid})",)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (("-u", "{}/train.py", "--token", "s3cret"), "train.py"),
+        (("-c", "import time; time.sleep(60)"), ""),
+        (("-m", "timeit", "-n", "1", "import time; time.sleep(60)"), "timeit"),
+    ],
+)
+def test_an_interpreter_is_named_with_what_it_runs_and_no_other_argument(
+    tmp_path: Path, arguments: tuple[str, ...], name: str
+) -> None:
+    (tmp_path / "train.py").write_text("import time; time.sleep(60)")
+    command = [sys.executable, *(word.format(tmp_path) for word in arguments)]
+    functions = sh_file(gpu_use.__file__, "sh/holders.sh")
+    with subprocess.Popen(command) as process:
+        try:
+            until(lambda: b"python" in Path(f"/proc/{process.pid}/cmdline").read_bytes(), "the program runs")
+            called = run(f"{functions}called {process.pid} python3").stdout.decode()
+        finally:
+            process.kill()
+    assert called == f"python3 {name}".strip() + "\n"
 
 
 def displays(tmp_path: Path) -> str:

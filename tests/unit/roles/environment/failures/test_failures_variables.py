@@ -109,6 +109,26 @@ def test_homes_that_do_not_answer_are_no_failure_of_the_host(status: int) -> Non
         )
 
 
+@pytest.mark.parametrize(
+    ("text", "setting"),
+    [
+        ("NCCL_P2P_DISABLE=1", "NCCL_P2P_DISABLE=1"),
+        ("export NCCL_IB_DISABLE=1; TOKEN=secret", "NCCL_IB_DISABLE=1"),
+        ("NCCL_NET = Socket", "NCCL_NET = Socket"),
+        ("NCCL_SHM_DISABLE  DEFAULT=1", "NCCL_SHM_DISABLE  DEFAULT=1"),
+        ("NCCL_ALGO=Ring", "NCCL_ALGO=Ring"),
+        ("NCCL_P2P_DISABLE=0", ""),
+        ("NCCL_NET=IB", ""),
+        ("NCCL_P2P_LEVEL=NVL", ""),
+        ("NCCL_SOCKET_IFNAME=ens3", ""),
+        ("# NCCL_P2P_DISABLE=1", ""),
+    ],
+)
+def test_a_setting_that_slows_nccl_for_everybody_is_told(text: str, setting: str) -> None:
+    told = [f"/etc/nccl.conf:3: {setting}"] if setting else []
+    assert found("nccl-hindered", line(text, "/etc/nccl.conf", 3)) == told
+
+
 TWO_CARDS = "0x10de 0x030200 0x1eb8\n" * 2
 
 

@@ -1,0 +1,141 @@
+"""The driver's device files, and their links in ``/dev/char``, which keep GPUs in containers."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hostwright.resources import Change, Facts, Probe, Resource, Step, few
+from hostwright.roles import Pattern, sh_file
+
+#: The rows of ``device``, ``link``, ``major``, ``loaded``, ``card``, ``cap``, the module's settings, and find's.
+DEVICES = Probe(sh_file(__file__, "devices.sh"))
+
+#: Makes the device files of the loaded driver that are not there.
+MAKE_DEVICES = sh_file(__file__, "make_devices.sh")
+
+#: a line of ``find -ls`` about something in /dev: mode, owner and group, the two numbers of a device file, path
+_LISTED = Pattern(
+    r" *[0-9]+ +[0-9]+ (?P<mode>[-bcdlps][-rwxsStT]{9})[.+]? +[0-9]+ +\S+ +\S+"
+    r" +(?:(?P<major>[0-9]{1,7}), *(?P<minor>[0-9]{1,7})|[0-9]+)"
+    r" .{5,20} (?P<path>/dev/nvidia[a-z0-9/-]{0,60})(?: -> .*)?"
+)
+_NUMBER = Pattern(r"[0-9]{1,7}")
+_EVERYBODY = 0o666  #: mode of the files unless the module is told otherwise (NVreg_DeviceFileMode)
+_CONTROL, _MODESET = 255, 254  #: minor numbers (nvidia-modprobe-utils.h)
+_ACCESS = "/dev/nvidia-caps/nvidia-cap"
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A device file as it should be; ``major`` is empty where the kernel does not say it."""
+
+    path: str
+    major: str
+    minor: int
+    mode: int | None = None  #: ``None``: whatever it is
+
+    def flaw(self, listed: dict[str, tuple[str, str, str]]) -> str:
+        """What is wrong with the file on the host; empty if nothing is."""
+        if self.path not in listed:
+            return f"no {self.path}"
+        mode, major, minor = listed[self.path]
+        if mode[0] != "c":
+            return f"{self.path} is not a device file"
+        if self.major and (major, minor) != (self.major, str(self.minor)):
+            return f"{self.path} has the number {major}:{minor}, not {self.major}:{self.minor}"
+        if self.mode is not None and mode != (wanted := stat.filemode(stat.S_IFCHR | self.mode)):
+            return f"{self.path} has the mode {mode[1:]}, not {wanted[1:]}"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFiles(Resource):
+    """Each device file that the loaded driver's programs open, with its number and mode.
+
+    nvidia-modprobe makes them, for whoever needs them where it is setuid: then nvidia-uvm's two files, and that of
+    nvidia-modeset, may be missing until the first program has come, but not one of the two alone. Nobody looks after
+    them with ``NVreg_ModifyDeviceFiles=0``, which leaves them to the host's administrator.
+    """
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (DEVICES,)
+
+    def plan(self, facts: Facts) -> Change | None:
+        flaws = device_flaws(facts)
+        if not flaws:
+            return None
+        wrong = tuple(flaw.partition(" ")[0] for flaw in flaws if flaw.startswith("/"))
+        script = sh_file(__file__, "replace_devices.sh", wrong=wrong) + MAKE_DEVICES + _LINKED
+        return Change("device files of the driver", few([*flaws]), "as the driver has them", (Step(script),))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()  # they go with the module
+
+
+#: new files get their links in /dev/char, where those in place show that somebody looks after these
+_LINKED = """\
+if command -v nvidia-ctk >/dev/null; then nvidia-ctk system create-dev-char-symlinks --create-all >/dev/null; fi
+"""
+
+
+def device_flaws(facts: Facts) -> tuple[str, ...]:
+    """What is wrong with the driver's device files: ``no PATH``, or ``PATH is …``."""
+    text = facts[DEVICES].text
+    rows = [line.partition(" ")[::2] for line in text.splitlines()]
+    if ("ModifyDeviceFiles:", "0") in rows:
+        return ()
+    found = (match for line in text.splitlines() if (match := _LISTED.fullmatch(line)))
+    listed = {match["path"]: (match["mode"], match["major"] or "", match["minor"] or "") for match in found}
+    return tuple(flaw for file in _wanted(rows, listed) if (flaw := file.flaw(listed)))
+
+
+def _wanted(rows: list[tuple[str, str]], listed: dict[str, tuple[str, str, str]]) -> Iterator[_File]:
+    """The files of the loaded modules."""
+
+    def all_of(key: str) -> list[str]:
+        return [value for name, value in rows if name == key]
+
+    majors = {name: number for name, _, number in (value.partition(" ") for value in all_of("major"))}
+    front = next((majors[name] for name in ("nvidia", "nvidia-frontend") if name in majors), "")
+    modes = [int(value) for value in all_of("DeviceFileMode:") if _NUMBER.fullmatch(value)]
+    mode = modes[0] if modes else _EVERYBODY
+    loaded, asked_for = all_of("loaded"), ("setuid", "") in rows
+    if "nvidia" in loaded:
+        yield _File("/dev/nvidiactl", front, _CONTROL, mode)
+        for card in filter(_NUMBER.fullmatch, all_of("card")):
+            yield _File(f"/dev/nvidia{card}", front, int(card), mode)
+    uvm = ("/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
+    if "nvidia_uvm" in loaded and not (asked_for and not listed.keys() & set(uvm)):
+        for minor, path in enumerate(uvm):
+            yield _File(path, majors.get("nvidia-uvm", ""), minor, mode)
+    if "nvidia_modeset" in loaded and not (asked_for and "/dev/nvidia-modeset" not in listed):
+        yield _File("/dev/nvidia-modeset", front, _MODESET, mode)
+    for number in (value.partition(" ")[0] for value in all_of("cap")):
+        if _NUMBER.fullmatch(number):
+            yield _File(f"{_ACCESS}{number}", majors.get("nvidia-caps", ""), int(number))
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLinks(Resource):
+    """A link in ``/dev/char`` to each of the driver's device files.
+
+    systemd resolves a container's device rules through these links whenever it reloads its units; without them,
+    ``systemctl daemon-reload`` takes the GPUs from running containers (nvidia-container-toolkit#48).
+    """
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (DEVICES,)
+
+    def plan(self, facts: Facts) -> Change | None:
+        rows = [line.partition(" ")[::2] for line in facts[DEVICES].text.splitlines()]
+        linked = {path.removeprefix("/dev/").removeprefix("../") for kind, path in rows if kind == "link"}
+        missing = [path for kind, path in rows if kind == "device" and path not in linked]
+        if not missing:
+            return None
+        step = Step("nvidia-ctk system create-dev-char-symlinks --create-all")
+        return Change("links in /dev/char", f"none to {', '.join(missing)}", "one to each NVIDIA device", (step,))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()  # other containers may need them when systemd reloads; they disappear at the next boot
