@@ -16,7 +16,7 @@ from lab.hardware import Hardware
 Distro = Literal["bullseye", "bookworm", "trixie"]
 Sudo = Literal["nopasswd", "password", "none"]
 Kind = Literal["container", "vm"]
-Real = Literal["", "driver", "cudnn"]
+Real = Literal["", "driver", "cudnn", "packages"]
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 DEFAULT_NAME = "lab"

@@ -151,7 +151,9 @@ def supply(lab: Lab, options: HostOptions) -> None:
     prepare(lab, options)
     stack.write(vendor.build(options.profile, lab.cache), lab.stack)
     give_to_user(lab.stack)
-    if options.real:
+    if options.real == "packages":
+        stack.write_of_debian(lab.stack)
+    elif options.real:
         stack.write_real(*vendor.build_real(options.real, lab.cache), lab.stack)
 
 

@@ -36,6 +36,8 @@ _REAL: dict[str, dict[str, Any]] = {
 WITH_OPTIONAL = f"{EXTENDS}-nccl-tensorrt"
 OPTIONAL = ("nccl", "nccl-dev", "tensorrt", "nvrtc-11.1")
 _HEADER = "# Written by `lab up` from the vendor files in the lab's cache; not for editing.\n"
+#: the stack of Debian 13 with its own driver, and that of the PyTorch whose CUDA this driver runs, with its base
+OF_DEBIAN, TORCH, BEFORE_TORCH = "debian-13-r550", "pytorch-2.10", "pytorch-2.14"
 #: artifacts of the base stack for which the lab has its own file
 _NEEDED = ("driver", "fabric-manager", "cuda-repository", "cuda-pin", "cudnn", "container-toolkit-key")
 
@@ -144,6 +146,22 @@ def write_real(file: VendorFile, out: Path, base: Path) -> None:
             give_to_user(dest)
 
 
+def write_of_debian(base: Path) -> None:
+    """Write the stack of a host with Debian 13's own driver and PyTorch's own wheels beside the lab's stack `base`."""
+    folder = CHECKOUT / "inventory/stacks"
+    torch, shared = (yaml.safe_load((folder / f"{name}.yml").read_text())["pytorch"] for name in (TORCH, BEFORE_TORCH))
+    values = {
+        "extends": OF_DEBIAN,
+        "description": f"{OF_DEBIAN} with the wheels of {TORCH}, for the kernel that the lab's headers lead to",
+        "roles": ["base", "driver", "pytorch"],
+        "driver": {"kernels": ">=3.10"},  # as above: what has Debian's headers builds, or its compiler says why not
+        "pytorch": {**shared, **torch, "constraints": _constraints(TORCH, "pytorch")},
+    }
+    dest = base.with_name(f"{base.stem}-real-packages.yml")
+    _write(dest, values)
+    give_to_user(dest)
+
+
 def real_bases(base: str, what: str) -> dict[str, str]:
     """Return the stack with the real driver or cuDNN (`what`) for each distribution → the stack that it extends."""
     upgrade = f"{base}-{driver.UPGRADE.rpartition('.')[0]}"
@@ -152,10 +170,10 @@ def real_bases(base: str, what: str) -> dict[str, str]:
     return {f"{name}-real-{what}": below for name, below in bases.items()}
 
 
-def _constraints(stack: str) -> dict[str, str]:
+def _constraints(stack: str, role: str = "tensorflow") -> dict[str, str]:
     """Return the files that the project's own stack file names, as paths valid wherever the lab's stack file is."""
     folder = CHECKOUT / "inventory" / "stacks"
-    named = yaml.safe_load((folder / f"{stack}.yml").read_text())["tensorflow"]["constraints"]
+    named = yaml.safe_load((folder / f"{stack}.yml").read_text())[role]["constraints"]
     return {python: str(folder / name) for python, name in named.items()}
 
 

@@ -15,9 +15,9 @@ _OTHERS = ("lab.", "-", "completion")  #: what may be typed first and reaches no
 OPTIONS = {
     "hosts": "which hosts: gpu01,gpu[03-09]",
     "profile": "full: the real CUDA libraries; small: stand-ins for the large files, for quick tests",
-    "distro": "bullseye (Debian 11), bookworm (12), or trixie (13), which fits no stack",
+    "distro": "bullseye (Debian 11), bookworm (12), or trixie (13), which fits no stack but that of --real packages",
     "kind": "container, or vm: a whole machine under QEMU, with a kernel of its own",
-    "real": "driver or cudnn: NVIDIA's own, where the lab has a stand-in otherwise",
+    "real": "driver or cudnn: NVIDIA's own, where the lab has a stand-in otherwise; packages: Debian's own driver",
     "bmc": "give every host a BMC that speaks Redfish, for `invoke power` and reinstallations",
 }
 

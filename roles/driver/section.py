@@ -136,6 +136,11 @@ class DriverSection(Section):
         return self
 
     @property
+    def renamed(self) -> bool:
+        """Whether the set is Debian's, whose modules have names of their own on the disk (nvidia-current-open)."""
+        return "nvidia-alternative" in self.packages
+
+    @property
     def kind(self) -> str:
         """The kind of kernel module: that of the set of packages, else ``module``."""
         if not self.packages:

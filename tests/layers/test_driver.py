@@ -191,7 +191,7 @@ def test_it_is_there_after_the_next_boot(root_run: Run, stack: Stack) -> None:
     kernels, boot_loader, tree, modprobe = (
         root_run(probe.script).stdout for probe in (KERNELS, BOOT_LOADER, DKMS_TREE, MODPROBE)
     )
-    lines = [str(line) for line in forbidding(modprobe)]
+    lines = [str(line) for line in forbidding(modprobe, renamed=wanted.renamed)]
     assert not lines, f"after a reboot the module is not loaded: {'; '.join(lines)}"
     held = in_initramfs(kernels)
     assert not held, f"a reboot loads another module: {'; '.join(held)}"

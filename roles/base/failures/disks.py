@@ -282,7 +282,8 @@ DISK_RULES = (
         "mounted-read-only",
         r"[:)\]] ?\"?read-only file system",
         "the kernel met an error on a filesystem and has mounted it read-only since, or somebody did",
-        "Read dmesg for the disk's errors, replace the disk if it has any, check the filesystem (fsck) and reboot",
+        "Read dmesg for the disk's errors, replace the disk if it has any, check the filesystem (fsck) and reboot;"
+        " where it has none, ask who mounted it so, then mount -o remount,rw",
         "ext4(5), errors=remount-ro",
         unless=r"nvidia-container-cli|/proc/|/sys/",
         transient=False,

@@ -71,6 +71,12 @@ def in_circle(ctx: AuditContext) -> Iterator[str]:
     yield from _of_next_boot(ctx, "cycle")
 
 
+def requires_missing(ctx: AuditContext) -> Iterator[str]:
+    """A unit that docker.service, containerd.service or ssh.service requires is masked, or there is no file of it."""
+    for name, _, state in (line.partition(" ") for line in _of_next_boot(ctx, "lacks")):
+        yield f"{name}, which Docker, containerd or sshd requires, is {state}"
+
+
 def sshd_refuses(ctx: AuditContext) -> Iterator[str]:
     """sshd -t refuses the configuration as it is now; the running one was started with another."""
     yield from _of_next_boot(ctx, "sshd")
@@ -146,10 +152,9 @@ HOST_RULES = (
         "",
         "a file gives logins, or the kernel at its next boot, a limit that programs on GPUs meet at once",
         "Take the line out of the file that the evidence names, or raise it: as and ulimit -v unlimited (CUDA reserves"
-        " address space for the memory of the host and all cards), nproc, nofile, pid_max and threads-max in the"
-        " tens of"
-        " thousands, vm.overcommit_memory 0, fewer huge pages than the memory, modules_disabled 0 (the driver is loaded"
-        " after it). Then log in anew, or sysctl --system",
+        " address space for the memory of the host and all cards), nproc, nofile, pid_max and threads-max in the tens"
+        " of thousands, vm.overcommit_memory 0, fewer huge pages than the memory, modules_disabled 0 (the driver is"
+        " loaded after it). Then log in anew, or sysctl --system",
         "limits.conf(5); sysctl.d(5); Linux Documentation/admin-guide/sysctl/vm.rst; rapidsai/velox-testing#425",
         sign=Sign("base", limited, (NEXT_BOOT,), grave=False),
     ),
@@ -177,6 +182,22 @@ HOST_RULES = (
             r"Found ordering cycle on (?P<unit>[^\s/]{1,100})/",
         ),
         sign=Sign("base", in_circle, (NEXT_BOOT,), grave=False),
+    ),
+    FailureRule(
+        "unit-dependency",
+        r"(?:^[^\n]*(?:Failed with result|Failed to (?:start|listen|mount))[^\n]*\n(?:[^\n]*\n){0,3}?)?"
+        r"[^\n]*(?:Dependency failed for |failed with result 'dependency'|dependency job for \S{1,200} failed)",
+        "UNIT does not start, since a unit that it requires did not, or is not there at the next boot",
+        "Find that one (systemctl --failed; systemctl list-dependencies UNIT) and read its journal (journalctl -b -u"
+        " NAME): start it, then UNIT. For docker.socket it is mostly the group docker that is missing. Of one that is"
+        " not-found or masked: take Requires= out of the drop-in that has it (systemctl cat docker), or bring it back",
+        "systemd.unit(5), Requires; geerlingguy/internet-pi#396",
+        names=(
+            r"(?P<unit>[^\s/:]{1,100}): Job [^\n]* failed with result 'dependency'",
+            r"job for (?P<unit>[^\s/]{1,100}) failed",
+        ),
+        weight="consequence",
+        sign=Sign("base", requires_missing, (NEXT_BOOT,), grave=False),
     ),
     FailureRule(
         "sshd-config",

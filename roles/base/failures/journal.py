@@ -126,20 +126,6 @@ UNIT_TEXTS = (
         ),
     ),
     FailureRule(
-        "unit-dependency",
-        r"(?:^[^\n]*(?:Failed with result|Failed to (?:start|listen|mount))[^\n]*\n(?:[^\n]*\n){0,3}?)?"
-        r"[^\n]*(?:Dependency failed for |failed with result 'dependency'|dependency job for \S{1,200} failed)",
-        "UNIT was not started, since a unit that it requires did not start",
-        "Find that one (systemctl --failed; systemctl list-dependencies UNIT) and read its journal (journalctl -b -u"
-        " NAME): start it, then UNIT",
-        "systemd.unit(5), Requires; geerlingguy/internet-pi#396",
-        names=(
-            r"(?P<unit>[^\s/:]{1,100}): Job [^\n]* failed with result 'dependency'",
-            r"job for (?P<unit>[^\s/]{1,100}) failed",
-        ),
-        weight="consequence",
-    ),
-    FailureRule(
         "locked-memory-limit",
         r"ibv_(?:reg_mr|create_cq|create_qp|alloc_pd|open_device)\w{0,12}(?:\([^)\n]{0,60}\))?[^\n]{0,40}"
         r"Cannot allocate memory|max locked memory (?:limit )?[^\n]{0,40}too low|set max locked memory \(ulimit -l\)"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hostwright.failures import FailureRule, ForPeople, Sign, Stuck
 from hostwright.resources import DPKG, Probe
 from hostwright.standard.roles.container.engine import DAEMON_JSON, NAME_SERVERS_SH
+from hostwright.standard.roles.container.failures.access import ACCESS_RULES
 from hostwright.standard.roles.container.failures.cdi import CDI_RULES
 from hostwright.standard.roles.container.failures.docker import (
     DOCKER_RULES,
@@ -182,4 +183,5 @@ FAILURES = (
     *DOCKER_RULES,
     *TOOLKIT_RULES,
     *UNIT_RULES,
+    *ACCESS_RULES,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -114,6 +115,7 @@ _FOR_US = Pattern(
 _CLASS = Pattern(r"ATTRS?\{class\}==\"([^\"]{1,40})\"")
 _DISPLAYS = ("0x030000", "0x030200")  #: VGA and 3D controllers (PCI code and ID assignment)
 _BLACKLIST = "Unattended-Upgrade::Package-Blacklist::"
+_SCHEDULED = Pattern(r"(?m)^scheduled USEC ([0-9]{9,10})[0-9]{6}$")
 _REBOOT = "Unattended-Upgrade::Automatic-Reboot"
 
 
@@ -301,7 +303,7 @@ def forbidden(ctx: AuditContext) -> Iterator[str]:
     nvidia-uvm.
     """
     if ours(ctx) is not None:
-        yield from map(str, forbidding(ctx.text(MODPROBE)))
+        yield from map(str, forbidding(ctx.text(MODPROBE), renamed=ctx.section(DriverSection).renamed))
 
 
 def nouveau_not_blocked(ctx: AuditContext) -> Iterator[str]:
@@ -344,8 +346,8 @@ def not_fenced(ctx: AuditContext) -> Iterator[str]:
 
 def reboots(ctx: AuditContext) -> Iterator[str]:
     """A shutdown is scheduled; or unattended-upgrades is switched on and may reboot the host (Automatic-Reboot)."""
-    if scheduled := [line for line in ctx.text(NEXT_BOOT).splitlines() if line.startswith("scheduled ")]:
-        yield ", ".join(scheduled)
+    if at := _SCHEDULED.search(ctx.text(NEXT_BOOT)):
+        yield f"a shutdown is scheduled for {datetime.fromtimestamp(int(at[1]), UTC):%Y-%m-%d %H:%M} UTC"
     values = dict(_unattended(ctx))
     if values.get(_REBOOT, "false").lower() in {"true", "1", "yes"}:
         yield f'{_REBOOT} "{values[_REBOOT]}", at {values.get(f"{_REBOOT}-Time", "once")}'

@@ -8,8 +8,11 @@ for d in /lib/modules/*; do
   [ -d "$d" ] || continue
   if [ -e "/boot/vmlinuz-$k" ]; then what=kernel; else what=modules; fi
   if [ -e "$d/build/Makefile" ]; then h=yes; else h=no; fi
-  # shellcheck disable=SC2046  # file and version, without blanks
-  set -- $(modinfo -k "$k" nvidia | sed -n 's/^filename: *//p; s/^version: *//p')
+  for m in nvidia nvidia-current-open nvidia-current; do  # Debian's have names of their own on the disk
+    # shellcheck disable=SC2046  # file and version, without blanks
+    set -- $(modinfo -k "$k" "$m" | sed -n 's/^filename: *//p; s/^version: *//p')
+    if [ -n "${2:-}" ]; then break; fi
+  done
   echo "$what $k $h ${2:-}"
   if [ "$what" = kernel ] && [ ! -s "/boot/vmlinuz-$k" ]; then echo "empty /boot/vmlinuz-$k"; fi
   i=/boot/initrd.img-$k
@@ -20,7 +23,7 @@ for d in /lib/modules/*; do
         break
       fi
     done
-  elif [ -s "$i" ] && [ "${1:-}" -nt "$i" ] && timeout -k 1 10 lsinitramfs "$i" | grep -q '/nvidia\.ko'; then
+  elif [ -s "$i" ] && [ "${1:-}" -nt "$i" ] && timeout -k 1 10 lsinitramfs "$i" | grep -qE '/nvidia(-current(-open)?)?\.ko'; then
     echo "holds $i"
   fi
   if [ -s "$i" ] && [ "$blacklist" -nt "$i" ] && timeout -k 1 10 lsinitramfs "$i" | grep -q '/nouveau\.ko'; then

@@ -23,6 +23,7 @@ from hostwright.standard.roles.driver.failures.state import (
 from hostwright.standard.roles.driver.gpus import kernel_log, smi
 from hostwright.standard.roles.driver.nvsmi.fields import LOST
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
+from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.states.device_files import DEVICES, device_flaws
 from hostwright.standard.roles.driver.states.gpu_use import SECURE_BOOT, gpu_ids, unsigned_refused
 from hostwright.standard.roles.driver.states.modprobe import (
@@ -131,7 +132,7 @@ def not_loaded(ctx: AuditContext) -> Iterator[str]:
         return
     if any(not_signed(ctx)) or any(no_device(ctx)) or log_cause(ctx)[0] == "module-loading-off":
         return
-    if forbidding(ctx.text(MODPROBE)) or at_this_boot(ctx.text(MODPROBE)):
+    if forbidding(ctx.text(MODPROBE), renamed=ctx.section(DriverSection).renamed) or at_this_boot(ctx.text(MODPROBE)):
         return
     yield f"module {state.module} for {running_kernel(ctx)} is not loaded"
     yield from said_since_boot(ctx, r"NVRM|\bnvidia: ")[-1:]

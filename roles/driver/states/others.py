@@ -48,4 +48,4 @@ def no_other_driver(ctx: RoleContext) -> Iterator[Resource]:
     yield File(NOUVEAU_OFF, ctx.render("driver/nouveau-off.conf.j2"), then=(UPDATE_INITRAMFS,))
     yield Initramfs(after=NOUVEAU_OFF)
     yield NouveauGone()
-    yield ModulesAllowed()
+    yield ModulesAllowed(section.renamed)

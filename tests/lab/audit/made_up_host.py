@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from hostwright.plan.host.hostfacts import AVX
 from hostwright.plan.model import Answer, Facts
+from hostwright.standard.roles.base.failures.apt import HELD
 from hostwright.standard.roles.base.failures.disks import FREE, INITRAMFS, MOUNTS
 from hostwright.standard.roles.base.failures.host import CLOCK
 from hostwright.standard.roles.base.failures.journal import JOURNAL
 from hostwright.standard.roles.container.engine import SNAP_DOCKER
 from hostwright.standard.roles.container.failures import NAME_SERVERS
+from hostwright.standard.roles.container.failures.access import ACCESS
 from hostwright.standard.roles.container.failures.state import INFO
+from hostwright.standard.roles.container.failures.toolkit import REACHES_DRIVER
 from hostwright.standard.roles.cuda.compilers import OLDER_GCC
 from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 from tests.lab.audit.made_up_case import Answers, Change, made_up, says, together
@@ -95,6 +98,15 @@ HOST = (
     made_up("clock ten minutes behind", clock(-600), "clock-off"),
     made_up("a processor from before AVX", says(AVX, status=1), "no-avx"),
     made_up("Docker from the snap", says(SNAP_DOCKER, "2893\n"), "docker-snap"),
+    made_up("an apt that is at work", says(HELD, "/var/lib/dpkg/lock-frontend 275 30 unattended-upgr\n"),
+            "apt-at-work"),
+    made_up("a toolkit that does not find the driver's library",
+            says(REACHES_DRIVER, "nvidia-container-cli: initialization error: load library failed: libcuda.so.1\n", 1),
+            "driver-library-not-in-cache"),
+    made_up("a socket of Docker's for everybody", says(ACCESS, "socket 666 root:docker\n"), "docker-socket-mode"),
+    made_up("a proxy of Docker's that is gone",
+            says(ACCESS, "socket 660 root:docker\nproxy HTTPS_PROXY proxy.old:3128 its name does not resolve\n"),
+            "docker-proxy-dead"),
     made_up("a card without its link for containers", unlinked, "dev-char-links-missing"),
     made_up("a small /boot with enough room", disk("/boot", 1, 0.4)),
     made_up("a full /boot/efi", disk("/boot/efi", 0.1, 0.05)),

@@ -130,8 +130,9 @@ BASE = (
         " echo '* hard nproc 64' >/etc/security/limits.d/planted.conf; printf '[Unit]\nAfter=multi-user.target\n"
         "Before=docker.service\n[Service]\nExecStart=/bin/true\n' >/etc/systemd/system/planted-a.service;"
         " mkdir -p /etc/systemd/system/docker.service.requires;"
-        " ln -s ../planted-a.service /etc/systemd/system/docker.service.requires; systemctl daemon-reload",
-        rules="boot-target sshd-config limits-too-low unit-ordering-cycle",
+        " ln -s ../planted-a.service ../planted-b.mount /etc/systemd/system/docker.service.requires;"
+        " systemctl daemon-reload",
+        rules="boot-target sshd-config limits-too-low unit-ordering-cycle unit-dependency",
         cure="systemctl set-default multi-user.target; sed -i /UsePAMM/d /etc/ssh/sshd_config;"
         " rm /etc/security/limits.d/planted.conf /etc/systemd/system/planted-a.service; "
         "rm -r /etc/systemd/system/docker.service.requires; systemctl daemon-reload",

@@ -296,6 +296,10 @@ SHELLS = (
         rules="gpus-hidden", cure="rm /etc/profile.d/zz-tf-cpu.sh", quick=True,
     ),
     plant(
+        "NCCL without peer access", "environment", "echo NCCL_P2P_DISABLE=1 >/etc/nccl.conf",
+        rules="nccl-hindered", cure="rm /etc/nccl.conf",
+    ),
+    plant(
         "PATH set anew after the stack's", "environment",
         "echo 'export PATH=/usr/bin:/bin' >/etc/profile.d/zz-local.sh",
         rules="path-replaced", cure="rm /etc/profile.d/zz-local.sh",

@@ -1,13 +1,17 @@
 # What the next boot will do with the host's own files: "cycle LINE" of units that wait for each other, "sshd LINE" where
-# it does not start with its configuration, "target NAME" that is booted, "scheduled KEY VALUE" of a shutdown that is,
-# "limit FILE:NUMBER:TEXT" of what logins may not exceed, and "sysctl FILE KEY VALUE" of settings of the kernel, the last
-# file of each key, "memory KIB PAGE_KIB".
+# it does not start with its configuration, "target NAME" that is booted, "lacks UNIT STATE" of those that Docker or sshd
+# requires, "scheduled KEY VALUE" of a shutdown that is, "limit FILE:NUMBER:TEXT" of what logins may not exceed, and
+# "sysctl FILE KEY VALUE" of settings of the kernel, the last file of each key, "memory KIB PAGE_KIB".
 SYSTEMD_COLORS=0 timeout -k 1 20 systemd-analyze verify --man=no default.target 2>&1 |
   grep -E 'ordering cycle|Found dependency on|break cycle' | head -n 12 | cut -c 1-300 | sed 's/^/cycle /'
 if ! said=$(timeout 10 "$(command -v sshd || echo /usr/sbin/sshd)" -t 2>&1); then
   printf '%s\n' "$said" | grep -v 'privilege separation directory' | head -n 5 | cut -c 1-300 | sed 's/^/sshd /'
 fi
 echo "target $(systemctl get-default)"
+required=$(systemctl show -p Requires -p BindsTo --value docker.service containerd.service ssh.service)
+# shellcheck disable=SC2086  # a list of units
+systemctl show -p Id -p LoadState -- $required |
+  awk -F= '$1 == "Id" { id = $2 } $1 == "LoadState" && $2 != "loaded" { print "lacks", id, $2 }'
 if [ -e /run/systemd/shutdown/scheduled ]; then
   while IFS='=' read -r key value; do
     case $key in USEC | MODE) printf 'scheduled %s %s\n' "$key" "$value" ;; esac

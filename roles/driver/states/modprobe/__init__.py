@@ -7,10 +7,21 @@ name in /etc/modprobe.d, which modprobe reads in its place (modprobe.d(5)).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from hostwright.resources import DPKG_LOCK, UPDATE_INITRAMFS, Change, Facts, Probe, Resource, Step, few, words_set
+from hostwright.resources import (
+    DPKG_LOCK,
+    NO_IDENTITY,
+    UPDATE_INITRAMFS,
+    Change,
+    Facts,
+    Probe,
+    Resource,
+    Step,
+    few,
+    words_set,
+)
 from hostwright.roles import Pattern, sh, sh_file
 
 ETC = "/etc/modprobe.d"
@@ -22,8 +33,8 @@ MARK = "# commented out by Hostwright: "  #: before somebody's line; no characte
 
 #: prints those of a file's lines that no file of its name in an earlier directory hides
 UNMASKED = sh_file(__file__, "unmasked.sh")
-MODPROBE = Probe(UNMASKED + sh_file(__file__, "modprobe.sh", directories=" ".join(DIRECTORIES)))
-_MARKED = Probe(sh("grep -ls %s %s/*.conf; exit 0", f"^{MARK}", ETC))
+MODPROBE = Probe(UNMASKED + sh_file(__file__, "modprobe.sh", directories=" ".join(DIRECTORIES)), shared=True)
+_MARKED = Probe(sh("grep -ls %s %s/*.conf; :", f"^{MARK}", ETC), shared=True)
 
 _ROW = Pattern(r"(/[^:\n]{1,300}):([0-9]{1,7}):\s*(alias|blacklist|install|remove)\s+(nvidia\S*)\s*(.*)")
 _OPTIONS = Pattern(r"/[^:\n]{1,300}:[0-9]{1,7}:\s*options\s+nvidia\s(.*)")
@@ -32,6 +43,8 @@ _EXCLUDED = Pattern(r"\bNVreg_(?:ExcludedGpus|AssignGpus|GpuBlacklist)=\S")
 _WORD = Pattern(r"kernel ((?:module_|modprobe\.)blacklist=\S+)")
 #: commands that load nothing: ``install nvidia /bin/false``
 _LOADS_NOTHING = Pattern(r"(?:/usr)?(?:/bin/)?(?:false|true|:|exit|echo|logger)\b.*|:")
+#: how the names of Debian's own modules begin on the disk, of the proprietary and of the open ones
+_ON_DISK = ("nvidia_current_open", "nvidia_current")
 _FAILS = Pattern(r".*(?:;|&&)\s*(?:(?:/usr)?/bin/)?false\s*")
 
 
@@ -59,12 +72,15 @@ def as_module(name: str) -> str:
     return name.replace("-", "_")
 
 
-def forbidding(text: str) -> tuple[ConfigLine, ...]:
-    """The lines in the answer to ``MODPROBE`` that keep a module away, of files that keep away a needed one."""
+def forbidding(text: str, *, renamed: bool = False) -> tuple[ConfigLine, ...]:
+    """The lines in the answer to ``MODPROBE`` that keep a module away, of files that keep away a needed one.
+
+    ``renamed``: the driver is Debian's own (`DriverSection.renamed`), whose ``install`` lines load its modules.
+    """
     rows = [ConfigLine(m[1], int(m[2]), m[3], m[4], m[5].strip()) for m in map(_ROW.fullmatch, text.splitlines()) if m]
     rows.sort(key=lambda row: (row.path.rpartition("/")[2], row.number))  # modprobe reads files in the order of names
-    needed = {row.path for module in NEEDED for row in _against(module, rows) if row.keyword != "remove"}
-    against = {row: None for module in FAMILY for row in _against(module, rows) if row.path in needed}
+    needed = {row.path for module in NEEDED for row in _against(module, rows, renamed) if row.keyword != "remove"}
+    against = {row: None for module in FAMILY for row in _against(module, rows, renamed) if row.path in needed}
     return tuple(row for row in rows if row in against)
 
 
@@ -85,7 +101,7 @@ def excluded(text: str) -> tuple[str, ...]:
     return tuple(line for line, row in rows if row and _EXCLUDED.search(row[1]))
 
 
-def _against(module: str, rows: Sequence[ConfigLine]) -> Iterator[ConfigLine]:
+def _against(module: str, rows: Sequence[ConfigLine], renamed: bool) -> Iterator[ConfigLine]:
     """The lines that keep this module away. Of several commands only the first is run."""
     commands = 0
     for row in rows:
@@ -93,26 +109,33 @@ def _against(module: str, rows: Sequence[ConfigLine]) -> Iterator[ConfigLine]:
             commands += row.keyword == "install"
             match row.keyword:
                 case "alias":
-                    against = as_module(row.value) != module  # it stands for a module that this driver does not have
+                    against = _called(row.value, renamed) != module  # it stands for a module of another driver
                 case "install":
                     against = commands == 1 and bool(_LOADS_NOTHING.fullmatch(row.value))
-                    against = against or _for_another(row.value, module)
+                    against = against or _for_another(row.value, module, renamed)
                 case "remove":
-                    against = _for_another(row.value, module)
+                    against = _for_another(row.value, module, renamed)
                 case _:
                     against = True
             if against:
                 yield row
 
 
-def _for_another(value: str, module: str) -> bool:
+def _called(name: str, renamed: bool) -> str:
+    """What the kernel calls a module of this name on the disk: ``nvidia_uvm`` for ``nvidia-current-open-uvm``."""
+    module = as_module(name)
+    found = [name for name in _ON_DISK if renamed and module.startswith(name)]
+    return f"nvidia{module.removeprefix(found[0])}" if found else module
+
+
+def _for_another(value: str, module: str, renamed: bool) -> bool:
     """Whether a command fails: it ends in ``false``, or calls modprobe alone, and with other modules than this one."""
     if _FAILS.fullmatch(value):
         return True
     commands = [command.split() for command in value.translate({ord(sign): ";" for sign in "&|"}).split(";")]
     if not all(command[0].rpartition("/")[2] == "modprobe" for command in commands if command):
         return False
-    return bool(value) and module not in {as_module(word) for command in commands for word in command[1:]}
+    return bool(value) and module not in {_called(word, renamed) for command in commands for word in command[1:]}
 
 
 def blacklisted_by(words: Sequence[str]) -> tuple[str, ...]:
@@ -134,11 +157,13 @@ def at_this_boot(text: str) -> tuple[str, ...]:
 class ModulesAllowed(Resource):
     """No line in ``modprobe.d`` keeps nvidia or nvidia-uvm from being loaded."""
 
+    renamed: bool = field(default=False, metadata=NO_IDENTITY)  #: as `forbidding` has it
+
     def probes(self) -> tuple[Probe, ...]:
         return (MODPROBE,)
 
     def plan(self, facts: Facts) -> Change | None:
-        rows = forbidding(facts[MODPROBE].text)
+        rows = forbidding(facts[MODPROBE].text, renamed=self.renamed)
         if not rows:
             return None
         paths = tuple(dict.fromkeys(row.path for row in rows))

@@ -107,6 +107,7 @@ def test_what_fstab_wants_and_is_not_mounted_is_read(tmp_path: Path) -> None:
         ("cycle docker.service: Found ordering cycle on site.service/start", "unit-ordering-cycle"),
         ("sshd /etc/ssh/sshd_config: line 130: Bad configuration option: UsePAMM", "sshd-config"),
         ("target rescue.target", "boot-target"),
+        ("lacks mnt-data.mount not-found", "unit-dependency"),
         ("target graphical.target", ""),
         ("limit /etc/profile.d/00-a.sh:1:ulimit -v 8000000", "limits-too-low"),
         ("limit /etc/profile.d/00-a.sh:1:ulimit -S -n 64", "limits-too-low"),
@@ -122,7 +123,7 @@ def test_what_fstab_wants_and_is_not_mounted_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_what_the_next_boot_and_login_meet_is_judged(row: str, rule: str) -> None:
-    names = ("unit-ordering-cycle", "sshd-config", "boot-target", "limits-too-low")
+    names = ("unit-ordering-cycle", "unit-dependency", "sshd-config", "boot-target", "limits-too-low")
     found = {name: evidence(name, {host.NEXT_BOOT: f"{row}\n"}) for name in names}
     assert [name for name, lines in found.items() if lines] == ([rule] if rule else [])
 
@@ -134,11 +135,15 @@ def test_what_the_next_boot_meets_is_read_from_its_own_programs(tmp_path: Path) 
     cycle = "a.service: Found ordering cycle on b.service/start\nUnknown key"
     program(path, "systemd-analyze", f"case $1 in verify) echo '{cycle}' >&2; exit 1;; *) echo '{config}';; esac")
     program(path, "sshd", "echo '/etc/ssh/sshd_config: line 3: Bad configuration option: X' >&2; exit 255")
-    program(path, "systemctl", "echo rescue.target")
+    units = 'printf "Id=a.mount\\nLoadState=not-found\\n\\nId=b.socket\\nLoadState=loaded\\n"'
+    program(
+        path, "systemctl", f'case "$*" in get-default) echo rescue.target;; *--value*) echo a b;; *) {units};; esac'
+    )
     lines = run(host.NEXT_BOOT.script, path=path).stdout.decode().splitlines()
     assert [line for line in lines if not line.startswith(("limit ", "memory "))] == [
         "cycle a.service: Found ordering cycle on b.service/start",
         "sshd /etc/ssh/sshd_config: line 3: Bad configuration option: X",
         "target rescue.target",
+        "lacks a.mount not-found",
         "sysctl /etc/sysctl.d/10-b.conf kernel.pid_max 400",
     ]

@@ -23,6 +23,7 @@ from hostwright.resources.system.services import Disturbing, RestartedAfter
 from hostwright.standard.roles.container.engine import SNAP_DOCKER
 from hostwright.standard.roles.container.failures import FAILURES as CONTAINERS
 from hostwright.standard.roles.container.failures import units
+from hostwright.standard.roles.container.failures.access import ACCESS
 from hostwright.standard.roles.container.failures.docker import HOOK_THERE, LINKS
 from hostwright.standard.roles.container.failures.state import (
     COMMAND,
@@ -331,6 +332,36 @@ def test_a_path_of_the_toolkits_configuration_that_leads_nowhere_is_named(tmp_pa
         told,
         [],
     )
+
+
+@pytest.mark.parametrize(
+    ("row", "end"),
+    [
+        ("socket 666 root:docker", "mode 666: every account of the host may use it, and is root by it"),
+        ("socket 660 root:root", "mode 660: the group docker may not use it"),
+        ("socket 600 root:docker", "mode 600: the group docker may not use it"),
+        ("socket 660 root:docker", ""),
+    ],
+)
+def test_a_socket_that_is_not_as_docker_makes_it_is_named(row: str, end: str) -> None:
+    told = evidence("docker-socket-mode", {ACCESS: f"{row}\n"})
+    assert [line.endswith(end) for line in told] == ([True] if end else [])
+    assert evidence("docker-socket-mode", {ACCESS: f"{row}\n", DPKG: NO_DOCKER}) == []
+
+
+def test_a_proxy_of_dockers_that_cannot_be_one_is_named_without_its_password(tmp_path: Path) -> None:
+    words = "HTTP_PROXY=http://ann:s3cret@127.0.0.1:1/ HTTPS_PROXY=http://no.such.host.invalid:3128 NO_PROXY=localhost"
+    program(tmp_path, "systemctl", f"echo '{words}'")
+    program(tmp_path, "ss", "exit 0")
+    program(tmp_path, "getent", "exit 2")
+    text = run(ACCESS.script, path=tmp_path).stdout.decode()
+    assert evidence("docker-proxy-dead", {ACCESS: text}) == [
+        "docker.service: HTTP_PROXY is 127.0.0.1:1: nothing listens there on this host",
+        "docker.service: HTTPS_PROXY is no.such.host.invalid:3128: its name does not resolve",
+    ]
+    program(tmp_path, "ss", "echo LISTEN")
+    program(tmp_path, "getent", "echo 10.0.0.1")
+    assert "proxy" not in run(ACCESS.script, path=tmp_path).stdout.decode()
 
 
 def test_a_context_that_leads_roots_docker_elsewhere_is_named() -> None:

@@ -14,6 +14,7 @@ from hostwright.resources.files.paths import content_probe, stat_probe
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.bootloader import BOOT_LOADER, NO_LOADER, next_boot
 from hostwright.resources.system.kernel import Initramfs
+from hostwright.standard.roles.base.failures.host import NEXT_BOOT
 from hostwright.standard.roles.driver.failures import build as driver_build
 from hostwright.standard.roles.driver.failures import install as driver_install
 from hostwright.standard.roles.driver.failures import state as driver_state
@@ -245,6 +246,9 @@ def test_a_host_that_may_reboot_by_itself_is_named() -> None:
         "reboots-by-itself": ['Unattended-Upgrade::Automatic-Reboot "true", at once']
     }
     assert findings({UNATTENDED: own.format("false")}) == {}
+    assert findings({NEXT_BOOT: "scheduled USEC 1795971210902728\nscheduled MODE reboot\n"}) == {
+        "reboots-by-itself": ["a shutdown is scheduled for 2026-11-29 16:53 UTC"]
+    }
 
 
 @pytest.mark.parametrize(
@@ -328,15 +332,18 @@ def test_trees_without_a_source_are_found_in_dkms_tree(tmp_path: Path) -> None:
     assert evidence("dkms-other-driver", {driver_state.DKMS_TREE: text}) == [], "one sentence for each"
 
 
-def test_kernels_are_listed_with_headers_and_module(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["nvidia", "nvidia-current-open", "nvidia-current"])
+def test_kernels_are_listed_with_headers_and_module(tmp_path: Path, name: str) -> None:
+    """Debian's own modules have names of their own on the disk."""
     boot, modules = tmp_path / "boot", tmp_path / "modules"
     boot.mkdir()
-    for name in (KERNEL, NEXT, "5.4.0-1-removed"):
-        (boot / f"vmlinuz-{name}").write_text("k")
+    for kernel in (KERNEL, NEXT, "5.4.0-1-removed"):
+        (boot / f"vmlinuz-{kernel}").write_text("k")
     (modules / KERNEL / "build").mkdir(parents=True)
     (modules / KERNEL / "build" / "Makefile").touch()
     (modules / NEXT).mkdir()
-    program(tmp_path / "bin", "modinfo", f'[ "$2" = {KERNEL} ] && printf "filename:  /x\\nversion:  {V}\\n"')
+    asked = f'[ "$2 $3" = "{KERNEL} {name}" ]'
+    program(tmp_path / "bin", "modinfo", f'{asked} && printf "filename:  /x\\nversion:  {V}\\n"')
     script = KERNELS.script.replace("/boot/", f"{boot}/").replace("/lib/modules/", f"{modules}/")
     assert ask(f"PATH={tmp_path}/bin:$PATH\n{script}") == (0, f"kernel {KERNEL} yes {V}\nkernel {NEXT} no \n")
 

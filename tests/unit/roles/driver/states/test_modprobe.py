@@ -106,6 +106,30 @@ def test_what_keeps_the_module_away_is_found(tmp_path: Path, files: dict[str, st
     assert found(tmp_path, files) == lines
 
 
+#: /etc/modprobe.d/nvidia.conf as Debian 13's nvidia-alternative 550.163.01-2 with its open module has it, in part
+DEBIAN_OPEN = """\
+install nvidia modprobe -i nvidia-current-open $CMDLINE_OPTS
+install nvidia-uvm modprobe nvidia ; modprobe -i nvidia-current-open-uvm $CMDLINE_OPTS
+remove nvidia modprobe -r -i nvidia-drm nvidia-modeset nvidia-peermem nvidia-uvm nvidia
+alias char-major-195* nvidia
+"""
+
+
+@pytest.mark.parametrize("text", [DEBIAN, DEBIAN_OPEN, "alias nvidia nvidia-current\n"])
+def test_debians_own_driver_is_loaded_by_lines_of_its_own(tmp_path: Path, text: str) -> None:
+    there(tmp_path, {OWN: text})
+    answer = Answer(*ask(below(tmp_path, MODPROBE.script)))
+    assert ModulesAllowed(renamed=True).plan(Facts({MODPROBE: answer})) is None
+    assert ModulesAllowed(renamed=False).plan(Facts({MODPROBE: answer})) is not None
+
+
+def test_lines_that_keep_debians_own_driver_away_are_told(tmp_path: Path) -> None:
+    there(tmp_path, {OWN: "install nvidia modprobe -i nvidia-legacy-390xx\ninstall nvidia-uvm /bin/false\n"})
+    answer = Answer(*ask(below(tmp_path, MODPROBE.script)))
+    planned = ModulesAllowed(renamed=True).plan(Facts({MODPROBE: answer}))
+    assert planned is not None and planned.have.count("install") == 2
+
+
 def test_a_plan_pays_one_process_for_it(tmp_path: Path) -> None:
     there(tmp_path, {OWN: "options nvidia a=1\n"})
     assert forks(below(tmp_path, MODPROBE.script)) <= 2  # a subshell, which is grep

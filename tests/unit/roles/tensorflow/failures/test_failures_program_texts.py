@@ -36,7 +36,7 @@ NEW_SYMBOL = (
         ("cudnn-mixed", "cuDNN error: CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH"),
         ("cudnn-other-version", LOADED),
         ("cudnn-other-version", f"{LOADED}\n{NOT_STARTED}"),
-        ("cudnn-other-version", "cuDNN version incompatibility: PyTorch was compiled  against (8, 3, 2) but found"),
+        ("cudnn-of-the-host-first", "cuDNN version incompatibility: PyTorch was compiled  against (8, 3, 2) but found"),
         ("cudnn-not-initialized", "cuda_blas.cc:510] failed to create cublas handle: CUBLAS_STATUS_NOT_INITIALIZED"),
         ("glibc-too-old", "ImportError: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.32' not found"),
         ("libstdcxx-too-old", "ImportError: /opt/lib/libstdc++.so.6: version GLIBCXX_3.4.32' not found (required by a"),
