@@ -189,7 +189,7 @@ HOST_RULES = (
         r"[^\n]*(?:Dependency failed for |failed with result 'dependency'|dependency job for \S{1,200} failed)",
         "UNIT does not start, since a unit that it requires did not, or is not there at the next boot",
         "Find that one (systemctl --failed; systemctl list-dependencies UNIT) and read its journal (journalctl -b -u"
-        " NAME): start it, then UNIT. For docker.socket it is mostly the group docker that is missing. Of one that is"
+        " NAME): start it, then UNIT. Of one that is"
         " not-found or masked: take Requires= out of the drop-in that has it (systemctl cat docker), or bring it back",
         "systemd.unit(5), Requires; geerlingguy/internet-pi#396",
         names=(
