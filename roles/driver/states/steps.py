@@ -141,13 +141,11 @@ done
 
 #: the links to its libraries that the installer makes and programs open: those with a number lead to the file, those
 #: without to the numbered ones
-_LINKED = (
-    *("cuda", "nvcuvid", "nvidia-ml", "nvidia-encode", "nvidia-opticalflow", "nvidia-fbc", "nvidia-cfg"),
-    *("nvidia-ptxjitcompiler", "nvidia-allocator"),
-)
+_LINKED = ("cuda", "nvcuvid", "nvidia-ml", "nvidia-encode")
 LINKS = (
     *(f"lib{name}.so{end}" for name in _LINKED for end in (".1", "")),
-    *("libnvidia-opencl.so.1", "libnvoptix.so.1", "libnvidia-ngx.so.1", "libcudadebugger.so.1"),
+    *("libnvidia-opticalflow.so.1", "libnvidia-fbc.so.1", "libnvidia-cfg.so.1", "libnvidia-ptxjitcompiler.so.1"),
+    *("libnvidia-allocator.so.1", "libnvidia-opencl.so.1", "libnvoptix.so.1"),
 )
 
 
