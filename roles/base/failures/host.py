@@ -91,8 +91,8 @@ def other_target(ctx: AuditContext) -> Iterator[str]:
 
 def limited(ctx: AuditContext) -> Iterator[str]:
     """A file of /etc/security/limits.d, /etc/profile.d or sysctl.d, the last that sets it, or the unit of Docker,
-    containerd, sshd or a user has a limit that programs on GPUs meet at once: of address space, below 1,024 processes or files of a user or 8,192 of the host, no overcommitted
-    memory, huge pages that take most of the memory, or modules_disabled.
+    containerd, sshd or a user has a limit that programs on GPUs meet at once: of address space, below 1,024 processes
+    or files of a user or 8,192 of the host, no overcommitted memory, huge pages that take most of the memory, or modules_disabled.
     """
     for line in _of_next_boot(ctx, "unit"):
         unit, _, setting = line.partition(" ")
@@ -202,15 +202,13 @@ HOST_RULES = (
     ),
     FailureRule(
         "own-name-unresolved",
-        r"sudo: unable to resolve host \S{1,255}",
+        "",  # sudo warns of it and goes on
         "the host does not resolve its own name: sudo warns or waits at each call, and jobs of several processes or"
         " hosts (torchrun, MPI, NCCL's bootstrap, Slurm) do not find this one by it",
         "Add a line ADDRESS NAME to /etc/hosts, with the address at which other hosts reach this one and the name that"
         " hostname prints (127.0.1.1 is enough for sudo, not for jobs of several hosts). Where cloud-init writes the"
         " file (manage_etc_hosts), change its template in /etc/cloud/templates too",
         'hosts(5); sudo, "unable to resolve host"; cloud-init, cc_update_etc_hosts',
-        transient=False,
-        weight="consequence",
         sign=Sign("base", own_name_unresolved, (NEXT_BOOT,), grave=False),
     ),
     FailureRule(
@@ -221,7 +219,7 @@ HOST_RULES = (
         " was installed with umask 077",
         "Look whether somebody closed it on purpose (then give it to a group: chgrp GROUP PATH; chmod g+rX PATH). If"
         " not, chmod go+rx on the directory that the evidence names, go+r on a file; after an installation with umask"
-        " 077 chmod -R go+rX on that toolkit's tree, never on / or /etc. Of something below /root or a home, move it out",
+        " 077 chmod -R go+rX on that toolkit's tree, never on / or /etc. Move out what lies in a home",
         "chmod(1), X; umask(2)",
         transient=False,
         sign=Sign("base", closed_paths, (NEXT_BOOT,), grave=False),
