@@ -92,7 +92,8 @@ def other_target(ctx: AuditContext) -> Iterator[str]:
 def limited(ctx: AuditContext) -> Iterator[str]:
     """A file of /etc/security/limits.d, /etc/profile.d or sysctl.d, the last that sets it, or the unit of Docker,
     containerd, sshd or a user has a limit that programs on GPUs meet at once: of address space, below 1,024 processes
-    or files of a user or 8,192 of the host, no overcommitted memory, huge pages that take most of the memory, or modules_disabled.
+    or files of a user or 8,192 of the host, no overcommitted memory, huge pages that take most of
+    the memory, or modules_disabled.
     """
     for line in _of_next_boot(ctx, "unit"):
         unit, _, setting = line.partition(" ")
@@ -190,7 +191,7 @@ HOST_RULES = (
     FailureRule(
         "host-sleeps",
         r"systemd-logind\[[0-9]{1,9}\]: (?:Suspending\.\.\.|The system will (?:suspend|hibernate) now)"
-        r"|PM: (?:suspend|hibernation)(?: entry|: hibernation entry)|systemd\[1\]: Reached target Sleep\.",
+        r"|PM: (?:suspend|hibernation)(?: entry|: hibernation entry)",
         "the host suspends itself, or ends, when nobody is logged in for a while: its jobs stop, and after a suspend"
         " the driver may have lost its GPUs until a reboot",
         "Set IdleAction=ignore in a file of /etc/systemd/logind.conf.d that is read last, and forbid it whoever asks:"
