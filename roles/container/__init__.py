@@ -57,7 +57,7 @@ def container(v: Container, ctx: RoleContext) -> Iterator[Resource]:
     yield Disturbing(engine, REPLACES, DockerRuns(restarts=False))
     program = (PROGRAM,) if section.docker == "docker.io" else ()
     if program:
-        yield When(ProgramApart(), Debs(program))
+        yield When(ProgramApart(), Debs(program, leaf=True))  # asked of every release
     yield from signed_repository(wanted.repository, ctx.stack)
     held = replace(toolkit, hold=True)
     yield reloading(held) if wanted.writes_cdi else held  # their package has units

@@ -15,7 +15,7 @@ REFRESH, REFRESH_PATH = "nvidia-cdi-refresh.service", "nvidia-cdi-refresh.path"
 MOST = 3  #: missing libraries that are named of each specification; all have the driver's former version
 CDI_SH = sh_file(__file__, "sh/cdi.sh", most=MOST)
 
-_MODE = Probe(sh_file(__file__, "sh/mode.sh", file=TOOLKIT_CONFIG))
+_MODE = Probe(sh_file(__file__, "sh/mode.sh", file=TOOLKIT_CONFIG), shared=True)
 _WORDS = {
     "absent": "none",
     "number": "%s has the major number %s in it, and %s in the kernel",

@@ -69,7 +69,7 @@ RESTARTS = "restarts Docker, which ends its containers"
 
 #: Docker as a snap is confined, and sees neither the toolkit's hook nor the driver's libraries
 #: (NVIDIA/nvidia-docker#1034, #1243).
-SNAP_DOCKER = Probe("test -e /snap/docker/current && readlink /snap/docker/current")
+SNAP_DOCKER = Probe("test -e /snap/docker/current && readlink /snap/docker/current", shared=True)
 
 #: Packages that bring a Docker daemon; a host has only one of them. The last is Microsoft's.
 ENGINES = ("docker.io", "docker-ce", "moby-engine")

@@ -29,6 +29,7 @@ DEFINITIONS = Probe(
     ),
     root=True,
     cap_bytes=1024 * 1024,
+    shared=True,
 )
 
 

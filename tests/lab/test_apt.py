@@ -6,11 +6,15 @@ What doctor sees before a run is what the run then names.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import pytest
 
-from lab.config import Machine
-from tests.lab.conftest import SMALL, FrontDoor, Guest, on
+from lab import fleet
+from lab.config import Lab, Machine
+from lab.records import find_machine
+from tests.lab.conftest import SMALL, FrontDoor, on
+from tests.lab.ownlab import own_lab
 from tests.lab.strangers import DEAD_PROXY, EXPIRED, PROXY
 
 #: an address without a Release file; with the other's, half of an update fails
@@ -60,10 +64,25 @@ FENCE = "/etc/apt/apt.conf.d/52hostwright"
 HOST = "apt01"
 
 
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    """A bare host that no other test knows, beside those that many share."""
+    with own_lab("apt") as opened:
+        fleet.supply(opened, SMALL)
+        fleet.up(opened, [HOST], options=SMALL)
+        yield opened
+
+
 @pytest.fixture
-def machine(guest: Guest) -> Machine:
-    """A bare host."""
-    return guest(HOST, SMALL)
+def machine(lab: Lab) -> Machine:
+    """The bare host."""
+    return find_machine(lab, HOST)
+
+
+@pytest.fixture
+def invoke(lab: Lab) -> FrontDoor:
+    """``invoke`` on this lab's inventory; the role base needs no file of the stack."""
+    return FrontDoor(lab)
 
 
 def examined(invoke: FrontDoor) -> dict[str, list[str]]:

@@ -19,6 +19,7 @@ from invoke.parser import Parser
 
 from hostwright.apply.disturb.draining import read_hooks
 from hostwright.audit.failures.catalogue import catalogue
+from hostwright.audit.found.reading import finders_of
 from hostwright.audit.judging.context import AuditContext
 from hostwright.cli.tasks.begin import init
 from hostwright.common.errors import InputError
@@ -26,6 +27,7 @@ from hostwright.common.request import Request
 from hostwright.fleet import Fleet
 from hostwright.plan.model import Answer, Facts, Reboot
 from hostwright.plan.planning import make_plan
+from hostwright.plan.roles.found import Adopted
 from hostwright.plan.roles.site import Site
 from hostwright.plan.targets import Roster, TargetHost
 from hostwright.resources.files.files import File
@@ -49,7 +51,7 @@ def samples(language: str, start: str = "") -> list[Block]:
 def test_the_documents_have_samples_and_commands():
     assert len(MENTIONS) > 30
     assert len(samples("yaml")) >= 5
-    assert len(samples("python")) == 20
+    assert len(samples("python")) == 21
     assert PICTURES
 
 
@@ -253,6 +255,29 @@ def test_the_sample_values_are_compared(site: Path):
         ("motd", "text", "This host is kept by Hostwright."),
         ("motd", "package", None),
     ]
+
+
+def test_the_sample_finder_shows_and_adopts_what_a_host_has(site: Path):
+    target = target_of(site)
+    finders = finders_of(target.all_roles)
+    section = target.stack.sections["cutensor"]
+    wheel = "/opt/a/lib/python3.9/site-packages/cutensor_cu11-1.7.0.dist-info"
+    rows = f"cutensor\tlibrary\t/opt/cutensor/lib\t1.3.0\n{wheel}\n"
+
+    def found(version: str) -> Facts:
+        text = f"libcutensor1\t{version}\tii \tamd64\tlibcutensor1\n" if version else ""
+        return Facts({finders.probe: Answer(0, rows), DPKG: Answer(0, text)})
+
+    assert [(one.layer, one.name, one.have) for one in finders.readings(found(""))] == [
+        ("cutensor", "/opt/cutensor/lib", "1.3.0"),
+        ("cutensor", "/opt/a", "1.7.0 (cutensor-cu11)"),
+    ]
+    adopt = finders.by_layer["cutensor"].adopted
+    assert adopt is not None
+    assert "no package libcutensor1" in adopt(finders.on_host(found(""))["cutensor"], section).left_out
+    assert adopt(finders.on_host(found("1.2.2.5-1"))["cutensor"], section) == Adopted()
+    newer = adopt(finders.on_host(found("1.3.0.3-1"))["cutensor"], section)
+    assert newer.section == {"version": "1.3.0", "package_version": "1.3.0.3-1"}
 
 
 def test_sample_state_needs_a_reboot_until_the_parameter_is_set(site: Path):

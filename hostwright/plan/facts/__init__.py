@@ -23,12 +23,17 @@ class Probe:
     ``cap_bytes`` of its output are kept. ``root`` runs it as root.
 
     One with a ``part`` may be answered by a pass instead, together with others; its answer is the same.
+
+    One that is ``shared`` may have its subshell together with others, which saves a process. It must leave that as it
+    was: no exit, change of directory, environment or trap, and of the options only ``-f``. It reads no variable before
+    it sets it.
     """
 
     script: str
     root: bool = False
     cap_bytes: int = PROBE_CAP_BYTES
     part: PassPart | None = field(default=None, compare=False, repr=False, metadata=NO_IDENTITY)
+    shared: bool = field(default=False, compare=False, repr=False, metadata=NO_IDENTITY)
     #: its hash: facts are looked up by their probes some thousand times for each host of an audit
     _hash: int = field(init=False, compare=False, repr=False, metadata=NO_IDENTITY)
 

@@ -12,7 +12,7 @@ from hostwright.plan.model import Facts, Probe
 
 PATH = "/var/lib/hostwright/drained.json"
 SCHEMA = 1
-DRAINED = Probe(sh("[ -e %s ] && cat -- %s", PATH, PATH), root=True, cap_bytes=8192)
+DRAINED = Probe(sh("[ -e %s ] && cat -- %s", PATH, PATH), root=True, cap_bytes=8192, shared=True)
 _FIELD_CHARACTERS = 300  #: of what a host's file says, kept
 
 

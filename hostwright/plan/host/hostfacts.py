@@ -11,13 +11,14 @@ from typing import NamedTuple
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.stack.rules import HostFacts
 
-OS_RELEASE = Probe("while IFS= read -r line; do printf '%s\\n' \"$line\"; done </etc/os-release")
+OS_RELEASE = Probe("while IFS= read -r line; do printf '%s\\n' \"$line\"; done </etc/os-release", shared=True)
 UNAME = Probe("uname -rm")
 #: vendor, class and device of each display controller (0x03…), and of bridges of no kind of their own (0x0680), as
 #: which switches between cards are seen; one a line: ``0x10de 0x030200 0x1eb8``
 PCI = Probe(
     'for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor" || continue; read -r c <"$d/class"; '
-    'case $c in 0x03*|0x0680*) read -r i <"$d/device"; echo "$v $c $i" ;; esac; done; exit 0'
+    'case $c in 0x03*|0x0680*) read -r i <"$d/device"; echo "$v $c $i" ;; esac; done; :',
+    shared=True,
 )
 AVX = Probe("grep -qw avx /proc/cpuinfo")
 #: ``path version`` of each interpreter that a venv could be made of; deadsnakes and source builds are found by name.
@@ -25,10 +26,11 @@ AVX = Probe("grep -qw avx /proc/cpuinfo")
 PYTHONS = Probe(
     "IFS=:; set --; for p in python3 python3.7 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 "
     'python3.14; do for d in $PATH /usr/local/bin /usr/bin; do [ ! -x "$d/$p" ] || [ -d "$d/$p" ] || '
-    'set -- "$@" "$d/$p"; done; done; [ $# -gt 0 ] || exit 0; IFS=\'\n\'; set -f; '
-    'for t in $(readlink -f -- "$@"); do echo "$1 ${t##*/python}"; shift; done'
+    'set -- "$@" "$d/$p"; done; done; IFS=\'\n\'; set -f; '
+    '[ $# -eq 0 ] || for t in $(readlink -f -- "$@"); do echo "$1 ${t##*/python}"; shift; done',
+    shared=True,
 )
-MEMORY = Probe('read -r name kb _ </proc/meminfo; [ "$name" != MemTotal: ] || echo "$kb"')
+MEMORY = Probe('read -r name kb _ </proc/meminfo; [ "$name" != MemTotal: ] || echo "$kb"', shared=True)
 _PCI_ROW = re.compile(r"^(0x[0-9a-f]{1,4}) (0x[0-9a-f]{1,6}) (0x[0-9a-f]{1,4})$", re.MULTILINE)
 HOST_PROBES = (OS_RELEASE, UNAME, PCI, AVX, PYTHONS, MEMORY)
 

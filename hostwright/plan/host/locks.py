@@ -105,9 +105,10 @@ UNREADABLE: Final = OperatorLock(
 
 #: The operator's lock as it is, after a line that says that there is one; where nobody may look, there may be one.
 LOCK = Probe(
-    f"[ -d {STATE_DIR} ] || exit 0\n"
-    f"if ! cd {STATE_DIR} || [ -e {STATE_DIR}/lock.json ]; then echo there; cat {STATE_DIR}/lock.json; fi",
+    f"if [ -d {STATE_DIR} ] && {{ [ ! -x {STATE_DIR} ] || [ -e {STATE_DIR}/lock.json ]; }}\n"
+    f"then echo there; cat {STATE_DIR}/lock.json; fi",
     cap_bytes=RECORD_CAP_BYTES,
+    shared=True,
 )
 
 #: When a process began: field 22 of proc(5), counted from behind the program's name, which may hold anything.

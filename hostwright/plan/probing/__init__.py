@@ -3,16 +3,18 @@
 A mark stands between answers: the exit status of the one that ends there and the number of the one that begins. It has
 a nonce of this run, so that no file or tool on the host can imitate it. Probes that are parts of a pass
 (``model.Pass``) are answered by one run of a tool; what that leaves open is asked there and then, each probe by itself.
-Any other probe costs the host one fork, its subshell; what all of them print goes through one ``head``, which passes it
-on in whole blocks. A probe that hangs is ended on the host (``watch.sh``), and the others are answered. Bytes that are
-not UTF-8, and NUL, which no shell word can hold, become U+FFFD: an answer is text to be compared, never to be trusted.
+Those that are ``shared`` have one subshell together. If that ends before its last probe (one of them hangs, or ends the
+shell), the rest is asked again, each by itself. Any other probe costs the host one fork, its subshell. All output goes
+through one ``head``, which passes it on in whole blocks. A probe that hangs is ended on the host
+(``watch.sh``), and the others are answered. Bytes that are not UTF-8, and NUL, which no shell word can hold, become
+U+FFFD: an answer is text to be compared, never to be trusted.
 """
 
 from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -74,10 +76,11 @@ class _Asking:
 def _asking(probes: tuple[Probe, ...], alone: bool) -> _Asking:
     passes = () if alone else passes_of(probes)
     caps = (*(probe.cap_bytes for probe in probes), *(asked.cap_bytes for asked in passes))
-    return _Asking(passes, caps, _body(probes, passes, root=False), _body(probes, passes, root=True))
+    user, root = (_body(probes, passes, alone=alone, root=root) for root in (False, True))
+    return _Asking(passes, caps, user, root)
 
 
-def _body(probes: tuple[Probe, ...], passes: tuple[Asked, ...], *, root: bool) -> str:
+def _body(probes: tuple[Probe, ...], passes: tuple[Asked, ...], *, alone: bool, root: bool) -> str:
     """Those of these probes that one user asks. They are ended when they have printed more than all their caps."""
     own = {len(probes) + place: asked for place, asked in enumerate(passes) if asked.root == root}
     within = {number for asked in own.values() for number in asked.members}
@@ -87,14 +90,26 @@ def _body(probes: tuple[Probe, ...], passes: tuple[Asked, ...], *, root: bool) -
     lines = ["{", _WATCH]
     for number, asked in own.items():
         lines += _pass(number, asked)
+    shared = {} if alone else {number: probe for number, probe in single.items() if probe.shared}
     for number, probe in single.items():
-        lines += _single(number, probe)
+        if number not in shared:
+            lines += _single(number, probe)
+    if shared:
+        lines += _shared(shared)
     cap = cap_bytes([probe for probe in probes if probe.root == root])
     return "\n".join([*lines, "mark ''", 'kill "$watcher"', sh("} | head -c %s", cap), ""])
 
 
 def _single(number: int, probe: Probe) -> tuple[str, ...]:
     return (f"mark {number}", "(", probe.script, "); ended=$?")
+
+
+def _shared(probes: Mapping[int, Probe]) -> Iterator[str]:
+    """Probes in one subshell; each finds the options and words of a new one."""
+    yield "("
+    for number, probe in probes.items():
+        yield from (f"mark {number}", "unset IFS; set +f --", probe.script, "ended=$?")
+    yield from ("mark ''", "); ended=$?")
 
 
 def _pass(number: int, asked: Asked) -> list[str]:
@@ -116,8 +131,8 @@ def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alon
     """The facts in a program's output, each cut at its cap.
 
     If a probe has ended the program, the facts are those up to it, and the others have to be asked again; so are those
-    of a pass that cannot be read, each ``alone``. An answer that is missing otherwise, or doubled, is a
-    ``ProtocolError``.
+    of a pass that cannot be read, and shared ones without an answer, each ``alone``. An answer that is missing
+    otherwise, or doubled, is a ``ProtocolError``.
     """
     asking = _asking(tuple(probes), alone)
     passes, caps = asking.passes, asking.caps
@@ -133,6 +148,8 @@ def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alon
             if len(answer) < caps[number]:
                 continue
             cut = True
+        if late_s and not alone and number < len(probes) and probes[number].shared:
+            continue  # it may be another one that took the time of all
         text = answer[: caps[number]].decode("utf-8", errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
         ended = _CUT_STATUS if status is None else status
         answers[number] = Answer(ended, text, len(answer) >= caps[number], late_s)
@@ -140,6 +157,7 @@ def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alon
     answered = {number: answer for asked, found in made for number, answer in asked.answers(found).items()}
     answered |= {number: answer for number, answer in answers.items() if number < len(probes)}
     left = {number for asked, _ in made for number in asked.members}
+    left |= set() if alone else {number for number, probe in enumerate(probes) if probe.shared}
     missing = [number for number in range(len(probes)) if number not in answered and number not in left]
     if missing and not cut:
         raise ProtocolError(

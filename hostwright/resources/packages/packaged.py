@@ -183,7 +183,7 @@ class PackagedPrograms(Resource):
                 "done",
             ]
         )
-        return (DPKG, *(PROBES if self.mirror else ()), Probe(script))
+        return (DPKG, *(PROBES if self.mirror else ()), Probe(script, shared=True))
 
     def plan(self, facts: Facts) -> Change | None:
         table = dpkg_table(facts)

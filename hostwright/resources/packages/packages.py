@@ -148,9 +148,12 @@ class Debs(Resource):
     tree: str = field(default="", metadata=NO_IDENTITY)
     #: the packages of the mirror, where they come from there; ``None``: from the sources of the host
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
+    #: whether no installed package changes with them: then apt is not asked, which takes a second of a host's time in
+    #: every plan until they are there
+    leaf: bool = field(default=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
-        others = (self._moves,) if self.packages else ()
+        others = (self._moves,) if self.packages and not self.leaf else ()
         asked = (DPKG, AUTOMATIC, *(PROBES if self.mirror else others))
         return (*asked, others_below(self.tree)) if self.tree else asked
 
@@ -309,7 +312,9 @@ _MENDED = {
 
 
 #: what a dpkg that was cut left to be taken over: files in /var/lib/dpkg/updates
-JOURNAL = Probe('cd /var/lib/dpkg/updates && for file in *; do [ ! -e "$file" ] || echo "$file"; done', root=True)
+JOURNAL = Probe(
+    'for file in /var/lib/dpkg/updates/*; do [ ! -e "$file" ] || echo "${file##*/}"; done', root=True, shared=True
+)
 
 
 @dataclass(frozen=True, slots=True)

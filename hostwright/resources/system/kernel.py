@@ -39,14 +39,14 @@ from hostwright.stack.store.debs import PackageMirror
 #: Sets ``$k`` to what ``uname -r`` prints, without a process.
 RUNNING = "read -r k </proc/sys/kernel/osrelease; "
 #: The build directory of the running kernel, as dkms and installers of drivers look for it.
-HEADERS = Probe(f'{RUNNING}test -e "/lib/modules/$k/build/Makefile"')
+HEADERS = Probe(f'{RUNNING}test -e "/lib/modules/$k/build/Makefile"', shared=True)
 
 #: The kernels that could be booted, where the running one could not: neither its modules nor its image are there. A
 #: container has no say in its kernel.
 KERNEL_GONE = Probe(
-    f'{RUNNING}[ ! -d "/lib/modules/$k" ] && [ ! -e "/boot/vmlinuz-$k" ] || exit 0\n'
-    "if systemd-detect-virt --quiet --container; then exit 0; fi\n"
-    'for i in /boot/vmlinuz-*; do v=${i#/boot/vmlinuz-}; [ ! -d "/lib/modules/$v" ] || echo "$v"; done; exit 0'
+    f'{RUNNING}[ -d "/lib/modules/$k" ] || [ -e "/boot/vmlinuz-$k" ] || systemd-detect-virt --quiet --container ||\n'
+    'for i in /boot/vmlinuz-*; do v=${i#/boot/vmlinuz-}; [ ! -d "/lib/modules/$v" ] || echo "$v"; done; :',
+    shared=True,
 )
 
 
@@ -204,7 +204,7 @@ class Initramfs(Resource):
 
     def probes(self) -> tuple[Probe, ...]:
         script = 'i=/boot/initrd.img-$k; [ ! -e "$i" ] || [ ! %s -nt "$i" ]'
-        return (Probe(RUNNING + sh(script, self.after)),)
+        return (Probe(RUNNING + sh(script, self.after), shared=True),)
 
     def plan(self, facts: Facts) -> Change | None:
         if facts[self.probes()[0]].ok:

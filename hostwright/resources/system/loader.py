@@ -91,7 +91,7 @@ class Alternative(Resource):
         there = sh('[ "$to" != "${both#*\n}" ] || to=%s\n', self.target)
         seen = sh("if [ %s -ef %s ]; then to=%s; else\n", self.link, self.target, self.target)  # without a process
         ends = sh('fi\necho "$to"; [ -e %s ] || [ -L %s ]', self.link, self.link)
-        return (Probe(f"{seen}{both}{there}{ends}"),)
+        return (Probe(f"{seen}{both}{there}{ends}", shared=True),)
 
     def plan(self, facts: Facts) -> Change | None:
         answer = facts[self.probes()[0]]

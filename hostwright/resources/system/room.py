@@ -73,7 +73,7 @@ class FreeSpace(Resource):
         named = {share.directory for share in self.shares} - {WORK}
         directories = (*sorted(named.union(_ALWAYS)), *WORK_DIRS)
         paths = tuple(sorted({share.unless for share in self.shares}))
-        return (Probe(sh_file(__file__, "sh/room.sh", directories=directories, paths=paths), root=True),)
+        return (Probe(sh_file(__file__, "sh/room.sh", directories=directories, paths=paths), root=True, shared=True),)
 
     def plan(self, facts: Facts) -> Refusal | None:
         rows = [line.split("\t") for line in facts[self.probes()[0]].text.splitlines()]

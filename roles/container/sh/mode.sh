@@ -8,7 +8,7 @@ while read -r line || [ -n "$line" ]; do
       [ "$table" = '[nvidia-container-runtime]' ] || continue
       line=${line#*\"}
       echo "${line%%\"*}"
-      exit 0 ;;
+      break ;;
   esac
 done 2>/dev/null <"$file"
-exit 0
+:

@@ -11,21 +11,24 @@ from collections.abc import Callable, Iterator
 from hostwright.failures import LAST_JOBS, AuditContext, Sign, logs
 from hostwright.resources import Probe, jobs
 from hostwright.roles import sh
-from hostwright.standard.roles.driver.failures.state import build_errors
+from hostwright.standard.roles.driver.failures.state import build_errors, wanted_version
 from hostwright.standard.roles.driver.states.steps import LOG
 
 LAYER = "driver"
 
-#: The end of the installer's log, unless a job of the role driver has ended since: then that job's log is newer.
+#: The version of the installer and the end of its log, unless a job of the role driver has ended since: then that
+#: job's log is newer.
 INSTALLER_LOG = Probe(
     sh('f=%s; [ -s "$f" ] || exit 0\nfor s in %s/*/status; do\n', LOG, jobs.JOBS_DIR)
     + """  if [ "$s" -nt "$f" ] && grep -qs '"role": "driver"' "${s%status}job.json"; then exit 0; fi
 done
+grep -m 1 '^installer version: ' "$f"
 tail -n 80 "$f" | tail -c 16000; exit 0""",
     root=True,
 )
 LOG_PROBES = (INSTALLER_LOG, LAST_JOBS, jobs.RUNNING)
 
+_VERSION = "installer version: "  #: in the log's third line
 _COMPLETE = "is now complete"  #: the installer's last words after a success
 BUILD_FAILED = "dkms-build"  #: the rule for compiler messages that no other rule knows
 
@@ -68,9 +71,11 @@ def _texts(ctx: AuditContext, role: str) -> Iterator[tuple[str, str]]:
     if errors := build_errors(ctx):
         yield "\n".join(errors), BUILD_FAILED
     yield from logs.last_job(ctx, role)
-    yield _installers(ctx.text(INSTALLER_LOG)), ""
+    yield _installers(ctx.text(INSTALLER_LOG), wanted_version(ctx)), ""
 
 
-def _installers(log: str) -> str:
-    """The installer's log from its first error on; empty if it succeeded."""
-    return "" if _COMPLETE in log or "ERROR: " not in log else log[log.index("ERROR: ") :]
+def _installers(log: str, version: str) -> str:
+    """The installer's log from its first error on; empty if it succeeded, or was the installer of another driver, as
+    long ago."""
+    of, _, _ = log.removeprefix(_VERSION).partition("\n") if log.startswith(_VERSION) else (version, "", "")
+    return "" if of.strip() != version or _COMPLETE in log or "ERROR: " not in log else log[log.index("ERROR: ") :]

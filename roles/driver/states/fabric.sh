@@ -20,16 +20,14 @@ for device in /sys/bus/pci/devices/*; do
   esac
 done
 # Only cards with NVLink 5 have such bridges: product data comes slowly, four bytes at a time.
-[ -n "$blackwell" ] && [ $# -gt 0 ] || exit 0
-status=0
-bridges=$(timeout -k 1 20 grep -als SW_MNG -- "$@") || status=$?
+status=0 bridges=
+[ -z "$blackwell" ] || [ $# -eq 0 ] || bridges=$(timeout -k 1 20 grep -als SW_MNG -- "$@") || status=$?
 [ "$status" -lt 124 ] || echo unread
-[ -n "$bridges" ] || exit 0
 for file in $bridges; do
   device=${file%/vpd}
   echo "bridge ${device##*/}"
 done
-for module in $modules; do
+[ -z "$bridges" ] || for module in $modules; do
   [ -d "/sys/module/$module" ] || { echo "lacks $module" && modprobe -qn "$module"; } || echo "missing $module"
 done
-exit 0
+:

@@ -38,7 +38,7 @@ _MAKE_KEY = (
 )
 
 #: A display manager's unit, and X servers.
-DISPLAY = Probe(sh_file(__file__, "display.sh"), root=True)
+DISPLAY = Probe(sh_file(__file__, "display.sh"), root=True, shared=True)
 
 #: ``pid unit name`` of each process that holds a device file of NVIDIA's open; ``-`` where it is no service's, and
 #: ``ops/jupyter.service`` or ``ops/-`` where a person's own systemd or login has it.

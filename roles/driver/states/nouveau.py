@@ -9,9 +9,10 @@ from hostwright.resources import KERNEL_GONE, Facts, Probe, Reboot, Resource
 #: NVIDIA devices bound to an open driver, in lines ``0000:3b:00.0 nouveau``; nova is nouveau's successor.
 NOUVEAU = Probe(
     'set --; for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor" || continue; '
-    '[ "$v" != 0x10de ] || [ ! -L "$d/driver" ] || set -- "$@" "$d/driver"; done; [ $# -gt 0 ] || exit 0\n'
-    "for n in $(find \"$@\" -maxdepth 0 -printf '%h=%l\\n'); do d=${n%%=*}; "
-    'case ${n##*/} in nouveau|nova*) echo "${d##*/} ${n##*/}";; esac; done; exit 0'
+    '[ "$v" != 0x10de ] || [ ! -L "$d/driver" ] || set -- "$@" "$d/driver"; done\n'
+    "[ $# -eq 0 ] || for n in $(find \"$@\" -maxdepth 0 -printf '%h=%l\\n'); do d=${n%%=*}; "
+    'case ${n##*/} in nouveau|nova*) echo "${d##*/} ${n##*/}";; esac; done; :',
+    shared=True,
 )
 
 

@@ -42,10 +42,11 @@ FAILURES = (
         "no-wheel",
         r"No matching distribution found for|Could not find a version that satisfies the requirement"
         r"|is not a supported wheel on this platform|requires a different Python: ",
-        "pip finds no wheel for this Python and processor (TensorFlow 2.9.0 has them for Python 3.7 to 3.10 on x86_64)",
-        "Give the host a Python 3.7 to 3.10, let the stack bring one (tensorflow.interpreter), or look whether the"
-        " index or wheelhouse can be reached",
-        "PyPI, tensorflow 2.9.0",
+        "pip finds no wheel of that version for this Python and processor, or the index has none",
+        "Give the host a Python for which the package has wheels (pythons of the layer in the stack file), let the"
+        " stack bring one (interpreter), or look whether the index or wheelhouse can be reached and holds that version",
+        "pip, messages of its resolver; TensorFlow 2.9.0 has wheels for Python 3.7 to 3.10 on x86_64, 2.21.0 for 3.10"
+        " to 3.13",
         sign=Sign("tensorflow", no_python, (PYTHONS,)),
         treatment=ForPeople(),
         weight="general",

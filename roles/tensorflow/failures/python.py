@@ -158,9 +158,9 @@ PYTHON = (
     FailureRule(
         "environment-python",
         "",
-        "the environment was made of a Python for which this TensorFlow has no wheel (2.9.0 has them for 3.7 to 3.10)",
+        "the environment was made of a Python for which this TensorFlow has no wheel",
         "Provision again where the host has one of the stack's Pythons; what stands there is moved aside",
-        "PyPI, tensorflow 2.9.0",
+        "PyPI: tensorflow 2.9.0 has wheels for Python 3.7 to 3.10, 2.21.0 for 3.10 to 3.13",
         sign=Sign("tensorflow", unfit_python, (VENVS,), provision=True),
     ),
     FailureRule(

@@ -292,3 +292,9 @@ def test_half_unpacked_package_is_reinstalled_or_removed(tmp_path: Path, has_arc
     assert configure == "dpkg --configure -a --force-confdef --force-confold"
     assert fix.startswith("apt-get -y ") and fix.endswith(" -f --no-install-recommends install")
     assert last == "dpkg --configure -a"
+
+
+def test_apt_is_not_asked_what_else_a_leaf_changes() -> None:
+    asked, unasked = (Debs(("tool",), leaf=leaf).probes() for leaf in (False, True))
+    assert [probe for probe in asked if "apt-get" in probe.script]
+    assert [probe for probe in unasked if "apt-get" in probe.script] == []

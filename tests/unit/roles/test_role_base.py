@@ -123,7 +123,7 @@ def test_an_interrupted_dpkg_is_mended_before_it_is_used(half: str) -> None:
 
 
 def test_an_unfinished_dpkg_journal_is_mended_too() -> None:
-    assert [change.what for change in plan(**{"cd /var/lib/dpkg/updates": "0001\n"})] == ["dpkg"]
+    assert [change.what for change in plan(**{"in /var/lib/dpkg/updates/*": "0001\n"})] == ["dpkg"]
 
 
 def test_headers_are_those_of_the_running_kernel() -> None:

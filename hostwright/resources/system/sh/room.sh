@@ -7,8 +7,7 @@
 eval "set -- $paths"
 complete=yes
 for path; do if [ -e "$path" ]; then printf 'there\t%s\n' "$path"; else complete=; fi; done
-[ -z "$complete" ] || exit 0
-eval "set -- $directories"
+if [ -n "$complete" ]; then set --; else eval "set -- $directories"; fi
 for directory; do
   there=$directory
   until [ -e "$there" ] || [ -L "$there" ]; do there=${there%/*}; there=${there:-/}; done
@@ -21,5 +20,5 @@ for directory; do
   [ $# -eq 6 ] || set -- "$1" "$2" "$3" - - -
   printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$directory" "$there" "$kind" "$@"
 done
-printf 'initramfs\t%s\n' "$(stat -L -c %s -- /boot/initrd.img-* | sort -n | tail -n 1)"
-exit 0
+[ -n "$complete" ] || printf 'initramfs\t%s\n' "$(stat -L -c %s -- /boot/initrd.img-* | sort -n | tail -n 1)"
+:

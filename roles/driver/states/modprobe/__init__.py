@@ -33,8 +33,8 @@ MARK = "# commented out by Hostwright: "  #: before somebody's line; no characte
 
 #: prints those of a file's lines that no file of its name in an earlier directory hides
 UNMASKED = sh_file(__file__, "unmasked.sh")
-MODPROBE = Probe(UNMASKED + sh_file(__file__, "modprobe.sh", directories=" ".join(DIRECTORIES)))
-_MARKED = Probe(sh("grep -ls %s %s/*.conf; exit 0", f"^{MARK}", ETC))
+MODPROBE = Probe(UNMASKED + sh_file(__file__, "modprobe.sh", directories=" ".join(DIRECTORIES)), shared=True)
+_MARKED = Probe(sh("grep -ls %s %s/*.conf; :", f"^{MARK}", ETC), shared=True)
 
 _ROW = Pattern(r"(/[^:\n]{1,300}):([0-9]{1,7}):\s*(alias|blacklist|install|remove)\s+(nvidia\S*)\s*(.*)")
 _OPTIONS = Pattern(r"/[^:\n]{1,300}:[0-9]{1,7}:\s*options\s+nvidia\s(.*)")

@@ -75,6 +75,13 @@ def test_an_installation_that_ended_well_is_no_failure() -> None:
     assert evidence("module-in-use", {STATE: DIFFERS, INSTALLER_LOG: IN_USE.removeprefix("ERROR: ")}) == []
 
 
+def test_the_log_of_another_drivers_installer_is_old() -> None:
+    """It stays for years, whatever came after it."""
+    text = "installer version: %s\n" + IN_USE + "\n"
+    assert evidence("module-in-use", {STATE: DIFFERS, INSTALLER_LOG: text % V}) == [IN_USE]
+    assert evidence("module-in-use", {STATE: DIFFERS, INSTALLER_LOG: text % "384.111"}) == []
+
+
 def test_the_newer_log_counts() -> None:
     both = {STATE: DIFFERS, LAST_JOBS: failed_job("driver", IN_USE), INSTALLER_LOG: f"{FLAG}\n"}
     assert evidence("module-in-use", both) == [IN_USE]
@@ -117,6 +124,10 @@ def test_installers_log_is_read_unless_a_later_job_ended(tmp_path: Path) -> None
         (job / "status").write_text("0\n")
         os.utime(job / "status", (at_s, at_s))
     assert installer_log(tmp_path) == f"{FLAG}\n"
+    log = f"nvidia-installer log file\ninstaller version: 470.182.03\n{FLAG}\n"
+    (tmp_path / "log").write_text(log)
+    os.utime(tmp_path / "log", (1000, 1000))
+    assert installer_log(tmp_path) == f"installer version: 470.182.03\n{log}"
     os.utime(tmp_path / "jobs/driver/status", (1100, 1100))
     assert installer_log(tmp_path) == ""
 
