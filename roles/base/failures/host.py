@@ -190,8 +190,7 @@ HOST_RULES = (
     ),
     FailureRule(
         "host-sleeps",
-        r"systemd-logind\[[0-9]{1,9}\]: (?:Suspending\.\.\.|The system will (?:suspend|hibernate) now)"
-        r"|PM: (?:suspend|hibernation)(?: entry|: hibernation entry)",
+        r"systemd-logind\[[0-9]{1,9}\]: (?:Suspending\.\.\.|The system will (?:suspend|hibernate) now)",
         "the host suspends itself, or ends, when nobody is logged in for a while: its jobs stop, and after a suspend"
         " the driver may have lost its GPUs until a reboot",
         "Set IdleAction=ignore in a file of /etc/systemd/logind.conf.d that is read last, and forbid it whoever asks:"
