@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import pytest
 
+from hostwright.common.errors import DIFFERS
 from lab.config import HostOptions, Machine
 from tests.lab.conftest import FrontDoor, on
 from tests.real.conftest import Guest
@@ -116,7 +117,7 @@ def test_what_is_damaged_is_planned_and_brought_again(host: tuple[Machine, Front
         f"rm {LIBRARY} {WHEEL}/site-packages/torch/__init__.py; dkms remove nvidia-current-open/550.163.01 --all",
     )
     planned = door("plan", "--hosts", HOST)
-    assert planned.returncode == 2, planned.stdout
+    assert planned.returncode == DIFFERS, planned.stdout
     assert all(name in planned.stdout for name in ("driver", "pytorch")), planned.stdout
     as_desired(door)
     on(machine, f"test -e {LIBRARY} && /opt/pytorch-2.10/bin/python -c 'import torch'")

@@ -71,9 +71,11 @@ locked() {
 # Whoever is seen twice holds the lock for longer than a moment.
 told_waits() {
   eval "set -- $1"
-  before=
+  before='' pausing=''
+  trap 'kill "$pausing" 2>/dev/null; exit' TERM  # else the pause would outlive the step
   for pause in 2 2 4 8 15 30 60 120 240; do
-    sleep "$pause"
+    sleep "$pause" & pausing=$!
+    wait "$pausing"
     holder=$(foreign "$@")
     if [ -n "$holder" ] && [ "$holder" = "$before" ]; then
       printf '\n%s waits %s %s\n' "$nonce" "$number" "$holder"

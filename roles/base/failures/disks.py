@@ -130,6 +130,15 @@ def read_only(ctx: AuditContext) -> Iterator[str]:
             yield f"{mount} ({kind}) is mounted {options}"
 
 
+def next_read_only(ctx: AuditContext) -> Iterator[str]:
+    """A line of /etc/fstab mounts a filesystem that the stack writes to read-only, and it is writable now."""
+    rows = _mounts(ctx)
+    now = {row[1] for row in rows if row[0] == "mount"}
+    for row in rows:
+        if row[0] == "fstab" and row[1] in PLACES and row[1] not in now and "ro" in row[2].split(","):
+            yield f"/etc/fstab: {row[1]} {row[2]}"
+
+
 def not_executable(ctx: AuditContext) -> Iterator[str]:
     """A filesystem that holds programs or libraries, such as /opt or /var, is mounted noexec."""
     yield from (f"{row[1]} ({row[2]}) is mounted {row[3]}" for row in _mounts(ctx) if row[0] == "noexec")
@@ -232,6 +241,16 @@ DISK_RULES = (
         "systemd.mount(5), nofail; systemd-fstab-generator(8)",
         transient=False,
         sign=Sign("base", boot_waits, (MOUNTS,), grave=False),
+    ),
+    FailureRule(
+        "boot-read-only",
+        "",
+        "/etc/fstab mounts a filesystem read-only that is writable now: after the next boot Docker, apt, logs and jobs"
+        " cannot write there",
+        "Before the next reboot, take ro out of the line's options (defaults or rw; errors=remount-ro may stay), then"
+        " findmnt --verify and systemctl daemon-reload. Where the host is to be read-only, it is not one to provision",
+        "fstab(5); systemd-remount-fs.service(8)",
+        sign=Sign("base", next_read_only, (MOUNTS,), grave=False),
     ),
     FailureRule(
         "directory-not-for-everybody",

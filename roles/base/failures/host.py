@@ -16,15 +16,17 @@ CLOCK = Probe("date +%s")
 PRELOAD = "/etc/ld.so.preload"  #: libraries that the loader puts before those of every program
 #: what the loader prints about them for each program
 PRELOADED = Probe(sh_file(__file__, "sh/preloaded.sh", file=PRELOAD))
-#: units in a circle, what sshd says of its configuration, the target of a boot, and limits, as its first lines say
+#: what the next boot, login or job meets, as its first lines say
 NEXT_BOOT = Probe(sh_file(__file__, "sh/nextboot.sh"), root=True)
 AHEAD_S = 60  #: a larger difference cannot be explained by network latency
 OFF_TARGETS = ("rescue.target", "emergency.target", "poweroff.target", "halt.target", "reboot.target", "kexec.target")
+AWAKE = ("ignore", "lock")  #: of logind's actions, those after which the host goes on
 LEAST_OF_USER = 1024  #: processes, or open files: a training with sixteen loaders has as many threads
 LEAST_OF_HOST = 8192  #: processes of all
 MOST_IN_HUGE_PAGES = 0.8  #: of the memory; our choice
 _SPACE = ("as", "v")  #: CUDA reserves address space for the memory of the host and of all cards
 _NEVER = (("vm.overcommit_memory", 2), ("kernel.modules_disabled", 1))
+_COUNT = Pattern("[0-9]{1,20}")
 _LIMIT = Pattern(r"(?:[ \t](as|nproc|nofile)|-[SH]{0,2}([vun]))[ \t]+([0-9]{1,15})\b")
 #: systemd's messages about a circle, with the units in it
 CYCLE = (
@@ -88,10 +90,16 @@ def other_target(ctx: AuditContext) -> Iterator[str]:
 
 
 def limited(ctx: AuditContext) -> Iterator[str]:
-    """A file of /etc/security/limits.d, /etc/profile.d or sysctl.d, the last that sets it, has a limit that programs on
-    GPUs meet at once: of address space, below 1,024 processes or files of a user or 8,192 of the host, no overcommitted
-    memory, huge pages that take most of the memory, or modules_disabled.
+    """A file of /etc/security/limits.d, /etc/profile.d or sysctl.d, the last that sets it, or the unit of Docker,
+    containerd, sshd or a user has a limit that programs on GPUs meet at once: of address space, below 1,024 processes
+    or files of a user or 8,192 of the host, no overcommitted memory, huge pages that take most of
+    the memory, or modules_disabled.
     """
+    for line in _of_next_boot(ctx, "unit"):
+        unit, _, setting = line.partition(" ")
+        key, _, number = setting.partition("=")
+        if _COUNT.fullmatch(number) and (key == "LimitAS" or int(number) < LEAST_OF_USER):
+            yield f"{unit}: {setting} (systemctl cat {unit} names the file)"
     for line in _of_next_boot(ctx, "limit"):
         match = _LIMIT.search(line)
         if match and ({match[1], match[2]} & {*_SPACE} or int(match[3]) < LEAST_OF_USER):
@@ -105,6 +113,27 @@ def limited(ctx: AuditContext) -> Iterator[str]:
         few = key in {"kernel.pid_max", "kernel.threads-max"} and value < LEAST_OF_HOST
         if pages or few or (key, value) in _NEVER:
             yield f"{path}: {key} = {value}"
+
+
+def goes_to_sleep(ctx: AuditContext) -> Iterator[str]:
+    """logind's IdleAction, in the last file that sets it, suspends the host or ends it."""
+    for line in _of_next_boot(ctx, "sleeps"):
+        path, _, setting = line.partition(" ")
+        if setting.removeprefix("IdleAction=") not in AWAKE:
+            yield f"{path}: {setting}"
+
+
+def own_name_unresolved(ctx: AuditContext) -> Iterator[str]:
+    """getent finds no address of the name that hostname prints, or does not answer within five seconds."""
+    yield from (f"{name} has no address" for name in _of_next_boot(ctx, "unresolved"))
+
+
+def closed_paths(ctx: AuditContext) -> Iterator[str]:
+    """A library of the loader's cache, a path that a file of profile.d names, the target of a link in /usr/local or
+    /opt, or a directory above one of these has the group root and a mode that keeps others out.
+    """
+    for path, _, mode in (line.rpartition(" ") for line in _of_next_boot(ctx, "closed")):
+        yield f"{path} has the mode {mode}"
 
 
 def _of_next_boot(ctx: AuditContext, kind: str) -> tuple[str, ...]:
@@ -154,9 +183,46 @@ HOST_RULES = (
         "Take the line out of the file that the evidence names, or raise it: as and ulimit -v unlimited (CUDA reserves"
         " address space for the memory of the host and all cards), nproc, nofile, pid_max and threads-max in the tens"
         " of thousands, vm.overcommit_memory 0, fewer huge pages than the memory, modules_disabled 0 (the driver is"
-        " loaded after it). Then log in anew, or sysctl --system",
+        " loaded after it), TasksMax and Limit… of a unit infinity (systemctl edit UNIT; a restart of docker ends its"
+        " containers unless live-restore is on). Then log in anew, or sysctl --system",
         "limits.conf(5); sysctl.d(5); Linux Documentation/admin-guide/sysctl/vm.rst; rapidsai/velox-testing#425",
         sign=Sign("base", limited, (NEXT_BOOT,), grave=False),
+    ),
+    FailureRule(
+        "host-sleeps",
+        r"systemd-logind\[[0-9]{1,9}\]: (?:Suspending\.\.\.|The system will (?:suspend|hibernate) now)",
+        "the host suspends itself, or ends, when nobody is logged in for a while: its jobs stop, and after a suspend"
+        " the driver may have lost its GPUs until a reboot",
+        "Set IdleAction=ignore in a file of /etc/systemd/logind.conf.d that is read last, and forbid it whoever asks:"
+        " systemctl mask sleep.target suspend.target hibernate.target hybrid-sleep.target. It counts after the next"
+        " boot, or systemctl kill -s HUP systemd-logind; a desktop's own power settings ask too",
+        "logind.conf(5), IdleAction; systemd.special(7), sleep.target; tensorflow/tensorflow#5777",
+        transient=False,
+        sign=Sign("base", goes_to_sleep, (NEXT_BOOT,), grave=False),
+    ),
+    FailureRule(
+        "own-name-unresolved",
+        "",  # sudo warns of it and goes on
+        "the host does not resolve its own name: sudo warns or waits at each call, and jobs of several processes or"
+        " hosts (torchrun, MPI, NCCL's bootstrap, Slurm) do not find this one by it",
+        "Add a line ADDRESS NAME to /etc/hosts, with the address at which other hosts reach this one and the name that"
+        " hostname prints (127.0.1.1 is enough for sudo, not for jobs of several hosts). Where cloud-init writes the"
+        " file (manage_etc_hosts), change its template in /etc/cloud/templates too",
+        'hosts(5); sudo, "unable to resolve host"; cloud-init, cc_update_etc_hosts',
+        sign=Sign("base", own_name_unresolved, (NEXT_BOOT,), grave=False),
+    ),
+    FailureRule(
+        "path-closed-to-users",
+        r"^ldconfig: (?:Can't open|Cannot stat) (?:directory|configuration directory) [^\n]+: Permission denied"
+        r"|-?bash: /etc/profile\.d/\S{1,200}: Permission denied",
+        "only root reaches a path of the installed software: programs of everybody else do not find it, mostly since it"
+        " was installed with umask 077",
+        "Look whether somebody closed it on purpose (then give it to a group: chgrp GROUP PATH; chmod g+rX PATH). If"
+        " not, chmod go+rx on the directory that the evidence names, go+r on a file; after an installation with umask"
+        " 077 chmod -R go+rX on that toolkit's tree, never on / or /etc. Move out what lies in a home",
+        "chmod(1), X; umask(2)",
+        transient=False,
+        sign=Sign("base", closed_paths, (NEXT_BOOT,), grave=False),
     ),
     FailureRule(
         "boot-target",

@@ -44,7 +44,7 @@ NO_REPORT = (
     "gpu-needs-reset row-remap-failed row-remap-pending rows-remapped-many ecc-uncorrected sram-threshold-exceeded "
     "ecc-corrected-many page-retirement-pending pages-retired-many ecc-off gpu-hot clocks-braked persistence-off "
     "mig-without-instances fabric-not-joined fabric-apart vbios-differs gpu-missing pcie-width pcie-generation "
-    "nvlink-partial gpu-less-than-before"
+    "nvlink-partial gpu-less-than-before gpu-replaced"
 )
 #: of a host that has cards, of which none could be read
 REPORT = f"{NO_REPORT} cards"

@@ -164,9 +164,10 @@ def device_files(count: int, driven: int | None = None) -> Change:
     def change(facts: Facts) -> Answers:
         lines = facts[DEVICES].text.splitlines()
         card = next(line for line in lines if line.endswith("/dev/nvidia0"))
-        others = [line for line in lines if line not in {"card 0", card}]
+        stem = card.removesuffix("0")
+        others = [line for line in lines if not (line.startswith("card ") or line[:-1] == stem)]
         cards = [f"card {minor}" for minor in range(count if driven is None else driven)]
-        files = [card.removesuffix("0") + str(minor) for minor in range(count)]
+        files = [f"{stem}{minor}" for minor in range(count)]
         return {DEVICES: Answer(0, "\n".join([*others, *cards, *files, ""]))}
 
     return change

@@ -138,6 +138,17 @@ BASE = (
         "rm -r /etc/systemd/system/docker.service.requires; systemctl daemon-reload",
     ),
     plant(
+        "what users, idle hosts and jobs meet", "base",
+        "mkdir -p /etc/systemd/logind.conf.d; printf '[Login]\nIdleAction=suspend\n'"
+        " >/etc/systemd/logind.conf.d/planted.conf; cp /etc/hosts /etc/hosts.kept;"
+        " sed \"/$(hostname)/d\" /etc/hosts.kept >/etc/hosts;"
+        " mkdir -m 700 /opt/planted.d; ln -s planted.d /opt/planted; cp /etc/fstab /etc/fstab.kept;"
+        " echo '/dev/planted / ext4 ro 0 1' >/etc/fstab",
+        rules="host-sleeps own-name-unresolved path-closed-to-users boot-read-only",
+        cure="rm /etc/systemd/logind.conf.d/planted.conf /opt/planted; rmdir /opt/planted.d;"
+        " cat /etc/hosts.kept >/etc/hosts; mv /etc/fstab.kept /etc/fstab; rm /etc/hosts.kept",
+    ),
+    plant(
         "shared memory closed to others", "base", "chmod 755 /dev/shm",
         rules="directory-not-for-everybody", cure="chmod 1777 /dev/shm", quick=True,
     ),

@@ -1,6 +1,8 @@
 # What the next boot will do with the host's own files: "cycle LINE" of units that wait for each other, "sshd LINE" where
 # it does not start with its configuration, "target NAME" that is booted, "lacks UNIT STATE" of those that Docker or sshd
-# requires, "scheduled KEY VALUE" of a shutdown that is, "limit FILE:NUMBER:TEXT" of what logins may not exceed, and
+# requires, "unit UNIT KEY=NUMBER" of limits of units, "sleeps FILE KEY=VALUE" of what logind does to an idle host, "unresolved
+# NAME" of the host's own, "closed PATH MODE" of libraries, and of what profile.d names, that only root reaches,
+# "scheduled KEY VALUE" of a shutdown that is, "limit FILE:NUMBER:TEXT" of what logins may not exceed, and
 # "sysctl FILE KEY VALUE" of settings of the kernel, the last file of each key, "memory KIB PAGE_KIB".
 SYSTEMD_COLORS=0 timeout -k 1 20 systemd-analyze verify --man=no default.target 2>&1 |
   grep -E 'ordering cycle|Found dependency on|break cycle' | head -n 12 | cut -c 1-300 | sed 's/^/cycle /'
@@ -12,6 +14,23 @@ required=$(systemctl show -p Requires -p BindsTo --value docker.service containe
 # shellcheck disable=SC2086  # a list of units
 systemctl show -p Id -p LoadState -- $required |
   awk -F= '$1 == "Id" { id = $2 } $1 == "LoadState" && $2 != "loaded" { print "lacks", id, $2 }'
+systemctl show -p Id -p TasksMax -p LimitNPROC -p LimitNOFILE -p LimitAS \
+  docker.service containerd.service ssh.service user.slice user-1000.slice |
+  awk -F= '/^Id=/ { for (i = 0; i < n; i++) print "unit", $2, row[i]; n = 0 } /^[A-Z][A-Za-z]*=[0-9]+$/ { row[n++] = $0 }'
+SYSTEMD_COLORS=0 systemd-analyze cat-config systemd/logind.conf 2>/dev/null | awk '
+  /^# \// { file = $2 } /^IdleAction=/ { last = "sleeps " file " " $1 } END { if (last) print last }'
+timeout 5 getent ahosts "$(hostname)" >/dev/null || echo "unresolved $(hostname)"
+# each path with the directories above it: users need to pass a directory, and to read a file
+{
+  ldconfig -p | sed -n 's/.* => //p'
+  grep -ohE '/(usr|opt)/[][A-Za-z0-9._+/-]+' /etc/environment /etc/profile.d/*.sh
+  find /usr/local /opt -maxdepth 1 -type l
+  ls -d /etc/profile.d/*.sh /etc/ld.so.cache
+} 2>/dev/null | timeout -k 1 10 xargs -r realpath -qe -- | awk -F/ '{
+  path = ""; for (i = 2; i <= NF; i++) if (!seen[path = path "/" $i]++) print path }' |
+  timeout -k 1 10 xargs -r stat -c '%a %G %F %n' 2>/dev/null | awk '
+    $2 == "root" && !($1 % 2) && $3 == "directory" { print "closed", $4, $1 }
+    $2 == "root" && $1 % 10 < 4 && $3 == "regular" { print "closed", $NF, $1 }' | sort | head -n 6
 if [ -e /run/systemd/shutdown/scheduled ]; then
   while IFS='=' read -r key value; do
     case $key in USEC | MODE) printf 'scheduled %s %s\n' "$key" "$value" ;; esac

@@ -65,6 +65,33 @@ def test_a_step_that_holds_the_lock_itself_waits_for_nobody(tmp_path, monkeypatc
     assert " waits " not in (folder / "log").read_text()
 
 
+def test_nothing_of_the_watch_for_locks_outlives_its_step(tmp_path, monkeypatch):
+    made = scripting.runner
+    longer = ("for pause in 2 ", "for pause in 600 ")  # a pause that would be seen long after the step
+    assert longer[0] in made(role("true"), "N")
+    monkeypatch.setattr(scripting, "runner", lambda *given: made(*given).replace(*longer))
+    folder = tmp_path / "job"
+
+    def pauses() -> list[str]:
+        """The processes called sleep that write to the job's log."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if (process / "comm").read_text() == "sleep\n" and (process / "fd/1").samefile(folder / "log"):
+                    found.append(process.name)
+            except OSError:
+                continue
+        return found
+
+    waiting = start_steps(
+        role(sh("until [ -e %s ]; do read -r _ </proc/uptime; done", tmp_path / "go"), lock="dpkg"), folder
+    )
+    until(lambda: bool(pauses()), "the watch pauses")
+    (tmp_path / "go").touch()
+    assert waiting.wait(timeout=60) == 0
+    until(lambda: not pauses(), "the pause ends with the step")
+
+
 def test_the_first_failure_ends_the_role(tmp_path):
     result = run_steps(
         role("echo fine", "echo bad >&2; false; echo not here", sh("touch %s", tmp_path / "never")), tmp_path

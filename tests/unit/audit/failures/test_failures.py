@@ -46,6 +46,8 @@ SAMPLES = {
     ),
     "framework-not-in-this-python": ("ModuleNotFoundError: No module named 'torch'"),
     "boot-needs-missing-disk": ("Timed out waiting for device /dev/disk/by-uuid/0b1c2d3e-1111-2222-3333-444455556666."),
+    "host-sleeps": ("Nov 29 03:14:07 gpu7 systemd-logind[812]: The system will suspend now!"),
+    "path-closed-to-users": ("-bash: /etc/profile.d/cuda.sh: Permission denied"),
     "directory-not-for-everybody": (
         "node08:27106:27302 [0] include/shm.h:27 NCCL WARN Call to shm_open failed : Permission denied"
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -71,11 +72,16 @@ def test_the_journal_is_asked_for_failed_units_and_the_kernel(tmp_path: Path) ->
         ("mode /tmp 755", "directory-not-for-everybody"),
         ("mode /tmp 1777", ""),
         ("fstab /data defaults", ""),
+        ("fstab / ro", "boot-read-only"),
+        ("fstab / errors=remount-ro", ""),
+        ("fstab /data ro", ""),
+        ("fstab / ro\nmount / ext4 ro,relatime", ""),  # it is so already
     ],
 )
 def test_mounts_and_directories_are_judged(row: str, rule: str) -> None:
     names = ("boot-needs-missing-disk", "filesystem-not-mounted", "programs-not-run-there")
-    found = [name for name in (*names, "directory-not-for-everybody") if evidence(name, {disks.MOUNTS: f"{row}\n"})]
+    names = (*names, "directory-not-for-everybody", "boot-read-only")
+    found = [name for name in names if evidence(name, {disks.MOUNTS: f"{row}\n"})]
     assert found == ([rule] if rule else [])
 
 
@@ -120,10 +126,19 @@ def test_what_fstab_wants_and_is_not_mounted_is_read(tmp_path: Path) -> None:
         ("memory 1000000 2048\nsysctl /etc/sysctl.d/a.conf vm.nr_hugepages 480", "limits-too-low"),
         ("memory 1000000 2048\nsysctl /etc/sysctl.d/a.conf vm.nr_hugepages 64", ""),
         ("sysctl /etc/sysctl.d/a.conf kernel.modules_disabled 1", "limits-too-low"),
+        ("unit docker.service TasksMax=20", "limits-too-low"),
+        ("unit docker.service LimitAS=8000000", "limits-too-low"),
+        ("unit docker.service LimitNOFILE=1048576", ""),
+        ("unit user-1000.slice TasksMax=infinity", ""),
+        ("sleeps /etc/systemd/logind.conf.d/x.conf IdleAction=suspend", "host-sleeps"),
+        ("sleeps /etc/systemd/logind.conf IdleAction=lock", ""),
+        ("unresolved gpu7", "own-name-unresolved"),
+        ("closed /usr/local/cuda-11.2 700", "path-closed-to-users"),
     ],
 )
 def test_what_the_next_boot_and_login_meet_is_judged(row: str, rule: str) -> None:
     names = ("unit-ordering-cycle", "unit-dependency", "sshd-config", "boot-target", "limits-too-low")
+    names = (*names, "host-sleeps", "own-name-unresolved", "path-closed-to-users")
     found = {name: evidence(name, {host.NEXT_BOOT: f"{row}\n"}) for name in names}
     assert [name for name, lines in found.items() if lines] == ([rule] if rule else [])
 
@@ -132,18 +147,64 @@ def test_what_the_next_boot_meets_is_read_from_its_own_programs(tmp_path: Path) 
     path = tmp_path / "bin"
     first = "# /etc/sysctl.d/9-a.conf\nkernel/pid_max=900\n#kernel.pid_max=1"
     config = f"{first}\n# /etc/sysctl.d/10-b.conf\n-kernel.pid_max = 400"
+    logind = "# /etc/systemd/logind.conf\n[Login]\n#IdleAction=lock\n# /etc/a.conf\nIdleAction=suspend"
     cycle = "a.service: Found ordering cycle on b.service/start\nUnknown key"
-    program(path, "systemd-analyze", f"case $1 in verify) echo '{cycle}' >&2; exit 1;; *) echo '{config}';; esac")
+    program(
+        path,
+        "systemd-analyze",
+        f"""case "$*" in
+verify*) echo '{cycle}' >&2; exit 1;; *logind*) echo '{logind}';; *) echo '{config}';; esac""",
+    )
     program(path, "sshd", "echo '/etc/ssh/sshd_config: line 3: Bad configuration option: X' >&2; exit 255")
+    program(path, "getent", "exit 2")
+    program(path, "hostname", "echo gpu7")
+    limits = 'printf "TasksMax=20\\nId=docker.service\\n\\nTasksMax=infinity\\nLimitNOFILE=64\\nId=b.slice\\n"'
     units = 'printf "Id=a.mount\\nLoadState=not-found\\n\\nId=b.socket\\nLoadState=loaded\\n"'
     program(
-        path, "systemctl", f'case "$*" in get-default) echo rescue.target;; *--value*) echo a b;; *) {units};; esac'
+        path,
+        "systemctl",
+        f'case "$*" in get-default) echo rescue.target;; *--value*) echo a b;;'
+        f" *TasksMax*) {limits};; *) {units};; esac",
     )
     lines = run(host.NEXT_BOOT.script, path=path).stdout.decode().splitlines()
-    assert [line for line in lines if not line.startswith(("limit ", "memory "))] == [
+    assert [line for line in lines if not line.startswith(("limit ", "memory ", "closed "))] == [
         "cycle a.service: Found ordering cycle on b.service/start",
         "sshd /etc/ssh/sshd_config: line 3: Bad configuration option: X",
         "target rescue.target",
         "lacks a.mount not-found",
+        "unit docker.service TasksMax=20",
+        "unit b.slice LimitNOFILE=64",
+        "sleeps /etc/a.conf IdleAction=suspend",
+        "unresolved gpu7",
         "sysctl /etc/sysctl.d/10-b.conf kernel.pid_max 400",
     ]
+
+
+@pytest.mark.parametrize(
+    ("mode", "file_mode", "group", "closed"),
+    [
+        (0o755, 0o755, "root", ""),
+        (0o700, 0o755, "root", "/opt/planted 700"),
+        (0o711, 0o755, "root", ""),
+        (0o755, 0o700, "root", "/opt/planted/lib/libplanted.so 700"),
+        (0o750, 0o755, "site", ""),  # of a group that somebody chose
+    ],
+)
+def test_a_path_that_users_are_sent_to_is_read_by_them(
+    tmp_path: Path, mode: int, file_mode: int, group: str, closed: str
+) -> None:
+    top = tmp_path / "opt/planted"
+    library = top / "lib/libplanted.so"
+    library.parent.mkdir(parents=True)
+    library.write_text("")
+    library.chmod(file_mode)
+    top.chmod(mode)
+    path = tmp_path / "bin"
+    program(path, "ldconfig", f"echo '1 libs found'; printf '\\tlibplanted.so (libc6) => {library}\\n'")
+    for name in ("systemd-analyze", "systemctl", "sshd", "getent"):
+        program(path, name, "exit 0")
+    listed = f"{which('stat')} \"$@\" | sed 's/ root / {group} /'"
+    program(path, "stat", listed)
+    lines = run(host.NEXT_BOOT.script, path=path).stdout.decode().splitlines()
+    found = [line.replace(str(tmp_path), "") for line in lines if line.startswith("closed ") and "planted" in line]
+    assert found == ([f"closed {closed}"] if closed else [])
