@@ -22,6 +22,8 @@ _NAMED = (
 )
 _OF_USERS = Pattern(rf"\b(?:systemctl|journalctl) --user (?:[a-z-]+ )*({_WHOLE})\b")
 _UNIT = Pattern(_WHOLE)
+#: the last line of a unit that did not start since one that it requires did not: that one's journal says why
+_ANOTHERS = Pattern(r"^Dependency failed for |failed with result 'dependency'")
 _POINTER = Pattern(r"""\s*See ["'](?:systemctl|journalctl) [^\n]{0,600}?for details\.""")
 _BEGINS = Pattern(r"""See ["'](?:systemctl|journalctl) """)
 
@@ -79,6 +81,7 @@ def _tell_step(
     """Add what the journals of a step's units say; the known problem that the step, they or the host show."""
     step, sentence = error.step, error.sentence
     journals = [journal for journal in found.journals if journal.named in step.units and journal.last] if found else []
+    journals = [journal for journal in journals if not _ANOTHERS.search(journal.last)] or journals
     known = explain("\n".join(line for journal in journals for line in journal.lines))
     if told := min(journals, key=lambda journal: _rank(journal, known, explain), default=None):
         sentence = f"{_POINTER.sub('', sentence).rstrip('. ')}; {told.unit} says: {told.last}"

@@ -105,7 +105,7 @@ def test_the_unit_that_failed_first_is_quoted_and_not_the_one_that_needs_it() ->
     late = journal("docker.service", "Dependency failed for Docker Application Container Engine.")
     sentence = told(error, first, late)
     assert "A dependency job for docker.service failed; containerd.service says: containerd: exec format" in sentence
-    assert sentence.endswith(f"; next: {RECORD}"), "nobody knows what that is"
+    assert sentence.endswith(f"; then: {AGAIN}"), "once somebody has mended that unit"
 
 
 def test_a_cause_in_one_journal_is_told_instead_of_its_consequence_in_another() -> None:
