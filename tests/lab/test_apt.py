@@ -145,7 +145,7 @@ def a_half_removed_driver_goes_first(machine: Machine, invoke: FrontDoor, base: 
     plan = " ".join(invoke("plan", *base).stdout.split())
     assert (
         "dpkg: unmet dependencies (nvidia-tesla-470-driver (Depends: nvidia-tesla-470-smi)) → in order ("
-        "nvidia-tesla-470-driver removed, as a role of the host wants it; site-tools removed)"
+        "nvidia-tesla-470-driver removed, as the host's roles replace it; site-tools removed)"
     ) in plan
     done = invoke("provision", *base)
     assert done.returncode == 0, done.stdout

@@ -116,7 +116,7 @@ def test_another_stack_or_directory_is_another_edition():
 
 def test_units_that_are_written_take_no_gpu_from_a_container_unseen():
     in_use = {**GREEN, f"cat -- {UNITS}/{TIMER}": "other", "/proc/self/ns/mnt": "812 - 812 python3\n"}
-    (change,) = changes_of(RESOURCES, {**in_use, "device ${d#/dev/}": "device nvidia0\n"})
+    (change,) = changes_of(RESOURCES, {**in_use, "device ${device#/dev/}": "device nvidia0\n"})
     assert change.disturbs == "reloads systemd, which takes the GPUs from containers"
 
 
