@@ -1,7 +1,7 @@
 # "socket MODE OWNER:GROUP" of Docker's socket, and "proxy NAME ADDRESS WHY" of each proxy of dockerd's that cannot be one: its
 # name does not resolve, or it is said to be this host and nothing listens there. Nothing is connected to, and what stands
 # before the address may be a password.
-stat -c 'socket %a %U:%G' /run/docker.sock 2>/dev/null || true
+stat -c 'socket %a %U:%G' /run/docker.sock 2>/dev/null || true  # no engine, no socket
 set -f
 for word in $(systemctl show -p Environment --value docker.service); do
   word=${word#\"} name=${word%%=*}

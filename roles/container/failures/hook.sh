@@ -3,7 +3,7 @@
 : "${hook:?}"
 : "${settings:?}"
 : "${socket:?}"
-command -v "$hook" || true
+command -v "$hook" || true  # not installed is an answer
 tr '\n' ' ' <"$settings" 2>/dev/null | head -c 65536 | grep -oE '"path"[[:space:]]*:[[:space:]]*"[^"]{1,200}"' |
   sed 's/.*"\([^"]*\)"$/\1/' | while read -r program; do
     command -v "$program" >/dev/null || echo "gone $program"
