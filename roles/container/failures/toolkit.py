@@ -191,6 +191,17 @@ TOOLKIT_RULES = (
         weight="consequence",
     ),
     FailureRule(
+        "toolkit-file-gone",
+        r"nvidia-container-cli[.a-z]{0,8}: (?:detection|initialization) error: (?:open|stat|path)[a-z ]{0,20}: "
+        r"/[^\s:]{1,200}: no such file or directory",
+        "the container toolkit does not find PLACE on the host: /etc/ld.so.cache is the loader's list of libraries,"
+        " which an image or a clean-up may lack",
+        "Of /etc/ld.so.cache: run ldconfig as root. Of another file: see whose it is (dpkg -S PLACE) and bring it back."
+        " Then start the container again",
+        "NVIDIA/libnvidia-container src/ldcache.c",
+        names=(r" (?P<place>/[^\s:]{1,200}): no such file",),
+    ),
+    FailureRule(
         "toolkit-fails",
         r"nvidia-container-cli[.a-z]{0,8}: (?:initialization error: (?:change root|capability change|privilege change"
         r"|namespace association|process fork)|detection error: (?:open|stat|path|process|mount)"

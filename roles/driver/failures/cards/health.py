@@ -73,7 +73,7 @@ def _active(reasons: tuple[str, ...]) -> str:
 HEALTH = (
     FailureRule(
         "gpu-hot",
-        "",
+        r"[^\n]*(?:thermal violation in GPU [0-9]{1,3}|in health system Thermal)[^\n]*",
         "a card is too warm and lowers its clocks",
         "Look at fans, filters, blanking panels, the temperature of the air that comes in, and at cards beside it that"
         " block its air; a card that alone is hot among its like wants its cooler checked",

@@ -8,6 +8,10 @@ from tests.unit.support.checkout import here
 from tests.unit.support.known import KNOWN, RULES
 
 SAMPLES = {
+    "toolkit-file-gone": (
+        "nvidia-container-cli: detection error: open failed: /etc/ld.so.cache: no such file or directory: unknown."
+    ),
+    "gpu-hot": "[[Health]] Detected a WARNING in health system Thermal: 'Detected clocks event due to'",
     "unit-ordering-cycle": (
         "systemd[1]: multi-user.target: Job docker-a.service/start deleted to break ordering cycle starting with"
         " a/start"
