@@ -92,5 +92,6 @@ CDI_RULES = (
         "NVIDIA/nvidia-container-toolkit#146, #1940, #1853; its release notes of 1.19.1",
         sign=Sign("container", too_new, (DPKG, CDI), grave=False),
         treatment=ForPeople(),
+        narrower=r"failed to initialize NVML: ",  # why nobody wrote it, in the generator's own line
     ),
 )
