@@ -93,7 +93,15 @@ done
 eval "set -- $programs"
 for program; do [ -x "/usr/bin/$program" ] || echo "lost=/usr/bin/$program"; done
 [ -s "$record" ] || exit 0
-recorded=$(cat "$record")
+recorded=
+while IFS= read -r row; do recorded=${recorded:+$recorded$newline}$row; done <"$record"
+home=${recorded%%"/libcuda.so.$version|"*} home=${home##*"$newline"}
+eval "set -- $links"
+case $recorded in *"/libcuda.so.$version|"*) ;; *) set -- ;; esac
+for name; do
+  file=$home/${name%.so*}.so.$version
+  if [ -e "$file" ] && ! [ "$home/$name" -ef "$file" ]; then echo "unlinked=$home/$name"; fi
+done
 set --
 ours=
 IFS=$newline
@@ -104,14 +112,6 @@ for row in $recorded; do
 done
 case $ours in *[!0-9.]*) ;; ?*) echo "ours=$ours" ;; esac
 case $recorded in *"/libcuda.so.$version|"*) echo record=yes ;; *) exit 0 ;; esac
-(
-  home=${recorded%%"/libcuda.so.$version|"*} home=${home##*"$newline"}
-  eval "set -- $links"
-  for name; do
-    file=$home/${name%.so*}.so.$version
-    if [ -e "$file" ] && ! [ "$home/$name" -ef "$file" ]; then echo "unlinked=$home/$name"; fi
-  done
-)
 now=$(stat -c '%n|%s|%Y' "$@")
 [ "$now" != "$recorded" ] || exit 0
 printf '%s\n' "$now" | diff - "$record" | sed -n 's/^> \([^|]*\).*/lost=\1/p' | head -n 3
