@@ -8,6 +8,6 @@ tr '\n' ' ' <"$settings" 2>/dev/null | head -c 65536 | grep -oE '"path"[[:space:
   sed 's/.*"\([^"]*\)"$/\1/' | while read -r program; do
     command -v "$program" >/dev/null || echo "gone $program"
   done
-group=$(systemctl show -p SocketGroup --value -- "$socket" 2>/dev/null) || true
+group=$(systemctl show -p SocketGroup --value -- "$socket" 2>/dev/null) || true  # a host without systemd has no such socket
 [ -z "$group" ] || getent group "$group" >/dev/null || echo "group $group"
 exit 0
