@@ -193,7 +193,7 @@ HOST_RULES = (
         r"systemd-logind\[[0-9]{1,9}\]: (?:Suspending\.\.\.|The system will (?:suspend|hibernate) now)",
         "the host suspends itself, or ends, when nobody is logged in for a while: its jobs stop, and after a suspend"
         " the driver may have lost its GPUs until a reboot",
-        "Set IdleAction=ignore in a file of /etc/systemd/logind.conf.d that is read last, and forbid it whoever asks:"
+        "Set IdleAction=ignore in a file of /etc/systemd/logind.conf.d that is read last, and forbid sleep altogether:"
         " systemctl mask sleep.target suspend.target hibernate.target hybrid-sleep.target. It counts after the next"
         " boot, or systemctl kill -s HUP systemd-logind; a desktop's own power settings ask too",
         "logind.conf(5), IdleAction; systemd.special(7), sleep.target; tensorflow/tensorflow#5777",
