@@ -5,7 +5,7 @@ the rules of a layer come before those of the layers below it (the key of one re
 within a layer, messages that name the cause come before those of the tool around it (a compiler's message in DKMS's
 make.log before "Failed to install the kernel module through DKMS"). Then come consequences, whose messages several
 causes lead to (a unit that is not started any more), then the words of a tool around another that failed ("Job for
-docker.service failed"), and last general messages, such as that of pip when it finds no package, which it also prints
+UNIT failed"), and last general messages, such as that of pip when it finds no package, which it also prints
 when there is no network.
 """
 
