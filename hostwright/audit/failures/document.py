@@ -106,7 +106,8 @@ class _Page:
         yield f"**What to do:** {self._sentence(rule.cure)}"
         for variant in rule.variants:
             sentences = (self._sentence(text) for text in (variant.cause, variant.cure) if text)
-            yield f"**Where the evidence has** `{variant.pattern}`**:** {' '.join(sentences)}"
+            yield "\n".join(["Where the evidence has", "", "```text", *alternatives(variant.pattern), "```"])
+            yield " ".join(sentences)
         if rule.sign:
             yield f"**On a host:** {self._sentence(how_seen(rule.sign))} {_weight(rule.sign)}"
         if rule.pattern:
