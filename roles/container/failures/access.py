@@ -61,7 +61,7 @@ ACCESS_RULES = (
         "the settings of Docker's client name a program that keeps passwords, docker-credential-HELPER, which is not on"
         " this host (a desktop's, as Docker Desktop writes it): each docker pull, login and build fails with it",
         "Take the line credsStore (of one registry: credHelpers) out of {FILE|the config.json of whoever calls docker:"
-        " ~/.docker/config.json, with sudo /root/.docker/config.json}, then docker login again where a registry wants"
+        " ~/.docker/config.json, with sudo that of root}, then docker login again where a registry wants"
         " it; or install the program that it names. Docker itself need not be restarted",
         "docker/cli cli/config/credentials; docker/compose#11584",
         names=(
