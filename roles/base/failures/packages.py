@@ -484,9 +484,9 @@ PACKAGES = (
         " mends nothing",
         "Give the script what it asks for, for the moment of the removal (a daemon that it talks to, a file, a"
         " program). Where that is gone for good, correct the line in /var/lib/dpkg/info/PACKAGE.prerm that fails, or"
-        " take the script away (mv /var/lib/dpkg/info/PACKAGE.prerm /var/backups/): dpkg then removes the package without it."
-        " Or install a release of PACKAGE whose script is mended. Then do again what failed (provision, apt-get"
-        " remove); what the script should have undone is left to you",
+        " take the script away (mv /var/lib/dpkg/info/PACKAGE.prerm /var/backups/): dpkg then removes the package"
+        " without it. Or install a release of PACKAGE whose script is mended. Then do again what failed (provision,"
+        " apt-get remove); what the script should have undone is left to you",
         "dpkg src/main/remove.c; dpkg(1); NVIDIA/nvidia-docker#272; ntop/n2disk#8",
         names=(
             r"error processing (?:package )?(?P<package>[a-z0-9][\w.+-]{1,100})",
@@ -504,8 +504,8 @@ PACKAGES = (
                 " same script, and dpkg --configure -a mends nothing",
                 "Give the script what it asks for (a file, a program, an account that is gone already). Where that is"
                 " gone for good, correct the line in /var/lib/dpkg/info/PACKAGE.postrm that fails, or take the script"
-                " away (mv /var/lib/dpkg/info/PACKAGE.postrm /var/backups/), then do again what failed (provision, apt-get"
-                " remove); what the script should have undone is left to you",
+                " away (mv /var/lib/dpkg/info/PACKAGE.postrm /var/backups/), then do again what failed (provision,"
+                " apt-get remove); what the script should have undone is left to you",
             ),
         ),
         transient=False,
