@@ -111,7 +111,12 @@ def _packaged(host: OnHost, section: DriverSection) -> dict[str, Any]:
     packages |= {
         name: text for name, text in host.debs.items() if named_like(name, _BESIDE) or name in section.packages
     }
-    own = {"artifact": None, "packages": packages, "precompiled": precompiled_of(host), "module": "auto"}
+    own: dict[str, Any] = {
+        "artifact": None,
+        "packages": packages,
+        "precompiled": precompiled_of(host),
+        "module": "auto",
+    }
     own |= {"repository": None} if _DEBIANS in packages else {"components": ()}
     return own | ({"module": kind_of(host)} if section.module == kind_of(host) else {})
 
