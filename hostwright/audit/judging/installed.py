@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 
 from hostwright.audit.judging.context import AuditContext, Unread
@@ -11,7 +12,8 @@ from hostwright.common.errors import NotAnswered
 from hostwright.plan.facts import Facts
 from hostwright.plan.model import Resource
 from hostwright.plan.roles.software import Software
-from hostwright.stack.ages import Aged, aged, day_of
+from hostwright.resources.packages.packages import named_like
+from hostwright.stack.ages import Aged, aged, day_of, numbers
 
 
 def aged_on(ctx: AuditContext) -> tuple[Aged, ...]:
@@ -27,15 +29,16 @@ def aged_on(ctx: AuditContext) -> tuple[Aged, ...]:
 def installed(ctx: AuditContext) -> tuple[tuple[str, str], ...]:
     """The products of the advisories that are on the host, each with its version."""
     products = ctx.desired.advisories.products
-    names = {package: name for name, product in products.items() for package in product.packages}
-    found = [(names[one.name], one.version) for one in _software(ctx) if one.version and one.name in names]
-    try:
-        packages = ctx.packages
-    except (Unread, NotAnswered):
-        packages = {}
-    rows = ((product, packages.get(name)) for name, product in names.items())
-    found += [(product, row.version) for product, row in rows if row is not None and row.present]
-    return tuple(dict.fromkeys(found))
+    known = tuple(pattern for product in products.values() for pattern in product.packages)
+    there = [(one.name, one.version) for one in _software(ctx) if one.version]
+    with suppress(Unread, NotAnswered):
+        there += [(row.base, row.version) for row in ctx.packages.values() if row.present]
+    found: dict[tuple[str, tuple[int, ...]], tuple[str, str]] = {}
+    for package, version in there:
+        if named_like(package, known):
+            name = next(name for name, product in products.items() if named_like(package, product.packages))
+            found.setdefault((name, numbers(version)), (name, version))  # a package has its maker's version, and more
+    return tuple(found.values())
 
 
 def _software(ctx: AuditContext) -> Iterator[Software]:

@@ -88,7 +88,7 @@ def _findings(hosts: tuple[HostAudit, ...]) -> Metric:
 
 
 def _aged(hosts: tuple[HostAudit, ...]) -> Metric:
-    text = "1 for software on the host that gets no fixes any more, or is older than a security bulletin's"
+    text = "1 for software on the host that gets no fixes any more, or is older than a bulletin's or the newest series"
     family = GaugeMetricFamily("hostwright_aged", text, labels=["host", "product", "version", "kind"])
     for host in hosts:
         for one in host.aged:

@@ -122,6 +122,9 @@ class ArchiveGone(Resource):
     def removal(self) -> tuple[Resource, ...]:
         return ()
 
+    def takes(self) -> frozenset[str]:
+        return frozenset({f"archive {self.name}"})
+
 
 def _emptied(tree: str) -> str:
     """Remove the empty directories below a directory, and what Python compiled there; files of others stay."""

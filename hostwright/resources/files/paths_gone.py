@@ -130,6 +130,9 @@ class Original(Resource):
     def removal(self) -> tuple[Resource, ...]:
         return ()
 
+    def takes(self) -> frozenset[str]:
+        return frozenset({f"file {self.path}"})
+
 
 def _is_text(answer: Answer) -> bool:
     return not answer.truncated and "\0" not in answer.text and "\N{REPLACEMENT CHARACTER}" not in answer.text

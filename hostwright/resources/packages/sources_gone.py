@@ -75,6 +75,9 @@ class SourcesRead(Resource):
     def removal(self) -> tuple[Resource, ...]:
         return ()
 
+    def takes(self) -> frozenset[str]:
+        return frozenset(f"sources {text}" for text in self.texts)
+
 
 def of_release(text: str, release: Mapping[str, str]) -> str:
     """A repository's address or suite for a host with these values of ``/etc/os-release``.
@@ -119,6 +122,9 @@ class ListsGone(Resource):
 
     def removal(self) -> tuple[Resource, ...]:
         return ()
+
+    def takes(self) -> frozenset[str]:
+        return frozenset({f"lists {self.path}"})
 
 
 def _list_name(uri: str) -> str:

@@ -49,6 +49,9 @@ class ServiceGone(Resource):
     def removal(self) -> tuple[Resource, ...]:
         return ()
 
+    def takes(self) -> frozenset[str]:
+        return frozenset({f"unit {self.unit}"})
+
 
 @dataclass(frozen=True, slots=True)
 class UserGone(Resource):
@@ -79,3 +82,6 @@ class UserGone(Resource):
 
     def removal(self) -> tuple[Resource, ...]:
         return ()
+
+    def takes(self) -> frozenset[str]:
+        return frozenset({f"account {self.name}"})
