@@ -52,9 +52,9 @@ def file_missing(ctx: AuditContext) -> Iterator[str]:
     covering = {match[2]: match[3] for line in lines if (match := _COVERS.fullmatch(line))}
     for match in filter(None, map(_GONE.fullmatch, lines)):
         files = match[3].split()
-        covered = next((f" (which covers the package's {covering[file]})" for file in files if file in covering), "")
-        named = f", which {' and '.join(files)}{covered} names" if files else ""
-        yield f"{match[1]} needs {match[2]}{named}; it is not there"
+        named = f"; {' '.join(files)} names it" if files else ""
+        covered = next((f", in place of the package's {covering[file]}" for file in files if file in covering), "")
+        yield f"{match[1]} needs {match[2]}, which is not there{named}{covered}"
 
 
 def program_replaced(ctx: AuditContext) -> Iterator[str]:
@@ -96,7 +96,7 @@ UNIT_RULES = (
         "systemd.exec(5), EnvironmentFile=; systemd.unit(5), unit file load path; docker/for-linux#162",
         names=(
             r"^(?P<unit>\S{1,100}) needs (?P<file>/[^\s,;]{1,300})",
-            r", which (?P<where>/[^\s,;]{1,300})",
+            r"; (?P<where>/[^\s,;]{1,300}) names it",
         ),
         sign=Sign("container", file_missing, (FILES,)),
         treatment=ForPeople(),

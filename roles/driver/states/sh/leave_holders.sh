@@ -11,7 +11,7 @@ for p in $(holders); do
   busy="$busy $name ($p)"
 done
 eval "set -- $ours"
-for bound in $(bound "$@"); do
+for bound in $([ -n "$busy" ] || bound "$@"); do
   for own; do [ "$bound" != "$own.service" ] || continue 2; done
   busy="$busy $bound"
 done
