@@ -147,7 +147,7 @@ ALLOWED = {
             "hostwright/plan/host/release.py",
             "hostwright/plan/planning.py",
             "hostwright/plan/probing/__init__.py",
-            "hostwright/rebuild/bmc/media.py",
+            "hostwright/rebuild/bmc/controller.py",
             "hostwright/rebuild/bmc/trust.py",
             "hostwright/resources/files/archives_gone.py",
             "hostwright/resources/packages/sources_gone.py",
