@@ -7,13 +7,13 @@ which made every key vouch for every repository, is never used.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hostwright.common.errors import InputError
 from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.host.hostfacts import OS_RELEASE, os_release
-from hostwright.plan.model import Change, Facts, Probe, Refusal, Resource, Step
+from hostwright.plan.model import Answer, Change, Facts, PassPart, Probe, Refusal, Resource, Step
 from hostwright.plan.roles.software import Software
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.conditions import Differs
@@ -26,7 +26,6 @@ from hostwright.resources.packages.debs_gone import TAKE, DebsGone
 from hostwright.resources.packages.dpkg import deb_software
 from hostwright.resources.packages.openpgp import fingerprints
 from hostwright.resources.packages.packages import DPKG, DPKG_LOCK, dpkg_table
-from hostwright.resources.packages.sources import LISTS_READ, named_in_lists, naming
 from hostwright.resources.packages.sources_gone import (
     DISABLED,
     ListsGone,
@@ -302,3 +301,48 @@ class SourcesDisabled(Resource):
 
     def removal(self) -> tuple[Resource, ...]:
         return (SourcesRead(self.texts),)
+
+
+#: apt's sources of one line each, and those in stanzas
+LISTS_READ = "/etc/apt/sources.list /etc/apt/sources.list.d/*.list"
+STANZAS_READ = "/etc/apt/sources.list.d/*.sources"
+
+
+def naming(texts: Sequence[str], files: str) -> str:
+    """The command that prints ``FILE:LINE`` for each line of the files that holds one of the texts."""
+    return f"grep -HsF {' '.join(sh('-e %s', text) for text in texts)} -d skip -D skip -- {files}"
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePass:
+    """The texts, wherever in apt's sources. One that stands in stanzas is asked for alone: they may be disabled."""
+
+    fails_with: int = 2  #: there is no such file
+
+    def script(self, asked: Sequence[str]) -> str:
+        """See ``plan.model.Pass``. It also reads one of the texts: a ``grep`` that has not found that does not work."""
+        return "\n".join([f"{naming(asked, f'{LISTS_READ} {STANZAS_READ} -')} <<'END'", asked[0], "END"])
+
+    def differing(self, word: str) -> str:  # noqa: ARG002 - of any of the texts
+        """What begins a line of a file of stanzas."""
+        return ".sources:"
+
+    def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
+        """For each text the lines of all: they stay in the order of the files."""
+        own = f"(standard input):{asked[0]}\n"
+        if not text.endswith(own):
+            raise ValueError("not what grep prints")
+        return dict.fromkeys(asked, text.removesuffix(own))
+
+
+SOURCES = SourcePass()
+
+
+def named_in_lists(texts: Sequence[str]) -> PassPart:
+    """The lines of lists that hold one of the texts, as ``naming`` prints them."""
+
+    def read(found: Mapping[str, str]) -> Answer:
+        lines = found[texts[0]].splitlines(keepends=True)
+        return Answer(0, "".join(line for line in lines if any(text in line.partition(":")[2] for text in texts)))
+
+    return PassPart(SOURCES, tuple(texts), read)

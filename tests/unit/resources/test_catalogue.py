@@ -13,8 +13,7 @@ import pytest
 from hostwright.plan.model import Answer, Deferred, Facts, Planned, Probe, Reboot, Refusal, Resource
 from hostwright.plan.roles.meanings import meanings
 from hostwright.plan.testing import plan_text
-from hostwright.resources.catalogue import CatalogueEntry, entries, modules
-from hostwright.resources.document import DOCUMENT, document
+from hostwright.resources.document import DOCUMENT, CatalogueEntry, document, entries, modules
 from tests.places import PROJECT
 from tests.unit.support.documents import anchors, text_of
 
