@@ -9,11 +9,11 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
+from hostwright.common.input.adapter import adapter
 from hostwright.common.text import count
 from hostwright.plan.facts import PROBE_CAP_BYTES, Answer, Facts, Pass, PassPart, Probe
 
@@ -342,12 +342,7 @@ class Plan:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Plan:
         """The inverse of ``to_json``. Raises ``ValueError`` for anything that is no plan, or an older version's."""
-        return _saved_plan().validate_json(json.dumps(data), strict=True)
-
-
-@cache
-def _saved_plan() -> TypeAdapter[Plan]:
-    return TypeAdapter(Plan)
+        return adapter(Plan).validate_json(json.dumps(data), strict=True)
 
 
 @dataclass(frozen=True, slots=True)
