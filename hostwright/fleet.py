@@ -453,13 +453,7 @@ class Fleet(Roster):
         return probe_host_locks(targets, Connections(password), self.path)
 
     def lock(
-        self,
-        targets: Targets,
-        reason: str,
-        lasts: timedelta,
-        *,
-        force: bool = False,
-        password: Secret | None = None,
+        self, targets: Targets, reason: str, lasts: timedelta, *, force: bool = False, password: Secret | None = None
     ) -> Results[HostLocks]:
         """Lock hosts against changes by anybody; ``force`` replaces another operator's lock."""
         from hostwright.apply.locking.hostlocks import put_locks

@@ -12,14 +12,7 @@ from hostwright.apply.events import HostEnded, Note
 from hostwright.apply.rollout.applying import LEFT_RUNNING
 from hostwright.apply.rollout.consent import Ask, folded, unasked
 from hostwright.apply.rollout.limits import read_limits
-from hostwright.apply.rollout.rollout import (
-    NOTHING_CHANGED,
-    Interrupted,
-    Results,
-    on_each,
-    result_of,
-    roll_out,
-)
+from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, Results, on_each, result_of, roll_out
 from hostwright.apply.run import Run
 from hostwright.common.durations import Clock
 from hostwright.common.errors import AS_DESIRED, FAILED, INTERRUPTED, HostError, HostwrightError

@@ -163,11 +163,7 @@ class ChannelSession(Session):
             raise self._failure(f"the connection was lost while {name} ran")
         status = UNKNOWN_STATUS if exchange.truncated else channel.exit_status if ended is None else ended
         return Output(
-            status,
-            bytes(exchange.stdout),
-            bytes(exchange.stderr),
-            exchange.truncated,
-            timeout_s - deadline.left_s(),
+            status, bytes(exchange.stdout), bytes(exchange.stderr), exchange.truncated, timeout_s - deadline.left_s()
         )
 
     def _never_began(self, channel: Channel, frame: Frame, name: str, *, in_time: bool) -> HostError:

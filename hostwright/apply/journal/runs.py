@@ -156,11 +156,5 @@ def _step(row: Any) -> StepResult | None:
 
 def _host(host: str, result: str, draft: _Draft) -> HostRun:
     return HostRun(
-        host,
-        result,
-        draft.sentence,
-        tuple(draft.plans),
-        tuple(draft.facts),
-        tuple(draft.roles),
-        tuple(draft.said),
+        host, result, draft.sentence, tuple(draft.plans), tuple(draft.facts), tuple(draft.roles), tuple(draft.said)
     )

@@ -98,10 +98,7 @@ def switch(request: Request, name: str, version: int, *, provision: bool = True)
     was_live = _known(fleet, host, name, version)["live"]
     if space is not None and not request.force and was_live != version:
         _comparable(fleet, host, request, space, version)
-    what, back = (
-        f"version {version} of {name} as the live one",
-        Command("serve.switch", name=name, version=was_live),
-    )
+    what, back = (f"version {version} of {name} as the live one", Command("serve.switch", name=name, version=was_live))
     change = _Change(host, name, what, back)
     return _write(
         fleet, change, lambda: {**_known(fleet, host, name, version), "live": version}, request, provision=provision
