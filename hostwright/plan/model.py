@@ -200,6 +200,15 @@ class Resource(ABC):
         return ()
 
 
+class RemovalState(Resource):
+    """A state that only the ``removal()`` of other states yields; nothing is left to remove of it."""
+
+    __slots__ = ()
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
+
 class Condition(ABC):
     """A question about a host with yes or no for an answer: a frozen dataclass that derives from this class."""
 

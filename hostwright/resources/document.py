@@ -1,9 +1,8 @@
 """docs/resources.md, from the docstrings of states: ``python -m hostwright.resources.document`` writes it.
 
-Every state of this package is found by walking it; a module whose name ends in ``_gone`` holds states that only the
-``removal()`` of others yields, and a class whose name begins with ``_`` is not for roles. Each state has a section
-whose heading is its name, with what a role imports, what the state means, its fields, and an example that is run as a
-test.
+Every state of this package is found by walking it; a class whose name begins with ``_`` is not for roles. Each
+state has a section whose heading is its name, with what a role imports, what the state means, its fields, and an
+example that is run as a test.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from typing import Any
 
 import hostwright.resources as package
 from hostwright.common.text import markdown
-from hostwright.plan.model import Condition, Resource
+from hostwright.plan.model import Condition, RemovalState, Resource
 from hostwright.plan.roles.meanings import meanings
 from hostwright.plan.roles.site import STANDARD
 
@@ -151,13 +150,6 @@ def _removals(entries: list[CatalogueEntry]) -> Iterator[str]:
     yield "\n".join(f"- `{entry.name}` (`{entry.module}`): {markdown(entry.sentence)}" for entry in entries) + "\n"
 
 
-if __name__ == "__main__":
-    main()
-
-
-GONE = "_gone"  #: how the names of modules end whose states are those of a removal
-
-
 @dataclass(frozen=True)
 class CatalogueEntry:
     """A class of states or conditions, or of values that one of them takes."""
@@ -192,7 +184,7 @@ class CatalogueEntry:
     @property
     def of_a_removal(self) -> bool:
         """Whether only the ``removal()`` of other states yields it."""
-        return self.is_state and self.module.endswith(GONE)
+        return issubclass(self.cls, RemovalState)
 
     @cached_property
     def _parts(self) -> list[str | doctest.Example]:
@@ -262,3 +254,7 @@ def _classes(hint: Any) -> Iterator[type]:
         yield hint
     for argument in typing.get_args(hint):
         yield from _classes(argument)
+
+
+if __name__ == "__main__":
+    main()

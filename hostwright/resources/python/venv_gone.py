@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.plan.model import Change, Facts, Probe, RemovalState, Step
 from hostwright.resources import originals
 from hostwright.resources.files.aside import OLDEST_BACK
 from hostwright.resources.files.paths import ABSENT, few
@@ -17,7 +17,7 @@ TAKES = "removes the environment that jobs run from"
 
 
 @dataclass(frozen=True, slots=True)
-class VenvGone(Resource):
+class VenvGone(RemovalState):
     """No link of ours is at ``path``, and none of the venvs ``NAME-pyX.Y-KEY`` is below ``homes``.
 
     A link of others stays. Whatever was moved aside or kept for our link comes back. If a program runs from one of the
@@ -66,6 +66,3 @@ class VenvGone(Resource):
 
     def _script(self) -> str:
         return USERS_FILES + OLDEST_BACK + originals.FORGET + sh_file(__file__, "sh/venv_gone.sh", **self._values)
-
-    def removal(self) -> tuple[Resource, ...]:
-        return ()

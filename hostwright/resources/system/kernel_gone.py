@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hostwright.common.quoting import words
-from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.plan.model import Change, Facts, Probe, RemovalState, Step
 from hostwright.resources.packages.debs_gone import Database, DebsGone
 from hostwright.resources.packages.dpkg import DPKG_LOCK, MIRROR_TRIES, PATIENTLY, mend_cut_script
 from hostwright.resources.packages.packages import named_like
@@ -16,7 +16,7 @@ KERNEL_PACKAGES = ("linux-image-*", "linux-headers-*", "linux-generic*")
 
 
 @dataclass(frozen=True, slots=True)
-class KernelsAsBefore(Resource):
+class KernelsAsBefore(RemovalState):
     """No kernel package is held that was not before, and new headers are gone, unless others need them.
 
     Kernels themselves are never removed, whoever installed them. If the original state was not recorded, everything
@@ -43,6 +43,3 @@ class KernelsAsBefore(Resource):
             unhold = mend_cut_script() + "\n" + PATIENTLY + " apt-mark unhold " + words(unheld)
             steps = (Step(unhold, DPKG_LOCK, timeout_s=1800, tries=MIRROR_TRIES), *steps)
         return Change("kernel packages", ", ".join(have), "; ".join(want), steps) if steps else None
-
-    def removal(self) -> tuple[Resource, ...]:
-        return ()

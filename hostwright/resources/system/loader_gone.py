@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.plan.model import Change, Facts, Probe, RemovalState, Step
 from hostwright.resources import originals
 from hostwright.resources.files.aside import OLDEST_BACK
 from hostwright.resources.files.paths import ABSENT
@@ -18,7 +18,7 @@ def settings_of(name: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class AlternativeGone(Resource):
+class AlternativeGone(RemovalState):
     """A name of the system's alternatives does not have the choice ``target``, unless it had it before Hostwright came.
 
     The name leads where it led before Hostwright's first change, if that is still a choice, else where the system
@@ -70,6 +70,3 @@ class AlternativeGone(Resource):
             kept_link=originals.kept(self.link),
         )
         return OLDEST_BACK + originals.FORGET + take
-
-    def removal(self) -> tuple[Resource, ...]:
-        return ()
