@@ -59,7 +59,7 @@ ALLOWED = {
             "hostwright/rebuild/install/sources.py",
             "hostwright/resources/document.py",
             "hostwright/resources/packages/packages.py",
-            "hostwright/resources/python/venv_gone.py",
+            "hostwright/resources/python/python.py",
             "hostwright/resources/system/loader.py",
             "hostwright/transport/identity/hostkeys.py",
             "hostwright/transport/identity/lines.py",
