@@ -24,7 +24,7 @@ from hostwright.cli.verb import (
 from hostwright.cli.verb import provision as provision_hosts
 from hostwright.roles import AS_DESIRED, Command, InputError, expanded, suggestion
 from hostwright.standard.roles.serving.models.directory import SavedModel, called_like_a_version, pack, read_model
-from hostwright.standard.roles.serving.states.brought import ModelBrought
+from hostwright.standard.roles.serving.states.served import ModelBrought
 from hostwright.standard.roles.serving.verbs.queries import signatures_differ
 from hostwright.standard.roles.workspaces.declared.entries import NOBODY, SERVING
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
