@@ -15,7 +15,7 @@ from typing import Any
 
 from hostwright.common.quoting import sh, sh_file, words
 from hostwright.common.untrusted import json_object
-from hostwright.plan.model import PROBE_CAP_BYTES, Answer, Change, Facts, PassPart, Probe, Refusal, Resource, Step
+from hostwright.plan.model import PROBE_CAP_BYTES, Answer, Change, Facts, Pass, PassPart, Probe, Refusal, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.keys_gone import KeysGone
 from hostwright.resources.files.paths import (
@@ -268,19 +268,12 @@ _WHY = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FixedPass:
+class FixedPass(Pass):
     """The paths whose file cannot be replaced, each with the reason."""
-
-    fails_with: int = 0
 
     def script(self, asked: Sequence[str]) -> str:
         """See ``plan.model.Pass``."""
         return f"{_FIXED}fixed {words(tuple(asked))}"
-
-    def differing(self, word: str) -> str:  # noqa: ARG002 - the output answers all
-        """See ``plan.model.Pass``."""
-        return ""
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:  # noqa: ARG002 - of the others it says nothing
         """The line of each such path."""

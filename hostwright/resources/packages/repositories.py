@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from hostwright.common.errors import InputError
 from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.host.hostfacts import OS_RELEASE, os_release
-from hostwright.plan.model import Answer, Change, Facts, PassPart, Probe, Refusal, Resource, Step
+from hostwright.plan.model import Answer, Change, Facts, Pass, PassPart, Probe, Refusal, Resource, Step
 from hostwright.plan.roles.software import Software
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.conditions import Differs
@@ -313,17 +313,16 @@ def naming(texts: Sequence[str], files: str) -> str:
     return f"grep -HsF {' '.join(sh('-e %s', text) for text in texts)} -d skip -D skip -- {files}"
 
 
-@dataclass(frozen=True, slots=True)
-class SourcePass:
+class SourcePass(Pass):
     """The texts, wherever in apt's sources. One that stands in stanzas is asked for alone: they may be disabled."""
 
-    fails_with: int = 2  #: there is no such file
+    fails_with = 2  #: there is no such file
 
     def script(self, asked: Sequence[str]) -> str:
         """See ``plan.model.Pass``. It also reads one of the texts: a ``grep`` that has not found that does not work."""
         return "\n".join([f"{naming(asked, f'{LISTS_READ} {STANZAS_READ} -')} <<'END'", asked[0], "END"])
 
-    def differing(self, word: str) -> str:  # noqa: ARG002 - of any of the texts
+    def differing(self, _word: str, /) -> str:
         """What begins a line of a file of stanzas."""
         return ".sources:"
 
