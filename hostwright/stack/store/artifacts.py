@@ -36,32 +36,26 @@ class AnyArtifact(Protocol):
     @property
     def name(self) -> str:
         """Its name in the stack."""
-        ...
 
     @property
     def file(self) -> str:
         """Its file name, without a directory."""
-        ...
 
     @property
     def urls(self) -> tuple[str, ...]:
         """Where it can be fetched from, best first."""
-        ...
 
     @property
     def sha256(self) -> str | None:
         """Its checksum, in lower-case hex."""
-        ...
 
     @property
     def size(self) -> int | None:
         """Its size in bytes."""
-        ...
 
     @property
     def stand_in(self) -> bool:
         """Whether it is not the vendor's own file."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
