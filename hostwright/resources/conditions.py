@@ -17,7 +17,6 @@ class When(Resource):
     With it a role branches on the host and stays a function of its variables alone. The questions of both are asked of
     every host. When the role is removed, the resource is removed whether the condition still holds or not.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> nouveau = When(Answers(Probe("lsmod | grep -q nouveau")), Absent("/etc/modules-load.d/nouveau.conf"))
     >>> print(plan_text(nouveau, {"lsmod": "", "test -e": ""}))
     ~ file /etc/modules-load.d/nouveau.conf: present → absent
@@ -96,7 +95,6 @@ class Script(Resource):
     fails after them is planned again. When the role is removed, the files in ``leaves`` go; nothing else that the
     commands did is undone.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> from hostwright.plan.model import Answer
     >>> firmware = Script("firmware", "version 1.2", Probe("bmc-firmware is 1.2"), "bmc-firmware flash 1.2")
     >>> print(plan_text(firmware, {"bmc-firmware": Answer(1, "version 1.1")}))
@@ -140,7 +138,6 @@ class Script(Resource):
 class Require(Resource):
     """A condition is met, without which the host must not be changed; else it is refused, and nothing is done to it.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> from hostwright.plan.model import Answer
     >>> link = Require("InfiniBand link", Probe("ibstat -s"), "the InfiniBand link is down; check the cable")
     >>> print(plan_text(link, {"ibstat": Answer(1, "State: Down")}))

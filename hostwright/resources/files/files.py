@@ -43,7 +43,6 @@ class File(Resource):
     What was there before Hostwright's first change is kept on the host and comes back when the role is removed. A plan
     shows the difference of the texts.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> motd = File("/etc/motd", "Kept by Hostwright.\n")
     >>> print(plan_text(motd))
     ~ file /etc/motd: absent → 644 root:root
@@ -98,7 +97,6 @@ class Directory(Resource):
 
     What is in it is not looked at. When the role is removed, it goes if Hostwright made it and it is empty.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(Directory("/srv/data", mode="750"), {"stat": "directory|755|root:root"}))
     ~ directory /srv/data: directory 755 root:root → directory 750 root:root
     """
@@ -132,7 +130,6 @@ class Link(Resource):
     A file or directory in its place is moved aside, to ``PATH.before-hostwright.TIME``, as the plan says, and comes
     back when the role is removed; so does a link that led elsewhere. The target need not exist.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> tool = Link("/usr/local/tool", "/opt/tool-1.2")
     >>> print(plan_text(tool, {"readlink": "/opt/tool-1.1"}))
     ~ link /usr/local/tool: /opt/tool-1.1 → /opt/tool-1.2
@@ -173,7 +170,6 @@ class Absent(Resource):
 
     What was there is deleted for good; it does not come back when the role is removed.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(Absent("/etc/apt/trusted.gpg", "every key in it vouches for all sources"), {"test -e": ""}))
     ~ file /etc/apt/trusted.gpg: present → absent (every key in it vouches for all sources)
     """
@@ -204,7 +200,6 @@ class JsonMerged(Resource):
     the host is refused. When the role is removed, the keys go or get back their former values, and what others wrote
     stays.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> daemon = JsonMerged("/etc/tool/daemon.json", '{"log": {"level": "warn"}}')
     >>> print(plan_text(daemon, {"stat": "regular file|644|root:root", "cat": '{"debug": true}'}))
     ~ file /etc/tool/daemon.json: keys missing or different → merged with the stack's keys

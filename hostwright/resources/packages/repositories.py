@@ -61,7 +61,6 @@ class LocalRepo(Resource):
     long (measured). ``list_file`` stays as it is, if it is there: the package's own names no key. When the role is
     removed, the package goes, unless it was there before.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> file = Artifact(name="repo", file="tool-repo_1.2-1_amd64.deb", sha256="0" * 64)
     >>> repo = LocalRepo("tool-repo", file, "/var/tool-repo/key.pub", "/etc/apt/sources.list.d/tool.list")
     >>> print(plan_text(repo))
@@ -115,7 +114,6 @@ class RepoDropped(Resource):
     It is planned together with the changes that need the repository, so that the plan of a bare host shows it, too.
     The packages that came from the repository stay.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> from hostwright.resources.packages.packages import Debs
     >>> dropped = RepoDropped("tool-repo", Differs((Debs(("tool",)),)))
     >>> print(plan_text(dropped, {"dpkg-query": "tool\t1.2\tii \ntool-repo\t1.2-1\tii \n"}))
@@ -151,7 +149,6 @@ class Keyring(Resource):
     and no longer on the host, that is enough; where it is in a package that is gone, that comes again, and with it
     perhaps another key. When the role is removed, what was at ``path`` before comes back.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(Keyring("/usr/share/keyrings/tool.gpg", "/var/tool-repo/key.pub")))
     ~ key /usr/share/keyrings/tool.gpg: absent → the key in /var/tool-repo/key.pub
     """
@@ -218,7 +215,6 @@ class AptSource(Resource):
     removed, what was at ``path`` before comes back, and apt's lists of the repository go unless another source names
     it.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> path, key = "/etc/apt/sources.list.d/tool.list", "/usr/share/keyrings/tool.gpg"
     >>> source = AptSource(path, "https://example.org/{distribution}", "{codename}", key, ("main",))
     >>> print(plan_text(source, {"os-release": "ID=debian\nVERSION_CODENAME=bookworm\n"}))
@@ -256,7 +252,6 @@ class SourcesDisabled(Resource):
     other repositories as well, only these addresses go. All other lines stay. When the role is removed, the sources are
     read again.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> source = "/etc/apt/sources.list.d/tool.list"
     >>> single = SourcesDisabled(("example.org/tool",), "one source is enough", keep=source)
     >>> print(plan_text(single, {"grep": "/etc/apt/sources.list:deb https://example.org/tool ./\n"}))

@@ -104,7 +104,6 @@ class Venv(Resource):
     pip is put back. What users added stays. When the role is removed, link and venvs go, and what was at ``path``
     before comes back.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> recipe = Recipe("science", "3.9", "science==2.9", "numpy==1.26.4\n")
     >>> venv = Venv("/opt/science", (recipe,))
     >>> print(plan_text(venv, {"python3.14": "/usr/bin/python3.9 3.9\n"}))

@@ -92,7 +92,6 @@ class KernelThere(Resource):
     They are gone after its package was removed under it. Only a reboot into one of the kernels that are installed
     cures that, so a reboot is planned; a container has no say in its kernel, and is left alone.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(KernelThere(), {"uname -rm": "6.1.0-9-amd64 x86_64\n", "/boot/vmlinuz-": "6.1.0-12-amd64\n"}))
     ~ running kernel: 6.1.0-9-amd64, removed → one that is installed (6.1.0-12-amd64)
       then a reboot: the running kernel 6.1.0-9-amd64 has been removed, and 6.1.0-12-amd64 is installed
@@ -121,7 +120,6 @@ class KernelPackages(Resource):
     the running kernel was removed, they are for after the reboot (``KernelThere``). When the role is removed, holds go
     that were not there before, and so do headers that nothing else needs; kernels stay.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> answers = {"uname -rm": "6.1.0-9-amd64 x86_64\n", "dpkg-query": "linux-image-amd64\t6.1\tii \n"}
     >>> print(plan_text(KernelPackages(), answers))
     ~ kernel packages: linux-headers-6.1.0-9-amd64 absent, linux-image-amd64 not held
@@ -230,7 +228,6 @@ class Initramfs(Resource):
     (a container, a kernel with everything built in) has nothing to rebuild. Nothing of it stays behind; who takes the
     file away builds them again.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(Initramfs("/etc/modprobe.d/no-floppy.conf")))
     ~ initramfs: older than /etc/modprobe.d/no-floppy.conf → rebuilt
     """

@@ -26,7 +26,6 @@ class LoaderCache(Resource):
     The change runs ``ldconfig``. It fails, and says where the loader looks, if another directory is still first. On
     removal there is nothing to do: whoever takes away libraries, or the file that names them, runs ``ldconfig``.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> cache = LoaderCache(("libtool.so.2",), "/opt/tool", "/etc/ld.so.conf.d/tool.conf")
     >>> print(plan_text(cache, {"ldconfig": "libtool.so.2 /usr/lib/libtool.so.2\n"}))
     ~ loader cache: libtool.so.2 /usr/lib/libtool.so.2 → below /opt/tool
@@ -74,7 +73,6 @@ class Alternative(Resource):
     package is moved aside; a package's own file makes the change fail. When the role is removed, the choice goes, and
     the name leads where it led before.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> tool = Alternative("/usr/local/tool", "tool", "/usr/local/tool-1.2", 12)
     >>> print(plan_text(tool, {"readlink -m": "/usr/local/tool-1.1\n"}))
     ~ alternative /usr/local/tool: /usr/local/tool-1.1 → /usr/local/tool-1.2
@@ -123,7 +121,6 @@ class FormerName(Resource):
     It comes before the packages, ``Alternative`` after them. There is nothing to do where the path is no link, or
     leads to the right place. ``Alternative`` puts back what was kept when the role is removed.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> tool = Alternative("/usr/local/tool", "tool", "/usr/local/tool-1.2", 12)
     >>> print(plan_text(FormerName(tool), {"[ -L": "", "readlink -m": "/opt/tool\n"}))
     ~ former /usr/local/tool: /opt/tool → kept

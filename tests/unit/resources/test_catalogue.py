@@ -22,8 +22,8 @@ PUBLIC = [entry for entry in ENTRIES if not entry.of_a_removal]
 
 
 def run_example(cls: type) -> doctest.TestResults:
-    """Run the example in the docstring of a class, in its module."""
-    (found,) = doctest.DocTestFinder(recurse=False).find(cls)
+    """Run the example in the docstring of a class, in its module, which need not import ``plan_text``."""
+    (found,) = doctest.DocTestFinder(recurse=False).find(cls, extraglobs={"plan_text": plan_text})
     return doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE).run(found)
 
 
