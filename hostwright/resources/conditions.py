@@ -51,7 +51,6 @@ class When(Resource):
 class Answers(Condition):
     """The condition that a probe's script succeeds on the host.
 
-    >>> from hostwright.plan.testing import facts_for
     >>> container = Answers(Probe("systemd-detect-virt --quiet --container"))
     >>> container.holds(facts_for(When(container, Absent("/etc/fstab")), {"--container": ""}))
     True
@@ -71,7 +70,6 @@ class Answers(Condition):
 class Differs(Condition):
     """The condition that at least one of some resources is not yet as wanted.
 
-    >>> from hostwright.plan.testing import facts_for
     >>> missing = Differs((Absent("/etc/old.conf"),))
     >>> missing.holds(facts_for(missing.resources, {"test -e": ""}))
     True

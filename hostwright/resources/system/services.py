@@ -132,7 +132,6 @@ class Running(Condition):
 
     A unit that failed or that systemd does not know does not run.
 
-    >>> from hostwright.plan.testing import facts_for
     >>> running = Running("metrics.service")
     >>> running.holds(facts_for(Service("metrics.service"), {"systemctl show": "ActiveState=activating\n"}))
     True

@@ -12,7 +12,7 @@ import pytest
 
 from hostwright.plan.model import Answer, Deferred, Facts, Planned, Probe, Reboot, Refusal, Resource
 from hostwright.plan.roles.meanings import meanings
-from hostwright.plan.testing import plan_text
+from hostwright.plan.testing import facts_for, plan_text
 from hostwright.resources.document import DOCUMENT, CatalogueEntry, document, entries, modules
 from tests.places import PROJECT
 from tests.unit.support.documents import anchors, text_of
@@ -22,8 +22,10 @@ PUBLIC = [entry for entry in ENTRIES if not entry.of_a_removal]
 
 
 def run_example(cls: type) -> doctest.TestResults:
-    """Run the example in the docstring of a class, in its module, which need not import ``plan_text``."""
-    (found,) = doctest.DocTestFinder(recurse=False).find(cls, extraglobs={"plan_text": plan_text})
+    """Run the example in the docstring of a class, in its module, which need not import from ``plan.testing``."""
+    (found,) = doctest.DocTestFinder(recurse=False).find(
+        cls, extraglobs={"plan_text": plan_text, "facts_for": facts_for}
+    )
     return doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE).run(found)
 
 
