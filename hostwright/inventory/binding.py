@@ -56,9 +56,8 @@ def bind(cls: type[T], role: str, host: Host) -> T:
     given = {n: value for layer in host.layers for n, value in _of_layer(role, layer, own, mistakes, valid)}
     mistakes += _take_commands(cls, role, host.name, given)
     mistakes += _unknown(cls, role, given)
-    hashable: Any = cls  # mypy does not know that classes are hashable
     try:
-        bound: T = adapter(hashable).validate_python({name: value.value for name, value in given.items()})
+        bound: T = adapter(cls).validate_python({name: value.value for name, value in given.items()})
     except ValidationError as error:
         mistakes += explain(error, cls, lambda way: _origin(given, way), role)
     if mistakes:

@@ -16,7 +16,8 @@ def adapter(kind: type[T]) -> TypeAdapter[T]:
     >>> adapter(tuple[int, ...]).validate_json("[1, 2]")
     (1, 2)
     """
-    return _adapter(kind)
+    hashable: Any = kind  # mypy does not know that classes are hashable
+    return _adapter(hashable)
 
 
 def json_schema_of(kind: type, title: str, description: str) -> dict[str, Any]:

@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from hostwright.common.input.adapter import adapter, json_schema_of
 from hostwright.prove.fleetproof import SCHEMA, FleetProof, HostStatus
 
@@ -36,7 +38,7 @@ def json_schema() -> dict[str, Any]:
     schema = json_schema_of(FleetProof, "Hostwright proofs", "What `invoke prove --json` prints.")
     schema["properties"]["schema"] = {"const": SCHEMA, "title": "Schema", "type": "integer"}
     host = schema["$defs"]["HostProof"]
-    host["properties"]["status"] = {"title": "Status", **adapter(HostStatus).json_schema()}
+    host["properties"]["status"] = {"title": "Status", **TypeAdapter(HostStatus).json_schema()}
     host["required"] = sorted({*host["required"], "status"})
     schema["required"] = sorted({*schema.get("required", ()), "schema"})
     return schema
