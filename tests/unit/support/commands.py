@@ -22,8 +22,12 @@ _TEXT = re.compile(
 
 def commands_in(text: str) -> list[str]:
     """The commands of Hostwright that a text names, as somebody would copy them."""
-    known = {*program().namespace.task_names, *program().namespace.collections} - {"init"}  # which needs no hosts
-    return [found[0] for found in _TEXT.finditer(text) if found["verb"] in known]
+    return [found[0] for found in _TEXT.finditer(text) if found["verb"] in _verbs()]
+
+
+@cache
+def _verbs() -> frozenset[str]:
+    return frozenset((*program().namespace.task_names, *program().namespace.collections)) - {"init"}  # needs no hosts
 
 
 @cache

@@ -188,9 +188,8 @@ def test_every_command_in_the_sources_works_as_printed() -> None:
         for command in commands_in(told):
             verb, given, where = parsed(command)
             assert where == site, place
-            wanted = {
-                name: value for name, value in advice._repeated(Request(**ODD)).items() if name in options_of(verb)
-            }
+            options = options_of(verb)
+            wanted = {name: value for name, value in advice._repeated(Request(**ODD)).items() if name in options}
             if "inventory" not in wanted:  # it shows what is kept on this machine
                 wanted = {}
             for name, value in wanted.items():
