@@ -36,7 +36,8 @@ def read_means(host: Host) -> Means:
         reinstall = _reinstall(host)
     with mistakes:
         console_command = _console_command(host)
-    if _gives(host, "hostwright_gpu"):  # read by others: a mistake in them is told before any host is reached
+    if any(_gives(host, name) for name in ("hostwright_gpus", "hostwright_gpu_model")):
+        # read by others: a mistake in them is told before any host is reached
         from hostwright.plan.facts.expected import read_expected_gpus, read_expected_models
 
         with mistakes:
