@@ -5,6 +5,8 @@ READY := $(VENV)/.ready
 INVOKE := $(VENV)/bin/invoke
 # The lab makes network namespaces and boots hosts: root's work. Everything else runs as you.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
+# Tests start our commands hundreds of times: what images of containers forbid costs each a second of compiling.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup dist programs demo docs test unit unit-tests lint lab-test lab-test-shared lab-test-own long apart faults distributions vm real past workspaces proof stand-ins first-hour pictures beside fuzz bench clean
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
@@ -150,6 +150,14 @@ class Resource(ABC):
 
         Empty if nothing of it is left behind. What was there before, and what others put there, stays.
         """
+
+    def takes(self) -> frozenset[str]:
+        """What a removal takes away that another role may want too, such as ``package gcc`` or ``file /etc/motd``."""
+        return frozenset()
+
+    def sparing(self, wanted: Set[str], /) -> Self | None:
+        """This removal without what roles that stay want too, named as in ``takes``; ``None`` if nothing is left."""
+        return None if self.takes() and self.takes() <= wanted else self
 
     def users(self, _facts: Facts, /) -> tuple[str, ...]:
         """Running work that its change would disturb, whether it uses a GPU or not, such as ``python3 (4711)``."""

@@ -7,7 +7,7 @@ is recognised as stale.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -36,12 +36,13 @@ NOT_ANSWERED = "not-answered"  #: the rule by which a host is not changed of whi
 _ASKERS = 4  #: named of those who asked what was not answered
 
 
-def removal_of(desired: Desired, former: Iterable[Desired] = ()) -> Desired:
+def removal_of(desired: Desired, former: Iterable[Desired] = (), staying: Desired | None = None) -> Desired:
     """The desired states of a host without these roles, which are removed last one first, before what they need.
 
     ``former`` are the same roles on the stacks that the host had before, so that what an upgrade left is removed too.
+    ``staying`` are the other roles of the host: what they want as well stays with them.
     """
-    stacks = (desired, *former)
+    stacks, wanted = (desired, *former), _wanted(staying) if staying else frozenset[str]()
     going = {role.name: role for stack in reversed(stacks) for role in stack.roles}
     now = [role.name for role in desired.roles]
     ordered = [*(going[name] for name in now), *(role for name, role in going.items() if name not in now)]
@@ -50,18 +51,24 @@ def removal_of(desired: Desired, former: Iterable[Desired] = ()) -> Desired:
         DesiredRole(
             role.name,
             tuple(other.name for other in ordered if role.name in needs[other.name]),
-            tuple(dict.fromkeys(_taken_away(role.name, stacks))),
+            tuple(dict.fromkeys(_taken_away(role.name, stacks, wanted))),
         )
         for role in reversed(ordered)
     )
     return Desired(desired.host, desired.stack, tuple(roles), removes=True, occupancy=desired.occupancy)
 
 
-def _taken_away(name: str, stacks: Iterable[Desired]) -> Iterator[Resource]:
+def _taken_away(name: str, stacks: Iterable[Desired], wanted: Set[str]) -> Iterator[Resource]:
     """The states of a host without the role of this name, as each of the stacks wants it."""
     for role in (role for stack in stacks for role in stack.roles if role.name == name):
-        for resource in reversed(role.resources):
-            yield from resource.removal()
+        removals = (state for resource in reversed(role.resources) for state in resource.removal())
+        yield from filter(None, (state.sparing(wanted) for state in removals))
+
+
+def _wanted(staying: Desired) -> frozenset[str]:
+    """What these roles would take away if they were removed."""
+    states = (state for role in staying.roles for resource in role.resources for state in resource.removal())
+    return frozenset(thing for state in states for thing in state.takes())
 
 
 @dataclass(frozen=True, slots=True)

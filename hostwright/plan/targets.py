@@ -170,6 +170,11 @@ class TargetHost:
         variables = {**self.variables, **bound}
         return replace(self, stack=stack, roles=roles, of_host=of_host, variables=variables)
 
+    @property
+    def rest(self) -> TargetHost:
+        """The host with its other roles instead: those that ``--roles`` leaves out."""
+        return replace(self, roles=tuple(role for role in self.of_host if role not in self.roles))
+
     def connect(self, password: Secret | None = None, allowance: transport.Allowance | None = None) -> RootShell:
         """Open an SSH session. ``password`` is for sudo; without it, the inventory's. ``allowance`` is what the host
         may send over all connections that share it. Raises ``Unreachable``, and ``ProtocolError`` where it is spent."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Set
+from dataclasses import dataclass, field, replace
 
 from hostwright.plan.model import Change, Condition, Facts, Planned, Probe, Refusal, Resource, Step
 from hostwright.plan.roles.software import Software
@@ -45,6 +46,13 @@ class When(Resource):
 
     def removal(self) -> tuple[Resource, ...]:
         return self.resource.removal()  # the condition was about having it, and may no longer hold
+
+    def takes(self) -> frozenset[str]:
+        return self.resource.takes()
+
+    def sparing(self, wanted: Set[str], /) -> When | None:
+        rest = self.resource.sparing(wanted)
+        return replace(self, resource=rest) if rest else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,13 +31,25 @@ _NUMBERS = re.compile(r"(?:[0-9]{1,4}:)?([0-9]{1,9}(?:\.[0-9]{1,9}){0,7})")  # a
 
 
 class End(StackPart):
-    """The end of a series: no fixes come any more. ``end`` is absent where it is only known that it has ended, and
-    ``ended`` is false for a series that lives, whose end may be known."""
+    """The end of a series: no fixes come any more. ``end`` is absent where it is only known that it has ended."""
 
     series: Numbers
     end: When | None = None
     source: str
     kind: str = ""  #: what the maker calls the series, such as LTS
+    of: str = ""  #: what ends, where that is not the series itself: "the maker's container images with"
+
+
+class Newest(StackPart):
+    """The newest series of a product whose maker publishes no ends of life: fixes come in it alone.
+
+    ``next`` is when the series after it is to appear.
+    """
+
+    series: Numbers
+    since: When
+    next: When | None = None
+    source: str
 
 
 class Floor(StackPart):
@@ -51,13 +63,14 @@ class Floor(StackPart):
 
 
 class Product(StackPart):
-    """What is known of one product. ``packages`` are the names by which an installed one is recognised on a host,
-    ``bulletins`` those that its maker's bulletins give it."""
+    """What is known of one product. ``packages`` are shell patterns of the names by which an installed one is
+    recognised on a host, ``bulletins`` the names that its maker's bulletins give it."""
 
     packages: tuple[str, ...] = ()
     bulletins: tuple[str, ...] = ()
     ends: tuple[End, ...] = ()
     floors: tuple[Floor, ...] = ()
+    newest: Newest | None = None
 
 
 class Advisories(StackPart):
@@ -76,7 +89,7 @@ class Aged:
 
     product: str
     version: str
-    kind: Literal["ended", "below the floor"]
+    kind: Literal["ended", "below the floor", "superseded"]
     sentence: str
     source: str
 
@@ -97,13 +110,17 @@ def _against(name: str, version: str, product: Product, today: date) -> Iterator
     own = numbers(version)
     if not own:
         return
-    if (end := series_of(product, version)) and _is_over(end, today):
-        when = f" in {words(end.end)}" if end.end else ""
-        yield Aged(name, version, "ended", f"{name} {version}: support for {end.series} ended{when}", end.source)
+    end, newest = series_of(product, version), product.newest
+    if end and _is_over(end, today):
+        when, ended = f" in {words(end.end)}" if end.end else "", f"{end.of} {end.series}".strip()
+        yield Aged(name, version, "ended", f"{name} {version}: support for {ended} ended{when}", end.source)
+    elif not end and newest and own < numbers(newest.series):
+        since = f"{name} {version}: {newest.series} is the newest series since {words(newest.since)}"
+        yield Aged(name, version, "superseded", f"{since}, and older ones have no end that is published", newest.source)
     broken = [floor for floor in product.floors if _of_series(floor.series, own) and own < numbers(floor.version)]
-    if newest := max(broken, key=lambda floor: (floor.published, numbers(floor.version)), default=None):
-        sentence = f"{name} {version} is below the floor of {words(newest.published)} ({newest.version})"
-        yield Aged(name, version, "below the floor", sentence, newest.bulletin)
+    if last := max(broken, key=lambda floor: (floor.published, numbers(floor.version)), default=None):
+        sentence = f"{name} {version} is below the floor of {words(last.published)} ({last.version})"
+        yield Aged(name, version, "below the floor", sentence, last.bulletin)
 
 
 def series_of(product: Product, version: str) -> End | None:
@@ -146,16 +163,20 @@ def words(when: str) -> str:
 
 def lifetimes(advisories: Advisories, versions: Mapping[str, str], today: date) -> tuple[str, ...]:
     """Until when the series of these versions get fixes, as far as that is known and not over: words of a table."""
-    known = (
-        (name, end)
-        for name, version in versions.items()
-        if (product := advisories.products.get(name)) and (end := series_of(product, version))
-    )
+    products = ((name, advisories.products.get(name), version) for name, version in versions.items())
     return tuple(
-        f"{name} {end.series}{f' ({end.kind})' if end.kind else ''} until {words(end.end)}"
-        for name, end in known
-        if end.end and not _is_over(end, today)
+        line for name, product, version in products if product for line in _lives(name, version, product, today)
     )
+
+
+def _lives(name: str, version: str, product: Product, today: date) -> Iterator[str]:
+    end, newest = series_of(product, version), product.newest
+    if end and end.end and not _is_over(end, today):
+        yield f"{name} {end.series}{f' ({end.kind})' if end.kind else ''} until {words(end.end)}"
+        return
+    following = newest.next if newest and not end and _of_series(newest.series, numbers(version)) else None
+    if newest and following and today <= last_day(following):
+        yield f"{name} {newest.series} until its next series, due in {words(following)}"
 
 
 def combined(parts: Iterable[Advisories]) -> Advisories:
@@ -174,6 +195,7 @@ def _joined(one: Product, other: Product) -> Product:
         bulletins=tuple(dict.fromkeys((*one.bulletins, *other.bulletins))),
         ends=tuple(dict.fromkeys((*one.ends, *other.ends))),
         floors=tuple(dict.fromkeys((*one.floors, *other.floors))),
+        newest=max(filter(None, (one.newest, other.newest)), key=lambda newest: newest.since, default=None),
     )
 
 

@@ -8,7 +8,13 @@ from typing import Literal
 
 from hostwright.resources import Debs, Disturbing, JsonMerged, PackagedPrograms, Resource, RestartedAfter, Service, When
 from hostwright.roles import RoleContext, role
-from hostwright.standard.roles.container.cdi import REFRESH_PATH, CdiSpecification, GpusFlagWorks, RuntimeMode
+from hostwright.standard.roles.container.cdi import (
+    REFRESH_PATH,
+    CdiSpecification,
+    GpusFlagWorks,
+    NoRefresh,
+    RuntimeMode,
+)
 from hostwright.standard.roles.container.engine import (
     DAEMON_JSON,
     PROGRAM,
@@ -59,6 +65,8 @@ def container(v: Container, ctx: RoleContext) -> Iterator[Resource]:
     if program:
         yield When(ProgramApart(), Debs(program, leaf=True))  # asked of every release
     yield from signed_repository(wanted.repository, ctx.stack)
+    if not wanted.writes_cdi:
+        yield NoRefresh()
     held = replace(toolkit, hold=True)
     yield reloading(held) if wanted.writes_cdi else held  # their package has units
     programs = PackagedPrograms((*section.docker_packages, *program, *wanted.packages))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.resources import DPKG, Change, Facts, Probe, Refusal, Resource, Step, dpkg_table
-from hostwright.roles import sh_file
+from hostwright.resources import ABSENT, DPKG, Change, Facts, Probe, Refusal, Resource, Step, dpkg_table, few
+from hostwright.roles import Pattern, sh, sh_file, words
 from hostwright.standard.roles.container.engines import ENGINE_ROWS, gpus_flag_sentence, loses_gpus_flag
 from hostwright.standard.roles.container.section import Mode
 
@@ -24,6 +24,10 @@ _WORDS = {
     "disabled": f"{REFRESH} does not start at boot",
 }
 _STATE = Probe(f"{CDI_SH}cdi_refreshed", root=True)
+#: what a host says of its files, before root removes them
+_LINK = Pattern(r"/etc/systemd/system/[a-z.-]{1,60}\.wants/nvidia-cdi-refresh\.[a-z]{1,20}")
+_SPECIFICATION = Pattern(r"/[A-Za-z0-9/._-]{1,200}\.(?:yaml|json)")
+_LEFT = Probe(sh_file(__file__, "sh/refresh_left.sh"), shared=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,32 @@ class CdiSpecification(Resource):
         return Change("CDI specification", "; ".join(wrong), "of this driver, made at each boot", (step,))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # the units are the package's, and the specification is gone after the next boot
+        return (NoRefresh(),)
+
+
+@dataclass(frozen=True, slots=True)
+class NoRefresh(Resource):
+    """What nvidia-cdi-refresh wrote is gone, and it starts no more, before its package goes or an older one comes that
+    has no such units. A specification that an operator wrote stays.
+
+    The links go last: they tell whose the specification is.
+    """
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (_LEFT,)
+
+    def plan(self, facts: Facts) -> Change | None:
+        rows = [line.partition(" ")[::2] for line in facts[_LEFT].text.splitlines()]
+        links = tuple(path for kind, path in rows if kind == "link" and _LINK.fullmatch(path))
+        written = tuple(path for kind, path in rows if kind == "specification" and _SPECIFICATION.fullmatch(path))
+        if not links and not written:
+            return None
+        stop = sh("systemctl stop -- %s %s 2>/dev/null || true", REFRESH_PATH, REFRESH)  # they may be gone already
+        step = Step("\n".join([stop, "rm -f -- " + words(written), "rm -f -- " + words(links)]))
+        return Change("what nvidia-cdi-refresh left", few([*written, *links]), f"as before: {ABSENT}", (step,))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
 
 
 @dataclass(frozen=True, slots=True)

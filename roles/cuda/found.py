@@ -38,10 +38,12 @@ def _adopted(host: OnHost, section: CudaSection) -> Adopted:
     if not found:
         return Adopted(left_out="the host has no toolkit", unlike=OTHER)
     if host.debs.get(section.package) == section.package_version:
-        return Adopted()
-    there = ", ".join(f"{version} in {place}" for place, version, _ in found)
+        there = {name: host.debs.get(name) for name in section.components}
+        components = {name: there[name] for name, version in section.components.items() if there[name] != version}
+        return Adopted({"components": components}, unlike=1) if components else Adopted()
+    places = ", ".join(f"{version} in {place}" for place, version, _ in found)
     return Adopted(
-        left_out=f"{there} did not come from the packages of {section.version}, and stays as it is", unlike=OTHER
+        left_out=f"{places} did not come from the packages of {section.version}, and stays as it is", unlike=OTHER
     )
 
 

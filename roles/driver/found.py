@@ -13,6 +13,10 @@ from hostwright.standard.roles.driver.section import DRIVER_PACKAGES, NOT_DRIVER
 _VERSION = Pattern(r"[1-9][0-9]{2}(?:\.[0-9]{1,6}){1,3}")
 _PRECOMPILED = Pattern(r"(linux-modules-nvidia-[0-9]{3}(?:-server)?(?:-open)?)-[0-9].*")
 _FABRIC = ("nvidia-fabricmanager*",)
+_MANAGER, _IMEX = (Pattern(rf"{name}(?:-[0-9]{{3}})?") for name in ("nvidia-fabricmanager", "nvidia-imex"))
+_SUBNET = Pattern("nvlsm")
+_DEBIANS = "nvidia-alternative"  #: of the set in Debian's own archive
+_BESIDE = ("firmware-nvidia-*", "nvidia-support")  #: what Debian's set needs, under names that no other driver has
 #: where NVIDIA publishes each ``.run``, as the stacks of today name them
 _RUNFILES = (
     "https://us.download.nvidia.com/tesla/{version}/{file}",
@@ -81,11 +85,15 @@ def _adopted(host: OnHost, section: DriverSection) -> Adopted:
         return Adopted(left_out=sentence, unlike=max(distance(version, section.version), 1))
     there = _packaged(host, section) if source == "packages" else _from_runfile(host, section)
     if version != section.version:
-        there |= {"version": version, "kernels": None, "fabric_manager": None, "imex": None}
+        there |= {"version": version, "kernels": None, **_parts(host, version, packaged=source == "packages")}
     differs = {name: value for name, value in there.items() if (value or None) != (getattr(section, name) or None)}
     if not differs:
         return Adopted()
-    unmanaged = [name for name in sorted(host.debs) if named_like(name, _FABRIC) and "fabric_manager" in differs]
+    unmanaged = [
+        name
+        for name in sorted(host.debs)
+        if named_like(name, _FABRIC) and "fabric_manager" in differs and not differs["fabric_manager"]
+    ]
     notes = [f"{name} {host.debs[name]} stays as it is, and the role driver does not manage it" for name in unmanaged]
     artifacts = {}
     if differs.get("artifact") or (source == "runfile" and "version" in differs):
@@ -100,8 +108,29 @@ def _packaged(host: OnHost, section: DriverSection) -> dict[str, Any]:
     """The parts of a section for a driver of packages; those of a kernel are named by what they begin with."""
     of_kernels = ("linux-modules-nvidia-*", "linux-objects-nvidia-*", "linux-signatures-nvidia-*")
     packages = {name: text for name, text in packages_of(host).items() if not named_like(name, of_kernels)}
-    own = {"artifact": None, "packages": packages, "precompiled": precompiled_of(host), "module": "auto"}
+    packages |= {
+        name: text for name, text in host.debs.items() if named_like(name, _BESIDE) or name in section.packages
+    }
+    own: dict[str, Any] = {
+        "artifact": None,
+        "packages": packages,
+        "precompiled": precompiled_of(host),
+        "module": "auto",
+    }
+    own |= {"repository": None} if _DEBIANS in packages else {"components": ()}
     return own | ({"module": kind_of(host)} if section.module == kind_of(host) else {})
+
+
+def _parts(host: OnHost, version: str, *, packaged: bool) -> dict[str, Any]:
+    """What a stack can have beside a driver of packages, if it is of the driver's version: Fabric Manager and IMEX."""
+    manager, imex, subnet = (_part(host, pattern) if packaged else None for pattern in (_MANAGER, _IMEX, _SUBNET))
+    ours = [part if part and part["version"].startswith(f"{version}-") else None for part in (manager, imex)]
+    return {"fabric_manager": ours[0] and {**ours[0], "subnet_manager": subnet}, "imex": ours[1]}
+
+
+def _part(host: OnHost, pattern: Pattern) -> dict[str, Any] | None:
+    name = next((name for name in sorted(host.debs) if pattern.fullmatch(name)), "")
+    return {"package": name, "version": host.debs[name], "artifact": None} if name else None
 
 
 def _from_runfile(host: OnHost, section: DriverSection) -> dict[str, Any]:

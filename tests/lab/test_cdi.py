@@ -106,11 +106,20 @@ def test_it_is_written_anew_at_each_boot(invoke: FrontDoor, machine: Machine) ->
     assert on(machine, f"stat -c %Y {SPEC}") > made
 
 
+def test_the_former_toolkit_again_takes_the_specification_away(invoke: FrontDoor, machine: Machine) -> None:
+    invoke.json("provision", *chosen(FORMER), status=0)
+    invoke.json("plan", *chosen(FORMER), status=0)
+    left = f"ls {SPEC} /etc/systemd/system/multi-user.target.wants/nvidia-cdi-refresh.* 2>/dev/null || true"
+    assert on(machine, left).strip() == ""
+    invoke.json("provision", *chosen(TODAY), status=0)
+    assert "nvidia.com/gpu" in on(machine, f"cat {SPEC}")
+
+
 def test_removal_takes_toolkit_units_and_docker_away(invoke: FrontDoor, machine: Machine) -> None:
     invoke.json("remove", *chosen(TODAY), "--roles", "container", status=0)
     left = on(
         machine, "dpkg-query -W -f '${Package} ${db:Status-Abbrev}\\n' | grep -E 'nvidia-c|docker' || true"
     ).split()
     assert left == []
-    assert on(machine, "ls /etc/docker /etc/cdi 2>/dev/null | wc -l").strip() == "0"
+    assert on(machine, "find /etc/docker /etc/cdi /var/run/cdi -type f 2>/dev/null | wc -l").strip() == "0"
     assert on(machine, "systemctl list-unit-files 'nvidia-cdi*' --no-legend | wc -l").strip() == "0"

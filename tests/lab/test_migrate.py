@@ -1,14 +1,16 @@
 """From TensorFlow 2.9 to a stack of today and back, by the commands of docs/operators/migrate.md.
 
-The stack of today is one that the lab can have: the newer of its drivers, JAX of the index with one real wheel of CUDA
-11, and containers in the mode of today. Drivers and container toolkit are stand-ins.
+One way leads to a framework of another role, and one to a later TensorFlow, whose role is the same. The stacks of today
+are such as the lab can have: the newer of its drivers, frameworks of the index with one real wheel of CUDA 11, and
+containers in the mode of today. Drivers and container toolkit are stand-ins.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import pytest
 import yaml
@@ -20,19 +22,52 @@ from tests.lab.conftest import SMALL, UNATTENDED, FrontDoor, on
 from tests.places import PROJECT
 
 pytestmark = pytest.mark.long
-HOST, STACK = "gpu05", "lab-today"
+HOST = "gpu05"
 PAGE = (PROJECT / "docs/operators/migrate.md").read_text("utf-8")
-#: the page's commands by their verbs, with the lab's host and stacks
-COMMANDS = {
-    words[0]: words
-    for line in re.findall(r"^\$ hostwright (.+)$", PAGE, re.MULTILINE)
-    for words in [
-        shlex.split(
-            line.replace("gpu01", HOST).replace("pytorch-2.14", STACK).replace("--to tensorflow-2.9", "--to lab")
-        )
-    ]
+STEPS = ["stacks", "mirror", "plan", "provision", "verify", "rollback", "remove"]
+OTHER_LAYERS = "base,driver,container"  # the lab's frameworks find no CUDA, and their checks say so
+BARE = {
+    "extends": "lab-470.256",
+    "description": "the lab's newer driver, and no framework",
+    "roles": ["base", "driver", "container"],
+    "container": {"toolkit": {"mode": "auto"}},
+    **dict.fromkeys(("cuda", "cudnn", "tensorflow")),
 }
-PINS = """\
+
+
+@dataclass(frozen=True)
+class Way:
+    """A section of the page, the stack that it names, and one in its place that the lab can have."""
+
+    section: str
+    published: str
+    stack: str
+    role: str  #: of the framework; its package has the same name
+    version: str
+    pins: str
+
+    @property
+    def environment(self) -> str:
+        """Where the new one is."""
+        return f"/opt/{self.role}-{self.version.rpartition('.')[0]}"
+
+    @property
+    def commands(self) -> Mapping[str, list[str]]:
+        """The section's commands by their verbs, with the lab's host and stacks."""
+        text = PAGE.partition(f"## {self.section}\n")[2].partition("\n## ")[0]
+        lines = [
+            line.replace("gpu01", HOST).replace(self.published, self.stack).replace("--to tensorflow-2.9", "--to lab")
+            for line in re.findall(r"^\$ hostwright (.+)$", text, re.MULTILINE)
+        ]
+        return {words[0]: words for words in map(shlex.split, lines)}
+
+    @property
+    def new(self) -> str:
+        """The command that says which version the new environment has."""
+        return f"{self.environment}/bin/python -c 'import {self.role}; print({self.role}.__version__)' 2>/dev/null"
+
+
+JAX = """\
 importlib-metadata==8.7.1
 jax==0.4.30
 jaxlib==0.4.30
@@ -43,7 +78,57 @@ opt-einsum==3.4.0
 scipy==1.13.1
 zipp==3.23.1
 """
-OTHER_LAYERS = "base,driver,container"  # the lab's JAX has no plugin for CUDA, and its check says so
+TENSORFLOW = """\
+absl-py==2.5.0
+astunparse==1.6.3
+certifi==2026.10.19.post1
+cffi==2.0.0
+charset-normalizer==3.5.3
+cryptography==43.0.3
+flatbuffers==25.12.19
+gast==0.7.0
+google-auth-oauthlib==1.0.0
+google-auth==2.59.1
+google-pasta==0.2.0
+grpcio==1.80.1
+h5py==3.14.0
+idna==3.20
+importlib-metadata==8.7.1
+keras==2.14.0
+libclang==18.1.1
+markdown==3.11
+markupsafe==3.0.4
+ml-dtypes==0.2.0
+numpy==1.26.4
+nvidia-nvtx-cu11==11.8.86
+oauthlib==4.0.1
+opt-einsum==3.4.0
+packaging==26.3
+protobuf==4.25.9
+pyasn1-modules==0.4.2
+pyasn1==0.6.5
+pycparser==3.0
+requests-oauthlib==2.0.0
+requests==2.34.2
+setuptools==84.0.0
+six==1.17.0
+tensorboard-data-server==0.7.2
+tensorboard==2.14.1
+tensorflow-estimator==2.14.0
+tensorflow-io-gcs-filesystem==0.37.1
+tensorflow==2.14.1
+termcolor==3.3.0
+typing-extensions==4.16.0
+urllib3==2.8.0
+werkzeug==3.1.9
+wheel==0.48.0
+wrapt==1.14.2
+zipp==3.23.1
+"""
+WAYS = (
+    Way("To PyTorch", "pytorch-2.14", "lab-today", "jax", "0.4.30", JAX),
+    Way("To TensorFlow 2.15", "tensorflow-2.15", "lab-keras2", "tensorflow", "2.14.1", TENSORFLOW),
+)
 #: a person's container, which starts again by itself
 TRAINING = """\
 tar -chf - --no-recursion -C / etc/debian_version $(ldd /bin/sleep | grep -oE '/[^ ]+' | sed 's|^/||') bin/sleep |
@@ -52,23 +137,33 @@ docker run -d --name training --gpus all --network none --restart unless-stopped
 """
 STARTED = "docker inspect -f '{{.State.Running}} {{.State.StartedAt}}' training"
 OLD = "/opt/tensorflow-2.9/bin/python -c 'import tensorflow as tf; print(tf.__version__)' 2>/dev/null"
-NEW = "/opt/jax-0.4/bin/python -c 'import jax; print(jax.__version__)'"
+
+
+@pytest.fixture(scope="module", params=WAYS, ids=lambda way: way.stack)
+def way(request: pytest.FixtureRequest) -> Way:
+    """One way of the page."""
+    chosen: Way = request.param
+    return chosen
 
 
 @pytest.fixture(scope="module")
-def migrating(provisioned: FrontDoor, lab: Lab) -> FrontDoor:
+def migrating(provisioned: FrontDoor, lab: Lab, way: Way) -> FrontDoor:
     """``invoke``, with the stack of today in the site."""
     stacks = lab.inventory.parent / "stacks"
     (stacks / "constraints").mkdir(exist_ok=True)
-    (stacks / "constraints/jax-lab.txt").write_text(PINS)
+    (stacks / f"constraints/{way.stack}.txt").write_text(way.pins)
+    (stacks / "lab-bare.yml").write_text(yaml.safe_dump(BARE))
     today = {
-        "extends": "lab-470.256",
-        "description": "JAX of the index beside the lab's newer driver",
-        "roles": ["base", "driver", "jax", "container"],
-        "container": {"toolkit": {"mode": "auto"}},
-        "jax": {"version": "0.4.30", "pythons": ["3.9"], "constraints": {"3.9": "constraints/jax-lab.txt"}},
+        "extends": "lab-bare",
+        "description": f"{way.role} of the index",
+        "roles": ["base", "driver", way.role, "container"],
+        way.role: {
+            "version": way.version,
+            "pythons": ["3.9"],
+            "constraints": {"3.9": f"constraints/{way.stack}.txt"},
+        },
     }
-    (stacks / f"{STACK}.yml").write_text(yaml.safe_dump(today))
+    (stacks / f"{way.stack}.yml").write_text(yaml.safe_dump(today))
     return provisioned
 
 
@@ -82,43 +177,45 @@ def machine(lab: Lab, migrating: FrontDoor, as_provisioned: Snapshot) -> Iterato
     lab_fleet.remove(lab, [HOST])
 
 
-def say(door: FrontDoor, verb: str, *more: str, status: int) -> str:
-    """Run the page's command of that verb; what it prints."""
-    done = door(*COMMANDS[verb], *more, **UNATTENDED.get(verb, {"HOSTWRIGHT_YES": "1"}))
+def say(door: FrontDoor, way: Way, verb: str, *more: str, status: int) -> str:
+    """Run the section's command of that verb; what it prints."""
+    done = door(*way.commands[verb], *more, **UNATTENDED.get(verb, {"HOSTWRIGHT_YES": "1"}))
     assert done.returncode == status, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout + done.stderr
 
 
-def test_the_page_has_the_commands_of_the_way_there_and_back() -> None:
-    assert list(COMMANDS) == ["stacks", "mirror", "plan", "provision", "verify", "rollback", "remove"]
+def test_the_section_has_the_commands_of_the_way_there_and_back(way: Way) -> None:
+    assert list(way.commands) == STEPS
 
 
-def test_the_plan_names_what_changes_and_whose_container_is_ended(migrating: FrontDoor, machine: Machine) -> None:
-    assert STACK in say(migrating, "stacks", status=0)
-    say(migrating, "mirror", status=0)
-    text = say(migrating, "plan", status=3)
-    for part in ("470.256.02, by DKMS", "/opt/jax-0.4", "/etc/profile.d/cuda.sh", "legacy → auto", "training"):
+def test_the_plan_names_what_changes_and_whose_container_is_ended(
+    migrating: FrontDoor, way: Way, machine: Machine
+) -> None:
+    assert way.stack in say(migrating, way, "stacks", status=0)
+    say(migrating, way, "mirror", status=0)
+    text = say(migrating, way, "plan", status=3)
+    for part in ("470.256.02, by DKMS", way.environment, "/etc/profile.d/cuda.sh", "legacy → auto", "training"):
         assert part in text, part
     before = on(machine, STARTED)
-    assert "training" in say(migrating, "provision", status=1)
+    assert "training" in say(migrating, way, "provision", status=1)
     assert on(machine, STARTED) == before
 
 
-def test_both_environments_work_and_the_container_runs_again(migrating: FrontDoor, machine: Machine) -> None:
+def test_both_environments_work_and_the_container_runs_again(migrating: FrontDoor, way: Way, machine: Machine) -> None:
     before = on(machine, STARTED)
-    say(migrating, "provision", "--force", status=0)
-    say(migrating, "plan", status=0)
-    say(migrating, "verify", "--roles", OTHER_LAYERS, status=0)
+    say(migrating, way, "provision", "--force", status=0)
+    say(migrating, way, "plan", status=0)
+    say(migrating, way, "verify", "--roles", OTHER_LAYERS, status=0)
     assert on(machine, "cat /sys/module/nvidia/version").strip() == "470.256.02"
-    assert (on(machine, OLD).strip(), on(machine, NEW).strip()) == ("2.9.0", "0.4.30")
+    assert (on(machine, OLD).strip(), on(machine, way.new).strip()) == ("2.9.0", way.version)
     assert on(machine, "ls /etc/profile.d/cuda.sh 2>/dev/null || true").strip() == ""
     running, started = on(machine, STARTED).split()
     assert running == "true"
     assert started != before.split()[1]
 
 
-def test_the_way_back_brings_what_was_recorded(migrating: FrontDoor, machine: Machine) -> None:
-    say(migrating, "rollback", "--force", status=0)
+def test_the_way_back_brings_what_was_recorded(migrating: FrontDoor, way: Way, machine: Machine) -> None:
+    say(migrating, way, "rollback", "--force", status=0)
     assert on(machine, "cat /sys/module/nvidia/version").strip() == "470.182.03"
     assert on(machine, "test -e /etc/profile.d/cuda.sh; echo there").strip() == "there"
     assert on(machine, OLD).strip() == "2.9.0"
@@ -127,11 +224,13 @@ def test_the_way_back_brings_what_was_recorded(migrating: FrontDoor, machine: Ma
     migrating.json("verify", "--hosts", HOST, status=0)
 
 
-def test_the_former_layers_go_when_nobody_needs_them(migrating: FrontDoor, machine: Machine) -> None:
-    say(migrating, "provision", "--force", status=0)
-    say(migrating, "remove", status=0)
+def test_the_former_layers_go_when_nobody_needs_them(migrating: FrontDoor, way: Way, machine: Machine) -> None:
+    """The new framework's own stay, and where it is of the same role, they are made again."""
+    say(migrating, way, "provision", "--force", status=0)
+    say(migrating, way, "remove", status=0)
     left = on(machine, "ls -d /opt/tensorflow-2.9 /usr/local/cuda-11.2 /etc/ld.so.conf.d/cuda-11-2.conf 2>&1 || true")
     assert left.count("No such file") == 3, left
-    assert on(machine, NEW).strip() == "0.4.30"
-    say(migrating, "provision", "--force", status=0)  # the venv package that both layers wanted is marked automatic
-    say(migrating, "plan", status=0)
+    if way.role == "tensorflow":
+        say(migrating, way, "provision", status=0)
+    say(migrating, way, "plan", status=0)
+    assert on(machine, way.new).strip() == way.version

@@ -57,8 +57,9 @@ class Removal:
     def desired(self, target: TargetHost) -> Desired:
         """The desired states of the host without these roles, and without what former stacks brought with them."""
         former = self.formers.of(target.name)
-        now = self.roster.also(target, former.off)
-        return removal_of(now.having(now.stack).desired, former.desired)
+        also = self.roster.also(target, former.off)
+        now = also.having(also.stack)
+        return removal_of(now.desired, former.desired, now.rest.desired)
 
     def departs(self, target: TargetHost) -> bool:
         """Whether every role is removed, and this machine knows all stacks that the host had."""

@@ -13,6 +13,7 @@ record.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, partial
@@ -48,7 +49,8 @@ from hostwright.plan.model import Facts, Planned, Refusal, Resource
 from hostwright.plan.planning import notes_on, off_roles
 from hostwright.plan.roles.software import Software
 from hostwright.plan.targets import TargetHost
-from hostwright.stack.ages import Aged, aged, day_of
+from hostwright.resources.packages.packages import named_like
+from hostwright.stack.ages import Aged, aged, day_of, numbers
 
 
 @dataclass(frozen=True)
@@ -274,15 +276,16 @@ def aged_on(ctx: AuditContext) -> tuple[Aged, ...]:
 def installed(ctx: AuditContext) -> tuple[tuple[str, str], ...]:
     """The products of the advisories that are on the host, each with its version."""
     products = ctx.desired.advisories.products
-    names = {package: name for name, product in products.items() for package in product.packages}
-    found = [(names[one.name], one.version) for one in _software(ctx) if one.version and one.name in names]
-    try:
-        packages = ctx.packages
-    except (Unread, NotAnswered):
-        packages = {}
-    rows = ((product, packages.get(name)) for name, product in names.items())
-    found += [(product, row.version) for product, row in rows if row is not None and row.present]
-    return tuple(dict.fromkeys(found))
+    known = tuple(pattern for product in products.values() for pattern in product.packages)
+    there = [(one.name, one.version) for one in _software(ctx) if one.version]
+    with suppress(Unread, NotAnswered):
+        there += [(row.base, row.version) for row in ctx.packages.values() if row.present]
+    found: dict[tuple[str, tuple[int, ...]], tuple[str, str]] = {}
+    for package, version in there:
+        if named_like(package, known):
+            name = next(name for name, product in products.items() if named_like(package, product.packages))
+            found.setdefault((name, numbers(version)), (name, version))  # a package has its maker's version, and more
+    return tuple(found.values())
 
 
 def _software(ctx: AuditContext) -> Iterator[Software]:

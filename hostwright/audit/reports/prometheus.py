@@ -104,7 +104,7 @@ def _of_gpus(hosts: tuple[HostAudit, ...]) -> Iterator[Metric]:
     )  # fmt: skip
     yield gauge(
         "hostwright_aged",
-        "1 for software on the host that gets no fixes any more, or is older than a security bulletin's",
+        "1 for software on the host that gets no fixes any more, or is older than a bulletin's or the newest series",
         "host product version kind",
         (((host.host, one.product, one.version, one.kind), 1) for host in hosts for one in host.aged),
     )  # fmt: skip

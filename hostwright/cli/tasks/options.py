@@ -107,6 +107,10 @@ class Verb(Task[Any]):
         status: int = function(*args, **words)
         return status
 
+    def __deepcopy__(self, _: object) -> Verb:
+        """Itself: Invoke copies what a module that it loads has, and nobody changes a verb."""
+        return self
+
     def get_arguments(self, ignore_unknown_help: bool | None = None) -> list[Argument]:
         """Invoke's, with the defaults that are set: ``--no-drain`` exists where ``drain = true`` is set."""
         texts = dict(self.help)

@@ -22,14 +22,14 @@ watch() {
   trap 'kill "$!"; [ -z "$killed" ] || leave; exit 0' TERM
   while [ "$slept" -lt "$bound_s" ]; do
     nap_s=$((bound_s - slept)); [ "$nap_s" -le "$beat_s" ] || nap_s=$beat_s
-    sleep "$nap_s" >/dev/null & wait "$!"
+    sleep "$nap_s" >/dev/null 3>&- & wait "$!"  # one that does not hear its end holds no channel open
     slept=$((slept + nap_s)); echo . >&3
   done
   # Nothing ends a shell that itself never returns: then this ends before it.
   while [ -d "/proc/$1" ] && [ "$rounds" -lt 600 ]; do
     rounds=$((rounds + 1))
     # a `sleep` that begins now stands for now
-    sleep 1 >/dev/null & nap=$!
+    sleep 1 >/dev/null 3>&- & nap=$!
     # shellcheck disable=SC2046  # numbers
     set -- "$1" $(grep -sH . /proc/[0-9]*/stat | late "$1" "$nap")
     head=$2

@@ -29,6 +29,11 @@ class StackFit:
     lifetimes: tuple[str, ...] = ()
 
     @property
+    def old(self) -> tuple[Aged, ...]:
+        """What counts against the stack. Most stacks are behind some newest series, on purpose."""
+        return tuple(one for one in self.aged if one.kind != "superseded")
+
+    @property
     def fits(self) -> bool:
         """Whether no rule refuses the host."""
         return not self.misfits
@@ -85,7 +90,7 @@ def _fit(
 def _order(fit: StackFit, files: int) -> tuple[object, ...]:
     """``files``: what a stack brings that others do without is for hosts that the others do not fit."""
     numbers = tuple(-int(number) for number in re.findall(r"[0-9]{1,9}", fit.stack))
-    return len(fit.misfits) > 0, len(fit.aged) if fit.fits else 0, len(fit.misfits), files, _family(fit.stack), numbers
+    return len(fit.misfits) > 0, len(fit.old) if fit.fits else 0, len(fit.misfits), files, _family(fit.stack), numbers
 
 
 def _family(name: str) -> str:

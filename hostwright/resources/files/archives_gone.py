@@ -119,6 +119,9 @@ class ArchiveGone(RemovalState):
         have = few(files or marks)
         return Change(f"files of {self.name}", have, ABSENT, (step,), warnings=kept_aside(self.name, theirs))
 
+    def takes(self) -> frozenset[str]:
+        return frozenset({f"archive {self.name}"})
+
 
 def _emptied(tree: str) -> str:
     """Remove the empty directories below a directory, and what Python compiled there; files of others stay."""

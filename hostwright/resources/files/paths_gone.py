@@ -127,6 +127,9 @@ class Original(RemovalState):
             return ""
         return unified(self.path, have.text if have.ok else "", want.text if want.ok else "", "before")
 
+    def takes(self) -> frozenset[str]:
+        return frozenset({f"file {self.path}"})
+
 
 def _is_text(answer: Answer) -> bool:
     return not answer.truncated and "\0" not in answer.text and "\N{REPLACEMENT CHARACTER}" not in answer.text

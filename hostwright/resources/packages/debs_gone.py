@@ -7,7 +7,7 @@ package of the host merely recommends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -226,6 +226,13 @@ class DebsGone(RemovalState):
         script = others.keeping + _script(db, going, came, unheld, unwanted)
         change = _change(self.packages, going, unheld, unwanted, Step(script, DPKG_LOCK, 3600, MIRROR_TRIES))
         return replace(change, warnings=(*others.kept, *(others.stays if going else ())))
+
+    def takes(self) -> frozenset[str]:
+        return frozenset(f"package {name}" for name in self.packages)
+
+    def sparing(self, wanted: Set[str], /) -> DebsGone | None:
+        rest = tuple(name for name in self.packages if f"package {name}" not in wanted)
+        return replace(self, packages=rest, label=self.label or self.packages[0]) if rest else None
 
 
 def _back(tree: str) -> Change:

@@ -72,6 +72,9 @@ class SourcesRead(RemovalState):
         edits = [f"\\|^{DISABLED}.*{basic_regex(text)}|s|^{DISABLED}||" for text in self.texts]
         return sh("sed -i --follow-symlinks %s %s", "\n".join(edits), path)
 
+    def takes(self) -> frozenset[str]:
+        return frozenset(f"sources {text}" for text in self.texts)
+
 
 def of_release(text: str, release: Mapping[str, str]) -> str:
     """A repository's address or suite for a host with these values of ``/etc/os-release``.
@@ -113,6 +116,9 @@ class ListsGone(RemovalState):
             return None
         script = "\n".join(sh("rm -f -- %s", f"{LISTS}/{file}") for file in files)
         return Change(f"apt lists of {uri}", few(files), f"as before: {ABSENT}", (Step(script, DPKG_LOCK),))
+
+    def takes(self) -> frozenset[str]:
+        return frozenset({f"lists {self.path}"})
 
 
 def _list_name(uri: str) -> str:

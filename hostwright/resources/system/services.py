@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import ClassVar
@@ -187,3 +188,10 @@ class Disturbing(Resource):
 
     def removal(self) -> tuple[Resource, ...]:
         return tuple(Disturbing(state, self.what, self.when) for state in self.resource.removal())
+
+    def takes(self) -> frozenset[str]:
+        return self.resource.takes()
+
+    def sparing(self, wanted: Set[str], /) -> Disturbing | None:
+        rest = self.resource.sparing(wanted)
+        return replace(self, resource=rest) if rest else None

@@ -46,6 +46,9 @@ class ServiceGone(RemovalState):
         want = ", ".join([*(["stopped"] if stop else []), *(["disabled"] if disable else [])])
         return Change(f"service {self.unit}", have, f"as before: {want}", (Step("\n".join(script)),))
 
+    def takes(self) -> frozenset[str]:
+        return frozenset({f"unit {self.unit}"})
+
 
 @dataclass(frozen=True, slots=True)
 class UserGone(RemovalState):
@@ -73,3 +76,6 @@ class UserGone(RemovalState):
             script.append(sh("if getent group -- %s >/dev/null; then groupdel -- %s; fi", self.name, self.name))
         have = " and ".join(kinds)
         return Change(f"user {self.name}", have, f"as before: {ABSENT}", (Step("\n".join(script)),))
+
+    def takes(self) -> frozenset[str]:
+        return frozenset({f"account {self.name}"})

@@ -1,7 +1,8 @@
 # "tree VERSION" of each nvidia in DKMS's tree, "built VERSION KERNEL", and for the remains of a failed build
 # "log VERSION" with make.log's first line, and "error VERSION" with its lines about errors; then "broken MODULE/VERSION"
 # of each module, nvidia or not, without a source that says how it is built: at such a one dkms stops; and
-# "other MODULE/VERSION" with make.log's first line of each other module whose build failed.
+# "other MODULE/VERSION" with make.log's first line of each other module whose build failed; "unlisted FILE" of a module
+# of nvidia's for the running kernel that depmod's index does not name.
 for t in /var/lib/dkms/nvidia/* /var/lib/dkms/nvidia-current*/*; do
   v=${t##*/}
   if [ -L "$t" ] || [ ! -d "$t" ] || [ "$v" = original_module ]; then continue; fi
@@ -21,4 +22,8 @@ for t in /var/lib/dkms/*/*; do
   [ -e "$t/source/dkms.conf" ] || echo "broken ${t#/var/lib/dkms/}"
   case $t in /var/lib/dkms/nvidia/* | /var/lib/dkms/nvidia-current*) continue ;; esac
   if [ -s "$t/build/make.log" ]; then echo "other ${t#/var/lib/dkms/} $(head -n 1 "$t/build/make.log" | cut -c 1-200)"; fi
+done
+read -r k </proc/sys/kernel/osrelease
+for f in /lib/modules/"$k"/updates/dkms/nvidia.ko* /lib/modules/"$k"/kernel/drivers/video/nvidia.ko*; do
+  if [ -e "$f" ] && ! grep -qsF "/${f##*/}:" "/lib/modules/$k/modules.dep"; then echo "unlisted $f"; fi
 done; exit 0

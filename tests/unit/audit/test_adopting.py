@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -19,14 +20,26 @@ from hostwright.fleet import Fleet
 from hostwright.plan.host.hostfacts import HOST_PROBES, OS_RELEASE, read_host
 from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Answer, Facts
+from hostwright.plan.roles.found import OnHost
 from hostwright.plan.stacks.fits import fits
 from hostwright.stack.stack import Stack
+from hostwright.standard.roles.container.cdi import TOOLKIT_CONFIG
+from hostwright.standard.roles.container.section import ContainerSection
+from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.driver.section import DriverSection
+from hostwright.standard.roles.tensorrt.section import TensorrtSection
+from tests.places import PROJECT
 from tests.unit.support import stackfleet
 from tests.unit.support.found import FINDERS, HAND_MADE, PACKAGES, facts_of
+from tests.unit.support.shell import run
 from tests.unit.support.stackfleet import ADVISORIES, ROLES, TODAY
+from tests.unit.support.stacks import KINDS, for_all_roles
 
 A100 = replace(stackfleet.facts_of("8 × A100"), distribution="ubuntu", version="22.04")
 UBUNTU = 'ID=ubuntu\nVERSION_ID="22.04"\n'
+TOOLKIT = (
+    "nvidia-container-toolkit", "nvidia-container-toolkit-base", "libnvidia-container-tools", "libnvidia-container1",
+)  # fmt: skip
 DRIVER = "driver\tinstaller\t/usr/bin/nvidia-installer\ndriver\tlibrary\t{0}\ndriver\tloaded\t{0}\n"
 
 
@@ -83,6 +96,107 @@ def test_a_precompiled_module_is_named_without_its_kernel():
     driver = made("driver\tloaded\t535.183.01\n", packages).data["driver"]
     assert driver["precompiled"] == "linux-modules-nvidia-535-server-open"
     assert set(driver["packages"]) == {"nvidia-driver-535-server-open"}
+
+
+RUNS = DRIVER.format("580.159.04")
+DOCKER = {"docker.io": "26.1.5+dfsg1-9", **dict.fromkeys(TOOLKIT, "1.20.0-1")}
+
+
+@pytest.mark.parametrize(
+    ("mode", "written", "noted"),
+    [("", None, False), ("auto", None, False), ("legacy", {"mode": "legacy"}, False), ("own", {"mode": None}, True)],
+)
+def test_the_mode_of_the_runtime_is_the_hosts(mode: str, written: Mapping[str, Any] | None, noted: bool):
+    found = made(f"{RUNS}container\tmode\t{mode}\n", DOCKER)
+    assert found.data.get("container") == (written and {"toolkit": written})
+    assert bool(found.notes) == noted
+
+
+def test_the_mode_is_read_from_the_file_of_the_toolkit(tmp_path: Path):
+    config = tmp_path / "config.toml"
+    config.write_text('[nvidia-container-runtime]\nmode = "legacy"\n')
+    script = FINDERS.probe.script.replace(TOOLKIT_CONFIG, str(config))
+    end = script.index("\n)\n", script.index("row mode"))
+    assert b"container\tmode\tlegacy\n" in run(script[: end + 3]).stdout
+
+
+def test_held_versions_of_docker_and_its_packages_are_the_hosts():
+    section = for_all_roles().section(ContainerSection)
+    pins = {"docker-ce": "5:29.2.0-1", "containerd.io": "2.2-1"}
+    held = section.model_copy(update={"docker": "docker-ce", "docker_versions": pins})
+    adopted = FINDERS.by_layer["container"].adopted
+    assert adopted
+    there = {"docker-ce": "5:28.1.1-1", "containerd.io": "2.2-1", **dict.fromkeys(TOOLKIT, held.toolkit.version)}
+    row = (("mode", held.toolkit.mode or "auto"),)
+    assert adopted(OnHost(row, there), held).section == {
+        "docker_ce": {"packages": ["docker-ce", "containerd.io"]},
+        "docker_versions": {"docker-ce": "5:28.1.1-1"},
+    }
+
+
+def test_what_belongs_to_a_driver_of_packages_stays_with_it():
+    packages = {
+        "nvidia-driver-570-server-open": "570.158.01-0ubuntu0.22.04.1",
+        "nvidia-fabricmanager-570": "570.158.01-0ubuntu0.22.04.1",
+        "nvlsm": "2025.06.5-1",
+        "nvidia-imex-570": "570.86.15-1",
+    }
+    found = made("driver\tloaded\t570.158.01\n", packages)
+    subnet = {"package": "nvlsm", "version": "2025.06.5-1", "artifact": None}
+    manager = {"package": "nvidia-fabricmanager-570", "version": "570.158.01-0ubuntu0.22.04.1", "artifact": None}
+    assert found.data["driver"]["fabric_manager"] == {**manager, "subnet_manager": subnet}
+    assert found.data["driver"].get("imex") is None, "it is of another version"
+    assert not found.notes
+
+
+def test_the_whole_set_of_debians_own_archive_is_a_stack_that_there_is():
+    stack = next(one for one in stackfleet.stacks() if one.name == "debian-13-r550")
+    packages = dict(stack.section(DriverSection).packages)
+    text = "driver\tlibrary\t550.163.01\ndriver\tkernel\tNVIDIA UNIX Open Kernel Module for x86_64  550.163.01\n"
+    host = HostFound(
+        "gpu01", replace(A100, distribution="debian", version="13"), FINDERS.on_host(facts_of(text, packages))
+    )
+    like = nearest(host, stackfleet.stacks(), FINDERS, ())
+    assert like
+    assert (like.stack.name, draft(host, like, ROLES).data) == ("debian-13-r550", {})
+
+
+def test_the_parts_of_a_toolkit_of_the_same_release_are_the_hosts():
+    stack = next(one for one in stackfleet.stacks() if one.name == "tensorflow-2.9")
+    section = stack.section(CudaSection)
+    adopted = FINDERS.by_layer["cuda"].adopted
+    assert adopted
+    first, *rest = section.components
+    debs = {
+        section.package: section.package_version,
+        first: "1.0-1",
+        **{name: section.components[name] for name in rest},
+    }
+    row = (("toolkit", section.prefix, section.version),)
+    assert adopted(OnHost(row, debs), section).section == {"components": {first: "1.0-1"}}
+    del debs[first]
+    assert adopted(OnHost(row, debs), section).section == {"components": {first: None}}
+
+
+@pytest.mark.parametrize(
+    ("place", "version", "left_out"),
+    [("/usr/local/TensorRT-7.2.3.4/lib", "7.2.3", False), ("/usr/lib/x86_64-linux-gnu", "8.6.1", True), ("", "", True)],
+)
+def test_a_tensorrt_is_kept_only_as_the_stack_has_it(place: str, version: str, left_out: bool):
+    section = for_all_roles().section(TensorrtSection)
+    adopted = FINDERS.by_layer["tensorrt"].adopted
+    assert adopted
+    rows = (("library", place, version),) if place else ()
+    assert bool(adopted(OnHost(rows), section).left_out) == left_out
+
+
+@pytest.mark.parametrize("role", [role for role, section in KINDS.items() if section])
+def test_the_page_says_of_each_field_whether_it_is_read(role: str):
+    page = (PROJECT / "docs/operators/adopting.md").read_text("utf-8")
+    (row,) = (line for line in page.splitlines() if re.match(rf"\| (`\w+`, )*`{role}`(, `\w+`)* \|", line))
+    section = KINDS[role]
+    assert section
+    assert not [name for name in section.model_fields if f"`{name}`" not in row]
 
 
 def test_a_role_that_needs_one_that_is_left_out_is_left_out_as_well():

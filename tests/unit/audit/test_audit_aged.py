@@ -44,6 +44,14 @@ def audited(target: TargetHost, packages: str) -> HostAudit:
         (f"{TOOLKIT}\t1.17.8-1\trc \n", []),  # removed, but for its configuration
         ("datacenter-gpu-manager-4-core\t1:4.5.2-1\tii \n", ["dcgm 1:4.5.2-1 is below the floor of July 2026 (4.5.3)"]),
         ("bash\t5.2\tii \n", []),
+        (
+            "nvidia-driver-580-server\t580.95.05-0ubuntu0.22.04.1\tii \nnvidia-driver-580\t580.95.05-1\tii \n",
+            ["driver 580.95.05-0ubuntu0.22.04.1 is below the floor of May 2026 (580.159.03)"],
+        ),
+        (
+            "cuda-toolkit-12-8\t12.8.1-1\tii \ncuda-toolkit-12-8-config-common\t12.8.90-1\tii \n",
+            ["cuda 12.8.1-1: support for NVIDIA's container images with 12.8 ended in February 2026"],
+        ),
     ],
 )
 def test_what_is_on_a_host_counts_whoever_installed_it(target: TargetHost, packages: str, sentences: list[str]) -> None:

@@ -194,7 +194,7 @@ def test_a_search_that_was_cut_short_says_so():
 
 def test_every_role_of_a_layer_that_people_install_has_a_finder():
     layers = finders_of(discover()).by_layer
-    assert set(layers) == {"driver", "cuda", "cudnn", "nccl", "container", "jax", "pytorch", "tensorflow"}
+    assert set(layers) == {"driver", "cuda", "cudnn", "nccl", "tensorrt", "container", "jax", "pytorch", "tensorflow"}
 
 
 def test_hosts_that_are_alike_are_one_group_and_others_show_what_differs():

@@ -29,12 +29,29 @@ from hostwright.fleet import Targets
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host import release
 from hostwright.plan.host.newrelease import reduced
-from hostwright.plan.model import Answer, Facts, Plan
+from hostwright.plan.model import Answer, Facts, Plan, Resource
 from hostwright.plan.planning import PREFLIGHT, make_plan, removal_of
+from hostwright.resources import (
+    AptSource,
+    ArchiveUnpacked,
+    Debs,
+    DebsGone,
+    Disturbing,
+    File,
+    Part,
+    Running,
+    Service,
+    SourcesDisabled,
+    SystemUser,
+    VenvPackage,
+    When,
+)  # fmt: skip
+from hostwright.stack.stack import Artifact
 from hostwright.transport import Output
 from hostwright.transport.root.rootshell import RootShell
 from tests.places import INVENTORY
 from tests.unit.plan.test_planning import LAYERS, OS_RELEASE, Named, facts
+from tests.unit.resources.removal.test_removal_packages import Deb, World
 from tests.unit.support.mounts import in_namespace
 from tests.unit.support.stacks import KINDS, load_stack
 
@@ -63,6 +80,53 @@ def test_what_an_upgrade_left_beside_goes_as_well():
         "cuda": (Named("no-cuda"), Named("no-11.1")),
         "base": (Named("no-base"),),
     }
+
+
+SHARED: tuple[Resource, ...] = (
+    Debs(("gcc",)),
+    Disturbing(Debs(("make",)), "ends jobs", Running("jobs.service")),
+    When(Running("jobs.service"), File("/etc/shared.conf", "")),
+    SystemUser("shared"),
+    Service("shared.service"),
+    ArchiveUnpacked(
+        "python3.11", "3.11", Artifact(name="python", file="python.tar.zst", sha256="0" * 64),
+        (Part("python", "/opt/python3.11", deep=True),), scratch="/opt/python3.11.new",
+    ),
+    AptSource("/etc/apt/sources.list.d/shared.list", "https://example.invalid/apt", "./", "/etc/apt/shared.asc"),
+    SourcesDisabled(("example.invalid",), "/etc/apt/sources.list.d/shared.list"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("state", SHARED, ids=lambda state: type(state).__name__)
+def test_what_a_role_that_stays_wants_too_stays(state: Resource):
+    """`remove --roles tensorflow` marked python3.9-venv, which jax wants, as automatically installed."""
+    one, other = (Desired("gpu01", LAYERS.stack, (DesiredRole(name, (), (state,)),)) for name in ("one", "other"))
+    (alone,) = removal_of(one).roles
+    (beside,) = removal_of(one, staying=other).roles
+    assert alone.resources
+    assert beside.resources == ()
+
+
+def test_of_several_packages_only_those_stay_that_others_want():
+    named = (Debs(("gcc", "make", "ninja")), Debs(("gcc",)), Debs(("ninja",)))
+    one, *rest = (DesiredRole(str(place), (), (state,)) for place, state in enumerate(named))
+    going, staying = (Desired("gpu01", LAYERS.stack, tuple(roles)) for roles in ([one], rest))
+    (role,) = removal_of(going, staying=staying).roles
+    assert role.resources == (DebsGone(("make",), common=True, label="gcc"),)
+
+
+def test_the_venv_package_of_two_frameworks_goes_with_the_second():
+    jax, tensorflow = (DesiredRole(name, (), (VenvPackage(("3.9",)),)) for name in ("jax", "tensorflow"))
+    before, now = (Deb("python3.9-venv", auto=True),), (Deb("python3.9-venv"),)
+    world = World(now, before)
+
+    def planned(going: DesiredRole, *staying: DesiredRole) -> list[str]:
+        rest = Desired("gpu01", LAYERS.stack, staying)
+        (role,) = removal_of(Desired("gpu01", LAYERS.stack, (going,)), staying=rest).roles
+        return [change.want for state in role.resources if (change := state.plan(world.facts()))]
+
+    assert planned(tensorflow, jax) == []
+    assert planned(jax) == ["as before: python3.9-venv there for others"]
 
 
 def test_no_rule_of_what_fits_keeps_a_layer_from_going():
@@ -254,7 +318,7 @@ class Verb:
         found = {"gpu01": removal.Former("gpu01", (), known=known)}
         errors = {"gpu02": Unreachable("gpu02", "no answer")}
         monkeypatch.setattr(removal, "probe_formers", lambda *_: removal.Formers(found, errors))
-        monkeypatch.setattr(removal, "removal_of", lambda desired, former: "gone")
+        monkeypatch.setattr(removal, "removal_of", lambda desired, former, staying: "gone")
         self.roles = tuple(SimpleNamespace(name=name, needs=()) for name in roles)
         monkeypatch.setattr("hostwright.cli.opening.open_fleet", lambda *_, **__: self)
         monkeypatch.setattr("hostwright.cli.opening.targets_of", lambda *_: self.targets)
@@ -262,6 +326,7 @@ class Verb:
             one.desired = "here"  # type: ignore[misc]
             one.of_host = self.roles  # type: ignore[misc]
             one.having = lambda _, one=one: one  # type: ignore[misc]
+            one.rest = one  # type: ignore[misc]
 
     def also(self, target: Any, _: object) -> Any:
         return target

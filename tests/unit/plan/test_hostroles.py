@@ -73,6 +73,11 @@ def test_roles_that_are_looked_at_are_among_those_of_the_host(tmp_path: Path) ->
     assert found.desired.rules, "also those of the roles that are not looked at"
 
 
+def test_the_rest_of_a_host_are_the_roles_that_are_not_looked_at(tmp_path: Path) -> None:
+    assert names(target(tmp_path, "cuda", "selfaudit").rest) == [name for name in DEFAULT if name != "cuda"]
+    assert names(target(tmp_path).rest) == []
+
+
 def names_of(artifacts: Iterable[Artifact]) -> set[str]:
     return {artifact.name for artifact in artifacts}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -106,6 +107,21 @@ def test_what_outlives_the_kill_and_holds_the_pipe_does_not_keep_the_look(tmp_pa
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             if mark.encode() in _read(path):
                 os.kill(int(path.parent.name), 9)
+
+
+def test_a_nap_that_does_not_hear_its_end_does_not_keep_the_look(tmp_path: Path):
+    """A process that is ended between its fork and its exec loses the signal: the shell's handler takes it."""
+    mark = f"0.00{os.getpid()}"  # seconds that its nap is longer; no other test's process has it
+    deaf = tmp_path / "sleep"
+    deaf.write_text(sh("#!/bin/sh\ntrap '' TERM; echo $$ >%s; exec /bin/sleep \"$1\" %s\n", tmp_path / "pid", mark))
+    deaf.chmod(0o755)
+    asleep = Probe(sh("until [ -s %s ]; do :; done; echo asleep", tmp_path / "pid"))
+    program = programs([asleep], nonce := new_nonce())[0].encode()
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(["/bin/sh"], input=program, capture_output=True, check=False, env=environment)
+    assert alive(mark), "the look waited for it"
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    assert parse([asleep], nonce, done.stdout, "gpu01") == {asleep: Answer(0, "asleep\n")}
 
 
 def test_a_process_cannot_name_itself_out_of_the_watch():

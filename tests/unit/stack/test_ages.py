@@ -9,12 +9,12 @@ import pytest
 
 from hostwright.common.errors import InputError
 from hostwright.plan.roles.role import discover
-from hostwright.plan.roles.site import STANDARD
 from hostwright.stack.ages import (
     NONE,
     Advisories,
     End,
     Floor,
+    Newest,
     Product,
     advisories_text,
     aged,
@@ -26,7 +26,7 @@ from hostwright.stack.ages import (
 )
 
 TODAY = date(2026, 11, 28)
-KNOWN = read_advisories(STANDARD / "roles/driver/advisories.json")
+KNOWN = combined(role.advisories for role in discover())
 
 
 def sentences(today: date = TODAY, **versions: str) -> list[str]:
@@ -89,9 +89,54 @@ def test_an_end_counts_from_the_day_after_it() -> None:
 
 
 def test_a_series_that_lives_says_until_when() -> None:
-    versions = {"driver": "580.178.04", "tensorflow": "2.21.0"}
-    assert lifetimes(KNOWN, versions, TODAY) == ("driver 580 (LTS) until June 2028",)
+    versions = {"driver": "580.178.04", "tensorflow": "2.21.0", "torch": "2.15.0", "cuda": "13.0.2"}
+    assert lifetimes(KNOWN, versions, TODAY) == (
+        "driver 580 (LTS) until June 2028",
+        "torch 2.15 until its next series, due in December 2026",
+        "cuda 13.0 (images, with R580) until June 2028",
+    )
+    assert lifetimes(KNOWN, {"torch": "2.15.0"}, date(2026, 12, 23)) == ()
     assert lifetimes(KNOWN, {"driver": "470.182.03"}, TODAY) == ()
+
+
+@pytest.mark.parametrize(
+    ("product", "version", "against"),
+    [
+        ("torch", "2.15.0", []),
+        ("torch", "2.16.0", []),
+        (
+            "torch",
+            "2.14.1+cu130",
+            ["2.15 is the newest series since October 2026, and older ones have no end that is published"],
+        ),
+        ("jax", "0.12.0.1", []),
+        (
+            "jax",
+            "0.4.30",
+            ["0.12 is the newest series since October 2026, and older ones have no end that is published"],
+        ),
+        ("tensorflow", "2.21.0", []),
+        (
+            "tensorflow",
+            "2.15.1",
+            ["2.21 is the newest series since March 2026, and older ones have no end that is published"],
+        ),
+        ("tensorflow", "2.9.0", ["support for 2.9 ended"]),
+        ("cuda", "11.2.2", ["support for NVIDIA's container images with 11.2 ended in January 2022"]),
+        ("cuda", "12.6.3-1", ["support for NVIDIA's container images with 12.6 ended"]),
+        ("cuda", "13.0.2", []),
+        ("cuda", "14.0.0", []),
+    ],
+)
+def test_what_is_known_against_toolkits_and_frameworks(product: str, version: str, against: list[str]) -> None:
+    assert sentences(**{product: version}) == [f"{product} {version}: {sentence}" for sentence in against]
+
+
+def test_a_newer_source_names_another_newest_series() -> None:
+    later = Newest(series="2.16", since="2026-12-22", source="x")
+    both = combined((Advisories(date=TODAY, products={"torch": Product(newest=later)}), KNOWN))
+    assert both.products["torch"].newest == later
+    assert [one.kind for one in aged(both, {"torch": "2.15.0"}, TODAY)] == ["superseded"]
 
 
 def test_the_narrowest_series_decides() -> None:
@@ -125,7 +170,14 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
         read_advisories(tmp_path / "advisories.json")
 
 
-def test_every_row_has_a_source_and_one_role_brings_them() -> None:
-    rows = [row for product in KNOWN.products.values() for row in product.ends]
+def test_every_row_has_a_source_and_its_role_brings_it() -> None:
+    rows = [row for product in KNOWN.products.values() for row in (*product.ends, product.newest) if row]
     assert all(row.source for row in rows)
-    assert [role.name for role in discover() if role.advisories.products] == ["driver"]
+    brought = {role.name: set(role.advisories.products) for role in discover() if role.advisories.products}
+    assert brought == {
+        "cuda": {"cuda"},
+        "driver": {"driver", "container-toolkit", "dcgm"},
+        "jax": {"jax"},
+        "pytorch": {"torch"},
+        "tensorflow": {"tensorflow"},
+    }

@@ -27,7 +27,12 @@ nccl	library	/usr/lib/x86_64-linux-gnu	2.21.5
 /opt/conda/envs/train/conda-meta/pytorch-2.2.0-py3.11_cuda12.1_cudnn8.9.2_0.json
 /home/ann/.venv/lib/python3.10/site-packages/tensorflow-2.15.0.dist-info
 """
-PACKAGES = {"docker-ce": "5:26.1.4-1~ubuntu.22.04~jammy", "nvidia-container-toolkit": "1.15.0-1"}
+PACKAGES = {
+    "docker-ce": "5:26.1.4-1~ubuntu.22.04~jammy",
+    "docker-ce-cli": "5:26.1.4-1~ubuntu.22.04~jammy",
+    "containerd.io": "1.6.33-1",
+    "nvidia-container-toolkit": "1.15.0-1",
+}
 
 
 def facts_of(text: str = HAND_MADE, packages: Mapping[str, str] = PACKAGES) -> Facts:

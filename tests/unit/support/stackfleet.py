@@ -108,7 +108,7 @@ def page() -> str:
 
 
 def _fitting(found: tuple[StackFit, ...]) -> str:
-    names = [f"{one.stack}{f' ({len(one.aged)} old)' if one.aged else ''}" for one in found if one.fits]
+    names = [f"{one.stack}{f' ({len(one.old)} old)' if one.old else ''}" for one in found if one.fits]
     return "<br>".join(names) or "none"
 
 

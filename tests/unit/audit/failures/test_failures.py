@@ -8,6 +8,40 @@ from tests.unit.support.checkout import here
 from tests.unit.support.known import KNOWN, RULES
 
 SAMPLES = {
+    "package-removal-failed": (
+        "Failed to remove NVIDIA volumes, ignoring\n"
+        "dpkg: error processing package nvidia-docker (--remove):\n"
+        " installed nvidia-docker package pre-removal script subprocess returned error exit status 102"
+    ),
+    "package-conflict": (
+        " containerd.io conflicts with containerd\n  containerd (version 1.5.9) is present and installed.\n"
+        "dpkg: error processing archive containerd.io_1.6.8-1_amd64.deb (--install):\n"
+        " conflicting packages - not installing containerd.io"
+    ),
+    "logins-closed": '"System is going down. Unprivileged users are not permitted to log in anymore."',
+    "apt-default-release": (
+        "E: The value 'buster' is invalid for APT::Default-Release as such a release is not available in the sources"
+    ),
+    "module-load-failed": "ERROR: Unable to load the kernel module 'nvidia.ko'.  This happens most frequently when"
+    " this",
+    "dpkg-failed": "Errors were encountered while processing:\n shim-signed",
+    "build-failed": "  ERROR: Failed building wheel for pycairo",
+    "apt-update-failed": 'fatal: [a]: FAILED! => {"changed": false, "msg": "Failed to update apt cache."}',
+    "apt-pin-forbids": "docker.io:\n  Installed: (none)\n  Candidate: (none)\n  Version table:\n     20.10.5 -1",
+    "unit-not-there": "Failed to start nvidia-fabricmanager.service: Unit nvidia-fabricmanager.service not found.",
+    "unit-start-failed": "Job for nvidia-imex.service failed because the control process exited with error code.",
+    "dkms-not-in-package": "ERROR: Unable to open 'kernel/dkms.conf' for copying (No such file or directory)",
+    "module-index-missing": (
+        "modprobe: ERROR: kmod_search_moddep() could not open moddep file '/lib/modules/5.10.0-1-amd64/modules.dep.bin'"
+    ),
+    "docker-credentials-helper": (
+        'getting credentials - err: exec: "docker-credential-desktop": executable file not found in $PATH, out: ``'
+    ),
+    "docker-is-podman": "Emulate Docker CLI using podman. Create /etc/containers/nodocker to quiet msg.",
+    "build-alone": (
+        "error: subprocess-exited-with-error\n  × Getting requirements to build wheel did not run successfully.\n"
+        "      ModuleNotFoundError: No module named 'torch'"
+    ),
     "toolkit-file-gone": (
         "nvidia-container-cli: detection error: open failed: /etc/ld.so.cache: no such file or directory: unknown."
     ),

@@ -16,6 +16,7 @@ from hostwright.standard.roles.container.cdi import (
     REFRESH,
     CdiSpecification,
     GpusFlagWorks,
+    NoRefresh,
     RuntimeMode,
 )
 from hostwright.standard.roles.container.engines import Numbers, loses_gpus_flag, numbers
@@ -112,6 +113,48 @@ def test_one_of_a_former_driver_and_one_that_nobody_wrote_are_found(tmp_path: Pa
     assert wrong(tmp_path) == "names /lib/libcuda.so.580.159.04, which is not there"
     (tmp_path / "var/run/cdi/nvidia.yaml").unlink()
     assert wrong(tmp_path) == "none"
+
+
+def left(root: Path) -> str:
+    """What the state of a toolkit without the units finds."""
+    (probe,) = NoRefresh().probes()
+    text = asked(
+        probe, root, "/etc/systemd/system/", "/etc/nvidia-container-toolkit/", "/lib/systemd", "/var/run/cdi/"
+    ).text
+    changes = changes_of((NoRefresh(),), {"nvidia-cdi-refresh": text.replace(str(root), "")})
+    return only(changes).have if changes else ""
+
+
+def test_an_older_toolkit_takes_what_the_units_wrote(tmp_path: Path) -> None:
+    """1.20.0 to 1.17.8: dpkg removes the units' files, and neither their links nor what they wrote."""
+    host(tmp_path)
+    link = tmp_path / f"etc/systemd/system/multi-user.target.wants/{REFRESH}"
+    link.unlink()
+    assert left(tmp_path) == "", "an operator's own"
+    link.symlink_to("/lib/systemd/system/gone")
+    assert left(tmp_path) == f"/var/run/cdi/nvidia.yaml; /etc/systemd/system/multi-user.target.wants/{REFRESH}"
+    link.unlink()
+    write(tmp_path / f"lib/systemd/system/{REFRESH}", "[Unit]\n")
+    assert left(tmp_path) == "/var/run/cdi/nvidia.yaml", "before the older one comes"
+    write(
+        tmp_path / "etc/nvidia-container-toolkit/nvidia-cdi-refresh.env", "NVIDIA_CTK_CDI_OUTPUT_FILE_PATH=/x/y.yaml\n"
+    )
+    assert left(tmp_path) == ""
+
+
+def test_only_paths_of_such_files_are_removed() -> None:
+    rows = "specification /etc/passwd\nlink /etc/passwd\nspecification /a b.yaml\nlink /etc/systemd/system/../x\n"
+    assert changes_of((NoRefresh(),), {"nvidia-cdi-refresh": rows}) == ()
+
+
+@pytest.mark.parametrize(("version", "there"), [("1.17.8-1", True), ("1.20.0-1", False)])
+def test_it_comes_before_the_packages_of_an_older_toolkit(tmp_path: Path, version: str, there: bool) -> None:
+    stack = own("pytorch-2.14", tmp_path, f"{{toolkit: {{version: {version}}}}}")
+    states = [type(state).__name__ for state in container.resources(Container(), RoleContext(stack))]
+    assert ("NoRefresh" in states) == there
+    if there:
+        assert states.index("NoRefresh") < states.index("Debs")
+    assert any(isinstance(one, NoRefresh) for one in CdiSpecification().removal())
 
 
 def test_one_that_is_not_written_at_boot_is_found(tmp_path: Path) -> None:

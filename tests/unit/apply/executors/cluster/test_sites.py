@@ -30,7 +30,7 @@ def names(archive: SiteArchive) -> list[str]:
 def test_roles_templates_and_stacks_are_packed_and_the_inventory_is_not(tmp_path: Path):
     fleet = fleet_of(tmp_path / "site", ansible_become_password="hunter22")
     (tmp_path / "site/templates/motd.j2").write_text("hello")
-    (tmp_path / "site/roles/hello/__pycache__").mkdir()
+    (tmp_path / "site/roles/hello/__pycache__").mkdir(exist_ok=True)
     (tmp_path / "site/roles/hello/__pycache__/x.cpython-311.pyc").write_bytes(b"x")
     (tmp_path / "site/.env").write_text("TOKEN=hunter22")
     archive = pack(fleet)
