@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.resources import (
-    PCI,
-    Condition,
-    Disturbing,
-    Facts,
-    Probe,
-    Refusal,
-    Resource,
-    display_controllers,
-)
+from hostwright.resources import PCI, Condition, Disturbing, Facts, Probe, Refusal, Resource, display_controllers
 from hostwright.roles import Command, Match, Pattern, sh_file
 from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 
