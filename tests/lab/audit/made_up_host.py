@@ -7,7 +7,7 @@ from hostwright.plan.model import Answer, Facts
 from hostwright.resources.packages.packages import DPKG
 from hostwright.standard.roles.base.failures.apt import HELD
 from hostwright.standard.roles.base.failures.disks import FREE, INITRAMFS, MOUNTS
-from hostwright.standard.roles.base.failures.host import CLOCK
+from hostwright.standard.roles.base.failures.host import CLOCK, NEXT_BOOT
 from hostwright.standard.roles.base.failures.journal import JOURNAL
 from hostwright.standard.roles.container.engine import SNAP_DOCKER
 from hostwright.standard.roles.container.failures import NAME_SERVERS
@@ -120,6 +120,9 @@ HOST = (
             "docker-credentials-helper"),
     made_up("a Docker that was upgraded beneath itself", says(FILES, "replaced docker.service /usr/bin/dockerd\n"),
             "program-replaced"),
+    made_up("a host that is closed to everybody but root",
+            lambda facts: {NEXT_BOOT: Answer(0, f"{facts[NEXT_BOOT].text}nologin /etc/nologin: planted\n")},
+            "logins-closed"),
     made_up("podman in Docker's place", podman, "docker-is-podman"),
     made_up("a card without its link for containers", unlinked, "dev-char-links-missing"),
     made_up("a small /boot with enough room", disk("/boot", 1, 0.4)),

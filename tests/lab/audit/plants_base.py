@@ -135,15 +135,14 @@ BASE = (
     plant(
         "what the next boot and login meet", "base",
         "systemctl set-default rescue.target; echo 'UsePAMM yes' >>/etc/ssh/sshd_config; systemctl disable ssh;"
-        " echo planted >/etc/nologin;"
         " echo '* hard nproc 64' >/etc/security/limits.d/planted.conf; printf '[Unit]\nAfter=multi-user.target\n"
         "Before=docker.service\n[Service]\nExecStart=/bin/true\n' >/etc/systemd/system/planted-a.service;"
         " mkdir -p /etc/systemd/system/docker.service.requires;"
         " ln -s ../planted-a.service ../planted-b.mount /etc/systemd/system/docker.service.requires;"
         " systemctl daemon-reload",
-        rules="boot-target sshd-config sshd-not-at-boot logins-closed limits-too-low unit-ordering-cycle"
+        rules="boot-target sshd-config sshd-not-at-boot limits-too-low unit-ordering-cycle"
         " unit-dependency",
-        cure="systemctl set-default multi-user.target; systemctl enable ssh; rm /etc/nologin; sed -i /UsePAMM/d"
+        cure="systemctl set-default multi-user.target; systemctl enable ssh; sed -i /UsePAMM/d"
         " /etc/ssh/sshd_config;"
         " rm /etc/security/limits.d/planted.conf /etc/systemd/system/planted-a.service; "
         "rm -r /etc/systemd/system/docker.service.requires; systemctl daemon-reload",
