@@ -85,14 +85,20 @@ class Catalogue:
         return None
 
     def named(self, text: str) -> tuple[str, str] | None:
-        """The name of the first rule whose message is in a text, and the line with the message."""
-        failure = self.classify(text)
+        """The name of the first rule whose message is in a text, and the line with the message; none for words around
+        another failure."""
+        failure = self._inner(text)
         return (failure.rule.name, failure.evidence) if failure else None
 
     def explained(self, output: str) -> Finding | None:
-        """The known problem that ``output`` names, with the line that does; ``None`` where it is unknown."""
-        failure = self.classify(output)
+        """The known problem that ``output`` names, with the line that does; ``None`` where it is unknown, and for words
+        around another failure, for which a look at the host tells more."""
+        failure = self._inner(output)
         return failure.rule.finding((failure.evidence,)) if failure else None
+
+    def _inner(self, text: str) -> Failure | None:
+        failure = self.classify(text)
+        return None if failure is None or failure.rule.weight == "wrapper" else failure
 
     def evidence(self, rule: FailureRule, ctx: AuditContext) -> list[str]:
         """The evidence for a rule on a host, without what another rule covers. Raises ``Unread`` where it cannot be

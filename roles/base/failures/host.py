@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hostwright.failures import LAST_JOBS, FailureRule, ForPeople, Sign, Unread, Variant, ended, logs
@@ -70,7 +71,7 @@ def job_failed(ctx: AuditContext) -> Iterator[str]:
     for job in ended(ctx.text(LAST_JOBS)):
         if job.status != 0 and job.id not in at_work and ctx.differs(job.role):
             known = ctx.named(logs.log_of(ctx.text(LAST_JOBS), job.role))
-            yield str(job) + (f"; see `hostwright doctor --explain {known[0]}`" if known else "")
+            yield str(replace(job, last_line=f"see `hostwright doctor --explain {known[0]}`") if known else job)
 
 
 def in_circle(ctx: AuditContext) -> Iterator[str]:

@@ -169,6 +169,15 @@ UNIT_TEXTS = (
                 " first line and chmod +x. Then systemctl daemon-reload and systemctl restart {UNIT|the unit}",
             ),
             Variant(
+                r"Failed to load environment files: No such file",
+                "systemd cannot start {UNIT|the unit}: a file that it reads its environment from (EnvironmentFile=) is"
+                " not there",
+                "See which one, and who names it (systemctl show -p EnvironmentFiles -p FragmentPath -p DropInPaths"
+                " UNIT): a copy of the unit in /etc/systemd/system that covers the package's is removed, or the"
+                " line in it; a file that is to be there is brought back, or named with - before it, which makes it"
+                " optional. Then systemctl daemon-reload and systemctl restart {UNIT|the unit}",
+            ),
+            Variant(
                 r"step EXEC spawning [^\n]*Permission denied",
                 "systemd may not execute PROGRAM, the program of {UNIT|the unit} (EXEC): its mode, a mount with noexec,"
                 " or SELinux forbids it",

@@ -488,6 +488,8 @@ PACKAGES = (
         " without it. Or install a release of PACKAGE whose script is mended. Then do again what failed (provision,"
         " apt-get remove); what the script should have undone is left to you",
         "dpkg src/main/remove.c; dpkg(1); NVIDIA/nvidia-docker#272; ntop/n2disk#8",
+        # the script of a package that is just being installed cleans up after another failure
+        unless=r"error while cleaning up|\bnew \S{2,100} (?:package )?(?:pre|post)-removal",
         names=(
             r"error processing (?:package )?(?P<package>[a-z0-9][\w.+-]{1,100})",
             r"traitement du paquet (?P<package>[a-z0-9][\w.+-]{1,100})",

@@ -161,6 +161,14 @@ def not_registered(ctx: AuditContext) -> Iterator[str]:
     yield f"module {version} for {running_kernel(ctx)}, dkms: {known}"
 
 
+def next_not_built(ctx: AuditContext) -> Iterator[str]:
+    """AUTOINSTALL is off or missing in the dkms.conf of nvidia's module or in an override of /etc/dkms, DKMS's hooks of
+    the kernel's packages are gone, or dkms itself is.
+    """
+    if ours(ctx) is not None and not ctx.section(DriverSection).precompiled and not unbuilt(ctx):
+        yield from dkms_tree(ctx).hindered
+
+
 def other_in_tree(ctx: AuditContext) -> Iterator[str]:
     """DKMS's tree has another version beside the one that is installed, with its source."""
     state, tree = ours(ctx), dkms_tree(ctx)
@@ -289,6 +297,18 @@ BUILD_RULES = (
         "Provision again: the driver role builds it by DKMS",
         "nvidia-installer, option --dkms",
         sign=Sign("driver", not_registered, (DKMS_TREE, KERNEL_GONE, DPKG, UNAME), grave=False, provision=True),
+    ),
+    FailureRule(
+        "dkms-not-for-next-kernel",
+        "",
+        "DKMS is kept from building NVIDIA's module for the next kernel: the host comes back from an upgrade without"
+        " GPUs",
+        'Take back what the evidence names: AUTOINSTALL="yes" in dkms.conf (of an override in /etc/dkms the line or'
+        " the file), /etc/dkms/no-autoinstall away, the hooks back and executable (apt-get install --reinstall dkms)."
+        " Then dkms autoinstall -k KERNEL for each kernel that was installed meanwhile. Where the kernel is held on"
+        " purpose, it matters only once that ends",
+        "dkms(8), AUTOINSTALL and /etc/dkms; dkms kernel_postinst.d_dkms",
+        sign=Sign("driver", next_not_built, (DKMS_TREE, DPKG), grave=False),
     ),
     FailureRule(
         "dkms-other-driver",

@@ -46,6 +46,7 @@ class DkmsTree:
     errors: tuple[tuple[str, str], ...]  #: version and the compiler's messages
     broken: tuple[str, ...] = ()  #: ``MODULE/VERSION`` of those, of any module, whose source is gone
     others: tuple[tuple[str, str], ...] = ()  #: ``MODULE/VERSION`` of other modules whose build failed, and the kernel
+    hindered: tuple[str, ...] = ()  #: what keeps DKMS from building nvidia's for the next kernel
     unlisted: tuple[str, ...] = ()  #: files of nvidia's module for the running kernel that depmod's index does not name
 
 
@@ -77,6 +78,7 @@ def read_tree(text: str) -> DkmsTree:
         tuple((match[1], match[2].strip()) for line in lines if (match := _ERROR.fullmatch(line))),
         tuple(match[1] for line in lines if (match := _BROKEN.fullmatch(line))),
         tuple((match[1], match[2]) for line in lines if (match := _OTHER.fullmatch(line))),
+        tuple(line.removeprefix("next ").strip() for line in lines if line.startswith("next ")),
         tuple(match[1] for line in lines if (match := _UNLISTED.fullmatch(line))),
     )
 

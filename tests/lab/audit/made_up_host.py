@@ -14,6 +14,7 @@ from hostwright.standard.roles.container.failures import NAME_SERVERS
 from hostwright.standard.roles.container.failures.access import ACCESS
 from hostwright.standard.roles.container.failures.state import INFO
 from hostwright.standard.roles.container.failures.toolkit import REACHES_DRIVER
+from hostwright.standard.roles.container.failures.units import FILES
 from hostwright.standard.roles.cuda.compilers import OLDER_GCC
 from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 from tests.lab.audit.made_up_case import Answers, Change, made_up, says, together
@@ -117,6 +118,8 @@ HOST = (
     made_up("a client of Docker's with a desktop's settings",
             says(ACCESS, "socket 660 root:docker\nhelper desktop /root/.docker/config.json\n"),
             "docker-credentials-helper"),
+    made_up("a Docker that was upgraded beneath itself", says(FILES, "replaced docker.service /usr/bin/dockerd\n"),
+            "program-replaced"),
     made_up("podman in Docker's place", podman, "docker-is-podman"),
     made_up("a card without its link for containers", unlinked, "dev-char-links-missing"),
     made_up("a small /boot with enough room", disk("/boot", 1, 0.4)),

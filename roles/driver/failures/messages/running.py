@@ -211,8 +211,9 @@ RUNNING = (
         r"|\bError 802\b|runtime error \(802\)"
         r"|\b(?:returned|failed with|code)[ :=]{1,2}802\b",
         "switches join the host's cards, and Fabric Manager does not run",
-        "Start nvidia-fabricmanager and read its journal; nvidia-smi -q says of each card's Fabric whether its State is"
-        " Completed and its Status Success",
+        "Install nvidia-fabricmanager of exactly the driver's version where it is missing (the driver role does), start"
+        " it and read its journal; nvidia-smi -q says of each card's Fabric whether its State is Completed and its"
+        " Status Success",
         "pytorch/pytorch#35710",
         sign=fabric.NOT_READY_SIGN,
     ),

@@ -26,6 +26,8 @@ SAMPLES = {
     " this",
     "dpkg-failed": "Errors were encountered while processing:\n shim-signed",
     "build-failed": "  ERROR: Failed building wheel for pycairo",
+    "mig-without-instances": "[2026-11-20T10:00:00] error: MIG mode is enabled, but no MIG devices were found. Please",
+    "program-replaced": "fork/exec /usr/bin/docker (deleted): no such file or directory",
     "apt-update-failed": 'fatal: [a]: FAILED! => {"changed": false, "msg": "Failed to update apt cache."}',
     "apt-pin-forbids": "docker.io:\n  Installed: (none)\n  Candidate: (none)\n  Version table:\n     20.10.5 -1",
     "unit-not-there": "Failed to start nvidia-fabricmanager.service: Unit nvidia-fabricmanager.service not found.",
