@@ -34,7 +34,7 @@ from hostwright.common.errors import Examination, Finding, Mistakes
 from hostwright.common.places import state_root
 from hostwright.common.request import Request
 from hostwright.inventory import Host
-from hostwright.plan.targets import Roster, TargetHost, Targets
+from hostwright.plan.targets import Knowledge, Roster, TargetHost, Targets
 from hostwright.rebuild.ways.means import read_means
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 __all__ = ["Fleet", "Listener", "Request", "RunResults", "TargetHost", "Targets", "View"]
 
 
-class _Knowledge:
+class _Knowledge(Knowledge):
     """What is known of hosts beyond their stack and roles. A hundred rules of failures are read by who fails."""
 
     def check_variables(self, host: Host) -> None:
@@ -453,13 +453,7 @@ class Fleet(Roster):
         return probe_host_locks(targets, Connections(password), self.path)
 
     def lock(
-        self,
-        targets: Targets,
-        reason: str,
-        lasts: timedelta,
-        *,
-        force: bool = False,
-        password: Secret | None = None,
+        self, targets: Targets, reason: str, lasts: timedelta, *, force: bool = False, password: Secret | None = None
     ) -> Results[HostLocks]:
         """Lock hosts against changes by anybody; ``force`` replaces another operator's lock."""
         from hostwright.apply.locking.hostlocks import put_locks

@@ -49,15 +49,7 @@ class AuditResult:
 class Auditor:
     """Audits hosts, and keeps the results."""
 
-    def __init__(
-        self,
-        roster: Roster,
-        targets: Targets,
-        options: AuditOptions,
-        *,
-        password: Secret | None,
-        view: View,
-    ):
+    def __init__(self, roster: Roster, targets: Targets, options: AuditOptions, *, password: Secret | None, view: View):
         self.memory = AuditStore(roster, targets, (password,) if password else (), view.warn)
         self.targets = targets
         self._roster, self._options = roster, options

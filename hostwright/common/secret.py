@@ -68,6 +68,5 @@ class Secret:
 
         from_text = core_schema.no_info_after_validator_function(cls, core_schema.str_schema())
         return core_schema.union_schema(
-            [core_schema.is_instance_schema(cls), from_text],
-            serialization=core_schema.to_string_ser_schema(),
+            [core_schema.is_instance_schema(cls), from_text], serialization=core_schema.to_string_ser_schema()
         )

@@ -13,13 +13,13 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from hostwright.common.errors import InputError, InputErrors
+from hostwright.common.input.adapter import adapter
 from hostwright.common.input.nearest import nearest
 from hostwright.common.input.passwordcommand import SUFFIX, PrintedSecret
 from hostwright.common.input.validation import describe, explain, names_at, secret_names, unknown_name
@@ -56,9 +56,8 @@ def bind(cls: type[T], role: str, host: Host) -> T:
     given = {n: value for layer in host.layers for n, value in _of_layer(role, layer, own, mistakes, valid)}
     mistakes += _take_commands(cls, role, host.name, given)
     mistakes += _unknown(cls, role, given)
-    hashable: Any = cls  # mypy does not know that classes are hashable
     try:
-        bound: T = _adapter(hashable).validate_python({name: value.value for name, value in given.items()})
+        bound: T = adapter(cls).validate_python({name: value.value for name, value in given.items()})
     except ValidationError as error:
         mistakes += explain(error, cls, lambda way: _origin(given, way), role)
     if mistakes:
@@ -117,11 +116,6 @@ def _take_commands(cls: type, role: str, host_name: str, given: dict[str, Value]
             continue
         mistakes.append(InputError(f"{role}.{name}{SUFFIX}: {why}", command.origin.exact))
     return mistakes
-
-
-@cache
-def _adapter(cls: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(cls)
 
 
 def own_names(host: Host) -> frozenset[str]:

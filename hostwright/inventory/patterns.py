@@ -35,11 +35,7 @@ _NAMED = 5  #: hosts that a sentence names
 
 
 def select(
-    inventory: Inventory,
-    pattern: str,
-    named_sets: Mapping[str, Iterable[str]] | None = None,
-    *,
-    usable: bool = True,
+    inventory: Inventory, pattern: str, named_sets: Mapping[str, Iterable[str]] | None = None, *, usable: bool = True
 ) -> list[Host]:
     """The hosts that a pattern names, in the inventory's order.
 

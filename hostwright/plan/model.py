@@ -9,11 +9,11 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
+from hostwright.common.input.adapter import adapter
 from hostwright.common.text import count
 from hostwright.plan.facts import PROBE_CAP_BYTES, Answer, Facts, Pass, PassPart, Probe
 
@@ -208,6 +208,15 @@ class Resource(ABC):
         return ()
 
 
+class RemovalState(Resource):
+    """A state that only the ``removal()`` of other states yields; nothing is left to remove of it."""
+
+    __slots__ = ()
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
+
 class Condition(ABC):
     """A question about a host with yes or no for an answer: a frozen dataclass that derives from this class."""
 
@@ -350,12 +359,7 @@ class Plan:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Plan:
         """The inverse of ``to_json``. Raises ``ValueError`` for anything that is no plan, or an older version's."""
-        return _saved_plan().validate_json(json.dumps(data), strict=True)
-
-
-@cache
-def _saved_plan() -> TypeAdapter[Plan]:
-    return TypeAdapter(Plan)
+        return adapter(Plan).validate_json(json.dumps(data), strict=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.facts.memory import Memory
 from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.host import locks
-from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.host.hostfacts import read_host
+from hostwright.plan.host.occupancy import AtWork
 from hostwright.plan.host.release import RELEASE, read, refusal
 from hostwright.plan.model import Change, Facts, Plan, Planned, Probe, Refusal, Resource, RolePlan
 from hostwright.stack.ages import aged, day_of

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar, overload
+from typing import Any, Self, TypeVar, overload
 
 from hostwright import inventory as inventories
 from hostwright import transport
@@ -219,75 +219,44 @@ class Targets(Sequence[TargetHost]):
         return {target.name: target for target in self.chosen}
 
 
-class Knowledge(Protocol):
-    """Answers what a roster cannot. ``hostwright.fleet`` has the one that knows everything."""
+class Knowledge:
+    """What a roster cannot know of itself. This one knows nothing, for a roster that only reads and plans;
+    ``hostwright.fleet`` has the one that knows everything."""
 
-    def check_variables(self, host: Host) -> None:
+    def check_variables(self, _host: Host, /) -> None:
         """Raise ``InputError`` for further variables of a host that cannot be used."""
-        ...
 
-    def check_failures(self, roster: Roster) -> None:
+    def check_failures(self, _roster: Roster, /) -> None:
         """Raise ``InputError`` for known failures of its roles that cannot be used."""
-        ...
 
-    def named_sets(self, roster: Roster, pattern: str) -> Mapping[str, Iterable[str]]:
+    def named_sets(self, _roster: Roster, _pattern: str, /) -> Mapping[str, Iterable[str]]:
         """The hosts that ``@failed`` and the like in a pattern stand for, by name."""
-        ...
+        return {}
 
-    def fitting(self, roster: Roster, facts: HostFacts) -> tuple[Stack, ...]:
+    def fitting(self, _roster: Roster, _facts: HostFacts, /) -> tuple[Stack, ...]:
         """The stacks that fit a host with these facts, the best first."""
-        ...
+        return ()
 
-    def explain(self, roster: Roster, output: str) -> Finding | None:
+    def explain(self, _roster: Roster, _output: str, /) -> Finding | None:
         """The known problem that the output of something that failed names."""
-        ...
+        return None
 
     def examine(
-        self, target: TargetHost, shell: RootShell, units: Sequence[str] = (), clean: Callable[[str], str] = str
+        self, _target: TargetHost, _shell: RootShell, _units: Sequence[str] = (), _clean: Callable[[str], str] = str, /
     ) -> Examination | None:
         """Ask a host on which something failed for the signs of known problems, and for the journals of these systemd
         units; ``clean`` masks secrets in what it says. Never an error."""
-        ...
+        return None
 
-    def retry_rules(self, roster: Roster) -> tuple[RetryRule, ...]:
+    def retry_rules(self, _roster: Roster, /) -> tuple[RetryRule, ...]:
         """Which failures of a step are retried on the host, and which are not whatever else its output says."""
-        ...
-
-
-class NoKnowledge:
-    """Knows nothing: for a roster that only reads and plans."""
-
-    def check_variables(self, *_: Any) -> None:
-        """Every variable is as good as any."""
-
-    def check_failures(self, *_: Any) -> None:
-        """No failure is known."""
-
-    def named_sets(self, *_: Any) -> Mapping[str, Iterable[str]]:
-        """No run and no audit is known."""
-        return {}
-
-    def fitting(self, *_: Any) -> tuple[Stack, ...]:
-        """No stack is known."""
-        return ()
-
-    def explain(self, *_: Any) -> Finding | None:
-        """No problem is known."""
-        return None
-
-    def examine(self, *_: Any, **__: Any) -> Examination | None:
-        """The host is not asked."""
-        return None
-
-    def retry_rules(self, *_: Any) -> tuple[RetryRule, ...]:
-        """Nothing is retried."""
         return ()
 
 
 class Roster:
     """An inventory with the stacks and roles that its hosts use, as a request reads it."""
 
-    knowledge: Knowledge = NoKnowledge()  #: of its variables, runs and failures, by rooms above this one
+    knowledge = Knowledge()  #: of its variables, runs and failures, by rooms above this one
 
     def __init__(
         self,

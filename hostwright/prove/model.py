@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from hostwright.audit.hardware.gpu import Gpu
 
@@ -29,7 +29,6 @@ CPU = "cpu"  #: the device of a measurement that was made on the processor
 GPU = "GPU-"  #: how the device of a measurement that was made on a GPU begins: its UUID
 
 Level = Literal["quick", "full"]
-LEVELS: tuple[Level, ...] = get_args(Level)
 
 Better = Literal["more", "less", ""]  #: which values are good; empty: the value is not compared
 Severity = Literal["failed", "outlier", "note"]

@@ -27,7 +27,7 @@ from hostwright.common.errors import (
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.operator import operator
 from hostwright.plan.host import locks
-from hostwright.plan.host.atwork import AtWork
+from hostwright.plan.host.occupancy import AtWork
 from hostwright.plan.model import Facts
 from hostwright.plan.targets import TargetHost, Targets
 from hostwright.rebuild.bmc import Bmc, Controller, Power, Status, open_bmc

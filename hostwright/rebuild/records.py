@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import sqlite3
 from datetime import datetime, timedelta
-from functools import cache
 from pathlib import Path
-
-from pydantic import TypeAdapter
 
 from hostwright.apply.journal.sqlitefile import SqliteFile
 from hostwright.common.errors import InputError
+from hostwright.common.input.adapter import adapter
 from hostwright.common.places import place_of
 from hostwright.rebuild.rebuild import Rebuild
 
@@ -28,11 +26,6 @@ _FORM = (
     "document TEXT NOT NULL)",
     "CREATE INDEX rebuild_host ON rebuild (place, host, at)",
 )
-
-
-@cache
-def _rebuild_adapter() -> TypeAdapter[Rebuild]:
-    return TypeAdapter(Rebuild)
 
 
 class Records:
@@ -49,7 +42,7 @@ class Records:
     def add(self, rebuild: Rebuild) -> None:
         """Write a rebuild: when this returns it is on the disk. What is older than 400 days goes."""
         at = rebuild.at.timestamp()
-        row = (self._place, rebuild.host, at, _rebuild_adapter().dump_json(rebuild, ensure_ascii=True).decode())
+        row = (self._place, rebuild.host, at, adapter(Rebuild).dump_json(rebuild, ensure_ascii=True).decode())
         with _opened(self.path, write=True) as db:
             db.execute("INSERT INTO rebuild (place, host, at, document) VALUES (?, ?, ?, ?)", row)
             db.execute("DELETE FROM rebuild WHERE at < ?", (at - KEEP.total_seconds(),))
@@ -67,7 +60,7 @@ class Records:
         query = f"SELECT document FROM rebuild WHERE place = ? {where} AND at >= ? ORDER BY at, id"  # noqa: S608 - two fixed texts
         with _opened(self.path, write=False) as db:
             rows = db.execute(query, (self._place, *values, earliest)).fetchall()
-            return tuple(_rebuild_adapter().validate_json(document) for (document,) in rows)
+            return tuple(adapter(Rebuild).validate_json(document) for (document,) in rows)
 
 
 def _prepare(db: sqlite3.Connection) -> None:

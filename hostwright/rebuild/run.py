@@ -1,31 +1,28 @@
-"""Many hosts rebuilt as one run: all looked at first, then each carried out in its turn, and recorded."""
+"""Many hosts rebuilt as one run: all looked at first, then each carried out in its turn, and recorded.
+
+Before any host is changed an operator agrees to what the rebuilds end or overwrite.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from hostwright.apply.events import HostEnded, Note
 from hostwright.apply.rollout.applying import LEFT_RUNNING
-from hostwright.apply.rollout.consent import Ask
+from hostwright.apply.rollout.consent import Ask, folded, unasked
 from hostwright.apply.rollout.limits import read_limits
-from hostwright.apply.rollout.rollout import (
-    NOTHING_CHANGED,
-    Interrupted,
-    Results,
-    on_each,
-    result_of,
-    roll_out,
-)
+from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, Results, on_each, result_of, roll_out
 from hostwright.apply.run import Run
 from hostwright.common.durations import Clock
 from hostwright.common.errors import AS_DESIRED, FAILED, INTERRUPTED, HostError, HostwrightError
 from hostwright.common.interruption import on_interrupt
 from hostwright.common.places import state_root
+from hostwright.common.request import Request
+from hostwright.inventory.patterns import counted
 from hostwright.plan.targets import TargetHost
 from hostwright.prove.proving import ProofsPass
 from hostwright.rebuild.bmc import Controller, Opener
-from hostwright.rebuild.consent import consent, refuse_overwriting
 from hostwright.rebuild.host.hostrebuild import HostRebuild
 from hostwright.rebuild.host.tools import Tools
 from hostwright.rebuild.install.installing import Installer
@@ -207,3 +204,50 @@ def _ways(target: TargetHost) -> Ways:
     open_: Callable[[], Controller] | None = Opener(means.bmc) if means.bmc is not None else None
     how: Reinstall = "redfish" if means.install else "command" if means.reinstall else ""
     return Ways(open_, how)
+
+
+#: what a rebuild does on the ways that it asks about
+_WAYS = {
+    "reinstall": "installs a new operating system on {}: their disks are overwritten",
+    "relayer": "removes all layers from {}, and provisions them again",
+    "power cycle": "power-cycles or reboots {}",
+}
+
+
+def consent(decisions: Mapping[str, Decision], request: Request, ask: Ask | None) -> None:
+    """Ask once about what goes beyond repair. Without ``ask``, or with ``--yes``, nobody is asked.
+
+    Raises what ``ask`` raises, and ``InputError`` where disks may be overwritten and nobody agrees to that.
+    """
+    if request.yes:
+        return
+    if ask is None:
+        refuse_overwriting(overwritten(decisions), request, ask)
+    else:
+        ask([*consequences(decisions)], len(decisions))
+
+
+def refuse_overwriting(hosts: Iterable[str], request: Request, ask: Ask | None) -> None:
+    """Raise ``InputError`` if a rebuild may overwrite disks of these hosts and nobody agrees or can be asked."""
+    if (names := [*hosts]) and ask is None and not request.yes:
+        what = f"this rebuild may install a new operating system, which overwrites disks ({counted(names)})"
+        raise unasked(what)
+
+
+def consequences(decisions: Mapping[str, Decision]) -> Iterator[str]:
+    """What a rebuild does beyond repair, and where a new operating system may follow."""
+    hosts_by_way: dict[str, list[str]] = {}
+    for host, decision in decisions.items():
+        if decision.refusal:
+            continue
+        if decision.way in _WAYS:
+            hosts_by_way.setdefault(_WAYS[decision.way], []).append(host)
+        if "reinstall" in decision.escalation:
+            hosts_by_way.setdefault(f"if that does not help, {_WAYS['reinstall']}", []).append(host)
+    return folded(hosts_by_way)
+
+
+def overwritten(decisions: Mapping[str, Decision]) -> list[str]:
+    """The hosts whose disks a rebuild overwrites, or may overwrite."""
+    ways = {host: (each.way, *each.escalation) for host, each in decisions.items() if not each.refusal}
+    return [host for host, each in ways.items() if "reinstall" in each]

@@ -18,7 +18,6 @@ class When(Resource):
     With it a role branches on the host and stays a function of its variables alone. The questions of both are asked of
     every host. When the role is removed, the resource is removed whether the condition still holds or not.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> nouveau = When(Answers(Probe("lsmod | grep -q nouveau")), Absent("/etc/modules-load.d/nouveau.conf"))
     >>> print(plan_text(nouveau, {"lsmod": "", "test -e": ""}))
     ~ file /etc/modules-load.d/nouveau.conf: present → absent
@@ -60,7 +59,6 @@ class When(Resource):
 class Answers(Condition):
     """The condition that a probe's script succeeds on the host.
 
-    >>> from hostwright.plan.testing import facts_for
     >>> container = Answers(Probe("systemd-detect-virt --quiet --container"))
     >>> container.holds(facts_for(When(container, Absent("/etc/fstab")), {"--container": ""}))
     True
@@ -80,7 +78,6 @@ class Answers(Condition):
 class Differs(Condition):
     """The condition that at least one of some resources is not yet as wanted.
 
-    >>> from hostwright.plan.testing import facts_for
     >>> missing = Differs((Absent("/etc/old.conf"),))
     >>> missing.holds(facts_for(missing.resources, {"test -e": ""}))
     True
@@ -104,7 +101,6 @@ class Script(Resource):
     fails after them is planned again. When the role is removed, the files in ``leaves`` go; nothing else that the
     commands did is undone.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> from hostwright.plan.model import Answer
     >>> firmware = Script("firmware", "version 1.2", Probe("bmc-firmware is 1.2"), "bmc-firmware flash 1.2")
     >>> print(plan_text(firmware, {"bmc-firmware": Answer(1, "version 1.1")}))
@@ -148,7 +144,6 @@ class Script(Resource):
 class Require(Resource):
     """A condition is met, without which the host must not be changed; else it is refused, and nothing is done to it.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> from hostwright.plan.model import Answer
     >>> link = Require("InfiniBand link", Probe("ibstat -s"), "the InfiniBand link is down; check the cable")
     >>> print(plan_text(link, {"ibstat": Answer(1, "State: Down")}))

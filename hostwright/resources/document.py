@@ -1,6 +1,7 @@
 """docs/resources.md, from the docstrings of states: ``python -m hostwright.resources.document`` writes it.
 
-Each state has a section whose heading is its name, with what a role imports, what the state means, its fields, and an
+Every state of this package is found by walking it; a class whose name begins with ``_`` is not for roles. Each
+state has a section whose heading is its name, with what a role imports, what the state means, its fields, and an
 example that is run as a test.
 """
 
@@ -8,16 +9,21 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import pkgutil
 import re
+import typing
 from collections.abc import Iterable, Iterator
-from dataclasses import MISSING, Field
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from functools import cached_property
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import hostwright.resources as package
 from hostwright.common.text import markdown
+from hostwright.plan.model import Condition, RemovalState, Resource
+from hostwright.plan.roles.meanings import meanings
 from hostwright.plan.roles.site import STANDARD
-from hostwright.resources.catalogue import CatalogueEntry, default_of, entries
 
 DOCUMENT = "docs/resources.md"
 FAMILIES = ("files", "packages", "python", "system", "conditions")  #: in the order of the page
@@ -127,8 +133,6 @@ def _literal(default: Any) -> str:
 
 def _example(example: doctest.Example) -> Iterator[str]:
     """A line of an example as it is typed, and what it prints."""
-    if example.source.startswith("from hostwright.plan.testing "):
-        return
     first, *more = example.source.splitlines()
     yield f">>> {first}"
     yield from (f"... {line}" for line in more)
@@ -142,6 +146,112 @@ def _removals(entries: list[CatalogueEntry]) -> Iterator[str]:
         "and so may that of a role's own state.\n"
     )
     yield "\n".join(f"- `{entry.name}` (`{entry.module}`): {markdown(entry.sentence)}" for entry in entries) + "\n"
+
+
+@dataclass(frozen=True)
+class CatalogueEntry:
+    """A class of states or conditions, or of values that one of them takes."""
+
+    cls: type
+
+    @property
+    def name(self) -> str:
+        """Its name, which is that of the class."""
+        return self.cls.__name__
+
+    @property
+    def module(self) -> str:
+        """The module that defines it."""
+        return self.cls.__module__
+
+    @property
+    def family(self) -> str:
+        """The part of the package that it belongs to: ``files``, ``conditions``."""
+        return self.module.removeprefix(f"{package.__name__}.").partition(".")[0]
+
+    @property
+    def is_state(self) -> bool:
+        """Whether it is a state, which plans something."""
+        return issubclass(self.cls, Resource)
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether it is a condition, which holds on a host or does not."""
+        return issubclass(self.cls, Condition)
+
+    @property
+    def of_a_removal(self) -> bool:
+        """Whether only the ``removal()`` of other states yields it."""
+        return issubclass(self.cls, RemovalState)
+
+    @cached_property
+    def _parts(self) -> list[str | doctest.Example]:
+        return doctest.DocTestParser().parse(inspect.getdoc(self.cls) or "", self.name)
+
+    @property
+    def meaning(self) -> str:
+        """The docstring without its example."""
+        return "".join(part for part in self._parts if isinstance(part, str)).strip()
+
+    @property
+    def sentence(self) -> str:
+        """The first sentence of the docstring: the state in words."""
+        return " ".join(self.meaning.partition("\n\n")[0].split()).partition(". ")[0].rstrip(".") + "."
+
+    @property
+    def examples(self) -> tuple[doctest.Example, ...]:
+        """The example's lines with what each prints."""
+        return tuple(part for part in self._parts if isinstance(part, doctest.Example))
+
+    @cached_property
+    def fields(self) -> tuple[tuple[Field[Any], str], ...]:
+        """Each field with its meaning."""
+        known = meanings(self.cls)
+        return tuple((field, known.get(field.name, "")) for field in fields(self.cls))
+
+    def values(self) -> Iterator[CatalogueEntry]:
+        """The classes of this package that fields take and that are no states or conditions, each once."""
+        hints = typing.get_type_hints(self.cls)
+        named = (cls for field in fields(self.cls) for cls in _classes(hints[field.name]))
+        for cls in dict.fromkeys(named):
+            entry = CatalogueEntry(cls)
+            ours = is_dataclass(cls) and cls.__module__.startswith(package.__name__)
+            if ours and not entry.is_state and not entry.is_condition:
+                yield entry
+
+
+def default_of(field: Field[Any]) -> Any:
+    """A field's default; ``MISSING`` where it must be given."""
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def modules() -> Iterator[ModuleType]:
+    """All modules of the package, in the order of their names."""
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        yield import_module(module.name)
+
+
+def entries() -> tuple[CatalogueEntry, ...]:
+    """Every state and condition of the package, by name."""
+    candidates = (CatalogueEntry(cls) for module in modules() for cls in vars(module).values() if _is_of(cls, module))
+    return tuple(
+        sorted((entry for entry in candidates if entry.is_state or entry.is_condition), key=lambda entry: entry.name)
+    )
+
+
+def _is_of(value: object, module: ModuleType) -> bool:
+    """Whether a value of a module is a public dataclass that is defined there."""
+    if not isinstance(value, type) or not is_dataclass(value):
+        return False
+    return value.__module__ == module.__name__ and not value.__name__.startswith("_")
+
+
+def _classes(hint: Any) -> Iterator[type]:
+    """The classes in an annotation such as ``tuple[Part, ...] | None``."""
+    if isinstance(hint, type) and not typing.get_args(hint):
+        yield hint
+    for argument in typing.get_args(hint):
+        yield from _classes(argument)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, ValidationError
 
 from hostwright.common.errors import InputError
+from hostwright.common.input.adapter import adapter
 from hostwright.stack.stackvalues import StackPart
 
 FILE = "advisories.json"  #: in the folder of a role, and among the records of this machine
@@ -198,15 +199,10 @@ def _joined(one: Product, other: Product) -> Product:
     )
 
 
-@cache
-def _adapter() -> TypeAdapter[Advisories]:
-    return TypeAdapter(Advisories)
-
-
 def read_advisories(file: Path) -> Advisories:
     """The advisories in a file; none where it does not exist. Raises ``InputError`` for an unusable file."""
     try:
-        return _adapter().validate_json(file.read_bytes())
+        return adapter(Advisories).validate_json(file.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return NONE
     except (OSError, ValidationError) as error:
@@ -215,7 +211,7 @@ def read_advisories(file: Path) -> Advisories:
 
 def advisories_text(advisories: Advisories) -> bytes:
     """The text of a file with these advisories."""
-    return _adapter().dump_json(advisories, indent=1, exclude_defaults=True) + b"\n"
+    return adapter(Advisories).dump_json(advisories, indent=1, exclude_defaults=True) + b"\n"
 
 
 def day_of(now: datetime | None) -> date:

@@ -7,14 +7,14 @@ compromised host can at most choose among verified stacks, and never an address 
 from __future__ import annotations
 
 import re
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hostwright.common.command import Command
 from hostwright.common.errors import InputError
+from hostwright.common.input.adapter import adapter
 from hostwright.common.places import ANOTHER_STATE, make_folder, refused, state_root, write_whole
 from hostwright.common.untrusted import json_object
 from hostwright.stack.stack import Stack
@@ -35,11 +35,6 @@ class _Kept(BaseModel):
     stack: dict[str, Any]
 
 
-@cache
-def _kept_adapter() -> TypeAdapter[_Kept]:
-    return TypeAdapter(_Kept)
-
-
 def keep(stack: Stack, root: Path | None = None) -> str:
     """Keep a verified stack; return an empty text, or a sentence why it could not be kept.
 
@@ -52,7 +47,7 @@ def keep(stack: Stack, root: Path | None = None) -> str:
         return ""
     try:
         make_folder(path.parent)
-        write_whole(path, _kept_adapter().dump_json(_Kept(stack=plain(stack)), by_alias=True))
+        write_whole(path, adapter(_Kept).dump_json(_Kept(stack=plain(stack)), by_alias=True))
     except OSError as error:
         return (
             f"the stack {stack.name} cannot be kept in {path.parent}, and {Command('rollback')} will not know it on "
@@ -97,7 +92,7 @@ def _newer(data: dict[str, Any]) -> bool:
 def _said(data: dict[str, Any], digest: str) -> dict[str, Any] | None:
     """The stack in a file of schema 2, as plain data; ``None`` if it is not what was written there."""
     try:
-        stack = _kept_adapter().validate_python(data).stack
+        stack = adapter(_Kept).validate_python(data).stack
         return stack if digest_of(stack) == digest else None
     except (ValidationError, KeyError, TypeError, AttributeError):
         return None

@@ -9,14 +9,14 @@ import datetime
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from hostwright.common.errors import InputError
+from hostwright.common.input.adapter import adapter
 from hostwright.stack.stack import Stack
 from hostwright.stack.stackvalues import StackPart
 
@@ -75,11 +75,6 @@ class Trial(StackPart):
 _ALIKE = ("stack", "versions", "distribution", "release", "host", "stand_ins")
 
 
-@cache
-def _trials_adapter() -> TypeAdapter[tuple[Trial, ...]]:
-    return TypeAdapter(tuple[Trial, ...])
-
-
 @dataclass(frozen=True, slots=True)
 class TriedRole:
     """One role of a stack on one release of a distribution: what was tried, the strongest record first."""
@@ -98,7 +93,7 @@ class TriedRole:
 def read_trials(file: Path) -> tuple[Trial, ...]:
     """The records in a file, none if it does not exist. Raises ``InputError`` for an unusable file."""
     try:
-        return _trials_adapter().validate_json(file.read_bytes())
+        return adapter(tuple[Trial, ...]).validate_json(file.read_bytes())
     except FileNotFoundError:
         return ()
     except (OSError, ValidationError) as error:

@@ -24,57 +24,46 @@ class Target(Protocol):
     @property
     def name(self) -> str:
         """The inventory's name, for sentences."""
-        ...
 
     @property
     def connection(self) -> str:
         """``ssh``, or ``local`` for this machine, for which all below but ``address`` mean nothing."""
-        ...
 
     @property
     def address(self) -> str | None:
         """The argument for ``ssh``: an address, a DNS name or an alias in ``ssh_config``; if empty, ``name``."""
-        ...
 
     @property
     def port(self) -> int | None:
         """TCP port."""
-        ...
 
     @property
     def user(self) -> str | None:
         """Login user."""
-        ...
 
     @property
     def key_file(self) -> str | None:
         """Private key, tried before those of ``ssh_config`` and of the agent."""
-        ...
 
     @property
     def proxy_jump(self) -> str | None:
         """``[user@]host[:port]``, several separated by commas, as in ``ssh -J``; ``none`` for a direct connection."""
-        ...
 
     @property
     def password(self) -> Secret | None:
         """Login password; tried last."""
-        ...
 
     @property
     def known_hosts(self) -> str | None:
         """The file of host keys to use instead of the user's and the system's."""
-        ...
 
     @property
     def host_keys(self) -> str | None:
         """``strict`` or ``accept-new`` for this host; if empty, the options decide."""
-        ...
 
     @property
     def connect_timeout(self) -> float | None:
         """Seconds for connection, host key and authentication together."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

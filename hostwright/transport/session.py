@@ -11,7 +11,6 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from hostwright.common.errors import HostError, ProtocolError, Unreachable
@@ -98,9 +97,7 @@ class Session(ABC):
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -163,11 +160,7 @@ class ChannelSession(Session):
             raise self._failure(f"the connection was lost while {name} ran")
         status = UNKNOWN_STATUS if exchange.truncated else channel.exit_status if ended is None else ended
         return Output(
-            status,
-            bytes(exchange.stdout),
-            bytes(exchange.stderr),
-            exchange.truncated,
-            timeout_s - deadline.left_s(),
+            status, bytes(exchange.stdout), bytes(exchange.stderr), exchange.truncated, timeout_s - deadline.left_s()
         )
 
     def _never_began(self, channel: Channel, frame: Frame, name: str, *, in_time: bool) -> HostError:

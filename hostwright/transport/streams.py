@@ -23,7 +23,6 @@ class Readable(Protocol):
 
     def read(self, size: int, /) -> bytes:
         """At most ``size`` bytes; empty at the end."""
-        ...
 
 
 class CommandEnd(Protocol):
@@ -31,7 +30,6 @@ class CommandEnd(Protocol):
 
     def wait(self, timeout: float | None = None) -> bool:
         """Whether it came within so many seconds."""
-        ...
 
 
 class Channel(Protocol):
@@ -40,64 +38,50 @@ class Channel(Protocol):
     @property
     def closed(self) -> bool:
         """Whether nothing comes any more, since it was cut."""
-        ...
 
     @property
     def eof_received(self) -> int:
         """Whether both outputs have ended."""
-        ...
 
     @property
     def exit_status(self) -> int:
         """The exit status, or ``UNKNOWN_STATUS``."""
-        ...
 
     @property
     def status_event(self) -> CommandEnd:
         """The end of the command."""
-        ...
 
     @property
     def out_window_size(self) -> int:
         """How many bytes it takes at once without being waited for."""
-        ...
 
     @property
     def out_max_packet_size(self) -> int:
         """How many bytes are best sent at a time."""
-        ...
 
     def fileno(self) -> int:
         """A descriptor that can be read when something came on either output, or it ended."""
-        ...
 
     def recv_ready(self) -> bool:
         """Whether standard output has something."""
-        ...
 
     def recv(self, size: int, /) -> bytes:
         """What standard output has; empty at its end."""
-        ...
 
     def recv_stderr_ready(self) -> bool:
         """Whether standard error has something."""
-        ...
 
     def recv_stderr(self, size: int, /) -> bytes:
         """What standard error has; empty at its end."""
-        ...
 
     def sendall(self, data: bytes, /) -> object:
         """Write to standard input, however long that takes."""
-        ...
 
     def shutdown_write(self) -> None:
         """End standard input."""
-        ...
 
     def close(self) -> None:
         """Let go of it."""
-        ...
 
 
 class Exchange:

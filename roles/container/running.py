@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hostwright.resources import Answer, Condition, Facts, PassPart, Probe, Running
+from hostwright.resources import Answer, Condition, Facts, Pass, PassPart, Probe, Running
 from hostwright.roles import Match, Pattern, sh_file, whole
 
 DOCKER = "docker.service"
@@ -13,21 +13,20 @@ DOCKER = "docker.service"
 LOCAL_DOCKER = "docker -H unix:///var/run/docker.sock"
 
 
-@dataclass(frozen=True, slots=True)
-class ContainersPass:
+class ContainersPass(Pass):
     """Whether any container runs: each has a process of its engine's beside it. Where none has, nobody is asked more.
 
     Such a process is containerd's shim, of Docker before 18.09 its own, or conmon of podman, which may answer in the
     place of Docker.
     """
 
-    fails_with: int = 2  #: a process ended meanwhile
+    fails_with = 2  #: a process ended meanwhile
 
     def script(self, asked: Sequence[str]) -> str:  # noqa: ARG002 - the same for all
         """See ``plan.model.Pass``. It also reads such a name: a ``grep`` that has not found that does not work."""
         return "grep -lsE '^(containerd-shim|docker-containe|conmon)' /proc/[0-9]*/comm - <<'END'\nconmon\nEND"
 
-    def differing(self, word: str) -> str:  # noqa: ARG002 - likewise
+    def differing(self, _word: str, /) -> str:
         """What ends the name of a file that is named."""
         return "/comm"
 

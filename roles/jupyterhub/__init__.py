@@ -12,16 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from hostwright.resources import (
-    Directory,
-    File,
-    Recipe,
-    Resource,
-    RestartedAfter,
-    Service,
-    Venv,
-    VenvPackage,
-)
+from hostwright.resources import Directory, File, Recipe, Resource, RestartedAfter, Service, Venv, VenvPackage
 from hostwright.roles import InputError, RoleContext, role, sh, sh_file
 from hostwright.standard.roles.driver.states.gpu_use import reloading
 from hostwright.standard.roles.jupyterhub.states.cards import HubCards

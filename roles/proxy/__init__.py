@@ -16,8 +16,7 @@ from hostwright.standard.roles.proxy.acme import CERTIFICATE as ACME
 from hostwright.standard.roles.proxy.acme import CONF as ACME_CONF
 from hostwright.standard.roles.proxy.acme import TIMER, acme_states
 from hostwright.standard.roles.proxy.states.reloaded import ReloadedAfter
-from hostwright.standard.roles.proxy.states.shared import SharedName
-from hostwright.standard.roles.proxy.states.tokens import PageTokens
+from hostwright.standard.roles.proxy.states.tokens import PageTokens, SharedName
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace, workspaces_of
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from hostwright.resources import Resource
 from hostwright.roles import RoleContext, role
-from hostwright.standard.roles.serving.states.readable import ModelReadable
-from hostwright.standard.roles.serving.states.served import ModelServed
+from hostwright.standard.roles.serving.states.served import ModelReadable, ModelServed
 from hostwright.standard.roles.serving.states.unserved import Unserved
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace, workspaces_of

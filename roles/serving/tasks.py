@@ -71,12 +71,7 @@ def switch(request: Request, name: str = "", version: int = 0, no_provision: boo
     """
     from hostwright.standard.roles.serving.verbs import changing
 
-    return changing.switch(
-        request,
-        name,
-        version,
-        provision=not no_provision,
-    )
+    return changing.switch(request, name, version, provision=not no_provision)
 
 
 @verb(
@@ -94,12 +89,7 @@ def down(request: Request, name: str = "", version: int = 0, no_provision: bool 
     """
     from hostwright.standard.roles.serving.verbs import changing
 
-    return changing.down(
-        request,
-        name,
-        version,
-        provision=not no_provision,
-    )
+    return changing.down(request, name, version, provision=not no_provision)
 
 
 @verb(*LISTED, called="list")

@@ -35,12 +35,7 @@ from hostwright.standard.roles.workspaces.declared.workspace import (
     checked_together,
     workspaces_of,
 )
-from hostwright.standard.roles.workspaces.states.access import (
-    CLOSED,
-    RULES_SH,
-    AccessWithdrawn,
-    NetworksClosed,
-)
+from hostwright.standard.roles.workspaces.states.access import CLOSED, RULES_SH, AccessWithdrawn, NetworksClosed
 from hostwright.standard.roles.workspaces.states.arguments import WITH_SHELLS, network_of
 from hostwright.standard.roles.workspaces.states.images import ImageBuilt, tag_of
 from hostwright.standard.roles.workspaces.states.owner import PeoplesFiles

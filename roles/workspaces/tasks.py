@@ -72,12 +72,7 @@ def down(request: Request, name: str = "", no_provision: bool = False) -> int:
     """
     from hostwright.standard.roles.workspaces.verbs import changing
 
-    return changing.change(
-        request,
-        name,
-        None,
-        provision=not no_provision,
-    )
+    return changing.change(request, name, None, provision=not no_provision)
 
 
 @verb(*LISTED, called="list")
@@ -88,9 +83,7 @@ def list_(request: Request) -> int:
     """
     from hostwright.standard.roles.workspaces.verbs import queries
 
-    return queries.show_list(
-        request,
-    )
+    return queries.show_list(request)
 
 
 @verb(*_QUIET, name=_NAME, lines="how many")
@@ -112,11 +105,7 @@ def url(request: Request, name: str = "", token: bool = False) -> int:
     """
     from hostwright.standard.roles.workspaces.verbs import queries
 
-    return queries.show_url(
-        request,
-        name,
-        token=token,
-    )
+    return queries.show_url(request, name, token=token)
 
 
 @verb(*_QUIET, called="exec", name=_NAME, command="what its shell shall run")
@@ -127,12 +116,7 @@ def exec_(request: Request, name: str = "", command: str = "") -> int:
     """
     from hostwright.standard.roles.workspaces.verbs import queries
 
-    return queries.run_in(
-        request,
-        name,
-        lambda space: queries.exec_script(space, command),
-        queries.LEFT_BY_COMMAND,
-    )
+    return queries.run_in(request, name, lambda space: queries.exec_script(space, command), queries.LEFT_BY_COMMAND)
 
 
 @verb(

@@ -20,7 +20,7 @@ from hostwright.cli.views import shared
 from hostwright.plan import model
 from hostwright.plan.host import jobs
 from tests import reruns
-from tests.unit.support.commands import commands_in, parsed
+from tests.unit.support.commands import check, commands_in
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -87,7 +87,7 @@ def _works_as_printed(self: Adviser, shown: Any) -> Any:
     """Whatever command any unit test sees on a console of ours, the real program takes."""
     whole = _completed(self, shown)
     for command in commands_in(whole if isinstance(whole, str) else getattr(whole, "plain", "")):
-        parsed(command)
+        check(command)
     return whole
 
 

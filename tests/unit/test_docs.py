@@ -55,34 +55,34 @@ def test_the_documents_have_samples_and_commands():
     assert PICTURES
 
 
-@pytest.mark.parametrize("document, words", MENTIONS)
-def test_every_invoke_that_is_named_parses(document: str, words: str):
+PARSER = Parser(contexts=namespace.to_contexts(), initial=Program().initial_context)
+
+
+def test_every_invoke_that_is_named_parses():
     """A verb or option that does not exist is an error of Invoke's own parser; nothing is run."""
-    initial = Program().initial_context
-    parsed = Parser(contexts=namespace.to_contexts(), initial=initial).parse_argv(shlex.split(words))
-    assert len(parsed) > 1 or words.startswith("--")
+    for document, words in MENTIONS:
+        parsed = PARSER.parse_argv(shlex.split(words))
+        assert len(parsed) > 1 or words.startswith("--"), f"{document}: {words}"
 
 
 def test_a_verb_or_option_that_does_not_exist_is_seen():
-    parser = Parser(contexts=namespace.to_contexts(), initial=Program().initial_context)
     for words in (["replan"], ["plan", "--nosuch"], ["mirror", "--from-dir", "DIR"]):
         with pytest.raises(Exception, match="No idea what"):
-            parser.parse_argv(words)
+            PARSER.parse_argv(words)
 
 
-@pytest.mark.parametrize("verb", sorted(namespace.task_names))
-def test_every_verb_is_explained(verb: str):
+def test_every_verb_is_explained():
     """Those of the product on the page that is generated from them, those of the lab on the lab's."""
-    if verb.startswith("lab."):
-        assert f"invoke {verb}" in text_of("docs/lab.md")
-    else:
-        names = {verb, *namespace.task_names[verb]}
-        assert any(f"\n### `{name}`\n" in text_of("docs/reference/verbs.md") for name in names)
+    lab, verbs = text_of("docs/lab.md"), text_of("docs/reference/verbs.md")
+    for verb, others in namespace.task_names.items():
+        if verb.startswith("lab."):
+            assert f"invoke {verb}" in lab
+        else:
+            assert any(f"\n### `{name}`\n" in verbs for name in (verb, *others)), verb
 
 
-@pytest.mark.parametrize("document", NAMES)
-def test_links_lead_somewhere(document: str):
-    for target in links(document):
+def test_links_lead_somewhere():
+    for document, target in [(name, link) for name in NAMES for link in links(name)]:
         if target.startswith("https://"):
             continue
         path, _, anchor = target.partition("#")
@@ -94,17 +94,17 @@ def test_links_lead_somewhere(document: str):
             assert anchor in anchors(str(place.resolve().relative_to(PROJECT))), f"{document}: {target}"
 
 
-@pytest.mark.parametrize("path", [*(PROJECT / name for name in NAMES), *PICTURES], ids=lambda path: path.name)
-def test_no_document_names_a_place_of_this_machine(path: Path):
-    text = path.read_text("utf-8")
-    for place in (PROJECT, Path.home(), Path(sys.prefix)):
-        assert str(place) not in text
+def test_no_document_names_a_place_of_this_machine():
+    for path in (*(PROJECT / name for name in NAMES), *PICTURES):
+        text = path.read_text("utf-8")
+        for place in (PROJECT, Path.home(), Path(sys.prefix)):
+            assert str(place) not in text, path
 
 
-@pytest.mark.parametrize("picture", PICTURES, ids=lambda path: path.name)
-def test_pictures_fetch_nothing(picture: Path):
-    addresses = {word for word in picture.read_text("utf-8").replace('"', " ").split() if "://" in word}
-    assert addresses <= {"http://www.w3.org/2000/svg"}
+def test_pictures_fetch_nothing():
+    for picture in PICTURES:
+        addresses = {word for word in picture.read_text("utf-8").replace('"', " ").split() if "://" in word}
+        assert addresses <= {"http://www.w3.org/2000/svg"}, picture
 
 
 OF_SITES = {"docs/roles.md", "docs/own-stack.md"}  #: whose stacks are of roles of their own

@@ -68,7 +68,7 @@ def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
 
 def test_a_host_without_variables_has_defaults(tmp_path: Path) -> None:
     target = fleet(tmp_path).targets("gpu02")[0]
-    assert read_means(target.host) == Means(None, None, None, "", None)
+    assert read_means(target.host) == Means(None, None, None, "")
     assert (read_file_settings(target.host).way, read_hooks(target.host)) == ("pull", None)
     assert read_reboot_timeout(target.host) == 1800
 

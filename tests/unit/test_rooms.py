@@ -43,11 +43,10 @@ KNOW_GPUS = {
     "audit/judging/judging.py",
     "audit/judging/context.py",
     "audit/readings/host.py",
-    "audit/reports/details.py",
+    "audit/reports/table.py",
     "audit/reports/html/data.py",
     "audit/reports/prometheus.py",
     "audit/reports/spreadsheet.py",
-    "plan/host/atwork.py",
     "plan/host/hostfacts.py",
     "plan/host/occupancy.py",
     "plan/targets.py",  # how many a host should have

@@ -24,8 +24,8 @@ from hostwright.common.input.validation import describe, unknown_name
 from hostwright.common.quoting import sh
 from hostwright.common.text import shown_limit
 from hostwright.inventory import Host
-from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.host.drained import PATH, SCHEMA, Drained, one_line
+from hostwright.plan.host.occupancy import AtWork
 from hostwright.resources.files.paths import write_script
 from hostwright.transport.root.rootshell import RootShell
 

@@ -36,12 +36,7 @@ class Ended:
 
 
 def run_here(
-    command: str,
-    environment: Mapping[str, str],
-    timeout_s: float,
-    *,
-    stdin: bytes = b"",
-    folder: Path | None = None,
+    command: str, environment: Mapping[str, str], timeout_s: float, *, stdin: bytes = b"", folder: Path | None = None
 ) -> Ended:
     """Run a command on this machine for at most ``timeout_s`` seconds, in a process group that is ended with it.
 

@@ -29,11 +29,9 @@ class Workers(Protocol):
         self, address: str, roster: Roster, targets: Targets, password: Secret | None
     ) -> AbstractContextManager[OpenExecutor]:
         """Connect to the workers. Raises ``InputError`` if they cannot work on these hosts."""
-        ...
 
     def take_over(self, address: str, run: RunSummary, secrets: Iterable[Secret]) -> None:
         """Have workers let go of the hosts of a run whose machine died, and complete its journal."""
-        ...
 
 
 #: by the value of ``--executor``: the module, and the packages that the extra of the same name installs

@@ -74,7 +74,6 @@ class Accept(Protocol):
 
     def accept(self, run: Run, target: TargetHost, *, locked: bool) -> tuple[Acceptance, ...]:
         """Check the host, and lock it meanwhile unless it is ``locked``. Raises ``NotAccepted``."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

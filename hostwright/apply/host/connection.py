@@ -42,14 +42,7 @@ class Patience:
 class HostConnection:
     """One host's root shell; several threads (the roles that run side by side) may use it at once."""
 
-    def __init__(
-        self,
-        host: str,
-        connect: Callable[[], RootShell],
-        *,
-        emit: Emit,
-        patience: Patience | None = None,
-    ):
+    def __init__(self, host: str, connect: Callable[[], RootShell], *, emit: Emit, patience: Patience | None = None):
         self.host = host
         self._connect = connect
         self._emit = emit

@@ -43,13 +43,7 @@ def clean_script(artifacts: Iterable[Artifact]) -> str:
     """A root program that makes room on a host, where these artifacts may stay."""
     kept = tuple(hostcache.host_path(artifact).split("/")[-2] for artifact in artifacts)
     return USERS_FILES + sh_file(
-        __file__,
-        "clean.sh",
-        cache=hostcache.CACHE,
-        kept=kept,
-        marks=originals.FILES,
-        homes=HOMES,
-        jobs=jobs.JOBS_DIR,
+        __file__, "clean.sh", cache=hostcache.CACHE, kept=kept, marks=originals.FILES, homes=HOMES, jobs=jobs.JOBS_DIR
     )
 
 

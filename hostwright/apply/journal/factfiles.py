@@ -13,14 +13,13 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from hostwright.apply.journal.redaction import Redactor
 from hostwright.common.errors import InputError
+from hostwright.common.input.adapter import adapter
 from hostwright.common.places import write_whole
 from hostwright.plan.model import Answer, Facts, Probe
 
@@ -50,11 +49,6 @@ class _Answer:
     text: str
     truncated: bool
     late_s: int = 0
-
-
-@cache
-def _list_of(kind: type) -> TypeAdapter[tuple[Any, ...]]:
-    return TypeAdapter(tuple[kind, ...])  # type: ignore[valid-type]
 
 
 class Parsed:
@@ -164,10 +158,12 @@ def _time(document: Mapping[str, Any]) -> str:
 
 def _probes(rows: object) -> tuple[Probe, ...]:
     """The questions of such rows, whatever else is in them."""
-    return tuple(Probe(one.script, one.root, one.cap_bytes) for one in _list_of(_Question).validate_python(rows))
+    return tuple(
+        Probe(one.script, one.root, one.cap_bytes) for one in adapter(tuple[_Question, ...]).validate_python(rows)
+    )
 
 
 def _answers(rows: object) -> tuple[Answer, ...]:
     """The answers, likewise."""
-    read = _list_of(_Answer).validate_python(rows)
+    read = adapter(tuple[_Answer, ...]).validate_python(rows)
     return tuple(Answer(one.status, one.text, one.truncated, one.late_s) for one in read)

@@ -6,15 +6,15 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import cache
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from hostwright.apply import events
 from hostwright.apply.events import Event
 from hostwright.apply.journal.header import RunHeader
 from hostwright.apply.journal.redaction import Redactor
+from hostwright.common.input.adapter import adapter
 from hostwright.common.places import place_of
 
 SCHEMA = 1
@@ -24,11 +24,6 @@ ENDED, INTERRUPTED, CRASHED, RUNNING = "ended", "interrupted", "crashed", "runni
 #: Fields kept as they are: our own words, and the names by which runs and hosts are found again. No field that a host
 #: can fill (a job's role, run and operator are read from the host) is among them.
 IDENTIFIERS = frozenset({"kind", "host", "at", "result", "verb", "hosts", "place", "began", "version", "how"})
-
-
-@cache
-def _header_adapter() -> TypeAdapter[RunHeader]:
-    return TypeAdapter(RunHeader)
 
 
 _NOT_RECORDED = (events.Waiting, events.RoleProgress)  #: temporary; what they lead to is recorded
@@ -88,7 +83,7 @@ def header_of(record: Mapping[str, Any]) -> RunHeader:
     """The inverse of ``record_of_header``; raises ``ValueError`` for any other record, or a damaged one."""
     if record.get("kind") != RUN_BEGAN:
         raise ValueError("not the first record of a run")
-    return _header_adapter().validate_python(record)
+    return adapter(RunHeader).validate_python(record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +101,11 @@ class RunEnding:
     bytes: int | None = None
 
 
-@cache
-def _ending_adapter() -> TypeAdapter[RunEnding]:
-    return TypeAdapter(RunEnding)
-
-
 def ending_of(record: Mapping[str, Any]) -> RunEnding | None:
     """A record as the last one of a run; ``None`` for any other record, or a damaged one."""
     if record.get("kind") != RUN_ENDED:
         return None
     try:
-        return _ending_adapter().validate_python(record)
+        return adapter(RunEnding).validate_python(record)
     except ValidationError:
         return None

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from hostwright.apply.journal.header import RunHeader
 from hostwright.apply.journal.records import RUN_BEGAN, RUN_ENDED
 from hostwright.apply.journal.results import HOST_ENDED, parsed, results_of
+from hostwright.common.input.adapter import adapter
 from hostwright.common.places import JOURNAL
 from hostwright.plan.model import StepResult
-
-
-@cache
-def _step_type_adapter() -> TypeAdapter[StepResult]:
-    return TypeAdapter(StepResult)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,18 +149,12 @@ def _open(run: RoleRun, role: str) -> bool:
 
 def _step(row: Any) -> StepResult | None:
     try:
-        return _step_type_adapter().validate_python(row)
+        return adapter(StepResult).validate_python(row)
     except ValidationError:
         return None
 
 
 def _host(host: str, result: str, draft: _Draft) -> HostRun:
     return HostRun(
-        host,
-        result,
-        draft.sentence,
-        tuple(draft.plans),
-        tuple(draft.facts),
-        tuple(draft.roles),
-        tuple(draft.said),
+        host, result, draft.sentence, tuple(draft.plans), tuple(draft.facts), tuple(draft.roles), tuple(draft.said)
     )

@@ -121,10 +121,7 @@ def read_reason(text: str) -> str:
 
 
 def _each(
-    targets: Targets,
-    connections: Connections,
-    work: Callable[[RootShell], HostLocks],
-    kept: Callable[[str], Aside],
+    targets: Targets, connections: Connections, work: Callable[[RootShell], HostLocks], kept: Callable[[str], Aside]
 ) -> Results[HostLocks]:
     """Do ``work`` on each host, and ``kept`` with the lock that this machine keeps for it. If there is one, it is no
     failure that the host does not answer."""

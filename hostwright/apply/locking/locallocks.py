@@ -8,24 +8,19 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from hostwright.common.command import Command
 from hostwright.common.errors import HostwrightError, InputError, Locked
+from hostwright.common.input.adapter import adapter
 from hostwright.common.places import ANOTHER_STATE, make_folder, place_of, refused, unread, write_whole
 from hostwright.plan.host.locks import OperatorLock, forbids
 from hostwright.stack.store.artifacts import locked
 
 FOLDER = "set-aside"
 CAP_BYTES = 8 * 1024  #: ten times what our own files hold
-
-
-@cache
-def _lock_adapter() -> TypeAdapter[OperatorLock]:
-    return TypeAdapter(OperatorLock)
 
 
 def put(root: Path, inventory: str | Path, lock: OperatorLock, *, now: datetime, force: bool = False) -> None:
@@ -101,7 +96,7 @@ def _read(path: Path) -> OperatorLock | None:
     """The lock in a file; ``None`` where there is no file. Raises ``InputError``."""
     try:
         with path.open("rb") as file:
-            return _lock_adapter().validate_json(file.read(CAP_BYTES), strict=True)
+            return adapter(OperatorLock).validate_json(file.read(CAP_BYTES), strict=True)
     except FileNotFoundError:
         return None
     except OSError as error:

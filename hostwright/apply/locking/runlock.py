@@ -65,12 +65,7 @@ class HostLock:
 
     @classmethod
     def acquire(
-        cls,
-        shell: RootShell,
-        holder: Holder,
-        *,
-        wait_s: float = 0.0,
-        notify: Callable[[str], None] = lambda _: None,
+        cls, shell: RootShell, holder: Holder, *, wait_s: float = 0.0, notify: Callable[[str], None] = lambda _: None
     ) -> HostLock:
         """Take the lock over ``shell``, on which sudo has been tried before (see ``RootShell.stream``).
 
@@ -105,8 +100,7 @@ class HostLock:
         """Raise ``HostError`` when the lock is lost, so that nothing is begun without it."""
         if self.lost:
             raise HostError(
-                self._keeper.host,
-                f"its lock was lost ({self._keeper.why}): nothing more is started here; run again",
+                self._keeper.host, f"its lock was lost ({self._keeper.why}): nothing more is started here; run again"
             )
 
     def release(self) -> None:

@@ -72,11 +72,7 @@ def apply_goal(
 
 
 def apply_to(
-    run: Run,
-    name: str,
-    goal: Goal = AS_WANTED,
-    accept: Accept | None = None,
-    ended: frozenset[str] | None = None,
+    run: Run, name: str, goal: Goal = AS_WANTED, accept: Accept | None = None, ended: frozenset[str] | None = None
 ) -> Outcome:
     """One host, from its connection to its end. Raises ``HostError`` likewise.
 

@@ -30,7 +30,6 @@ class Ask(Protocol):
 
     def __call__(self, consequences: Sequence[str], hosts: int) -> None:
         """Ask once; with no consequences, there is nothing to ask."""
-        ...
 
 
 def unasked(what: str) -> InputError:

@@ -17,11 +17,9 @@ class Goal(Protocol):
 
     def desired(self, target: TargetHost) -> Desired:
         """What the host shall be. Raises ``HostError`` for one that is not to be touched."""
-        ...
 
     def departs(self, target: TargetHost) -> bool:
         """Whether what Hostwright keeps on the host goes as well (``HostJob.departs``)."""
-        ...
 
 
 class AsWanted:

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 from hostwright.apply.events import Emit, Event, Observed, Retrying, Silent, Waiting
@@ -68,7 +67,7 @@ class Silence:
         self._ticker.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._ticker.join(LEAVE_S)
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from hostwright.apply.journal.redaction import Redactor
 from hostwright.apply.saved import signing
 from hostwright.apply.saved.signing import Signing
 from hostwright.common.command import Command
 from hostwright.common.errors import InputError
+from hostwright.common.input.adapter import adapter
 from hostwright.common.places import ANOTHER_FILE, PRIVATE_FILE, refused, unread, write_whole
 from hostwright.common.untrusted import json_object
 from hostwright.plan.model import Plan
@@ -35,11 +35,6 @@ class _SavedPlans:
 
     schema: Literal[2]
     plans: dict[str, Plan]
-
-
-@cache
-def _file_adapter() -> TypeAdapter[_SavedPlans]:
-    return TypeAdapter(_SavedPlans)
 
 
 def save(path: Path, plans: Iterable[Plan], redactor: Redactor, signed: Signing = UNSIGNED) -> None:
@@ -67,7 +62,7 @@ def load(path: Path, signers: Sequence[Path] = ()) -> dict[str, Plan]:
         raise InputError(f"cannot be read: {unread(error)}", str(path)) from error
     signing.verify(path, text, signers)
     try:
-        return _file_adapter().validate_json(text, strict=True).plans
+        return adapter(_SavedPlans).validate_json(text, strict=True).plans
     except ValidationError as error:
         fault = _fault(json_object(text.decode("utf-8", errors="replace")) or {})
         raise InputError(f"{fault}: {AGAIN}", str(path)) from error

@@ -6,10 +6,10 @@ to one of those files and, in the tests, a sample of its message.
 """
 
 from hostwright.audit.failures.catalogue import Catalogue, catalogue, known
-from hostwright.audit.failures.rule import Covers, Failure, FailureRule, Sign
+from hostwright.audit.failures.rule import Covers, Failure, FailureRule, Sign, Variant
 from hostwright.audit.failures.treatment import Case, ForPeople, Hardware, Held, NoRoom, Stuck, Tangled, Treatment
 
 __all__ = [
     "Case", "Catalogue", "Covers", "Failure", "FailureRule", "ForPeople", "Hardware", "Held", "NoRoom", "Sign", "Stuck",
-    "Tangled", "Treatment", "catalogue", "known",
+    "Tangled", "Treatment", "Variant", "catalogue", "known",
 ]  # fmt: skip

@@ -4,8 +4,9 @@ First come root causes, in whichever layer they occur: a full disk makes every t
 the rules of a layer come before those of the layers below it (the key of one repository before any missing key), and
 within a layer, messages that name the cause come before those of the tool around it (a compiler's message in DKMS's
 make.log before "Failed to install the kernel module through DKMS"). Then come consequences, whose messages several
-causes lead to (a unit that is not started any more), and last general messages, such as that of pip when it finds no
-package, which it also prints when there is no network.
+causes lead to (a unit that is not started any more), then the words of a tool around another that failed ("Job for
+UNIT failed"), and last general messages, such as that of pip when it finds no package, which it also prints
+when there is no network.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ class Catalogue:
         """Raise ``InputErrors`` for every pattern that cannot be read: one is compiled when it is first needed."""
         mistakes = Mistakes()
         for rule in self.rules:
-            for pattern in filter(None, (rule.pattern, rule.unless, rule.narrower, rule.beside, *rule.names)):
+            patterns = (rule.pattern, rule.unless, rule.narrower, rule.beside, *rule.names)
+            for pattern in filter(None, (*patterns, *(variant.pattern for variant in rule.variants))):
                 with mistakes:
                     try:
                         _compiled(pattern)
@@ -83,14 +85,20 @@ class Catalogue:
         return None
 
     def named(self, text: str) -> tuple[str, str] | None:
-        """The name of the first rule whose message is in a text, and the line with the message."""
-        failure = self.classify(text)
+        """The name of the first rule whose message is in a text, and the line with the message; none for words around
+        another failure."""
+        failure = self._inner(text)
         return (failure.rule.name, failure.evidence) if failure else None
 
     def explained(self, output: str) -> Finding | None:
-        """The known problem that ``output`` names, with the line that does; ``None`` where it is unknown."""
-        failure = self.classify(output)
+        """The known problem that ``output`` names, with the line that does; ``None`` where it is unknown, and for words
+        around another failure, for which a look at the host tells more."""
+        failure = self._inner(output)
         return failure.rule.finding((failure.evidence,)) if failure else None
+
+    def _inner(self, text: str) -> Failure | None:
+        failure = self.classify(text)
+        return None if failure is None or failure.rule.weight == "wrapper" else failure
 
     def evidence(self, rule: FailureRule, ctx: AuditContext) -> list[str]:
         """The evidence for a rule on a host, without what another rule covers. Raises ``Unread`` where it cannot be

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from hostwright.audit.failures.catalogue import known
-from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures.rule import FailureRule, Sign, in_general
 from hostwright.audit.fleetaudit import GPU_LAYER
 from hostwright.common.command import Command
 from hostwright.common.text import markdown
@@ -104,6 +104,10 @@ class _Page:
     def _paragraphs(self, rule: FailureRule) -> Iterator[str]:
         yield self._sentence(rule.cause)
         yield f"**What to do:** {self._sentence(rule.cure)}"
+        for variant in rule.variants:
+            sentences = (self._sentence(text) for text in (variant.cause, variant.cure) if text)
+            yield "\n".join(["Where the evidence has", "", "```text", *alternatives(variant.pattern), "```"])
+            yield " ".join(sentences)
         if rule.sign:
             yield f"**On a host:** {self._sentence(how_seen(rule.sign))} {_weight(rule.sign)}"
         if rule.pattern:
@@ -116,7 +120,7 @@ class _Page:
 
     def _sentence(self, text: str) -> str:
         """A sentence in Markdown: with a full stop and, where it does not begin with a command, a capital letter."""
-        text = text.rstrip(".")
+        text = in_general(text).rstrip(".")
         word = re.match(r"[a-z]+\b(?![-./_(])", text)
         capital = text[:1].upper() + text[1:] if word and word[0] not in self.commands else text
         return f"{markdown(capital)}."

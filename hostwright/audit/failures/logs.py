@@ -59,7 +59,7 @@ Texts: TypeAlias = Callable[[AuditContext, str], Iterator[tuple[str, str]]]
 
 def last_job(ctx: AuditContext, role: str) -> Iterator[tuple[str, str]]:
     """The log of a layer's last job, where there is no other log."""
-    yield _last_job(ctx.text(LAST_JOBS), role), ""
+    yield log_of(ctx.text(LAST_JOBS), role), ""
 
 
 def log_cause(ctx: AuditContext, role: str, texts: Texts = last_job) -> tuple[str, str]:
@@ -114,7 +114,7 @@ def _ends(lines: list[str]) -> dict[str, str]:
     return last_lines
 
 
-def _last_job(text: str, role: str) -> str:
+def log_of(text: str, role: str) -> str:
     """From the answer to ``LAST_JOBS``, the end of the log of a role's last job, if that failed."""
     job = next((ended_job for ended_job in ended(text) if ended_job.role == role), None)
     if job is None or job.status == 0:

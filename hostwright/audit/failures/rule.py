@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -10,15 +10,19 @@ from typing import Literal
 from hostwright.audit.failures.treatment import Treatment
 from hostwright.audit.judging.context import AuditContext
 from hostwright.common.errors import Finding
-from hostwright.common.untrusted import Pattern
+from hostwright.common.untrusted import Match, Pattern
 from hostwright.plan.model import Probe
 
 EVIDENCE_CHARACTERS = 300  #: of each line of a finding's evidence
 
+_GROUP = Pattern(r"\(\?P<(\w+)>")
+_CHOICE = Pattern(r"\{([^{}|]*)\|([^{}|]*)\}")
+
 #: root cause: tried first, for whatever else an output says follows from it · cause: tried in the order of layers, and
 #: of the rules within a layer · consequence: tried after all causes, for several of them lead to this message
+#: · wrapper: tried after these, for it only says that something failed (dpkg's last line, "Job for UNIT failed")
 #: · general: tried last, for many causes lead to it, or successful installations print it too
-Weight = Literal["root cause", "cause", "consequence", "general"]
+Weight = Literal["root cause", "cause", "consequence", "wrapper", "general"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,17 @@ class Covers:
 
 
 @dataclass(frozen=True, slots=True)
+class Variant:
+    """Other sentences of a rule, for evidence in which this regular expression is found: a condition that the evidence
+    decides is not left to the reader. An empty sentence is the rule's own. The first variant that fits counts.
+    """
+
+    pattern: str
+    cause: str = ""
+    cure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class FailureRule:
     """One known failure. ``pattern`` is a regular expression to search for in outputs; empty: no message tells it.
 
@@ -76,21 +91,29 @@ class FailureRule:
     treatment: Treatment | None = None  #: what a rebuild does about it, where that is not a repair
     covers: Covers | None = None
     #: regular expressions with named groups. The text of a group ``module`` in the lines of a match replaces the word
-    #: MODULE in ``cause`` and ``cure``; several evidences give several names, with blanks between them, as commands do
+    #: MODULE in ``cause`` and ``cure``; several evidences give several names, with blanks between them, as commands do.
+    #: ``{MODULE|some module}`` is what stands before the bar where each name in it is known, else what follows the bar
     names: tuple[str, ...] = ()
+    variants: tuple[Variant, ...] = ()  #: other sentences, for some of its messages
 
-    def named(self, text: str, *evidence: str) -> str:
-        """``cause`` or ``cure`` with the names that these evidences contain."""
-        values: dict[str, dict[str, None]] = {}
+    def sentences(self, *evidence: str) -> tuple[str, str]:
+        """``cause`` and ``cure`` for these evidences, with the names in them."""
+        fitting = (each for each in self.variants if any(_compiled(each.pattern).search(one) for one in evidence))
+        variant = next(fitting, None)
+        cause, cure = (variant.cause, variant.cure) if variant else ("", "")
+        values = self._values(evidence)
+        return _filled(cause or self.cause, values), _filled(cure or self.cure, values)
+
+    def _values(self, evidence: tuple[str, ...]) -> dict[str, str]:
+        """The names in these evidences, each under the word that it replaces; empty where none is known."""
+        values: dict[str, dict[str, None]] = {group: {} for group in _groups(self.names)}
         for lines in evidence:
             first: dict[str, str] = {}
-            for match in filter(None, (_names(pattern).search(lines) for pattern in self.names)):
+            for match in filter(None, (_compiled(pattern).search(lines) for pattern in self.names)):
                 first = {group: value for group, value in match.groupdict().items() if value} | first
             for group, value in first.items():
                 values.setdefault(group, {})[value] = None
-        for group, some in values.items():
-            text = text.replace(group.upper(), " ".join(some))
-        return text
+        return {group.upper(): " ".join(some) for group, some in values.items()}
 
     @property
     def link(self) -> str:
@@ -102,7 +125,7 @@ class FailureRule:
         sign = self.sign
         layer, grave, provision = (sign.layer, sign.grave, sign.provision) if sign else ("", True, False)
         lines = tuple(line.strip()[:EVIDENCE_CHARACTERS] for line in evidence)
-        cause, cure = (self.named(text, *evidence) for text in (self.cause, self.cure))
+        cause, cure = self.sentences(*evidence)
         return Finding(self.name, layer, grave, lines, cause, cure, provision, self.link)
 
 
@@ -116,14 +139,42 @@ class Failure:
     @property
     def cause(self) -> str:
         """What went wrong, as a sentence without a full stop."""
-        return self.rule.named(self.rule.cause, self.evidence)
+        return self.rule.sentences(self.evidence)[0]
 
     @property
     def cure(self) -> str:
         """What to do now, as a sentence without a full stop."""
-        return self.rule.named(self.rule.cure, self.evidence)
+        return self.rule.sentences(self.evidence)[1]
+
+
+def in_general(sentence: str) -> str:
+    """A rule's sentence as the documentation has it, where no evidence has names."""
+    return _chosen(sentence, lambda choice: choice[1])
+
+
+def _filled(sentence: str, values: Mapping[str, str]) -> str:
+    """The sentence with these values in place of their words."""
+    unknown = [word for word, value in values.items() if not value]
+    sentence = _chosen(sentence, lambda choice: choice[2 if any(word in choice[1] for word in unknown) else 1])
+    for word, value in values.items():
+        sentence = sentence.replace(word, value or word)
+    return sentence
+
+
+def _chosen(sentence: str, choose: Callable[[Match], str]) -> str:
+    parts, end = [], 0
+    for choice in _CHOICE.finditer(sentence):
+        parts += [sentence[end : choice.start()], choose(choice)]
+        end = choice.end()
+    return "".join([*parts, sentence[end:]])
 
 
 @cache
-def _names(pattern: str) -> Pattern:
+def _groups(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The named groups of these regular expressions."""
+    return tuple(dict.fromkeys(group[1] for pattern in names for group in _GROUP.finditer(pattern)))
+
+
+@cache
+def _compiled(pattern: str) -> Pattern:
     return Pattern(f"(?im){pattern}")

@@ -33,8 +33,13 @@ done; exit 0"""
 _STATES = ("LoadState", "ActiveState", "SubState", "Result")
 
 #: systemd's own messages about a unit; everything else in its journal comes from the program.
-_SYSTEMD = Pattern(r"\S+\.service: |(Start|Stopp|Reload|Finish)(ed|ing) |Failed to start |Dependency failed ")
-_ENDED = Pattern(r"\S+\.service: (Failed at step |Main process exited, )")
+_SYSTEMD = Pattern(
+    r"\S+\.(service|socket|mount|timer): |(Start|Stopp|Reload|Finish|Listen|Clos|Mount|Unmount)(ed|ing) "
+    r"|Failed to (start|listen|mount) |Dependency failed "
+)
+_ENDED = Pattern(
+    r"\S+\.(service|socket|mount|timer): (Failed at step |Failed to load |Failed to run |\w+ process exited, )"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass, fields
-from functools import cache
 from typing import NamedTuple
-
-from pydantic import TypeAdapter
 
 from hostwright.audit.fleetaudit import GPU_LAYER, HostAudit
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.hardware.known import KnownCard, known_card
+from hostwright.common.input.adapter import adapter
 
 STATUS, STACK, LAYER = "status", "stack", "layer"
 READING, DEVIATION, FINDING, CARD = "reading", "deviation", "finding", "card"
@@ -42,14 +40,9 @@ class Item(NamedTuple):
     more: str = ""
 
 
-@cache
-def _card_adapter() -> TypeAdapter[tuple[str, ...]]:
-    return TypeAdapter(tuple[str, ...])
-
-
 def card_of(bus: str, have: str) -> KnownCard:
     """The card that an item describes: the inverse of ``_card``. Earlier versions stored only its first four values."""
-    return KnownCard(bus, *_card_adapter().validate_json(have)[: len(fields(KnownCard)) - 1])
+    return KnownCard(bus, *adapter(tuple[str, ...]).validate_json(have)[: len(fields(KnownCard)) - 1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """From one host's facts to its audit. Pure: the same facts can be judged again against another stack.
 
+Products whose ages are known are judged whoever installed them: those of states, and packages.
+
 Why a state is not as desired: because the host changed (drift), or the desired state did (intent). Pure.
 
 Puppet calls the two corrective and intentional changes. Here the host's release record tells them apart: it holds a
@@ -11,9 +13,10 @@ record.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from hostwright.audit.fleetaudit import (
@@ -33,7 +36,6 @@ from hostwright.audit.hardware.known import NOTHING_KNOWN, KnownHardware
 from hostwright.audit.judging.alike import NOT_ASKED, OPEN, Alike, alike, all_readings, events_of, gpus_of
 from hostwright.audit.judging.audited import AuditScope, audited
 from hostwright.audit.judging.context import AuditContext, Unread
-from hostwright.audit.judging.installed import aged_on
 from hostwright.audit.readings.answers import RELEASE_LAYER
 from hostwright.audit.readings.changed import changed_since
 from hostwright.common.canonical import Same
@@ -45,7 +47,10 @@ from hostwright.plan.host import release
 from hostwright.plan.host.newrelease import desired_sha256, state_sha256
 from hostwright.plan.model import Facts, Planned, Refusal, Resource
 from hostwright.plan.planning import notes_on, off_roles
+from hostwright.plan.roles.software import Software
 from hostwright.plan.targets import TargetHost
+from hostwright.resources.packages.packages import named_like
+from hostwright.stack.ages import Aged, aged, day_of, numbers
 
 
 @dataclass(frozen=True)
@@ -256,3 +261,42 @@ def _notes(target: TargetHost, facts: Facts, now: datetime) -> tuple[str, ...]:
 
 def _iso(at: datetime) -> str:
     return at.isoformat(timespec="seconds")
+
+
+def aged_on(ctx: AuditContext) -> tuple[Aged, ...]:
+    """What is known against the versions that are on the host; of a part that cannot be read, nothing."""
+    known = ctx.desired.advisories
+    if not known.products:
+        return ()
+    found = ctx.judged("installed products", installed)
+    today = day_of(ctx.now)
+    return tuple(dict.fromkeys(one for name, version in found for one in aged(known, {name: version}, today)))
+
+
+def installed(ctx: AuditContext) -> tuple[tuple[str, str], ...]:
+    """The products of the advisories that are on the host, each with its version."""
+    products = ctx.desired.advisories.products
+    known = tuple(pattern for product in products.values() for pattern in product.packages)
+    there = [(one.name, one.version) for one in _software(ctx) if one.version]
+    with suppress(Unread, NotAnswered):
+        there += [(row.base, row.version) for row in ctx.packages.values() if row.present]
+    found: dict[tuple[str, tuple[int, ...]], tuple[str, str]] = {}
+    for package, version in there:
+        if named_like(package, known):
+            name = next(name for name, product in products.items() if named_like(package, product.packages))
+            found.setdefault((name, numbers(version)), (name, version))  # a package has its maker's version, and more
+    return tuple(found.values())
+
+
+def _software(ctx: AuditContext) -> Iterator[Software]:
+    for state in (state for role in ctx.desired.roles for state in role.resources):
+        for piece in ctx.settled(("software", Same(state)), partial(_pieces, state)):
+            yield from (piece, *piece.parts)
+
+
+def _pieces(state: Resource, facts: Facts) -> tuple[Software, ...]:
+    """Nothing where one of its probes was not asked: an error would be one for every host that looks alike."""
+    try:
+        return tuple(state.software(facts))
+    except (KeyError, NotAnswered):
+        return ()

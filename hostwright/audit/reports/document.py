@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from hostwright.audit.fleetaudit import SCHEMA, FleetAudit
+from hostwright.common.input.adapter import adapter, json_schema_of
 
 
 def render_json(audit: FleetAudit) -> str:
@@ -16,24 +17,15 @@ def render_json(audit: FleetAudit) -> str:
 
 def read_json(text: str) -> FleetAudit:
     """The audit in a document of this schema. Raises ``ValueError`` for another schema or an invalid document."""
-    from pydantic import TypeAdapter
-
     version = json.loads(text).get("schema")
     if version != SCHEMA:
         raise ValueError(f"it has schema {version!r}, but this Hostwright reads {SCHEMA}")
-    return TypeAdapter(FleetAudit).validate_json(text)
+    return adapter(FleetAudit).validate_json(text)
 
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of what ``render_json`` writes."""
-    from pydantic import TypeAdapter
-
-    schema = TypeAdapter(FleetAudit).json_schema(mode="serialization")
+    schema = json_schema_of(FleetAudit, "Hostwright audit", "What `invoke audit --json` prints.")
     schema["properties"]["schema"] = {"const": SCHEMA, "title": "Schema", "type": "integer"}
-    head = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Hostwright audit",
-        "description": "What `invoke audit --json` prints.",
-    }
-    required = sorted({*schema.get("required", ()), "schema"})
-    return {**head, **{key: schema[key] for key in schema if key not in head}, "required": required}
+    schema["required"] = sorted({*schema.get("required", ()), "schema"})
+    return schema

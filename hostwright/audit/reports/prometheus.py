@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -19,112 +19,95 @@ VALUE_CHARACTERS = 120  #: of a label: each different value is another time seri
 
 def render_prometheus(audit: FleetAudit) -> str:
     """The audit in the text exposition format of Prometheus."""
+    times = took("hostwright_audit", "the audit", audit.at, audit.took_s)
+    return exposition((*_of_hosts(audit.hosts), *_of_gpus(audit.hosts), *times))
+
+
+def exposition(metrics: Iterable[Metric]) -> str:
+    """Metrics in the text exposition format."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Metrics(audit))
+    registry.register(_Metrics(metrics))
     return generate_latest(registry).decode("utf-8")
 
 
 class _Metrics(Collector):
-    """The metrics of one audit."""
+    """Metrics that are known."""
 
-    def __init__(self, audit: FleetAudit):
-        self._audit = audit
+    def __init__(self, metrics: Iterable[Metric]):
+        self._metrics = tuple(metrics)
 
-    def collect(self) -> Iterator[Metric]:
-        hosts = self._audit.hosts
-        yield from (_host_status(hosts), _host_ok(hosts), _layers(hosts), _readings(hosts), _findings(hosts))
-        yield from (_gpu_info(hosts), *_gpu_gauges(hosts), _xids(hosts), _aged(hosts))
-        began = GaugeMetricFamily("hostwright_audit_timestamp_seconds", "When the audit began, Unix time")
-        began.add_metric([], datetime.fromisoformat(self._audit.at).timestamp())
-        took = GaugeMetricFamily("hostwright_audit_duration_seconds", "How long the audit took")
-        took.add_metric([], self._audit.took_s)
-        yield from (began, took)
+    def collect(self) -> Iterable[Metric]:
+        return self._metrics
 
 
-def _host_status(hosts: tuple[HostAudit, ...]) -> Metric:
-    family = GaugeMetricFamily("hostwright_host_status", "1 for the status of the host", labels=["host", "status"])
-    for host in hosts:
-        for status in WORST_FIRST:
-            if status != "warning":
-                family.add_metric([label(host.host), status], float(host.status == status))
+def gauge(name: str, text: str, labels: str, rows: Iterable[tuple[Sequence[str], float]]) -> Metric:
+    """A gauge with the values of its labels, which are named with blanks between them, and a number in each row."""
+    family = GaugeMetricFamily(name, text, labels=labels.split())
+    for values, number in rows:
+        family.add_metric([label(value) for value in values], float(number))
     return family
 
 
-def _host_ok(hosts: tuple[HostAudit, ...]) -> Metric:
-    family = GaugeMetricFamily("hostwright_host_ok", "1 where the host is as desired", labels=["host", "stack"])
-    for host in hosts:
-        family.add_metric([label(host.host), host.stack], float(host.status == "desired"))
-    return family
+def took(name: str, what: str, at: str, took_s: float) -> Iterator[Metric]:
+    """When something began, and how long it took."""
+    began = datetime.fromisoformat(at).timestamp()
+    yield gauge(f"{name}_timestamp_seconds", f"When {what} began, Unix time", "", [((), began)])
+    yield gauge(f"{name}_duration_seconds", f"How long {what} took", "", [((), took_s)])
 
 
-def _layers(hosts: tuple[HostAudit, ...]) -> Metric:
-    family = GaugeMetricFamily("hostwright_layer_ok", "1 where the layer is as desired", labels=["host", "layer"])
-    for host in hosts:
-        for layer in host.layers:
-            family.add_metric([label(host.host), layer.name], float(layer.status in {"desired", "warning"}))
-    return family
+def _of_hosts(hosts: tuple[HostAudit, ...]) -> Iterator[Metric]:
+    statuses = [status for status in WORST_FIRST if status != "warning"]
+    yield gauge(
+        "hostwright_host_status", "1 for the status of the host", "host status",
+        (((host.host, status), host.status == status) for host in hosts for status in statuses),
+    )  # fmt: skip
+    yield gauge(
+        "hostwright_host_ok", "1 where the host is as desired", "host stack",
+        (((host.host, host.stack), host.status == "desired") for host in hosts),
+    )  # fmt: skip
+    yield gauge(
+        "hostwright_layer_ok", "1 where the layer is as desired", "host layer",
+        (((host.host, one.name), one.status in {"desired", "warning"}) for host in hosts for one in host.layers),
+    )  # fmt: skip
+    yield gauge(
+        "hostwright_reading_ok", "A value read on the host; 1 where it is the stack's or no stack pins it",
+        "host layer name have want",
+        (
+            ((host.host, one.layer, one.name, one.have, one.want or ""), not one.differs)
+            for host in hosts for one in host.readings
+        ),
+    )  # fmt: skip
+    yield gauge(
+        "hostwright_finding", "1 for each known failure that was recognised", "host layer rule grave",
+        (((host.host, one.layer, one.rule, str(one.grave).lower()), 1) for host in hosts for one in host.findings),
+    )  # fmt: skip
 
 
-def _readings(hosts: tuple[HostAudit, ...]) -> Metric:
-    labels = ["host", "layer", "name", "have", "want"]
-    text = "A value read on the host; 1 where it is the stack's or no stack pins it"
-    family = GaugeMetricFamily("hostwright_reading_ok", text, labels=labels)
-    for host in hosts:
-        for reading in host.readings:
-            values = [
-                label(text) for text in (host.host, reading.layer, reading.name, reading.have, reading.want or "")
-            ]
-            family.add_metric(values, float(not reading.differs))
-    return family
-
-
-def _findings(hosts: tuple[HostAudit, ...]) -> Metric:
-    labels = ["host", "layer", "rule", "grave"]
-    family = GaugeMetricFamily("hostwright_finding", "1 for each known failure that was recognised", labels=labels)
-    for host in hosts:
-        for finding in host.findings:
-            family.add_metric([label(host.host), finding.layer, finding.rule, str(finding.grave).lower()], 1.0)
-    return family
-
-
-def _aged(hosts: tuple[HostAudit, ...]) -> Metric:
-    text = "1 for software on the host that gets no fixes any more, or is older than a bulletin's or the newest series"
-    family = GaugeMetricFamily("hostwright_aged", text, labels=["host", "product", "version", "kind"])
-    for host in hosts:
-        for one in host.aged:
-            family.add_metric([label(text) for text in (host.host, one.product, one.version, one.kind)], 1.0)
-    return family
-
-
-def _gpu_info(hosts: tuple[HostAudit, ...]) -> Metric:
-    labels = ["host", "gpu", "bus", "model", "uuid", "serial", "vbios"]
-    family = GaugeMetricFamily("hostwright_gpu_info", "1 for each card", labels=labels)
-    for host in hosts:
-        for gpu in host.gpus:
-            values = (host.host, str(gpu.index), gpu.bus, gpu.model, gpu.uuid, gpu.serial, gpu.vbios)
-            family.add_metric([label(text) for text in values], 1.0)
-    return family
-
-
-def _gpu_gauges(hosts: tuple[HostAudit, ...]) -> Iterator[Metric]:
-    for gauge in sorted(filter(None, (column.gauge for column in GPU_COLUMNS)), key=lambda gauge: gauge.name):
-        kinds = [kind for kind in gauge.numbers(Gpu(0, "")) if kind]
-        family = GaugeMetricFamily(gauge.name, gauge.help, labels=["host", "gpu", *(["kind"] if kinds else [])])
-        for host in hosts:
-            for gpu in host.gpus:
-                for kind, value in gauge.numbers(gpu).items():
-                    if value is not None:
-                        family.add_metric([label(host.host), str(gpu.index), *([kind] if kind else [])], float(value))
-        yield family
-
-
-def _xids(hosts: tuple[HostAudit, ...]) -> Metric:
-    text = "Xids in the kernel log of the last seven days"
-    family = GaugeMetricFamily("hostwright_xids", text, labels=["host", "bus", "xid"])
-    for host in hosts:
-        for event in host.xids:
-            family.add_metric([label(host.host), label(event.bus), str(event.number)], float(event.count))
-    return family
+def _of_gpus(hosts: tuple[HostAudit, ...]) -> Iterator[Metric]:
+    cards = [(host.host, gpu) for host in hosts for gpu in host.gpus]
+    yield gauge(
+        "hostwright_gpu_info", "1 for each card", "host gpu bus model uuid serial vbios",
+        (((host, str(gpu.index), gpu.bus, gpu.model, gpu.uuid, gpu.serial, gpu.vbios), 1) for host, gpu in cards),
+    )  # fmt: skip
+    for one in sorted(filter(None, (column.gauge for column in GPU_COLUMNS)), key=lambda one: one.name):
+        kinds = any(one.numbers(Gpu(0, "")))
+        yield gauge(
+            one.name, one.help, "host gpu kind" if kinds else "host gpu",
+            (
+                ((host, str(gpu.index), *([kind] if kind else [])), value)
+                for host, gpu in cards for kind, value in one.numbers(gpu).items() if value is not None
+            ),
+        )  # fmt: skip
+    yield gauge(
+        "hostwright_xids", "Xids in the kernel log of the last seven days", "host bus xid",
+        (((host.host, event.bus, str(event.number)), event.count) for host in hosts for event in host.xids),
+    )  # fmt: skip
+    yield gauge(
+        "hostwright_aged",
+        "1 for software on the host that gets no fixes any more, or is older than a bulletin's or the newest series",
+        "host product version kind",
+        (((host.host, one.product, one.version, one.kind), 1) for host in hosts for one in host.aged),
+    )  # fmt: skip
 
 
 def label(text: str) -> str:

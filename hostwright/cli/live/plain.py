@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
@@ -50,7 +49,7 @@ class Plain:
             self._print(self._heading)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         """Print what is gathered."""
         with self._lock:
             self._print_troubles()

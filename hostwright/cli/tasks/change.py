@@ -11,10 +11,7 @@ from hostwright.common.request import Request
 TITLE = "Change"
 
 
-@verb(
-    *PROVISION,
-    check=f"only show the plan (the same as {Command('plan')})",
-)
+@verb(*PROVISION, check=f"only show the plan (the same as {Command('plan')})")
 def provision(request: Request) -> int:
     """Bring hosts to their stack, then probe again to confirm that nothing differs.
 

@@ -168,12 +168,7 @@ def audit_fleet(
     return write_reports(outputs, auditor, look)
 
 
-@verb(
-    *NAMED,
-    "since",
-    called="history",
-    details="show every change in full, not only those of each layer together",
-)
+@verb(*NAMED, "since", called="history", details="show every change in full, not only those of each layer together")
 def audit_history(request: Request) -> int:
     """Show the audit history of hosts, a line for each audit and layer in which something changed.
 

@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Self
 
 from rich.console import Group, RenderableType
@@ -90,7 +89,7 @@ class Counting:
         self._progress.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
     def count(self, host: str, status: str = "") -> None:

@@ -97,12 +97,7 @@ def show_command(out: Console, what: str, command: Command, style: str = "dim") 
 
 
 def show_next(
-    out: Console,
-    command: Command,
-    hosts: Sequence[str],
-    targets: Sequence[TargetHost],
-    *,
-    done: Sequence[str] = (),
+    out: Console, command: Command, hosts: Sequence[str], targets: Sequence[TargetHost], *, done: Sequence[str] = ()
 ) -> None:
     """The command that comes next for these hosts. Of hosts that are too many to be named it says how the call selected
     them, and which of those it leaves out; those that are ``done`` anyway it may name, too."""

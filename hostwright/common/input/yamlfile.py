@@ -7,7 +7,8 @@ mistakes, reported with file and line.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,8 @@ import yaml
 from yaml.constructor import SafeConstructor
 
 from hostwright.common.errors import InputError, InputErrors
-from hostwright.common.input import yamlhints
 from hostwright.common.input.unquoted import number_as_written, text_as_written
 from hostwright.common.input.vault import OPTION, Vault
-from hostwright.common.input.yamlsize import MAX_VALUES, check_depth, check_size
 from hostwright.common.places import unread
 from hostwright.common.secret import Secret
 
@@ -153,7 +152,7 @@ class Reader:
             return []
         if not isinstance(node, yaml.MappingNode):
             sentence = f"found {describe_node(node)}, expected {what} as a mapping ('name: value' lines)"
-            self.fail(node, sentence + yamlhints.assigned(node))
+            self.fail(node, sentence + _assigned(node))
             return []
         own: dict[str, tuple[yaml.Node, yaml.Node]] = {}
         merged: list[tuple[str, yaml.Node, yaml.Node]] = []
@@ -270,7 +269,100 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) -> InputErr
     problem = str(error.problem or error.context)
     if mark is None:
         return InputError(f"cannot be parsed: {problem}", file)
-    hint = yamlhints.hint(problem, text.splitlines(), mark.line, mark.column)
+    hint = _hint(problem, text.splitlines(), mark.line, mark.column)
     since = f" (in what begins at line {error.context_mark.line + 1})" if error.context_mark else ""
     where = Origin(file, mark.line + 1, mark.column + 1).exact
     return InputError(f"is not valid YAML: {problem}{since}{'; ' + hint if hint else ''}", where)
+
+
+MAX_VALUES = 2_000_000  #: aliases multiply; a file that expands to more than this is a mistake or an attack
+MAX_DEPTH = 100  #: of mappings and lists in each other
+_SUSPECT = 1000  #: levels, as far as brackets and signs tell; libyaml's composer overflows the stack at some 20,000
+_BRACKETS = re.compile(r"[\[\]{}]")
+_SIGNS = re.compile(rf"^[ ?:-]{{{_SUSPECT}}}", re.MULTILINE)
+
+
+def check_depth(text: str, file: str, loader: Any) -> None:
+    """Refuse a text that is nested so deeply that composing it would end the process."""
+    depth = deepest = 0
+    for bracket in _BRACKETS.findall(text):
+        depth += 1 if bracket in "[{" else -1
+        deepest = max(deepest, depth)
+    if deepest < _SUSPECT and not _SIGNS.search(text):
+        return
+    depth = 0
+    for event in yaml.parse(text, Loader=loader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise InputError("is nested too deeply", file)
+
+
+def check_size(top: yaml.Node, file: str) -> None:
+    """Refuse what its aliases (and ``<<``) would expand to more than ``MAX_VALUES``, before anything is expanded, and
+    what is nested so deeply that reading it would end in Python's own limit."""
+    sizes: dict[int, int] = {}
+    open_nodes: set[int] = set()
+    waiting: list[tuple[yaml.Node, bool]] = [(top, False)]
+    while waiting:
+        node, done = waiting.pop()
+        inner = _inside(node)
+        if done:
+            open_nodes.discard(id(node))
+            sizes[id(node)] = min(MAX_VALUES + 1, 1 + sum(sizes.get(id(child), 1) for child in inner))
+        elif id(node) not in sizes and id(node) not in open_nodes:
+            open_nodes.add(id(node))
+            waiting.append((node, True))
+            waiting += [(child, False) for child in inner]
+        if len(open_nodes) > MAX_DEPTH:
+            raise InputError("is nested too deeply", file)
+    if sizes[id(top)] > MAX_VALUES:
+        raise InputError(f"unfolds to more than {MAX_VALUES} values", file)
+
+
+def _inside(node: yaml.Node) -> list[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        return [part for pair in node.value for part in pair]
+    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
+
+
+_HINTS = {
+    "mapping values are not allowed": "quote a value that holds ': ', and check the indentation",
+    "could not find expected ':'": "expected 'name: value'",
+    "did not find expected key": "expected 'name: value' at the indentation of its neighbours",
+    "did not find expected '-' indicator": "expected '- value' at the indentation of its neighbours",
+    "found unexpected end of stream": "a quote or bracket is not closed",
+    "found another document": "expected one document; a second one begins at '---'",
+}
+_ASSIGNED = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>\S+)")
+_WORD = re.compile(r"[\w.@-]+")
+
+
+def _hint(problem: str, lines: Sequence[str], number: int, column: int) -> str:
+    """What to do about a line that cannot be parsed; ``number`` and ``column`` count from 0. Empty where nobody knows.
+
+    >>> _hint("mapping values are not allowed in this context", ["rack3", "  hosts: {}"], 1, 7)
+    'the line above lacks a colon: `rack3:`'
+    """
+    line = lines[number] if number < len(lines) else ""
+    if line[column : column + 1] == "\t" or "\t" in line[: _depth(line)]:
+        return "indent with spaces, not with a tab"
+    if "mapping values" in problem and (word := _word_above(lines, number)):
+        return f"the line above lacks a colon: `{word}:`"
+    return next((hint for sign, hint in _HINTS.items() if sign in problem), "")
+
+
+def _assigned(node: yaml.Node) -> str:
+    """For ``name=value``, as INI has it: what that is in YAML, else an empty text."""
+    found = _ASSIGNED.fullmatch(node.value) if isinstance(node, yaml.ScalarNode) else None
+    return f": `{found['name']}: {found['value']}`" if found else ""
+
+
+def _word_above(lines: Sequence[str], number: int) -> str:
+    """The word that alone is the line before this one, where this one is deeper: a key without its colon."""
+    above = next((line for line in reversed(lines[:number]) if line.strip()), "")
+    deeper = number < len(lines) and _depth(lines[number]) > _depth(above)
+    return above.strip() if deeper and _WORD.fullmatch(above.strip()) else ""
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())

@@ -5,10 +5,11 @@ What is judged by facts can be remembered for other hosts that answer alike: ``f
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from hostwright.common.errors import NotAnswered
 from hostwright.plan.state_identity import NO_IDENTITY
@@ -59,19 +60,21 @@ class PassPart:
     read: Callable[[Mapping[str, str]], Answer | None]
 
 
-class Pass(Protocol):
+class Pass(ABC):
     """A kind of probes that one run of a tool answers together, for a fraction of what each costs by itself."""
 
-    @property
-    def fails_with(self) -> int:
-        """The highest exit status with which its output still answers; with a higher one, each probe is asked alone."""
+    #: the highest exit status with which its output still answers; with a higher one, each probe is asked alone
+    fails_with = 0
 
+    @abstractmethod
     def script(self, words: Sequence[str]) -> str:
         """The command that asks for all these words. Its standard error is discarded."""
 
-    def differing(self, word: str) -> str:
+    def differing(self, _word: str, /) -> str:
         """What its output holds where the probe of a word has to be asked alone; empty: no output says that."""
+        return ""
 
+    @abstractmethod
     def found(self, words: Sequence[str], text: str) -> Mapping[str, str]:
         """What its output says of each word, of some perhaps nothing. Raises ``ValueError`` where it says nothing."""
 

@@ -30,7 +30,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, TypeVar
 
 from hostwright.common.errors import NotAnswered
 from hostwright.plan.facts import Facts
@@ -41,16 +41,6 @@ K = TypeVar("K")
 
 MOST_RESULTS = 64  #: our choice, of one judgement: a fleet in which more differ in what it reads is judged as before
 MOST_JUDGEMENTS = 8192  #: our choice: a host with all roles has some hundred
-
-
-class Subject(Protocol):
-    """What is known of one host beside facts, as judgements read it."""
-
-    def token(self, question: Hashable, /) -> Hashable:
-        """What is known there, as a key: equal for two hosts exactly where it is the same for both."""
-
-    def noting(self, notes: Notes, /) -> Self:
-        """The same, which notes each question that is read, with its token."""
 
 
 @dataclass(slots=True)
@@ -107,7 +97,8 @@ class Memory:
         *,
         tries: int = MOST_RESULTS,
     ) -> T:
-        """``work(subject)``, made once for all subjects of which the same is known: ``Facts``, or a ``Subject``.
+        """``work(subject)``, made once for all subjects of which the same is known: ``Facts``, or what has their
+        ``token``, and ``noting(notes)``: the same, which notes each question that is read, with its token.
 
         ``key`` names the judgement: equal keys must mean equal work. ``errors`` are results, too; another exception is
         not remembered. After ``tries`` results, none of which was of use again, it is made without being remembered for

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
 from itertools import islice
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, ValidationError
 
+from hostwright.common.input.adapter import adapter
 from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import Facts, Probe
 
@@ -65,11 +65,6 @@ class JobRecord:
     steps: tuple[str, ...]
 
 
-@cache
-def _record_adapter() -> TypeAdapter[JobRecord]:
-    return TypeAdapter(JobRecord)
-
-
 @dataclass(frozen=True, slots=True)
 class RunningJob:
     """A job that runs on a host. Where its record is missing or damaged, only ``id`` is known."""
@@ -96,7 +91,7 @@ def read_jobs(text: str) -> tuple[RunningJob, ...]:
 
 def _running(name: str, record: str) -> RunningJob:
     try:
-        known = _record_adapter().validate_json(record)
+        known = adapter(JobRecord).validate_json(record)
     except ValidationError:
         return RunningJob(name)
     return RunningJob(name, known.role, known.nonce, known.run, known.operator, known.steps)

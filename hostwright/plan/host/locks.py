@@ -14,14 +14,14 @@ import os
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from typing import Annotated, Final, Literal
 
-from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, Field, ValidationError
 
 from hostwright.common.command import Command
 from hostwright.common.durations import seconds
 from hostwright.common.errors import InputError
+from hostwright.common.input.adapter import adapter
 from hostwright.common.operator import machine_id, operator, pid_alive, process_start
 from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Answer, Facts, Probe
@@ -57,7 +57,7 @@ class Holder:
 
     def to_json(self) -> str:
         """The record's one line."""
-        return _holder_adapter().dump_json(self).decode()
+        return adapter(Holder).dump_json(self).decode()
 
     def __str__(self) -> str:
         return f"{self.owner} works on it since {moment(self.since)} (run {self.run})"
@@ -76,7 +76,7 @@ class OperatorLock:
 
     def to_json(self) -> str:
         """The lock file's one line."""
-        return _operator_lock_adapter().dump_json(self).decode()
+        return adapter(OperatorLock).dump_json(self).decode()
 
     def expired(self, now: datetime) -> bool:
         """Whether its time is over."""
@@ -86,16 +86,6 @@ class OperatorLock:
         if self is UNREADABLE:
             return f"locked, but its lock file {STATE_DIR}/lock.json cannot be read"
         return f"locked by {self.owner} since {moment(self.since)} until {moment(self.until)}: {self.reason}"
-
-
-@cache
-def _holder_adapter() -> TypeAdapter[Holder]:
-    return TypeAdapter(Holder)
-
-
-@cache
-def _operator_lock_adapter() -> TypeAdapter[OperatorLock]:
-    return TypeAdapter(OperatorLock)
 
 
 #: What a lock file that is not ours, torn, or of a later version is taken for: it locks, for somebody meant it to.
@@ -139,7 +129,7 @@ def operator_lock(facts: Facts) -> OperatorLock | None:
     if text is None:
         return None
     try:
-        return _operator_lock_adapter().validate_json(text, strict=True)
+        return adapter(OperatorLock).validate_json(text, strict=True)
     except ValidationError:
         return UNREADABLE
 
@@ -163,7 +153,7 @@ def living(facts: Facts, ours: Holder) -> Holder | None:
 def read_holder(text: str) -> Holder | None:
     """The record of a run's lock; ``None`` when it is not one."""
     try:
-        return _holder_adapter().validate_json(text, strict=True)
+        return adapter(Holder).validate_json(text, strict=True)
     except ValidationError:
         return None
 

@@ -12,7 +12,6 @@ from functools import cache
 from typing import Final
 
 from hostwright.common.errors import NotAnswered
-from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.model import Condition, Facts, Probe
 from hostwright.plan.probing import ordered
 from hostwright.plan.roles.role import Role, discover, reading_cards
@@ -128,3 +127,17 @@ def standard_occupancies() -> Occupancies:
 def services_at_work() -> tuple[tuple[str, Condition], ...]:
     """The services whose restart ends somebody's work (``Occupancy.services``), of all kinds."""
     return tuple(service for kind in standard_occupancies().each for service in kind.services)
+
+
+@dataclass(frozen=True, slots=True)
+class AtWork:
+    """Who is at work on a host and would be hit: ``gpus`` use a GPU, ``others`` are named by a state that changes."""
+
+    gpus: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+    @property
+    def everyone(self) -> tuple[str, ...]:
+        """Each of them once; of one that both name, the longer name."""
+        names = dict.fromkeys([*self.gpus, *self.others])
+        return tuple(name for name in names if not any(other.startswith(f"{name} ") for other in names))

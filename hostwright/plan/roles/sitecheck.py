@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hostwright.common.errors import InputError, InputErrors, Mistakes, described
+from hostwright.common.input.adapter import json_schema_of
 from hostwright.common.input.yamlfile import read_text
 from hostwright.common.templates import mistakes_in
 from hostwright.inventory import Host, bind, fold
@@ -228,15 +229,7 @@ def _from(root: Path, text: str) -> str:
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of what ``hostwright check --json`` prints."""
-    from pydantic import TypeAdapter
-
-    schema = TypeAdapter(SiteCheck).json_schema(mode="serialization")
-    head = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Hostwright check",
-        "description": "What `hostwright check --json` prints.",
-    }
-    return {**head, **{key: schema[key] for key in schema if key not in head}}
+    return json_schema_of(SiteCheck, "Hostwright check", "What `hostwright check --json` prints.")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,10 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from hostwright.prove.fleetproof import SCHEMA, FleetProof
+from pydantic import TypeAdapter
+
+from hostwright.common.input.adapter import adapter, json_schema_of
+from hostwright.prove.fleetproof import SCHEMA, FleetProof, HostStatus
 
 
 def document(fleet: FleetProof) -> dict[str, Any]:
@@ -24,29 +27,18 @@ def render_json(fleet: FleetProof) -> str:
 
 def read_json(text: str) -> FleetProof:
     """The proofs in a document of this schema. Raises ``ValueError`` for another schema or an invalid document."""
-    from pydantic import TypeAdapter
-
     whole = json.loads(text)
     if whole.get("schema") != SCHEMA:
         raise ValueError(f"it has schema {whole.get('schema')!r}, but this Hostwright reads {SCHEMA}")
-    return TypeAdapter(FleetProof).validate_python(whole)
+    return adapter(FleetProof).validate_python(whole)
 
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of what ``render_json`` writes."""
-    from pydantic import TypeAdapter
-
-    from hostwright.prove.fleetproof import HostStatus
-
-    schema = TypeAdapter(FleetProof).json_schema(mode="serialization")
+    schema = json_schema_of(FleetProof, "Hostwright proofs", "What `invoke prove --json` prints.")
     schema["properties"]["schema"] = {"const": SCHEMA, "title": "Schema", "type": "integer"}
     host = schema["$defs"]["HostProof"]
     host["properties"]["status"] = {"title": "Status", **TypeAdapter(HostStatus).json_schema()}
     host["required"] = sorted({*host["required"], "status"})
-    head = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Hostwright proofs",
-        "description": "What `invoke prove --json` prints.",
-    }
-    required = sorted({*schema.get("required", ()), "schema"})
-    return {**head, **{key: schema[key] for key in schema if key not in head}, "required": required}
+    schema["required"] = sorted({*schema.get("required", ()), "schema"})
+    return schema

@@ -10,20 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from hostwright.apply import events
 from hostwright.apply.delivery.sources.settings import DIRECT, read_file_settings
 from hostwright.apply.disturb import draining
 from hostwright.apply.disturb.rebooting import NotBack
 from hostwright.apply.host import applying, departure
+from hostwright.apply.locking import locallocks, operatorlock
+from hostwright.common.command import Command
 from hostwright.common.errors import HostError, HostwrightError, Locked, NotAccepted, Refused, Stopped
+from hostwright.common.operator import operator
+from hostwright.common.places import state_root
+from hostwright.common.text import printable
 from hostwright.plan.desired import Desired
 from hostwright.plan.host import drained as hostdrained
+from hostwright.plan.host.locks import OperatorLock
 from hostwright.plan.planning import removal_of
 from hostwright.rebuild.host import freeing, powering
 from hostwright.rebuild.host.clock import Phases
-from hostwright.rebuild.host.keeping import keep_locked
 from hostwright.rebuild.host.tools import Tools
 from hostwright.rebuild.rebuild import Outcome, Phase, Rebuild, Start, Way
 from hostwright.rebuild.ways.diagnosis import Diagnosis
@@ -309,3 +314,39 @@ class HostRebuild:
             outcome=outcome, sentence=sentence, reasons=tuple(self._reasons), rules=tuple(self._rules),
             phases=self._phases.taken, total_s=self._phases.total_s,
         )  # fmt: skip
+
+
+#: as long as it takes to replace a card; whoever gets the host back removes the lock, and no lock lasts for ever
+FOR = timedelta(weeks=4)
+REASON_CHARACTERS = 200  #: of a lock's line
+
+
+def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
+    """Lock the host, on itself where it ``answers`` and else on this machine; the reason, and where the lock is.
+
+    Raises nothing: the sentence says when locking failed.
+    """
+    now = datetime.now(UTC).replace(microsecond=0)
+    name = tools.target.name
+    lock = OperatorLock(operator(), _line(f"rebuild: {reason}"), name, now, now + FOR)
+    where = ""
+    if answers:
+        try:
+            with tools.connect() as shell:
+                operatorlock.put_lock(shell, lock)
+            where = "the host is locked"
+        except HostError:
+            answers = False  # it went away meanwhile
+    if not answers:
+        try:
+            locallocks.put(state_root(), tools.run.roster.path, lock, now=now)
+            where = "the host is locked on this machine"
+        except HostwrightError as error:
+            return f"{reason}; and locking it failed: {error}"
+    return f"{reason}; {where} until {lock.until:%Y-%m-%d} ({Command('unlock', hosts=name)} removes the lock)"
+
+
+def _line(text: str) -> str:
+    """The reason as a lock can hold it: one line of at most ``REASON_CHARACTERS``."""
+    line = " ".join(printable(text).split())
+    return line if len(line) <= REASON_CHARACTERS else f"{line[: REASON_CHARACTERS - 1]}…"

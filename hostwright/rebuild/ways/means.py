@@ -21,13 +21,12 @@ class Means:
     install: Install | None  #: how it gets a new operating system by us (``hostwright_install``)
     reinstall: Reinstall | None  #: the site's own command that gives it one (``hostwright_reinstall``)
     console_command: str  #: prints the host's public keys as its console has them (``hostwright_host_keys``)
-    expected_gpus: int | None  #: how many GPUs it has when all are there (``hostwright_gpus``)
 
 
 def read_means(host: Host) -> Means:
     """The means of a host. Raises ``InputErrors`` with every mistake, each with its place."""
     if not _gives(host, "hostwright_"):  # most hosts of a large inventory
-        return Means(None, None, None, "", None)
+        return Means(None, None, None, "")
     mistakes = Mistakes()
     with mistakes:
         bmc = _bmc(host)
@@ -37,12 +36,16 @@ def read_means(host: Host) -> Means:
         reinstall = _reinstall(host)
     with mistakes:
         console_command = _console_command(host)
-    with mistakes:
-        expected_gpus = _expected_gpus(host)
-    with mistakes:
-        _check_models(host)
+    if any(_gives(host, name) for name in ("hostwright_gpus", "hostwright_gpu_model")):
+        # read by others: a mistake in them is told before any host is reached
+        from hostwright.plan.facts.expected import read_expected_gpus, read_expected_models
+
+        with mistakes:
+            read_expected_gpus(host)
+        with mistakes:
+            read_expected_models(host)
     mistakes.refuse()
-    return Means(bmc, install, reinstall, console_command, expected_gpus)
+    return Means(bmc, install, reinstall, console_command)
 
 
 def _gives(host: Host, beginning: str) -> bool:
@@ -81,19 +84,3 @@ def _console_command(host: Host) -> str:
     from hostwright.rebuild.install.sources import read_console_command
 
     return read_console_command(host)
-
-
-def _expected_gpus(host: Host) -> int | None:
-    if not _gives(host, "hostwright_gpus"):
-        return None
-    from hostwright.plan.facts.expected import read_expected_gpus
-
-    return read_expected_gpus(host)
-
-
-def _check_models(host: Host) -> None:
-    """Proofs alone read the models of cards; a mistake in them is told with the others, before any host is reached."""
-    if _gives(host, "hostwright_gpu_model"):
-        from hostwright.plan.facts.expected import read_expected_models
-
-        read_expected_models(host)

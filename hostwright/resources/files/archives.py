@@ -71,7 +71,6 @@ class ArchiveUnpacked(Resource):
     anew. What somebody put in the place of one since is kept in ``/opt/hostwright/set-aside`` unless it has the same
     bytes. When the role is removed, the recorded files go and what was set aside for the first comes back.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> tool = Artifact(name="tool", file="tool-1.2.tar.xz")
     >>> parts = (Part("tool-1.2/lib", "/usr/local/lib"),)
     >>> print(plan_text(ArchiveUnpacked("tool", "1.2", tool, parts, "/usr/local/.tool.hostwright-new")))
@@ -209,7 +208,6 @@ class NoStrayFiles(Resource):
     What is found is moved to ``/var/lib/hostwright/set-aside``, never deleted, and ``ldconfig`` runs. When the role is
     removed it comes back.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> because = "the loader finds it first"
     >>> strays = NoStrayFiles("libtool.so*", "/opt/tool/lib", ("libtool.so.1",), ("/usr/lib",), because)
     >>> print(plan_text(strays, {"find": "/usr/lib/libtool.so.0"}))
@@ -259,7 +257,6 @@ class Delivered(Resource):
     The artifact must be pinned by its SHA-256, by which it is compared. What was there before comes back when the role
     is removed.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> tool = Artifact(name="tool", file="tool-1.2", sha256="0" * 64)
     >>> print(plan_text(Delivered("/usr/local/bin/tool", tool, mode="755")))
     ~ file /usr/local/bin/tool: absent → tool-1.2, 755 root:root

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from hostwright.common.quoting import sh, sh_file
-from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.plan.model import Change, Facts, Probe, RemovalState, Step
 from hostwright.resources import originals
 from hostwright.resources.files.aside import KEEP_ASIDE, kept_aside
 from hostwright.resources.files.paths import ABSENT, COMPILED_REMOVED, few
@@ -64,7 +64,7 @@ def keep_aside(entry: Entry) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ArchiveGone(Resource):
+class ArchiveGone(RemovalState):
     """The files and links that the record of an archive names are gone, with the record and anything half unpacked.
 
     A record that was only partly written counts too. What somebody put in the place of such a file is kept aside.
@@ -119,9 +119,6 @@ class ArchiveGone(Resource):
         have = few(files or marks)
         return Change(f"files of {self.name}", have, ABSENT, (step,), warnings=kept_aside(self.name, theirs))
 
-    def removal(self) -> tuple[Resource, ...]:
-        return ()
-
     def takes(self) -> frozenset[str]:
         return frozenset({f"archive {self.name}"})
 
@@ -133,7 +130,7 @@ def _emptied(tree: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class SetBack(Resource):
+class SetBack(RemovalState):
     """Files that were moved from a directory to ``/var/lib/hostwright/set-aside`` are back, if their place is free.
 
     If several were moved aside under the same name, the oldest comes back and the others stay where they are.
@@ -170,6 +167,3 @@ class SetBack(Resource):
         source, target = f"{SET_ASIDE}{self.directory}/{name}", PurePosixPath(self.directory, place)
         free = sh("if [ ! -e %s ] && [ ! -L %s ] && { [ -e %s ] || [ -L %s ]; }; then ", target, target, source, source)
         return free + sh("mv -T -- %s %s; fi", source, target)
-
-    def removal(self) -> tuple[Resource, ...]:
-        return ()

@@ -7,16 +7,16 @@ is fixed (``.NAME.hostwright-new``), so that a write that was cut leaves one hid
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
 
-from hostwright.common.quoting import sh
+from hostwright.common.quoting import sh, sh_file, words
 from hostwright.common.untrusted import json_object
-from hostwright.plan.model import PROBE_CAP_BYTES, Change, Facts, Probe, Refusal, Resource, Step
+from hostwright.plan.model import PROBE_CAP_BYTES, Answer, Change, Facts, Pass, PassPart, Probe, Refusal, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
-from hostwright.resources.files.fixed import fixed_probe, unless_fixed
 from hostwright.resources.files.keys_gone import KeysGone
 from hostwright.resources.files.paths import (
     ABSENT,
@@ -43,7 +43,6 @@ class File(Resource):
     What was there before Hostwright's first change is kept on the host and comes back when the role is removed. A plan
     shows the difference of the texts.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> motd = File("/etc/motd", "Kept by Hostwright.\n")
     >>> print(plan_text(motd))
     ~ file /etc/motd: absent → 644 root:root
@@ -98,7 +97,6 @@ class Directory(Resource):
 
     What is in it is not looked at. When the role is removed, it goes if Hostwright made it and it is empty.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(Directory("/srv/data", mode="750"), {"stat": "directory|755|root:root"}))
     ~ directory /srv/data: directory 755 root:root → directory 750 root:root
     """
@@ -132,7 +130,6 @@ class Link(Resource):
     A file or directory in its place is moved aside, to ``PATH.before-hostwright.TIME``, as the plan says, and comes
     back when the role is removed; so does a link that led elsewhere. The target need not exist.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> tool = Link("/usr/local/tool", "/opt/tool-1.2")
     >>> print(plan_text(tool, {"readlink": "/opt/tool-1.1"}))
     ~ link /usr/local/tool: /opt/tool-1.1 → /opt/tool-1.2
@@ -173,7 +170,6 @@ class Absent(Resource):
 
     What was there is deleted for good; it does not come back when the role is removed.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(Absent("/etc/apt/trusted.gpg", "every key in it vouches for all sources"), {"test -e": ""}))
     ~ file /etc/apt/trusted.gpg: present → absent (every key in it vouches for all sources)
     """
@@ -204,7 +200,6 @@ class JsonMerged(Resource):
     the host is refused. When the role is removed, the keys go or get back their former values, and what others wrote
     stays.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> daemon = JsonMerged("/etc/tool/daemon.json", '{"log": {"level": "warn"}}')
     >>> print(plan_text(daemon, {"stat": "regular file|644|root:root", "cat": '{"debug": true}'}))
     ~ file /etc/tool/daemon.json: keys missing or different → merged with the stack's keys
@@ -254,3 +249,48 @@ def merge(have: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
         old = result.get(key)
         result[key] = merge(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
     return result
+
+
+#: ``fixed PATH...``
+_FIXED = sh_file(__file__, "sh/fixed.sh")
+
+RULE = "file-cannot-be-replaced"
+_WHY = {
+    "immutable": "is immutable (lsattr shows i); if it may change, run chattr -i",
+    "append": "may only be appended to (lsattr shows a); if it may change, run chattr -a",
+    "mounted": "is a mount point; run umount",
+    "read-only": "lies on a file system that is mounted read-only; see findmnt -T",
+}
+
+
+class FixedPass(Pass):
+    """The paths whose file cannot be replaced, each with the reason."""
+
+    def script(self, asked: Sequence[str]) -> str:
+        """See ``plan.model.Pass``."""
+        return f"{_FIXED}fixed {words(tuple(asked))}"
+
+    def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:  # noqa: ARG002 - of the others it says nothing
+        """The line of each such path."""
+        return {line.rpartition("\t")[2]: line for line in text.splitlines()}
+
+
+_PASS = FixedPass()
+
+
+@lru_cache(maxsize=1024)
+def fixed_probe(path: str) -> Probe:
+    """Why the file at a path cannot be replaced; nothing where it can."""
+    part = PassPart(_PASS, (path,), lambda found: Answer(0, found.get(path, "")))
+    return Probe(_PASS.script([path]), root=True, part=part)
+
+
+def unless_fixed(change: Change, path: str, facts: Facts) -> Change | Refusal:
+    """The change of a file, or the refusal of a host where it would fail. Reads ``fixed_probe(path)``."""
+    kind, _, where = facts[fixed_probe(path)].strip().partition("\t")
+    where = where.partition("\t")[0]
+    if kind not in _WHY:
+        return change
+    subject = "it" if where == path else where
+    sentence = f"{path} cannot be replaced: {subject} {_WHY[kind]} {where}, and provision again"
+    return Refusal(change.what, change.have, change.want, RULE, sentence)

@@ -9,14 +9,14 @@ from typing import Any
 
 from hostwright.common.quoting import sh
 from hostwright.common.untrusted import json_object
-from hostwright.plan.model import PROBE_CAP_BYTES, Answer, Change, Facts, Probe, Refusal, Resource, Step
+from hostwright.plan.model import PROBE_CAP_BYTES, Answer, Change, Facts, Probe, Refusal, RemovalState, Step
 from hostwright.resources.files.paths import TOO_LARGE, content_probe, unified, write_script
 from hostwright.resources.files.paths_gone import Original
 from hostwright.resources.originals import FORGET, RECORDED, kept, mark_changed, written
 
 
 @dataclass(frozen=True, slots=True)
-class KeysGone(Resource):
+class KeysGone(RemovalState):
     """A JSON file lacks the keys that Hostwright set, or has their former values; a key that others changed stays.
 
     If nothing else was changed since, or if the file no longer holds a JSON object, the original file is back, byte for
@@ -83,9 +83,6 @@ class KeysGone(Resource):
         step = Step("\n".join([FORGET, script, backup, sh("forget %s", self.path)]))
         diff = unified(self.path, text, new, "before")
         return Change(f"file {self.path}", "with the stack's keys", "as before: without them", (step,), diff=diff)
-
-    def removal(self) -> tuple[Resource, ...]:
-        return ()
 
 
 def _object(answer: Answer) -> dict[str, Any] | None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from hostwright.common.quoting import words
-from hostwright.plan.model import Answer, PassPart
+from hostwright.plan.model import Answer, Pass, PassPart
 
 _ROOT = "/"  #: is always there: a ``stat`` that has not found it has not worked
 _LINES = 4  #: that are printed of each path
@@ -34,19 +33,14 @@ class AtPath(NamedTuple):
         return inner if inner.isprintable() and not set(inner) & set("'\\") else None
 
 
-@dataclass(frozen=True, slots=True)
-class StatPass:
+class StatPass(Pass):
     """The paths, each by itself: no link is followed."""
 
-    fails_with: int = 1  #: where a path is not there
+    fails_with = 1  #: where a path is not there
 
     def script(self, asked: Sequence[str]) -> str:
         """See ``plan.model.Pass``."""
         return "stat -c '%n\n%F|%a|%U:%G\n%s\n%N' -- " + words((*asked, _ROOT))
-
-    def differing(self, word: str) -> str:  # noqa: ARG002 - the output answers all
-        """See ``plan.model.Pass``."""
-        return ""
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
         """The lines of each path that is there."""
@@ -57,18 +51,17 @@ class StatPass:
         return rows
 
 
-@dataclass(frozen=True, slots=True)
-class SumPass:
+class SumPass(Pass):
     """The files, by their SHA-256; a word is ``SHA256:PATH``."""
 
-    fails_with: int = 1  #: where a file is another
+    fails_with = 1  #: where a file is another
 
     def script(self, asked: Sequence[str]) -> str:
         """See ``plan.model.Pass``."""
         rows = (f"{digest}  {path}" for digest, _, path in (word.partition(":") for word in asked))
         return "\n".join(["sha256sum -c <<'END'", *rows, "END"])
 
-    def differing(self, word: str) -> str:
+    def differing(self, word: str, /) -> str:
         """What is said of a file that is another, or cannot be read."""
         return f"{word.partition(':')[2]}: FAILED"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from hostwright.common.quoting import sh, sh_file
-from hostwright.plan.model import Answer, Change, Facts, Probe, Resource, Step
+from hostwright.plan.model import Answer, Change, Facts, Probe, RemovalState, Step
 from hostwright.resources.files.paths import ABSENT, content_probe, unified
 from hostwright.resources.originals import FORGET, ORIGIN, kept, made, written
 
@@ -36,7 +36,7 @@ def leftovers(path: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Original(Resource):
+class Original(RemovalState):
     """A path is again what it was before the first change: absent, or the file or link that was there.
 
     A link that leads elsewhere by now belongs to somebody else and stays, and so does a file of a package that was
@@ -127,9 +127,6 @@ class Original(Resource):
             return ""
         return unified(self.path, have.text if have.ok else "", want.text if want.ok else "", "before")
 
-    def removal(self) -> tuple[Resource, ...]:
-        return ()
-
     def takes(self) -> frozenset[str]:
         return frozenset({f"file {self.path}"})
 
@@ -139,7 +136,7 @@ def _is_text(answer: Answer) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class DirectoryGone(Resource):
+class DirectoryGone(RemovalState):
     """A directory that Hostwright made is gone, unless it has content."""
 
     path: str  #: of the directory
@@ -153,6 +150,3 @@ class DirectoryGone(Resource):
             return None
         step = Step(FORGET + sh("tidy %s", self.path))
         return Change(f"directory {self.path}", "empty", f"as before: {ABSENT}", (step,))
-
-    def removal(self) -> tuple[Resource, ...]:
-        return ()

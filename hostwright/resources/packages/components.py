@@ -83,7 +83,6 @@ class AptComponents(Resource):
     with the keys that they name: for the release itself, its updates and its security fixes. Without any such source
     the host is refused. When the role is removed, the list goes.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> more = AptComponents("/etc/apt/sources.list.d/more.list", ("non-free",))
     >>> debian = {"os-release": "ID=debian\nVERSION_CODENAME=trixie\n"}
     >>> source = "/etc/apt/sources.list:deb http://debian.example.net/debian trixie main\n"

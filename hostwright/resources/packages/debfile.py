@@ -33,7 +33,6 @@ class DebFile(Resource):
     there; whether it runs is a state of its own (``Service``). Where ``file`` is gone from the host or is empty, the
     package is unpacked again. When the role is removed, the package goes, unless it was there before.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> file = Artifact(name="agent", file="agent_2.1_amd64.deb", sha256="0" * 64)
     >>> print(plan_text(DebFile(file, "agent", "2.1"), {"dpkg-query": "agent\t2.0\tii \n"}))
     ~ package agent: 2.0 → 2.1, held
@@ -88,7 +87,6 @@ class DebFiles(Resource):
     apt would move none of them alone, and none at all where somebody's ``dpkg -i`` has moved one already. What they
     need beside each other must be there. When the role is removed, they go, unless they were there before.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> file = Artifact(name="agent", file="agent_2.1_amd64.deb", sha256="0" * 64)
     >>> library = Artifact(name="library", file="libagent_2.1_amd64.deb", sha256="0" * 64)
     >>> both = DebFiles((DebFile(library, "libagent", "2.1"), DebFile(file, "agent", "2.1")))

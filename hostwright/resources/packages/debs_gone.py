@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from hostwright.common.quoting import sh, sh_file, words
-from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.plan.model import Change, Facts, Probe, RemovalState, Step
 from hostwright.resources.files.aside import OLDEST_BACK
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.originals import (
@@ -182,7 +182,7 @@ TAKE = ALONG + sh_file(
 
 
 @dataclass(frozen=True, slots=True)
-class DebsGone(Resource):
+class DebsGone(RemovalState):
     """None of these packages is installed, unless it was before the first change or another package needs it.
 
     Packages that only they brought are removed with them: not installed before, not marked as manually installed, and
@@ -226,9 +226,6 @@ class DebsGone(Resource):
         script = others.keeping + _script(db, going, came, unheld, unwanted)
         change = _change(self.packages, going, unheld, unwanted, Step(script, DPKG_LOCK, 3600, MIRROR_TRIES))
         return replace(change, warnings=(*others.kept, *(others.stays if going else ())))
-
-    def removal(self) -> tuple[Resource, ...]:
-        return ()
 
     def takes(self) -> frozenset[str]:
         return frozenset(f"package {name}" for name in self.packages)

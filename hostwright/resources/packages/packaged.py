@@ -68,7 +68,6 @@ class PackagedTree(Resource):
     link leads is set aside, or the next ldconfig would turn the link again. Whose packages they are is the concern of
     other states (``Debs``), and so is their removal.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> tree = PackagedTree("/usr/local/tool", ("/usr/local/tool/lib",), "/etc/apt/sources.list.d/tool.list")
     >>> listing = "gone /var/lib/dpkg/info/tool.list:/usr/local/tool/bin/tool\n"
     >>> print(plan_text(tree, {"dpkg-query": "tool\t1.2\tii \n", "/var/lib/dpkg/info": listing}))
@@ -156,7 +155,6 @@ class PackagedPrograms(Resource):
     Documentation is not checked: images leave it out on purpose. The packages at fault are installed again, each at the
     version that it has. Whose packages they are is the concern of other states (``Debs``), and so is their removal.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> answers = {"dpkg-query": "tool\t1.2\tii \n", "/var/lib/dpkg/info": "tool.list:/usr/bin/tool\n"}
     >>> print(plan_text(PackagedPrograms(("tool",)), answers))
     ~ files of tool: /usr/bin/tool gone → as packaged
@@ -218,7 +216,6 @@ class CommandReports(Resource):
     put over their files, and all of them are installed again. One that is missing is left to ``PackagedTree``. It is
     given 10 s to answer. Nothing of it stays behind.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> source = "/etc/apt/sources.list.d/tool.list"
     >>> tool = CommandReports("/usr/bin/tool", "--version", "1.2.7", ("tool=1.2.7-1",), source)
     >>> print(plan_text(tool, {"dpkg-query": "tool\t1.2.7-1\tii \n", "timeout 10": "tool, version 1.2.3\n"}))

@@ -126,7 +126,6 @@ class Debs(Resource):
     need stays. Without ``hold`` they count as tools that others may use too: on a host of which nobody wrote down what
     it had before, they stay.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> packages = Debs(("gcc", "make=4.3-4.1"), hold=True)
     >>> print(plan_text(packages))
     ~ packages gcc make: gcc absent, make absent → gcc, make=4.3-4.1
@@ -245,7 +244,6 @@ class DebsAbsent(Resource):
     Those of other architectures go as well (``NAME:i386``). What depends on such a package goes with it, held or not,
     and the plan names it; the change fails where more would go by then. They do not come back when the role is removed.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> others = DebsAbsent(("chrony", "ntp*"), "two would set the clock", keep=("ntpdate",))
     >>> installed = "ntp\t4.2.8\tii \nntpdate\t4.2.8\tii \nour-clocks\t1.0\tii \n"
     >>> print(plan_text(others, {"dpkg-query": installed, "look purge '(": "along our-clocks\n"}))
@@ -328,7 +326,6 @@ class DpkgInOrder(Resource):
     Scripts of packages run that a role does not want: where one may restart a service that holds somebody's work
     (``services``), the change disturbs that work.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(DpkgInOrder(), {"dpkg-query": "gcc-10\t10.2.1-1\tiU \n"}))
     ~ dpkg: interrupted (gcc-10) → in order
     >>> steps = "gone tool-2\nInst libtool3\nRemv oldtool\n"

@@ -7,13 +7,13 @@ which made every key vouch for every repository, is never used.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hostwright.common.errors import InputError
 from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.host.hostfacts import OS_RELEASE, os_release
-from hostwright.plan.model import Change, Facts, Probe, Refusal, Resource, Step
+from hostwright.plan.model import Answer, Change, Facts, Pass, PassPart, Probe, Refusal, Resource, Step
 from hostwright.plan.roles.software import Software
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.conditions import Differs
@@ -26,7 +26,6 @@ from hostwright.resources.packages.debs_gone import TAKE, DebsGone
 from hostwright.resources.packages.dpkg import deb_software
 from hostwright.resources.packages.openpgp import fingerprints
 from hostwright.resources.packages.packages import DPKG, DPKG_LOCK, dpkg_table
-from hostwright.resources.packages.sources import LISTS_READ, named_in_lists, naming
 from hostwright.resources.packages.sources_gone import (
     DISABLED,
     ListsGone,
@@ -62,7 +61,6 @@ class LocalRepo(Resource):
     long (measured). ``list_file`` stays as it is, if it is there: the package's own names no key. When the role is
     removed, the package goes, unless it was there before.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> file = Artifact(name="repo", file="tool-repo_1.2-1_amd64.deb", sha256="0" * 64)
     >>> repo = LocalRepo("tool-repo", file, "/var/tool-repo/key.pub", "/etc/apt/sources.list.d/tool.list")
     >>> print(plan_text(repo))
@@ -116,7 +114,6 @@ class RepoDropped(Resource):
     It is planned together with the changes that need the repository, so that the plan of a bare host shows it, too.
     The packages that came from the repository stay.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> from hostwright.resources.packages.packages import Debs
     >>> dropped = RepoDropped("tool-repo", Differs((Debs(("tool",)),)))
     >>> print(plan_text(dropped, {"dpkg-query": "tool\t1.2\tii \ntool-repo\t1.2-1\tii \n"}))
@@ -152,7 +149,6 @@ class Keyring(Resource):
     and no longer on the host, that is enough; where it is in a package that is gone, that comes again, and with it
     perhaps another key. When the role is removed, what was at ``path`` before comes back.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(Keyring("/usr/share/keyrings/tool.gpg", "/var/tool-repo/key.pub")))
     ~ key /usr/share/keyrings/tool.gpg: absent → the key in /var/tool-repo/key.pub
     """
@@ -219,7 +215,6 @@ class AptSource(Resource):
     removed, what was at ``path`` before comes back, and apt's lists of the repository go unless another source names
     it.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> path, key = "/etc/apt/sources.list.d/tool.list", "/usr/share/keyrings/tool.gpg"
     >>> source = AptSource(path, "https://example.org/{distribution}", "{codename}", key, ("main",))
     >>> print(plan_text(source, {"os-release": "ID=debian\nVERSION_CODENAME=bookworm\n"}))
@@ -257,7 +252,6 @@ class SourcesDisabled(Resource):
     other repositories as well, only these addresses go. All other lines stay. When the role is removed, the sources are
     read again.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> source = "/etc/apt/sources.list.d/tool.list"
     >>> single = SourcesDisabled(("example.org/tool",), "one source is enough", keep=source)
     >>> print(plan_text(single, {"grep": "/etc/apt/sources.list:deb https://example.org/tool ./\n"}))
@@ -302,3 +296,47 @@ class SourcesDisabled(Resource):
 
     def removal(self) -> tuple[Resource, ...]:
         return (SourcesRead(self.texts),)
+
+
+#: apt's sources of one line each, and those in stanzas
+LISTS_READ = "/etc/apt/sources.list /etc/apt/sources.list.d/*.list"
+STANZAS_READ = "/etc/apt/sources.list.d/*.sources"
+
+
+def naming(texts: Sequence[str], files: str) -> str:
+    """The command that prints ``FILE:LINE`` for each line of the files that holds one of the texts."""
+    return f"grep -HsF {' '.join(sh('-e %s', text) for text in texts)} -d skip -D skip -- {files}"
+
+
+class SourcePass(Pass):
+    """The texts, wherever in apt's sources. One that stands in stanzas is asked for alone: they may be disabled."""
+
+    fails_with = 2  #: there is no such file
+
+    def script(self, asked: Sequence[str]) -> str:
+        """See ``plan.model.Pass``. It also reads one of the texts: a ``grep`` that has not found that does not work."""
+        return "\n".join([f"{naming(asked, f'{LISTS_READ} {STANZAS_READ} -')} <<'END'", asked[0], "END"])
+
+    def differing(self, _word: str, /) -> str:
+        """What begins a line of a file of stanzas."""
+        return ".sources:"
+
+    def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
+        """For each text the lines of all: they stay in the order of the files."""
+        own = f"(standard input):{asked[0]}\n"
+        if not text.endswith(own):
+            raise ValueError("not what grep prints")
+        return dict.fromkeys(asked, text.removesuffix(own))
+
+
+SOURCES = SourcePass()
+
+
+def named_in_lists(texts: Sequence[str]) -> PassPart:
+    """The lines of lists that hold one of the texts, as ``naming`` prints them."""
+
+    def read(found: Mapping[str, str]) -> Answer:
+        lines = found[texts[0]].splitlines(keepends=True)
+        return Answer(0, "".join(line for line in lines if any(text in line.partition(":")[2] for text in texts)))
+
+    return PassPart(SOURCES, tuple(texts), read)

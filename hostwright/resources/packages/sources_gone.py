@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.host.hostfacts import OS_RELEASE, os_release
-from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.plan.model import Change, Facts, Probe, RemovalState, Step
 from hostwright.resources.files.paths import ABSENT, few
 from hostwright.resources.originals import FILES, FORGET
 from hostwright.resources.packages.dpkg import DPKG_LOCK
@@ -40,7 +40,7 @@ def in_place(how: str, path: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class SourcesRead(Resource):
+class SourcesRead(RemovalState):
     """apt sources with one of these texts that we disabled (``SourcesDisabled``) are read again."""
 
     texts: tuple[str, ...]  #: as for ``SourcesDisabled``
@@ -72,9 +72,6 @@ class SourcesRead(Resource):
         edits = [f"\\|^{DISABLED}.*{basic_regex(text)}|s|^{DISABLED}||" for text in self.texts]
         return sh("sed -i --follow-symlinks %s %s", "\n".join(edits), path)
 
-    def removal(self) -> tuple[Resource, ...]:
-        return ()
-
     def takes(self) -> frozenset[str]:
         return frozenset(f"sources {text}" for text in self.texts)
 
@@ -93,7 +90,7 @@ def of_release(text: str, release: Mapping[str, str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ListsGone(Resource):
+class ListsGone(RemovalState):
     """apt keeps no lists of the repository at ``uri`` unless a source other than ``path`` names it.
 
     ``{distribution}``, ``{codename}`` and ``{release}`` as for ``AptSource``.
@@ -119,9 +116,6 @@ class ListsGone(Resource):
             return None
         script = "\n".join(sh("rm -f -- %s", f"{LISTS}/{file}") for file in files)
         return Change(f"apt lists of {uri}", few(files), f"as before: {ABSENT}", (Step(script, DPKG_LOCK),))
-
-    def removal(self) -> tuple[Resource, ...]:
-        return ()
 
     def takes(self) -> frozenset[str]:
         return frozenset({f"lists {self.path}"})

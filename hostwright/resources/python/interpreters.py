@@ -57,7 +57,6 @@ class VenvPackage(Resource):
     Python gets the distribution's. When the role is removed, the package goes if it was not there before, and stays
     where nobody wrote that down.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(VenvPackage(("3.9", "3.8")), {"python3.14": "/usr/bin/python3.8 3.8\n"}))
     ~ packages python3.8-venv: python3.8-venv absent → python3.8-venv
 

@@ -8,6 +8,7 @@ before keep their files: that one is removed only by the next switch.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -17,8 +18,10 @@ from hostwright.common.errors import ArtifactError
 from hostwright.common.quoting import sh, sh_file
 from hostwright.common.text import count
 from hostwright.plan.host.hostfacts import PYTHONS, pythons
-from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, RemovalState, Resource, Step
 from hostwright.plan.roles.software import Software
+from hostwright.resources import originals
+from hostwright.resources.files.aside import OLDEST_BACK
 from hostwright.resources.files.paths import ABSENT, MOVED_ASIDE, few, moved_aside
 from hostwright.resources.originals import keep_original
 from hostwright.resources.packages.packages import MIRROR_TRIES
@@ -36,7 +39,6 @@ from hostwright.resources.python.venv_audit import (
     parse_audit,
     same_version,
 )
-from hostwright.resources.python.venv_gone import VenvGone
 from hostwright.resources.python.venv_scripts import (
     CONSTRAINTS,
     create_script,
@@ -102,7 +104,6 @@ class Venv(Resource):
     pip is put back. What users added stays. When the role is removed, link and venvs go, and what was at ``path``
     before comes back.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> recipe = Recipe("science", "3.9", "science==2.9", "numpy==1.26.4\n")
     >>> venv = Venv("/opt/science", (recipe,))
     >>> print(plan_text(venv, {"python3.14": "/usr/bin/python3.9 3.9\n"}))
@@ -256,3 +257,59 @@ def _no_wheel(recipe: Recipe) -> str:
         f"the wheels of {recipe.requirement} shall come from the mirror, and no wheel for Python {recipe.python} is "
         f"known of {few(list(recipe.unlisted))}: list it with its sha256 in the stack, or let pip ask an index"
     )
+
+
+#: What the removal disturbs.
+TAKES = "removes the environment that jobs run from"
+
+
+@dataclass(frozen=True, slots=True)
+class VenvGone(RemovalState):
+    """No link of ours is at ``path``, and none of the venvs ``NAME-pyX.Y-KEY`` is below ``homes``.
+
+    A link of others stays. Whatever was moved aside or kept for our link comes back. If a program runs from one of the
+    venvs, the change disturbs it.
+    """
+
+    path: str  #: of the link that users use
+    homes: str  #: the directory of all venvs
+    name: str  #: the prefix of the names of this environment's venvs
+
+    @property
+    def _values(self) -> dict[str, str]:
+        """The values of both scripts; ``stem`` is the common prefix of the venvs' directories."""
+        stem = f"{self.homes}/{self.name}"
+        return {"path": self.path, "homes": self.homes, "stem": stem, "kept": originals.kept(self.path)}
+
+    def probes(self) -> tuple[Probe, ...]:
+        places = "|".join((re.escape(self.path), re.escape(f"{self.homes}/{self.name}-py3.") + "[^/]*"))
+        return (
+            Probe(USERS_FILES + sh_file(__file__, "sh/venv_gone_probe.sh", **self._values, places=places), root=True),
+        )
+
+    def plan(self, facts: Facts) -> Change | None:
+        rows = [line.partition("=")[::2] for line in facts[self.probes()[0]].text.splitlines()]
+        kinds = {kind for kind, _ in rows}
+        homes = [value for kind, value in rows if kind == "home"]
+        if not (homes or {"ours", "empty", "aside"} & kinds):
+            return None
+        have = [*(["the link"] if "ours" in kinds else []), *homes]
+        what = few(have or [f"{self.homes}, empty" if "empty" in kinds else "what was there, moved aside"])
+        want = "as before: what was moved aside is back" if "aside" in kinds else ABSENT
+        disturbs = TAKES if self.users(facts) and (homes or "ours" in kinds) else ""
+        added: dict[str, list[str]] = {}
+        for kind, value in rows:
+            if kind == "added":
+                home, _, path = value.partition("\t")
+                added.setdefault(home, []).append(path)
+        warnings = tuple(put_aside(home, paths) for home, paths in added.items())
+        step = Step(self._script())
+        return Change(f"venv {self.path}", what, want, (step,), disturbs=disturbs, warnings=warnings)
+
+    def users(self, facts: Facts) -> tuple[str, ...]:
+        """The programs that run from one of the venvs."""
+        rows = (line.partition("=")[::2] for line in facts[self.probes()[0]].text.splitlines())
+        return tuple(value for kind, value in rows if kind == "user")
+
+    def _script(self) -> str:
+        return USERS_FILES + OLDEST_BACK + originals.FORGET + sh_file(__file__, "sh/venv_gone.sh", **self._values)

@@ -158,10 +158,7 @@ def _places(python: str) -> Mapping[Tag, tuple[int, int]]:
     """Every tag that this Python takes → how new a C library it asks, and its place in Python's own order."""
     series = Version(python).release
     known = list(platforms())
-    tags = [
-        *cpython_tags(series, _abis(python), known),
-        *compatible_tags(series, f"cp{series[0]}{series[1]}", known),
-    ]
+    tags = [*cpython_tags(series, _abis(python), known), *compatible_tags(series, f"cp{series[0]}{series[1]}", known)]
     return {tag: (glibc_of(tag.platform), place) for place, tag in enumerate(tags)}
 
 

@@ -17,7 +17,6 @@ class SystemUser(Resource):
     One that exists is left as it is. When the role is removed, the account and the group of its name go if they were
     not there before; where nobody wrote that down, they stay.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(SystemUser("metrics", "reads the host's metrics")))
     ~ user metrics: absent → a system account
     """

@@ -14,12 +14,13 @@ from dataclasses import dataclass, field, replace
 
 from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.host.hostfacts import UNAME
-from hostwright.plan.model import Change, Deferred, Facts, Probe, Reboot, Refusal, Resource, Step
+from hostwright.plan.model import Change, Deferred, Facts, Probe, Reboot, Refusal, RemovalState, Resource, Step
 from hostwright.plan.roles.software import Software
 from hostwright.plan.stacks.distribution import distribution_of
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT
-from hostwright.resources.packages.dpkg import APT_OPTIONS, LISTS, PATIENCE, deb_software
+from hostwright.resources.packages.debs_gone import Database, DebsGone
+from hostwright.resources.packages.dpkg import APT_OPTIONS, LISTS, PATIENCE, deb_software, mend_cut_script
 from hostwright.resources.packages.mirrored import PROBES, Taken, take
 from hostwright.resources.packages.packaged import reinstall_script
 from hostwright.resources.packages.packages import (
@@ -33,8 +34,42 @@ from hostwright.resources.packages.packages import (
     install_script,
     named_like,
 )
-from hostwright.resources.system.kernel_gone import KERNEL_PACKAGES, KernelsAsBefore
 from hostwright.stack.store.debs import PackageMirror
+
+#: Images and headers: versioned packages, and the meta packages that bring newer ones.
+HEADERS_NAME = "linux-headers-"
+KERNEL_PACKAGES = ("linux-image-*", "linux-headers-*", "linux-generic*")
+
+
+@dataclass(frozen=True, slots=True)
+class KernelsAsBefore(RemovalState):
+    """No kernel package is held that was not before, and new headers are gone, unless others need them.
+
+    Kernels themselves are never removed, whoever installed them. If the original state was not recorded, everything
+    stays.
+    """
+
+    def probes(self) -> tuple[Probe, ...]:
+        return DebsGone(()).probes()
+
+    def plan(self, facts: Facts) -> Change | None:
+        db = Database(facts)
+        if db.before is None:
+            return None
+        kernels = sorted(name for name in db.present if named_like(name, KERNEL_PACKAGES))
+        headers = tuple(name for name in kernels if name.startswith(HEADERS_NAME) and not db.was_there(name))
+        gone = DebsGone(headers, label="kernel").plan(facts)
+        unheld = tuple(name for name in kernels if db.became_held(name) and name not in headers)
+        have = [gone.have] if gone is not None else []
+        want = [gone.want] if gone is not None else []
+        steps = gone.steps if gone is not None else ()
+        if unheld:
+            have += [f"{name} held" for name in unheld]
+            want += ["no kernel package held that was not"]
+            unhold = mend_cut_script() + "\n" + PATIENTLY + " apt-mark unhold " + words(unheld)
+            steps = (Step(unhold, DPKG_LOCK, timeout_s=1800, tries=MIRROR_TRIES), *steps)
+        return Change("kernel packages", ", ".join(have), "; ".join(want), steps) if steps else None
+
 
 #: Sets ``$k`` to what ``uname -r`` prints, without a process.
 RUNNING = "read -r k </proc/sys/kernel/osrelease; "
@@ -57,7 +92,6 @@ class KernelThere(Resource):
     They are gone after its package was removed under it. Only a reboot into one of the kernels that are installed
     cures that, so a reboot is planned; a container has no say in its kernel, and is left alone.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(KernelThere(), {"uname -rm": "6.1.0-9-amd64 x86_64\n", "/boot/vmlinuz-": "6.1.0-12-amd64\n"}))
     ~ running kernel: 6.1.0-9-amd64, removed → one that is installed (6.1.0-12-amd64)
       then a reboot: the running kernel 6.1.0-9-amd64 has been removed, and 6.1.0-12-amd64 is installed
@@ -86,7 +120,6 @@ class KernelPackages(Resource):
     the running kernel was removed, they are for after the reboot (``KernelThere``). When the role is removed, holds go
     that were not there before, and so do headers that nothing else needs; kernels stay.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> answers = {"uname -rm": "6.1.0-9-amd64 x86_64\n", "dpkg-query": "linux-image-amd64\t6.1\tii \n"}
     >>> print(plan_text(KernelPackages(), answers))
     ~ kernel packages: linux-headers-6.1.0-9-amd64 absent, linux-image-amd64 not held
@@ -195,7 +228,6 @@ class Initramfs(Resource):
     (a container, a kernel with everything built in) has nothing to rebuild. Nothing of it stays behind; who takes the
     file away builds them again.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(Initramfs("/etc/modprobe.d/no-floppy.conf")))
     ~ initramfs: older than /etc/modprobe.d/no-floppy.conf → rebuilt
     """

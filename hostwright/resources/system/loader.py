@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass, field
 
 from hostwright.common.quoting import sh, sh_file
-from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.plan.model import Change, Facts, Probe, RemovalState, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources import originals
 from hostwright.resources.files import passes
+from hostwright.resources.files.aside import OLDEST_BACK
 from hostwright.resources.files.paths import ABSENT, MOVED_ASIDE, moved_aside
 from hostwright.resources.packages.packages import DPKG_LOCK
-from hostwright.resources.system.loader_gone import AlternativeGone, settings_of
 
 #: ``found PATTERN HOME``: name and path of what the loader opens for each matching name
 FOUND = sh_file(__file__, "sh/loader_found.sh")
@@ -26,7 +26,6 @@ class LoaderCache(Resource):
     The change runs ``ldconfig``. It fails, and says where the loader looks, if another directory is still first. On
     removal there is nothing to do: whoever takes away libraries, or the file that names them, runs ``ldconfig``.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> cache = LoaderCache(("libtool.so.2",), "/opt/tool", "/etc/ld.so.conf.d/tool.conf")
     >>> print(plan_text(cache, {"ldconfig": "libtool.so.2 /usr/lib/libtool.so.2\n"}))
     ~ loader cache: libtool.so.2 /usr/lib/libtool.so.2 → below /opt/tool
@@ -74,7 +73,6 @@ class Alternative(Resource):
     package is moved aside; a package's own file makes the change fail. When the role is removed, the choice goes, and
     the name leads where it led before.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> tool = Alternative("/usr/local/tool", "tool", "/usr/local/tool-1.2", 12)
     >>> print(plan_text(tool, {"readlink -m": "/usr/local/tool-1.1\n"}))
     ~ alternative /usr/local/tool: /usr/local/tool-1.1 → /usr/local/tool-1.2
@@ -123,7 +121,6 @@ class FormerName(Resource):
     It comes before the packages, ``Alternative`` after them. There is nothing to do where the path is no link, or
     leads to the right place. ``Alternative`` puts back what was kept when the role is removed.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> tool = Alternative("/usr/local/tool", "tool", "/usr/local/tool-1.2", 12)
     >>> print(plan_text(FormerName(tool), {"[ -L": "", "readlink -m": "/opt/tool\n"}))
     ~ former /usr/local/tool: /opt/tool → kept
@@ -147,3 +144,63 @@ class FormerName(Resource):
 
     def removal(self) -> tuple[Resource, ...]:
         return ()
+
+
+def settings_of(name: str) -> tuple[str, str]:
+    """The file with a name's choices and whether one was set by hand, and the link to the current choice."""
+    return f"/var/lib/dpkg/alternatives/{name}", f"/etc/alternatives/{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class AlternativeGone(RemovalState):
+    """A name of the system's alternatives does not have the choice ``target``, unless it had it before Hostwright came.
+
+    The name leads where it led before Hostwright's first change, if that is still a choice, else where the system
+    chooses. A link of others that was not an alternative, and anything moved aside, comes back if its place is free.
+    """
+
+    link: str  #: the path that users use (``/usr/bin/NAME``)
+    name: str  #: of the alternative
+    target: str  #: the choice that is removed: the path that it leads to
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (
+            Probe(
+                sh_file(
+                    __file__,
+                    "sh/alternative_gone_probe.sh",
+                    name=self.name,
+                    link=self.link,
+                    target=self.target,
+                    kept=originals.kept(self.link),
+                    chosen=settings_of(self.name)[1],
+                    mark=originals.written(self.link),
+                    record=f"{originals.ORIGIN}/packages",
+                ),
+                root=True,
+            ),
+        )
+
+    def plan(self, facts: Facts) -> Change | None:
+        states = set(facts[self.probes()[0]].text.split())
+        if not states & {"registered", "kept", "aside"}:
+            return None
+        have = f"{self.target} is a choice" if "registered" in states else ABSENT
+        step = Step(self._script(), DPKG_LOCK)
+        return Change(f"alternative {self.link}", have, f"as before, without {self.target}", (step,))
+
+    def _script(self) -> str:
+        choices, chosen = settings_of(self.name)
+        take = sh_file(
+            __file__,
+            "sh/alternative_gone.sh",
+            name=self.name,
+            link=self.link,
+            target=self.target,
+            choices=choices,
+            chosen=chosen,
+            kept_choices=originals.kept(choices),
+            kept_chosen=originals.kept(chosen),
+            kept_link=originals.kept(self.link),
+        )
+        return OLDEST_BACK + originals.FORGET + take

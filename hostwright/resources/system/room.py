@@ -52,7 +52,6 @@ class FreeSpace(Resource):
     everything may be full: shares whose ``unless`` exists are not counted. Nothing is changed on the host, so nothing
     stays behind.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> space = FreeSpace(10 * GB, (Share("the tool", "/opt/tool/bin", "/opt", 80),))
     >>> row = "/opt\t/opt\tdirectory\t8:1\t/\trw,relatime\t1000000\t600000\t500000\n"
     >>> print(plan_text(space, {"findmnt": row}))

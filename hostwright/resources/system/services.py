@@ -25,7 +25,6 @@ class Service(Resource):
     A unit that failed is started again. When the role is removed, it is stopped and disabled where it was so before;
     one that was to be stopped stays so.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> answers = {"systemctl show": "LoadState=loaded\nActiveState=failed\nUnitFileState=enabled\n"}
     >>> print(plan_text(Service("metrics.service"), answers))
     ~ service metrics.service: failed, enabled → active, enabled
@@ -66,7 +65,6 @@ class RestartedAfter(Resource):
     A restart may hit those who use the unit: see ``Disturbing``. When the role is removed, the unit is restarted where
     ours was taken out of its files.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> restarted = RestartedAfter("metrics.service", ("/etc/metrics.conf",))
     >>> print(plan_text(restarted, {"busctl": "/etc/metrics.conf\n"}))
     ~ restart of metrics.service: started before metrics.conf changed → started after its files
@@ -135,7 +133,6 @@ class Running(Condition):
 
     A unit that failed or that systemd does not know does not run.
 
-    >>> from hostwright.plan.testing import facts_for
     >>> running = Running("metrics.service")
     >>> running.holds(facts_for(Service("metrics.service"), {"systemctl show": "ActiveState=activating\n"}))
     True
@@ -159,7 +156,6 @@ class Disturbing(Resource):
     Such a change waits for a host on which nothing runs, or for an operator who allows it. What stays when the role is
     removed is what the other state leaves, and taking that away disturbs likewise.
 
-    >>> from hostwright.plan.testing import plan_text
     >>> restarted = RestartedAfter("metrics.service", ("/etc/metrics.conf",))
     >>> careful = Disturbing(restarted, "interrupts the metrics", Running("metrics.service"))
     >>> print(plan_text(careful, {"busctl": "/etc/metrics.conf\n", "systemctl show": "ActiveState=active\n"}))

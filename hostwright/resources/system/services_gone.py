@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hostwright.common.quoting import sh
-from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.plan.model import Change, Facts, Probe, RemovalState, Step
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.originals import ACCOUNTS_BEFORE, RECORDED, unit_before
 from hostwright.resources.system.units import parse_show
@@ -15,7 +15,7 @@ _RUNS = {"active", "activating", "reloading"}
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceGone(Resource):
+class ServiceGone(RemovalState):
     """A unit that we enabled and started is disabled and stopped again, as it was before.
 
     Its state is recorded before it is enabled. Without a record, a unit whose file is in ``/etc/systemd/system`` is
@@ -46,15 +46,12 @@ class ServiceGone(Resource):
         want = ", ".join([*(["stopped"] if stop else []), *(["disabled"] if disable else [])])
         return Change(f"service {self.unit}", have, f"as before: {want}", (Step("\n".join(script)),))
 
-    def removal(self) -> tuple[Resource, ...]:
-        return ()
-
     def takes(self) -> frozenset[str]:
         return frozenset({f"unit {self.unit}"})
 
 
 @dataclass(frozen=True, slots=True)
-class UserGone(Resource):
+class UserGone(RemovalState):
     """An account and the group of the same name are gone, unless they existed before the first change.
 
     If the original state was not recorded, nobody knows whose the account is, and it stays.
@@ -79,9 +76,6 @@ class UserGone(Resource):
             script.append(sh("if getent group -- %s >/dev/null; then groupdel -- %s; fi", self.name, self.name))
         have = " and ".join(kinds)
         return Change(f"user {self.name}", have, f"as before: {ABSENT}", (Step("\n".join(script)),))
-
-    def removal(self) -> tuple[Resource, ...]:
-        return ()
 
     def takes(self) -> frozenset[str]:
         return frozenset({f"account {self.name}"})

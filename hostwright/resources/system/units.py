@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from hostwright.common.quoting import sh, sh_file
-from hostwright.plan.model import Answer, PassPart, Probe
+from hostwright.plan.model import Answer, Pass, PassPart, Probe
 
 _SHOWN = ("LoadState", "ActiveState", "UnitFileState")
 _BEGAN = ("MainPID", "ExecMainStartTimestamp")
@@ -17,14 +16,11 @@ def parse_show(text: str) -> dict[str, str]:
     return dict(line.partition("=")[::2] for line in text.splitlines() if "=" in line)
 
 
-@dataclass(frozen=True, slots=True)
-class UnitPass:
+class UnitPass(Pass):
     """What systemd knows of units, and whether they began after files of theirs last changed.
 
     A word is ``UNIT``, or ``UNIT:PATH`` for one of its files.
     """
-
-    fails_with: int = 0
 
     def script(self, asked: Sequence[str]) -> str:
         """See ``plan.model.Pass``."""
@@ -38,7 +34,7 @@ class UnitPass:
         }
         return sh_file(__file__, "sh/units.sh", **values)
 
-    def differing(self, word: str) -> str:
+    def differing(self, word: str, /) -> str:
         """What is said of a unit of which a file may be newer."""
         unit, _, path = word.partition(":")
         return f"ask {unit}" if path else ""

@@ -10,15 +10,15 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Protocol
 
 import yaml
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, ValidationError
 
 from hostwright.common.command import Command
 from hostwright.common.errors import ArtifactError, InputError
+from hostwright.common.input.adapter import adapter
 from hostwright.common.places import refused, state_root, sync, write_whole
 from hostwright.common.text import count
 from hostwright.common.userpaths import expanded
@@ -36,32 +36,26 @@ class AnyArtifact(Protocol):
     @property
     def name(self) -> str:
         """Its name in the stack."""
-        ...
 
     @property
     def file(self) -> str:
         """Its file name, without a directory."""
-        ...
 
     @property
     def urls(self) -> tuple[str, ...]:
         """Where it can be fetched from, best first."""
-        ...
 
     @property
     def sha256(self) -> str | None:
         """Its checksum, in lower-case hex."""
-        ...
 
     @property
     def size(self) -> int | None:
         """Its size in bytes."""
-        ...
 
     @property
     def stand_in(self) -> bool:
         """Whether it is not the vendor's own file."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +70,6 @@ class Pin:
 @dataclass(frozen=True, slots=True)
 class _LockFile:
     artifacts: dict[str, Pin] = field(default_factory=dict)
-
-
-@cache
-def _lock_file_adapter() -> TypeAdapter[_LockFile]:
-    return TypeAdapter(_LockFile)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +145,7 @@ class Store:
 def read_pins(path: Path) -> dict[str, Pin]:
     """The pins in a lock file, none if it does not exist. Raises ``InputError`` for a damaged file."""
     try:
-        return _lock_file_adapter().validate_python(yaml.safe_load(path.read_text(encoding="utf-8")) or {}).artifacts
+        return adapter(_LockFile).validate_python(yaml.safe_load(path.read_text(encoding="utf-8")) or {}).artifacts
     except FileNotFoundError:
         return {}
     except (yaml.YAMLError, ValueError, RecursionError) as error:

@@ -16,14 +16,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 from urllib.parse import unquote, urlsplit
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from hostwright.common.errors import ArtifactError
+from hostwright.common.input.adapter import adapter
 from hostwright.common.places import refused, write_whole
 from hostwright.stack.stack import RoleFile
 from hostwright.stack.stackvalues import DebianVersion, Name, Url
@@ -103,11 +104,6 @@ def reached(names: Iterable[str], needs: Callable[[str], Iterable[str]]) -> set[
 Locked = Mapping[str, LockedPackages]  #: by distribution: ``debian-12``
 
 
-@cache
-def _adapter() -> TypeAdapter[dict[str, LockedPackages]]:
-    return TypeAdapter(dict[str, LockedPackages])
-
-
 def packages_lock(store: Store, stack: str) -> Path:
     """The lock file of a stack's packages: beside its other lock file."""
     other = store.lock_file(stack)
@@ -117,7 +113,7 @@ def packages_lock(store: Store, stack: str) -> Path:
 def parse_locked(text: str, where: Path) -> Locked:
     """What a lock file says. Raises ``InputError`` for a damaged one."""
     try:
-        return _adapter().validate_json(text)
+        return adapter(dict[str, LockedPackages]).validate_json(text)
     except ValueError as error:
         raise damaged(where, str(error).splitlines()[0]) from error
 
@@ -137,7 +133,7 @@ def write_locked(path: Path, locked_packages: Locked) -> None:
     """
     parts = []
     for distribution, packages in sorted(locked_packages.items()):
-        data = _adapter().dump_python({distribution: packages}, mode="json")[distribution]
+        data = adapter(dict[str, LockedPackages]).dump_python({distribution: packages}, mode="json")[distribution]
         wanted = ",\n".join(f"   {json.dumps(words)}" for words in data["wanted"])
         rows = ",\n".join(f"   {json.dumps(row)}" for row in data["packages"])
         others = ",\n".join(f"   {json.dumps(name)}: {json.dumps(needs)}" for name, needs in data["others"].items())

@@ -47,7 +47,6 @@ class BroughtFile(Protocol):
 
     def bring(self, folder: Path, /) -> Path:
         """Bring it into an empty directory, and return its path. Raises ``ArtifactError``."""
-        ...
 
 
 class TransferProgress(Protocol):
@@ -55,11 +54,9 @@ class TransferProgress(Protocol):
 
     def show(self, file: str, done: int, total: int | None) -> None:
         """``done`` of ``total`` bytes (``None``: unknown) have arrived."""
-        ...
 
     def end(self, file: str, note: str) -> None:
         """The file is finished, or was given up."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

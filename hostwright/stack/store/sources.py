@@ -22,16 +22,13 @@ class FileSource(Protocol):
     def find(self, artifact: AnyArtifact, wanted: str | None, /) -> Path | None:
         """The file of an artifact, of which ``wanted`` is the sha256 where one is known; ``None``: download it. Raises
         ``ArtifactError`` where it is not there and may not be downloaded."""
-        ...
 
     def pins(self, lock: str, /) -> Mapping[str, Pin]:
         """The pins that came with the files, of the stack with this lock file."""
-        ...
 
     def packages(self, lock: str, /) -> Path | None:
         """Where the lock file of packages with this name would have come with the files; ``None``: from nowhere, and
         this machine finds packages itself."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,6 +223,5 @@ def _told(name: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise HostError(
-            name,
-            f"{error.filename or 'a known_hosts file'} cannot be used: {refused(error, ANOTHER_KNOWN_HOSTS)}",
+            name, f"{error.filename or 'a known_hosts file'} cannot be used: {refused(error, ANOTHER_KNOWN_HOSTS)}"
         ) from error

@@ -7,7 +7,6 @@ that its root part started (sudo allowed it), and that it ended by itself (the h
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from hostwright.common.errors import ScriptFailed, Unreachable
@@ -160,9 +159,7 @@ class RootShell:
     def __enter__(self) -> RootShell:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

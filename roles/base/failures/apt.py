@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, ForPeople, Sign, Unread
-from hostwright.resources import DPKG, JOURNAL, DpkgInOrder, Installed, Probe, is_broken, jobs
+from hostwright.resources import DPKG, JOURNAL, Change, DpkgInOrder, Installed, Probe, is_broken, jobs
 from hostwright.roles import Pattern, sh_file
 
 if TYPE_CHECKING:
@@ -28,11 +29,16 @@ HELD = Probe(sh_file(__file__, "sh/holders.sh", locks=LOCKS), root=True)
 #: ``FILE:NUMBER:TEXT``.
 SOURCES = Probe(sh_file(__file__, "sh/sources.sh"), root=True)
 
-#: The conflicts of apt's last run of dpkg, each with its archive, as apt's log of terminals has them; and ``dep FILE``
+#: The conflicts of apt's last run of dpkg, each with its archive, as apt's log of terminals has them; ``script WORDS;
+#: LINES`` of each script that failed over a removal, with its last words and dpkg's lines about it; ``dep FILE``
 #: of a file by which initramfs-tools keep to MODULES=dep, ``grub DISK`` of each that debconf has for grub-pc, with
 #: ``gone`` after it where the machine has none of this name.
 CONFLICTS = Probe(sh_file(__file__, "sh/conflicts.sh"), root=True)
 _OVERWRITES = Pattern(r".*?([^/\s]+\.deb) .*(trying to overwrite .*, which is also in package (\S+) (\S+))\s*")
+
+_REMOVAL = Pattern(r"error processing (?:package )?([a-z0-9][\w.+:-]{1,100}) \(--(?:remove|purge)\)")
+
+_PIN = Pattern(r"pin (/etc/apt/\S{1,200}) (-[0-9]{1,9}) +(\S.{0,400})")
 
 _UNREAD = "E: The list of sources could not be read."  #: apt's last message after each error in a source list
 _REGARDING = Pattern(r"regarding source ([^\s:]{1,9}://[^\s'\"]{1,200})")
@@ -100,6 +106,35 @@ def grub_device(ctx: AuditContext) -> Iterator[str]:
         named = ", ".join(disk.removesuffix(" gone") for disk in disks)
         why = f"debconf names {named}, which is not there" if named else "debconf names no disk for it"
         yield from (f"{_told(row)}; {why}" for row in _failed(ctx) if row.base == "grub-pc")
+
+
+def not_removed(ctx: AuditContext) -> Iterator[str]:
+    """In apt's last run of dpkg (/var/log/apt/term.log) a script failed over the removal of a package. That is half
+    there now, or whole, and a role of the host takes it away.
+    """
+    changes = (change for some in ctx.changes.values() for change in some if isinstance(change, Change))
+    named = {word.rstrip(",;") for change in changes for word in f"{change.what} {change.have}".split()}
+    for line in ctx.text(CONFLICTS).splitlines():
+        match = _REMOVAL.search(line) if line.startswith("script ") else None
+        row = ctx.packages.get(match[1]) or ctx.packages.get(match[1].partition(":")[0]) if match else None
+        if row and (row.broken or (row.present and row.base in named)):
+            yield f"{_told(row)}; {line.removeprefix('script ')}"
+
+
+def pinned_away(ctx: AuditContext) -> Iterator[str]:
+    """A file of apt's preferences that is not ours gives a negative priority to a package that a role of the host wants
+    and that is not installed.
+    """
+    pins = [match for line in ctx.text(CONFLICTS).splitlines() if (match := _PIN.fullmatch(line))]
+    if not pins:
+        return
+    wanted = {deb.name for role in ctx.desired.roles for state in role.resources for deb in state.software(ctx.facts)}
+    missing = sorted(name for name in wanted if not (row := ctx.packages.get(name)) or not row.present)
+    for match in pins:
+        patterns = [word for word in match[3].split() if word.strip("*")]
+        forbidden = [name for name in missing if any(fnmatchcase(name, word) for word in patterns)]
+        if forbidden:
+            yield f"{match[1]}: Pin-Priority {match[2]} of {', '.join(forbidden)}"
 
 
 def packages_of(evidence: Iterable[str]) -> Iterator[str]:
@@ -188,9 +223,22 @@ AT_WORK = Sign("base", at_work, (HELD, jobs.RUNNING), grave=False)
 MODULES_DEP = Sign("base", modules_dep, (*IN_ORDER.probes(), HELD, CONFLICTS))
 GRUB_DEVICE = Sign("base", grub_device, (*IN_ORDER.probes(), HELD, CONFLICTS))
 OVERWRITES = Sign("base", overwrites, (CONFLICTS, DPKG))
+NOT_REMOVED = Sign("base", not_removed, (CONFLICTS, DPKG))
 CONFLICTING = Sign("base", conflicting, (SOURCES,))
 
 APT_RULES = (
+    FailureRule(
+        "apt-pin-forbids",
+        r"Candidate: \(none\)\s{1,9}Version table:\n[^\n]{1,120} -[0-9]{1,9}$",
+        "apt's preferences forbid {NAMES|the package}: a pin with a negative priority, so that apt installs no version"
+        " of it and says that it has no installation candidate",
+        "Find out who wrote the pin and why ({PLACE|grep -rn Pin-Priority /etc/apt/preferences"
+        " /etc/apt/preferences.d}), take that stanza out or give it a priority of 500, then provision again",
+        "apt_preferences(5); apt policy.cc",
+        sign=Sign("base", pinned_away, (CONFLICTS, DPKG)),
+        treatment=ForPeople(),
+        names=(r"^(?P<place>/etc/apt/\S{1,200}): Pin-Priority \S{1,12} of (?P<names>[^\n]{1,200})",),
+    ),
     FailureRule(
         "apt-sources-unreadable",
         r"The list of sources could not be read|Malformed (?:entry|line|stanza) [0-9]{1,6} in (?:source )?list"

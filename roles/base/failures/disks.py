@@ -21,7 +21,11 @@ MOST_DIGITS = 18  #: of a credible number: an exbibyte in KiB has 16
 WORTH_NAMING_BYTES = 100 * MB  #: the smallest removable file that is named
 
 #: Where the stack, its installers and containers write.
-PLACES = ("/", "/boot", "/etc", "/opt", "/tmp", "/usr", "/var", "/var/lib/docker")  # noqa: S108 - where installers unpack
+UNPACKED = ("/tmp", "/var/tmp")  # noqa: S108 - where installers unpack
+PLACES = (
+    "/", "/boot", "/etc", "/opt", "/run", "/usr", "/var", "/var/cache", "/var/lib", "/var/lib/docker", "/var/log",
+    *UNPACKED,
+)  # fmt: skip
 
 #: ``df`` twice, for blocks of 1 KiB and for inodes.
 FREE = Probe(sh_file(__file__, "sh/free.sh", places=PLACES))
@@ -240,7 +244,8 @@ DISK_RULES = (
         " the option nofail; on a host that hangs already, do it at its console",
         "systemd.mount(5), nofail; systemd-fstab-generator(8)",
         transient=False,
-        sign=Sign("base", boot_waits, (MOUNTS,), grave=False),
+        sign=Sign("base", boot_waits, (MOUNTS,)),
+        treatment=ForPeople(),
     ),
     FailureRule(
         "boot-read-only",

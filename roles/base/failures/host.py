@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hostwright.failures import LAST_JOBS, FailureRule, ForPeople, Sign, Unread, ended
-from hostwright.resources import RELEASE, Probe, jobs, release
+from hostwright.failures import LAST_JOBS, FailureRule, ForPeople, Sign, Unread, Variant, ended, logs
+from hostwright.resources import BOOT_LOADER, RELEASE, Probe, jobs, release, words_set
 from hostwright.roles import Pattern, sh_file
 
 if TYPE_CHECKING:
@@ -26,7 +27,11 @@ LEAST_OF_HOST = 8192  #: processes of all
 MOST_IN_HUGE_PAGES = 0.8  #: of the memory; our choice
 _SPACE = ("as", "v")  #: CUDA reserves address space for the memory of the host and of all cards
 _NEVER = (("vm.overcommit_memory", 2), ("kernel.modules_disabled", 1))
+_ELSEWHERE = Pattern(
+    r"single|[sS1]|rescue|emergency|-b|init=/\S+|systemd\.unit=(?:rescue|emergency|poweroff|halt|reboot|kexec)\.target"
+)
 _COUNT = Pattern("[0-9]{1,20}")
+_DELETED = Pattern(r"(?:Job|deleting job) ([^\s/]{1,100}\.(?:service|socket))/start")
 _LIMIT = Pattern(r"(?:[ \t](as|nproc|nofile)|-[SH]{0,2}([vun]))[ \t]+([0-9]{1,15})\b")
 #: systemd's messages about a circle, with the units in it
 CYCLE = (
@@ -65,7 +70,8 @@ def job_failed(ctx: AuditContext) -> Iterator[str]:
     at_work = {job.id for job in jobs.running(ctx.facts)}
     for job in ended(ctx.text(LAST_JOBS)):
         if job.status != 0 and job.id not in at_work and ctx.differs(job.role):
-            yield str(job)
+            known = ctx.named(logs.log_of(ctx.text(LAST_JOBS), job.role))
+            yield str(replace(job, last_line=f"see `hostwright doctor --explain {known[0]}`") if known else job)
 
 
 def in_circle(ctx: AuditContext) -> Iterator[str]:
@@ -73,10 +79,18 @@ def in_circle(ctx: AuditContext) -> Iterator[str]:
     yield from _of_next_boot(ctx, "cycle")
 
 
+def left_out(ctx: AuditContext) -> tuple[str, ...]:
+    """The units that systemd leaves out at the boot to break a circle; none where that is not known."""
+    try:
+        return tuple(match[1] for line in in_circle(ctx) if (match := _DELETED.search(line)))
+    except Unread:
+        return ()
+
+
 def requires_missing(ctx: AuditContext) -> Iterator[str]:
     """A unit that docker.service, containerd.service or ssh.service requires is masked, or there is no file of it."""
-    for name, _, state in (line.partition(" ") for line in _of_next_boot(ctx, "lacks")):
-        yield f"{name}, which Docker, containerd or sshd requires, is {state}"
+    for name, state, by, *_ in (f"{line}  ".split(" ") for line in _of_next_boot(ctx, "lacks")):
+        yield f"{name}, which {by or 'Docker, containerd or sshd'} requires, is {state}"
 
 
 def sshd_refuses(ctx: AuditContext) -> Iterator[str]:
@@ -84,9 +98,23 @@ def sshd_refuses(ctx: AuditContext) -> Iterator[str]:
     yield from _of_next_boot(ctx, "sshd")
 
 
+def sshd_unstarted(ctx: AuditContext) -> Iterator[str]:
+    """Neither ssh.service nor sshd.service nor a socket of theirs is enabled, and one of them is there."""
+    yield from _of_next_boot(ctx, "unstarted")
+
+
+def logins_closed(ctx: AuditContext) -> Iterator[str]:
+    """/etc/nologin is there."""
+    yield from _of_next_boot(ctx, "nologin")
+
+
 def other_target(ctx: AuditContext) -> Iterator[str]:
-    """The default target is rescue, emergency or one that ends the host."""
+    """The default target is rescue, emergency or one that ends the host; or the kernel's command line in GRUB's files
+    asks for such a one (systemd.unit=, single, rescue, emergency, init=).
+    """
     yield from (f"default target: {name}" for name in _of_next_boot(ctx, "target") if name in OFF_TARGETS)
+    for place, words in words_set(ctx.text(BOOT_LOADER)):
+        yield from (f"{place}: {word}" for word in words if _ELSEWHERE.fullmatch(word))
 
 
 def limited(ctx: AuditContext) -> Iterator[str]:
@@ -228,9 +256,11 @@ HOST_RULES = (
         "boot-target",
         "",
         "the next boot ends in a target without sshd, Docker and the driver's units, or goes down at once",
-        "Set the one that servers have: systemctl set-default multi-user.target",
+        "Set the one that servers have: systemctl set-default multi-user.target; a word of the kernel's command line is"
+        " taken out of the file that the evidence names, then update-grub",
         "systemd.special(7); systemctl(1), set-default",
-        sign=Sign("base", other_target, (NEXT_BOOT,), grave=False),
+        sign=Sign("base", other_target, (NEXT_BOOT, BOOT_LOADER)),
+        treatment=ForPeople(),
     ),
     FailureRule(
         "unit-ordering-cycle",
@@ -255,12 +285,31 @@ HOST_RULES = (
         r"[^\n]*(?:Dependency failed for |failed with result 'dependency'|dependency job for \S{1,200} failed)",
         "UNIT does not start, since a unit that it requires did not, or is not there at the next boot",
         "Find that one (systemctl --failed; systemctl list-dependencies UNIT) and read its journal (journalctl -b -u"
-        " NAME): start it, then UNIT. Of one that is"
-        " not-found or masked: take Requires= out of the drop-in that has it (systemctl cat docker), or bring it back",
+        " NAME): start it, then UNIT. Of one that is not-found or masked: take Requires= out of the drop-in that has it"
+        " (systemctl cat docker), or bring it back",
         "systemd.unit(5), Requires; geerlingguy/internet-pi#396",
         names=(
             r"(?P<unit>[^\s/:]{1,100}): Job [^\n]* failed with result 'dependency'",
             r"job for (?P<unit>[^\s/]{1,100}) failed",
+            r"^(?P<needed>\S{1,100}), which (?P<unit>[^,\n]{1,100}) requires, is ",
+            r"Dependency failed for (?P<unit>[^\n]{1,100}?)\.?$",
+        ),
+        variants=(
+            Variant(
+                r", which [^,\n]{1,100} requires, is not-found",
+                "UNIT does not start any more, at the next boot at the latest: the unit NEEDED, which it"
+                " requires, has no file",
+                "Bring its file back: where a role of the host owns its package, the plan shows it and provision does;"
+                " else apt-get install --reinstall with the package that brought it, or take Requires= out of the"
+                " drop-in that has it (systemctl cat docker containerd ssh), then systemctl daemon-reload",
+            ),
+            Variant(
+                r", which [^,\n]{1,100} requires, is masked",
+                "UNIT does not start any more, at the next boot at the latest: the unit NEEDED, which it"
+                " requires, is masked",
+                "Find out who masked it and why, then systemctl unmask NEEDED; or take Requires= out of the drop-in"
+                " that has it (systemctl cat docker containerd ssh), then systemctl daemon-reload",
+            ),
         ),
         weight="consequence",
         sign=Sign("base", requires_missing, (NEXT_BOOT,), grave=False),
@@ -276,7 +325,27 @@ HOST_RULES = (
         "OpenSSH servconf.c, sshd.c; dev-sec/ansible-ssh-hardening#115",
         transient=False,
         unless=r"Deprecated option|Unsupported option|ssh_config",
-        sign=Sign("base", sshd_refuses, (NEXT_BOOT,), grave=False),
+        sign=Sign("base", sshd_refuses, (NEXT_BOOT,)),
+        treatment=ForPeople(),
+    ),
+    FailureRule(
+        "sshd-not-at-boot",
+        "",
+        "no boot starts sshd: the host runs on after a reboot, and nobody can log in to it",
+        "Before the next reboot: systemctl enable ssh.service (Red Hat: sshd.service; a masked one first systemctl"
+        " unmask). Where logins go another way, lock the host or leave it out of what reboots it",
+        "systemctl(1), is-enabled",
+        sign=Sign("base", sshd_unstarted, (NEXT_BOOT,)),
+        treatment=ForPeople(),
+    ),
+    FailureRule(
+        "logins-closed",
+        r"Unprivileged users are not permitted to log in|see pam_nologin\(8\)",
+        "everybody but root is refused at login: /etc/nologin is there, or the host is just going down or coming up",
+        "Ask who made the file (its text is what people see, ls -l says when), and remove it when their work is done;"
+        " no reboot takes it away. While a host boots or shuts down, wait",
+        "pam_nologin(8); systemd-user-sessions.service(8)",
+        sign=Sign("base", logins_closed, (NEXT_BOOT,), grave=False),
     ),
     FailureRule(
         "release-record-lost",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from hostwright.failures import FailureRule, Sign, known_cause, last_words, once
+from hostwright.failures import FailureRule, Sign, Variant, known_cause, last_words, once
 from hostwright.resources import Probe
 from hostwright.roles import Pattern, sh_file
 
@@ -107,6 +107,38 @@ UNIT_TEXTS = (
         ),
     ),
     FailureRule(
+        "unit-not-there",
+        r"Unit (?:file )?\S{1,200}\.(?:service|socket|timer|mount)(?: could)? not (?:be )?found"
+        r"|Unit file \S{1,200} does not exist"
+        r"|Could not find the requested service \S{1,100}",
+        "there is no unit UNIT on the host: what brings it is not installed, or it has another name here",
+        "Look for its name (systemctl list-unit-files | grep -i with a part of it); install the package that brings it"
+        " (of the driver's daemons: nvidia-persistenced comes with the driver, nvidia-fabricmanager and nvidia-imex are"
+        " packages of their own of exactly the driver's version). After a unit's file was added by hand, systemctl"
+        " daemon-reload",
+        "systemctl(1); Ansible modules/systemd.py; yavdr/yavdr-ansible#12",
+        names=(
+            r"Unit (?:file )?(?P<unit>[\w@.-]{1,100}\.(?:service|socket|timer|mount))",
+            r"requested service [\"'\\]{0,3}(?P<unit>[\w@.-]{1,100})",
+        ),
+        transient=False,
+        weight="wrapper",
+    ),
+    FailureRule(
+        "unit-start-failed",
+        r"Job for \S{1,200} failed because |Unable to (?:re)?start service \S{1,100}:",
+        "UNIT was started and failed; systemd says no more here",
+        "Read its own last lines: journalctl -u UNIT -n 50 --no-pager (systemctl status UNIT has ten of them). The line"
+        " of the program itself, above systemd's, is the cause: give that to hostwright doctor, or look at what it"
+        " names",
+        "systemctl(1), systemd src/shared/bus-wait-for-jobs.c; fgci-org/ansible-role-cuda#20",
+        names=(
+            r"Job for (?P<unit>[\w@.-]{1,100}) failed",
+            r"start service (?P<unit>[\w@.-]{1,100}):",
+        ),
+        weight="wrapper",
+    ),
+    FailureRule(
         "unit-not-startable",
         r"Failed at step [A-Z_]{2,30} spawning |status=2(?:[02-4][0-9]|1[0-589])/[A-Z_]{2,30}"
         r"|has a bad unit file setting|lacks (?:both )?ExecStart|Failed to load environment files"
@@ -114,8 +146,8 @@ UNIT_TEXTS = (
         r"|Failed to locate executable ",
         "systemd cannot start a unit as its file says, before any program of it runs (STEP)",
         "Read its file and the drop-ins that change it (systemctl cat UNIT, /etc/systemd/system/UNIT.d). EXEC: the"
-        " program of ExecStart is not there or cannot be executed; CHDIR: the"
-        " WorkingDirectory is missing; NAMESPACE: a path that it names is. Then systemctl daemon-reload and restart it",
+        " program of ExecStart is not there or cannot be executed; CHDIR: the WorkingDirectory is missing; NAMESPACE: a"
+        " path that it names is. Then systemctl daemon-reload and restart it",
         "systemd.exec(5), process exit codes; systemd.service(5)",
         names=(
             r"at step (?P<step>[A-Z_]{2,30}) spawning",
@@ -123,6 +155,55 @@ UNIT_TEXTS = (
             r"Failed to locate (?P<step>executable)",
             r"(?P<step>bad unit file setting|lacks [^\n.]{5,40}"
             r"|environment files|executable name)",
+            r"(?P<unit>[\w@.-]{1,100}\.(?:service|socket|mount|timer)): ",
+            r"spawning (?P<program>/[^\s:]{1,200})",
+            r"Failed to locate executable (?P<program>[^\s:]{1,200})",
+        ),
+        variants=(
+            Variant(
+                r"(?:step EXEC spawning|Failed to locate executable) [^\n]*No such file|203/EXEC",
+                "systemd cannot start {UNIT|the unit}: the program of its ExecStart{, PROGRAM,|} is not there, or"
+                " cannot be executed (EXEC)",
+                "Install what brings {PROGRAM|the program} again (dpkg -S with its path names the package), or correct"
+                " the path in the unit or the drop-in that names it (systemctl cat {UNIT|the unit}); a script needs its"
+                " first line and chmod +x. Then systemctl daemon-reload and systemctl restart {UNIT|the unit}",
+            ),
+            Variant(
+                r"Failed to load environment files: No such file",
+                "systemd cannot start {UNIT|the unit}: a file that it reads its environment from (EnvironmentFile=) is"
+                " not there",
+                "See which one, and who names it (systemctl show -p EnvironmentFiles -p FragmentPath -p DropInPaths"
+                " UNIT): a copy of the unit in /etc/systemd/system that covers the package's is removed, or the"
+                " line in it; a file that is to be there is brought back, or named with - before it, which makes it"
+                " optional. Then systemctl daemon-reload and systemctl restart {UNIT|the unit}",
+            ),
+            Variant(
+                r"step EXEC spawning [^\n]*Permission denied",
+                "systemd may not execute PROGRAM, the program of {UNIT|the unit} (EXEC): its mode, a mount with noexec,"
+                " or SELinux forbids it",
+                "Look at ls -l PROGRAM and findmnt -T PROGRAM: chmod +x the file, or move it off the filesystem that is"
+                " noexec. Then systemctl restart {UNIT|the unit}",
+            ),
+            Variant(
+                r"step EXEC spawning [^\n]*Exec format error",
+                "PROGRAM, the program of {UNIT|the unit}, is none that this machine runs: it is of another"
+                " architecture, empty, or a script without its first line (#!)",
+                "Look at it (file PROGRAM): install the build for this machine again, or give the script its first"
+                " line. Then systemctl restart {UNIT|the unit}",
+            ),
+            Variant(
+                r"step CHDIR|200/CHDIR",
+                "systemd cannot start {UNIT|the unit}: its WorkingDirectory is not there (CHDIR)",
+                "See which one it is (systemctl show -p WorkingDirectory UNIT) and make it, or correct the line;"
+                " then systemctl daemon-reload and restart it",
+            ),
+            Variant(
+                r"step (?:NAMESPACE|STATE_DIRECTORY|RUNTIME_DIRECTORY|LOGS_DIRECTORY|CACHE_DIRECTORY)|226/NAMESPACE",
+                "systemd cannot start {UNIT|the unit}: a directory that its file names (ReadWritePaths, BindPaths,"
+                " StateDirectory …) is not there or cannot be made (STEP)",
+                "See which one the journal names (journalctl -u UNIT -n 20) and make it, or take it out of the"
+                " unit's file or drop-in; then systemctl daemon-reload and restart it",
+            ),
         ),
     ),
     FailureRule(

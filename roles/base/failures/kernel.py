@@ -54,9 +54,11 @@ KERNEL = (
     FailureRule(
         "nfs-server",
         r"nfs: server \S+ not responding|nfs4_reclaim_open_state: Lock reclaim failed|Stale (?:NFS )?file handle",
-        "a file server (NFS) does not answer, or no longer knows a file: whatever reads there waits",
+        "{the file server SERVER|a file server} (NFS) does not answer, or no longer knows a file: whatever reads there"
+        " waits",
         "Look at the file server and the way to it (ping, rpcinfo -t SERVER nfs); a stale handle goes with a new mount",
         "Linux fs/nfs and net/sunrpc/clnt.c; leptonai/gpud nfs",
+        names=(r"server (?P<server>\S{1,100}) not responding",),
     ),
     FailureRule(
         "nfs-denied",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from hostwright.failures import FailureRule, ForPeople
 from hostwright.standard.roles.base.failures.trust import PROXY_REFUSES
 
+#: the server of an address, without a login
+SERVER = r"https?://(?:[^/\s@'\"]{1,200}@)?(?P<server>[\w.-]{1,200})"
 _AWAY = "(?:408|429|5[0-9]{2})"  #: too slow, too many requests, or the server's own trouble (RFC 9110, RFC 6585)
 _ERRNO = r"(?:Network is unreachable|No route to host|[Cc]onnection (?:refused|timed out|reset))"
 
@@ -44,11 +46,12 @@ WAY = (
         r"|certificate issuer (?:is unknown|is not recognized)"
         r"|SEC_ERROR_UNKNOWN_ISSUER|tls: (?:unknown certificate|bad certificate)|legitimacy of the server"
         r"|cannot validate certificate",
-        "the server's certificate is not accepted: mostly a company's proxy in between signs with an authority that the"
-        " host does not know, or ca-certificates is missing or old, or the certificate has expired",
+        "the certificate of {SERVER|the server} is not accepted: mostly a company's proxy in between signs with an"
+        " authority that the host does not know, or ca-certificates is missing or old, or the certificate has expired",
         "See who issued it (curl -vI the address above); install that authority (update-ca-certificates; for pip also"
         " PIP_CERT; restart Docker after it), and look at the date on the host",
         "OpenSSL x509_txt.c; GnuTLS; Go crypto/x509; apt connect.cc; curl lib/strerror.c",
+        names=(r"host='(?P<server>[^'\n]{1,200})'", r"cannot verify (?P<server>[\w.-]{3,200})'s", SERVER),
         transient=False,
     ),
     FailureRule(
@@ -91,10 +94,16 @@ WAY = (
         r"|nodename nor servname provided|bad address '[\w.-]{1,255}'|lookup \S+(?: on \S+:)? Try again"
         r"|dns error: failed to lookup"
         r"|getaddrinfo\b[^\n]*: name or service not known",
-        "the host cannot resolve names",
+        "the host cannot resolve {the name QUESTION|names}",
         "Repair DNS on the host, or point apt and pip at a mirror that it reaches",
         "apt, pip, curl",
         unless=r"(?:^| )sudo: ",  # it warns of its own host's name, and goes on
+        names=(
+            r"(?:resolv(?:e|ing)(?: host(?: address)?:?)?|lookup|ENOTFOUND|EAI_AGAIN|bad address) ['\"‘`]?"
+            r"(?P<question>[A-Za-z0-9][\w-]{0,62}(?:\.[\w-]{1,62}){1,8})",
+            r"host='(?P<question>[^'\n]{1,200})'",
+            r"(?:ping|ssh|wget|curl): (?P<question>[A-Za-z0-9][\w.-]{1,200}): ",
+        ),
         transient=True,
     ),
 )
@@ -107,8 +116,8 @@ PLAIN = FailureRule(
     "https was spoken to a port that answers without TLS: mostly a proxy that is given as https:// and speaks http, or"
     " a repository or registry without a certificate",
     "Give the proxy with http:// for both kinds (https_proxy=http://PROXY:3128; Acquire::https::Proxy in"
-    " /etc/apt/apt.conf.d; Docker's unit); where no proxy is meant, look at what answers there (curl -v http://HOST:PORT),"
-    " and name that server with http:// or as an insecure registry if that is right",
+    " /etc/apt/apt.conf.d; Docker's unit); where no proxy is meant, look at what answers there (curl -v"
+    " http://HOST:PORT), and name that server with http:// or as an insecure registry if that is right",
     "GnuTLS; OpenSSL; Go crypto/tls; element-hq/element-web#9097",
     transient=False,
 )
@@ -158,10 +167,11 @@ NETWORK = (
         r"|Read error at byte"
         r"|curl: \((?:16|95|97)\) |Connection timed out after|Operation timed out after"
         r"|(?:Get|Post|Head) \\?\"?https?://\S+ ?[^\n]*(?:context deadline exceeded|: EOF$|i/o timeout)",
-        "a mirror or a package index did not answer, or broke off, at every attempt",
+        "{SERVER|a mirror or a package index} did not answer, or broke off, at every attempt",
         "See from the host whether it answers (curl -I the address above); take another mirror, or provision later",
         "apt, pip, curl",
         unless=r"NCCL|c10d|socket\.cpp|TCPStore|sshd|kex_|nginx|haproxy|next endpoint",
+        names=(SERVER, r"host='(?P<server>[^'\n]{1,200})'", r"(?:onnect to|Connecting to) (?P<server>[\w.-]{1,200})"),
         transient=True,
     ),
     FailureRule(
@@ -206,9 +216,10 @@ NETWORK = (
         r"Failed to fetch .+ 404 |HTTP error 404|The requested URL returned error: 404|ERROR 404: Not Found"
         r"|404 Client Error: .+ for url: https?:|\b404  Not Found"
         r"|HTTP(?: status(?: code)?)?:? ?404\b|404:? Not Found|status code:? 404",
-        "a file is no longer at its address, or the address is wrong",
+        "a file is no longer at its address, or the address is wrong{: ADDRESS|}",
         "Run apt-get update, and compare the address with what the server has; the file of CUDA 11.2.2 ends in"
         " 11.2.2-460.32.03-1, not 460.27.04",
         "conda-forge/cudatoolkit-feedstock",
+        names=(r"(?:etch|for url:|url) {1,3}['\"]?(?P<address>https?://[^\s'\"@]{1,300})",),
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.failures import Covers, FailureRule, ForPeople, NoRoom
+from hostwright.failures import Covers, FailureRule, ForPeople, NoRoom, Variant
 from hostwright.standard.roles.base.failures.apt import (
     APT_RULES,
     AT_WORK,
@@ -11,10 +11,12 @@ from hostwright.standard.roles.base.failures.apt import (
     INTERRUPTED,
     LOCKED,
     MODULES_DEP,
+    NOT_REMOVED,
     OVERWRITES,
     SCRIPT_FAILED,
     grub_device,
     modules_dep,
+    not_removed,
     packages_of,
 )
 from hostwright.standard.roles.base.failures.disks import BOOT_IS_FULL, DISK_RULES, FULL
@@ -27,8 +29,16 @@ from hostwright.standard.roles.base.failures.trust.signatures import SIGNATURES
 
 #: a line that says why a package's script failed
 WHY = (
-    r"[^\n]*(?:[Ee]rror(?: |:)|ERROR|FATAL|[Ff]ailed|not found|No such file|cannot|unable to|denied|[Yy]ou must "
+    r"[^\n]*(?:[Ee]rror(?: |:)|ERROR|FATAL|[Ff]ailed|not found|No such |[Cc]annot|[Uu]nable to|denied|[Yy]ou must "
+    r"|invalid (?:spec|user|group)|ungültige|"
+    r"does not exist|exists during|already exists"
     r"|[Pp]lease |workaround is)[^\n]*"
+)
+
+#: dpkg's words about a script that is run when a package is removed
+REMOVAL_ENDED = (
+    r"(?:pre|post)-removal (?:package )?script (?:subprocess )?returned error exit status"
+    r"|script pre-removal install[^\n]*erreur"
 )
 
 #: dpkg's words about a package's script
@@ -55,7 +65,8 @@ DISK = (
         r"|(?:not enough|no more|lack of) (?:free )?space (?:left )?on (?:the )?dis[ck]"
         r"|ran out of (?:disk )?space",
         "a filesystem is full",
-        "Free space (df -h names the filesystem; apt-get clean is a start) and provision again",
+        "Free space (df -h names the filesystem, df -i one that is out of inodes; apt-get clean is a start) and"
+        " provision again",
         "dpkg, apt, pip",
         unless=_NOT_FULL,
         narrower=BOOT_IS_FULL,
@@ -83,9 +94,14 @@ PACKAGES = (
         r"|Unable to lock (?:the administration directory|directory /var/(?:lib|cache)/apt).*another process"
         r"|Failed to lock apt for exclusive operation"
         r"|dpkg (?:frontend|(?:status )?database) (?:lock )?was locked by|is locked by process",
-        "another process held apt's lock for longer than the ten minutes that a run waits",
-        "See who it is (fuser -v /var/lib/dpkg/lock-frontend), let it end, provision again; never delete the lock",
+        "{PROGRAM (PID)|another process} held apt's lock for longer than the ten minutes that a run waits",
+        "See {what PROGRAM is at|who it is} (fuser -v /var/lib/dpkg/lock-frontend; ps -p {PID|with its number} -o"
+        " pid,etime,args), let it end, provision again; never delete the lock",
         "Azure/aks-engine#1538, #3068",
+        names=(
+            r"held by process (?P<pid>[0-9]{1,10}) \((?P<program>[^)\n]{1,60})\)",
+            r"is held by (?P<program>\S{1,60}) \((?P<pid>[0-9]{1,10})\)",
+        ),
         transient=True,
         sign=LOCKED,
     ),
@@ -104,13 +120,24 @@ PACKAGES = (
         r"dpkg was interrupted|very bad inconsistent state"
         r"|must manually run '(?:sudo )?dpkg --configure|parsing file '/var/lib/dpkg/(?:status"
         r"|updates)\S*' near line"
-        r"|needs to be reinstalled, but I can't find an archive",
+        r"|[^\n]*needs to be reinstalled, but I can't find an archive",
         "dpkg was killed in the middle of its work, or failed on a package that a role of the host wants or takes away",
         "Provision again: the base role finishes what waits, and first takes away what a role of the host does not"
         " want. The plan names each package whose scripts may restart a service with running work, and that work. A"
         " package that still fails then is named: fix what its script says",
         "apt",
         sign=INTERRUPTED,
+        names=(r"package (?P<package>\S{1,100}) needs to be reinstalled",),
+        variants=(
+            Variant(
+                r"needs to be reinstalled, but I can't find an archive",
+                "PACKAGE is half installed, and dpkg wants to install it again before anything else; no repository of"
+                " the host has its archive",
+                "Bring the archive: apt-get update, then apt-get install --reinstall PACKAGE, or dpkg -i with its .deb."
+                " Where nobody needs the package, dpkg --remove --force-remove-reinstreq PACKAGE takes it away. Then"
+                " provision again",
+            ),
+        ),
     ),
     FailureRule(
         "dpkg-database-damaged",
@@ -163,6 +190,8 @@ PACKAGES = (
         names=(
             r"(?P<arriving>[a-z0-9][a-z0-9.+-]{1,80})(?:_[^/\s]{0,120})?\.deb\b",
             r"(?:also in package|auch im Paket|dans le paquet) [»«\"']?(?P<owner>[a-z0-9][a-z0-9.+:-]{1,80})",
+            r"from install of (?P<arriving>\S{1,100}) conflicts with",
+            r"with file from package (?P<owner>[^\s\\]{1,100})",
         ),
         sign=OVERWRITES,
         treatment=ForPeople(),
@@ -205,6 +234,17 @@ PACKAGES = (
         weight="consequence",  # also after an update that found no mirror
     ),
     FailureRule(
+        "apt-default-release",
+        r"The value '[^'\n]{1,100}' is invalid for APT::Default-Release",
+        "apt is told to prefer the release RELEASE (APT::Default-Release), of which no source of the host is, as after"
+        " an upgrade of the distribution or an exchange of the mirror: it refuses every installation",
+        "Take the line out, or name the release that the host has (grep -rn Default-Release /etc/apt/apt.conf"
+        " /etc/apt/apt.conf.d; lsb_release -sc), then provision again",
+        "apt apt-pkg/policy.cc; apt.conf(5)",
+        transient=False,
+        names=(r"The value '(?P<release>[^'\n]{1,100})' is invalid",),
+    ),
+    FailureRule(
         "packages-on-hold",
         r"The following held packages will be changed:\s+[^\n]+|Held packages were changed and",
         "PACKAGES: on hold on this host (apt-mark hold), so that apt does not change them unasked",
@@ -215,7 +255,8 @@ PACKAGES = (
     FailureRule(
         "held-packages",
         r"you have held broken packages"
-        r"|packages have unmet dependencies(?::?\n[^\n]{1,160} Depends: [^\n]{1,160}){0,3}|[Uu]nmet dependencies\. Try"
+        r"|packages have unmet dependencies(?::?\n[^\n]{1,160} (?:Pre)?Depends: ?[^\n]{1,160}){0,3}"
+        r"|[Uu]nmet dependencies\. Try"
         r"|may be caused by held packages|Packages were downgraded and"
         r"|Unsatisfied dependencies:|Unable to satisfy dependencies"
         r"|[Dd]epends: \S+ .*but it is not (?:installable|going to be installed)"
@@ -224,12 +265,56 @@ PACKAGES = (
         r"|dependencias incumplidas|dipendenze non soddisfatte|dependências desencontradas"
         r"|неудовлетворённые зависимости"
         r"|有未满足的依赖关系",
-        "a package lacks one that it depends on, or the packages asked for clash with what is held or installed",
+        "{PACKAGE needs NEEDED|a package lacks one that it depends on}, which apt does not bring, or the packages asked"
+        " for clash with what is held or installed",
         "Packages of one driver or one kernel (linux-modules-nvidia-…) go to a version together: apt-get -s"
         " --fix-broken install shows what apt would do, and without -s does it; apt-mark showhold and apt-cache policy"
-        " NEEDED say what keeps it back; a package that nobody needs any more is purged",
+        " {NEEDED|with the package that is missing} say what keeps it back; a package that nobody needs any more is"
+        " purged",
         "NVIDIA/ansible-role-nvidia-driver#33; elementary/settings-system#233",
-        names=(r" : Depends: (?P<needed>[\w.+-]{2,100}(?::\w{1,10})?(?: \([^)\n]{1,60}\))?)",),
+        names=(
+            r"(?P<package>[\w.+-]{2,100}(?::\w{1,10})?) ?: (?:Pre)?Depends: ",
+            r"(?:Pre)?Depends: ?(?P<needed>[\w.+-]{2,100}(?::\w{1,10})?)(?: \([^)\n]{1,60}\))?"
+            r" but it is not installable",
+            r"(?:Pre)?Depends: ?(?P<needed>[\w.+-]{2,100}(?::\w{1,10})?(?: \([^)\n]{1,60}\))?)",
+            r" but (?P<have>[0-9]\S{0,60}) is (?:to be )?installed",
+        ),
+        beside=r" (?:Pre)?Depends: ?\S",
+        variants=(
+            Variant(
+                r"but it is not installable",
+                "{PACKAGE needs NEEDED|a package needs another}, and no repository of the host has that: a component"
+                " (Debian: contrib, non-free; Ubuntu: universe, restricted, multiverse), an architecture (i386) or a"
+                " whole repository is missing among apt's sources, or a pin forbids it",
+                "Look at apt-cache policy {NEEDED|with that package} and at the components of the sources"
+                " (/etc/apt/sources.list, sources.list.d); add what is missing, run apt-get update and try again. Of a"
+                " package for another release, take this release's",
+            ),
+            Variant(
+                r" but [0-9]\S{0,60} is (?:to be )?installed",
+                "{PACKAGE needs NEEDED|a package needs another}, and {HAVE|another version of it} is installed or"
+                " chosen: packages of two sources, or of two versions that belong together, are mixed",
+                "See which source each version is from (apt-cache policy of both packages; apt-mark showhold says what"
+                " is held): let all of one set come from one source at one version (apt-get -s --fix-broken install"
+                " shows what apt would do, and without -s does it), or take back the single newer one (apt-get install"
+                " PACKAGE=VERSION of the source that is meant)",
+            ),
+        ),
+    ),
+    FailureRule(
+        "package-conflict",
+        r"(?:^[^\n]* conflicts with [^\n]*\n(?:[^\n]*\n){0,6}?)?[^\n]*conflicting packages - not installing \S+",
+        "ARRIVING and {PRESENT|a package that is installed} exclude each other, and dpkg installs only one of them",
+        "Decide which one the host needs: dpkg -s {PRESENT|with the installed one} and apt-cache rdepends --installed"
+        " {PRESENT|with it} show what goes along. Let apt exchange them (apt-get -s install ARRIVING names what it"
+        " would take away), and not dpkg -i. Of containers: containerd.io belongs to Docker's own docker-ce, containerd"
+        " to the distribution's docker.io, and the two sets are not mixed",
+        "dpkg src/main/depcon.c; replicatedhq/kURL#3839",
+        names=(
+            r"conflicting packages - not installing (?P<arriving>\S{2,100})",
+            r"^ *(?P<arriving>[a-z0-9]\S{1,100}) conflicts with (?P<present>[a-z0-9]\S{1,100})",
+        ),
+        transient=False,
     ),
     *APT_RULES,
     *NETWORK,
@@ -392,6 +477,46 @@ PACKAGES = (
         weight="consequence",
     ),
     FailureRule(
+        "package-removal-failed",
+        rf"(?:^{WHY}\n(?:[^\n]*\n){{0,3}}?)?(?:^dpkg: [^\n]*\(--(?:remove|purge)\)[^\n]*\n)?[^\n]*(?:{REMOVAL_ENDED})",
+        "PACKAGE is not removed: its own script for that, /var/lib/dpkg/info/PACKAGE.prerm, fails{ with status STATUS|}"
+        "{ (WHY)|}. The package is as it was, each further try ends at the same script, and dpkg --configure -a"
+        " mends nothing",
+        "Give the script what it asks for, for the moment of the removal (a daemon that it talks to, a file, a"
+        " program). Where that is gone for good, correct the line in /var/lib/dpkg/info/PACKAGE.prerm that fails, or"
+        " take the script away (mv /var/lib/dpkg/info/PACKAGE.prerm /var/backups/): dpkg then removes the package"
+        " without it. Or install a release of PACKAGE whose script is mended. Then do again what failed (provision,"
+        " apt-get remove); what the script should have undone is left to you",
+        "dpkg src/main/remove.c; dpkg(1); NVIDIA/nvidia-docker#272; ntop/n2disk#8",
+        # the script of a package that is just being installed cleans up after another failure
+        unless=r"error while cleaning up|\bnew \S{2,100} (?:package )?(?:pre|post)-removal",
+        names=(
+            r"error processing (?:package )?(?P<package>[a-z0-9][\w.+-]{1,100})",
+            r"traitement du paquet (?P<package>[a-z0-9][\w.+-]{1,100})",
+            r"installed (?P<package>\S{2,100}) package (?:pre|post)-removal",
+            r"exit status (?P<status>[0-9]{1,3})",
+            r"sortie d'état (?P<status>[0-9]{1,3})",
+            r"^(?:[^\n;]*: ii; |[^\n;]*: \w\w; )?(?P<why>[^\n]{1,200}?)(?:; dpkg: |\n(?:[^\n]*\n){0,3}?dpkg: )",
+        ),
+        variants=(
+            Variant(
+                r"post-removal",
+                "PACKAGE is half removed: its files are gone, and its own script that runs after that,"
+                " /var/lib/dpkg/info/PACKAGE.postrm, fails{ with status STATUS|}{ (WHY)|}. Each further try ends at the"
+                " same script, and dpkg --configure -a mends nothing",
+                "Give the script what it asks for (a file, a program, an account that is gone already). Where that is"
+                " gone for good, correct the line in /var/lib/dpkg/info/PACKAGE.postrm that fails, or take the script"
+                " away (mv /var/lib/dpkg/info/PACKAGE.postrm /var/backups/), then do again what failed (provision,"
+                " apt-get remove); what the script should have undone is left to you",
+            ),
+        ),
+        transient=False,
+        sign=NOT_REMOVED,
+        treatment=ForPeople(),
+        covers=Covers(("package-script-failed", "dpkg-interrupted"), lambda ctx: packages_of(not_removed(ctx))),
+        weight="consequence",
+    ),
+    FailureRule(
         "package-script-failed",
         # the line that says why, where one of the six before it does: it leads the evidence
         rf"(?:^{WHY}\n(?:[^\n]*\n){{0,5}}?)?(?:^dpkg: error processing [^\n]*\n)?"
@@ -411,10 +536,58 @@ PACKAGES = (
             r"error processing (?:package )?(?P<package>[\w.+-]{2,100})",
             r"installed (?P<package>\S{2,100}) package",
             r"^(?P<package>[a-z0-9][\w.+-]{1,100})(?::\w{1,10})? \S{1,80}: iF",
+            r"invalid (?:spec|user|group): ['`‘\"»]?(?P<account>[\w.-]{1,60})",
+            r"ungültige \S{1,20}: [»«„\"]?(?P<account>[\w.-]{1,60})",
+            r"no such (?:user|group):? ['`‘\"]?(?P<account>[\w.-]{1,60})",
+            r"Job for (?P<unit>[\w@.-]{1,100}) failed",
+            r"invoke-rc\.d: initscript (?P<unit>[\w@.-]{1,60}), action",
+            r"Failed to (?:re)?start (?P<unit>[\w@.-]{1,100}\.(?:service|socket))",
+        ),
+        variants=(
+            Variant(
+                r"invalid (?:spec|user|group): |ungültige |no such (?:user|group)",
+                "the script of PACKAGE uses an account that does not exist on the host: {ACCOUNT|see the line}",
+                "Make the account as the package does (adduser --system --group --no-create-home {ACCOUNT|NAME}; its"
+                " scripts in /var/lib/dpkg/info/PACKAGE.* name home and shell), then dpkg --configure -a. Where an"
+                " older release of it had been removed by half, take its newest one instead",
+            ),
+            Variant(
+                r"Job for \S{1,100} failed|invoke-rc\.d: initscript|Failed to (?:re)?start \S{1,100}\.(?:service"
+                r"|socket)",
+                "the script of PACKAGE starts {UNIT|a service}, and that does not start, so that the package stays"
+                " unconfigured",
+                "Read the service's own lines (journalctl -u UNIT -n 50 --no-pager) and fix their cause; when"
+                " systemctl start UNIT works, dpkg --configure -a finishes the package",
+            ),
         ),
         sign=SCRIPT_FAILED,
         treatment=ForPeople(),
         weight="consequence",
+    ),
+    FailureRule(
+        "dpkg-failed",
+        r"Errors were encountered while processing:\n[^\n]*(?:\n [^\n]*){0,5}"
+        r"|Sub-process /usr/bin/dpkg returned an error code",
+        "dpkg failed on {PACKAGE|a package}; this part of its output does not say why",
+        "Its reason stands above, where the package's name comes first (dpkg: error processing …), and in"
+        " /var/log/apt/term.log; dpkg --configure -a prints it again, of a package that was to be removed apt-get"
+        " remove {PACKAGE|with its name} does",
+        "apt apt-pkg/deb/dpkgpm.cc; dpkg src/main/errors.c",
+        names=(
+            r"while processing:\s{1,9}(?:/\S*/)?(?P<package>[a-z0-9][\w.+-]{1,60})",
+            r"while processing:\n [^\n]*/(?:[0-9]{1,4}-)?(?P<package>[a-z0-9][\w.+-]{1,80})_[^\n]*\.deb",
+        ),
+        weight="wrapper",
+    ),
+    FailureRule(
+        "apt-update-failed",
+        r"Failed to update apt cache(?:: unknown reason)?[.\"]|(?:Some index files failed to download"
+        r"|Failed to fetch some)",
+        "apt could not read all of its repositories; the tool in front of it does not say which one, or why",
+        "Run apt-get update on the host as root: its lines that begin with Err, W: and E: name the repository and the"
+        " reason (a key, a name, a proxy, an address that is gone)",
+        "Ansible modules/apt.py; apt apt-pkg/update.cc",
+        weight="wrapper",
     ),
     FailureRule(
         "dependency-unconfigured",

@@ -135,7 +135,7 @@ FAILURES = (
     FailureRule(
         "container-without-driver",
         r"nvml error: driver not loaded|WSL environment detected but no adapters"
-        r"|could not load NVML library|NVML Shared Library Not Found"
+        r"|could not load NVML library"
         r"|failed to initialize NVML: ERROR_LIBRARY_NOT_FOUND",
         "the container toolkit finds no loaded driver, so no container gets a GPU",
         "Mend the driver layer where `invoke plan` names it; else see what leads the toolkit past the driver: root in"
@@ -175,7 +175,10 @@ FAILURES = (
         "a unit failed so often that systemd no longer starts it",
         "Read its journal (journalctl -u UNIT), fix the cause, then systemctl reset-failed UNIT and start it",
         "systemd.unit(5)",
-        names=(r"^(?P<unit>[\w@.-]{1,100}\.(?:service|socket))(?:: start-limit-hit|: Start request)",),
+        names=(
+            r"(?:^|\s)(?P<unit>[\w@.-]{1,100}\.(?:service|socket))(?:: start-limit-hit|: Start request|: Failed with)",
+            r"repeated too quickly for (?P<unit>[\w@.-]{1,100}\.(?:service|socket))",
+        ),
         sign=Sign("container", too_often, (UNITS.states, UNITS.journals)),
         treatment=Stuck("a unit failed too often to be started again"),
         weight="consequence",

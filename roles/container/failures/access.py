@@ -13,6 +13,7 @@ ACCESS = Probe(sh_file(__file__, "access.sh"), root=True)
 
 _SOCKET = Pattern(r"socket (?P<mode>[0-7]{3,4}) (?P<owner>\S{1,64}):(?P<group>\S{1,64})")
 _PROXY = Pattern(r"proxy (?P<name>[A-Za-z_]{10,11}) (?P<at>[A-Za-z0-9.:_-]{1,255}) (?P<why>[a-z ]{1,60})")
+_HELPER = Pattern(r"helper (?P<name>[A-Za-z0-9._-]{1,60}) (?P<file>/.{1,200})")
 _EVERYBODY, _GROUP = 0o002, 0o020  #: who may write, which is to use it
 
 
@@ -42,7 +43,35 @@ def proxy_dead(ctx: AuditContext) -> Iterator[str]:
         yield from (f"docker.service: {row['name']} is {row['at']}: {row['why']}" for row in rows)
 
 
+def helper_gone(ctx: AuditContext) -> Iterator[str]:
+    """root's .docker/config.json, or that of a home in /home, names a program for passwords (credsStore) that is not on
+    the host.
+    """
+    rows = (match for line in ctx.text(ACCESS).splitlines() if (match := _HELPER.fullmatch(line)))
+    if engine_package(ctx):
+        yield from (f"{row['file']}: credsStore is {row['name']}: no docker-credential-{row['name']}" for row in rows)
+
+
 ACCESS_RULES = (
+    FailureRule(
+        "docker-credentials-helper",
+        r"docker-credential-[\w.-]{1,60}[\"'\\]{0,3}: executable file not found"
+        r"|docker-credential-[\w.-]{1,60} not installed"
+        r"|docker-credential-[\w.-]{1,60} resolves to executable in current directory",
+        "the settings of Docker's client name a program that keeps passwords, docker-credential-HELPER, which is not on"
+        " this host (a desktop's, as Docker Desktop writes it): each docker pull, login and build fails with it",
+        "Take the line credsStore (of one registry: credHelpers) out of {FILE|the config.json of whoever calls docker:"
+        " ~/.docker/config.json, with sudo that of root}, then docker login again where a registry wants"
+        " it; or install the program that it names. Docker itself need not be restarted",
+        "docker/cli cli/config/credentials; docker/compose#11584",
+        names=(
+            r"docker-credential-(?P<helper>[\w.-]{1,60}?)(?:[\"'\\]|:| not| resolves|$)",
+            r"^(?P<file>/[^\s:]{1,200}): credsStore",
+        ),
+        sign=Sign("container", helper_gone, (ACCESS, DPKG), grave=False),
+        treatment=ForPeople(),
+        transient=False,
+    ),
     FailureRule(
         "docker-socket-mode",
         "",

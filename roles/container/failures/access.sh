@@ -1,7 +1,14 @@
 # "socket MODE OWNER:GROUP" of Docker's socket, and "proxy NAME ADDRESS WHY" of each proxy of dockerd's that cannot be one: its
 # name does not resolve, or it is said to be this host and nothing listens there. Nothing is connected to, and what stands
-# before the address may be a password.
+# before the address may be a password. "helper NAME FILE" of a program for passwords that a client's settings name
+# (credsStore) and that is not on the host, at most four.
 stat -c 'socket %a %U:%G' /run/docker.sock 2>/dev/null || true  # no engine, no socket
+timeout -k 1 5 grep -HosE '"credsStore"[[:space:]]*:[[:space:]]*"[A-Za-z0-9._-]{1,60}"' \
+  /root/.docker/config.json /home/*/.docker/config.json | head -n 4 |
+  while IFS=: read -r file _ name; do
+    name=${name#*\"} name=${name%\"}
+    command -v "docker-credential-$name" >/dev/null || echo "helper $name $file"
+  done
 set -f
 for word in $(systemctl show -p Environment --value docker.service); do
   word=${word#\"} name=${word%%=*}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.failures import FailureRule, ForPeople, Sign, Unread, known_cause
+from hostwright.failures import FailureRule, ForPeople, Sign, Unread, Variant, known_cause
 from hostwright.resources import DPKG, RELEASE, Disturbing, Probe, RestartedAfter, release
 from hostwright.roles import sh, sh_file
+from hostwright.standard.roles.base.failures.host import left_out
 from hostwright.standard.roles.container.engine import DAEMON_JSON, ENGINES, FIREWALL, SNAP_DOCKER, without
 from hostwright.standard.roles.container.failures.state import (
     COMMAND,
@@ -48,6 +49,13 @@ NOT_STARTED = Probe(
 HOOK_THERE = Probe(sh_file(__file__, "hook.sh", hook=HOOK, settings=DAEMON_JSON, socket=SOCKET))
 
 
+def podman_instead(ctx: AuditContext) -> Iterator[str]:
+    """podman-docker is installed, and no package of Docker."""
+    row = ctx.packages.get("podman-docker")
+    if row and row.present and not engine_package(ctx):
+        yield f"podman-docker {row.version} is installed, and no package of Docker"
+
+
 def snap(ctx: AuditContext) -> Iterator[str]:
     """/snap/docker/current is there."""
     if ctx.answer(SNAP_DOCKER).ok:
@@ -75,7 +83,7 @@ def stopped(ctx: AuditContext) -> Iterator[str]:
         shown.load == "loaded" and not shown.queued and not any(masked(ctx)) and not UNITS.unit(ctx, SOCKET).failed
     )
     if engine_package(ctx) and startable and shown.active == "inactive":
-        yield str(shown)
+        yield str(shown) + (", left out at the boot to break an ordering cycle" if UNIT in left_out(ctx) else "")
 
 
 def no_hook(ctx: AuditContext) -> Iterator[str]:
@@ -214,10 +222,11 @@ def flushed(ctx: AuditContext) -> Iterator[str]:
 TWICE = FailureRule(
     "daemon-json-twice",
     r"directives are specified both as a flag and in the",
-    "dockerd does not start when a setting stands in daemon.json and on its command line, such as hosts beside the -H"
-    " fd:// of the packaged unit",
-    "Take the key out of /etc/docker/daemon.json, or the option out of the unit (systemctl edit docker)",
+    "dockerd does not start when a setting{, here KEYS,|} stands in daemon.json and on its command line, such as hosts"
+    " beside the -H fd:// of the packaged unit",
+    "Take {KEYS|the key} out of /etc/docker/daemon.json, or the option out of the unit (systemctl edit docker)",
     "moby/moby#25471, #37871",
+    names=(r"in the configuration file: (?P<keys>[\w-]{2,40}):", r"^(?P<keys>[\w-]{2,40}): in /"),
     sign=Sign("container", doubled, (*SETTINGS, COMMAND)),
     treatment=ForPeople(),
 )
@@ -247,6 +256,19 @@ DOCKER_RULES = (
         sign=Sign("container", group_gone, (DPKG, HOOK_THERE, UNITS.states)),
         treatment=ForPeople(),
         transient=False,
+    ),
+    FailureRule(
+        "docker-is-podman",
+        r"Emulate Docker CLI using podman",
+        "the command docker of this host is podman's (the package podman-docker): what is set up for Docker"
+        " (daemon.json, the runtime nvidia, --gpus) does not reach it",
+        "Where the host is to have Docker, take podman-docker away (apt-get remove podman-docker; podman stays), then"
+        " provision: the container role installs Docker. Where podman is meant, give containers their GPUs by CDI"
+        " (podman run --device nvidia.com/gpu=all), and take the host out of the role container",
+        "Debian podman-docker; containers/podman docker/docker.in; NVIDIA/nvidia-container-toolkit#46",
+        sign=Sign("container", podman_instead, (DPKG,), grave=False),
+        treatment=ForPeople(),
+        weight="wrapper",
     ),
     FailureRule(
         "docker-snap",
@@ -282,6 +304,15 @@ DOCKER_RULES = (
         "Docker was stopped, or never started since boot",
         "Provision again: the container role enables and starts it; when it is meant to stand still, lock the host",
         "systemctl(1)",
+        variants=(
+            Variant(
+                "left out at the boot to break an ordering cycle",
+                "Docker was not started at the boot: units wait for each other in a circle with it, and systemd left it"
+                " out",
+                "Break the circle first (unit-ordering-cycle names the units), else each boot does it again; provision"
+                " starts Docker until then",
+            ),
+        ),
         sign=Sign("container", stopped, (DPKG, UNITS.states), provision=True),
         weight="consequence",
     ),

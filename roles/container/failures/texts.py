@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.failures import FailureRule, Sign
+from hostwright.failures import FailureRule, Sign, Variant
 from hostwright.standard.roles.container.engine import FIREWALL
 from hostwright.standard.roles.container.failures.docker import flushed
 
@@ -195,19 +195,21 @@ HOOK_RULES = (
         "container-gpu-unknown",
         r"device error: [^\n]*unknown device|nvidia-container-cli[.a-z]{0,8}: device error: "
         r"|unknown device id: [0-9]",
-        "the container asks for a GPU, by number or UUID, that the host does not have",
+        "the container asks for {the GPU DEVICE|a GPU}, by number or UUID, that the host does not have",
         "Compare nvidia-smi -L with --gpus, device_ids or NVIDIA_VISIBLE_DEVICES of the container; a UUID changes with"
         " the card, and MIG devices when they are made anew",
         "NVIDIA/libnvidia-container src/cli/common.c",
+        names=(r"(?:device error: |unknown device id: )(?P<device>[\w-]{1,60})",),
     ),
     FailureRule(
         "image-needs-newer-driver",
         r"unsatisfied condition: (?:cuda|driver|brand|arch)|requirement error: unsatisfied"
         r"|use an earlier cuda container",
-        "the image needs a newer CUDA than the host's driver supports",
+        "the image needs {CONDITION|a newer CUDA}, which the host's driver does not support",
         "Use an image for the CUDA that nvidia-smi names, or a stack with a newer driver; NVIDIA_DISABLE_REQUIRE=1 only"
         " hides it",
         "NVIDIA/nvidia-docker#1442",
+        names=(r"unsatisfied condition: (?P<condition>[\w<>=. ]{4,40}?)(?:,|\\|:|\"|$)",),
     ),
     FailureRule(
         "toolkit-cgroup-v2",
@@ -233,11 +235,12 @@ HOOK_RULES = (
     FailureRule(
         "image-missing",
         r"manifest (?:unknown|for \S+ not found)|Tag \S+ not found in repository|reading manifest \S+ in [^\n]*unknown",
-        "the registry has no image of this name and tag: the name is wrong, or whoever publishes it removed the tag"
-        " (NVIDIA's cuda has no tag latest, and loses its old releases)",
+        "the registry has no image {IMAGE|of this name and tag}: the name is wrong, or whoever publishes it removed the"
+        " tag (NVIDIA's cuda has no tag latest, and loses its old releases)",
         "Look the tags up where the image is published (for nvidia/cuda at hub.docker.com/r/nvidia/cuda/tags), name one"
         " that is there, and keep a copy of what you need in a registry of your own",
         "moby distribution/errors.go; NVIDIA/nvidia-docker#1454, #1768",
+        names=(r"manifest for (?P<image>\S{3,200}) not found",),
     ),
     FailureRule(
         "docker-too-old-for-image",
@@ -261,18 +264,31 @@ HOOK_RULES = (
         r"nvidia-container-cli[.a-z]{0,8}:? mount error[^\n]*/proc/driver/nvidia[^\n]*no such file",
         "the driver was exchanged or loaded anew, and the container, or Docker, still refers to what"
         " /proc/driver/nvidia had before",
-        "Make the container anew (docker rm, then run; docker compose up --force-recreate); where a new one fails too,"
-        " restart Docker once no container works, which a restart ends without live-restore",
+        "Restart Docker once no container works (without live-restore a restart ends them), then docker start the"
+        " container. Where that is not enough, make it anew (docker compose up --force-recreate; docker rm, then run):"
+        " what was written inside it, and not on a volume, is lost with it",
         "NVIDIA/nvidia-container-toolkit#169",
     ),
     FailureRule(
         "container-mount",
         r"nvidia-container-cli[.a-z]{0,8}:? mount error",
-        "the container toolkit cannot put the driver's files into the container: one of its own is in their place, or"
-        " its filesystem refuses them",
-        "Read the path in the message: take that file out of the image (images saved from a running container hold"
+        "the container toolkit cannot put the driver's files into the container{, at PLACE|}: one of its own is in"
+        " their place, or its filesystem refuses them",
+        "Take {PLACE|the path in the message} out of the image (images saved from a running container hold"
         " copies of the driver's), or mount that directory in another way",
         "NVIDIA/nvidia-docker#1690",
+        names=(
+            r"mount error[^\n]*/merged(?P<place>/[^\s:\\\"]{1,300})",
+            r"mount error[^\n]* failed: (?P<place>/[^\s:\\\"]{1,300})",
+        ),
+        variants=(
+            Variant(
+                r"mount error[^\n]*stat failed: /(?:dev|proc|run|usr|lib)",
+                "the container toolkit is to give PLACE of the host to the container, and that is not there",
+                "Bring it back on the host (nvidia-modprobe -u -c 0 for device files; a file of the driver's: provision"
+                " the driver role), then start the container again",
+            ),
+        ),
         unless="mount error: stat failed: /[A-Z]",
         weight="consequence",
     ),
@@ -282,11 +298,12 @@ HOOK_RULES = (
         r"|executable file not found|no such file or directory)"
         r"|container process caused[: \"\\]{1,9}exec: [^\n]*(?:permission denied|executable file not found"
         r"|no such file)",
-        "the command or entry point of the container is not in its image, or may not be executed: Docker and the driver"
-        " are not to blame",
+        "{PROGRAM, |}the command or entry point of the container is not in its image, or may not be executed: Docker"
+        " and the driver are not to blame",
         "Look at what the message names (docker run --entrypoint ls IMAGE -l PATH): correct the command or the image"
         " (chmod +x, line ends of Windows after #!); nvidia-smi is there only with --gpus all",
         "opencontainers/runc libcontainer/standard_init_linux.go",
+        names=(r"exec: [\"'\\]{1,8}(?P<program>[^\s\"'\\]{1,200})[\"'\\]{1,8}: ",),
         weight="consequence",
         unless=r"nvidia-container|hook",
     ),

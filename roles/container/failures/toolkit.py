@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.failures import FailureRule, ForPeople, Sign, Stuck, Unread
+from hostwright.failures import FailureRule, ForPeople, Sign, Stuck, Unread, Variant
 from hostwright.resources import DPKG, RELEASE, Answer, Installed, Probe, SourcesDisabled, release
 from hostwright.roles import Pattern
 from hostwright.standard.roles.container.cdi import TOOLKIT_CONFIG
@@ -168,12 +168,10 @@ TOOLKIT_RULES = (
     FailureRule(
         "toolkit-config",
         "",
-        "config.toml of the container toolkit names a file that is not on the host: the next container with GPUs"
-        " does not"
-        " start",
+        "config.toml of the container toolkit names a file that is not on the host: the next container with GPUs does"
+        " not start",
         "Correct that line: ldconfig is @/sbin/ldconfig, on Ubuntu @/sbin/ldconfig.real; root and path are commented"
-        " out"
-        " where the driver is installed on the host itself, and not by the GPU operator's container",
+        " out where the driver is installed on the host itself, and not by the GPU operator's container",
         "NVIDIA/nvidia-container-toolkit internal/config; OE4T/meta-tegra#1516",
         sign=Sign("container", paths_gone, (DPKG, NO_CGROUPS), grave=False),
     ),
@@ -194,12 +192,24 @@ TOOLKIT_RULES = (
         "toolkit-file-gone",
         r"nvidia-container-cli[.a-z]{0,8}: (?:detection|initialization) error: (?:open|stat|path)[a-z ]{0,20}: "
         r"/[^\s:]{1,200}: no such file or directory",
-        "the container toolkit does not find PLACE on the host: /etc/ld.so.cache is the loader's list of libraries,"
-        " which an image or a clean-up may lack",
-        "Of /etc/ld.so.cache: run ldconfig as root. Of another file: see whose it is (dpkg -S PLACE) and bring it back."
-        " Then start the container again",
+        "the container toolkit does not find PLACE on the host, so that no container gets a GPU",
+        "See whose it is (dpkg -S PLACE), bring it back (apt-get install --reinstall with that package), then start the"
+        " container again",
         "NVIDIA/libnvidia-container src/ldcache.c",
         names=(r" (?P<place>/[^\s:]{1,200}): no such file",),
+        variants=(
+            Variant(
+                r"/etc/ld\.so\.cache: no such file",
+                "the host has no /etc/ld.so.cache, the loader's list of libraries, which an image or a clean-up may"
+                " lack: the container toolkit finds the driver's libraries in it, so that no container gets a GPU",
+                "Run ldconfig as root, which writes it, then start the container again",
+            ),
+            Variant(
+                r": /(?:dev/nvidia|proc/driver/nvidia)\S*: no such file",
+                cure="Load the driver's module and have its device files made (nvidia-smi as root; nvidia-modprobe -u"
+                " -c 0), then start the container again; where nvidia-smi fails too, mend the driver first",
+            ),
+        ),
     ),
     FailureRule(
         "toolkit-fails",
@@ -216,6 +226,32 @@ TOOLKIT_RULES = (
         " libnvidia-container1=VERSION, the one that dpkg -l says) and provision again, which holds them",
         "NVIDIA/libnvidia-container",
         unless="container error: (?:cgroup|failed to)",
+        variants=(
+            Variant(
+                r"change root failed",
+                "root in /etc/nvidia-container-runtime/config.toml names a directory that is not on the host or holds"
+                " no driver, such as /run/nvidia/driver of the GPU operator's driver container: no container gets a"
+                " GPU",
+                "Where the driver is installed on the host itself, comment the line root = … out (and path = …, if it"
+                " leads there too); where the operator's container brings it, wait until that runs. Then start the"
+                " container again",
+            ),
+            Variant(
+                r"(?:capability change|privilege change|namespace association|process fork)[^\n]*",
+                "the container toolkit may not do what it must for a container with GPUs: Docker runs in a container,"
+                " an LXC guest or without root, or a security module forbids it",
+                "Give the place that Docker runs in what it lacks (an LXC guest: nesting and the devices, no-cgroups ="
+                " true in config.toml; rootless Docker: nvidia-ctk config --set nvidia-container-cli.no-cgroups"
+                " --in-place); read dmesg for AppArmor or SELinux. Then start the container again",
+            ),
+            Variant(
+                r"input error",
+                "the container asks the toolkit for something that it does not know: NVIDIA_VISIBLE_DEVICES,"
+                " NVIDIA_DRIVER_CAPABILITIES, NVIDIA_REQUIRE_… or --gpus of the container have a wrong value",
+                "Read the value in the message, and correct it in the call, the compose file or the image (docker"
+                " inspect shows its variables)",
+            ),
+        ),
         sign=Sign("container", fails, (REACHES_DRIVER, NVIDIA_SMI)),
         treatment=Stuck("the container toolkit fails"),
         weight="consequence",

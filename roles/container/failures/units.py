@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from hostwright.failures import AuditContext, Covers, FailureRule, ForPeople, Sign, Stuck, Units, Unread, known_cause
+from hostwright.resources import Probe
+from hostwright.roles import Pattern, sh_file
 from hostwright.standard.roles.container.engine import LINKS_UNIT
 from hostwright.standard.roles.container.failures import state
 
 DOCKER = ("docker.service", "containerd.service")
 SOCKET = "docker.socket"  #: docker.service requires it
 UNITS = Units((*DOCKER, LINKS_UNIT, SOCKET))
+FILES = Probe(sh_file(__file__, "unitfiles.sh", units=(*DOCKER, SOCKET)), root=True)
+_COVERS = Pattern(r"unit (\S{1,100}) (/etc/\S{1,300}) of (/\S{1,300})")
+_GONE = Pattern(r"gone (\S{1,100}) (/\S{1,300}) (.*)")
+_REPLACED = Pattern(r"replaced (\S{1,100}) (/\S{1,300})")
 
 
 def too_often(ctx: AuditContext) -> Iterator[str]:
@@ -39,6 +46,23 @@ def container_units_failed(ctx: AuditContext) -> Iterator[str]:
             yield from known_cause(ctx, UNITS.journal(ctx, unit.name), "start-limit")
 
 
+def file_missing(ctx: AuditContext) -> Iterator[str]:
+    """A unit of Docker's or containerd's names an EnvironmentFile=, or a program in ExecStart=, that is not there."""
+    lines = ctx.text(FILES).splitlines()
+    covering = {match[2]: match[3] for line in lines if (match := _COVERS.fullmatch(line))}
+    for match in filter(None, map(_GONE.fullmatch, lines)):
+        files = match[3].split()
+        named = f"; {' '.join(files)} names it" if files else ""
+        covered = next((f", in place of the package's {covering[file]}" for file in files if file in covering), "")
+        yield f"{match[1]} needs {match[2]}, which is not there{named}{covered}"
+
+
+def program_replaced(ctx: AuditContext) -> Iterator[str]:
+    """The program from which docker.service or containerd.service runs was replaced on the disk (/proc/PID/exe)."""
+    for match in filter(None, map(_REPLACED.fullmatch, ctx.text(FILES).splitlines())):
+        yield f"{match[1]} runs from {match[2]}, which was replaced since"
+
+
 def links_unit_failed(ctx: AuditContext) -> Iterator[str]:
     """The unit that makes the links in /dev/char at boot is failed."""
     links = UNITS.unit(ctx, LINKS_UNIT)
@@ -48,7 +72,10 @@ def links_unit_failed(ctx: AuditContext) -> Iterator[str]:
 
 
 def _explained(ctx: AuditContext, name: str) -> bool:
-    """Whether another failure says why Docker does not start: dockerd refuses its daemon.json."""
+    """Whether another failure says why Docker does not start: dockerd refuses its daemon.json, or a file is missing."""
+    with suppress(Unread):
+        if any(line.startswith(f"{name} ") for line in file_missing(ctx)):
+            return True
     try:
         return name == state.UNIT and bool(state.said_twice(ctx))
     except state.NotJson:
@@ -58,6 +85,35 @@ def _explained(ctx: AuditContext, name: str) -> bool:
 
 
 UNIT_RULES = (
+    FailureRule(
+        "unit-names-missing-file",
+        "",
+        "UNIT does not start, now or at its next start: it needs FILE, which is not there",
+        "Where {WHERE, which names it,|the file that names it} is a copy in /etc/systemd/system that somebody put over"
+        " the package's unit, remove it, or the line in it; else bring FILE back (apt-get install --reinstall with the"
+        " package that dpkg -S names). Then systemctl daemon-reload, systemctl reset-failed UNIT and systemctl start"
+        " UNIT",
+        "systemd.exec(5), EnvironmentFile=; systemd.unit(5), unit file load path; docker/for-linux#162",
+        names=(
+            r"^(?P<unit>\S{1,100}) needs (?P<file>/[^\s,;]{1,300})",
+            r"; (?P<where>/[^\s,;]{1,300}) names it",
+        ),
+        sign=Sign("container", file_missing, (FILES,)),
+        treatment=ForPeople(),
+        covers=Covers(("other-unit-failed",), lambda _: UNITS.names),
+    ),
+    FailureRule(
+        "program-replaced",
+        r"(?:fork/)?exec[: ]{1,2}\W{0,3}/\S{0,200}(?:docker|containerd|runc)\S{0,40} \(deleted\)",
+        "a daemon of Docker's still runs from a program that was replaced on the disk, as an upgrade of its package"
+        " does: what it starts from there is gone, so that containers and calls fail",
+        "Restart it once no container works that a restart ends (docker info says whether live-restore is on):"
+        " systemctl restart containerd docker. It happens where an upgrade leaves services alone (needrestart,"
+        " policy-rc.d)",
+        "moby cmd/dockerd; needrestart(1); proc(5), /proc/pid/exe",
+        sign=Sign("container", program_replaced, (FILES,), grave=False),
+        transient=False,
+    ),
     FailureRule(
         "container-unit-failed",
         "",

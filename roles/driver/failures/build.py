@@ -142,6 +142,7 @@ def module_missing(ctx: AuditContext) -> Iterator[str]:
     yield f"no module nvidia for the running kernel {running_kernel(ctx)}" + (
         f", libraries of {versions}" if versions else ""
     )
+    yield from (f"{file} is there, and not in depmod's index" for file in dkms_tree(ctx).unlisted[:1])
     kernels = sorted({f"{version} for {kernel}" for version, kernel in dkms_tree(ctx).built})
     added = [f"{version}: added, not built" for version in dkms_tree(ctx).versions]
     yield from (f"dkms: {line}" for line in kernels or added)
@@ -158,6 +159,14 @@ def not_registered(ctx: AuditContext) -> Iterator[str]:
         return
     known = "added, not built" if version in dkms_tree(ctx).versions else "not in its tree"
     yield f"module {version} for {running_kernel(ctx)}, dkms: {known}"
+
+
+def next_not_built(ctx: AuditContext) -> Iterator[str]:
+    """AUTOINSTALL is off or missing in the dkms.conf of nvidia's module or in an override of /etc/dkms, DKMS's hooks of
+    the kernel's packages are gone, or dkms itself is.
+    """
+    if ours(ctx) is not None and not ctx.section(DriverSection).precompiled and not unbuilt(ctx):
+        yield from dkms_tree(ctx).hindered
 
 
 def other_in_tree(ctx: AuditContext) -> Iterator[str]:
@@ -242,11 +251,19 @@ OTHER_MODULE = FailureRule(
     r"|\[/var/lib/dkms/[\w.+-]+/[^\]\n]*\] undefined"
     r"|/dkms/[\w.+-]+/[^\n]*\.[ch]:[0-9]{1,6}:[0-9]{1,4}: ?(?:fatal )?error"
     r"|\*\*\* \[[^\]\n]*/dkms/[\w.+-]+/[^\]\n]*\] \w{3,12} [1-9]|DKMS module '?\S+ (?:failed to build|for \S+ FAILED)",
-    "a module of DKMS's tree that is not NVIDIA's (the line names it) did not build or install for a kernel, and the"
+    "{the module MODULE|a module} of DKMS's tree, which is not NVIDIA's, did not build or install for a kernel, and the"
     " package that asked for it stays unconfigured: the driver is not to blame",
-    "Read that module's make.log in /var/lib/dkms; install a release of it that knows the kernel, or remove its package"
-    " or the kernel that it does not know, then run dpkg --configure -a and provision again",
+    "Read the make.log of {MODULE|that module} in /var/lib/dkms; install a release of it that knows the kernel, or"
+    " remove its package or the kernel that it does not know, then run dpkg --configure -a and provision again",
     "dkms, do_build and autoinstall; OpenMediaVault-Plugin-Developers/openmediavault-zfs#117",
+    names=(
+        r"/dkms/(?P<module>[\w.+-]{1,60})/",
+        r"failed for (?:module\(s\) )?(?P<module>[\w.+-]{1,60}) ?\(",
+        r"Autoinstall of module (?P<module>[\w.+-]{1,60})/",
+        r"^(?P<module>[\w.+-]{1,60})/[^\s:]{1,60} did not build",
+        r"package (?P<module>[\w.+-]{1,60})-dkms\b",
+        r"DKMS module '?(?P<module>[\w.+-]{1,60})",
+    ),
     unless=rf"\b{_OURS}|\bnv[\w-]{{0,20}}\.(?:ko|o|c|h)\b|nvidia[\w-]{{0,20}}\.ko",
     narrower=rf"[Cc]onsult [^\n]*/dkms/{_OURS}|failed for [^\n]*\b{_OURS}|package nvidia-(?:kernel-)?dkms|-m nvidia ",
     sign=Sign("base", other_failed, (DKMS_TREE, DPKG)),
@@ -280,6 +297,18 @@ BUILD_RULES = (
         "Provision again: the driver role builds it by DKMS",
         "nvidia-installer, option --dkms",
         sign=Sign("driver", not_registered, (DKMS_TREE, KERNEL_GONE, DPKG, UNAME), grave=False, provision=True),
+    ),
+    FailureRule(
+        "dkms-not-for-next-kernel",
+        "",
+        "DKMS is kept from building NVIDIA's module for the next kernel: the host comes back from an upgrade without"
+        " GPUs",
+        'Take back what the evidence names: AUTOINSTALL="yes" in dkms.conf (of an override in /etc/dkms the line or'
+        " the file), /etc/dkms/no-autoinstall away, the hooks back and executable (apt-get install --reinstall dkms)."
+        " Then dkms autoinstall -k KERNEL for each kernel that was installed meanwhile. Where the kernel is held on"
+        " purpose, it matters only once that ends",
+        "dkms(8), AUTOINSTALL and /etc/dkms; dkms kernel_postinst.d_dkms",
+        sign=Sign("driver", next_not_built, (DKMS_TREE, DPKG), grave=False),
     ),
     FailureRule(
         "dkms-other-driver",

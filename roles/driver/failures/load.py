@@ -235,12 +235,13 @@ LOAD_RULES = (
         r"(?:no such (?:file or directory|device)|does not exist)|(?:failed to|cannot|could not) (?:open"
         r"|stat) (?:device )?"
         r"[\"'`\\]{0,6}/dev/nvidia(?:ctl|-uvm|[0-9])\S{0,8} \(?no such|open of non-existent GPU with minor",
-        "device files of the driver are missing in /dev, or are not what the loaded module gives out, so that programs"
-        " or containers do not reach a GPU",
+        "device files of the driver are missing in /dev{ (FILE)|}, or are not what the loaded module gives out, so that"
+        " programs or containers do not reach a GPU",
         "Provision again: the driver role makes them. By hand, as root: nvidia-modprobe -c 255 -c 0 (-c N for each"
-        " card) and, for nvidia-uvm and nvidia-uvm-tools, nvidia-modprobe -u -c 0; chmod u+s /usr/bin/nvidia-modprobe"
-        " where it is not setuid",
+        " card) and, for nvidia-uvm and nvidia-uvm-tools, nvidia-modprobe -u -c 0, for nvidia-modeset nvidia-modprobe"
+        " -m; chmod u+s /usr/bin/nvidia-modprobe where it is not setuid",
         "NVIDIA's CUDA installation guide for Linux, device node verification; nvidia-modprobe(1)",
+        names=(r"(?P<file>/dev/nvidia[\w-]{1,20})[\"'`\\]{0,6}:? [^\n]{0,20}(?:[Nn]o such|does not exist)",),
         sign=Sign("driver", devices_missing, (DEVICES, *LOAD_PROBES), provision=True),
         treatment=Stuck("the driver's device files are missing"),
     ),

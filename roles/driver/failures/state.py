@@ -32,6 +32,7 @@ _BUILT = Pattern(r"built ([\w.+~-]{1,60}) (\S+)")
 _LOG = Pattern(r"log ([\w.+~-]{1,60}) .*for kernel (\S+) .*")
 _BROKEN = Pattern(r"broken ([\w.+~-]{1,60}/[\w.+~-]{1,60})")
 _OTHER = Pattern(r"other ([\w.+~-]{1,60}/[\w.+~-]{1,60}) .*for kernel (\S+) .*")
+_UNLISTED = Pattern(r"unlisted (/lib/modules/\S{1,300})")
 _ERROR = Pattern(r"error ([\w.+~-]{1,60}) (.*)")
 
 
@@ -45,6 +46,8 @@ class DkmsTree:
     errors: tuple[tuple[str, str], ...]  #: version and the compiler's messages
     broken: tuple[str, ...] = ()  #: ``MODULE/VERSION`` of those, of any module, whose source is gone
     others: tuple[tuple[str, str], ...] = ()  #: ``MODULE/VERSION`` of other modules whose build failed, and the kernel
+    hindered: tuple[str, ...] = ()  #: what keeps DKMS from building nvidia's for the next kernel
+    unlisted: tuple[str, ...] = ()  #: files of nvidia's module for the running kernel that depmod's index does not name
 
 
 @once
@@ -75,6 +78,8 @@ def read_tree(text: str) -> DkmsTree:
         tuple((match[1], match[2].strip()) for line in lines if (match := _ERROR.fullmatch(line))),
         tuple(match[1] for line in lines if (match := _BROKEN.fullmatch(line))),
         tuple((match[1], match[2]) for line in lines if (match := _OTHER.fullmatch(line))),
+        tuple(line.removeprefix("next ").strip() for line in lines if line.startswith("next ")),
+        tuple(match[1] for line in lines if (match := _UNLISTED.fullmatch(line))),
     )
 
 

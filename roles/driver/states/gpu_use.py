@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.resources import (
-    PCI,
-    Condition,
-    Disturbing,
-    Facts,
-    Probe,
-    Refusal,
-    Resource,
-    display_controllers,
-)
+from hostwright.resources import PCI, Condition, Disturbing, Facts, Probe, Refusal, Resource, display_controllers
 from hostwright.roles import Command, Match, Pattern, sh_file
 from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 
@@ -40,12 +31,20 @@ _MAKE_KEY = (
 #: A display manager's unit, and X servers.
 DISPLAY = Probe(sh_file(__file__, "display.sh"), root=True, shared=True)
 
+#: The services that hold the device files and are stopped for a replacement, in this order.
+OUR_SERVICES = ("nvidia-dcgm", "dcgm", "nvidia-imex", "nvidia-fabricmanager", "nvidia-persistenced")
+
 #: ``pid unit name`` of each process that holds a device file of NVIDIA's open; ``-`` where it is no service's, and
-#: ``ops/jupyter.service`` or ``ops/-`` where a person's own systemd or login has it.
+#: ``ops/jupyter.service`` or ``ops/-`` where a person's own systemd or login has it. Services that hold none and that
+#: systemd stops along with one of ours come last.
 HOLDERS = Probe(
     sh_file(__file__, "sh/holders.sh")
-    + 'for p in $(holders); do read -r n <"/proc/$p/comm" || continue\nservice "$p"\n'
-    '[ "$person" = - ] || unit=$person; echo "$p $unit $(called "$p" "$n")"; done; exit 0',
+    + sh_file(__file__, "sh/bound.sh")
+    + 'ours=\nfor p in $(holders); do read -r n <"/proc/$p/comm" || continue\nservice "$p"\n'
+    f'case $unit in {"|".join(f"{name}.service" for name in OUR_SERVICES)}) ours="$ours $unit" ;; esac\n'
+    '[ "$person" = - ] || unit=$person; echo "$p $unit $(called "$p" "$n")"; done\n'
+    '[ -z "$ours" ] || for unit in $(bound $ours); do\n'
+    '  echo "$(systemctl show --value -p MainPID -- "$unit") $unit $unit"\ndone; exit 0',
     root=True,
 )
 
@@ -58,9 +57,6 @@ GPU_CONTAINERS = Probe(
 
 #: Who uses the GPU, for changes that disturb running work.
 BUSY_PROBES = (HOLDERS, GPU_CONTAINERS)
-
-#: The services that hold the device files and are stopped for a replacement, in this order.
-OUR_SERVICES = ("nvidia-dcgm", "dcgm", "nvidia-imex", "nvidia-fabricmanager", "nvidia-persistenced")
 
 _UNIT = Pattern(r"[A-Za-z0-9:_.@\\-]{1,255}\.service")
 _ACCOUNT = Pattern(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}")

@@ -437,15 +437,12 @@ class Loadable(Protocol):
     @property
     def state_probe(self) -> Probe:
         """What ``DriverState`` reads."""
-        ...
 
     def probes(self) -> tuple[Probe, ...]:
         """The questions on which ``waits_for_reboot`` stands."""
-        ...
 
     def waits_for_reboot(self, facts: Facts, /) -> bool:
         """Whether the driver cannot run before a reboot."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def unload(*, force: bool, build: bool = True) -> str:
         (
             _TOOLS if build else "",
             HELD_BY + sh_file(__file__, "sh/leave_modules.sh"),
-            sh_file(__file__, "sh/holders.sh"),
+            sh_file(__file__, "sh/holders.sh") + sh_file(__file__, "sh/bound.sh"),
             *((containers, units, persons, stop, end) if force else (leave, stop)),
             sh_file(__file__, "sh/unload.sh", modules=_MODULES, returned=returned()),
         )

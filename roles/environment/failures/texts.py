@@ -123,10 +123,11 @@ TEXT_RULES = (
     FailureRule(
         "glibc-too-old",
         r"\bGLIBC_[0-9.]{1,12}.? (?:not\s{1,40}found|nicht gefunden|introuvable|no encontrad|non trovat)",
-        "the program or its wheel was built for a newer C library than the host's",
+        "the program or its wheel was built for a newer C library{ (glibc LEAST)|} than the host's",
         "Install a build for this distribution, build it here, or run it in a container of a newer one; never replace"
         " the host's glibc",
         "huggingface/lerobot#2219",
+        names=(r"GLIBC_(?P<least>[0-9.]{1,12}[0-9])",),
     ),
     FailureRule(
         "libstdcxx-too-old",

@@ -116,11 +116,14 @@ def path_without_system(ctx: AuditContext) -> Iterator[str]:
 
 def path_replaced(ctx: AuditContext) -> Iterator[str]:
     """The login user's shells find another ``nvcc`` first than the toolkit's, which /etc/profile.d/cuda.sh had put on
-    their ``PATH``; bash itself tells which line sets it.
+    their ``PATH`` and which is not first there in the end; bash itself tells which line sets it.
     """
     tools, answer = f"{ctx.section(CudaSection).prefix}/bin", ctx.text(LOGIN)
     first = next((line[5:] for line in answer.splitlines() if line.startswith("nvcc /")), tools)
-    if first != tools and any(tools in each.directories for each in settings(answer, "PATH")):
+    found = settings(answer, "PATH")
+    in_the_end = found[-1].directories if found else ()
+    before = in_the_end[: in_the_end.index(tools)] if tools in in_the_end else (first,)
+    if first in before and first != tools and any(tools in each.directories for each in found):
         yield f"{setter(answer, 'PATH', first, tools)}: nvcc is {first}/nvcc"
 
 
@@ -187,8 +190,8 @@ def other_modules(ctx: AuditContext) -> Iterator[str]:
 
 
 def file_gone(ctx: AuditContext) -> Iterator[str]:
-    """A start file, pam_env or pip.conf names a file of certificate authorities, or a library to preload, that is not
-    there.
+    """A start file, pam_env or pip.conf names a file of certificate authorities, a library to preload or a directory
+    for temporary files (TMPDIR) that is not there.
     """
     lines = ctx.text(VARIABLES).splitlines()
     gone = {line.removeprefix("gone ") for line in lines if line.startswith("gone /")}
@@ -342,8 +345,9 @@ VARIABLES_RULES = (
     FailureRule(
         "variable-names-missing-file",
         "",
-        "a setting for all programs of a session, or for pip, names a file that is not there: with certificate"
-        " authorities every https connection of those programs fails, with a library to preload each prints an error",
+        "a setting for all programs of a session, or for pip, names a file or directory that is not there: with"
+        " certificate authorities every https connection of those programs fails, with a library to preload each prints"
+        " an error, and without its TMPDIR compilers, pip builds and installers fail",
         "Take the line out of that file, or bring the file back; the host's own authorities are"
         " /etc/ssl/certs/ca-certificates.crt, which needs no variable",
         "requests, REQUESTS_CA_BUNDLE; OpenSSL, SSL_CERT_FILE; pip configuration; ld.so(8); pypi/warehouse#3645",

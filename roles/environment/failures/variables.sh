@@ -1,7 +1,7 @@
 # Assignments that mention CUDA, choose GPUs, take ways from NCCL or set the loader's path, and PATH in files of pam_env's, FILE:NUMBER:LINE, at most $most,
 # those in system-wide files first; then what `has` says of the directories on those paths,
-# `shadows PATH` for modules that TensorFlow imports, in those of PYTHONPATH, and `gone PATH` for a file of authorities or a
-# preloaded library that is not there, also of pip's own settings. Needs `has`, and $nl and homes of the engine's homes
+# `shadows PATH` for modules that TensorFlow imports, in those of PYTHONPATH, and `gone PATH` for a file of authorities, a
+# preloaded library or a TMPDIR that is not there, also of pip's own settings. Needs `has`, and $nl and homes of the engine's homes
 # probe. Only regular files of at most 1 MiB are read, and through a link none of root's: a user's link to a file of the kernel's, such as /proc/kmsg or
 # /proc/kcore, would never end.
 : "${most:?}"
@@ -28,7 +28,7 @@ system="$pam"'
 /etc/bash.bashrc
 /etc/zsh/zshenv
 /etc/nccl.conf'
-files='SSL_CERT_FILE|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|PIP_CERT|NODE_EXTRA_CA_CERTS|LD_PRELOAD'
+files='TMPDIR|SSL_CERT_FILE|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|PIP_CERT|NODE_EXTRA_CA_CERTS|LD_PRELOAD'
 sets='^[^#]*('$files')([+]?=|[[:space:]]+(DEFAULT|OVERRIDE)=)|^[^#]*(PATH|CUDA_[A-Z_]+|XLA_FLAGS)[+]?=.*cuda|^(export |declare -x )?CUDA_VISIBLE_DEVICES[ =]|^[^#]*(LD_LIBRARY_PATH|LD_PRELOAD|PYTHONPATH|PYTHONHOME)([+]?=|[[:space:]]+(DEFAULT|OVERRIDE)=)'
 nccl='NCCL_((P2P|SHM|IB|NVLS)_DISABLE|NET|P2P_LEVEL|NVLS_ENABLE|ALGO|PROTO)'
 sets="$sets|^[[:space:]]*(export |declare -x )?$nccl"'([[:space:]]*=|[[:space:]]+(DEFAULT|OVERRIDE)=)'
@@ -47,7 +47,7 @@ for line in $lines; do
   case $line in
     *LD_LIBRARY_PATH*) look=has rest=${line#*LD_LIBRARY_PATH} ;;
     *PYTHONPATH*) look=shadows rest=${line#*PYTHONPATH} ;;
-    *SSL_CERT_FILE* | *_CA_BUNDLE* | *PIP_CERT* | *_CA_CERTS* | *LD_PRELOAD*) look=gone rest=${line#*[A-Z]=} ;;
+    *TMPDIR[=\ ]* | *SSL_CERT_FILE* | *_CA_BUNDLE* | *PIP_CERT* | *_CA_CERTS* | *LD_PRELOAD*) look=gone rest=${line#*[A-Z]=} ;;
     *pip.conf:*) look=gone rest=${line#*=} ;;
     *) continue ;;
   esac

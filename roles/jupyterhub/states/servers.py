@@ -8,14 +8,7 @@ from dataclasses import dataclass, field, replace
 from hostwright.resources import NO_IDENTITY, Change, Facts, Planned, Probe, Refusal, Resource, Step
 from hostwright.roles import sh_file
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
-from hostwright.standard.roles.jupyterhub.states.facts import (
-    HUB_PROBE,
-    NETWORK,
-    PREFIX,
-    HubFacts,
-    HubServer,
-    read_hub,
-)
+from hostwright.standard.roles.jupyterhub.states.facts import HUB_PROBE, NETWORK, PREFIX, HubFacts, HubServer, read_hub
 from hostwright.standard.roles.workspaces.states.cards import card_of, cards_of_host
 
 WHAT = "servers of JupyterHub"

@@ -1,12 +1,12 @@
-"""The state of one model: its server answers for exactly the declared versions, and ``live`` leads to the right one."""
+"""The states of one model: its files are there, its server can read them, answers for exactly the declared versions,
+and ``live`` leads to the right one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.resources import ABSENT, Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
-from hostwright.roles import Command, sh_file
-from hostwright.standard.roles.serving.states.brought import other_files, short
+from hostwright.resources import ABSENT, Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step, host_path
+from hostwright.roles import Artifact, Command, sh_file
 from hostwright.standard.roles.serving.states.facts import MODELS_PROBE, ModelFacts, read_models
 from hostwright.standard.roles.serving.states.unserved import Unserved
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
@@ -136,3 +136,71 @@ def _have(model: ModelFacts, loaded: tuple[int, ...], want: str) -> str:
 
 def _said(versions: tuple[int, ...], live: int) -> str:
     return f"version{'s' if len(versions) > 1 else ''} {', '.join(map(str, versions))}, live: {live or 'none'}"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReadable(Resource):
+    """What was brought of a model can be read by everybody in its container: somebody's ``chmod`` is taken back."""
+
+    name: str
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (MODELS_PROBE,)
+
+    def plan(self, facts: Facts) -> Planned | None:
+        closed = read_models(facts).model(self.name).closed
+        if not closed:
+            return None
+        mode, _, path = closed.partition(" ")
+        what = f"files of model {self.name}"
+        script = failing(what) + sh_file(__file__, "sh/open.sh", name=self.name, state=STATE)
+        have = f"{path} has mode {mode}, with which its server cannot read it"
+        return Change(what, have, "readable by its server", (Step(script),), alone=True)
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()  # with the model
+
+
+UNPACK_TIMEOUT_S = 3600.0  #: 100 GB on a worn-out disk
+
+
+@dataclass(frozen=True, slots=True)
+class ModelBrought(Resource):
+    """A version's files are there, each with its checksum."""
+
+    name: str
+    version: int
+    digest: str  #: of the list of all checksums
+    artifact: Artifact
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (MODELS_PROBE,)
+
+    def plan(self, facts: Facts) -> Planned | None:
+        have = read_models(facts).model(self.name).files.get(self.version, ABSENT)
+        what, want = f"model {self.name} version {self.version}", short(self.digest)
+        if have == self.digest:
+            return None
+        if have != ABSENT:
+            return Refusal(what, short(have), want, "model-version", other_files(self.name, self.version))
+        script = failing(what) + sh_file(
+            __file__, "sh/bring.sh", name=self.name, version=self.version, digest=self.digest.removeprefix("sha256:"),
+            archive=host_path(self.artifact), state=STATE,
+        )  # fmt: skip
+        return Change(what, ABSENT, want, (Step(script, timeout_s=UNPACK_TIMEOUT_S),), artifacts=(self.artifact.name,))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()  # with the model
+
+
+def short(digest: str) -> str:
+    """A digest as people compare it."""
+    return digest.removeprefix("sha256:")[:12]
+
+
+def other_files(name: str, version: int) -> str:
+    """The sentence about a version that is there with other files."""
+    return (
+        f"version {version} of {name} is on this host with other files: a version's files never change, so give the "
+        f"new ones another number (--version {version + 1})"
+    )

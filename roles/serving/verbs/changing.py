@@ -23,9 +23,8 @@ from hostwright.cli.verb import (
 )
 from hostwright.cli.verb import provision as provision_hosts
 from hostwright.roles import AS_DESIRED, Command, InputError, expanded, suggestion
-from hostwright.standard.roles.serving.models.archive import pack
-from hostwright.standard.roles.serving.models.directory import SavedModel, called_like_a_version, read_model
-from hostwright.standard.roles.serving.states.brought import ModelBrought
+from hostwright.standard.roles.serving.models.directory import SavedModel, called_like_a_version, pack, read_model
+from hostwright.standard.roles.serving.states.served import ModelBrought
 from hostwright.standard.roles.serving.verbs.queries import signatures_differ
 from hostwright.standard.roles.workspaces.declared.entries import NOBODY, SERVING
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
@@ -99,10 +98,7 @@ def switch(request: Request, name: str, version: int, *, provision: bool = True)
     was_live = _known(fleet, host, name, version)["live"]
     if space is not None and not request.force and was_live != version:
         _comparable(fleet, host, request, space, version)
-    what, back = (
-        f"version {version} of {name} as the live one",
-        Command("serve.switch", name=name, version=was_live),
-    )
+    what, back = (f"version {version} of {name} as the live one", Command("serve.switch", name=name, version=was_live))
     change = _Change(host, name, what, back)
     return _write(
         fleet, change, lambda: {**_known(fleet, host, name, version), "live": version}, request, provision=provision

@@ -42,11 +42,16 @@ FAILURES = (
         "no-wheel",
         r"No matching distribution found for|Could not find a version that satisfies the requirement"
         r"|is not a supported wheel on this platform|requires a different Python: ",
-        "pip finds no wheel of that version for this Python and processor, or the index has none",
+        "pip finds no wheel of {PACKAGE|that version} for this Python and processor, or the index has none",
         "Give the host a Python for which the package has wheels (pythons of the layer in the stack file), let the"
         " stack bring one (interpreter), or look whether the index or wheelhouse can be reached and holds that version",
         "pip, messages of its resolver; TensorFlow 2.9.0 has wheels for Python 3.7 to 3.10 on x86_64, 2.21.0 for 3.10"
         " to 3.13",
+        names=(
+            r"No matching distribution found for (?P<package>[\w.=<>!~\[\],-]{2,80})",
+            r"satisfies the requirement (?P<package>[\w.=<>!~\[\],-]{2,80})",
+            r"(?P<package>[\w.+-]{2,120}\.whl) is not a supported wheel",
+        ),
         sign=Sign("tensorflow", no_python, (PYTHONS,)),
         treatment=ForPeople(),
         weight="general",

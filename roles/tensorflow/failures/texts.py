@@ -2,9 +2,29 @@
 
 from __future__ import annotations
 
-from hostwright.failures import FailureRule
+from hostwright.failures import FailureRule, Variant
+
+#: what a build script imports, and pip's own environment for a build does not have
+_IMPORTED = r"(?:torch|numpy|Cython|packaging|setuptools|pkg_resources|wheel|pybind11|ninja|psutil|tensorflow|jax)"
 
 TEXT_RULES = (
+    FailureRule(
+        "build-alone",
+        r"(?:Getting requirements to build|Preparing metadata|setup\.py egg_info|subprocess-exited-with-error"
+        r"|Building wheel)[^\n]*\n"
+        rf"(?:[^\n]*\n){{0,80}}?[^\n]*ModuleNotFoundError: No module named '?{_IMPORTED}\b",
+        "pip builds {PACKAGE|a package} in an environment of its own, which has not the module MODULE that the"
+        " package's build script imports, whatever is installed in yours",
+        "Install MODULE and what builds need (pip install MODULE setuptools wheel packaging ninja), then pip install"
+        " --no-build-isolation {PACKAGE|with the package}, which builds in your own environment; or take a wheel that"
+        " is built already for this version of MODULE, Python and CUDA",
+        "pip, build isolation (PEP 517, 518); Dao-AILab/flash-attention#246, #1421",
+        names=(
+            rf"No module named '?(?P<module>{_IMPORTED})\b",
+            r"[Bb]uilding wheels? (?:for collected packages: )?(?P<package>[\w.-]{1,60})",
+        ),
+        transient=False,
+    ),
     FailureRule(
         "protobuf-too-old",
         r"cannot import name '?(?:builder|runtime_version)'? from '?google\.protobuf|Protobuf Gencode/Runtime versions"
@@ -31,8 +51,7 @@ TEXT_RULES = (
         r"|\bSolverProblemError\b",
         "the packages asked for want versions of others that exclude each other, so that nothing is installed",
         "Read who wants what below the message; leave out the version that need not be exact, or put what clashes into"
-        " an"
-        " environment of its own",
+        " an environment of its own",
         "pip, pip._internal.resolution; ZJUICSR/AIcert#3",
         beside=r"^ {1,8}\S.* (?:depends on|requires) |The user requested ",
     ),
@@ -108,12 +127,24 @@ TEXT_RULES = (
         r"|(?:need to|must|please) install (?:the )?python[0-9.]{0,4}-dev"
         r"|\b(?:pg|mysql|mariadb|llvm|krb5|curl|xml2|gdal|freetype)[-_]config(?: executable)?:? (?:is )?"
         r"(?:not found|required)",
-        "a package is compiled from its source, and the headers of a library that it needs (or its program NAME-config)"
-        " are not installed",
-        "Install the package that brings the header (apt-file search NAME; for Python.h python3-dev), or take a version"
-        " of the package for which there is a wheel",
+        "a package is compiled from its source, and {HEADER, of a library that it needs, is not installed|the headers"
+        " of a library that it needs (or its program NAME-config) are not installed}",
+        "Install the package that brings {HEADER|it} (apt-file search {HEADER|NAME} names it), or take a version of the"
+        " package for which there is a wheel",
         "gcc, cpperror; scrapy/scrapy#2115",
-        weight="general",
+        names=(
+            r"error: '?(?P<header>[\w./+-]{1,80}\.(?:h|hpp))'?(?:: No such| file not found)",
+            r"\b(?P<header>(?:pg|mysql|mariadb|llvm|krb5|curl|xml2|gdal|freetype)[-_]config)",
+        ),
+        variants=(
+            Variant(
+                r"Python\.h|Could NOT find Python|python[0-9.]{0,4}-dev",
+                "a package is compiled from its source, and Python's own headers (Python.h) are not installed",
+                "Install them for the Python that builds: apt-get install python3-dev, or python3.X-dev for python3.X"
+                " (Red Hat: python3-devel); or take a version of the package for which there is a wheel",
+            ),
+        ),
+        weight="wrapper",
         unless=r"conftest|cuda_runtime",
     ),
     FailureRule(
@@ -129,5 +160,22 @@ TEXT_RULES = (
         "tensorflow/tensorflow#559",
         unless=r"this version of numpy is 0x2[0-9a-f]{6}\b|RuntimeWarning: numpy",
         weight="consequence",
+    ),
+    FailureRule(
+        "build-failed",
+        r"subprocess-exited-with-error|metadata-generation-failed|Failed building wheel for \S+"
+        r"|Could not build wheels for \S+"
+        r"|legacy-install-failure|setup\.py install for \S{1,80} did not run successfully",
+        "pip has no wheel of {PACKAGE|a package} for this Python and builds it from its source, and that build failed:"
+        " pip is not to blame",
+        "The reason is in the indented lines above, mostly the last one with error or Error in it (a header, a"
+        " compiler, a module, a version of CUDA). Or take a version of {PACKAGE|the package}, or a Python, for which"
+        " there is a wheel (pip download --only-binary=:all: {PACKAGE|NAME} tells)",
+        "pip, pip._internal.exceptions, InstallationSubprocessError",
+        names=(
+            r"(?:Failed building wheel for|Could not build wheels for|Failed to build) (?P<package>[\w.-]{2,60})",
+            r"setup\.py install for (?P<package>[\w.-]{2,60}) did",
+        ),
+        weight="wrapper",
     ),
 )

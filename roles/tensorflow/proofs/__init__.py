@@ -73,12 +73,7 @@ def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ..
 
 
 def of_one_host(
-    layer: str,
-    interpreter: tuple[str, ...],
-    installed: TensorflowJudge,
-    *,
-    name: str = "{}",
-    quickest: Level = "quick",
+    layer: str, interpreter: tuple[str, ...], installed: TensorflowJudge, *, name: str = "{}", quickest: Level = "quick"
 ) -> tuple[Proof, ...]:
     """The proofs that need no other host, by whatever runs a file of Python. ``name`` is how they are named there,
     ``quickest`` the level of those that take a minute or two."""

@@ -96,12 +96,7 @@ def _deployment(workspace: Workspace, pod: Manifest) -> Manifest:
     """Something that goes on: one pod, never two on the same files."""
     labels = {"app.kubernetes.io/name": dns_name(workspace.name)}
     template = {"metadata": {"labels": labels}, "spec": pod}
-    spec = {
-        "replicas": 1,
-        "strategy": {"type": "Recreate"},
-        "selector": {"matchLabels": labels},
-        "template": template,
-    }
+    spec = {"replicas": 1, "strategy": {"type": "Recreate"}, "selector": {"matchLabels": labels}, "template": template}
     return {**_named("apps/v1", "Deployment", workspace, dns_name(workspace.name)), "spec": spec}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hostwright.plan.host.hostfacts import AVX
 from hostwright.plan.model import Answer, Facts
+from hostwright.resources.packages.packages import DPKG
 from hostwright.standard.roles.base.failures.apt import HELD
 from hostwright.standard.roles.base.failures.disks import FREE, INITRAMFS, MOUNTS
 from hostwright.standard.roles.base.failures.host import CLOCK
@@ -13,6 +14,7 @@ from hostwright.standard.roles.container.failures import NAME_SERVERS
 from hostwright.standard.roles.container.failures.access import ACCESS
 from hostwright.standard.roles.container.failures.state import INFO
 from hostwright.standard.roles.container.failures.toolkit import REACHES_DRIVER
+from hostwright.standard.roles.container.failures.units import FILES
 from hostwright.standard.roles.cuda.compilers import OLDER_GCC
 from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 from tests.lab.audit.made_up_case import Answers, Change, made_up, says, together
@@ -61,6 +63,12 @@ def newer_gcc(facts: Facts) -> Answers:
     return {probe: Answer(0, "gcc 12\ninstalled 10\n") for probe in facts if OLDER_GCC in probe.script}
 
 
+def podman(facts: Facts) -> Answers:
+    """Docker's package is gone, and podman's stand-in for its command is there."""
+    rows = (row for row in facts[DPKG].text.splitlines(keepends=True) if not row.startswith("docker"))
+    return {DPKG: Answer(0, "".join([*rows, "podman-docker\t3.0.1\tii \tall\tlibpod\n"]))}
+
+
 HOST = (
     made_up("a memory module with an error", kernel_logged("EDAC MC0: 1 UE memory read error on CPU_SrcID#0_Ha#0"),
             "memory-errors"),
@@ -107,6 +115,12 @@ HOST = (
     made_up("a proxy of Docker's that is gone",
             says(ACCESS, "socket 660 root:docker\nproxy HTTPS_PROXY proxy.old:3128 its name does not resolve\n"),
             "docker-proxy-dead"),
+    made_up("a client of Docker's with a desktop's settings",
+            says(ACCESS, "socket 660 root:docker\nhelper desktop /root/.docker/config.json\n"),
+            "docker-credentials-helper"),
+    made_up("a Docker that was upgraded beneath itself", says(FILES, "replaced docker.service /usr/bin/dockerd\n"),
+            "program-replaced"),
+    made_up("podman in Docker's place", podman, "docker-is-podman"),
     made_up("a card without its link for containers", unlinked, "dev-char-links-missing"),
     made_up("a small /boot with enough room", disk("/boot", 1, 0.4)),
     made_up("a full /boot/efi", disk("/boot/efi", 0.1, 0.05)),

@@ -25,6 +25,14 @@ NO_INITRAMFS = f"""
 mkdir -p /etc/initramfs-tools/conf.d; echo MODULES=dep >/etc/initramfs-tools/conf.d/planted
 {HALF_CONFIGURED.replace("name=planted", "name=linux-image-6.99.0-planted")}"""
 
+#: What is left where apt was to take a package of the toolkit's before 2023 away, and its own script does not let it.
+NOT_REMOVED = f"""
+name=nvidia-docker version=1.0.0; {DEB}
+printf '#!/bin/sh\\necho Failed to remove volumes; exit 102\\n' >"$work/DEBIAN/prerm"; chmod 755 "$work/DEBIAN/prerm"
+dpkg-deb --build "$work" "$work.deb"; dpkg --install "$work.deb"
+apt-get remove -y nvidia-docker || true
+"""
+
 #: What DKMS's hook leaves where a module of somebody else's does not build for a kernel whose headers come in.
 OTHER_MODULE = f"""
 tree=/var/lib/dkms/planted/2.4.1; mkdir -p "$tree/build" "$tree/source"; touch "$tree/source/dkms.conf"
@@ -126,14 +134,17 @@ BASE = (
     ),
     plant(
         "what the next boot and login meet", "base",
-        "systemctl set-default rescue.target; echo 'UsePAMM yes' >>/etc/ssh/sshd_config;"
+        "systemctl set-default rescue.target; echo 'UsePAMM yes' >>/etc/ssh/sshd_config; systemctl disable ssh;"
+        " echo planted >/etc/nologin;"
         " echo '* hard nproc 64' >/etc/security/limits.d/planted.conf; printf '[Unit]\nAfter=multi-user.target\n"
         "Before=docker.service\n[Service]\nExecStart=/bin/true\n' >/etc/systemd/system/planted-a.service;"
         " mkdir -p /etc/systemd/system/docker.service.requires;"
         " ln -s ../planted-a.service ../planted-b.mount /etc/systemd/system/docker.service.requires;"
         " systemctl daemon-reload",
-        rules="boot-target sshd-config limits-too-low unit-ordering-cycle unit-dependency",
-        cure="systemctl set-default multi-user.target; sed -i /UsePAMM/d /etc/ssh/sshd_config;"
+        rules="boot-target sshd-config sshd-not-at-boot logins-closed limits-too-low unit-ordering-cycle"
+        " unit-dependency",
+        cure="systemctl set-default multi-user.target; systemctl enable ssh; rm /etc/nologin; sed -i /UsePAMM/d"
+        " /etc/ssh/sshd_config;"
         " rm /etc/security/limits.d/planted.conf /etc/systemd/system/planted-a.service; "
         "rm -r /etc/systemd/system/docker.service.requires; systemctl daemon-reload",
     ),
@@ -192,6 +203,18 @@ BASE = (
     plant(
         "package of nobody's whose own script fails", "base", HALF_CONFIGURED,
         rules="package-script-failed", states=("dpkg",), cure="rm /run/planted",
+    ),
+    plant(
+        "package that its own script keeps from going", "container", NOT_REMOVED,
+        rules="package-removal-failed toolkit-former-names",
+        states=("packages nvidia-docker2",),
+        cure="rm /var/lib/dpkg/info/nvidia-docker.prerm",
+    ),
+    plant(
+        "pin against what a role wants", "base",
+        "dpkg --purge --force-depends pciutils; printf 'Package: pciutils\\nPin: version *\\nPin-Priority: -1\\n'"
+        " >/etc/apt/preferences.d/planted",
+        rules="apt-pin-forbids", states=("packages build-essential",), cure="rm /etc/apt/preferences.d/planted",
     ),
     plant(
         "kernel whose initramfs is to hold the modules of / alone", "base", NO_INITRAMFS,

@@ -169,6 +169,13 @@ CONTAINER = (
         rules="docker-masked", states=("service docker.service",), cure="systemctl unmask docker.socket",
     ),
     plant(
+        "copy of Docker's unit that wants a file that is not there", "container",
+        "sed 's,^.Service.$,&\\nEnvironmentFile=/etc/sysconfig/docker,' /lib/systemd/system/docker.service"
+        f" >/etc/systemd/system/docker.service; systemctl daemon-reload\n{FAILS}",
+        rules="unit-names-missing-file", states=("service docker.service",),
+        cure=f"rm /etc/systemd/system/docker.service; systemctl daemon-reload; {START}",
+    ),
+    plant(
         "group of Docker's socket removed", "container", "systemctl stop docker docker.socket; groupdel docker",
         rules="docker-group-gone", states=("service docker.service",), cure=f"groupadd --system docker; {START}",
     ),

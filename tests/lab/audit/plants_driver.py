@@ -31,6 +31,12 @@ rm /usr/bin/nvidia-smi
 
 DRIVER = (
     plant(
+        "DKMS told to leave the module alone", "driver",
+        "sed -i 's/^AUTOINSTALL=.*/AUTOINSTALL=\"no\"/' /usr/src/nvidia-*/dkms.conf",
+        rules="dkms-not-for-next-kernel", quick=True,
+        cure="sed -i 's/^AUTOINSTALL=.*/AUTOINSTALL=\"yes\"/' /usr/src/nvidia-*/dkms.conf",
+    ),
+    plant(
         "a card kept from the driver", "driver",
         "echo 'options nvidia NVreg_ExcludedGpus=0000:3b:00.0' >/etc/modprobe.d/planted.conf",
         rules="cards-excluded", cure="rm /etc/modprobe.d/planted.conf", quick=True,

@@ -21,10 +21,9 @@ from hostwright.cli.tasks import change, restore
 from hostwright.common.request import Request
 from hostwright.plan.model import Change, Plan, Planned, Reboot, Refusal, RolePlan, Step
 from hostwright.plan.planning import HostPlan
-from hostwright.rebuild.consent import consent as consent_to_rebuild
-from hostwright.rebuild.consent import refuse_overwriting
 from hostwright.rebuild.rebuild import Way
-from hostwright.rebuild.run import Decisions
+from hostwright.rebuild.run import Decisions, refuse_overwriting
+from hostwright.rebuild.run import consent as consent_to_rebuild
 from hostwright.rebuild.ways.ways import Decision
 from tests.unit.support.terminals import Terminal
 

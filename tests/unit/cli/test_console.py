@@ -15,7 +15,7 @@ from rich.text import Text
 
 from hostwright.apply.host.outcome import Outcome
 from hostwright.cli.console import Hanging, make_console
-from hostwright.cli.views.changing.endings import summary
+from hostwright.cli.views.changing.outcomes import summary
 from hostwright.cli.views.changing.plans import folded_plans, show_plan
 from hostwright.cli.views.shared import show_error, show_errors
 from hostwright.common.errors import FailedStep, HostError, Locked, ScriptFailed, SeveralFailed, StepFailed, Unreachable

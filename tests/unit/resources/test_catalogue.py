@@ -12,9 +12,8 @@ import pytest
 
 from hostwright.plan.model import Answer, Deferred, Facts, Planned, Probe, Reboot, Refusal, Resource
 from hostwright.plan.roles.meanings import meanings
-from hostwright.plan.testing import plan_text
-from hostwright.resources.catalogue import CatalogueEntry, entries, modules
-from hostwright.resources.document import DOCUMENT, document
+from hostwright.plan.testing import facts_for, plan_text
+from hostwright.resources.document import DOCUMENT, CatalogueEntry, document, entries, modules
 from tests.places import PROJECT
 from tests.unit.support.documents import anchors, text_of
 
@@ -23,8 +22,10 @@ PUBLIC = [entry for entry in ENTRIES if not entry.of_a_removal]
 
 
 def run_example(cls: type) -> doctest.TestResults:
-    """Run the example in the docstring of a class, in its module."""
-    (found,) = doctest.DocTestFinder(recurse=False).find(cls)
+    """Run the example in the docstring of a class, in its module, which need not import from ``plan.testing``."""
+    (found,) = doctest.DocTestFinder(recurse=False).find(
+        cls, extraglobs={"plan_text": plan_text, "facts_for": facts_for}
+    )
     return doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE).run(found)
 
 
@@ -34,7 +35,7 @@ def classes_in(path: Path) -> set[str]:
     for node in ast.parse(path.read_text("utf-8")).body:
         if isinstance(node, ast.ClassDef) and node.decorator_list and not node.name.startswith("_"):
             methods = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
-            if methods >= {"probes", "plan", "removal"} or methods >= {"probes", "holds"}:
+            if methods >= {"probes", "plan"} or methods >= {"probes", "holds"}:
                 found.add(node.name)
     return found
 
@@ -48,14 +49,12 @@ def test_the_catalogue_holds_every_state_and_condition_of_the_package() -> None:
 @pytest.mark.parametrize("entry", PUBLIC, ids=lambda entry: entry.name)
 def test_its_example_prints_what_it_says(entry: CatalogueEntry) -> None:
     result = run_example(entry.cls)
-    assert result.attempted > (1 if entry.is_state else 0)
-    assert result.failed == 0
+    assert (result.failed, result.attempted > 0) == (0, True)
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
-def test_every_field_has_a_meaning(entry: CatalogueEntry) -> None:
-    classes = [entry, *entry.values()]
-    assert [field.name for one in classes for field, meaning in one.fields if not meaning] == []
+def test_every_field_has_a_meaning() -> None:
+    classes = [one for entry in ENTRIES for one in (entry, *entry.values())]
+    assert [(one.name, field.name) for one in classes for field, meaning in one.fields if not meaning] == []
 
 
 def test_the_committed_page_is_what_the_docstrings_say() -> None:

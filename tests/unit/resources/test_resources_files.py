@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostwright.plan.model import Answer, Change, Facts, Refusal
-from hostwright.resources.files.files import Absent, Directory, File, JsonMerged, Link
-from hostwright.resources.files.fixed import FixedPass, fixed_probe
+from hostwright.resources.files.files import Absent, Directory, File, FixedPass, JsonMerged, Link, fixed_probe
 from hostwright.resources.files.paths import few, write_script
 from tests.unit.support.facts import changes_of
 from tests.unit.support.mounts import in_namespace

@@ -16,10 +16,9 @@ from pathlib import Path
 import pytest
 
 from hostwright.plan.model import Answer, Change, Facts
-from hostwright.resources.python.python import Recipe
+from hostwright.resources.python.python import Recipe, VenvGone
 from hostwright.resources.python.users_files import MARKER, USERS_FILES
 from hostwright.resources.python.venv_audit import audit_probe, parse_audit
-from hostwright.resources.python.venv_gone import VenvGone
 from hostwright.resources.python.venv_scripts import CONSTRAINTS, create_script
 from tests.unit.support.shell import ask, run
 

@@ -15,7 +15,7 @@ from hostwright.common.request import Request
 from hostwright.inventory import Host, Value
 from hostwright.plan.desired import Desired
 from hostwright.plan.host.release import RunStamp
-from hostwright.plan.targets import NoKnowledge, TargetHost, Targets
+from hostwright.plan.targets import Knowledge, TargetHost, Targets
 from hostwright.stack.stack import Artifact
 from hostwright.transport import Options
 from hostwright.transport.root.rootshell import RootShell
@@ -23,7 +23,7 @@ from hostwright.transport.root.rootshell import RootShell
 Examine = Callable[[RootShell, tuple[str, ...]], Examination]
 
 
-class Knows(NoKnowledge):
+class Knows(Knowledge):
     """Knows of failures what a test tells."""
 
     def __init__(self, explain: Callable[[str], Finding | None], examine: Examine | None):

@@ -154,11 +154,7 @@ class WorkerSession(WorkerPlugin):
             if self._known is None:
                 site, sources = sites.sources(self.brief.site, self._site)
                 self._known = self.brief.roster(
-                    sources,
-                    Inventory({}, {}),
-                    discover(*site.role_packages),
-                    self.brief.request,
-                    site=site,
+                    sources, Inventory({}, {}), discover(*site.role_packages), self.brief.request, site=site
                 )
             return self._known
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Group
+from rich.table import Table
 from rich.text import Text
 
 from hostwright.apply.delivery.sources.settings import ARTIFACTS, DIRECT
 from hostwright.apply.events import RESULTS, SHOWN_RESULTS
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
-from hostwright.cli.console import Listed
-from hostwright.cli.views.changing.endings import summary
+from hostwright.cli.console import Hanging, Listed
 from hostwright.cli.views.changing.plans import folded_plans
 from hostwright.cli.views.shared import (
     errors_json,
@@ -29,11 +30,12 @@ from hostwright.cli.views.shared import (
     warn,
 )
 from hostwright.common.command import Command
-from hostwright.common.errors import FAILED, Locked
+from hostwright.common.errors import FAILED, Acceptance, HostError, Locked
 from hostwright.common.text import count, local_time, printable, shown_bytes, shown_seconds
-from hostwright.inventory.patterns import fold
+from hostwright.inventory.patterns import counted, fold, headed
 from hostwright.plan.model import tally
 from hostwright.plan.planning import PREFLIGHT
+from hostwright.plan.roles.layers import one_order
 
 if TYPE_CHECKING:
     from hostwright.apply.host.outcome import Outcome
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from hostwright.plan.planning import HostPlan
     from hostwright.stack.stack import Artifact
     from hostwright.stack.store.artifacts import Store
+from hostwright.apply.host.outcome import Outcome
 
 GOOD = frozenset({"as desired", "changed"})
 ALL_OR_NONE = "nothing was changed: either all of these hosts go back, or none"
@@ -233,3 +236,80 @@ def _afterwards(way: WayBack) -> str:
         f"The inventory still {says}: audits show these hosts as behind it (intent), and the next provision brings "
         "them to it again, unless you change that there"
     )
+
+
+def summary(
+    outcomes: Iterable[Outcome],
+    errors: Iterable[HostError],
+    untouched: Sequence[str] = (),
+    *,
+    proved: bool = False,
+    shown: Mapping[str, str] = SHOWN_RESULTS,
+) -> Group:
+    """What came of hosts, those to which the same happened in one line, the bad ones last; then each layer once.
+
+    Of hosts that are many, only the number: those that matter are named by the errors, or by the next command.
+    ``proved``: proofs were asked for, and are counted. ``shown``: the words for results.
+    """
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("host", "result", *(["proofs"] if proved else [])):
+        table.add_column(column, overflow="fold")
+    alike: dict[tuple[str, str, tuple[str, str]], list[str]] = {}
+
+    def add(host: str, result: Text, acceptance: Iterable[Acceptance]) -> None:
+        proofs = _proofs(acceptance)
+        alike.setdefault((result.plain, str(result.style), (proofs.plain, str(proofs.style))), []).append(host)
+
+    ended = [*outcomes]
+    for outcome in sorted(ended, key=_left):
+        add(outcome.host, _result(outcome, shown), outcome.acceptance)
+    if untouched:
+        alike["untouched", "yellow", ("", "")] = [*untouched]
+    for error in errors:
+        result = result_of(error)
+        style = "yellow" if result == "locked" else "red"
+        add(error.host, Text(f"{result}, see below", style=style), error.acceptance)
+    for (word, colour, proofs), hosts in alike.items():
+        names = counted(hosts) if word == "untouched" else headed(hosts)[0]
+        table.add_row(Hanging(names), Text(word, style=colour), *([Text(*proofs)] if proved else []))
+    layers = _layers(ended)
+    return Group(table, Text(""), layers) if layers.row_count else Group(table)
+
+
+def _left(outcome: Outcome) -> bool:
+    return outcome.left is not None and not outcome.left.empty
+
+
+def _layers(outcomes: Sequence[Outcome]) -> Table:
+    """Each layer on which something was done, once: how many steps it took, and how long."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    several = len(outcomes) > 1
+    for column in ("layer", *(["hosts"] if several else []), "steps", "longest" if several else "time"):
+        table.add_column(column, justify="left" if column == "layer" else "right")
+    for name in one_order([result.role for result in outcome.results] for outcome in outcomes):
+        of_hosts = [[result for result in outcome.results if result.role == name] for outcome in outcomes]
+        times = [sum(result.duration_s for result in results) for results in of_hosts if results]
+        steps = sum(len(result.steps) for results in of_hosts for result in results)
+        if not steps:
+            continue  # nothing was done but to look again
+        table.add_row(name, *([f"{len(times)}"] if several else []), f"{steps}", shown_seconds(max(times)))
+    return table
+
+
+def _proofs(acceptance: Iterable[Acceptance]) -> Text:
+    """How many proofs came to which end: ``1 failed, 3 passed``; the sentence of a failed one is the host's error."""
+    number = Counter(one.outcome for one in acceptance)
+    if not number:
+        return Text("not proved", style="yellow")
+    good = number.keys() <= {"passed", "no GPU"}
+    return Text(", ".join(f"{number[word]} {word}" for word in sorted(number)), style="green" if good else "red")
+
+
+def _result(outcome: Outcome, shown: Mapping[str, str]) -> Text:
+    if outcome.left is not None and not outcome.left.empty:
+        return Text(f"{shown[outcome.word]}, {outcome.left.tally} left to make", style="yellow")
+    if not outcome.changed:
+        return Text("as desired, nothing done", style="green")
+    steps = count(sum(len(result.steps) for result in outcome.results), "step")
+    reboots = f", {count(outcome.reboots, 'reboot')}" if outcome.reboots else ""
+    return Text(f"{shown[outcome.word]}, {steps}{reboots}", style="green")

@@ -48,11 +48,7 @@ def _plan_lines(host_plan: HostPlan, hosts: Sequence[str], *, brief: bool) -> li
     if plan.empty:
         title = Hanging.assemble((head, "bold"), "  as desired: nothing to do", style="green")
         return [title, *(names if notes else ()), *notes]
-    lines = [
-        Hanging.assemble((head, "bold"), f"  {plan.tally}{_towards(plan)}", style="yellow"),
-        *names,
-        *notes,
-    ]
+    lines = [Hanging.assemble((head, "bold"), f"  {plan.tally}{_towards(plan)}", style="yellow"), *names, *notes]
     for role in plan.roles:
         lines += _show_briefly(role) if brief else _show_role(role)
     for loss in host_plan.losses:

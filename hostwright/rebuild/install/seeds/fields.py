@@ -184,17 +184,14 @@ Path = Annotated[
 Peers = Annotated[str, AfterValidator(_peers)]
 Url = Annotated[str, AfterValidator(lambda text: text and _url(text))]
 Device = Annotated[
-    str,
-    _form(r"|/dev(/[A-Za-z0-9_:+=@-][A-Za-z0-9._:+=@-]*)+", "a disk like /dev/nvme0n1 or /dev/disk/by-id/…"),
+    str, _form(r"|/dev(/[A-Za-z0-9_:+=@-][A-Za-z0-9._:+=@-]*)+", "a disk like /dev/nvme0n1 or /dev/disk/by-id/…")
 ]
 DiskText = Annotated[str, _form(r"|[A-Za-z0-9 ._:+*?\[\]/=-]{1,128}", "letters, digits, spaces, . _ - and * ?")]
 Address = Annotated[str, AfterValidator(_address)]
 Ip = Annotated[str, AfterValidator(lambda text: text and _ip(text))]
 Interface = Annotated[str, _form(r"|[A-Za-z0-9][A-Za-z0-9._-]{0,14}", "a network interface's name like eno1")]
 Mac = Annotated[
-    str,
-    AfterValidator(str.lower),
-    _form(r"|[0-9a-f]{2}(:[0-9a-f]{2}){5}", "a MAC address like 0c:42:a1:00:00:07"),
+    str, AfterValidator(str.lower), _form(r"|[0-9a-f]{2}(:[0-9a-f]{2}){5}", "a MAC address like 0c:42:a1:00:00:07")
 ]
 PublicKey = Annotated[str, AfterValidator(_public_key)]
 Hash = Annotated[Secret | None, BeforeValidator(_hash)]

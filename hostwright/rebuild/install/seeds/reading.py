@@ -76,10 +76,7 @@ def _conflicts(install: Install) -> Iterator[tuple[str, str]]:
     if not install.user:
         yield "user", "is needed: the user that the new system gets, and that Hostwright logs in as"
     elif install.user in v.RESERVED_USERS:
-        yield (
-            "user",
-            f"{install.user!r} cannot be created by an installer; name another user to log in as",
-        )
+        yield ("user", f"{install.user!r} cannot be created by an installer; name another user to log in as")
     if not install.path:
         yield "path", "is needed: the name under which the installer finds its seed"
     if not (install.allow_from or install.network.fixed):

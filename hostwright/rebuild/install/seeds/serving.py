@@ -15,7 +15,6 @@ import threading
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
-from types import TracebackType
 from typing import Self
 
 from hostwright.common.errors import HostwrightError, InputError
@@ -69,9 +68,7 @@ class SeedServer:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with self._changed:
             self._hosts.clear()
             self._changed.notify_all()

@@ -1,19 +1,32 @@
 # What the next boot will do with the host's own files: "cycle LINE" of units that wait for each other, "sshd LINE" where
-# it does not start with its configuration, "target NAME" that is booted, "lacks UNIT STATE" of those that Docker or sshd
+# it does not start with its configuration, "unstarted WORDS" where no boot starts it, "nologin FILE: TEXT" of a file that keeps
+# everybody but root out, "target NAME" that is booted, "lacks UNIT STATE BY" of those that Docker or sshd
 # requires, "unit UNIT KEY=NUMBER" of limits of units, "sleeps FILE KEY=VALUE" of what logind does to an idle host, "unresolved
 # NAME" of the host's own, "closed PATH MODE" of libraries, and of what profile.d names, that only root reaches,
 # "scheduled KEY VALUE" of a shutdown that is, "limit FILE:NUMBER:TEXT" of what logins may not exceed, and
 # "sysctl FILE KEY VALUE" of settings of the kernel, the last file of each key, "memory KIB PAGE_KIB".
-SYSTEMD_COLORS=0 timeout -k 1 20 systemd-analyze verify --man=no default.target 2>&1 |
+SYSTEMD_COLORS=0 SYSTEMD_LOG_COLOR=0 timeout -k 1 20 systemd-analyze verify --man=no default.target 2>&1 |
   grep -E 'ordering cycle|Found dependency on|break cycle' | head -n 12 | cut -c 1-300 | sed 's/^/cycle /'
 if ! said=$(timeout 10 "$(command -v sshd || echo /usr/sbin/sshd)" -t 2>&1); then
   printf '%s\n' "$said" | grep -v 'privilege separation directory' | head -n 5 | cut -c 1-300 | sed 's/^/sshd /'
 fi
 echo "target $(systemctl get-default)"
-required=$(systemctl show -p Requires -p BindsTo --value docker.service containerd.service ssh.service)
-# shellcheck disable=SC2086  # a list of units
-systemctl show -p Id -p LoadState -- $required |
-  awk -F= '$1 == "Id" { id = $2 } $1 == "LoadState" && $2 != "loaded" { print "lacks", id, $2 }'
+started=$(systemctl is-enabled ssh.service sshd.service ssh.socket sshd.socket 2>/dev/null) || : # one is unknown
+case $started in
+  *enabled* | *alias* | *static* | *generated* | *linked*) ;;
+  *disabled* | *masked*) printf 'unstarted ssh.service is %s\n' "${started%%[!a-z-]*}" ;;
+esac
+if [ -e /etc/nologin ]; then printf 'nologin /etc/nologin: %s\n' "$(head -c 200 /etc/nologin | tr '\n' ' ')"; fi
+required=$(systemctl show -p Id -p Requires -p BindsTo docker.service containerd.service ssh.service)
+set --
+for unit in $required; do
+  case $unit in Id=*) continue ;; *=*) unit=${unit#*=} ;; esac
+  if [ -n "$unit" ]; then set -- "$@" "$unit"; fi
+done
+{ printf '%s\n' "$required" && systemctl show -p Id -p LoadState -- "$@"; } | awk -F= '
+  $1 == "Id" { id = $2 }
+  $1 == "Requires" || $1 == "BindsTo" { n = split($2, unit, " "); for (i = 1; i <= n; i++) by[unit[i]] = id }
+  $1 == "LoadState" && $2 != "loaded" { print "lacks", id, $2, by[id] }'
 systemctl show -p Id -p TasksMax -p LimitNPROC -p LimitNOFILE -p LimitAS \
   docker.service containerd.service ssh.service user.slice user-1000.slice |
   awk -F= '/^Id=/ { for (i = 0; i < n; i++) print "unit", $2, row[i]; n = 0 } /^[A-Z][A-Za-z]*=[0-9]+$/ { row[n++] = $0 }'

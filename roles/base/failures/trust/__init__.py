@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from hostwright.failures import FailureRule, Sign
+from hostwright.failures import FailureRule, Sign, Variant
 from hostwright.resources import DEARMOR, AptSource, Probe, SourcesDisabled, expired_on
 from hostwright.roles import Pattern, sh_file
 from hostwright.standard.roles.base.failures.trust.sources import parsed
@@ -162,5 +162,14 @@ FOREIGN = FailureRule(
     "a repository that nothing here needs cannot be checked by apt: updates complain, and bring nothing new of it",
     "Fetch its key into the keyring that the evidence names, or remove its list from /etc/apt/sources.list.d",
     "apt-secure(8); apt methods/gpgv.cc",
+    variants=(
+        Variant(
+            r"holds only keys that expired",
+            "the key of a repository that nothing here needs has expired: updates complain, and bring nothing new of"
+            " it",
+            "Fetch the vendor's renewed key into the keyring that the evidence names, or remove its list from"
+            " /etc/apt/sources.list.d",
+        ),
+    ),
     sign=Sign("base", foreign_keyring, (KEYRINGS,), grave=False),
 )

@@ -57,6 +57,12 @@ OTHERS_WRITE = FailureRule(
 )
 
 
+#: a repository in apt's messages
+REPOSITORY = (
+    r"(?:repository|GPG error:"
+    r"|Failed to fetch) \W{0,2}(?P<repository>https?://[^\s'\"’]{1,200}(?: [a-z][\w/.-]{1,60}\b)?)"
+)
+
 #: The causes come before "is not signed", which apt adds to each of them.
 SIGNATURES = (
     FailureRule(
@@ -83,13 +89,14 @@ SIGNATURES = (
     FailureRule(
         "repository-key-expired",
         r"\b(?:EXPKEYSIG|KEYEXPIRED|EXPSIG)\b|is not live because: Expired on|[Kk]ey .*: Expired on [0-9]{4}-",
-        "the key with which an apt repository is signed has expired",
+        "the key{, FINGERPRINT,|} with which {the apt repository REPOSITORY|an apt repository} is signed has expired",
         "Fetch the repository's renewed key into the keyring that its source names with signed-by, or remove the"
         " repository; look at the date on the host too",
         "apt methods/gpgv.cc and methods/sqv.cc; GnuPG doc/DETAILS",
         sign=KEY_EXPIRED,
         treatment=ForPeople(),
         unless=r"\[GNUPG:\] KEYEXPIRED",
+        names=(REPOSITORY, r"(?:EXPKEYSIG|KEYEXPIRED) (?P<fingerprint>[0-9A-F]{8,40})"),
     ),
     FOREIGN,
     OTHERS_WRITE,
@@ -112,12 +119,13 @@ SIGNATURES = (
         r"|configured file '[^'\n]+/binary-[^\n]+ (?:does not seem to provide it"
         r"|doesn't have the component '[^'\n]+') \((?:sources\.list entry|component) mis"
         r"|no longer have a Release file|None of the configured source.*Release",
-        "a source list names an address at which there is no apt repository, or none for this distribution",
+        "a source list names {REPOSITORY|an address}, where there is no apt repository, or none for this distribution",
         "Correct address and distribution in /etc/apt/sources.list.d, or remove the list; for an old release, take the"
         " archive's address",
         "apt acquire-item.cc",
         narrower=r"\b(?:40[137]|5[0-9]{2})\s{1,3}[A-Z][a-z]{3}|Connection (?:failed|refused|timed out|reset)"
         r"|Could not connect",
+        names=(REPOSITORY,),
         sign=WITHOUT_RELEASE,
     ),
     FailureRule(
@@ -126,9 +134,11 @@ SIGNATURES = (
         r"|because the public key is not available|repository .+ is no longer signed"
         r"|packages cannot be authenticated|there were unauthenticated packages"
         r"|Public key for \S+ is not installed",
-        "an apt repository is signed with a key that the host does not have",
+        "{the apt repository REPOSITORY|an apt repository} is signed with a key{, FINGERPRINT,|} that the host does not"
+        " have",
         "Remove the repository from /etc/apt/sources.list.d, or install its key and name it with signed-by",
         "apt-secure(8)",
+        names=(REPOSITORY, r"(?:NO_PUBKEY|[Mm]issing key) (?P<fingerprint>[0-9A-F]{8,40})"),
     ),
     FailureRule(
         "repository-changed",

@@ -102,7 +102,8 @@ HEALTH = (
     ),
     FailureRule(
         "mig-without-instances",
-        "",
+        r"MIG mode is enabled, but no MIG devices|[Nn]o MIG (?:devices|GPU instances|compute instances) (?:were )?found"
+        r"|[Nn]o GPU instances found: Not Found",
         "a card is in MIG mode and divided into no instances, so CUDA finds no device on it",
         "Create instances (nvidia-smi mig -cgi PROFILE -C -i N), or end its work and switch MIG off"
         " (nvidia-smi -mig 0 -i N) and reset the card or reboot",

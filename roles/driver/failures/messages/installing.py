@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.failures import FailureRule, ForPeople, Held, Stuck, Tangled
+from hostwright.failures import FailureRule, ForPeople, Held, Stuck, Tangled, Variant
 from hostwright.standard.roles.driver.failures.build import (
     BUILD_FAILED_SIGN,
     NO_COMPILER_SIGN,
@@ -17,6 +17,25 @@ from hostwright.standard.roles.driver.failures.messages.bus import BOUND
 
 #: gcc's and make's word for an error, in the languages in which logs are met
 _ERROR = r"(?:error|Error|ERROR|Fehler|erreur|Erreur|errore|Errore|erro|Erro|Ошибка|ошибка|错误|錯誤|エラー)"
+
+#: programs that a build calls; their packages are in the variants of ``no-compiler``
+_TOOL = r"(?:gcc|g\+\+|cc|c\+\+|cpp|clang(?:\+\+)?|gfortran|make|ld|as|ar|ranlib|objcopy|objdump)(?:-[0-9.]{1,5})?"
+_BINUTILS = r"(?:ld|as|ar|ranlib|objcopy|objdump)"
+_BUILD_AGAIN = (
+    ", then do again what failed; for a module of the driver's, provision again: the base role installs"
+    " build-essential and dkms"
+)
+#: where a message names the program that is missing
+_NO_TOOL = (
+    rf"(?:command|execute|directory:) '(?P<program>(?:\S{{1,60}}-)?{_TOOL})'",
+    rf"(?:^|[\s:\"'`/(-])(?P<program>{_TOOL})[\"'`]?: (?:[Cc]ommand not found|not found|No such file or directory"
+    r"|executable file not found)",
+    r"trying to exec '(?P<program>cc1(?:plus|obj)?|as|collect2|ld)'",
+    r"development tool\s{1,9}[`'\"](?P<program>[\w.+-]{1,40})",
+    r"cannot find ['\"`](?P<program>ld|as)['\"`]",
+    r"cannot execute .?(?P<program>cc1(?:plus|obj)?)",
+    r"^not there: (?P<program>[^\n]{1,200})",
+)
 
 #: a module of others, which is the only thing that keeps the driver's in the kernel
 _HELD_BY = (
@@ -67,8 +86,20 @@ INSTALLING = (
         r"|Unable to unload the '?nvidia|Kernel module load error: Device or resource busy"
         r"|Could not unload NVIDIA driver kernel modules",
         "the loaded NVIDIA module is in use and cannot be unloaded",
-        "End what holds /dev/nvidia* (fuser -v /dev/nvidia*), or reboot the host, then provision again",
-        "nvidia-installer kernel.c",
+        "End what holds /dev/nvidia* (fuser -v /dev/nvidia*; the daemons with systemctl stop nvidia-persistenced"
+        " nvidia-fabricmanager), then provision again; a reboot of the host does it as well",
+        "nvidia-installer kernel.c; kmod tools/rmmod.c",
+        beside=r"Module '?nvidia\w*'? is in use by",
+        names=(r"in use by:? {0,3}(?P<modules>nvidia[\w ,]{0,80}[\w])",),
+        variants=(
+            Variant(
+                r"in use by:? {0,3}nvidia",
+                "other modules of the driver's lie over the one that is to be taken out (MODULES), which goes last",
+                "Take them out from the top: modprobe -r nvidia_drm nvidia_modeset nvidia_uvm nvidia_peermem nvidia,"
+                " after what holds /dev/nvidia* has ended (fuser -v /dev/nvidia*; systemctl stop nvidia-persistenced;"
+                " nvidia_drm is held by a screen). provision does both where that is allowed",
+            ),
+        ),
         sign=in_log("module-in-use"),
         treatment=Held("the loaded driver is in use and cannot be unloaded"),
     ),
@@ -107,22 +138,64 @@ INSTALLING = (
     FailureRule(
         "no-compiler",
         r"Unable to find the\s{1,9}development tool|You do not appear to have libc\s{1,9}header files"
-        r"|(?:command|execute|directory:) '(?:\S+-)?(?:gcc|g\+\+|cc|c\+\+|make)(?:-[0-9.]{1,5})?'"
-        r"(?: failed: No such file|: No such file|$)"
+        rf"|(?:command|execute|directory:) '(?:\S{{1,60}}-)?{_TOOL}'(?: failed: No such file|: No such file|$)"
         r"|\b(?:gcc|g\+\+|cc|make)(?:-[0-9.]{1,5})?: (?:command not found|not found|No such file or directory)"
-        r"|No such file or directory: '(?:\S+-)?(?:gcc|g\+\+|cc|c\+\+|make)(?:-[0-9.]{1,5})?'"
+        rf"|(?:: |^|/){_TOOL}['\"`]?: (?:command not found|not found|executable file not found)"
+        r"|cannot find ['\"`](?:ld|as)['\"`]"
         r"|error trying to exec '(?:cc1(?:plus|obj)?|as|collect2|ld)'|no acceptable C compiler found"
         r"|No CMAKE_C(?:XX)?_COMPILER could be found|cannot execute .?cc1"
-        r"|(?:gcc|cc|make)\"?: executable file not found in \$PATH"
         r"|hostwright: no C compiler"
         r"|Failed CC sanity check|does not appear to be able to\s{1,9}create executables"
         r"|Failed to find C compiler|Cannot find (?:a )?C compiler|(?:stdio|features|sys/cdefs)\.h: No such file"
         r"|unable to find a build program corresponding to",
-        "a compiler, make or the C library's headers are missing",
-        "Install build-essential and dkms (the base role does), then provision again",
-        "nvidia-installer misc.c",
+        "{PROGRAM is missing|a compiler, make or the C library's headers are missing}: nothing can be built without it",
+        f"Install gcc (Debian, Ubuntu: build-essential, which brings gcc, g++, make and the C library's headers; Red"
+        f" Hat: gcc){_BUILD_AGAIN}",
+        "nvidia-installer misc.c; gcc gcc.c, execvp; GNU make src/job.c",
         sign=NO_COMPILER_SIGN,
         unless=r"conftest",
+        names=_NO_TOOL,
+        variants=(
+            Variant(r"^not there: ", cure="Provision again: the base role installs build-essential and dkms"),
+            Variant(
+                r"(?:gcc|g\+\+|cpp|gfortran|clang)-[0-9.]{1,5}['\"`]?(?:: (?:[Cc]ommand |)not found|: No such|"
+                r" failed: No such|: executable file|$)",
+                "PROGRAM is missing: this build names that release of the compiler (a kernel's module mostly the one"
+                " with which the kernel was built, which /proc/version has), and the host has another or none",
+                "Install it: apt-get install PROGRAM (apt-cache policy PROGRAM says whether a repository of the host"
+                " has it); where none has, give the build one that is there (CC=gcc, CXX=g++; update-alternatives"
+                f" --display gcc){_BUILD_AGAIN}",
+            ),
+            Variant(
+                r"g\+\+|c\+\+|cc1plus|CMAKE_CXX_COMPILER",
+                "the C++ compiler{, PROGRAM,|} is missing: nothing of C++ can be built without it",
+                f"Install g++ (Debian, Ubuntu: g++, or build-essential, which brings gcc and make too; Red Hat:"
+                f" gcc-c++)"
+                f"{_BUILD_AGAIN}",
+            ),
+            Variant(
+                r"(?:^|[^\w+-])make['\"`]?(?:: |'|$)[^\n]*(?:not found|No such)|directory: 'make'|tool\s{1,9}[`'\"]make"
+                r"|corresponding to .?Unix Makefiles",
+                "make is missing: nothing can be built without it",
+                f"Install make (the package is called so everywhere){_BUILD_AGAIN}",
+            ),
+            Variant(
+                rf"(?:exec|find|tool) ['`\"](?:{_BINUTILS}|collect2)['\"`]|(?:: |^|/|'){_BINUTILS}['\"`]?: ",
+                "{PROGRAM|the assembler or linker}, of the package binutils, is missing: a compiler alone builds"
+                " nothing",
+                f"Install binutils{_BUILD_AGAIN}",
+            ),
+            Variant(
+                r"libc\s{1,9}header|(?:stdio|features|sys/cdefs)\.h: No such",
+                "the headers of the C library are missing: a compiler alone builds nothing",
+                f"Install libc6-dev (Red Hat: glibc-devel){_BUILD_AGAIN}",
+            ),
+            Variant(
+                r"(?:^|[^\w+])cpp['\"`]?: |'cpp'|[^\w]cc1['\"`]",
+                "{PROGRAM|cpp}, the C preprocessor or the compiler behind gcc, is missing",
+                f"Install cpp and gcc of one release (apt-get install --reinstall gcc cpp){_BUILD_AGAIN}",
+            ),
+        ),
     ),
     FailureRule(
         "compiler-too-old",
@@ -247,7 +320,7 @@ INSTALLING = (
         r"|\.c:[0-9]{1,6}:[0-9]{1,4}: (?:fatal )?error: [^\n]*struct (?:drm|mm|vm|pci|dma|file|proc|task|timer"
         r"|net)_\w{1,30}"
         r"|Errors were encountered while processing:(?:\n[^\n]*){0,4}?\n[^\n]* nvidia-(?:kernel-)?dkms"
-        r"|Error! {1,2}Build of \S+\.ko failed for: |Unable to open 'kernel/dkms\.conf' for copying"
+        r"|Error! {1,2}Build of \S+\.ko failed for: "
         r"|\bnvidia[\w-]{0,20}/[\w/-]{1,80}\.[ch]:[0-9]{1,6}:[0-9]{1,4}: (?:fatal )?error: "
         r"|implicit declaration of function [‘'`](?:crypto|drm|pci|dma|vm|mm|kthread|ioremap|get_user_pages|pin_user"
         r"|do_gettimeofday"

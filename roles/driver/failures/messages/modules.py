@@ -131,6 +131,44 @@ MODULES = (
         beside=r"/var/lib/dkms/\S+/source/dkms\.conf",
     ),
     FailureRule(
+        "module-load-failed",
+        r"Unable to load the\s{1,9}kernel module '?nvidia[\w-]{0,20}\.ko'?|Kernel module load error: [^\n]*",
+        "the installer built the module, and the kernel did not take it; the installer's own sentence names every"
+        " reason that there may be{, and the kernel said: SAID|}",
+        "Read the entries 'Kernel module load error' and 'Kernel messages' at the end of /var/log/nvidia-installer.log,"
+        " or dmesg: a key that is rejected or required is Secure Boot, a probe routine that was not called is nouveau"
+        " or vfio-pci, a version magic is another kernel's headers, No such device a card that this branch does not"
+        " know",
+        "nvidia-installer kernel.c, test_kernel_module",
+        names=(r"Kernel module load error: (?P<said>[^\n]{3,200})",),
+        weight="wrapper",
+    ),
+    FailureRule(
+        "dkms-not-in-package",
+        r"Unable to open '[\w-]{1,20}/dkms\.conf' for copying",
+        "the installer was told to register its module with DKMS, and its unpacked package has no dkms.conf: it built"
+        " the module without DKMS, so that the next kernel gets none. Whether the module loads is another matter",
+        "Where the installation went on and failed, its cause is in the lines after this one and in dmesg (nouveau is"
+        " the usual one). For DKMS, run the whole NVIDIA-Linux-….run, as it was downloaded, with --dkms; an unpacked or"
+        " precompiled one, as in a driver's container, is run without that option",
+        "nvidia-installer dkms.c; NVIDIA/gpu-operator#8",
+        weight="wrapper",
+    ),
+    FailureRule(
+        "module-index-missing",
+        r"could not open (?:moddep|builtin) file '[^'\n]{1,200}'|Could(?: not|n't) (?:load"
+        r"|open) /lib/modules/[^\n]{1,100}modules\.dep"
+        r"|/lib/modules/[^\s:']{1,100}/modules\.(?:dep|alias)[.\w]{0,4}'?: No such file",
+        "modprobe finds no index of modules for the kernel KERNEL: /lib/modules/KERNEL is gone or not whole (the"
+        " running kernel's package was removed or upgraded, or it is a container), or depmod never ran for it",
+        "Look into /lib/modules/KERNEL: where modules are there, run depmod -a KERNEL and modprobe again; where it is"
+        " missing, install linux-image-KERNEL again (Ubuntu: and linux-modules-extra-KERNEL; its -headers for DKMS)."
+        " In a container, load the module on the machine itself",
+        "kmod libkmod/libkmod.c, kmod_search_moddep; depmod(8)",
+        names=(r"/lib/modules/(?P<kernel>[^/\s']{1,80})/modules\.",),
+        weight="consequence",
+    ),
+    FailureRule(
         "persistenced-no-device",
         r"Failed to query NVIDIA devices\. Please ensure",
         "nvidia-persistenced finds no device files: the driver's module is not loaded, or drives no card",

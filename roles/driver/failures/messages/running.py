@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.failures import FailureRule, ForPeople, Hardware, Stuck
+from hostwright.failures import FailureRule, ForPeople, Hardware, Stuck, Variant
 from hostwright.standard.roles.driver.failures import fabric
 from hostwright.standard.roles.driver.failures.build import MISSING_SIGN
 from hostwright.standard.roles.driver.failures.cards.lost import GPU_LOST_SIGN
@@ -61,14 +61,24 @@ RUNNING = (
         r"|cudaErrorSharedObjectInitFailed"
         r"|couldn't find libnvidia-ml\.so"
         r"|\blib(?:nvidia-ml|nvidia-ptxjitcompiler|nvcuvid|nvidia-encode)\.so[.0-9]{0,12}: cannot open shared object"
-        r"|(?:cannot|could not|failed to|unable to) (?:load|open) lib(?:nvidia-ml|nvcuvid|nvidia-encode)\.so",
-        "the program finds no driver library (libcuda.so.1): the host has no NVIDIA driver, the container was started"
-        " without GPUs, or the loader does not know the library's directory",
-        "Look for it (ldconfig -p | grep libcuda) and run nvidia-smi. Where nvidia-smi alone works, run ldconfig as"
-        " root; where both fail, provision the driver, or start the container with --gpus all; where a program asks for"
-        " libcuda.so without a number, name the driver's directory to it (WSL: /usr/lib/wsl/lib)",
+        r"|(?:cannot|could not|failed to|unable to) (?:load|open) lib(?:nvidia-ml|nvcuvid|nvidia-encode)\.so"
+        r"|NVMLError_LibraryNotFound|NVML Shared Library Not Found",
+        "the program does not find the driver's library {LIBRARY|libcuda.so.1}: the host has no NVIDIA driver, the"
+        " container was started without GPUs, or the loader does not know the library's directory",
+        "Look for it (ldconfig -p | grep -e libcuda -e libnvidia-ml) and run nvidia-smi. Where nvidia-smi alone works,"
+        " run ldconfig as root; where both fail, provision the driver, or start the container with --gpus all; where a"
+        " program asks for libcuda.so without a number, name the driver's directory to it (WSL: /usr/lib/wsl/lib)",
         "CUDA driver API; TensorFlow dso_loader.cc; tensorflow/tensorflow#42761",
         unless=r"GPU will not be used|\bCPU\b|skip|optional|fall(?:ing|s)? back",
+        names=(r"(?P<library>lib(?:cuda|nvidia-ml|nvidia-ptxjitcompiler|nvcuvid|nvidia-encode)\.so(?:\.[0-9]{1,3})?)",),
+        variants=(
+            Variant(
+                r"NVMLError_LibraryNotFound|NVML Shared Library Not Found",
+                "the program (pynvml or another of NVML's) does not find the driver's library libnvidia-ml.so.1: the"
+                " host has no NVIDIA driver, the container was started without GPUs or without the capability utility,"
+                " or the loader does not know the library's directory",
+            ),
+        ),
     ),
     FailureRule(
         "gpu-unsupported",
@@ -142,8 +152,11 @@ RUNNING = (
         r"|NVRM: request_mem_region failed|NVRM: The NVIDIA probe routine (?:failed|was not called)"
         r"|NVRM: None of the NVIDIA (?:devices|graphics adapters) were|do not appear to have an NVIDIA GPU supported"
         r"|No NVIDIA GPUs? (?:were )?(?:found|detected)",
-        "the driver finds no card that it can drive: another driver has it, it is too new or too old, or dead",
-        "Read dmesg | grep NVRM and lspci -nnk -d 10de: on the host",
+        "the driver finds no card that it can drive: another driver has it (nouveau, vfio-pci), it is too new or too"
+        " old for this driver, or dead",
+        "See on the host who has it and what the module says: lspci -nnk -d 10de: (Kernel driver in use) and dmesg |"
+        " grep NVRM. nouveau: blacklist it, rebuild the initramfs and boot (the driver role does all three); no line at"
+        " all: the card is not on the bus",
         "nvidia-installer kernel.c",
         sign=NO_DEVICE_SIGN,
         narrower=NO_POWER,
@@ -157,13 +170,30 @@ RUNNING = (
         r"|Failed to find module 'nvidia[\w-]{0,20}'"
         r"|kernel driver does not appear to be running on this host|NVIDIA driver is not (?:loaded|running)"
         r"|DRIVER_NOT_LOADED|Failed to initialize NVML: Driver Not Loaded",
-        "the running kernel has no NVIDIA module that can be loaded, often after a kernel upgrade, or it is not loaded;"
-        " one that is in memory all the same is gone at the next boot",
+        "the running kernel{, KERNEL,|} has no NVIDIA module that can be loaded, often after a kernel upgrade, or it is"
+        " not loaded; one that is in memory all the same is gone at the next boot",
         "Provision again: the driver role builds it with DKMS and loads it, or says why it cannot",
         "GoogleCloudPlatform/compute-gpu-installation#18",
         unless="Module nvidia[-_]uvm",
+        beside=r"^Linux \S{1,60} [0-9]+\.[0-9]\S* #|in directory /lib/modules/",
         narrower=STUB,
         sign=MISSING_SIGN,
+        names=(
+            r"^(?P<file>/lib/modules/\S{1,200}) is there",
+            r"in directory /lib/modules/(?P<kernel>[\w.+~-]{1,80})",
+            r"^Linux \S{1,60} (?P<kernel>[0-9][\w.+~-]{1,80}) #",
+            r"for the running kernel (?P<kernel>[\w.+~-]{1,80})",
+        ),
+        variants=(
+            Variant(
+                r"^/lib/modules/\S{1,200} is there",
+                "the module is built and on the disk (FILE), and depmod's index of the running kernel does not name it,"
+                " so that modprobe does not find it",
+                "Run depmod -a as root, then modprobe nvidia and modprobe nvidia-uvm; where it is gone from the index"
+                " again later, look at who runs depmod (a kernel's or another module's package). provision builds the"
+                " module anew instead, which takes longer and does it too",
+            ),
+        ),
     ),
     FailureRule(
         "fabric-manager-version",
@@ -181,8 +211,9 @@ RUNNING = (
         r"|\bError 802\b|runtime error \(802\)"
         r"|\b(?:returned|failed with|code)[ :=]{1,2}802\b",
         "switches join the host's cards, and Fabric Manager does not run",
-        "Start nvidia-fabricmanager and read its journal; nvidia-smi -q says of each card's Fabric whether its State is"
-        " Completed and its Status Success",
+        "Install nvidia-fabricmanager of exactly the driver's version where it is missing (the driver role does), start"
+        " it and read its journal; nvidia-smi -q says of each card's Fabric whether its State is Completed and its"
+        " Status Success",
         "pytorch/pytorch#35710",
         sign=fabric.NOT_READY_SIGN,
     ),

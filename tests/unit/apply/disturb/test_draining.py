@@ -21,8 +21,8 @@ from hostwright.common.errors import HostError, InputError, InputErrors, StepFai
 from hostwright.common.input.yamlfile import Origin
 from hostwright.common.secret import Secret
 from hostwright.inventory import Host, Value
-from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.host.drained import DRAINED, Drained, drained
+from hostwright.plan.host.occupancy import AtWork
 from hostwright.plan.model import Answer, Change, Facts, Plan, Planned, Reboot, RolePlan, Step
 from hostwright.plan.planning import HostPlan
 from hostwright.transport import Output

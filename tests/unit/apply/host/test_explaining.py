@@ -114,7 +114,8 @@ def test_a_cause_in_one_journal_is_told_instead_of_its_consequence_in_another() 
     error = failed(f'{CONTROL} See "systemctl status docker.service" and "journalctl -xe" for details.')
     often = journal("docker.socket", "docker.socket: Failed with result 'service-start-limit-hit'.")
     sentence = told(error, often, journal("docker.service", twice))
-    assert f"docker.service says: {twice}. The cause: dockerd does not start when a setting stands in" in sentence
+    cause = "dockerd does not start when a setting, here default-runtime, stands in"
+    assert f"docker.service says: {twice}. The cause: {cause}" in sentence
     assert sentence.endswith(f"; then: {AGAIN}"), "provisioning alone does not fix it"
     assert error.step.known is not None
     assert error.step.known.rule == "daemon-json-twice"

@@ -37,7 +37,8 @@ def outcome(entry: dict[str, Any]) -> str:
     if failure.rule.name in rightly(entry):
         return "right"
     also = {name for rule in entry["also"] for name in CLASSES.get(rule, [rule])}
-    return "general" if failure.rule.name in also else "wrong"
+    # the words of a tool around another one name what failed, and no cause
+    return "general" if failure.rule.name in also or failure.rule.weight == "wrapper" else "wrong"
 
 
 def counted(half: str) -> Counter[str]:

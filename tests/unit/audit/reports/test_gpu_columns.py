@@ -11,7 +11,7 @@ from rich.console import Console
 
 from hostwright.audit.hardware.gpucolumns import GPU_COLUMNS, Gauge, GpuColumn
 from hostwright.audit.readings import host as readings
-from hostwright.audit.reports import details, prometheus, spreadsheet
+from hostwright.audit.reports import prometheus, spreadsheet, table
 from hostwright.audit.reports.html import data
 from tests.unit.support.audits import CARD, fleet, host
 
@@ -24,11 +24,11 @@ CARDS = (CARD, replace(CARD, index=1, bus="0000:af:00.0"))
 
 
 def test_a_column_that_is_added_to_the_table_is_in_every_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (readings, details, prometheus, spreadsheet, data):
+    for module in (readings, table, prometheus, spreadsheet, data):
         monkeypatch.setattr(module, "GPU_COLUMNS", (*GPU_COLUMNS, ADDED))
     audit = fleet(host("gpu01", gpus=CARDS))
     console = Console(file=io.StringIO(), width=400)
-    console.print(*details.show_details(audit.hosts[0]))
+    console.print(*table.show_details(audit.hosts[0]))
     assert "fan" in console.file.getvalue() and "31 %" in console.file.getvalue()  # type: ignore[attr-defined]
     rows = {
         row["name"]: (row["have"], row["verdict"]) for row in csv.DictReader(io.StringIO(spreadsheet.render_csv(audit)))

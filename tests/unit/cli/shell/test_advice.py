@@ -149,8 +149,9 @@ def _command(node: ast.Call) -> Iterator[str]:
         yield str(Command(verb.value, *(_value(word, "", name) for word in words), **options))
 
 
-def sentences() -> Iterator[Any]:
-    """Every command in the sources, and every text that names one and is no docstring, with its values as 1."""
+def sentences() -> Iterator[tuple[str, str]]:
+    """Every command in the sources, and every text that names one and is no docstring, with its values as 1, behind its
+    place."""
     for folder in ("hostwright", "roles"):
         for path in sorted((PROJECT / folder).rglob("*.py")):
             if "/standard/" in str(path) or str(path).endswith(NO_ADVICE):
@@ -170,31 +171,31 @@ def sentences() -> Iterator[Any]:
                 elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in whole:
                     text = node.value
                 if commands_in(text):
-                    yield pytest.param(text, id=f"{path.relative_to(PROJECT)}:{node.lineno}")
+                    yield f"{path.relative_to(PROJECT)}:{node.lineno}", text
         for path in sorted((PROJECT / folder).rglob("*.sh")):
             for number, line in enumerate(path.read_text().splitlines(), 1):
                 if "/standard/" not in str(path) and not line.lstrip().startswith("#") and commands_in(line):
-                    yield pytest.param(line.replace("\\`", "`"), id=f"{path.relative_to(PROJECT)}:{number}")
+                    yield f"{path.relative_to(PROJECT)}:{number}", line.replace("\\`", "`")
 
 
-@pytest.mark.parametrize("text", list(sentences()))
-def test_every_command_in_the_sources_works_as_printed(text: str) -> None:
-    for program, site in (("invoke", ""), ("hostwright", "my site")):
+def test_every_command_in_the_sources_works_as_printed() -> None:
+    programs = (("invoke", ""), ("hostwright", "my site"))
+    for place, text, program, site in ((*each, *program) for each in sentences() for program in programs):
         told = whole(text.replace("%s", "1").replace("--version N", "--version 1"), program=program, site=site)
-        assert commands_in(told)
-        assert not commands_in("".join(told.split("`")[::2])), "what is not between backticks is not made complete"
+        assert commands_in(told), place
+        outside = commands_in("".join(told.split("`")[::2]))
+        assert not outside, f"{place}: what is not between backticks is not made complete"
         for command in commands_in(told):
             verb, given, where = parsed(command)
-            assert where == site
-            wanted = {
-                name: value for name, value in advice._repeated(Request(**ODD)).items() if name in options_of(verb)
-            }
+            assert where == site, place
+            options = options_of(verb)
+            wanted = {name: value for name, value in advice._repeated(Request(**ODD)).items() if name in options}
             if "inventory" not in wanted:  # it shows what is kept on this machine
                 wanted = {}
             for name, value in wanted.items():
                 own = f"--{name} " in text or (name == "hosts" and "--resume" in text)
                 got = given.get(name)
-                assert own or got == (list(value) if isinstance(value, tuple) else value), command
+                assert own or got == (list(value) if isinstance(value, tuple) else value), f"{place}: {command}"
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])

@@ -23,8 +23,7 @@ from hostwright.resources.packages.dpkg import ALONG, DPKG, DPKG_LOCK, mend_cut_
 from hostwright.resources.packages.packages import Debs, DebsAbsent, DpkgInOrder
 from hostwright.resources.packages.repositories import LocalRepo, RepoDropped
 from hostwright.resources.python.interpreters import VenvPackage
-from hostwright.resources.system.kernel import KernelPackages
-from hostwright.resources.system.kernel_gone import KernelsAsBefore
+from hostwright.resources.system.kernel import KernelPackages, KernelsAsBefore
 from hostwright.standard.roles.cuda.section import CudaSection
 from tests.unit.support.facts import changes_of
 from tests.unit.support.mounts import in_namespace

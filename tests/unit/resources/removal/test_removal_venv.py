@@ -14,9 +14,8 @@ from hostwright.plan.model import Answer, Change, Facts
 from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.originals import kept
 from hostwright.resources.python.environments import EnvironmentVariables
-from hostwright.resources.python.python import Venv
+from hostwright.resources.python.python import Venv, VenvGone
 from hostwright.resources.python.users_files import HOMES
-from hostwright.resources.python.venv_gone import VenvGone
 from hostwright.standard.roles.tensorflow import tensorflow
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import ask, run

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.plan.desired import Desired, DesiredRole
-from hostwright.plan.host.atwork import AtWork
+from hostwright.plan.host.occupancy import AtWork
 from hostwright.plan.model import Answer, Change, Facts, Reboot, Resource, Step
 from hostwright.plan.planning import HostPlan, plan_host
 from hostwright.resources.system.services import Disturbing

@@ -20,8 +20,8 @@ from hostwright.stack.stack import AptRepository, Artifact, Stack
 from hostwright.standard.roles.driver import Driver, driver
 from hostwright.standard.roles.driver.failures.kernel import Kernel, lacks_driver
 from hostwright.standard.roles.driver.failures.state import read_tree
+from hostwright.standard.roles.driver.rules import packages_are_pinned, packages_are_whole
 from hostwright.standard.roles.driver.section import DriverSection
-from hostwright.standard.roles.driver.sets import packages_are_pinned, packages_are_whole
 from hostwright.standard.roles.driver.states.others import PREFERENCES
 from hostwright.standard.roles.driver.states.packages import DriverPackagesGone, NvidiaPackages
 from tests.unit.support.facts import changes_of, facts_for

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.common.errors import InputError
-from hostwright.standard.roles.serving.models.archive import pack
-from hostwright.standard.roles.serving.models.directory import read_model
+from hostwright.standard.roles.serving.models.directory import pack, read_model
 from hostwright.standard.roles.serving.models.wire import Graph, graphs_of
 
 #: half plus two, as TensorFlow 2.9.0 saved it, with three signatures

@@ -18,11 +18,8 @@ import pytest
 
 from hostwright.plan.host.jobs import ERROR
 from hostwright.plan.model import Change, Refusal
-from hostwright.standard.roles.serving.models.archive import pack
-from hostwright.standard.roles.serving.models.directory import read_model
-from hostwright.standard.roles.serving.states.brought import ModelBrought
-from hostwright.standard.roles.serving.states.readable import ModelReadable
-from hostwright.standard.roles.serving.states.served import ModelServed, config_of
+from hostwright.standard.roles.serving.models.directory import pack, read_model
+from hostwright.standard.roles.serving.states.served import ModelBrought, ModelReadable, ModelServed, config_of
 from hostwright.standard.roles.serving.states.unserved import Unserved
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from lab.serving import rest

@@ -160,10 +160,12 @@ verify*) echo '{cycle}' >&2; exit 1;; *logind*) echo '{logind}';; *) echo '{conf
     program(path, "hostname", "echo gpu7")
     limits = 'printf "TasksMax=20\\nId=docker.service\\n\\nTasksMax=infinity\\nLimitNOFILE=64\\nId=b.slice\\n"'
     units = 'printf "Id=a.mount\\nLoadState=not-found\\n\\nId=b.socket\\nLoadState=loaded\\n"'
+    needs = 'printf "Id=docker.service\\nRequires=a.mount b.socket\\nBindsTo=\\n"'
     program(
         path,
         "systemctl",
-        f'case "$*" in get-default) echo rescue.target;; *--value*) echo a b;;'
+        f'case "$*" in get-default) echo rescue.target;; *Requires*) {needs};;'
+        " is-enabled*) echo disabled; exit 1;;"
         f" *TasksMax*) {limits};; *) {units};; esac",
     )
     lines = run(host.NEXT_BOOT.script, path=path).stdout.decode().splitlines()
@@ -171,7 +173,8 @@ verify*) echo '{cycle}' >&2; exit 1;; *logind*) echo '{logind}';; *) echo '{conf
         "cycle a.service: Found ordering cycle on b.service/start",
         "sshd /etc/ssh/sshd_config: line 3: Bad configuration option: X",
         "target rescue.target",
-        "lacks a.mount not-found",
+        "unstarted ssh.service is disabled",
+        "lacks a.mount not-found docker.service",
         "unit docker.service TasksMax=20",
         "unit b.slice LimitNOFILE=64",
         "sleeps /etc/a.conf IdleAction=suspend",

@@ -136,6 +136,56 @@ def test_what_scripts_need_is_read_from_the_host(tmp_path: Path) -> None:
     assert ask(script)[1].splitlines() == [*lines]
 
 
+PURGED = """Log started: 2026-11-29  07:45:16
+Removing nvidia-docker (1.0.0~rc.3-1) ...
+Purging NVIDIA volumes\r
+list nvidia-docker: dial unix /var/lib/nvidia-docker/nvidia-docker.sock: connect: no such file or directory\r
+dpkg: error processing package nvidia-docker (--remove):\r
+ installed nvidia-docker package pre-removal script subprocess returned error exit status 102\r
+dpkg: too many errors, stopping\r
+Errors were encountered while processing:
+ nvidia-docker
+Log ended: 2026-11-29  07:45:16
+"""
+
+
+def test_a_package_that_its_own_script_keeps_from_going_is_named_with_script_and_reason(tmp_path: Path) -> None:
+    """NVIDIA/nvidia-docker#272"""
+    (tmp_path / "term.log").write_text(PURGED)
+    text = ask(apt.CONFLICTS.script.replace("/var/log/apt/", f"{tmp_path}/"))[1]
+    table = test_role_base.PROVISIONED + test_role_container.DPKG
+    there = table + "nvidia-docker\t1.0.0~rc.3-1\tii \n"
+    (line,) = evidence("package-removal-failed", {apt.CONFLICTS: text, DPKG: there})
+    finding = BY_NAME["package-removal-failed"].finding((line,))
+    assert "nvidia-docker is not removed" in finding.cause
+    assert "/var/lib/dpkg/info/nvidia-docker.prerm, fails with status 102" in finding.cause
+    assert "nvidia-docker.sock: connect: no such file" in finding.cause
+    assert "mv /var/lib/dpkg/info/nvidia-docker.prerm" in finding.cure
+    assert not finding.provision
+    half = there.replace("rc.3-1\tii", "rc.3-1\trH")
+    assert KNOWN.evidence(BY_NAME["dpkg-interrupted"], look_at({apt.CONFLICTS: text, DPKG: half})) == []
+    text = text.replace("nvidia-docker", "stranger")
+    for kept in (table, table + "stranger\t1\tii \n"):  # gone since, or nobody's business
+        assert evidence("package-removal-failed", {apt.CONFLICTS: text, DPKG: kept}) == []
+
+
+def test_a_pin_against_what_a_role_wants_is_named(tmp_path: Path) -> None:
+    (tmp_path / "preferences.d").mkdir()
+    (tmp_path / "preferences.d" / "no-docker").write_text(
+        "Package: *\nPin: release a=sid\nPin-Priority: -10\n\nPackage: pciutils docker*\nPin: version *\nPin-Priority:"
+        " -1\n"
+    )
+    (tmp_path / "preferences.d" / "hostwright-ours").write_text("Package: pciutils\nPin: version *\nPin-Priority: -1\n")
+    (tmp_path / "preferences.d" / "old.dpkg-old").write_text("Package: pciutils\nPin: version *\nPin-Priority: -1\n")
+    text = ask(apt.CONFLICTS.script.replace("/etc/apt/preferences", f"{tmp_path}/preferences"))[1]
+    text = text.replace(str(tmp_path), "/etc/apt")
+    missing = test_role_base.PROVISIONED + test_role_container.DPKG
+    missing = "".join(row for row in missing.splitlines(keepends=True) if not row.startswith("pciutils"))
+    assert evidence("apt-pin-forbids", {apt.CONFLICTS: text, DPKG: missing}) == [
+        "/etc/apt/preferences.d/no-docker:7: Pin-Priority -1 of pciutils"
+    ]
+
+
 LOG = """Log started: 2026-11-19  09:00:00
 dpkg: error processing archive /var/cache/apt/archives/old_1_all.deb (--unpack):
  trying to overwrite '/etc/old', which is also in package gone 1

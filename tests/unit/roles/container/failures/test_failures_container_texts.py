@@ -66,7 +66,7 @@ NETWORK = "failed to start daemon: Error initializing network controller: "
         ("no-gpu-in-docker", 'exec: "nvidia-container-runtime-hook": executable file not found in $PATH: unknown'),
         ("runtime-unknown", "If this is a GPU node, did you configure the NVIDIA Container Toolkit?"),
         ("runtime-unknown", "level=fatal msg=\"specified default runtime 'nvidia' does not exist\""),
-        ("container-without-driver", "pynvml.NVMLError_LibraryNotFound: NVML Shared Library Not Found"),
+        ("libcuda-not-found", "pynvml.NVMLError_LibraryNotFound: NVML Shared Library Not Found"),
         ("image-needs-newer-driver", f"{CLI}requirement error: unsatisfied condi\ntion: cuda >= 9.0"),
         ("toolkit-fails", f"{CLI}initialization error: change root failed: no such file or directory"),
         ("container-gpu-unknown", f"{CLI}device error: unknown device id: 1"),

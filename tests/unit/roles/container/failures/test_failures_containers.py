@@ -42,7 +42,7 @@ from tests.unit.support.auditcontexts import DESIRED, EXEC, STACK, evidence, loo
 from tests.unit.support.known import BY_NAME
 from tests.unit.support.shell import ask, program, run
 
-STATES = units.UNITS.states
+STATES, FILES = units.UNITS.states, units.FILES
 SIGNED = [rule for rule in CONTAINERS if rule.sign]
 WANTED = STACK.section(ContainerSection).toolkit.version
 BASE, DOCKER = test_role_base.PROVISIONED, test_role_container.DPKG
@@ -401,3 +401,34 @@ def test_docker_is_asked_for_runtimes_and_cgroups(tmp_path: Path) -> None:
 def test_the_toolkit_is_not_missed_where_it_is_not() -> None:
     answer = Answer(run(REACHES_DRIVER.script).returncode, "")
     assert evidence("container-without-driver", {REACHES_DRIVER: answer}) == []
+
+
+def test_a_unit_that_covers_the_packages_and_wants_a_file_that_is_not_there_is_named() -> None:
+    """docker/for-linux#162"""
+    unit = "/etc/systemd/system/docker.service"
+    text = (
+        f"unit docker.service {unit} of /lib/systemd/system/docker.service\n"
+        f"gone docker.service /etc/sysconfig/docker {unit} \n"
+    )
+    failed = shown(docker=show("docker.service", **EXITED))
+    assert evidence("container-unit-failed", {FILES: text, STATES: failed}) == []
+    (line,) = evidence("unit-names-missing-file", {FILES: text})
+    finding = BY_NAME["unit-names-missing-file"].finding((line,))
+    assert "it needs /etc/sysconfig/docker, which is not there" in finding.cause
+    assert unit in finding.cure
+    assert evidence("program-replaced", {FILES: "replaced docker.service /usr/bin/dockerd\n"}) == [
+        "docker.service runs from /usr/bin/dockerd, which was replaced since"
+    ]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_program_for_passwords_that_is_not_on_the_host_is_named(tmp_path: Path, there: bool) -> None:
+    (tmp_path / "config.json").write_text('{"auths": {}, "credsStore": "desktop"}')
+    (tmp_path / "bin").mkdir()
+    program(tmp_path / "bin", "systemctl", "exit 0")
+    if there:
+        program(tmp_path / "bin", "docker-credential-desktop", "exit 0")
+    script = ACCESS.script.replace("/root/.docker/config.json", f"{tmp_path}/config.json")
+    text = run(script, path=tmp_path / "bin").stdout.decode()
+    told = evidence("docker-credentials-helper", {ACCESS: text})
+    assert told == ([] if there else [f"{tmp_path}/config.json: credsStore is desktop: no docker-credential-desktop"])

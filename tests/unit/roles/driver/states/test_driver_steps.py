@@ -134,7 +134,31 @@ def unloaded(loaded: Path, *, force: bool) -> tuple[int, str, list[str]]:
     text = driver_steps.unload(force=force, build=False).replace("/sys/module", f"{root}/module")
     done = run(text, path=loaded)
     lines = (root / "done").read_text().splitlines()
-    return done.returncode, done.stdout.decode(), [line for line in lines if not line.startswith("-q")]
+    return done.returncode, done.stdout.decode(), [line for line in lines if not line.startswith(("-q", "show"))]
+
+
+def test_a_service_that_is_bound_to_one_of_ours_stops_the_step_and_is_stopped_first_with_force(loaded: Path) -> None:
+    """NVIDIA/gpu-monitoring-tools#188: systemd stops an exporter with DCGM's daemon, and nobody starts it again."""
+    root = loaded.parent
+    requires = 'case "$*" in *nvidia-dcgm*) echo dcgm-exporter.service multi-user.target ;; esac'
+    asked = f'case $1 in show) {requires}; exit ;; -q) [ "$3" = dcgm -o "$3" = dcgm-exporter.service ]; exit ;; esac'
+    program(loaded, "systemctl", f'{asked}\necho "$@" >>{root}/done')
+    program(loaded, "timeout", 'shift; "$@"')
+    units = {driver_steps.UNITS: f"{root}/units", "/sys/module": f"{root}/module"}
+
+    def text(*, force: bool) -> str:
+        whole = driver_steps.unload(force=force, build=False)
+        for place, made_up in units.items():
+            whole = whole.replace(place, made_up)
+        return whole
+
+    done = run(text(force=False), path=loaded)
+    assert done.returncode == 1
+    assert done.stdout == b"hostwright: the kernel module nvidia is in use by: dcgm-exporter.service\n"
+    assert not (root / "done").exists()
+    assert run(text(force=True), path=loaded).returncode == 0
+    assert (root / "done").read_text().splitlines()[:2] == ["stop -- dcgm-exporter.service", "stop dcgm"]
+    assert (root / "units").read_text() == "dcgm-exporter.service\n"
 
 
 def test_force_ends_holders_between_services_and_module(loaded: Path) -> None:
@@ -161,7 +185,7 @@ def test_force_stops_the_unit_of_a_holder_before_it_is_killed_and_starts_it_agai
     text = driver_steps.unload(force=True, build=False).replace("/sys/module", f"{root}/module")
     text = text.replace("/proc/$1/cgroup", f"{root}/cgroup").replace(driver_steps.UNITS, f"{root}/units")
     assert run(text, path=loaded).returncode == 0
-    done = [line for line in (root / "done").read_text().splitlines() if not line.startswith("-q")]
+    done = [line for line in (root / "done").read_text().splitlines() if not line.startswith(("-q", "show"))]
     assert done[0] == "stop -- train.service"
     assert (root / "units").read_text() == "train.service\n"
     back = run(driver_steps.returned().replace(driver_steps.UNITS, f"{root}/units"), path=loaded)

@@ -1,0 +1,33 @@
+"""pydantic's readers and writers of types. Each is built at its first use: that takes milliseconds."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter
+
+T = TypeVar("T")
+
+
+def adapter(kind: type[T]) -> TypeAdapter[T]:
+    """The reader and writer of a type.
+
+    >>> adapter(tuple[int, ...]).validate_json("[1, 2]")
+    (1, 2)
+    """
+    hashable: Any = kind  # mypy does not know that classes are hashable
+    return _adapter(hashable)
+
+
+def json_schema_of(kind: type, title: str, description: str) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of the document that a value of this type becomes."""
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    head = {"$schema": draft, "title": title, "description": description}
+    schema = adapter(kind).json_schema(mode="serialization")
+    return {**head, **{key: schema[key] for key in schema if key not in head}}
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)

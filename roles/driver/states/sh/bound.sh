@@ -1,0 +1,14 @@
+# bound UNIT…: the active services that systemd stops along with these units, since they require them or are part of them.
+bound() {
+  found=
+  while [ $# -gt 0 ]; do
+    requiring=$(systemctl show --value -p RequiredBy -p RequisiteOf -p BoundBy -p ConsistsOf -- "$@") || requiring=
+    set --
+    for unit in $requiring; do
+      case " $found " in *" $unit "*) continue ;; esac
+      case $unit in *.service | *.socket | *.timer) ;; *) continue ;; esac
+      if systemctl -q is-active "$unit"; then found="$found $unit" && set -- "$@" "$unit"; fi
+    done
+  done
+  for unit in $found; do case $unit in *.service) echo "$unit" ;; esac done
+}
