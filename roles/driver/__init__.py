@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hostwright.resources import File, PackagedPrograms, Resource, RestartedAfter, Service, SystemUser
 from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.driver.section import DriverSection
+from hostwright.standard.roles.driver.states.autobuild import AutoBuild
 from hostwright.standard.roles.driver.states.device_files import DeviceFiles
 from hostwright.standard.roles.driver.states.fabric import before_the_driver, fabric_states
 from hostwright.standard.roles.driver.states.gpu_use import AllGpusPresent, GpuPresent, reloading
@@ -56,6 +57,7 @@ def driver(v: Driver, ctx: RoleContext) -> Iterator[Resource]:
         yield installed
         yield PackagedPrograms(tuple(wanted.packages))
         yield reloading(WithDriver(installed, Service(PERSISTENCED)))
+    yield AutoBuild(wanted.version)
     yield WithDriver(installed, DeviceFiles())
     yield from fabric_states(ctx, wanted, v.imex_nodes, installed)
 

@@ -17,6 +17,7 @@ from tests.lab import emulated
 from tests.lab.unpacking import unpack
 from tests.unit.support.seeds import KEYS, install
 
+pytestmark = pytest.mark.long  # an emulated processor: a minute and a half of one core
 PATIENCE_S = 900.0  # two minutes on two quiet cores
 
 

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from hostwright.plan.planning import HostPlan
     from hostwright.stack.stack import Artifact
     from hostwright.stack.store.artifacts import Store
-from hostwright.apply.host.outcome import Outcome
 
 GOOD = frozenset({"as desired", "changed"})
 ALL_OR_NONE = "nothing was changed: either all of these hosts go back, or none"
