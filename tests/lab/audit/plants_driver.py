@@ -33,8 +33,7 @@ DRIVER = (
     plant(
         "DKMS told to leave the module alone", "driver",
         "sed -i 's/^AUTOINSTALL=.*/AUTOINSTALL=\"no\"/' /usr/src/nvidia-*/dkms.conf",
-        rules="dkms-not-for-next-kernel", quick=True,
-        cure="sed -i 's/^AUTOINSTALL=.*/AUTOINSTALL=\"yes\"/' /usr/src/nvidia-*/dkms.conf",
+        rules="dkms-not-for-next-kernel", states=(MODULE,), quick=True,
     ),
     plant(
         "a card kept from the driver", "driver",
