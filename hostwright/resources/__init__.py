@@ -73,6 +73,7 @@ from hostwright.resources.packages.repositories import (
     LocalRepo,
     RepoDropped,
     SourcesDisabled,
+    signed_repository,
 )
 from hostwright.resources.python.environments import (
     ENVIRONMENT_RULES,
@@ -126,5 +127,5 @@ __all__ = [
     "installed_by_us", "interpreters", "is_broken", "is_loose_kernel", "jobs", "kept_aside", "memory_bytes", "merge",
     "named_like", "next_boot", "on_section", "packages_before", "parse_audit", "passes", "pci_devices",
     "pins_are_there", "pythons", "read_constraints", "read_host", "reinstall_script", "release", "sha256_of",
-    "stat_probe", "take", "words_set",
+    "signed_repository", "stat_probe", "take", "words_set",
 ]  # fmt: skip

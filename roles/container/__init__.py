@@ -6,7 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hostwright.resources import Debs, Disturbing, JsonMerged, PackagedPrograms, Resource, RestartedAfter, Service, When
+from hostwright.resources import (
+    Debs,
+    Disturbing,
+    JsonMerged,
+    PackagedPrograms,
+    Resource,
+    RestartedAfter,
+    Service,
+    When,
+    signed_repository,
+)
 from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.container.cdi import (
     REFRESH_PATH,
@@ -26,7 +36,6 @@ from hostwright.standard.roles.container.engine import (
     daemon_settings,
     former_names_gone,
     links_at_boot,
-    signed_repository,
 )
 from hostwright.standard.roles.container.engines import ONLY_CDI
 from hostwright.standard.roles.container.running import DOCKER as DOCKER

@@ -10,7 +10,6 @@ from typing import Any
 from hostwright.resources import (
     HOST_PROBES,
     NO_IDENTITY,
-    AptSource,
     Change,
     Condition,
     Debs,
@@ -18,7 +17,6 @@ from hostwright.resources import (
     DebsGone,
     Facts,
     File,
-    Keyring,
     Link,
     PackageMirror,
     Probe,
@@ -30,10 +28,9 @@ from hostwright.resources import (
     UserGone,
     When,
     dpkg_table,
-    host_path,
     read_host,
 )
-from hostwright.roles import AptRepository, Stack, sh_file
+from hostwright.roles import sh_file
 from hostwright.standard.roles.container.engines import numbers
 from hostwright.standard.roles.container.removal import (
     CONTAINERD_PACKAGES,
@@ -104,13 +101,6 @@ def former_names_gone(keep: str) -> Iterator[Resource]:
     """
     yield DebsAbsent(OLD_PACKAGES, "nvidia-container-toolkit replaces them", purge=False)
     yield SourcesDisabled(OLD_SOURCES, "the toolkit has one source", keep=keep)
-
-
-def signed_repository(repository: AptRepository, stack: Stack) -> Iterator[Resource]:
-    """A repository's key, checked against its fingerprint, and its source list, which names that key."""
-    key = stack.artifact(repository.key)
-    yield Keyring(repository.keyring, host_path(key), repository.fingerprint, key.name)
-    yield AptSource(repository.list_file, repository.uri, repository.suite, repository.keyring, repository.components)
 
 
 def links_at_boot(unit: str) -> Iterator[Resource]:

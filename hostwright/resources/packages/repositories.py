@@ -7,7 +7,7 @@ which made every key vouch for every repository, is never used.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hostwright.common.errors import InputError
@@ -35,7 +35,7 @@ from hostwright.resources.packages.sources_gone import (
     in_place,
     of_release,
 )
-from hostwright.stack.stack import Artifact
+from hostwright.stack.stack import AptRepository, Artifact, Stack
 from hostwright.stack.store.hostcache import host_path
 
 #: ``dearmor FILE``: the key's bytes, whether FILE is ASCII-armored or not
@@ -242,6 +242,13 @@ class AptSource(Resource):
 
     def removal(self) -> tuple[Resource, ...]:
         return (Original(self.path), ListsGone(self.uri, self.path))
+
+
+def signed_repository(repository: AptRepository, stack: Stack) -> Iterator[Resource]:
+    """A repository's key, checked against its fingerprint, and its source list, which names that key."""
+    key = stack.artifact(repository.key)
+    yield Keyring(repository.keyring, host_path(key), repository.fingerprint, key.name)
+    yield AptSource(repository.list_file, repository.uri, repository.suite, repository.keyring, repository.components)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,11 @@ from hostwright.resources import (
     NO_IDENTITY,
     UNAME,
     AptComponents,
-    AptSource,
     Change,
     Debs,
     DebsGone,
     Deferred,
     Facts,
-    Keyring,
     PackageMirror,
     Planned,
     Probe,
@@ -35,9 +33,9 @@ from hostwright.resources import (
     Step,
     dpkg_table,
     few,
-    host_path,
     named_like,
     reinstall_script,
+    signed_repository,
 )
 from hostwright.roles import Stack, sh_file
 from hostwright.standard.roles.driver.section import DriverSection
@@ -56,12 +54,8 @@ def sources(section: DriverSection, stack: Stack) -> Iterator[Resource]:
     """Where apt takes the set from: a repository with its key, or components of the distribution's own archive."""
     if section.components:
         yield AptComponents(COMPONENTS, section.components)
-    if repository := section.repository:
-        key = stack.artifact(repository.key)
-        yield Keyring(repository.keyring, host_path(key), repository.fingerprint, key.name)
-        yield AptSource(
-            repository.list_file, repository.uri, repository.suite, repository.keyring, repository.components
-        )
+    if section.repository:
+        yield from signed_repository(section.repository, stack)
 
 
 @dataclass(frozen=True, slots=True)
