@@ -129,8 +129,7 @@ UNIT_TEXTS = (
         r"Job for \S{1,200} failed because |Unable to (?:re)?start service \S{1,100}:",
         "UNIT was started and failed; systemd says no more here",
         "Read its own last lines: journalctl -u UNIT -n 50 --no-pager (systemctl status UNIT has ten of them). The line"
-        " of the program itself, above systemd's, is the cause: give that to hostwright doctor, or look at what it"
-        " names",
+        " of the program itself, above systemd's, is the cause: look at what it names",
         "systemctl(1), systemd src/shared/bus-wait-for-jobs.c; fgci-org/ansible-role-cuda#20",
         names=(
             r"Job for (?P<unit>[\w@.-]{1,100}) failed",
