@@ -31,17 +31,21 @@ _MAKE_KEY = (
 #: A display manager's unit, and X servers.
 DISPLAY = Probe(sh_file(__file__, "display.sh"), root=True, shared=True)
 
+PERSISTENCE = "nvidia-persistenced"  #: on every green host, so that a look does not ask systemd about it
+
 #: The services that hold the device files and are stopped for a replacement, in this order.
-OUR_SERVICES = ("nvidia-dcgm", "dcgm", "nvidia-imex", "nvidia-fabricmanager", "nvidia-persistenced")
+OUR_SERVICES = ("nvidia-dcgm", "dcgm", "nvidia-imex", "nvidia-fabricmanager", PERSISTENCE)
+_ASKED_ABOUT = "|".join(f"{name}.service" for name in OUR_SERVICES if name != PERSISTENCE)
 
 #: ``pid unit name`` of each process that holds a device file of NVIDIA's open; ``-`` where it is no service's, and
 #: ``ops/jupyter.service`` or ``ops/-`` where a person's own systemd or login has it. Services that hold none and that
-#: systemd stops along with one of ours come last.
+#: systemd stops along with one of ours come last; those of the persistence daemon only the step sees, before it stops
+#: anything.
 HOLDERS = Probe(
     sh_file(__file__, "sh/holders.sh")
     + sh_file(__file__, "sh/bound.sh")
     + 'ours=\nfor p in $(holders); do read -r n <"/proc/$p/comm" || continue\nservice "$p"\n'
-    f'case $unit in {"|".join(f"{name}.service" for name in OUR_SERVICES)}) ours="$ours $unit" ;; esac\n'
+    f'case $unit in {_ASKED_ABOUT}) ours="$ours $unit" ;; esac\n'
     '[ "$person" = - ] || unit=$person; echo "$p $unit $(called "$p" "$n")"; done\n'
     '[ -z "$ours" ] || for unit in $(bound $ours); do\n'
     '  echo "$(systemctl show --value -p MainPID -- "$unit") $unit $unit"\ndone; exit 0',
