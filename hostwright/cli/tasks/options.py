@@ -114,7 +114,7 @@ class Verb(Task[Any]):
     def get_arguments(self, ignore_unknown_help: bool | None = None) -> list[Argument]:
         """Invoke's, with the defaults that are set: ``--no-drain`` exists where ``drain = true`` is set."""
         texts = dict(self.help)
-        values = settings.readable(Mistakes())  # what is wrong with others, the verb that is called will say
+        values = settings.for_help()
         found = super().get_arguments(ignore_unknown_help)
         self.help = texts  # Invoke took out what it used: a second call would have no help
         return [_with(each, values[each.names[0]]) if each.names[0] in values else each for each in found]
