@@ -61,6 +61,8 @@ def check_stack(stack: Stack, roles: Sequence[RoleRules]) -> list[Misfit]:
         for way in combinations
         for misfit in misfits([rule], {**parts, **way})
     }
+    if not by_sentence:
+        return []
     wanted = _first_that_fits(stack, roles)
     return [_with_nearest(misfit, roles, wanted, parts) for misfit in by_sentence.values()]
 

@@ -111,7 +111,15 @@ def cuda_of(pins: Mapping[str, str]) -> Mapping[str, str]:
 
 @lru_cache(maxsize=64)  # a search for what fits evaluates the rules for hundreds of combinations
 def _pinned(constraints: str, python: str) -> Mapping[str, str]:
+    if not _may_name_cuda(constraints):
+        return {}
     return cuda_of(Recipe("", python, "", constraints).pins)
+
+
+def _may_name_cuda(constraints: str) -> bool:
+    """Whether it is worth reading: a file with 180 pins takes 10 ms."""
+    text = constraints.lower()
+    return "nvidia" in text or "cuda" in text
 
 
 def brings_cuda(section: EnvironmentSection) -> bool:
@@ -126,7 +134,8 @@ def major_of(section: EnvironmentSection) -> str:
 
 def libraries_in(section: EnvironmentSection) -> str:
     """A pinned wheel that holds libraries of CUDA; empty where the environment uses those of the host."""
-    pins = (pin for python in section.usable for pin in section.pins(python).items())
+    pythons = (python for python in section.usable if _may_name_cuda(section.constraints.get(python, "")))
+    pins = (pin for python in pythons for pin in section.pins(python).items())
     return next((f"{name} {release}" for name, release in pins if name.startswith("nvidia-")), "")
 
 
