@@ -92,7 +92,7 @@ def marked(kind: Any, value: Any, mark: type, way: tuple[str | int, ...] = ()) -
 def _inside(kind: Any, value: Any) -> Iterator[tuple[str | int, Any, Any]]:
     """The contents of a mapping, a list or a part: the key of each value, its annotation, and the value."""
     inner = typing.get_args(kind)
-    if isinstance(kind, type) and issubclass(kind, StackPart) and isinstance(value, (Mapping, kind)):
+    if isinstance(kind, type) and issubclass(kind, StackPart) and isinstance(value, (Mapping, StackPart)):
         held = value if isinstance(value, Mapping) else dict(value)
         yield from ((name, hint, held[name]) for name, hint in _hints(kind).items() if name in held)
     elif len(inner) == 2 and isinstance(value, Mapping):

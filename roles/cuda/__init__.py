@@ -21,13 +21,11 @@ from hostwright.resources import (
     Resource,
     SourcesDisabled,
     When,
-    signed_repository,
 )
-from hostwright.roles import RoleContext, Stack, role
+from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.cuda.compilers import HostCompiler
 from hostwright.standard.roles.cuda.rules import newest_gcc
-from hostwright.standard.roles.cuda.section import CudaSection, LocalRepository
-from hostwright.standard.roles.driver.section import DriverSection
+from hostwright.standard.roles.cuda.section import CudaSection
 
 #: a toolkit package that brings one of these would overwrite the .run's driver; apt's simulation is searched for them
 DRIVER = "^(nvidia-|cuda-drivers|libcuda1|libnvidia-([^c]|c[^o]|co[^n])|xserver-xorg-video-nvidia)"
@@ -42,14 +40,16 @@ class Cuda:
     """Variables of the role ``cuda``; versions, packages and the repository are the stack's."""
 
     keep_repository: bool = True  #: false: delete the repository from /var (2.5 GB) once the toolkit is installed
-    network_repository: bool = False  #: true: leave other apt sources of NVIDIA's network repository as they are
+    network_repository: bool = False  #: true: leave apt sources of NVIDIA's network repository as they are
 
 
 @role(needs=["base"], uses=["driver"])
 def cuda(v: Cuda, ctx: RoleContext) -> Iterator[Resource]:
-    """The toolkit at its exact version, held, from one repository of the vendor's and that repository's own key."""
+    """The toolkit at its exact version, held, from the vendor's local repository and that repository's own key."""
+    stack = ctx.stack
     wanted = ctx.section(CudaSection)
     repository = wanted.repository
+    keyring = f"/usr/share/keyrings/{repository.package}-keyring.gpg"
     exact = tuple(f"{name}={version}" for name, version in wanted.components.items())
     libraries = (f"{wanted.prefix}/targets/x86_64-linux/lib", f"{wanted.prefix}/extras/CUPTI/lib64")
     toolkit = (
@@ -58,41 +58,25 @@ def cuda(v: Cuda, ctx: RoleContext) -> Iterator[Resource]:
         PackagedTree(wanted.prefix, libraries, repository.list_file),
         CommandReports(f"{wanted.prefix}/bin/nvcc", "-V", wanted.nvcc, exact, repository.list_file, wanted.prefix),
     )
-    if newest := newest_gcc(wanted.version):
-        yield HostCompiler(wanted.version, newest, wanted.compiler)
-    if wanted.compiler:
-        yield Debs((wanted.compiler,))
-    unpacked = filter(None, (wanted.directory,))
-    if not (v.network_repository or _of_the_driver(ctx)):
-        yield SourcesDisabled((NETWORK, *unpacked), FOREIGN, keep=repository.list_file)
-    yield SourcesDisabled((FORMER,), SIDE_BY_SIDE, keep=repository.list_file)
-    if isinstance(repository, LocalRepository):
-        yield Delivered(repository.pin_file, ctx.stack.artifact(repository.pin))
-        source = _unpacked(repository, ctx.stack)
-        yield from source if v.keep_repository else (When(Differs(toolkit), state) for state in source)
-    else:
-        yield from signed_repository(repository, ctx.stack)
-    name = Alternative("/usr/local/cuda", "cuda", wanted.prefix, priority=int(wanted.series.replace(".", "")))
-    yield FormerName(name)
-    yield from toolkit
-    if isinstance(repository, LocalRepository) and not v.keep_repository:
-        yield RepoDropped(repository.package, Differs(toolkit))
-    yield Link(f"{wanted.prefix}/lib64", "targets/x86_64-linux/lib")
-    yield Link(f"{wanted.prefix}/include", "targets/x86_64-linux/include")
-    yield name
-
-
-def _unpacked(repository: LocalRepository, stack: Stack) -> tuple[Resource, ...]:
-    """A repository in a ``.deb``, the key that it brings, and its source list."""
-    keyring = f"/usr/share/keyrings/{repository.package}-keyring.gpg"
-    return (
+    source = (
         LocalRepo(repository.package, stack.artifact(repository.artifact), repository.key_file, repository.list_file),
         Keyring(keyring, repository.key_file, repository.fingerprint),
         AptSource(repository.list_file, f"file://{repository.directory}", "/", keyring),
     )
-
-
-def _of_the_driver(ctx: RoleContext) -> bool:
-    """Whether the driver's packages come from the vendor's network repository, which must stay then."""
-    driver = ctx.find(DriverSection)
-    return bool(driver and driver.repository and NETWORK in driver.repository.uri)
+    if newest := newest_gcc(wanted.version):
+        yield HostCompiler(wanted.version, newest, wanted.compiler)
+    if wanted.compiler:
+        yield Debs((wanted.compiler,))
+    if not v.network_repository:
+        yield SourcesDisabled((NETWORK, repository.directory), FOREIGN, keep=repository.list_file)
+    yield SourcesDisabled((FORMER,), SIDE_BY_SIDE, keep=repository.list_file)
+    yield Delivered(repository.pin_file, stack.artifact(repository.pin))
+    yield from source if v.keep_repository else (When(Differs(toolkit), state) for state in source)
+    name = Alternative("/usr/local/cuda", "cuda", wanted.prefix, priority=int(wanted.series.replace(".", "")))
+    yield FormerName(name)
+    yield from toolkit
+    if not v.keep_repository:
+        yield RepoDropped(repository.package, Differs(toolkit))
+    yield Link(f"{wanted.prefix}/lib64", "targets/x86_64-linux/lib")
+    yield Link(f"{wanted.prefix}/include", "targets/x86_64-linux/include")
+    yield name

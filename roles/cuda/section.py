@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field
 
 from hostwright.resources import CACHE
 from hostwright.roles import (
     AbsolutePath,
-    AptRepository,
     ArtifactName,
     DebianVersion,
     ExactVersion,
@@ -47,30 +46,8 @@ class LocalRepository(StackPart):
         return f"{self.directory}/{self.key}"
 
 
-def _way(repository: Any) -> str:
-    """Which of the two a repository is: what names no address is taken for a local one, whose fields are asked for."""
-    fields = repository if isinstance(repository, Mapping) else getattr(repository, "__dict__", {})
-    if "uri" not in fields:
-        return "local"
-    of_local = LocalRepository.model_fields.keys() - AptRepository.model_fields.keys()
-    return "both" if of_local & fields.keys() else "network"
-
-
-Repository = Annotated[
-    Annotated[LocalRepository, Tag("local")] | Annotated[AptRepository, Tag("network")],
-    Discriminator(
-        _way,
-        custom_error_type="two_repositories",
-        custom_error_message="a .deb or an address (uri), not both: set to null what is inherited of the other",
-    ),
-    WithoutNulls,
-]
-
-
 class CudaSection(Section):
     """The toolkit. ``components`` are exact dpkg versions of its packages; ``nvcc`` is nvcc's own version number.
-
-    Its packages come from a repository in a ``.deb``, or with ``uri`` and ``name`` from the vendor's on the network.
 
     ``compiler`` is the package of the compiler that nvcc gets, where the host's own gcc is too new for it: ``g++-10``.
 
@@ -85,12 +62,7 @@ class CudaSection(Section):
     nvcc: Annotated[str, Field(pattern=r"^V[0-9.]+$")]
     compiler: Annotated[str, Field(pattern=r"^(g\+\+-[0-9]{1,2})?$")] = ""
     components: Annotated[Mapping[Name, DebianVersion], WithoutNulls] = {}
-    repository: Repository
-
-    @property
-    def directory(self) -> str:
-        """Where the repository in a ``.deb`` is unpacked; empty where the packages come from the network's."""
-        return self.repository.directory if isinstance(self.repository, LocalRepository) else ""
+    repository: LocalRepository
 
     @property
     def series(self) -> str:
@@ -118,7 +90,6 @@ class CudaSection(Section):
         return {"cuda": self.version, "nvcc": self.nvcc}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """A repository in a ``.deb`` is there twice, packed and unpacked; other packages pass through apt's cache."""
-        packed = {CACHE: 14, self.directory: 14} if self.directory else {"/var/cache/apt": 14}
-        places = {**packed, self.prefix: 25, "/usr/local": 0}
+        """The repository is there twice, packed and unpacked."""
+        places = {CACHE: 14, self.repository.directory: 14, self.prefix: 25, "/usr/local": 0}
         return taken("CUDA", f"{self.prefix}/bin/nvcc", places)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from pydantic import BaseModel, Tag, ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from hostwright.common.errors import InputError
@@ -124,7 +124,7 @@ def _way(loc: tuple[int | str, ...], model: type) -> Where:
     way: list[str | int] = []
     here: Any = model
     for part in loc:
-        if part == "[key]" or part in _tags(here):
+        if part == "[key]":
             continue
         inner = _inside(here, part)
         if inner is None and _is_scalar(here):
@@ -161,17 +161,8 @@ def _unwrap(annotation: Any) -> Any:
     return annotation
 
 
-def _tags(annotation: Any) -> list[str]:
-    """The names of a union's members."""
-    marks = [mark for member in typing.get_args(_unwrap(annotation)) for mark in typing.get_args(member)[1:]]
-    return [mark.tag for mark in marks if isinstance(mark, Tag)]
-
-
 def _fields(annotation: Any) -> Mapping[str, Any]:
-    """The fields of a class; of a union those of all members."""
     annotation = _unwrap(annotation)
-    if _tags(annotation):
-        return {name: kind for one in typing.get_args(annotation) for name, kind in _fields(one).items()}
     return _fields_of(annotation) if isinstance(annotation, type) else {}
 
 

@@ -140,7 +140,7 @@ def two_sources(ctx: AuditContext) -> Iterator[str]:
 
 def other_local(ctx: AuditContext) -> Iterator[str]:
     """apt reads a local CUDA repository that is not the stack's."""
-    ours = ctx.section(CudaSection).directory
+    ours = ctx.section(CudaSection).repository.directory
     yield from (str(source) for source in _local(ctx) if source.path != ours)
 
 
@@ -161,7 +161,9 @@ def _local(ctx: AuditContext) -> tuple[Source, ...]:
 
 def _own(ctx: AuditContext) -> tuple[Source, ...]:
     return tuple(
-        source for source in sources(ctx) if source.local and source.path == ctx.section(CudaSection).directory
+        source
+        for source in sources(ctx)
+        if source.local and source.path == ctx.section(CudaSection).repository.directory
     )
 
 

@@ -10,10 +10,8 @@ import pytest
 from hostwright.plan.model import Answer, Change, Refusal, Resource
 from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.conditions import When
-from hostwright.stack.stack import AptRepository, Artifact, Stack
 from hostwright.standard.roles.cuda import DRIVER, Cuda, cuda
 from hostwright.standard.roles.cuda.section import CudaSection
-from hostwright.standard.roles.driver.section import DriverSection
 from tests.unit.support.facts import Replies, changes_of, only
 from tests.unit.support.keys import RING, with_our_key
 from tests.unit.support.stacks import load_stack
@@ -257,44 +255,3 @@ def test_keeping_and_dropping_differ_in_the_repository_alone() -> None:
         return {type(one.resource if isinstance(one, When) else one).__name__ for one in resources}
 
     assert plain(cuda.resources(DROPPING, RoleContext(STACK))) - plain(RESOURCES) == {"RepoDropped"}
-
-
-NETWORK_LIST = "/etc/apt/sources.list.d/cuda.list"
-NETWORK_SOURCE = "deb [signed-by=/usr/share/keyrings/cuda-keyring.gpg] https://developer.download.nvidia.com/x/ /\n"
-
-
-def from_the_network(**driver: object) -> Stack:
-    """The stack with its toolkit, and perhaps its driver, from the vendor's repository on the network."""
-    address = AptRepository(
-        name="cuda", uri="https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64/", key="cuda-key"
-    )
-    key = Artifact(name="cuda-key", file="cuda.gpg", urls=("https://example.org/cuda.gpg",), sha256="a" * 64)
-    section = STACK.section(CudaSection).model_copy(update={"repository": address})
-    own = STACK.section(DriverSection).model_copy(update={"repository": address} if driver else {})
-    sections = {**STACK.sections, "cuda": section, "driver": own}
-    return STACK.model_copy(update={"sections": sections, "artifacts": {**STACK.artifacts, "cuda-key": key}})
-
-
-def test_the_toolkit_comes_from_the_network_with_a_key_of_its_own() -> None:
-    resources = cuda.resources(Cuda(), RoleContext(from_the_network()))
-    green = {key: value for key, value in GREEN.items() if key != f"cat -- {LIST}"}
-    line = NETWORK_SOURCE.replace("/x/", "/compute/cuda/repos/debian12/x86_64/")
-    files = {f"cat -- {NETWORK_LIST}": line, "dearmor": RING}
-    assert changes_of(resources, {**green, **files}) == ()
-    steps = script(changes_of(resources, {**BARE, "dearmor": RING}))
-    assert NETWORK_LIST in steps and line.strip() in steps
-    assert "/usr/share/keyrings/cuda-keyring.gpg" in steps
-    assert "/var/cuda-repo" not in steps and "cuda-toolkit-11-2=11.2.2-1" in steps
-
-
-def test_other_lists_of_the_network_are_disabled_unless_the_driver_is_from_there() -> None:
-    named = {**GREEN, "grep -HsF": f"{NETWORK_LIST}:x\n/etc/apt/sources.list.d/hand.list:deb https://x\n"}
-    for stack, disabled in ((from_the_network(), True), (from_the_network(shared=True), False)):
-        changes = changes_of(cuda.resources(Cuda(), RoleContext(stack)), named)
-        assert any("compute/cuda/repos" in change.what and "hand.list" in change.have for change in changes) == disabled
-
-
-def test_what_a_repository_on_the_network_takes_of_the_disk_is_aptcache_and_toolkit() -> None:
-    stack = from_the_network()
-    places = {share.directory for share in stack.section(CudaSection).shares(stack)}
-    assert places == {"/var/cache/apt", "/usr/local/cuda-11.2", "/usr/local"}

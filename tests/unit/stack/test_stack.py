@@ -186,28 +186,10 @@ def test_a_stack_as_plain_data_is_read_as_the_same_stack(house: Stack) -> None:
     assert read_stack(plain(house)) == house
 
 
-LOCAL = ("package", "artifact", "directory", "list_file", "pin", "pin_file", "fingerprint")
-
-
-def test_a_repository_on_the_network_takes_the_place_of_the_local_one(tmp_path: Path) -> None:
-    nulls = ", ".join(f"{name}: null" for name in LOCAL)
-    text = f"extends: tensorflow-2.9\ncuda: {{repository: {{name: cuda, uri: 'https://x/', {{key}}, {nulls}}}}}\n"
-    section = stack_of(tmp_path, text.replace("{key}", "key: docker-key")).section(CudaSection)
-    assert (section.repository.list_file, section.directory) == ("/etc/apt/sources.list.d/cuda.list", "")
-    with pytest.raises(
-        InputErrors, match=r"mine.yml:2:\d+: cuda.repository.kee: 'kee' is unknown here; did you mean 'key'"
-    ):
-        stack_of(tmp_path, text.replace("{key}", "kee: docker-key"))
-
-
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
         (["drivr: {}"], "mine.yml:2:1: drivr: 'drivr' is unknown here; did you mean 'driver'"),
-        (
-            ["cuda: {repository: {name: cuda, uri: 'https://x/', key: docker-key}}"],
-            "cuda.repository: found a mapping, expected a .deb or an address .uri., not both: set to null what is",
-        ),
         (["driver: {artefact: x}"], "mine.yml:2:10: driver.artefact: 'artefact' is unknown.*did you mean 'artifact'"),
         (["cuda: {version: 11.2}"], "mine.yml:2:8: cuda.version: found number 11.2, expected text; put it in quotes"),
         (["driver: {version: newest}"], "'newest' is not a version"),
