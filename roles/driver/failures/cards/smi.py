@@ -7,7 +7,6 @@ same. Status 9 (no module) and the like are failures of the driver, with rules o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 
 from hostwright.failures import AuditContext, Case, FailureRule, Hardware, Sign, Unread
 from hostwright.roles import Pattern
@@ -15,7 +14,6 @@ from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus, smi_
 from hostwright.standard.roles.driver.failures.cards.memory import card
 from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, NO_POWER, REBOOT
 from hostwright.standard.roles.driver.failures.cards.xids import POWER_CYCLE, sorted_xids, xid_line
-from hostwright.standard.roles.driver.failures.state import BOOTED, said_since_boot
 from hostwright.standard.roles.driver.gpus import smi
 from hostwright.standard.roles.driver.nvsmi.fields import LOST
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
@@ -26,7 +24,6 @@ EXIT_INTERRUPT = 10
 EXIT_INFOROM = 14
 EXIT_TIMEOUT = (124, 137)  #: of timeout(1): ended, or killed
 _ASKED = Pattern(r"recovery action (.{1,60})$")
-RESET_REQUIRED = r"NV_ERR_RESET_REQUIRED"
 LAST_LINES = 3  #: of its output, which are searched for its last message
 MANUAL = "nvidia-smi's manual, return values"
 
@@ -84,14 +81,6 @@ def _needs_reset(ctx: AuditContext) -> Iterator[str]:
             yield f"{card(gpu)}: {', '.join(words)}"
 
 
-def _reset_logged(ctx: AuditContext) -> Iterator[str]:
-    """The module has said since the boot that a card must be reset, and nvidia-smi says it of none."""
-    with suppress(Unread):
-        if any(_needs_reset(ctx)):
-            return
-    yield from said_since_boot(ctx, RESET_REQUIRED)[-1:]
-
-
 def _by_recovery(evidence: tuple[str, ...]) -> Iterator[Case]:
     """A card that asks for more than a reboot: the power of its host is cycled."""
     asked = (match[1] for line in evidence if (match := _ASKED.search(line)))
@@ -142,22 +131,12 @@ SMI = (
     FailureRule(
         "gpu-needs-reset",
         r"GPU requires (?:a )?reset"
-        rf"|NVML_ERROR_RESET_REQUIRED|{RESET_REQUIRED}|GPU Recovery Action {0, 40}: (?:GPU )?Reset",
+        r"|NVML_ERROR_RESET_REQUIRED|GPU Recovery Action {0,40}: (?:GPU )?Reset",
         "a card is in a state in which it takes no work until it is reset",
         "Drain the host and reset the card (nvidia-smi --gpu-reset -i N, with nothing using it); where that does not"
         " help, or the recovery action says so, reboot",
         "nvidia-smi's manual, GPU reset status and GPU recovery action; NVML_ERROR_RESET_REQUIRED",
         sign=Sign("gpu", _needs_reset),
         treatment=Hardware("power cycle", REBOOT, gently=True, cases=_by_recovery),
-    ),
-    FailureRule(
-        "gpu-reset-logged",
-        "",
-        "the kernel module has said that a card must be reset before it takes work, and nvidia-smi does not say it",
-        "See whether programs still get the card (CUDA says that it is busy or unavailable); reset it once nothing"
-        " uses it (nvidia-smi --gpu-reset -i N; all cards of a board with NVSwitches together), or drain the host and"
-        " reboot. After a reset without a reboot the line stays in the log",
-        "open-gpu-kernel-modules, nvstatuscodes.h; kubernetes-sigs/dra-driver-nvidia-gpu#982",
-        sign=Sign("gpu", _reset_logged, (BOOTED,), grave=False),
     ),
 )
