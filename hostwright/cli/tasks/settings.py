@@ -20,7 +20,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
@@ -51,6 +51,9 @@ _KNOWN: Mapping[str, Option] = {
 }
 
 
+Row = tuple[str, str, Any, str]  #: of the site's file: table, name, value and place
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """The value of an option, and the variable or ``file:line`` that it stands in."""
@@ -75,14 +78,16 @@ def current() -> Mapping[str, Setting]:
 def readable(mistakes: Mistakes) -> Mapping[str, Setting]:
     """What is set now without a mistake; every mistake is added to ``mistakes``, with its place."""
     settings: dict[str, Setting] = {}
+    rows: list[Row] = []
     with mistakes:
-        for table, name, value, origin in _of_file():
-            if table != TABLE:
-                continue
-            with mistakes:
-                settings[name] = Setting(_in_site(name, _checked(name, value, origin), origin), origin)
+        rows += _of_file()
+    for table, name, value, origin in rows:
+        if table != TABLE:
+            continue
+        with mistakes:
+            settings[name] = Setting(_in_site(name, _checked(name, value, origin), origin), origin)
     with mistakes:
-        of_site()
+        _below_site(rows)
     for name, option in _KNOWN.items():
         variable = variable_of(name)
         if text := os.environ.get(variable, ""):
@@ -92,8 +97,10 @@ def readable(mistakes: Mistakes) -> Mapping[str, Setting]:
 
 
 def for_help() -> Mapping[str, Setting]:
-    """What is set now without a mistake, looked up once for all verbs of a call: where there is no site, each look asks
-    all folders below this one."""
+    """The settings without a mistake, for the defaults in help texts.
+
+    They are cached: every verb asks, and where there is no site, each search visits all folders below this one.
+    """
     own = {name: value for name, value in os.environ.items() if name.startswith(PREFIX)}
     here = Path().stat()
     return _for_help((here.st_dev, here.st_ino, here.st_mtime_ns), tuple(sorted(own.items())))
@@ -106,9 +113,13 @@ def _for_help(_place: tuple[int, ...], _environment: tuple[tuple[str, str], ...]
 
 def of_site() -> Mapping[str, Setting]:
     """What the site's file says below ``[site]``. Raises ``InputErrors``."""
+    return _below_site(_of_file())
+
+
+def _below_site(rows: Iterable[Row]) -> Mapping[str, Setting]:
     settings: dict[str, Setting] = {}
     mistakes = Mistakes()
-    for table, name, value, origin in _of_file():
+    for table, name, value, origin in rows:
         if table != SITE:
             continue
         with mistakes:
@@ -161,7 +172,7 @@ def placed(error: InputError, settings: Mapping[str, Setting]) -> InputError:
     return InputError(str(error), setting.origin)
 
 
-def _of_file() -> Iterator[tuple[str, str, Any, str]]:
+def _of_file() -> Iterator[Row]:
     """Each table of the site's file with its names, their values and places. Raises ``InputErrors``."""
     try:
         file = Site.find().root / FILE
