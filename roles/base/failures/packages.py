@@ -236,8 +236,8 @@ PACKAGES = (
     FailureRule(
         "apt-default-release",
         r"The value '[^'\n]{1,100}' is invalid for APT::Default-Release",
-        "apt is told to prefer the release RELEASE (APT::Default-Release), of which no source of the host is, as after"
-        " an upgrade of the distribution or an exchange of the mirror: it refuses every installation",
+        "APT::Default-Release is RELEASE, and no source of this host offers that release, as after an upgrade of the"
+        " distribution or a change of the mirror: apt refuses every installation",
         "Take the line out, or name the release that the host has (grep -rn Default-Release /etc/apt/apt.conf"
         " /etc/apt/apt.conf.d; lsb_release -sc), then provision again",
         "apt apt-pkg/policy.cc; apt.conf(5)",

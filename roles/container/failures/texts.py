@@ -235,8 +235,8 @@ HOOK_RULES = (
     FailureRule(
         "image-missing",
         r"manifest (?:unknown|for \S+ not found)|Tag \S+ not found in repository|reading manifest \S+ in [^\n]*unknown",
-        "the registry has no image {IMAGE|of this name and tag}: the name is wrong, or whoever publishes it removed the"
-        " tag (NVIDIA's cuda has no tag latest, and loses its old releases)",
+        "the registry has no image {IMAGE|of this name and tag}: the name is wrong, or its publisher removed the tag"
+        " (nvidia/cuda has no tag latest, and old tags are deleted)",
         "Look the tags up where the image is published (for nvidia/cuda at hub.docker.com/r/nvidia/cuda/tags), name one"
         " that is there, and keep a copy of what you need in a registry of your own",
         "moby distribution/errors.go; NVIDIA/nvidia-docker#1454, #1768",
