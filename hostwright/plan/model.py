@@ -152,11 +152,11 @@ class Resource(ABC):
         """
 
     def takes(self) -> frozenset[str]:
-        """What a removal takes away that another role may want too, such as ``package gcc`` or ``file /etc/motd``."""
+        """What this removal deletes and another role may share, by name: ``package gcc``, ``file /etc/motd``."""
         return frozenset()
 
     def sparing(self, wanted: Set[str], /) -> Self | None:
-        """This removal without what roles that stay want too, named as in ``takes``; ``None`` if nothing is left."""
+        """This removal without what other roles want (names as in ``takes``); ``None`` if nothing is left to delete."""
         return None if self.takes() and self.takes() <= wanted else self
 
     def users(self, _facts: Facts, /) -> tuple[str, ...]:

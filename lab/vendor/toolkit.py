@@ -57,7 +57,7 @@ if [ -d /run/systemd/system ]; then
 fi
 """
 
-#: what debhelper writes for units, as far as it shows
+#: what debhelper writes for units, as far as it shows; the directory stays where other stand-ins have files in it
 _POSTRM = f"""#!/bin/sh
 set -e
 if [ "$1" = purge ]; then

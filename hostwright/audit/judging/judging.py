@@ -1,8 +1,8 @@
 """From one host's facts to its audit. Pure: the same facts can be judged again against another stack.
 
-Products whose ages are known are judged whoever installed them: those of states, and packages.
+The age of a product is judged whoever installed it: Hostwright's states, or a package of the host's own.
 
-Why a state is not as desired: because the host changed (drift), or the desired state did (intent). Pure.
+Why a state is not as desired: because the host changed (drift), or the desired state did (intent).
 
 Puppet calls the two corrective and intentional changes. Here the host's release record tells them apart: it holds a
 hash of each state that was as desired at the end of the last good run. A record written by an earlier Hostwright holds
@@ -264,7 +264,7 @@ def _iso(at: datetime) -> str:
 
 
 def aged_on(ctx: AuditContext) -> tuple[Aged, ...]:
-    """What is known against the versions that are on the host; of a part that cannot be read, nothing."""
+    """The advisories that apply to the versions on the host; none for a part that cannot be read."""
     known = ctx.desired.advisories
     if not known.products:
         return ()

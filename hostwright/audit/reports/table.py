@@ -304,7 +304,7 @@ def _gpus(gpus: tuple[Gpu, ...]) -> Table:
 
 
 def _not_checked(not_checked: tuple[NotChecked, ...]) -> Iterator[Text]:
-    """What could not be checked, by reason."""
+    """The checks that could not be made, a line for each reason."""
     reasons: dict[str, list[str]] = {}
     for skipped in not_checked:
         reasons.setdefault(skipped.reason, []).append(f"{skipped.layer} {skipped.check}")

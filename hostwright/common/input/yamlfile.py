@@ -338,7 +338,7 @@ _WORD = re.compile(r"[\w.@-]+")
 
 
 def _hint(problem: str, lines: Sequence[str], number: int, column: int) -> str:
-    """What to do about a line that cannot be parsed; ``number`` and ``column`` count from 0. Empty where nobody knows.
+    """Advice for a line that cannot be parsed, or an empty text. ``number`` and ``column`` count from 0.
 
     >>> _hint("mapping values are not allowed in this context", ["rack3", "  hosts: {}"], 1, 7)
     'the line above lacks a colon: `rack3:`'

@@ -97,8 +97,10 @@ class Memory:
         *,
         tries: int = MOST_RESULTS,
     ) -> T:
-        """``work(subject)``, made once for all subjects of which the same is known: ``Facts``, or what has their
-        ``token``, and ``noting(notes)``: the same, which notes each question that is read, with its token.
+        """``work(subject)``, done once for all subjects with the same answers to the questions that it reads.
+
+        A subject is ``Facts`` or anything with their two members: ``token``, which identifies an answer, and
+        ``noting(notes)``, a copy that notes the token of each question that is read.
 
         ``key`` names the judgement: equal keys must mean equal work. ``errors`` are results, too; another exception is
         not remembered. After ``tries`` results, none of which was of use again, it is made without being remembered for

@@ -18,7 +18,7 @@ HALF_CONFIGURED = f"""
 name=planted version=1; {DEB}
 printf '#!/bin/sh\\n[ ! -e /run/planted ]\\n' >"$work/DEBIAN/postinst"; chmod 755 "$work/DEBIAN/postinst"
 dpkg-deb --build "$work" "$work.deb"; touch /run/planted
-dpkg --install "$work.deb" || true
+dpkg --install "$work.deb" || true  # it fails: that is the damage
 """
 
 NO_INITRAMFS = f"""
@@ -30,7 +30,7 @@ NOT_REMOVED = f"""
 name=nvidia-docker version=1.0.0; {DEB}
 printf '#!/bin/sh\\necho Failed to remove volumes; exit 102\\n' >"$work/DEBIAN/prerm"; chmod 755 "$work/DEBIAN/prerm"
 dpkg-deb --build "$work" "$work.deb"; dpkg --install "$work.deb"
-apt-get remove -y nvidia-docker || true
+apt-get remove -y nvidia-docker || true  # it fails: that is the damage
 """
 
 #: What DKMS's hook leaves where a module of somebody else's does not build for a kernel whose headers come in.

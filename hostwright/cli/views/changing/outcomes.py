@@ -245,9 +245,10 @@ def summary(
     proved: bool = False,
     shown: Mapping[str, str] = SHOWN_RESULTS,
 ) -> Group:
-    """What came of hosts, those to which the same happened in one line, the bad ones last; then each layer once.
+    """The result of a run: a line for the hosts with the same result, failures last; then a line for each layer.
 
-    Of hosts that are many, only the number: those that matter are named by the errors, or by the next command.
+    Where many hosts have one result, only their number is shown: failed ones are named by the errors, others by the
+    next command.
     ``proved``: proofs were asked for, and are counted. ``shown``: the words for results.
     """
     table = Table(box=None, pad_edge=False, header_style="dim")

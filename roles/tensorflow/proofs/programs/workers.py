@@ -71,7 +71,7 @@ class StepLimit:
         hosts = ", ".join(missing)
         reason = f"no answer from {hosts}" if missing else "all hosts answer"
         self.lines.tell(error=f"{self._what}: {reason} ({why})"[:500])
-        time.sleep(self.step_limit_s)
+        time.sleep(self.step_limit_s)  # not a wait for a condition: the others get this long to notice it themselves
         leave(1)
 
 
