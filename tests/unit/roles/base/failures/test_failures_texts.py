@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
 from hostwright.audit.failures import Catalogue
 from hostwright.standard.roles.base.failures import FAILURES
-from tests.unit.support.known import BY_NAME, KNOWN
-
-CORPUS = Path(__file__).parents[4] / "fixtures" / "failures"
-CLASSES = json.loads((CORPUS / "classes.json").read_text())
+from tests.unit.support.known import KNOWN
 
 #: pip 10 to 23: the sentence stands before every reason
 CAUSED = (
@@ -304,11 +298,6 @@ def test_the_line_that_says_why_a_packages_script_failed_leads(name: str, why: s
     assert failure is not None and failure.rule.name == name
     assert failure.evidence.splitlines()[0] == why
     assert name == "package-alternative" or "site-gpu" in failure.cause
-
-
-def test_the_classes_of_the_corpus_name_rules() -> None:
-    assert list(CLASSES) == sorted(CLASSES)
-    assert {name for names in CLASSES.values() for name in names} - set(BY_NAME) == set()
 
 
 @pytest.mark.parametrize(
