@@ -18,7 +18,7 @@ from hostwright.inventory import load
 from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.container.running import LOCAL_DOCKER
 from hostwright.standard.roles.workspaces import tasks
-from hostwright.standard.roles.workspaces.declared.entries import TENSORFLOW
+from hostwright.standard.roles.workspaces.declared.images import TENSORFLOW
 from hostwright.standard.roles.workspaces.declared.workspace import workspaces_of
 from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, read_workspaces
 from hostwright.standard.roles.workspaces.verbs.changing import entry_of
