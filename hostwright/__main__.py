@@ -9,6 +9,9 @@ if __name__ == "__main__" and not sys.flags.safe_path:
 def main() -> None:
     """What the installed command calls. Its own imports take long enough for a Ctrl-C, too."""
     try:
+        from hostwright.common.garbage import collect_seldom
+
+        collect_seldom()
         from hostwright.cli.program import main as run
     except KeyboardInterrupt:
         print("stopped; nothing was changed", file=sys.stderr)

@@ -38,8 +38,9 @@ OPTIONAL = ("nccl", "nccl-dev", "tensorrt", "nvrtc-11.1")
 _HEADER = "# Written by `lab up` from the vendor files in the lab's cache; not for editing.\n"
 #: the stack of Debian 13 with its own driver, and that of the PyTorch whose CUDA this driver runs, with its base
 OF_DEBIAN, TORCH, BEFORE_TORCH = "debian-13-r550", "pytorch-2.10", "pytorch-2.14"
+KEY = "container-toolkit-key"
 #: artifacts of the base stack for which the lab has its own file
-_NEEDED = ("driver", "fabric-manager", "cuda-repository", "cuda-pin", "cudnn", "container-toolkit-key")
+_NEEDED = ("driver", "fabric-manager", "cuda-repository", "cuda-pin", "cudnn", KEY)
 
 
 def write(vendor: Path, dest: Path) -> Path:
@@ -147,15 +148,21 @@ def write_real(file: VendorFile, out: Path, base: Path) -> None:
 
 
 def write_of_debian(base: Path) -> None:
-    """Write the stack of a host with Debian 13's own driver and PyTorch's own wheels beside the lab's stack `base`."""
+    """Write the stack of a host with Debian 13's own driver and PyTorch's own wheels beside the lab's stack `base`.
+
+    The container toolkit is that of `base`: no public index has a file of it."""
     folder = CHECKOUT / "inventory/stacks"
+    lab = yaml.safe_load(base.read_text())
     torch, shared = (yaml.safe_load((folder / f"{name}.yml").read_text())["pytorch"] for name in (TORCH, BEFORE_TORCH))
     values = {
         "extends": OF_DEBIAN,
+        "include": ["parts/container.yml"],
         "description": f"{OF_DEBIAN} with the wheels of {TORCH}, for the kernel that the lab's headers lead to",
-        "roles": ["base", "driver", "pytorch"],
+        "roles": ["base", "driver", "pytorch", "container"],
+        "container": lab["container"],
         "driver": {"kernels": ">=3.10"},  # as above: what has Debian's headers builds, or its compiler says why not
         "pytorch": {**shared, **torch, "constraints": _constraints(TORCH, "pytorch")},
+        "artifacts": {KEY: lab["artifacts"][KEY]},
     }
     dest = base.with_name(f"{base.stem}-real-packages.yml")
     _write(dest, values)

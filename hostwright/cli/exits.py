@@ -22,6 +22,7 @@ from hostwright.cli.shell.libraries import lacking
 from hostwright.cli.shell.unforeseen import sentence_of
 from hostwright.cli.views.shared import show_errors
 from hostwright.common.errors import BAD_INPUT, FAILED, INTERRUPTED, NOBODY_READS, HostwrightError
+from hostwright.common.garbage import collect_seldom
 from hostwright.common.interruption import message_of, on_interrupt
 from hostwright.common.text import printable
 
@@ -31,7 +32,8 @@ PRINTING = "stopped while the results were printed"
 
 def run(verb: Callable[[], int]) -> int:
     """Do what a verb does; return its exit status."""
-    streams.prepare()  # also for those who come by `invoke`
+    streams.prepare()  # also for those who come by `invoke`, as the next line
+    collect_seldom()
     errors = console.make_console(stderr=True)
     try:
         with _terminable():

@@ -60,7 +60,9 @@ class CdiSpecification(Resource):
 
     From 1.19.0 on the toolkit writes the numbers that device files have at that moment, and nvidia-uvm gets another
     one whenever its module is loaded: with a wrong one ``cuInit`` ends with 999 in containers
-    (NVIDIA/nvidia-container-toolkit#1934). A host without cards needs none.
+    (NVIDIA/nvidia-container-toolkit#1934). A host without cards needs none, and where nvidia-smi lists none the unit
+    fails: its first command is ``nvidia-smi -L`` (the toolkit's deployments/systemd, 1.20.0). That is the driver's or
+    the card's matter, which a note names; the rest of the layer is not kept waiting for it.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -72,6 +74,10 @@ class CdiSpecification(Resource):
             return None
         step = Step(sh_file(__file__, "sh/refresh.sh", unit=REFRESH))
         return Change("CDI specification", "; ".join(wrong), "of this driver, made at each boot", (step,))
+
+    def notes(self, facts: Facts) -> tuple[str, ...]:
+        unlisted = facts[_STATE].strip() == "unlisted"
+        return (f"no GPU: nvidia-smi lists none, so that {REFRESH} fails and containers get none",) if unlisted else ()
 
     def removal(self) -> tuple[Resource, ...]:
         return (NoRefresh(),)

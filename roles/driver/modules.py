@@ -1,7 +1,8 @@
 """The two kinds of NVIDIA's kernel module, open and proprietary: which of them a branch has, and which a card needs.
 
 Sources: NVIDIA's driver installation guide, "Kernel Modules" (its editions for R610 and R620), and the README of
-open-gpu-kernel-modules. The installer's options are those of nvidia-installer's ``option_table.h``.
+open-gpu-kernel-modules. The installer's options are those of nvidia-installer's ``option_table.h``, and the first
+release that has one is the first tag of that repository with it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ FIRST_OPEN = 515  #: the first branch that has the open module
 OPEN_PREFERRED = 560  #: the first branch whose installer prefers it
 ONLY_OPEN = 620  #: the first branch that has no other
 TYPE_OPTION = 555  #: the first branch whose installer knows --kernel-module-type
+#: the first release whose installer builds the module itself, loads it for a test and then hands it to DKMS; before,
+#: DKMS builds and signs it, and the installer gives DKMS up for a key
+BUILDS_ITSELF = (520, 56, 6)
+SKIPS_LOAD = (550, 40, 7)  #: the first release whose installer knows --skip-module-load
 
 #: PCI ids of Grace Hopper (GH200 96 GB and 480 GB, GH200 144 GB): its Hopper runs with the open module alone
 GRACE_HOPPER = frozenset({0x2342, 0x2348})
@@ -99,6 +104,24 @@ def installer_flags(driver: str, kind: Kind) -> tuple[str, ...]:
     if branch_of(driver) >= TYPE_OPTION:
         return (f"--kernel-module-type={kind}",)
     return (f"--kernel-module-build-directory={'kernel-open' if kind == 'open' else 'kernel'}",)
+
+
+def signing_flags(driver: str, secret: str, certificate: str) -> tuple[str, ...]:
+    """The options with which the ``.run`` signs the module that it builds; without them a silent one does not, and
+    under Secure Boot its test load ends the installation. None without a key, and where DKMS builds the module."""
+    if not secret or _release(driver) < BUILDS_ITSELF:
+        return ()
+    return (f"--module-signing-secret-key={secret}", f"--module-signing-public-key={certificate}")
+
+
+def unloaded_flags(driver: str) -> tuple[str, ...]:
+    """The options with which the ``.run`` loads no module, and installs while nouveau has a card; none for a release
+    that does not know them."""
+    return ("--skip-module-load", "--no-nouveau-check") if _release(driver) >= SKIPS_LOAD else ()
+
+
+def _release(driver: str) -> tuple[int, ...]:
+    return tuple(map(int, driver.split(".")))
 
 
 def kind_of_license(license_: str) -> Kind | None:

@@ -22,7 +22,6 @@ from hostwright.standard.roles.jupyterhub.states.servers import HubServers, HubU
 from hostwright.standard.roles.proxy import served
 from hostwright.standard.roles.proxy.states.reloaded import ReloadedAfter
 from hostwright.standard.roles.workspaces import Workspaces
-from hostwright.standard.roles.workspaces.declared.entries import TENSORFLOW
 from hostwright.standard.roles.workspaces.declared.forms import (
     Count,
     Cpus,
@@ -34,6 +33,7 @@ from hostwright.standard.roles.workspaces.declared.forms import (
     decimal,
 )
 from hostwright.standard.roles.workspaces.declared.gpus import Gpus, is_mig
+from hostwright.standard.roles.workspaces.declared.images import image_for
 from hostwright.standard.roles.workspaces.declared.promises import PortRange, ports_of
 
 VERSION = "5.5.4"
@@ -67,7 +67,8 @@ def _network(text: str) -> str:
 class Jupyterhub:
     """Variables of the role ``jupyterhub``. Its people are those of ``workspaces_users``."""
 
-    image: Image = TENSORFLOW  #: what people's Jupyters are made from; JupyterHub's part is added on the host
+    #: what people's Jupyters are made from; JupyterHub's part is added on the host; empty: as for workspaces
+    image: Image = ""
     pull: bool = False  #: true: an image that is not on the host may be pulled from its registry
     gpus: Gpus = ()  #: the hub's share: numbers as ``nvidia-smi -L`` lists them, or UUIDs; no workspace may have them
     gpus_each: Annotated[int, Field(ge=1, le=64)] = 1  #: how many of them a person may take at once
@@ -178,10 +179,11 @@ def _recipe(python: str, mirrored: bool = False) -> Recipe:
 
 
 def _image(v: Jupyterhub, ctx: RoleContext) -> HubImage:
-    dockerfile = ctx.render("jupyterhub/Dockerfile.j2", base=v.image)
+    base = v.image or image_for(ctx.stack)
+    dockerfile = ctx.render("jupyterhub/Dockerfile.j2", base=base)
     files = (("Dockerfile", dockerfile), ("add.py", ctx.render("jupyterhub/add.py.j2")))
     requirements = tuple((python, _recipe(python).hashed(*_inside(python))) for python in PYTHONS)
-    return HubImage(tag_of((*files, *requirements)), v.image, files, requirements, f"{HOME}/bin/python", v.pull)
+    return HubImage(tag_of((*files, *requirements)), base, files, requirements, f"{HOME}/bin/python", v.pull)
 
 
 def _inside(python: str) -> tuple[str, ...]:

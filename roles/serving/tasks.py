@@ -21,7 +21,7 @@ _ENTRY = {
     "cpus": Option("at most this many CPUs: 8 or 0.5", ""),
     "memory": Option("at most this much memory: 64g", ""),
     "port": Option("on the host's loopback (default: auto)", ""),
-    "image": Option("with its exact tag or digest (default: tensorflow/serving:2.9.0, with GPUs 2.9.0-gpu)", ""),
+    "image": Option("with its exact tag or digest (default: tensorflow/serving, of a release for the stack)", ""),
     "pull": Option("the host may pull the image from its registry", False),
 }
 

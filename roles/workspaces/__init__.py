@@ -26,6 +26,7 @@ from hostwright.standard.roles.workspaces.declared.forms import (
     is_below,
 )
 from hostwright.standard.roles.workspaces.declared.gpus import PromisesGpus
+from hostwright.standard.roles.workspaces.declared.images import image_for
 from hostwright.standard.roles.workspaces.declared.promises import PortRange
 from hostwright.standard.roles.workspaces.declared.workspace import (
     BATCH,
@@ -69,7 +70,7 @@ class Workspaces:
     #: a date, such as 2026-11-23: another one builds the images of ssh workspaces again, with that day's updates
     refreshed: Annotated[str, Field(pattern=r"^[0-9-]*$")] = ""
     #: the image whose TensorFlow ``prove`` runs in a container; empty: the one named tensorflow that most workspaces of
-    #: the host use, else that of workspaces that name none
+    #: the host use, else that of workspaces that name none, if it has TensorFlow
     proved_image: Image | None = None
     per_user: WorkspaceLimits = field(
         default_factory=WorkspaceLimits
@@ -120,7 +121,7 @@ def _quotas(v: Workspaces, runs: Sequence[WorkspaceRuns]) -> Iterator[Resource]:
 
 def runs_of(v: Workspaces, ctx: RoleContext) -> tuple[WorkspaceRuns, ...]:
     """The state of each workspace that is declared."""
-    declared = workspaces_of(v.containers, v.users, v.directory, v.ports)
+    declared = workspaces_of(v.containers, v.users, v.directory, v.ports, image_for(ctx.stack))
     return tuple(_runs(workspace, declared, v, ctx) for workspace in declared)
 
 

@@ -29,7 +29,7 @@ _ENTRY = {
     "port": Option("on the host's loopback, or auto (the default)", ""),
     "mount": Option("a directory of the host: /data/set:/data or /data/set:/data:ro; repeatable", ()),
     "env": Option("a variable for its programs: TZ=Europe/Berlin; repeatable, and not for secrets", ()),
-    "image": Option("with its exact tag or digest", ""),
+    "image": Option("with its exact tag or digest (default: one with the framework of the host's stack)", ""),
     "pull": Option("the host may pull the image from its registry", False),
     "command": Option("of a batch run: what it runs", ""),
     "script": Option("of a batch run: a file with the script that it runs instead", ""),

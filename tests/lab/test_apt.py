@@ -92,6 +92,7 @@ def examined(invoke: FrontDoor) -> dict[str, list[str]]:
     return {found["rule"]: found["evidence"] for found in host["findings"]}
 
 
+@pytest.mark.long
 def test_only_repositories_that_are_needed_decide(machine: Machine, invoke: FrontDoor) -> None:
     base = ("--hosts", HOST, "--roles", "base")
     on(machine, EXPIRED + NO_RELEASE)

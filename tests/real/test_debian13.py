@@ -1,18 +1,20 @@
-"""Debian 13 with its own R550, whose open module DKMS builds, and PyTorch's own wheels.
+"""Debian 13 with its own R550, whose open module DKMS builds, PyTorch's own wheels, and Debian's own Docker.
 
 The kernels that Debian 13 has today are too new for that module (`inventory/stacks/debian-13-r550.yml`), so it is built
-against the headers of Debian 12's. Packages, firmware, compiler, Python and wheels are the real ones. What stands in is
-the kernel's part (a card on the bus, a module that is loaded) and the persistence daemon, which asks the kernel for
-cards. Each test goes on where the last one ended.
+against the headers of Debian 12's. Packages, firmware, compiler, Python, wheels and Docker are the real ones. What
+stands in is the kernel's part (a card on the bus, a module that is loaded), the persistence daemon, which asks the
+kernel for cards, and NVIDIA's container toolkit, which no public index has. Each test goes on where the last one ended.
 """
 
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from hostwright.common.errors import DIFFERS
 from lab.config import HostOptions, Machine
 from tests.lab.conftest import FrontDoor, on
+from tests.lab.test_cdi import DOCKER_IN_THE_LAB
 from tests.real.conftest import Guest
 
 HOST = "real01"
@@ -57,12 +59,27 @@ printf '%s\\n' '[Service]' Type=oneshot RemainAfterExit=yes ExecStart= ExecStart
 """
 #: The checks that want an answer of a card.
 ASKS_THE_KERNEL = {
+    "test_a_container_has_the_gpus_of_the_host",
     "test_cuda_starts",
     "test_every_card_has_joined_the_fabric",
     "test_it_lists_every_card",
     "test_nvidia_smi_lists_every_card",
     "test_one_version_everywhere",
     "test_persistence_mode_is_on",
+}
+#: The same with the other kind of module.
+PROPRIETARY = {
+    "extends": STACK,
+    "description": "Debian 13's R550 with its proprietary module",
+    "driver": {
+        "module": "proprietary",
+        "packages": {
+            "nvidia-open-kernel-dkms": None,
+            "nvidia-open-kernel-support": None,
+            "nvidia-kernel-dkms": "550.163.01-2",
+            "nvidia-kernel-support": "550.163.01-2",
+        },
+    },
 }
 #: What the set and its wheels have on the disk that the tests look at.
 LIBRARY, WHEEL = "/usr/lib/x86_64-linux-gnu/nvidia/current/libcuda.so.550.163.01", "/opt/pytorch-2.10/lib/python3.13"
@@ -72,15 +89,15 @@ LIBRARY, WHEEL = "/usr/lib/x86_64-linux-gnu/nvidia/current/libcuda.so.550.163.01
 def host(guest: Guest) -> tuple[Machine, FrontDoor]:
     """The host with its compiler, and the headers of the kernel that the module builds for."""
     machine, door = guest(HOST, STACK, OPTIONS)
-    on(machine, OLDER + DAEMON)
+    on(machine, OLDER + DAEMON + DOCKER_IN_THE_LAB)
     return machine, door
 
 
-def as_desired(door: FrontDoor) -> None:
+def as_desired(door: FrontDoor, *more: str) -> None:
     """Provision, and plan: nothing differs afterwards."""
-    done = door("provision", "--hosts", HOST)
+    done = door("provision", "--hosts", HOST, *more)
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-    planned = door("plan", "--hosts", HOST)
+    planned = door("plan", "--hosts", HOST, *more)
     assert planned.returncode == 0, planned.stdout
 
 
@@ -94,6 +111,22 @@ def test_a_bare_host_gets_debians_driver_and_pytorch(host: tuple[Machine, FrontD
     assert "nvidia-current-open" in lines  # Debian's own, which load the module under its name on the disk
     program = "import torch; print(torch.__version__, (torch.ones(3) @ torch.ones(3)).item())"
     assert on(machine, f'/opt/pytorch-2.10/bin/python -c "{program}"').split() == ["2.10.0+cu128", "3.0"]
+
+
+def test_docker_is_debians_and_its_toolkit_a_stand_in(host: tuple[Machine, FrontDoor]) -> None:
+    machine, _ = host
+    assert on(machine, "docker version -f '{{.Server.Version}}'").startswith("26.1.5")
+    assert "hostwright stand-in" in on(machine, "nvidia-ctk --version")
+    assert "nvidia" in on(machine, "docker info -f '{{json .Runtimes}}'")
+
+
+def test_without_an_answer_of_a_card_a_note_stands_for_the_cdi_specification(host: tuple[Machine, FrontDoor]) -> None:
+    """The toolkit's unit asks the real nvidia-smi first, and fails there; the layer is whole all the same."""
+    machine, door = host
+    assert on(machine, "systemctl show -p ActiveState --value nvidia-cdi-refresh.service").strip() == "failed"
+    [planned] = door.json("plan", "--hosts", HOST, status=0)["plans"]
+    assert not planned["roles"]
+    assert any(note.startswith("no GPU: nvidia-smi lists none") for note in planned["notes"]), planned["notes"]
 
 
 def test_verify_fails_in_what_asks_the_kernel_for_a_card_alone(host: tuple[Machine, FrontDoor]) -> None:
@@ -124,9 +157,30 @@ def test_what_is_damaged_is_planned_and_brought_again(host: tuple[Machine, Front
     assert "installed" in on(machine, "dkms status nvidia-current-open/550.163.01")
 
 
+def kind(machine: Machine, name: str) -> str:
+    """The licence of the module of that name on the disk: what tells the two kinds apart."""
+    return on(machine, f"modinfo -F license {name} 2>/dev/null || true").strip()
+
+
+def test_the_proprietary_module_takes_the_place_of_the_open_one_and_back(host: tuple[Machine, FrontDoor]) -> None:
+    """Two sets of packages that differ in the module alone; what is loaded stands in, and is loaded anew."""
+    machine, door = host
+    stacks = door.lab.inventory.parent / "stacks"
+    (stacks / "lab-real-proprietary.yml").write_text(yaml.safe_dump(PROPRIETARY))
+    other = ("--var", "stack=lab-real-proprietary")
+    planned = door("plan", "--hosts", HOST, *other)
+    assert planned.returncode == DIFFERS, planned.stdout
+    as_desired(door, *other)
+    assert (kind(machine, "nvidia-current"), kind(machine, "nvidia-current-open")) == ("NVIDIA", "")
+    assert "installed" in on(machine, "dkms status nvidia-current/550.163.01")
+    as_desired(door)
+    assert (kind(machine, "nvidia-current"), kind(machine, "nvidia-current-open")) == ("", "Dual MIT/GPL")
+    assert on(machine, f"test -e {LIBRARY}; echo there").strip() == "there"
+
+
 def test_removed_nothing_of_it_is_left(host: tuple[Machine, FrontDoor]) -> None:
     machine, door = host
-    done = door("remove", "--hosts", HOST, "--roles", "pytorch,driver")
+    done = door("remove", "--hosts", HOST, "--roles", "container,pytorch,driver")
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     left = on(
         machine,

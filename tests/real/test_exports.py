@@ -59,7 +59,7 @@ def compose_schema(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def declared(kind: str) -> Workspace:
     work = {"command": ("python", "train.py")} if kind == "batch" else {}
-    entry = WorkspaceEntry(user="alice", kind=kind, gpus=("0",), cpus=0.5, memory="64g", mounts=("/d:/d:ro",), **work)  # type: ignore[arg-type]
+    entry = WorkspaceEntry("alice", kind, ("0",), cpus=0.5, memory="64g", mounts=("/d:/d:ro",), image="a:1", **work)  # type: ignore[arg-type]
     return Workspace("alice-lab", entry, WorkspaceUser(uid=2001), 0 if kind == "batch" else 20001, "/srv")
 
 

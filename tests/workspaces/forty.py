@@ -20,7 +20,7 @@ from typing import Any
 
 import yaml
 
-from hostwright.standard.roles.workspaces.declared.entries import TENSORFLOW
+from hostwright.standard.roles.workspaces.declared.images import TENSORFLOW
 from lab import fleet, images, snapshots
 from lab.config import HostOptions, Lab
 from lab.hardware import T4, V100, Hardware

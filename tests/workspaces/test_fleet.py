@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hostwright.standard.roles.workspaces.declared.entries import TENSORFLOW
+from hostwright.standard.roles.workspaces.declared.images import TENSORFLOW
 from hostwright.standard.roles.workspaces.verbs.queries import COLUMNS
 from tests.lab.ownlab import own_lab
 from tests.lab.telling import tell

@@ -180,6 +180,9 @@ class Disturbing(Resource):
     def users(self, facts: Facts) -> tuple[str, ...]:
         return (*self.resource.users(facts), *self.when.users(facts))
 
+    def notes(self, facts: Facts) -> tuple[str, ...]:
+        return self.resource.notes(facts)
+
     def losses(self, facts: Facts) -> tuple[str, ...]:
         return self.resource.losses(facts)
 

@@ -42,9 +42,19 @@ cdi_program='
   END { ends() }'
 
 # What is wrong with the specification that nvidia-cdi-refresh writes, on a host with cards: `absent`, `number …` as above,
-# `missing PATH`, `lacks DEVICE`; `disabled` where it is not written at boot. The unit's file of variables may say another
-# place.
+# `missing PATH`, `lacks DEVICE`; `disabled` where it is not written at boot. `unlisted` instead where nvidia-smi lists no
+# card: the unit asks that first, and ends there.
 cdi_refreshed() {
+  wrong=$(cdi_wrong)
+  [ -n "$wrong" ] || return 0
+  case $(timeout -k 1 20 nvidia-smi -L 2>/dev/null) in
+    'GPU '*) echo "$wrong" ;;
+    *) echo unlisted ;;
+  esac
+}
+
+# The unit's file of variables may say another place.
+cdi_wrong() {
   for card in /dev/nvidia[0-9]*; do [ -e "$card" ] || return 0; break; done
   [ -e /etc/systemd/system/multi-user.target.wants/nvidia-cdi-refresh.service ] || echo disabled
   spec=/var/run/cdi/nvidia.yaml nodes=' ' left=$most

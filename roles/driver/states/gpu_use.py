@@ -10,14 +10,15 @@ from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 
 NVIDIA = 0x10DE  #: the vendor on the PCI bus
 
-#: Certificates with which DKMS signs modules: Ubuntu's, and that of dkms 3 elsewhere.
-_KEYS = ("/var/lib/shim-signed/mok/MOK.der", "/var/lib/dkms/mok.pub")
+_DKMS = "/var/lib/dkms/mok.pub"
+#: Certificates of the keys with which DKMS signs modules, each with the key: Ubuntu's, and that of dkms 3 elsewhere.
+_KEYS = {"/var/lib/shim-signed/mok/MOK.der": "/var/lib/shim-signed/mok/MOK.priv", _DKMS: "/var/lib/dkms/mok.key"}
 SECURE_BOOT = Probe(
     sh_file(
         __file__,
         "secure_boot.sh",
         variable="/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
-        keys=_KEYS,
+        keys=tuple(_KEYS),
     ),
     root=True,
 )
@@ -25,7 +26,7 @@ SECURE_BOOT = Probe(
 #: As dkms 3 makes its key when it builds for the first time.
 _MAKE_KEY = (
     'openssl req -new -x509 -nodes -days 36500 -subj "/CN=DKMS module signing key" -newkey rsa:2048 '
-    f"-keyout /var/lib/dkms/mok.key -outform DER -out {_KEYS[1]}"
+    f"-keyout {_KEYS[_DKMS]} -outform DER -out {_DKMS}"
 )
 
 #: A display manager's unit, and X servers.
@@ -48,6 +49,7 @@ HOLDERS = Probe(
     f'case $unit in {_ASKED_ABOUT}) ours="$ours $unit" ;; esac\n'
     '[ "$person" = - ] || unit=$person; echo "$p $unit $(called "$p" "$n")"; done\n'
     '[ -z "$ours" ] || for unit in $(bound $ours); do\n'
+    "  case $unit in *.service) ;; *) continue ;; esac\n"
     '  echo "$(systemctl show --value -p MainPID -- "$unit") $unit $unit"\ndone; exit 0',
     root=True,
 )
@@ -127,6 +129,14 @@ def unsigned_refused(facts: Facts) -> str:
         f"driver: as root on the host {make}run mokutil --import {found or 'with it'}, reboot, {confirm}; or switch "
         "Secure Boot off in the firmware"
     )
+
+
+def signing_key(facts: Facts) -> tuple[str, str]:
+    """The key and the certificate with which DKMS signs modules, where Secure Boot is on and the firmware knows them;
+    empty elsewhere. Reads ``SECURE_BOOT``."""
+    state, _, certificate = facts[SECURE_BOOT].strip().partition(" ")
+    known = state == "enrolled" and certificate in _KEYS
+    return (_KEYS[certificate], certificate) if known else ("", "")
 
 
 def gpu_ids(facts: Facts) -> tuple[int, ...]:

@@ -36,10 +36,18 @@ from hostwright.resources import (
     kept_aside,
 )
 from hostwright.roles import Artifact, Pattern, sh_file
-from hostwright.standard.roles.driver.modules import Kind, installer_flags, kind_of_license, kinds_of, module_kind
+from hostwright.standard.roles.driver.modules import (
+    Kind,
+    installer_flags,
+    kind_of_license,
+    kinds_of,
+    module_kind,
+    signing_flags,
+    unloaded_flags,
+)
 from hostwright.standard.roles.driver.section import DRIVER_PACKAGES, NOT_DRIVER
 from hostwright.standard.roles.driver.states import steps
-from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT, display, unsigned_refused
+from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT, display, signing_key, unsigned_refused
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU, boots_first
 from hostwright.standard.roles.driver.states.removal import DriverGone, provisioned
 
@@ -322,7 +330,10 @@ class NvidiaRunfile(Resource):
     def _install(self, state: DriverState, have: str, facts: Facts) -> Change | Deferred | Refusal:
         kinds = f" with its {self.kind(facts)} kernel module" if len(kinds_of(self.version)) > 1 else ""
         what, want = "NVIDIA driver", f"{self.version}{kinds}, by DKMS, loaded"
-        if boots_first(facts):  # the file is still named: a missing file must be noticed before the reboot
+        waits = boots_first(facts)
+        builds = not (facts[KERNEL_GONE].strip() or state.loaded or display(facts))
+        unloaded = unloaded_flags(self.version) if waits and builds else ()
+        if waits and not unloaded:  # the file is still named: a missing file must be noticed before the reboot
             return Deferred(what, have, want, "reboot", (self.artifact.name,))
         if sentence := unsigned_refused(facts):
             return Refusal(what, have, want, "secure-boot", sentence)
@@ -334,10 +345,13 @@ class NvidiaRunfile(Resource):
                 f"replaced before: end what uses it, then modprobe -r {' '.join(state.holders)} on the host"
             )
             return Refusal(what, have, want, "module-held", sentence)
-        flags = (*installer_flags(self.version, self.kind(facts)), *self.flags)
+        signing = signing_flags(self.version, *signing_key(facts))
+        flags = (*installer_flags(self.version, self.kind(facts)), *signing, *unloaded, *self.flags)
         run = steps.install(host_path(self.artifact), self.version, flags)
         unload, install = Step(steps.unload(force=self.force), timeout_s=300), Step(run, timeout_s=3600)
-        todo = (unload, install, *_set_aside(state), Step(steps.LOAD))
+        load = () if waits else (Step(steps.LOAD),)
+        want = f"{want} after the reboot" if waits else want
+        todo = (unload, install, *_set_aside(state), *load)
         disturbs = REPLACES if state.loaded and not self.allowed else ""
         aside = kept_aside("DKMS", state.strays)
         return Change(what, have, want, todo, artifacts=(self.artifact.name,), disturbs=disturbs, warnings=aside)

@@ -1,5 +1,5 @@
-# Whether the kernel would load what DKMS builds: `off`, `enrolled` (Secure Boot is on, and the firmware knows dkms's
-# signing key), `pending FILE` (it waits to be confirmed at the console), `made FILE`, or `on` where there is no key.
+# Whether the kernel would load what DKMS builds: `off`, `enrolled FILE` (Secure Boot is on, and the firmware knows the
+# certificate of dkms's signing key), `pending FILE` (it waits to be confirmed at the console), `made FILE`, or `on` where there is no key.
 # The variable's fifth byte is its value, after four bytes of attributes. MOK.der is Ubuntu's key, mok.pub that of dkms 3.
 : "${variable:?}"
 : "${keys:?}"
@@ -9,7 +9,7 @@ eval "set -- $keys"
 for key; do
   [ -e "$key" ] || continue
   case $(mokutil --test-key "$key") in
-    *'already enrolled'*) echo enrolled; exit 0 ;;
+    *'already enrolled'*) echo "enrolled $key"; exit 0 ;;
     *'enrollment request'*) state="pending $key" ;;
     *) state="made $key" ;;
   esac

@@ -21,9 +21,8 @@ LOG = "/var/log/nvidia-installer.log"
 #: The programs of a headless installation; only those that exist are recorded.
 PROGRAMS = ("nvidia-smi", "nvidia-modprobe", "nvidia-persistenced", "nvidia-cuda-mps-control", "nvidia-cuda-mps-server")
 
-#: Options that R470's installer knows (option_table.h of 470.182.03). Not --rebuild-initramfs,
-#: --allow-installation-with-running-driver, --skip-module-load: these came later, and are fatal here. The options for
-#: the kind of module are those of ``modules.installer_flags``.
+#: Options that each installer from R470 on knows (option_table.h of 470.182.03). Those that came later are fatal there
+#: and are those of ``modules.py``, by release.
 FLAGS = (
     "--silent",  # no questions; errors go to stderr
     "--dkms",  # the default under --silent is "no", and the next kernel would boot without a driver
@@ -60,7 +59,7 @@ def unload(*, force: bool, build: bool = True) -> str:
     uses the driver's, or if, without ``force``, other processes use the GPU.
     """
     leave = sh_file(__file__, "sh/leave_holders.sh", ours=OUR_SERVICES)
-    stop = sh_file(__file__, "sh/stop_services.sh", services=OUR_SERVICES)
+    stop = sh_file(__file__, "sh/stop_services.sh", services=OUR_SERVICES, units=UNITS)
     units = sh_file(__file__, "sh/stop_units.sh", units=UNITS, ours=OUR_SERVICES)
     containers = sh_file(__file__, "sh/stop_containers.sh", units=UNITS)
     persons = _PERSONAL + sh_file(__file__, "sh/stop_persons.sh", units=UNITS)

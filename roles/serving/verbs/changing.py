@@ -22,11 +22,12 @@ from hostwright.cli.verb import (
     targets_of,
 )
 from hostwright.cli.verb import provision as provision_hosts
-from hostwright.roles import AS_DESIRED, Command, InputError, expanded, suggestion
+from hostwright.roles import AS_DESIRED, Command, InputError, Stack, expanded, suggestion
 from hostwright.standard.roles.serving.models.directory import SavedModel, called_like_a_version, pack, read_model
 from hostwright.standard.roles.serving.states.served import ModelBrought
 from hostwright.standard.roles.serving.verbs.queries import signatures_differ
-from hostwright.standard.roles.workspaces.declared.entries import NOBODY, SERVING
+from hostwright.standard.roles.workspaces.declared.entries import NOBODY
+from hostwright.standard.roles.workspaces.declared.images import server_for
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.verbs.changing import entry_of, say_what_stays, show_written
 from hostwright.standard.roles.workspaces.verbs.edit import (
@@ -73,11 +74,12 @@ def up(request: Request, wish: Wish, options: Mapping[str, Any], *, provision: b
     fleet = open_fleet(request)
     host, space = _host_of(fleet, request, name, new=True)
     version = _version_of(model, wish, declared_entry(fleet.path, host, name))
+    (target,) = fleet.targets(host)
 
     def with_version() -> dict[str, Any]:
         entry = declared_entry(fleet.path, host, name)
         _version_of(model, Wish(wish.directory, name, version, wish.signature), entry)  # meanwhile it may be another's
-        return _entry(entry, options, version, model, space)
+        return _entry(entry, options, version, model, space, stack=target.stack)
 
     _, after = edited(fleet.path, host, name, with_version())
     checked(fleet.path, host, after)
@@ -192,6 +194,8 @@ def _entry(
     version: int,
     model: SavedModel,
     space: Workspace | None,
+    *,
+    stack: Stack,
 ) -> dict[str, Any]:
     """The lines of the model in the file: what was there, what was given, and the version."""
     if entry is not None and (space is None or entry.get("kind") != "serving"):
@@ -199,9 +203,8 @@ def _entry(
     given = entry_of(options)
     old = dict(entry or {})
     gpus = given.get("gpus", old.get("gpus"))
-    merged = {"user": NOBODY, "kind": "serving", "image": f"{SERVING}-gpu" if gpus else SERVING, **old, **given}
-    if "image" not in given and old.get("image") in (SERVING, f"{SERVING}-gpu"):
-        merged["image"] = f"{SERVING}-gpu" if gpus else SERVING
+    image = given.get("image") or server_for(stack, old.get("image", ""), gpus=bool(gpus))
+    merged = {"user": NOBODY, "kind": "serving", "image": "", **old, **given} | {"image": image}
     versions = {**(old.get("versions") or {}), version: model.digest}
     return {**merged, "versions": dict(sorted(versions.items())), "live": old.get("live", version)}
 

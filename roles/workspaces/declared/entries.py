@@ -31,9 +31,8 @@ from hostwright.standard.roles.workspaces.declared.forms import (
     is_below,
 )
 from hostwright.standard.roles.workspaces.declared.gpus import Gpus, is_mig
+from hostwright.standard.roles.workspaces.declared.images import SERVING_TODAY
 
-TENSORFLOW = "tensorflow/tensorflow:2.9.0-gpu-jupyter"
-SERVING = "tensorflow/serving:2.9.0"  #: with GPUs, its tag ends with -gpu
 MOST_WORD_BYTES = 2**17 - 1  #: of an argument: Linux's own (MAX_ARG_STRLEN, which counts the NUL at its end, too)
 MOST_WORDS_BYTES = 2**20  #: our choice, of a command: Linux takes 2 MiB with the environment, and Docker adds its own
 _POINTER_BYTES = 9  #: what Linux keeps of each word beside its text
@@ -102,7 +101,7 @@ class WorkspaceEntry:
     port: Port = 0  #: on the host's loopback; auto: one that follows from the name
     mounts: tuple[Mount, ...] = ()  #: directories of the host, ``/data/set:/data`` or ``/data/set:/data:ro``
     environment: Variables = field(default_factory=dict)  #: for its programs: ``{TZ: Europe/Berlin}``; not for secrets
-    image: Image = TENSORFLOW
+    image: Image = ""  #: empty: one with the framework of the host's stack
     pull: bool = False  #: true: an image that is not on the host may be pulled from its registry
     command: tuple[Word, ...] = ()  #: of a batch workspace: what it runs, word by word
     script: Script = ""  #: of a batch workspace: the text of a shell script that it runs instead
@@ -169,8 +168,10 @@ class WorkspaceEntry:
         if self.kind != "serving":
             given = next((name for name in ("versions", "live") if getattr(self, name)), "")
             return f"{given} is for the kind serving, and this is {self.kind}" if given else ""
-        if self.image == TENSORFLOW:
-            return f"a model server needs an image that serves: {SERVING}, or {SERVING}-gpu with GPUs"
+        if not self.image:
+            return (
+                f"a model server needs an image that serves, such as {SERVING_TODAY}, or {SERVING_TODAY}-gpu with GPUs"
+            )
         if self.live not in self.versions:
             known = ", ".join(map(str, sorted(self.versions))) or "none"
             return f"live: {self.live or 'nothing'} is none of its versions ({known})"

@@ -84,12 +84,12 @@ def _image(text: str) -> str:
     try:
         name = read_image_name(text)
     except ValueError as error:
-        expected = "expected an image such as tensorflow/tensorflow:2.9.0-gpu-jupyter"
+        expected = "expected an image such as pytorch/pytorch:2.14.1-cuda13.0-cudnn9-runtime"
         raise ValueError(f"found {short(text)!r}, {expected}: {error}") from None
     if name.tag == "latest":
         raise ValueError(f"{text}: name an exact tag, for latest is another image every few weeks")
     if not name.tag and not name.digest:
-        raise ValueError(f"{text}: name an exact tag, such as {text}:2.9.0-gpu-jupyter, or a digest (@sha256:…)")
+        raise ValueError(f"{text}: name an exact tag ({text}:TAG) or a digest (@sha256:…)")
     return text
 
 

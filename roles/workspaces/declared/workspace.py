@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import ValidationError, ValidationInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -90,13 +90,20 @@ def _mistakes(entries: Entries, data: Mapping[str, object]) -> Iterator[Wrong]:
 
 
 def workspaces_of(
-    entries: Entries, users: Mapping[str, WorkspaceUser], directory: str, ports: str
+    entries: Entries, users: Mapping[str, WorkspaceUser], directory: str, ports: str, image: str = ""
 ) -> tuple[Workspace, ...]:
-    """The workspaces of a host in the order of their names, without those of people who left."""
+    """The workspaces of a host in the order of their names, without those of people who left; those that name no image
+    have this one."""
     numbers = ports_of(entries, PortRange.read(ports))
     people = {name: person_of(entry, users) or users[entry.user] for name, entry in entries.items()}
     return tuple(
-        Workspace(name, entry, people[name], numbers.get(name, 0), f"{directory}/{entry.user}/{name}")
+        Workspace(
+            name,
+            replace(entry, image=entry.image or image),
+            people[name],
+            numbers.get(name, 0),
+            f"{directory}/{entry.user}/{name}",
+        )
         for name, entry in sorted(entries.items())
         if not people[name].left
     )

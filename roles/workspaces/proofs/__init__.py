@@ -12,7 +12,7 @@ from hostwright.standard.roles.tensorflow.proofs import WITH_COMPILING_S, of_one
 from hostwright.standard.roles.tensorflow.proofs.installed import TensorflowJudge
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 from hostwright.standard.roles.workspaces import Workspaces
-from hostwright.standard.roles.workspaces.declared.entries import TENSORFLOW
+from hostwright.standard.roles.workspaces.declared.images import image_for
 
 LAYER = "workspaces"
 LABEL = "hostwright.proof"  #: of a proof's container, and of no other
@@ -25,8 +25,11 @@ def proofs(variables: Workspaces, ctx: RoleContext) -> tuple[Proof, ...]:
     the quick ones are quick here, too."""
     # an ssh workspace is built from its image, and the image itself may be gone
     entries = (entry for _, entry in sorted(variables.containers.items()) if entry.kind != "ssh")
-    images = Counter(entry.image for entry in entries if _NAMED.search(entry.image))
-    image = variables.proved_image or next((name for name, _ in images.most_common(1)), TENSORFLOW)
+    usual = image_for(ctx.stack)
+    images = Counter(image for entry in entries if _NAMED.search(image := entry.image or usual))
+    image = variables.proved_image or next((name for name, _ in images.most_common(1)), usual)
+    if not variables.proved_image and not _NAMED.search(image):
+        return ()
     script = sh_file(__file__, "container.sh", image=image, label=LABEL, limit_s=f"{WITH_COMPILING_S:g}")
     interpreter = ("sh", "-c", script, "container")
     level: Level = "quick" if images[image] else "full"

@@ -38,6 +38,7 @@ from hostwright.roles import (
 )
 from hostwright.standard.roles.container.running import LOCAL_DOCKER
 from hostwright.standard.roles.workspaces import Workspaces
+from hostwright.standard.roles.workspaces.declared.images import image_for
 from hostwright.standard.roles.workspaces.declared.workspace import BATCH, STATE, Workspace, workspaces_of
 from hostwright.standard.roles.workspaces.states.facts import PREFIX, WORKSPACES_PROBE, WorkspaceFacts, read_workspaces
 from hostwright.standard.roles.workspaces.verbs.edit import ROLE
@@ -139,7 +140,9 @@ def total_of(rows: Sequence[ListedWorkspace]) -> str:
 def declared_of(target: TargetHost) -> tuple[Workspace, ...]:
     """What the inventory declares for a host; nothing where it does not have the role."""
     v = target.variables.get(ROLE)
-    return workspaces_of(v.containers, v.users, v.directory, v.ports) if isinstance(v, Workspaces) else ()
+    if not isinstance(v, Workspaces):
+        return ()
+    return workspaces_of(v.containers, v.users, v.directory, v.ports, image_for(target.stack))
 
 
 def run_in(request: Request, name: str, script: Callable[[Workspace], str], left: str = NOTHING_CHANGED) -> int:

@@ -1,7 +1,4 @@
-"""The quick part of the fault suite: each kind that is cheap, once, on the driver's layer.
-
-`make test` runs those that stand for the others: a connection, a controller, a disk and a file that fail.
-"""
+"""The quick part of the fault suite: each kind that is cheap, once, on the driver's layer."""
 
 from __future__ import annotations
 
@@ -16,14 +13,14 @@ from tests.lab.faults.results import CONTROL, Record
 from tests.lab.faults.suite import Task, controls, work_through
 from tests.lab.ownlab import own_lab
 
+pytestmark = pytest.mark.long
+
 LAB, SEED, LAYER = "fquick", 1, "driver"
 KINDS = (
     "SSH connection cut",
     "controller killed, then run again",
     "disk full, then freed",
     "artifact damaged on the SSH connection",
-)
-LONGER = (
     "sshd restarted",
     "host down in the driver's .run",
     "artifact damaged in the host's cache",
@@ -38,7 +35,7 @@ def tasks(kinds: Iterable[str]) -> list[Task]:
     cases = {case.kind: case for case in CASES}
     return [
         Task(number, replace(cases[kind], layers={LAYER: 1}), LAYER, f"{SEED}:{kind}")
-        for number, kind in enumerate((*KINDS, *LONGER), start=1)
+        for number, kind in enumerate(KINDS, start=1)
         if kind in kinds
     ]
 
@@ -56,7 +53,7 @@ def records(request: pytest.FixtureRequest) -> Iterator[dict[str, Record]]:
         yield {record.kind: record for record in seen}
 
 
-@pytest.mark.parametrize("kind", [CONTROL, *KINDS, *(pytest.param(kind, marks=pytest.mark.long) for kind in LONGER)])
+@pytest.mark.parametrize("kind", [CONTROL, *KINDS])
 def test_a_host_ends_verified_whatever_happens_to_it(records: dict[str, Record], kind: str) -> None:
     record = records[kind]
     runs = "\n".join(f"-- {' '.join(run.words)}: {run.status}\n{run.output[-3000:]}" for run in record.runs)

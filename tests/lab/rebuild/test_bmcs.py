@@ -12,6 +12,8 @@ from lab.machine import power_off, running, wait_for_ssh
 from tests.lab.conftest import on
 from tests.lab.rebuild.bench import BOOT_ID, Bench, Told, untouched
 
+pytestmark = pytest.mark.long
+
 PASSWORD, CLOSED, LIAR = "wrongpw", "nobmc", "liar"
 HOSTS = (PASSWORD, CLOSED, LIAR)
 BYSTANDER = "bystander"

@@ -148,6 +148,7 @@ def test_the_doctor_tells_a_failure_of_the_site(provisioned: Site, ours: Machine
     provisioned.run("doctor", *ON)
 
 
+@pytest.mark.long
 def test_the_host_is_what_it_was_once_the_roles_are_removed(provisioned: Site, bare: Tree, ours: Machine):
     provisioned.run("remove", *ON, "--roles", "nccl,chrony,openfiles")
     assert on(ours, "ls /opt /etc/ld.so.conf.d").split() == [

@@ -8,6 +8,7 @@ import pytest
 
 from hostwright.plan.model import Change, Probe, Refusal
 from hostwright.plan.roles.role import RoleContext
+from hostwright.resources.system.services import Disturbing
 from hostwright.stack.fitting import Misfit
 from hostwright.stack.rules import HostFacts, check_host, check_stack
 from hostwright.stack.stack import Stack
@@ -21,9 +22,10 @@ from hostwright.standard.roles.container.cdi import (
 )
 from hostwright.standard.roles.container.engines import Numbers, loses_gpus_flag, numbers
 from hostwright.standard.roles.container.section import ContainerSection
-from tests.unit.support.facts import changes_of, only
+from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
+from tests.unit.support.facts import changes_of, facts_for, only
 from tests.unit.support.library_contexts import asked, write
-from tests.unit.support.shell import run
+from tests.unit.support.shell import program, run
 from tests.unit.support.stacks import RULES, STACKS, load_stack
 
 TODAY, FORMER = load_stack("pytorch-2.14"), load_stack("tensorflow-2.9")
@@ -75,8 +77,9 @@ def rules(stack: Stack, distribution: str, release: str) -> dict[str, Misfit]:
     return {one.rule: one for one in check_host(stack, HostFacts(distribution, release), RULES)}
 
 
-def host(root: Path, uvm: int = 509, *, card: bool = True) -> None:
-    """A host with a specification in which nvidia-uvm has the major number ``uvm``."""
+def host(root: Path, uvm: int = 509, *, card: bool = True, listed: str = "GPU 0: Tesla T4 (UUID: GPU-1)") -> None:
+    """A host with a specification in which nvidia-uvm has the major number ``uvm``, and what its nvidia-smi prints."""
+    program(root / "bin", "nvidia-smi", f"echo '{listed}'")
     write(root / "proc/devices", DEVICES)
     write(root / "lib/libcuda.so.580.159.04", "x")
     write(root / "var/run/cdi/nvidia.yaml", (SPEC % uvm).replace("hostPath: /lib", f"hostPath: {root}/lib"))
@@ -85,10 +88,16 @@ def host(root: Path, uvm: int = 509, *, card: bool = True) -> None:
         write(root / "dev/nvidia0", "")
 
 
+def found(root: Path) -> str:
+    """What the state's probe prints on such a host."""
+    (probe,) = CdiSpecification().probes()
+    script = probe.script.replace("nvidia-smi -L", f"{root}/bin/nvidia-smi -L")
+    return asked(Probe(script), root, *PLACES).text
+
+
 def wrong(root: Path) -> str:
     """What the state finds on such a host; empty if nothing."""
-    (probe,) = CdiSpecification().probes()
-    changes = changes_of((CdiSpecification(),), {"cdi_refreshed": asked(probe, root, *PLACES).text})
+    changes = changes_of((CdiSpecification(),), {"cdi_refreshed": found(root)})
     return only(changes).have if changes else ""
 
 
@@ -176,6 +185,7 @@ def test_a_device_file_that_it_does_not_name_is_found(tmp_path: Path) -> None:
     host(tmp_path)
     (probe,) = CdiSpecification().probes()
     script = probe.script.replace("in /dev/nvidiactl /dev/nvidia-uvm", "in /dev/null")
+    script = script.replace("nvidia-smi -L", f"{tmp_path}/bin/nvidia-smi -L")
     assert asked(Probe(script), tmp_path, *PLACES).text == "lacks /dev/null\n"
     assert only(changes_of((CdiSpecification(),), {"cdi_refreshed": "lacks /dev/nvidia-uvm\n"})).have == (
         "does not name /dev/nvidia-uvm"
@@ -185,6 +195,18 @@ def test_a_device_file_that_it_does_not_name_is_found(tmp_path: Path) -> None:
 def test_a_host_without_cards_needs_none(tmp_path: Path) -> None:
     host(tmp_path, 510, card=False)
     assert wrong(tmp_path) == ""
+
+
+@pytest.mark.parametrize("listed", ["", "No devices were found"])
+def test_where_nvidia_smi_lists_no_card_a_note_says_why_there_is_none(tmp_path: Path, listed: str) -> None:
+    """The unit asks nvidia-smi first, and ends there: a restart of it would end the whole layer's installation."""
+    host(tmp_path, listed=listed)
+    state = Disturbing(CdiSpecification(), "reloads", ReloadTakesGpus())
+    assert found(tmp_path) == "", "a whole one is not asked about"
+    (tmp_path / "var/run/cdi/nvidia.yaml").unlink()
+    facts = facts_for((state,), {"cdi_refreshed": found(tmp_path)})
+    assert state.plan(facts) is None
+    assert state.notes(facts) == (f"no GPU: nvidia-smi lists none, so that {REFRESH} fails and containers get none",)
 
 
 def test_what_no_probe_of_ours_prints_says_nothing() -> None:

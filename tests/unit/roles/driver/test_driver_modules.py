@@ -7,9 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.plan.model import Change, Reboot
+from hostwright.plan.model import Change, Deferred, Planned, Reboot
 from hostwright.stack.stack import Stack
-from hostwright.standard.roles.driver.modules import Kind, installer_flags, kind_of_license, kinds_of, module_kind
+from hostwright.standard.roles.driver.modules import (
+    Kind,
+    installer_flags,
+    kind_of_license,
+    kinds_of,
+    module_kind,
+    signing_flags,
+    unloaded_flags,
+)
 from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaRunfile
 from tests.unit.roles import test_role_driver as role_driver
@@ -77,6 +85,26 @@ def test_the_installer_is_told_the_kind_in_the_words_of_its_release(
     release: str, wanted: Kind, flags: tuple[str, ...]
 ) -> None:
     assert installer_flags(release, wanted) == flags
+
+
+@pytest.mark.parametrize(
+    ("release", "signs", "unloaded"),
+    [
+        ("470.182.03", False, False),  # DKMS builds and signs; keys would end the use of DKMS
+        ("515.105.01", False, False),
+        ("520.56.06", True, False),
+        ("535.309.01", True, False),
+        ("550.40.07", True, True),
+        ("580.159.04", True, True),
+    ],
+)
+def test_the_installer_gets_a_key_and_loads_nothing_from_the_release_on_that_can(
+    release: str, signs: bool, unloaded: bool
+) -> None:
+    signing = ("--module-signing-secret-key=/k.priv", "--module-signing-public-key=/k.der")
+    assert signing_flags(release, "/k.priv", "/k.der") == (signing if signs else ())
+    assert signing_flags(release, "", "") == ()
+    assert unloaded_flags(release) == (("--skip-module-load", "--no-nouveau-check") if unloaded else ())
 
 
 def test_a_licence_tells_the_kind() -> None:
@@ -194,10 +222,10 @@ def state(**differs: str) -> str:
     return role_driver.state(**values).replace(role_driver.V, V)
 
 
-def planned(runfile: NvidiaRunfile, **answers: str) -> object:
+def planned(runfile: NvidiaRunfile, nouveau: str = "", **answers: str) -> object:
     cards = answers.pop("cards", "0x10de 0x030200 0x20b0\n")
-    facts = role_driver.host((runfile,), **{"modinfo -k": state(**answers), "read -r c <": cards})
-    return runfile.plan(facts)
+    others = {"read -r c <": cards, "nouveau|nova": nouveau}
+    return runfile.plan(role_driver.host((runfile,), **{"modinfo -k": state(**answers), **others}))
 
 
 def test_a_host_that_has_the_kind_it_should_plans_nothing() -> None:
@@ -229,6 +257,55 @@ def test_a_module_of_the_other_kind_in_the_kernel_waits_for_a_reboot() -> None:
     reboot = planned(RUNFILE, **{"loaded kind": "proprietary"})
     assert isinstance(reboot, Reboot)
     assert (reboot.have, reboot.want) == ("the proprietary kernel module loaded", "the open one")
+
+
+BOUND = {"nouveau|nova": "0000:3b:00.0 nouveau\n"}
+
+
+def bare(**answers: str) -> Planned | None:
+    """What is planned on a host without any driver."""
+    return RUNFILE.plan(role_driver.host((RUNFILE,), **{"modinfo -k": role_driver.BARE, **answers}))
+
+
+def test_where_nouveau_has_a_card_the_installer_loads_nothing_and_the_reboot_does() -> None:
+    change = bare(**BOUND)
+    assert isinstance(change, Change)
+    assert change.want == f"{V} with its open kernel module, by DKMS, loaded after the reboot"
+    _, install = (step.script for step in change.steps)  # and none that loads it
+    assert "--skip-module-load --no-nouveau-check" in install
+    afterwards = planned(RUNFILE, *BOUND.values(), loaded="", uvm="", **{"loaded kind": ""})
+    assert (type(afterwards), getattr(afterwards, "have", "")) == (Deferred, "not loaded")
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {"/boot/vmlinuz": "gone\n"},  # no headers of the running kernel will come
+        {"display-manager": "gdm.service\n"},  # the installer refuses beside an X server
+        {"modinfo -k": state(module="570.133.20", loaded="570.133.20", dkms="", source="")},
+    ],
+)
+def test_the_installer_waits_for_the_reboot_where_it_would_do_harm_before(answers: dict[str, str]) -> None:
+    assert isinstance(bare(**{**BOUND, **answers}), Deferred)
+
+
+@pytest.mark.parametrize(
+    ("answer", "key"),
+    [
+        ("enrolled /var/lib/shim-signed/mok/MOK.der", "/var/lib/shim-signed/mok/MOK.priv"),
+        ("enrolled /var/lib/dkms/mok.pub", "/var/lib/dkms/mok.key"),
+        ("enrolled /tmp/mok.pub", ""),
+        ("off", ""),
+    ],
+)
+def test_under_secure_boot_the_installer_signs_with_the_key_that_is_enrolled(answer: str, key: str) -> None:
+    change = bare(SecureBoot=f"{answer}\n")
+    assert isinstance(change, Change)
+    script = "".join(step.script for step in change.steps)
+    assert ("--module-signing-secret-key" in script) == bool(key)
+    if key:
+        certificate = answer.partition(" ")[2]
+        assert f"--module-signing-secret-key={key} --module-signing-public-key={certificate}" in script
 
 
 def test_a_driver_with_one_kind_alone_is_never_of_the_wrong_one() -> None:

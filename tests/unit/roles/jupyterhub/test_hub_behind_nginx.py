@@ -20,10 +20,11 @@ from tests.lab.sshd import free_port
 from tests.unit.roles.base.states.certificates import made
 from tests.unit.roles.proxy import nginxes
 from tests.unit.roles.proxy.nginxes import ADDRESS, Nginx, configuration, request, running, upstream
+from tests.unit.roles.workspaces.spaces import STACK
 
 
 def files(v: Jupyterhub, declared: Workspaces) -> dict[str, str]:
-    ctx = RoleContext(stack=None, roles=((workspaces, declared), (proxy, Proxy()), (jupyterhub, v)))  # type: ignore[arg-type]
+    ctx = RoleContext(STACK, roles=((workspaces, declared), (proxy, Proxy()), (jupyterhub, v)))
     states = [getattr(state, "resource", state) for state in jupyterhub.resources(v, ctx)]
     return {state.path: state.content for state in states if isinstance(state, File)}
 

@@ -37,7 +37,7 @@ from hostwright.standard.roles.jupyterhub.states.network import HubNetwork
 from hostwright.standard.roles.jupyterhub.states.servers import HubGone, HubServers, HubUser, HubUserLeft
 from hostwright.standard.roles.proxy import Proxy, proxy
 from hostwright.standard.roles.workspaces import Workspaces, workspaces
-from tests.unit.roles.workspaces.spaces import CARD, OTHER, RECORDED, report
+from tests.unit.roles.workspaces.spaces import CARD, OTHER, RECORDED, STACK, report
 from tests.unit.support.stubs import stub
 
 PEOPLE = {"alice": {"uid": 2001}, "bob": None, "eve": {"uid": 2003, "left": True}}
@@ -53,7 +53,7 @@ def read(kind: type[Any], values: Any) -> Any:
 def role_context(v: Jupyterhub, containers: Any = None, users: Any = None) -> RoleContext:
     people = read(Workspaces, {"users": users or PEOPLE, "containers": containers or {}})
     roles = ((workspaces, people), (proxy, Proxy()), (jupyterhub, v))
-    return RoleContext(stack=None, roles=roles)  # type: ignore[arg-type]  # no section of it is read
+    return RoleContext(STACK, roles=roles)
 
 
 def texts(v: Jupyterhub | None = None, users: Any = None) -> dict[str, str]:

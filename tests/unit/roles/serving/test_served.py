@@ -14,7 +14,7 @@ from hostwright.plan.testing import facts_for
 from hostwright.standard.roles.serving.states.facts import read_models
 from hostwright.standard.roles.serving.states.served import ModelServed, config_of, stages_of
 from hostwright.standard.roles.serving.states.unserved import Unserved
-from hostwright.standard.roles.workspaces.declared.entries import SERVING
+from hostwright.standard.roles.workspaces.declared.images import SERVING
 from lab.serving.config import read_config
 from tests.layers.test_serving import said_by_the_model
 

@@ -18,7 +18,9 @@ from hostwright.standard.roles.workspaces.states.access import AccessWithdrawn
 from hostwright.standard.roles.workspaces.states.images import ImageBuilt
 from hostwright.standard.roles.workspaces.states.running import WorkspaceRuns, digest
 from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
+from tests.unit.support.stacks import load_stack
 
+STACK = load_stack("tensorflow-2.9")  #: whose image workspaces have that name none
 #: of a lab host with Docker 20.10.5, two Jupyters, an ssh box, a TensorBoard and two batch runs that have ended
 LAB_HOST = (Path(__file__).parents[3] / "fixtures" / "workspaces" / "facts.txt").read_text()
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAID0Fl7l3eLK+d4Ez/PEEPGzn7MBQubH104CYzFf9H3gs alice@desk"
@@ -52,7 +54,7 @@ def variables(**changed: WorkspaceEntry | None) -> Workspaces:
 
 def states(v: Workspaces = DECLARED, *, force: bool = False) -> list[Resource]:
     """Those that ask Docker."""
-    ctx = RoleContext(stack=None, force=force)  # type: ignore[arg-type]  # no section of it is read
+    ctx = RoleContext(STACK, force=force)
     asking = AccessWithdrawn | ImageBuilt | Undeclared | WorkspaceRuns
     return [state for state in workspaces.resources(v, ctx) if isinstance(state, asking)]
 

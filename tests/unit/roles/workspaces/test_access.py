@@ -28,6 +28,7 @@ from tests.unit.roles.workspaces.spaces import (
     DECLARED,
     ENTRIES,
     RECORDED,
+    STACK,
     answers,
     facts,
     planned,
@@ -379,7 +380,7 @@ class Firewall:
 
     def close(self, plan: Change) -> subprocess.CompletedProcess[str]:
         """Run the step, with the program that the role puts onto the host."""
-        ctx = RoleContext(stack=None)  # type: ignore[arg-type]  # no section of it is read
+        ctx = RoleContext(STACK)
         files = [state for state in workspaces.resources(DECLARED, ctx) if isinstance(state, File)]
         program = self.folder / "closed"
         program.write_text(next(file.content for file in files if file.path == CLOSED))
@@ -449,5 +450,5 @@ def test_an_audit_says_whether_they_are(tmp_path: Path, rules: Collection[str], 
     prelude = (Path(readings.__file__).parent / "prelude.sh").read_text()
     done = firewall.run(prelude + NETWORKS.text)
     assert done.stdout == f"other hosts={shown}\n"
-    *_, value = audit_values(DECLARED, RoleContext(stack=None))  # type: ignore[arg-type]
+    *_, value = audit_values(DECLARED, RoleContext(STACK))
     assert (value.name, value.where, value.want) == ("other hosts", NETWORKS.line("other hosts"), "kept out")

@@ -38,7 +38,15 @@ for ((task = 0; task < ${TASKS:-1}; task++)); do SLURM_PROCID=$task "$@"; done
 printf '%s\\0' "$#" "$@" "${TF_CONFIG-}${APPTAINERENV_TZ-}" >> "$SEEN"
 """,
 }
-LAB = WorkspaceEntry(user="alice", kind="jupyter", gpus=("0", "1"), cpus=2.5, memory="64g", mounts=("/data:/data:ro",))
+LAB = WorkspaceEntry(
+    user="alice",
+    kind="jupyter",
+    image="house/jupyter:1",
+    gpus=("0", "1"),
+    cpus=2.5,
+    memory="64g",
+    mounts=("/data:/data:ro",),
+)
 TRAIN = WorkspaceEntry(user="alice", kind="batch", command=("python", "train it.py", "--name='x'"))
 BOX = WorkspaceEntry(user="alice", kind="ssh")
 
@@ -89,7 +97,7 @@ def test_the_script_runs_the_workspaces_command_in_its_image_with_its_directorie
     [(words, tf_config)] = run(slurm(workspace(LAB)), tools)
     binds = f"{tools}/alice-lab:/workspace,/data:/data:ro"
     assert words[:6] == ["exec", "--nv", "--bind", binds, "--pwd", "/workspace"]
-    assert words[6:8] == ["docker://tensorflow/tensorflow:2.9.0-gpu-jupyter", "jupyter"]
+    assert words[6:8] == ["docker://house/jupyter:1", "jupyter"]
     assert (tools / "alice-lab").is_dir()
     assert tf_config == ""
 

@@ -11,7 +11,8 @@ import yaml
 
 from hostwright.common.errors import InputError
 from hostwright.plan.model import Answer, Change, Deferred, Planned, Refusal
-from hostwright.standard.roles.workspaces.declared.entries import SERVING, WorkspaceEntry
+from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
+from hostwright.standard.roles.workspaces.declared.images import SERVING
 from hostwright.standard.roles.workspaces.export.compose import compose
 from hostwright.standard.roles.workspaces.export.kubernetes import kubernetes
 from hostwright.standard.roles.workspaces.export.slurm import slurm

@@ -12,7 +12,7 @@ from hostwright.plan.model import Answer, Change, Deferred, Facts, Refusal
 from hostwright.plan.roles.role import RoleContext
 from hostwright.standard.roles.workspaces import Workspaces, workspaces
 from hostwright.standard.roles.workspaces.states.quota import DiskQuotas, project_of
-from tests.unit.roles.workspaces.spaces import DECLARED, ENTRIES
+from tests.unit.roles.workspaces.spaces import DECLARED, ENTRIES, STACK
 from tests.unit.roles.workspaces.test_declared import read, refused
 from tests.unit.support.stubs import stub
 
@@ -108,7 +108,7 @@ def test_it_waits_for_its_tools_and_for_a_whole_answer() -> None:
 
 def test_another_limit_of_the_disk_makes_no_other_container() -> None:
     def states(v: Workspaces) -> list[object]:
-        return list(workspaces.resources(v, RoleContext(stack=None)))  # type: ignore[arg-type]
+        return list(workspaces.resources(v, RoleContext(STACK)))
 
     more = replace(DECLARED, containers={**ENTRIES, "bob-lab": replace(ENTRIES["bob-lab"], disk="4g")})
     changed = [state for state in states(more) if state not in states(DECLARED)]

@@ -17,7 +17,7 @@ from hostwright.standard.roles.driver.states.gpu_use import GPU_CONTAINERS, HOLD
 from hostwright.standard.roles.workspaces.audit import CONTAINERS as SNIPPET
 from hostwright.standard.roles.workspaces.audit import audit_values
 from hostwright.standard.roles.workspaces.occupancy import DEFINITIONS, OCCUPANCY
-from tests.unit.roles.workspaces.spaces import DECLARED, RECORDED
+from tests.unit.roles.workspaces.spaces import DECLARED, RECORDED, STACK
 from tests.unit.support.stacks import load_stack
 from tests.unit.support.stubs import stub
 
@@ -82,7 +82,7 @@ def test_the_definitions_of_a_host_are_read_where_it_has_them(tmp_path: Path) ->
 
 
 def test_audits_compare_what_is_declared_with_what_runs(tmp_path: Path) -> None:
-    values = audit_values(DECLARED, RoleContext(stack=None))  # type: ignore[arg-type]
+    values = audit_values(DECLARED, RoleContext(STACK))
     wanted = {value.name: value.want for value in values if value.where.line.startswith("workspaces ")}
     assert wanted["bob-lab"] == "running"
     assert "a-run" not in wanted  # it runs to its end

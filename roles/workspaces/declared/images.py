@@ -1,0 +1,41 @@
+"""The images of workspaces and model servers that name none: they follow the framework of the host's stack.
+
+No registry could be reached when those after TensorFlow 2.9 were chosen: each is a tag that public files name and use.
+`docs/workspaces-admin.md` says so of each, and what speaks against others.
+"""
+
+from __future__ import annotations
+
+from hostwright.roles import Stack
+
+TENSORFLOW = "tensorflow/tensorflow:2.9.0-gpu-jupyter"  #: of TensorFlow to 2.12, and of a stack without a framework
+TENSORFLOW_OF_WHEELS = "tensorflow/tensorflow:2.15.0-gpu-jupyter"  #: 2.21.0 brings a cuDNN that it was not built with
+TORCH_CUDA_12 = "quay.io/jupyter/pytorch-notebook:cuda12-pytorch-2.11.0"
+TORCH_CUDA_13 = "quay.io/jupyter/pytorch-notebook:cuda13-notebook-7.5.6"
+JAX = "nvcr.io/nvidia/jax:26.06-py3"
+SERVING, SERVING_TODAY = SERVERS = ("tensorflow/serving:2.9.0", "tensorflow/serving:2.19.1")  #: without GPUs
+
+_TORCH_OF_CUDA_13 = (2, 11)  #: the first PyTorch whose wheels in the index are for CUDA 13
+_OF_WHEELS = (2, 13)  #: the first TensorFlow of stacks whose CUDA comes as wheels
+
+
+def image_for(stack: Stack) -> str:
+    """The image of a workspace that names none, on a host with this stack."""
+    if torch := _series(stack, "torch"):
+        return TORCH_CUDA_13 if torch >= _TORCH_OF_CUDA_13 else TORCH_CUDA_12
+    if _series(stack, "jax"):
+        return JAX
+    return TENSORFLOW_OF_WHEELS if _series(stack, "tensorflow") >= _OF_WHEELS else TENSORFLOW
+
+
+def server_for(stack: Stack, named: str, *, gpus: bool) -> str:
+    """The image of a model server on a host with this stack: the one that is named, if it is not one of ours."""
+    image = named.removesuffix("-gpu") or (SERVING if image_for(stack) == TENSORFLOW else SERVING_TODAY)
+    if image not in SERVERS:
+        return named
+    return f"{image}-gpu" if gpus else image
+
+
+def _series(stack: Stack, package: str) -> tuple[int, ...]:
+    version = stack.versions().get(package, "")
+    return tuple(map(int, version.split(".")[:2])) if version else ()
