@@ -7,7 +7,15 @@ since=$(date -r "$record" '+%Y-%m-%d %H:%M:%S')
 packages=$(
   for log in /var/log/dpkg.log.1 /var/log/dpkg.log; do
     [ ! -r "$log" ] || awk -v since="$since" '
-      $3 ~ /^(install|upgrade|remove|purge)$/ && $1 " " $2 > since { print $4 "\t" $3 "\t" $6 }' "$log"
+      $1 " " $2 <= since { next }
+      $3 ~ /^(install|upgrade|remove|purge)$/ {
+        action[++count] = $4 "\t" $3 "\t" $6
+        last[$4] = count
+        before[$4] = ($5 "" == $6) ? "" : $5 ""
+      }
+      # where a script of the package fails, dpkg goes back to the version that was there
+      $3 == "status" && $4 == "installed" && $6 == before[$5] { delete action[last[$5]] }
+      END { for (n = 1; n <= count; n++) if (n in action) print action[n] }' "$log"
   done | tail -n "$most"
 )
 [ -z "$packages" ] || printf '%s\n' "$packages" | sed 's/^/package\t/'

@@ -316,6 +316,20 @@ PACKAGES = (
         ),
         transient=False,
     ),
+    FailureRule(
+        "package-triggers-loop",
+        r"cycle found while processing triggers[^\n]*(?:\n[^\n]*){0,2}|(?:^dpkg: error processing [^\n]*\n)?"
+        r"[^\n]*triggers looping, abandoned",
+        "the triggers of {PACKAGE|a package}, which run its script whenever others change certain files, start each"
+        " other without end: dpkg gave up and left the package unfinished",
+        "Run dpkg --configure -a once more, which is enough where an upgrade had changed the files. Where they loop"
+        " again, upgrade {PACKAGE|the package} or remove it, and report it to whoever makes it",
+        "dpkg src/main/trigproc.c; zentyal/zentyal#1978, #2045; dracut-ng/dracut#1420",
+        names=(
+            r"error processing (?:package )?(?P<package>[a-z0-9][\w.+-]{1,100})",
+            r"responsible:\n[^\n]*?(?P<package>[a-z0-9][\w.+-]{1,100})(?::\w{1,10})? -> ",
+        ),
+    ),
     *APT_RULES,
     *NETWORK,
     FailureRule(

@@ -189,6 +189,28 @@ TOOLKIT_RULES = (
         weight="consequence",
     ),
     FailureRule(
+        "toolkit-outdated",
+        r"nvidia-container-cli[.a-z]{0,8}:? (?:mount error: stat failed: /[A-Z][^\n/:]{0,80}: no such file"
+        r"|[a-z]{1,12}: unrecognized option[^\n\\]{0,80})",
+        "libnvidia-container is too old for this host: it takes a part of a card's name, PLACE, for a path, as releases"
+        " before 1.0.2 do",
+        "Bring the toolkit's packages to one newer release: provision again, which installs the stack's; elsewhere"
+        " apt-get install libnvidia-container1 libnvidia-container-tools nvidia-container-toolkit. To install the"
+        " present release again changes nothing, and the driver and the image are not to blame",
+        "NVIDIA/nvidia-docker#957; NVIDIA/nvidia-container-runtime#26",
+        names=(
+            r"stat failed: (?P<place>/[A-Z][^\n/:]{0,80}): no such",
+            r"unrecognized option '(?P<option>[\w-]{1,60})'",
+        ),
+        variants=(
+            Variant(
+                r"unrecognized option",
+                "nvidia-container-cli is older than the part of the toolkit that calls it: it does not know"
+                " {the option OPTION|one of its options}",
+            ),
+        ),
+    ),
+    FailureRule(
         "toolkit-file-gone",
         r"nvidia-container-cli[.a-z]{0,8}: (?:detection|initialization) error: (?:open|stat|path)[a-z ]{0,20}: "
         r"/[^\s:]{1,200}: no such file or directory",

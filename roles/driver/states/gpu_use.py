@@ -49,6 +49,7 @@ HOLDERS = Probe(
     f'case $unit in {_ASKED_ABOUT}) ours="$ours $unit" ;; esac\n'
     '[ "$person" = - ] || unit=$person; echo "$p $unit $(called "$p" "$n")"; done\n'
     '[ -z "$ours" ] || for unit in $(bound $ours); do\n'
+    "  case $unit in *.service) ;; *) continue ;; esac\n"
     '  echo "$(systemctl show --value -p MainPID -- "$unit") $unit $unit"\ndone; exit 0',
     root=True,
 )

@@ -59,7 +59,7 @@ def unload(*, force: bool, build: bool = True) -> str:
     uses the driver's, or if, without ``force``, other processes use the GPU.
     """
     leave = sh_file(__file__, "sh/leave_holders.sh", ours=OUR_SERVICES)
-    stop = sh_file(__file__, "sh/stop_services.sh", services=OUR_SERVICES)
+    stop = sh_file(__file__, "sh/stop_services.sh", services=OUR_SERVICES, units=UNITS)
     units = sh_file(__file__, "sh/stop_units.sh", units=UNITS, ours=OUR_SERVICES)
     containers = sh_file(__file__, "sh/stop_containers.sh", units=UNITS)
     persons = _PERSONAL + sh_file(__file__, "sh/stop_persons.sh", units=UNITS)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Protocol, runtime_checkable
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
 from hostwright.roles import Unquoted
 
@@ -79,4 +79,6 @@ def _each_once(values: tuple[str, ...]) -> tuple[str, ...]:
     return values
 
 
-Gpus = Annotated[tuple[Annotated[str, BeforeValidator(_gpu)], ...], BeforeValidator(_gpus), AfterValidator(_each_once)]
+_WRITTEN = WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}]})
+Gpu = Annotated[str, BeforeValidator(_gpu), _WRITTEN]
+Gpus = Annotated[tuple[Gpu, ...], BeforeValidator(_gpus), AfterValidator(_each_once)]

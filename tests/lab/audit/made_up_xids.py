@@ -30,5 +30,8 @@ XIDS = (
     made_up("Xid 79 of a card that answers again", log(xid(79, 5, WORDS)), "xid-past"),
     made_up("Xids 31 and 43 of a program", log(xid(31, 50, "Ch 00000010, MMU Fault"), xid(43, 50)), "xid-application"),
     made_up("Xid 94, contained to its program", log(xid(94, 4, "pid=4711, Contained: SM")), "xid-application"),
+    made_up("the module asks for a reset, without an Xid",
+            log((2, "NVRM: nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED]")),
+            "gpu-reset-logged"),
     made_up("an Xid that nobody has described", log(xid(999, 4)), "xid-application"),
 )  # fmt: skip

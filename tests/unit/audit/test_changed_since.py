@@ -49,6 +49,27 @@ def test_packages_and_files_that_are_newer_than_the_record_are_told(host: MadeUp
     )
 
 
+def test_a_removal_or_upgrade_whose_script_failed_is_none(host: MadeUp):
+    kept = "kept:amd64 2"
+    host.place("/var/log/dpkg.log").write_text(
+        f"2026-11-28 21:00:00 status installed {kept}\n"
+        f"2026-11-28 21:00:00 remove {kept} <none>\n"
+        f"2026-11-28 21:00:01 status half-configured {kept}\n"
+        f"2026-11-28 21:00:02 status installed {kept}\n"
+        f"2026-11-28 21:00:03 upgrade {kept} 3\n"
+        f"2026-11-28 21:00:04 status half-configured {kept}\n"
+        f"2026-11-28 21:00:05 status installed {kept}\n"
+        "2026-11-28 21:00:06 upgrade newer:all 1 2\n"
+        "2026-11-28 21:00:07 status installed newer:all 2\n"
+        "2026-11-28 21:00:08 upgrade again:all 1 1\n"
+        "2026-11-28 21:00:09 status installed again:all 1\n"
+    )
+    assert [told for told in read(host.ask(CHANGED.script)) if told.startswith("package")] == [
+        "package newer upgraded 2",
+        "package again upgraded 1",
+    ]
+
+
 def test_a_host_without_a_record_says_nothing(host: MadeUp):
     host.place(PATH).unlink()
     assert host.ask(CHANGED.script) == ""

@@ -40,16 +40,6 @@ def motd(v: Motd, ctx: RoleContext) -> Iterator[Resource]:
     """What people read when they log in."""
     yield File("/etc/motd", ctx.render("motd/motd.j2", text=v.text))
 '''
-WORKSPACES = """\
-all:
-  vars:
-    workspaces_users:
-      alice: {uid: 2001, keys: [ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEX4MwKz3AsYv4rHbcjEMKnXSJ2qsyo2K0ZYkHTTbIfq alice]}
-  hosts:
-    gpu01:
-      workspaces_containers:
-        alice-lab: {user: alice, kind: jupyter, gpus: [0]}
-"""
 
 
 @dataclass(frozen=True)
@@ -223,18 +213,6 @@ def test_a_role_that_ends_the_program_when_it_is_asked_is_a_mistake(site: MadeSi
     assert found.status == 2
     assert [file for file, _, _ in found.mistakes] == ["roles/motd/__init__.py"]
     assert ending in found.mistakes[0][2]
-
-
-def test_a_file_that_other_verbs_leave_out_is_a_mistake(site: MadeSite) -> None:
-    site.write("inventory/hosts.yml", HOSTS + "# and workspaces.yml\n")
-    site.write("inventory/group_vars/all.yml", "hostwright_roles: [base, driver, container, workspaces]\n")
-    site.write("inventory/workspaces.yml", WORKSPACES)
-    assert site.check().status == 0
-    site.write("inventory/workspaces.yml", WORKSPACES.replace("[0]}", "[0]"))
-    found = site.check()
-    assert found.status == 2
-    assert {file for file, _, _ in found.mistakes} == {"inventory/workspaces.yml"}
-    assert not any("left out" in note for note in found.notes)
 
 
 def test_a_variable_that_looks_like_a_roles_is_a_note_and_with_strict_a_mistake(site: MadeSite) -> None:

@@ -8,7 +8,7 @@ import pytest
 from invoke import Context, Exit
 
 from hostwright.cli.tasks.site import check
-from tests.unit.cli.test_check import ROLE, WORKSPACES, MadeSite, site
+from tests.unit.cli.test_check import ROLE, MadeSite, site
 from tests.unit.common.test_vault import PASSWORD, WHOLE
 
 __all__ = ["site"]
@@ -95,14 +95,6 @@ def test_a_template_that_nobody_uses(site: MadeSite) -> None:
     site.write("templates/motd/other.j2", "a\n{% if x %}\n")
     found = site.check()
     assert [(file, line) for file, line, _ in found.mistakes] == [("templates/motd/other.j2", 2)]
-
-
-def test_a_workspace_of_somebody_who_is_not_named(site: MadeSite) -> None:
-    site.write("inventory/group_vars/all.yml", "hostwright_roles: [base, driver, container, workspaces]\n")
-    site.write("inventory/workspaces.yml", WORKSPACES.replace("user: alice", "user: alicia"))
-    found = site.check()
-    assert found.status == 2
-    assert any("alicia" in sentence for _, _, sentence in found.mistakes)
 
 
 def test_a_check_of_the_site_that_python_cannot_parse(site: MadeSite) -> None:

@@ -23,11 +23,6 @@ from tests.places import PROJECT
 
 WRITTEN = schemas.written(discover())
 STACKS = sorted(path for path in (PROJECT / "inventory/stacks").glob("*.yml") if not path.name.startswith("lab"))
-PEOPLE = """
-all:
-  vars: {workspaces: {users: {alice: {uid: 2001, keys: [ssh-ed25519 AAAA]}}}}
-  hosts: {gpu01: {workspaces: {containers: {lab: {user: alice, kind: jupyter}}}}}
-"""
 
 
 @pytest.fixture(scope="module")
@@ -88,9 +83,6 @@ def test_a_new_site_leads_editors_to_its_schemas_and_is_accepted(validator: Vali
         ("inventory", "all: {hosts: [gpu01]}"),
         ("inventory", "all: {hosts: {gpu01: {hostwright_gpu: 4}}}"),
         ("inventory", "all: {children: {rack3: {vars: {container_default_runtime: maybe}}}}"),
-        ("workspaces", PEOPLE.replace("user: alice", "usr: alice")),
-        ("workspaces", PEOPLE.replace("kind: jupyter", "kind: jupiter")),
-        ("workspaces", "all: {hosts: {gpu01: {base_packages: []}}}"),
         ("stack", "roles: [base]\ndrivers: {}"),
         ("stack", "driver: {version: '470.182.03'}"),
         ("stack", "extends: tensorflow-2.9\ndriver: {version: 470.182}"),
@@ -126,8 +118,6 @@ def test_each_kind_of_mistake_in_settings_is_found(validator: Validator, text: s
         ("variables", "container: {image: house/tool}"),  # somebody else's
         ("variables", "environment: production"),
         ("variables", "mine: 1\nhostwright_bmc_user: root\nhostwright_gpus: '4'"),
-        ("workspaces", PEOPLE),
-        ("inventory", PEOPLE),
         ("stack", "extends: tensorflow-2.9\ndriver: {version: '470.256.02'}\nartifacts: {driver: null}"),
     ],
 )

@@ -21,6 +21,7 @@ from hostwright.standard.roles.driver.failures.cards.lost import GPU_LOST_SIGN
 from hostwright.standard.roles.driver.failures.cards.memory import MEMORY
 from hostwright.standard.roles.driver.failures.cards.smi import SMI
 from hostwright.standard.roles.driver.failures.cards.xids import XIDS
+from hostwright.standard.roles.driver.failures.state import BOOTED
 from hostwright.standard.roles.driver.failures.units import PERSISTENCED, UNITS
 from hostwright.standard.roles.driver.gpus import kernel_log
 from hostwright.standard.roles.driver.gpus import smi as smi_report
@@ -92,6 +93,7 @@ def audit_context(
         FABRIC: Answer(0, ""),
         NVIDIA_SMI: smi or Answer(0, "<a report>"),
         ACS: Answer(0, ""),
+        BOOTED: Answer(0, f"{(NOW - timedelta(days=1)).timestamp():.0f}\n"),
         UNITS.states: DAEMON,
     }
     if log is None:

@@ -7,6 +7,7 @@ same. Status 9 (no module) and the like are failures of the driver, with rules o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from hostwright.failures import AuditContext, Case, FailureRule, Hardware, Sign, Unread
 from hostwright.roles import Pattern
@@ -14,6 +15,7 @@ from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus, smi_
 from hostwright.standard.roles.driver.failures.cards.memory import card
 from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, NO_POWER, REBOOT
 from hostwright.standard.roles.driver.failures.cards.xids import POWER_CYCLE, sorted_xids, xid_line
+from hostwright.standard.roles.driver.failures.state import BOOTED, matching
 from hostwright.standard.roles.driver.gpus import smi
 from hostwright.standard.roles.driver.nvsmi.fields import LOST
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
@@ -24,6 +26,7 @@ EXIT_INTERRUPT = 10
 EXIT_INFOROM = 14
 EXIT_TIMEOUT = (124, 137)  #: of timeout(1): ended, or killed
 _ASKED = Pattern(r"recovery action (.{1,60})$")
+RESET_REQUIRED = "NV_ERR_RESET_REQUIRED"
 LAST_LINES = 3  #: of its output, which are searched for its last message
 MANUAL = "nvidia-smi's manual, return values"
 
@@ -81,6 +84,18 @@ def _needs_reset(ctx: AuditContext) -> Iterator[str]:
             yield f"{card(gpu)}: {', '.join(words)}"
 
 
+def _reset_logged(ctx: AuditContext) -> Iterator[str]:
+    """The kernel's log has NV_ERR_RESET_REQUIRED since the module was loaded; and neither nvidia-smi, nor an Xid, nor
+    a lost card, tells of which card.
+    """
+    lines = matching(ctx, RESET_REQUIRED)[-1:]
+    with suppress(Unread):
+        if any(_needs_reset(ctx)):
+            return
+    if not lost_gpus(ctx) and not sorted_xids(ctx).standing:
+        yield from lines
+
+
 def _by_recovery(evidence: tuple[str, ...]) -> Iterator[Case]:
     """A card that asks for more than a reboot: the power of its host is cycled."""
     asked = (match[1] for line in evidence if (match := _ASKED.search(line)))
@@ -131,12 +146,23 @@ SMI = (
     FailureRule(
         "gpu-needs-reset",
         r"GPU requires (?:a )?reset"
-        r"|NVML_ERROR_RESET_REQUIRED|GPU Recovery Action {0,40}: (?:GPU )?Reset",
+        rf"|NVML_ERROR_RESET_REQUIRED|{RESET_REQUIRED}"
+        r"|GPU Recovery Action {0,40}: (?:GPU )?Reset",
         "a card is in a state in which it takes no work until it is reset",
         "Drain the host and reset the card (nvidia-smi --gpu-reset -i N, with nothing using it); where that does not"
         " help, or the recovery action says so, reboot",
         "nvidia-smi's manual, GPU reset status and GPU recovery action; NVML_ERROR_RESET_REQUIRED",
         sign=Sign("gpu", _needs_reset),
         treatment=Hardware("power cycle", REBOOT, gently=True, cases=_by_recovery),
+    ),
+    FailureRule(
+        "gpu-reset-logged",
+        "",
+        "the kernel module found a card that must be reset before it takes work, and nvidia-smi does not say which",
+        "Try each card (CUDA says of the one that it is busy or unavailable). Reset that once nothing uses it"
+        " (nvidia-smi --gpu-reset -i N; all cards of a board with NVSwitches together), or drain the host and reboot."
+        " After a reset without a reboot the line stays in the log",
+        "open-gpu-kernel-modules, nvstatuscodes.h; kubernetes-sigs/dra-driver-nvidia-gpu#982; scitix/sichek#51",
+        sign=Sign("gpu", _reset_logged, (BOOTED,), grave=False),
     ),
 )

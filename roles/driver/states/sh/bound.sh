@@ -1,4 +1,5 @@
-# bound UNIT…: the active services that systemd stops along with these units, since they require them or are part of them.
+# bound UNIT…: the active services, sockets and timers that systemd stops along with these units, since they require them or
+# are part of them.
 bound() {
   found=
   while [ $# -gt 0 ]; do
@@ -10,5 +11,5 @@ bound() {
       if systemctl -q is-active "$unit"; then found="$found $unit" && set -- "$@" "$unit"; fi
     done
   done
-  for unit in $found; do case $unit in *.service) echo "$unit" ;; esac done
+  for unit in $found; do echo "$unit"; done
 }

@@ -12,6 +12,7 @@ for p in $(holders); do
 done
 eval "set -- $ours"
 for bound in $([ -n "$busy" ] || bound "$@"); do
+  case $bound in *.service) ;; *) continue ;; esac  # nobody works in a socket or a timer
   for own; do [ "$bound" != "$own.service" ] || continue 2; done
   busy="$busy $bound"
 done

@@ -11,7 +11,8 @@ start_container() {
   timeout 60 "$1" start "$2" >/dev/null && [ "$(timeout 10 "$1" inspect --format '{{.State.Running}}' "$2")" = true ]
 }
 if [ -s "$units" ]; then
-  sort -u "$units" | while IFS=/ read -r unit id name; do
+  # sockets first: one is not started while its service runs
+  { grep '\.socket$' "$units" || true; cat "$units"; } | awk '!named[$0]++' | while IFS=/ read -r unit id name; do
     if [ "$unit" = person ]; then
       again="personal $id start $name" look="as $id, systemctl --user status $name" name="$name of $id"
     elif [ -n "$id" ]; then

@@ -1,7 +1,11 @@
-# Stops the running ones of the $services, in their order; $stopped names them.
+# Stops the running ones of the $services, in their order; $stopped names them. The sockets and timers that systemd stops
+# along with them are named in $units, until `returned.sh` starts them again. Needs `bound`.
 : "${services:?}"
+: "${units:?}"
 stopped=
 eval "set -- $services"
+along=$(bound "$@" | sed '/\.service$/d')
+[ -z "$along" ] || echo "$along" >>"$units"
 for unit; do
   if systemctl -q is-active "$unit"; then systemctl stop "$unit"; stopped="$stopped $unit"; fi
 done

@@ -24,6 +24,8 @@ SAMPLES = {
     ),
     "module-load-failed": "ERROR: Unable to load the kernel module 'nvidia.ko'.  This happens most frequently when"
     " this",
+    "package-triggers-loop": "dpkg: error processing package dracut (--configure):\n triggers looping, abandoned",
+    "toolkit-outdated": "nvidia-container-cli configure: unrecognized option '--display'",
     "dpkg-failed": "Errors were encountered while processing:\n shim-signed",
     "build-failed": "  ERROR: Failed building wheel for pycairo",
     "mig-without-instances": "[2026-11-20T10:00:00] error: MIG mode is enabled, but no MIG devices were found. Please",

@@ -56,6 +56,11 @@ FLOORS = {"known": (1617, 12, 1), "unseen": (307, 5, 0)}
 OF_PEOPLE = {"known": {"proxy": 1, "workspaces": 3}, "unseen": {}}
 
 
+def test_the_classes_name_rules() -> None:
+    assert list(CLASSES) == sorted(CLASSES)
+    assert {name for names in CLASSES.values() for name in names if here(name)} - set(BY_NAME) == set()
+
+
 @pytest.mark.parametrize("half", FLOORS)
 def test_the_rules_name_as_many_texts_as_the_document_says(half: str) -> None:
     figures = counted(half)

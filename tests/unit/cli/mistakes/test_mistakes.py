@@ -67,8 +67,8 @@ TYPED = {
     ),
     "a stack like no other": Mistake(
         "vars gpu01",
-        (f"{YAML}:3:", "no stack 'lab'", "valid: debian-13-r550, hgx-b200, jax-0.12, "),
-        files={YAML: AUTO.format("stack: lab")},
+        (f"{YAML}:3:", "no stack 'house'", "valid: debian-13-r550, hgx-b200, jax-0.12, "),
+        files={YAML: AUTO.format("stack: house")},
     ),
     "a variable": Mistake(
         "vars gpu01 --var cuda_keep_repositry=true",

@@ -59,7 +59,7 @@ def offered(*words: str) -> list[str]:
         (["plan", "--hosts=@rack4"], ["--hosts=@rack4"]),
         (["plan", "gpu01", "--json", "log"], ["login"]),
         (["verify", "@failed"], ["@failed"]),
-        (["registry.trust", "log"], ["login"]),
+        (["ssh", "log"], ["login"]),
         (["vars", "gpu01", "--roles", "mo"], ["motd"]),
         (["vars", "gpu01", "--roles", "motd,bas"], ["motd,base"]),
         (["mirror", "--stack", "our"], ["ours"]),

@@ -54,10 +54,9 @@ def test_hosts_stand_with_their_option_or_without_it(line: str, hosts: str) -> N
     assert verb.args["hosts"].value == hosts
 
 
-def test_a_run_and_the_host_of_a_single_one_stand_without_their_option() -> None:
+def test_a_run_stands_without_its_option() -> None:
     assert parsed("runs.show 20261124 --hosts gpu01")[0].args["run"].value == "20261124"
     assert parsed("runs.show 20261124 --hosts gpu01")[0].args["hosts"].value == "gpu01"
-    assert parsed("registry.trust gpu01")[0].args["host"].value == "gpu01"
 
 
 def test_several_verbs_have_hosts_of_their_own() -> None:
@@ -100,7 +99,7 @@ def test_several_verbs_have_hosts_of_their_own() -> None:
         ("init", "init needs DIRECTORY"),
         ("mirror gpu01", "mirror takes no 'gpu01'; see `hostwright --help mirror`"),
         ("mirror provison", "mirror takes no 'provison'; did you mean the verb 'provision'?"),
-        ("registry.trust gpu01 gpu02", "registry.trust takes a single host: 'gpu01' and 'gpu02' are two"),
+        ("runs.show 20261124 20261125", "runs.show takes a single run: '20261124' and '20261125' are two"),
     ],
 )
 def test_a_mistake_says_what_may_have_been_meant(line: str, sentence: str) -> None:

@@ -23,6 +23,7 @@ from hostwright.standard.roles.base.states.certificate import OwnCertificate
 from hostwright.standard.roles.registry import CONF, Registry, registry, trusting
 from hostwright.standard.roles.registry.audit import audit_values
 from hostwright.standard.roles.registry.authority import RegistryAuthority, authority_of
+from tests.unit.cli.shell.test_shell_words import parsed, refused
 
 READ = TypeAdapter(Registry)
 
@@ -212,3 +213,9 @@ def test_another_file_with_another_authority_is_named(site: Path, certificates: 
     (site / "host_vars/gpu01.yml").write_text(f"registry_authority: |\n  {text}\n")
     with pytest.raises(InputError, match=r"host_vars/gpu01\.yml.* it gives gpu01 another authority"):
         trust(site)
+
+
+def test_the_host_that_is_trusted_stands_without_its_option() -> None:
+    (verb,) = parsed("registry.trust gpu01")
+    assert verb.args["host"].value == "gpu01"
+    assert refused("registry.trust gpu01 gpu02") == "registry.trust takes a single host: 'gpu01' and 'gpu02' are two"

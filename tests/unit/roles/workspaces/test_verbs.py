@@ -25,6 +25,7 @@ from hostwright.standard.roles.workspaces.verbs.changing import entry_of
 from hostwright.standard.roles.workspaces.verbs.edit import alone, changed_lines, checked, edited, written
 from hostwright.standard.roles.workspaces.verbs.listing import table
 from hostwright.standard.roles.workspaces.verbs.queries import COLUMNS, ListedWorkspace, exec_script, rows_of, total_of
+from tests.unit.cli.shell.test_advice import whole
 from tests.unit.roles.workspaces.spaces import CARD, DECLARED, RECORDED, recorded
 
 WAITS = f"queued: batch run bob-train has {CARD}"
@@ -268,3 +269,8 @@ def test_a_command_reaches_the_workspace_as_one_word() -> None:
 
 def test_the_verbs_are_one_collection() -> None:
     assert sorted(tasks.namespace.task_names) == ["down", "exec", "export", "list", "logs", "up", "url"]
+
+
+def test_advice_about_a_workspace_gets_the_host_and_the_inventory_of_the_call() -> None:
+    told = whole("out with `invoke workspace.down --name x`", {"hosts": "gpu7", "inventory": ("rack 3",)})
+    assert told == "out with `invoke workspace.down --name x --host gpu7 --inventory 'rack 3'`"

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
 from hostwright.audit.failures import Catalogue
 from hostwright.standard.roles.base.failures import FAILURES
-from tests.unit.support.known import BY_NAME, KNOWN
-
-CORPUS = Path(__file__).parents[4] / "fixtures" / "failures"
-CLASSES = json.loads((CORPUS / "classes.json").read_text())
+from tests.unit.support.known import KNOWN
 
 #: pip 10 to 23: the sentence stands before every reason
 CAUSED = (
@@ -306,9 +300,22 @@ def test_the_line_that_says_why_a_packages_script_failed_leads(name: str, why: s
     assert name == "package-alternative" or "site-gpu" in failure.cause
 
 
-def test_the_classes_of_the_corpus_name_rules() -> None:
-    assert list(CLASSES) == sorted(CLASSES)
-    assert {name for names in CLASSES.values() for name in names} - set(BY_NAME) == set()
+@pytest.mark.parametrize(
+    "text",
+    [
+        "dpkg: cycle found while processing triggers:\n chain of packages whose triggers are or may be responsible:\n"
+        "  security-misc -> security-misc\n packages' pending triggers which are or may be unresolvable:\n"
+        "  security-misc: /usr\n",
+        "dpkg: error processing package security-misc (--configure):\n triggers looping, abandoned\n",
+    ],
+)
+def test_triggers_that_loop_are_the_packages_own(text: str) -> None:
+    """Kicksecure/security-misc#196"""
+    end = "Errors were encountered while processing:\n security-misc\nE: Sub-process /usr/bin/dpkg returned an error\n"
+    failure = KNOWN.classify(f"Processing triggers for man-db (2.11.2-2) ...\n{text}{end}")
+    assert failure is not None and failure.rule.name == "package-triggers-loop"
+    assert failure.cause.startswith("the triggers of security-misc, which")
+    assert "upgrade security-misc or remove it" in failure.cure
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,8 @@ NETWORK = "failed to start daemon: Error initializing network controller: "
         ("image-needs-newer-driver", f"{CLI}requirement error: unsatisfied condi\ntion: cuda >= 9.0"),
         ("toolkit-fails", f"{CLI}initialization error: change root failed: no such file or directory"),
         ("container-gpu-unknown", f"{CLI}device error: unknown device id: 1"),
+        ("toolkit-outdated", f"{CLI}mount error: stat failed: /GeForce: no such file or directory"),
+        ("toolkit-outdated", "nvidia-container-cli configure: unrecognized option '--display'\\nTry"),
         ("device-files-missing", f"{CLI}mount error: stat failed: /dev/nvidia-modeset: no such file or directory"),
         ("uvm-not-loaded", f"{CLI}mount error: stat failed: /dev/nvidia-uvm: no such file or directory"),
         ("driver-files-mounted", "rm: cannot remove '/usr/bin/nvidia-smi': Device or resource busy"),
@@ -99,8 +101,17 @@ def test_each_wording_leads_to_its_cause(name: str, text: str) -> None:
         "WARNING: bridge-nf-call-iptables is disabled",
         " Cgroup Driver: cgroupfs\nWARNING: No swap limit support",
         "WARN[0002] mountpoint for pids not found",
-        f"{CLI}mount error: stat failed: /GeForce: no such file or directory",  # a fault of the toolkit's own
     ],
 )
 def test_what_docker_says_without_harm_is_not_blamed(text: str) -> None:
     assert KNOWN.classify(text) is None
+
+
+def test_an_old_toolkit_is_to_be_upgraded() -> None:
+    """NVIDIA/nvidia-docker#957, NVIDIA/nvidia-container-runtime#26"""
+    hook = "exec command: [/usr/bin/nvidia-container-cli configure --ldconfig=@/sbin/ldconfig.real --display]\\\\n"
+    by_name = KNOWN.classify(f"{CLI}{hook}nvidia-container-cli: mount error: stat failed: /GeForce: no such file")
+    by_option = KNOWN.classify(f"{CLI}{hook}nvidia-container-cli configure: unrecognized option '--display'\\\\nTry")
+    assert by_name is not None and "a card's name, /GeForce, for a path" in by_name.cause
+    assert by_option is not None and by_option.cause.endswith("it does not know the option --display")
+    assert by_option.cure == by_name.cure and by_name.cure.startswith("Bring the toolkit's packages to one newer")

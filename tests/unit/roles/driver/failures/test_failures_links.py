@@ -14,9 +14,8 @@ from hostwright.audit.hardware.known import NOTHING_KNOWN, KnownCard, KnownHardw
 from hostwright.plan.host.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.driver.failures.cards.links import ACS
-from hostwright.standard.roles.driver.failures.state import BOOTED
 from hostwright.standard.roles.driver.states.gpu_use import AllGpusPresent
-from tests.unit.support.gpu_contexts import A100, NOW, T4, all_seen, audit_context, cards, line, only, seen, unread
+from tests.unit.support.gpu_contexts import A100, T4, all_seen, audit_context, cards, line, only, seen, unread
 from tests.unit.support.shell import program
 
 CARD_ROW = "0x10de 0x030200 0x1eb8"
@@ -118,9 +117,8 @@ def test_a_card_that_is_not_brought_up_is_told_by_its_slot_and_what_was_there() 
 
 def test_missing_card_explained_by_another_rule_is_not_repeated() -> None:
     failed = line("NVRM: GPU 0000:3d:00.0: RmInitAdapter failed! (0x26:0xffff:1290)")
-    booted = {BOOTED: Answer(0, f"{NOW.timestamp() - 86400:.0f}\n")}
-    assert all_seen(audit_context(*cards(T4), log=[failed], on_bus=3, answers=booted)) == {}
-    told = only(audit_context(*cards(T4), log=[failed], on_bus=4, answers=booted), "gpu-missing")
+    assert all_seen(audit_context(*cards(T4), log=[failed], on_bus=3)) == {}
+    told = only(audit_context(*cards(T4), log=[failed], on_bus=4), "gpu-missing")
     assert told.startswith("4 NVIDIA GPUs on the PCI bus, 2 in nvidia-smi, 1 could not be started; it lists card 0")
     newer = {PCI: Answer(0, f"{CARD_ROW}\n" * 2 + "0x10de 0x030200 0x2331\n"), **HOST}
     assert all_seen(audit_context(*cards(T4), answers=newer)) == {}

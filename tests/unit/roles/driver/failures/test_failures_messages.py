@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
-from pathlib import Path
 
 import pytest
 
-from tests.unit.support.known import BY_NAME, KNOWN
+from tests.unit.support.known import KNOWN
 
-CLASSES = Path(__file__).parents[4] / "fixtures" / "failures" / "classes.json"
 MAKE_LOG = "/build/NVIDIA-Linux-x86_64-304.125/kernel/nv.c:2029:30: error: 'struct file' has no member named 'f_dentry'"
 LOST = "Unable to determine the device handle for GPU 0000:0B:00.0: Unknown Error."
 WRAPPED = (
@@ -166,9 +163,3 @@ def test_long_texts_are_read_in_time(text: str) -> None:
     begin = time.process_time()
     assert KNOWN.classify(output) is None
     assert time.process_time() - begin < 5
-
-
-def test_classes_of_public_texts_are_meant_by_rules_that_exist() -> None:
-    classes: dict[str, list[str]] = json.loads(CLASSES.read_text(encoding="utf-8"))
-    assert list(classes) == sorted(classes)
-    assert [name for names in classes.values() for name in names if name not in BY_NAME] == []

@@ -214,6 +214,24 @@ def test_no_status_is_no_finding() -> None:
         assert unread(rule.name, replace(audit_context(A100, smi=Answer(1, "")), facts=Facts({})))
 
 
+RESET = (
+    "NVRM: nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x00000062) returned from"
+    " status @ kernel_channel.c:2827"
+)
+
+
+def test_a_reset_that_only_the_log_asks_for_is_told() -> None:
+    """kubernetes-sigs/dra-driver-nvidia-gpu#982, scitix/sichek#51"""
+    assert only(audit_context(*TWO, log=(line(RESET, 2), line(RESET))), "gpu-reset-logged") == RESET
+    assert only(audit_context(smi=Answer(9, ""), log=(line(RESET),)), "gpu-reset-logged") == RESET
+    assert all_seen(audit_context(*TWO, log=(line(RESET, 3), line(LOADING, 2)))) == {}
+    assert all_seen(audit_context(*TWO, log=(line(RESET, 30),))) == {}
+    assert list(all_seen(audit_context(*TWO, log=(line(RESET), xid(62))))) == ["xid-fatal"]
+    asks = replace(T4, recovery="GPU Reset")
+    assert list(all_seen(audit_context(asks, log=(line(RESET),)))) == ["gpu-needs-reset"]
+    assert unread("gpu-reset-logged", audit_context(*TWO, log=None))
+
+
 def changed(to: str, bus: str = "3b", hours: float = 1.0, before: str = "0x0 (None)") -> KernelLine:
     """The driver asks for another recovery action."""
     return line(f"NVRM: Xid (PCI:0000:{bus}:00): 154, GPU recovery action changed from {before} to {to}", hours)

@@ -161,6 +161,26 @@ def test_a_service_that_is_bound_to_one_of_ours_stops_the_step_and_is_stopped_fi
     assert (root / "units").read_text() == "dcgm-exporter.service\n"
 
 
+def test_a_timer_or_socket_that_systemd_stops_along_runs_again_without_force(loaded: Path) -> None:
+    root = loaded.parent
+    bound = "report.timer exporter.socket"
+    running = f'case " dcgm {bound} " in *" $3 "*) exit 0 ;; esac; exit 1'
+    requires = f'case "$*" in *nvidia-dcgm*) echo {bound} ;; esac'
+    program(loaded, "systemctl", f'case $1 in show) {requires}; exit ;; -q) {running} ;; esac\necho "$@" >>{root}/done')
+    program(loaded, "timeout", 'shift; "$@"')
+    text = driver_steps.unload(force=False, build=False) + driver_steps.returned()
+    text = text.replace(driver_steps.UNITS, f"{root}/units").replace("/sys/module", f"{root}/module")
+    done = run(text, path=loaded)
+    assert done.stdout.decode().splitlines() == [
+        "hostwright: note: exporter.socket was stopped for the driver and runs again",
+        "hostwright: note: report.timer was stopped for the driver and runs again",
+    ]
+    calls = (root / "done").read_text().splitlines()
+    assert [call for call in calls if call.startswith("st")] == [
+        "stop dcgm", "start exporter.socket", "start report.timer",
+    ]  # fmt: skip
+
+
 def test_force_ends_holders_between_services_and_module(loaded: Path) -> None:
     with subprocess.Popen(["sleep", "60"]) as holder:
         stat = f"/proc/{holder.pid}/stat"  # a zombie holds nothing open
