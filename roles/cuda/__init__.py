@@ -26,7 +26,7 @@ from hostwright.resources import (
 from hostwright.roles import RoleContext, Stack, role
 from hostwright.standard.roles.cuda.compilers import HostCompiler
 from hostwright.standard.roles.cuda.rules import newest_gcc
-from hostwright.standard.roles.cuda.section import CudaSection, Toolkit
+from hostwright.standard.roles.cuda.section import CudaRelease, CudaSection
 
 #: a toolkit package that brings one of these would overwrite the .run's driver; apt's simulation is searched for them
 DRIVER = "^(nvidia-|cuda-drivers|libcuda1|libnvidia-([^c]|c[^o]|co[^n])|xserver-xorg-video-nvidia)"
@@ -72,7 +72,7 @@ def cuda(v: Cuda, ctx: RoleContext) -> Iterator[Resource]:
     yield name
 
 
-def _packages(toolkit: Toolkit) -> tuple[Resource, ...]:
+def _packages(toolkit: CudaRelease) -> tuple[Resource, ...]:
     """A toolkit's packages, their files, and its compiler."""
     prefix, source = toolkit.prefix, toolkit.source.list_file
     components = tuple(f"{name}={version}" for name, version in toolkit.components.items())
@@ -86,7 +86,7 @@ def _packages(toolkit: Toolkit) -> tuple[Resource, ...]:
     )
 
 
-def _source(toolkit: Toolkit, v: Cuda, stack: Stack) -> Iterator[Resource]:
+def _source(toolkit: CudaRelease, v: Cuda, stack: Stack) -> Iterator[Resource]:
     """Where apt takes a toolkit's packages from: an address, or a repository in a ``.deb`` with the key in it."""
     if toolkit.network:
         yield from signed_repository(toolkit.network, stack)

@@ -47,7 +47,7 @@ class LocalRepository(StackPart):
         return f"{self.directory}/{self.key}"
 
 
-class Toolkit(StackPart):
+class CudaRelease(StackPart):
     """A release. ``components`` are exact dpkg versions of its packages; ``nvcc`` is nvcc's own version number.
 
     Its packages come from ``repository``, a ``.deb`` that is a repository, or from ``network``, the vendor's at an
@@ -105,7 +105,7 @@ class Toolkit(StackPart):
         return taken("CUDA", f"{self.prefix}/bin/nvcc", {**packages, self.prefix: 25, "/usr/local": 0})
 
 
-class CudaSection(Toolkit, Section):
+class CudaSection(CudaRelease, Section):
     """The toolkit to which ``/usr/local/cuda`` leads, and those ``beside`` it, by names of their own.
 
     Another release's packages have other names: set those of the extended stack to null to remove them.
@@ -113,7 +113,7 @@ class CudaSection(Toolkit, Section):
 
     vendor: ClassVar = "NVIDIA"
 
-    beside: Annotated[Mapping[Name, Toolkit], WithoutNulls] = {}
+    beside: Annotated[Mapping[Name, CudaRelease], WithoutNulls] = {}
 
     @model_validator(mode="after")
     def _one_of_a_series(self) -> Self:
@@ -123,7 +123,7 @@ class CudaSection(Toolkit, Section):
         return self
 
     @property
-    def toolkits(self) -> tuple[Toolkit, ...]:
+    def toolkits(self) -> tuple[CudaRelease, ...]:
         """All of them; the first is that of ``/usr/local/cuda``."""
         return (self, *self.beside.values())
 

@@ -18,7 +18,7 @@ from hostwright.resources.system.loader import Alternative
 from hostwright.stack.stack import AptRepository, Artifact, Section, Stack
 from hostwright.standard.roles.cuda import DRIVER, Cuda, cuda
 from hostwright.standard.roles.cuda.rules import those_beside_it_fit
-from hostwright.standard.roles.cuda.section import CudaSection, Toolkit
+from hostwright.standard.roles.cuda.section import CudaRelease, CudaSection
 from hostwright.standard.roles.driver import Driver, driver
 from hostwright.standard.roles.driver.section import DriverSection
 from tests.unit.support.facts import Replies, changes_of, only
@@ -337,7 +337,7 @@ def test_what_a_repository_on_the_network_takes_of_the_disk_is_aptcache_and_tool
 
 # --- several side by side
 
-NEWER = Toolkit(
+NEWER = CudaRelease(
     version="13.0.2", package="cuda-toolkit-13-0", package_version="13.0.2-1", nvcc="V13.0.88", network=SHARED
 )
 SEVERAL = with_sections(cuda=STACK.section(CudaSection).model_copy(update={"beside": {"13.0": NEWER}}))
