@@ -62,8 +62,8 @@ devices:
 kind: nvidia.com/gpu
 """
 PLACES = (
-    "/etc/systemd/system/", "/etc/nvidia-container-toolkit/", "/var/run/cdi/", "/proc/devices", "/lib/libcuda", "/lib/systemd/system/",
-    "/dev/nvidia[0-9]*", "/dev/nvidiactl /dev/nvidia-uvm",
+    "/etc/systemd/system/", "/etc/nvidia-container-toolkit/", "/var/run/cdi/", "/proc/devices", "/lib/libcuda",
+    "/lib/systemd/system/", "/dev/nvidia[0-9]*", "/dev/nvidiactl /dev/nvidia-uvm",
 )  # fmt: skip
 
 
