@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -151,6 +151,10 @@ class Section(StackPart):
         """The packages that this layer takes away from a host, as shell patterns of their names."""
         return ()
 
+    def repositories(self) -> tuple[AptRepository, ...]:
+        """The signed apt repositories that this layer names."""
+        return tuple(_repositories(self))
+
     def never_unattended(self) -> tuple[str, ...]:
         """The packages that unattended-upgrades must leave alone for this layer, as it reads them: regular expressions
         for the beginning of a name."""
@@ -159,6 +163,14 @@ class Section(StackPart):
     def artifact_uses(self) -> tuple[tuple[Where, str], ...]:
         """The artifacts that the section names: the path to each name, and the name."""
         return tuple(marked(type(self), self, ArtifactName))
+
+
+def _repositories(part: StackPart) -> Iterator[AptRepository]:
+    for value in dict(part).values():
+        if isinstance(value, AptRepository):
+            yield value
+        elif isinstance(value, StackPart):
+            yield from _repositories(value)
 
 
 S = TypeVar("S", bound=Section)

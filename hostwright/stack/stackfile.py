@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def load_stack(name: str, search_dirs: Sequence[Path], kinds: Kinds) -> Stack:
         stack = _stack(model.model_validate(data), kinds)
     except ValidationError as error:
         raise InputErrors([*mistakes, *explain(error, model, document.at, "")]) from error
-    mistakes += _unknown_artifacts(stack, document)
+    mistakes += [*_unknown_artifacts(stack, document), *_unlike_repositories(stack, document)]
     if mistakes:
         raise InputErrors(mistakes)
     return stack
@@ -215,6 +216,19 @@ def _unknown_artifacts(stack: Stack, document: Document) -> list[InputError]:
         for way, name in stack.artifact_uses()
         if name not in stack.artifacts
     ]
+
+
+def _unlike_repositories(stack: Stack, document: Document) -> Iterator[InputError]:
+    """Repositories that roles share, and describe differently: apt refuses one address with two keys."""
+    named = [(role, one) for role, section in stack.sections.items() for one in section.repositories()]
+    for (first, one), (second, other) in combinations(named, 2):
+        alike = one.name == other.name or (one.uri.rstrip("/"), one.suite) == (other.uri.rstrip("/"), other.suite)
+        if alike and one != other:
+            sentence = (
+                f"{second}: its repository {other.name} ({other.uri}) and {one.name} ({one.uri}) of {first} share a "
+                "name or an address, and differ; write the same name, address and key in both"
+            )
+            yield InputError(sentence, _exact(document.at((second,))))
 
 
 def _exact(origin: Origin | None) -> str | None:

@@ -23,6 +23,7 @@ from hostwright.standard.roles.container.cdi import (
     CdiSpecification,
     GpusFlagWorks,
     NoRefresh,
+    Refreshable,
     RuntimeMode,
 )
 from hostwright.standard.roles.container.engine import (
@@ -85,7 +86,7 @@ def container(v: Container, ctx: RoleContext) -> Iterator[Resource]:
     if wanted.mode:
         yield RuntimeMode(wanted.mode)
     if wanted.writes_cdi:
-        yield reloading(Service(REFRESH_PATH))
+        yield When(Refreshable(), reloading(Service(REFRESH_PATH)))
         yield reloading(CdiSpecification())
     settings = JsonMerged(
         DAEMON_JSON, daemon_settings(v.default_runtime, v.cgroup_driver, cdi=wanted.gives_cdi), check=VALIDATE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.resources import ABSENT, DPKG, Change, Facts, Probe, Refusal, Resource, Step, dpkg_table, few
+from hostwright.resources import ABSENT, DPKG, Change, Condition, Facts, Probe, Refusal, Resource, Step, dpkg_table, few
 from hostwright.roles import Pattern, sh, sh_file, words
 from hostwright.standard.roles.container.engines import ENGINE_ROWS, gpus_flag_sentence, loses_gpus_flag
 from hostwright.standard.roles.container.section import Mode
@@ -13,6 +13,7 @@ from hostwright.standard.roles.container.section import Mode
 TOOLKIT_CONFIG = "/etc/nvidia-container-runtime/config.toml"
 REFRESH, REFRESH_PATH = "nvidia-cdi-refresh.service", "nvidia-cdi-refresh.path"
 MOST = 3  #: missing libraries that are named of each specification; all have the driver's former version
+UNLISTED = "unlisted"  #: what the state's probe prints where nvidia-smi lists no card
 CDI_SH = sh_file(__file__, "sh/cdi.sh", most=MOST)
 
 _MODE = Probe(sh_file(__file__, "sh/mode.sh", file=TOOLKIT_CONFIG), shared=True)
@@ -76,11 +77,25 @@ class CdiSpecification(Resource):
         return Change("CDI specification", "; ".join(wrong), "of this driver, made at each boot", (step,))
 
     def notes(self, facts: Facts) -> tuple[str, ...]:
-        unlisted = facts[_STATE].strip() == "unlisted"
-        return (f"no GPU: nvidia-smi lists none, so that {REFRESH} fails and containers get none",) if unlisted else ()
+        if facts[_STATE].strip() != UNLISTED:
+            return ()
+        return (f"no GPU: nvidia-smi lists none, so that {REFRESH} fails and containers get none",)
 
     def removal(self) -> tuple[Resource, ...]:
         return (NoRefresh(),)
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshable(Condition):
+    """The condition that no missing answer of a card keeps nvidia-cdi-refresh from its work. Where one does, systemd
+    starts the service again until it has had enough, and the path unit that triggers it fails, too."""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (_STATE,)
+
+    def holds(self, facts: Facts) -> bool:
+        """Whether nothing is known to be wrong, or nvidia-smi lists a card."""
+        return facts[_STATE].strip() != UNLISTED
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hostwright.resources import CACHE
 from hostwright.roles import (
     AbsolutePath,
+    AptRepository,
     ArtifactName,
     DebianVersion,
     ExactVersion,
@@ -49,7 +50,9 @@ class LocalRepository(StackPart):
 class CudaSection(Section):
     """The toolkit. ``components`` are exact dpkg versions of its packages; ``nvcc`` is nvcc's own version number.
 
-    ``compiler`` is the package of the compiler that nvcc gets, where the host's own gcc is too new for it: ``g++-10``.
+    Its packages come from ``repository``, a ``.deb`` that is a repository, or from ``network``, the vendor's at an
+    address. ``compiler`` is the package of the compiler that nvcc gets, where the host's own gcc is too new for it:
+    ``g++-10``.
 
     Another release's packages have other names: set those of the extended stack to null to remove them.
     """
@@ -62,7 +65,28 @@ class CudaSection(Section):
     nvcc: Annotated[str, Field(pattern=r"^V[0-9.]+$")]
     compiler: Annotated[str, Field(pattern=r"^(g\+\+-[0-9]{1,2})?$")] = ""
     components: Annotated[Mapping[Name, DebianVersion], WithoutNulls] = {}
-    repository: LocalRepository
+    repository: LocalRepository | None = None
+    network: AptRepository | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if self.repository and self.network:
+            raise ValueError(
+                "packages come from repository (a .deb) or from network, and both are named; set one to null"
+            )
+        if not self.repository and not self.network:
+            raise ValueError("no source of packages: name a repository (a .deb), or network with its address and key")
+        return self
+
+    @property
+    def source(self) -> LocalRepository | AptRepository:
+        """The one of the two that the packages come from."""
+        return next(one for one in (self.repository, self.network) if one)
+
+    @property
+    def directory(self) -> str:
+        """The directory to which ``repository`` unpacks; empty where the packages come from ``network``."""
+        return self.repository.directory if self.repository else ""
 
     @property
     def series(self) -> str:
@@ -90,6 +114,6 @@ class CudaSection(Section):
         return {"cuda": self.version, "nvcc": self.nvcc}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """The repository is there twice, packed and unpacked."""
-        places = {CACHE: 14, self.repository.directory: 14, self.prefix: 25, "/usr/local": 0}
-        return taken("CUDA", f"{self.prefix}/bin/nvcc", places)
+        """A repository in a ``.deb`` is there twice, packed and unpacked; apt keeps the packages of another one."""
+        packages = {CACHE: 14, self.directory: 14} if self.directory else {"/var/cache/apt": 14}
+        return taken("CUDA", f"{self.prefix}/bin/nvcc", {**packages, self.prefix: 25, "/usr/local": 0})

@@ -1,5 +1,6 @@
 # On a host with the lab's driver from its .run: packs what is installed as packages with Ubuntu's names, every one a
-# stand-in, the module compiled, in a signed repository at /srv/driver; the key is /srv/driver/key.asc.
+# stand-in, the module compiled, in a signed repository at /srv/driver, beside a CUDA toolkit that only says its version;
+# the key is /srv/driver/key.asc.
 : "${version:?}"
 : "${validity:?}"
 kernel=$(uname -r)
@@ -47,6 +48,14 @@ for name in "linux-objects-nvidia-470-server-$kernel" "linux-signatures-nvidia-$
   mkdir -p "$work/$name"
   pack "$name" 1.2.3+1
 done
+
+name=cuda-toolkit-11-2
+prefix=$work/$name/usr/local/cuda-11.2
+mkdir -p "$prefix/bin" "$prefix/targets/x86_64-linux/lib" "$prefix/extras/CUPTI/lib64"
+printf '#!/bin/sh\necho Cuda compilation tools, release 11.2, V11.2.152\n' >"$prefix/bin/nvcc"
+chmod 755 "$prefix/bin/nvcc"
+echo stand-in >"$prefix/targets/x86_64-linux/lib/libcudart.so.11.2.152"
+pack "$name" 11.2.2-1
 
 cd "$repository" || exit
 for file in *.deb; do

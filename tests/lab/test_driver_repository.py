@@ -1,5 +1,7 @@
 """The driver from a repository, its module compiled: on a host with the driver from its ``.run``, and back.
 
+A CUDA toolkit comes from that repository too, by one list with one key, and goes again.
+
 The repository is the host's own directory, and its packages are stand-ins under Ubuntu's names: what the lab's ``.run``
 installed, packed. apt, dpkg, keys, pins and holds are real; NVIDIA's and Ubuntu's archives cannot be reached.
 """
@@ -24,6 +26,9 @@ pytestmark = pytest.mark.long
 HOST, STACK, VERSION = "gpu01", "lab-packages", "470.182.03"
 ON = ("--hosts", HOST, "--roles", "base,driver")
 CHOOSE = (*ON, "--var", f"stack={STACK}")
+#: of the lab's toolkit, which the one in that repository does not have
+COMPONENTS = ("cuda-cudart", "cuda-nvcc", "libcublas", "libcufft", "libcurand", "libcusolver", "libcusparse")
+LISTS = "grep -ls srv/driver /etc/apt/sources.list.d/* || true"
 HELD = "apt-mark showhold | grep 470-server | grep -c . || true"
 
 
@@ -56,6 +61,9 @@ def publish(lab: Lab, machine: Machine, folder: Path, validity: str) -> None:
     fingerprint = on(machine, script).split()[-1]
     key = folder / f"key-{fingerprint}.asc"
     key.write_text(on(machine, "cat /srv/driver/key.asc"))
+    repository = {"name": "lab-driver", "uri": "file:/srv/driver", "key": "driver-key", "fingerprint": fingerprint}
+    components = {f"{name}-11-2": None for name in COMPONENTS}
+    cuda: dict[str, Any] = {"repository": None, "network": repository, "components": components}
     driver: dict[str, Any] = {
         "artifact": None,
         "fabric_manager": None,
@@ -64,15 +72,10 @@ def publish(lab: Lab, machine: Machine, folder: Path, validity: str) -> None:
             ("libnvidia-compute-470-server", "nvidia-utils-470-server", "nvidia-compute-utils-470-server"),
             f"{VERSION}-0lab1",
         ),
-        "repository": {
-            "name": "lab-driver",
-            "uri": "file:/srv/driver",
-            "key": "driver-key",
-            "fingerprint": fingerprint,
-        },
+        "repository": repository,
     }
     artifact = {"file": key.name, "urls": [key.as_uri()], "stand_in": True}
-    stack = {"extends": "lab", "description": "the lab's driver as packages", "driver": driver}
+    stack = {"extends": "lab", "description": "the lab's driver as packages", "driver": driver, "cuda": cuda}
     place = lab.inventory.parent / "stacks" / f"{STACK}.yml"
     place.write_text(yaml.safe_dump({**stack, "artifacts": {"driver-key": artifact}}))
     place.with_suffix(".lock.yml").unlink(missing_ok=True)
@@ -104,6 +107,17 @@ def test_from_the_run_to_the_repository_and_back(lab: Lab, invoke: FrontDoor, ma
     invoke.json("provision", *CHOOSE, status=0)
     invoke.json("plan", *CHOOSE, status=0)
     assert on(machine, "nvidia-smi -L").startswith("GPU 0")
+
+    both = ("--hosts", HOST, "--roles", "base,driver,cuda", "--var", f"stack={STACK}")
+    invoke.json("provision", *both, status=0)
+    (host,) = invoke.json("provision", *both, status=0)["hosts"]
+    assert not host["changed"]
+    assert on(machine, LISTS).split() == ["/etc/apt/sources.list.d/lab-driver.list"]
+    invoke.json("remove", "--hosts", HOST, "--roles", "cuda", "--var", f"stack={STACK}", "--yes", status=0)
+    assert on(machine, f"ls -d /usr/local/cuda-11.2 2>/dev/null; {LISTS}").split() == [
+        "/etc/apt/sources.list.d/lab-driver.list"
+    ]
+    invoke.json("plan", *CHOOSE, status=0)
 
     (host,) = invoke.json("provision", *ON, status=0)["hosts"]
     assert host["changed"]

@@ -11,6 +11,7 @@ from testinfra.host import Host
 
 from hostwright.plan.targets import TargetHost
 from hostwright.stack.stack import Stack
+from hostwright.standard.roles.cuda import NETWORK
 from hostwright.standard.roles.cuda.compilers import REFUSED, compile_script
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
@@ -99,14 +100,17 @@ def test_usr_local_cuda_leads_to_this_toolkit(host: Host, stack: Stack) -> None:
 
 
 def test_the_repository_is_trusted_by_its_own_key_alone(root_run: Run, stack: Stack, variables: Any) -> None:
-    """The local repository, where it is kept, is signed by the key that its list names, and pinned."""
+    """The repository's list names a key of its own; a local one, where it is kept, is signed by it, and pinned."""
     repository = stack.section(CudaSection).repository
-    if not variables.keep_repository:
+    if repository and not variables.keep_repository:
         assert root_run("test -e %s", repository.directory).rc != 0, "the repository still fills /var"
         return
-    line = root_run("cat %s", repository.list_file).stdout.strip()
+    line = root_run("cat %s", stack.section(CudaSection).source.list_file).stdout.strip()
     assert line.startswith("deb [signed-by="), f"the list says: {line or 'nothing'}"
     keyring = line.partition("=")[2].partition("]")[0]
+    if repository is None:
+        assert root_run("test -s %s", keyring).rc == 0, f"{keyring} is missing"
+        return
     signed = root_run("gpgv --keyring %s %s", keyring, f"{repository.directory}/InRelease")
     assert signed.rc == 0, f"{keyring} does not vouch for it: {signed.stderr.strip()}"
     assert "Pin-Priority: 600" in root_run("cat %s", repository.pin_file).stdout, (
@@ -114,8 +118,10 @@ def test_the_repository_is_trusted_by_its_own_key_alone(root_run: Run, stack: St
     )
 
 
-def test_no_second_source_of_cuda(root_run: Run, variables: Any) -> None:
+def test_no_second_source_of_cuda(root_run: Run, variables: Any, target: TargetHost) -> None:
     """apt reads no other repository of CUDA, whose newer packages or changed key would get in the way."""
+    if variables.network_repository or any(NETWORK in one.uri for one in target.context.repositories()):
+        return
     lines = root_run("apt-get update --print-uris").stdout.splitlines()  # says what it would fetch, fetches nothing
-    network = [line for line in lines if "developer.download.nvidia.com/compute/cuda/repos" in line]
-    assert variables.network_repository or not network, f"apt reads {network[:1]}"
+    network = [line for line in lines if NETWORK in line]
+    assert not network, f"apt reads {network[:1]}"

@@ -87,8 +87,11 @@ class Alike:
 
 
 def alike(ctx: AuditContext, looks_at: AuditScope) -> Alike:
-    """What an audit says of this host and of all that answer alike; ``ctx`` has no changes yet."""
-    return ctx.judged(("alike", Same(looks_at)), partial(_alike, ctx, looks_at), tries=_TRIES)
+    """What an audit says of this host and of all that answer alike; ``ctx`` has no changes yet. Of hosts with the very
+    same facts, as stored ones may have, it is not asked what it reads."""
+    same = (Same(looks_at), Same(ctx.facts), ctx.known)
+    judged = partial(ctx.judged, ("alike", same[0]), partial(_alike, ctx, looks_at), tries=_TRIES)
+    return ctx.memory.kept("alike", same, judged)
 
 
 def _alike(whole: AuditContext, looks_at: AuditScope, noted: AuditContext) -> Alike:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from functools import cached_property, partial
 from typing import Any
 
@@ -40,7 +40,7 @@ from hostwright.audit.readings.answers import RELEASE_LAYER
 from hostwright.audit.readings.changed import changed_since
 from hostwright.common.canonical import Same
 from hostwright.common.errors import NOT_IN_TIME, Finding, NotAnswered
-from hostwright.plan.desired import DesiredRole
+from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.facts.expected import read_expected_gpus
 from hostwright.plan.facts.memory import Memory
 from hostwright.plan.host import release
@@ -49,8 +49,8 @@ from hostwright.plan.model import Facts, Planned, Refusal, Resource
 from hostwright.plan.planning import notes_on, off_roles
 from hostwright.plan.roles.software import Software
 from hostwright.plan.targets import TargetHost
-from hostwright.resources.packages.packages import named_like
-from hostwright.stack.ages import Aged, aged, day_of, numbers
+from hostwright.resources.packages.packages import dpkg_table, named_like
+from hostwright.stack.ages import Advisories, Aged, aged, day_of, numbers
 
 
 @dataclass(frozen=True)
@@ -268,18 +268,23 @@ def aged_on(ctx: AuditContext) -> tuple[Aged, ...]:
     known = ctx.desired.advisories
     if not known.products:
         return ()
-    found = ctx.judged("installed products", installed)
+    work = partial(installed, ctx.desired, ctx.memory)
+    found = ctx.memory.judged(("installed products", Same(ctx.desired)), ctx.facts, work)
     today = day_of(ctx.now)
+    return ctx.memory.kept("aged", (Same(known), found, today), lambda: _aged(known, found, today))
+
+
+def _aged(known: Advisories, found: Iterable[tuple[str, str]], today: date) -> tuple[Aged, ...]:
     return tuple(dict.fromkeys(one for name, version in found for one in aged(known, {name: version}, today)))
 
 
-def installed(ctx: AuditContext) -> tuple[tuple[str, str], ...]:
+def installed(desired: Desired, memory: Memory, facts: Facts) -> tuple[tuple[str, str], ...]:
     """The products of the advisories that are on the host, each with its version."""
-    products = ctx.desired.advisories.products
+    products = desired.advisories.products
     known = tuple(pattern for product in products.values() for pattern in product.packages)
-    there = [(one.name, one.version) for one in _software(ctx) if one.version]
-    with suppress(Unread, NotAnswered):
-        there += [(row.base, row.version) for row in ctx.packages.values() if row.present]
+    there = [(one.name, one.version) for one in _software(desired, memory, facts) if one.version]
+    with suppress(KeyError, NotAnswered):
+        there += [(row.base, row.version) for row in dpkg_table(facts).values() if row.present]
     found: dict[tuple[str, tuple[int, ...]], tuple[str, str]] = {}
     for package, version in there:
         if named_like(package, known):
@@ -288,9 +293,9 @@ def installed(ctx: AuditContext) -> tuple[tuple[str, str], ...]:
     return tuple(found.values())
 
 
-def _software(ctx: AuditContext) -> Iterator[Software]:
-    for state in (state for role in ctx.desired.roles for state in role.resources):
-        for piece in ctx.settled(("software", Same(state)), partial(_pieces, state)):
+def _software(desired: Desired, memory: Memory, facts: Facts) -> Iterator[Software]:
+    for state in (state for role in desired.roles for state in role.resources):
+        for piece in memory.judged(("software", Same(state)), facts, partial(_pieces, state)):
             yield from (piece, *piece.parts)
 
 

@@ -74,6 +74,7 @@ class _Judgement:
     hits: int = 0  #: how often a result was used again
     resting: int = 0  #: how many times more it is made without being remembered
     rest: int = 0  #: how long its last rest was
+    last: tuple[object, _Known] | None = None  #: the subject before, which may come again, and what was said of it
 
 
 class Memory:
@@ -111,6 +112,9 @@ class Memory:
             known = self._judgements.get(key)
             if known is None:
                 known = self._begun(key)
+            if known.last and known.last[0] is seen:
+                again: T = known.last[1].result()
+                return again
             if known.resting:
                 known.resting -= 1
                 return work(seen)
@@ -124,6 +128,7 @@ class Memory:
                 if known.results >= (self._most_results if known.hits else min(tries, self._most_results)):
                     self._forget(known)
                 end = self._make(known, seen, work, errors)
+            known.last = seen, end
         result: T = end.result()
         return result
 

@@ -32,7 +32,7 @@ from hostwright.plan.roles.site import OWN_ROLES, STANDARD_ROLES
 from hostwright.stack.ages import FILE as ADVISORIES
 from hostwright.stack.ages import Advisories, read_advisories
 from hostwright.stack.fitting import RoleRules
-from hostwright.stack.stack import Section, Share, Stack
+from hostwright.stack.stack import AptRepository, Section, Share, Stack
 
 V = TypeVar("V")
 S = TypeVar("S", bound=Section)
@@ -90,6 +90,10 @@ class RoleContext:
         ``!`` before it stays."""
         patterns = [pattern for section in self.sections.values() for pattern in section.leaving()]
         return tuple(sorted(patterns, key=lambda pattern: not pattern.startswith("!")))
+
+    def repositories(self) -> tuple[AptRepository, ...]:
+        """The signed apt repositories of the layers of the host."""
+        return tuple(one for section in self.sections.values() for one in section.repositories())
 
     def never_unattended(self) -> tuple[str, ...]:
         """The packages that unattended-upgrades must leave alone for the layers of the host."""

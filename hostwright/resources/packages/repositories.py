@@ -186,7 +186,7 @@ class Keyring(Resource):
             f"key {self.path}",
             f"{held}, but in another file or mode" if held == self.fingerprint else held,
             self.fingerprint or f"the key in {self.source}",
-            (Step(script),),
+            (Step(script, DPKG_LOCK),),  # roles that share a repository would write it at the same time
             artifacts=(self.artifact,) if self.artifact else (),
         )
 
@@ -234,7 +234,7 @@ class AptSource(Resource):
         return (OS_RELEASE, *File(self.path, self._line({}) if known else "").probes())
 
     def plan(self, facts: Facts) -> Change | Refusal | None:
-        return File(self.path, self._line(os_release(facts))).plan(facts)
+        return File(self.path, self._line(os_release(facts)), lock=DPKG_LOCK).plan(facts)  # as for ``Keyring``
 
     def _line(self, release: Mapping[str, str]) -> str:
         line = f"deb [signed-by={self.keyring}] {' '.join((self.uri, self.suite, *self.components))}\n"
@@ -253,7 +253,7 @@ def signed_repository(repository: AptRepository, stack: Stack) -> Iterator[Resou
 
 @dataclass(frozen=True, slots=True)
 class SourcesDisabled(Resource):
-    r"""apt reads no source whose line holds one of these texts, but for the file ``keep``.
+    r"""apt reads no source whose line holds one of these texts, but for the files ``keep`` and ``others``.
 
     A line of a ``.list`` becomes a comment. In a ``.sources`` file the stanza gets ``Enabled: no``; where it names
     other repositories as well, only these addresses go. All other lines stay. When the role is removed, the sources are
@@ -269,6 +269,12 @@ class SourcesDisabled(Resource):
     texts: tuple[str, ...]  #: as they are in the lines, such as a host and path
     because: str = field(metadata=NO_IDENTITY)  #: why they must not be read, for the plan
     keep: str = ""  #: the path of the source list that stays
+    others: tuple[str, ...] = ()  #: the paths of other roles' source lists, which stay as well
+
+    @property
+    def kept(self) -> frozenset[str]:
+        """The paths of all source lists that stay."""
+        return frozenset({self.keep, *self.others})
 
     def probes(self) -> tuple[Probe, ...]:
         lines = (
@@ -283,7 +289,7 @@ class SourcesDisabled(Resource):
         sources: dict[str, str] = {}
         for entry in facts[self.probes()[0]].text.splitlines():
             path, _, line = entry.partition(":")
-            if path.endswith((".list", ".sources")) and path != self.keep and not line.lstrip().startswith("#"):
+            if path.endswith((".list", ".sources")) and path not in self.kept and not line.lstrip().startswith("#"):
                 sources.setdefault(path, line.strip())
         if not sources:
             return None

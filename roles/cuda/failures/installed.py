@@ -11,6 +11,7 @@ from hostwright.roles import Pattern
 from hostwright.standard.roles.cuda.failures.toolkits import LINK, TOOLKITS, UNINSTALLER, Toolkit, own, toolkits
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER, cached
+from hostwright.standard.roles.driver.section import DriverSection
 
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
@@ -21,8 +22,11 @@ UPDATES = {"V11.2.67": "11.2.0", "V11.2.142": "11.2.1", "V11.2.152": "11.2.2"}
 
 
 def brought_driver(ctx: AuditContext) -> Iterator[str]:
-    """``cuda-drivers`` is installed, by itself or as what ``cuda``, ``cuda-X-Y`` or ``cuda-runtime-X-Y`` depend on."""
-    packages = ctx.packages_where(is_meta_package)
+    """``cuda-drivers`` is installed and not of the stack's driver, by itself or as what ``cuda``, ``cuda-X-Y`` or
+    ``cuda-runtime-X-Y`` depend on.
+    """
+    driver = ctx.stack.find(DriverSection)
+    packages = [row for row in ctx.packages_where(is_meta_package) if not driver or row.name not in driver.packages]
     if any(row.name.startswith("cuda-drivers") for row in packages):
         yield from (f"{row.name} {row.version} is installed" for row in packages)
 

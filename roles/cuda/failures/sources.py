@@ -130,23 +130,24 @@ def _naming(repository: tuple[Source, ...]) -> tuple[Source, ...]:
 
 
 def two_sources(ctx: AuditContext) -> Iterator[str]:
-    """apt reads NVIDIA's network repository beside a local one, and the host's variables do not want it."""
+    """apt reads NVIDIA's network repository beside a local one, and neither stack nor variables want it."""
     if getattr(ctx.variables.get("cuda"), "network_repository", False) or _fails(ctx):
         return
-    network, local = _network(ctx), _local(ctx)
+    wanted = {one.list_file for section in ctx.stack.sections.values() for one in section.repositories()}
+    network, local = [source for source in _network(ctx) if source.file not in wanted], _local(ctx)
     if network and local:
         yield from map(str, (*network, *local))
 
 
 def other_local(ctx: AuditContext) -> Iterator[str]:
     """apt reads a local CUDA repository that is not the stack's."""
-    ours = ctx.section(CudaSection).repository.directory
+    ours = ctx.section(CudaSection).directory
     yield from (str(source) for source in _local(ctx) if source.path != ours)
 
 
 def trusted_for_all(ctx: AuditContext) -> Iterator[str]:
     """``/etc/apt/trusted.gpg``, which ``apt-key`` wrote, holds a key of NVIDIA's CUDA repositories."""
-    own = (ctx.section(CudaSection).repository.fingerprint or "")[-len(OLD_KEY) :]
+    own = (ctx.section(CudaSection).source.fingerprint or "")[-len(OLD_KEY) :]
     named = keys(ctx).get(TRUSTED, frozenset()) & {OLD_KEY, NEW_KEY, own}
     yield from (f"{TRUSTED} holds the key {key}" for key in sorted(named))
 
@@ -160,11 +161,8 @@ def _local(ctx: AuditContext) -> tuple[Source, ...]:
 
 
 def _own(ctx: AuditContext) -> tuple[Source, ...]:
-    return tuple(
-        source
-        for source in sources(ctx)
-        if source.local and source.path == ctx.section(CudaSection).repository.directory
-    )
+    ours = ctx.section(CudaSection).directory
+    return tuple(source for source in sources(ctx) if source.local and source.path == ours)
 
 
 def _fails(ctx: AuditContext) -> bool:

@@ -24,6 +24,7 @@ from hostwright.resources import (
     Probe,
     content_probe,
     is_loose_kernel,
+    named_like,
     next_boot,
     stat_probe,
     words_set,
@@ -39,7 +40,7 @@ from hostwright.standard.roles.driver.failures.state import (
     running_kernel,
 )
 from hostwright.standard.roles.driver.rules import kernels_of
-from hostwright.standard.roles.driver.section import DriverSection
+from hostwright.standard.roles.driver.section import DRIVER_PACKAGES, NOT_DRIVER, DriverSection
 from hostwright.standard.roles.driver.states.gpu_use import gpu_ids
 from hostwright.standard.roles.driver.states.modprobe import (
     MODPROBE,
@@ -94,6 +95,9 @@ UNATTENDED = Probe(
     " '^(Unattended-Upgrade::(Package-Blacklist|Automatic-Reboot)|APT::Periodic::)'; exit 0"
 )
 
+#: ``moves NAME OLD NEW`` or ``removes NAME``: what an upgrade does to packages of a driver that are not all held
+MOVING = Probe(sh_file(__file__, "moving.sh", names=" ".join(DRIVER_PACKAGES)))
+
 NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"  #: the role's own
 PREFERENCES = "/etc/apt/preferences.d/hostwright-no-other-driver"  #: the role's own
 
@@ -115,6 +119,7 @@ _FOR_US = Pattern(
 _CLASS = Pattern(r"ATTRS?\{class\}==\"([^\"]{1,40})\"")
 _DISPLAYS = ("0x030000", "0x030200")  #: VGA and 3D controllers (PCI code and ID assignment)
 _BLACKLIST = "Unattended-Upgrade::Package-Blacklist::"
+_MOVED = Pattern(r"(?:moves|removes) ([a-z0-9.+-]{1,100})(?: (\S{1,100}) (\S{1,100}))?")
 _SCHEDULED = Pattern(r"(?m)^scheduled USEC ([0-9]{9,10})[0-9]{6}$")
 _REBOOT = "Unattended-Upgrade::Automatic-Reboot"
 
@@ -364,12 +369,19 @@ def _unattended(ctx: AuditContext) -> list[tuple[str, str]]:
 
 
 def loose_driver(ctx: AuditContext) -> Iterator[str]:
-    """A package of the driver's set is not held, so that the next upgrade may move it under the loaded module."""
-    ctx.require(DPKG)
+    """A package of the driver's set is not held; or a simulated upgrade moves or removes a package of a driver."""
     rows = (ctx.packages.get(name) for name in ctx.section(DriverSection).packages)
-    yield from (
-        f"{row.name} {row.version}: not held" for row in rows if row is not None and row.present and not row.held
-    )
+    loose = {row.name: f"{row.name} {row.version}: not held" for row in rows if row and row.present and not row.held}
+    yield from (loose | dict(_moving(ctx.text(MOVING)))).values()
+
+
+def _moving(text: str) -> Iterator[tuple[str, str]]:
+    """The packages of a driver that an upgrade changes, each with the sentence that says so."""
+    for match in filter(None, map(_MOVED.fullmatch, text.splitlines())):
+        name = match[1]
+        if named_like(name, DRIVER_PACKAGES) and not named_like(name, NOT_DRIVER):
+            moved = f"{name} {match[2]}: the next upgrade moves it to {match[3]}"
+            yield name, moved if match[2] else f"{name}: the next upgrade removes it"
 
 
 def not_pinned(ctx: AuditContext) -> Iterator[str]:
@@ -486,7 +498,7 @@ KERNEL_RULES = (
         "the next upgrade may move a part of the driver: its libraries would not fit the module in the kernel",
         "Provision again: the driver role holds every package of its set (apt-mark hold)",
         "ubuntu-server-documentation#369; apt-mark(8)",
-        sign=Sign("driver", loose_driver, (DPKG,), grave=False, provision=True),
+        sign=Sign("driver", loose_driver, (DPKG, MOVING), grave=False, provision=True),
     ),
     FailureRule(
         "upgrades-not-fenced",

@@ -7,11 +7,17 @@ from collections.abc import Iterable
 
 import pytest
 
+from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.model import Answer, Change, Refusal, Resource
+from hostwright.plan.planning import removal_of
 from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.conditions import When
+from hostwright.resources.packages.repositories import AptSource
+from hostwright.stack.stack import AptRepository, Artifact, Section, Stack
 from hostwright.standard.roles.cuda import DRIVER, Cuda, cuda
 from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.driver import Driver, driver
+from hostwright.standard.roles.driver.section import DriverSection
 from tests.unit.support.facts import Replies, changes_of, only
 from tests.unit.support.keys import RING, with_our_key
 from tests.unit.support.stacks import load_stack
@@ -255,3 +261,72 @@ def test_keeping_and_dropping_differ_in_the_repository_alone() -> None:
         return {type(one.resource if isinstance(one, When) else one).__name__ for one in resources}
 
     assert plain(cuda.resources(DROPPING, RoleContext(STACK))) - plain(RESOURCES) == {"RepoDropped"}
+
+
+# --- from the vendor's repository on the network, alone or beside a driver from there
+
+REPOSITORIES = "developer.download.nvidia.com/compute/cuda/repos"
+SHARED = AptRepository(name="nvidia", uri=f"https://{REPOSITORIES}/debian12/x86_64/", key="nvidia-key")
+SHARED_LIST = "/etc/apt/sources.list.d/nvidia.list"
+SHARED_LINE = f"deb [signed-by=/usr/share/keyrings/nvidia-keyring.gpg] {SHARED.uri} /\n"
+HAND_MADE = "/etc/apt/sources.list.d/hand.list"
+
+
+def with_sections(**sections: Section) -> Stack:
+    key = Artifact(name="nvidia-key", file="nvidia.asc", urls=("https://example.org/nvidia.asc",), sha256="a" * 64)
+    update = {"sections": {**STACK.sections, **sections}, "artifacts": {**STACK.artifacts, "nvidia-key": key}}
+    return STACK.model_copy(update=update)
+
+
+FROM_NETWORK = STACK.section(CudaSection).model_copy(update={"repository": None, "network": SHARED})
+PACKAGED = DriverSection(
+    version="580.159.04",
+    packages=dict.fromkeys(("libcuda1", "nvidia-driver-cuda", "nvidia-kernel-open-dkms"), "580.159.04-1"),
+    repository=SHARED,
+)
+
+
+def disabled(stack: Stack, *lists: str) -> str:
+    """What the role says of these lists, each of which names the vendor's network repository."""
+    rows = "".join(f"{path}:deb https://{REPOSITORIES}/debian12/x86_64/ /\n" for path in lists)
+    changes = changes_of(cuda.resources(Cuda(), RoleContext(stack)), {**GREEN, "grep -HsF": rows})
+    return "".join(change.have for change in changes if change.what.startswith(f"apt sources {REPOSITORIES}"))
+
+
+def test_the_toolkit_comes_from_the_network_with_a_key_of_its_own() -> None:
+    resources = cuda.resources(Cuda(), RoleContext(with_sections(cuda=FROM_NETWORK)))
+    green = {key: value for key, value in GREEN.items() if key != f"cat -- {LIST}"}
+    assert changes_of(resources, {**green, f"cat -- {SHARED_LIST}": SHARED_LINE}) == ()
+    steps = script(changes_of(resources, {**BARE, "dearmor": RING}))
+    assert SHARED_LIST in steps and SHARED_LINE.strip() in steps
+    assert "/var/cuda-repo" not in steps and "cuda-toolkit-11-2=11.2.2-1" in steps
+
+
+@pytest.mark.parametrize("wanted", [STACK.section(CudaSection), FROM_NETWORK], ids=["local", "network"])
+def test_a_drivers_list_of_the_network_stays_and_others_are_disabled(wanted: CudaSection) -> None:
+    stack = with_sections(cuda=wanted, driver=PACKAGED)
+    assert disabled(stack, SHARED_LIST) == ""
+    assert disabled(stack, SHARED_LIST, HAND_MADE).startswith(f"{HAND_MADE}: ")
+    assert SHARED_LIST in disabled(STACK, SHARED_LIST)
+
+
+def test_driver_and_toolkit_share_one_list_which_stays_until_the_last_of_them_is_removed() -> None:
+    stack = with_sections(cuda=FROM_NETWORK, driver=PACKAGED)
+    ctx = RoleContext(stack)
+    of_cuda, of_driver = cuda.resources(Cuda(), ctx), driver.resources(Driver(), ctx)
+    lists = {state.path for state in (*of_cuda, *of_driver) if isinstance(state, AptSource)}
+    assert lists == {SHARED_LIST}
+    of_host = [Desired("gpu01", stack, (DesiredRole(name, (), states),)) for name, states in
+               (("cuda", of_cuda), ("driver", of_driver))]  # fmt: skip
+    alone, last = removal_of(of_host[0], staying=of_host[1]), removal_of(of_host[0])
+    taken = [
+        {thing for role in one.roles for state in role.resources for thing in state.takes()} for one in (alone, last)
+    ]
+    shared = {f"file {SHARED_LIST}", f"file {SHARED.keyring}", f"lists {SHARED_LIST}"}
+    assert not shared & taken[0] and shared <= taken[1]
+
+
+def test_what_a_repository_on_the_network_takes_of_the_disk_is_aptcache_and_toolkit() -> None:
+    stack = with_sections(cuda=FROM_NETWORK)
+    places = {share.directory for share in stack.section(CudaSection).shares(stack)}
+    assert places == {"/var/cache/apt", "/usr/local/cuda-11.2", "/usr/local"}

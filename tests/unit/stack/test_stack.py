@@ -186,9 +186,31 @@ def test_a_stack_as_plain_data_is_read_as_the_same_stack(house: Stack) -> None:
     assert read_stack(plain(house)) == house
 
 
+NETWORK = "cuda: {repository: null, network: {name: cuda, uri: 'https://x/', key: docker-key}}"
+
+
+def test_a_toolkit_from_the_network_takes_the_place_of_the_local_repository(tmp_path: Path) -> None:
+    section = stack_of(tmp_path, f"extends: tensorflow-2.9\n{NETWORK}\n").section(CudaSection)
+    assert (section.source.list_file, section.directory) == ("/etc/apt/sources.list.d/cuda.list", "")
+
+
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
+        (
+            [NETWORK.replace("repository: null, ", "")],
+            r"cuda: packages come from repository \(a .deb\) or from network, and both are named; set one to null",
+        ),
+        (["cuda: {repository: null}"], r"cuda: no source of packages: name a repository \(a .deb\), or network with"),
+        (
+            [NETWORK.replace("key: docker-key", "kee: docker-key")],
+            r"mine.yml:2:\d+: cuda.network.kee: 'kee' is unknown here; did you mean 'key'",
+        ),
+        (
+            [NETWORK.replace("name: cuda", "name: docker")],
+            r"tensorflow-2.9.yml:\d+:1: container: its repository docker \(https://download.docker.com\S*\) and docker "
+            r"\(https://x/\) of cuda share a name or an address, and differ; write the same name, address and key",
+        ),
         (["drivr: {}"], "mine.yml:2:1: drivr: 'drivr' is unknown here; did you mean 'driver'"),
         (["driver: {artefact: x}"], "mine.yml:2:10: driver.artefact: 'artefact' is unknown.*did you mean 'artifact'"),
         (["cuda: {version: 11.2}"], "mine.yml:2:8: cuda.version: found number 11.2, expected text; put it in quotes"),

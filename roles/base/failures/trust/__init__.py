@@ -113,7 +113,7 @@ def without_release(ctx: AuditContext) -> Iterator[str]:
         # The stack's own directories are states of its roles, one that was dropped too, and so is what they turn off.
         file = place.rpartition(":")[0]
         dropped = file in ours and repository.startswith(("file:", "copy:"))
-        if not dropped and not any(text in repository and file != keep for text, keep in unread):
+        if not dropped and not any(text in repository and file not in kept for text, kept in unread):
             yield f"{place}: {repository}: {message}"
 
 
@@ -128,10 +128,10 @@ def renamed(ctx: AuditContext) -> Iterator[str]:
             yield f"{where}: {address.replace('/dists/', ' ')} changed its '{name}' value from '{before}' to '{after}'"
 
 
-def _unread(ctx: AuditContext) -> list[tuple[str, str]]:
-    """What is in the addresses that the stack's roles keep apt from reading, each with the list that stays."""
+def _unread(ctx: AuditContext) -> list[tuple[str, frozenset[str]]]:
+    """What is in the addresses that the stack's roles keep apt from reading, each with the lists that stay."""
     states = (state for role in ctx.desired.roles for state in role.resources if isinstance(state, SourcesDisabled))
-    return [(text, state.keep) for state in states for text in state.texts]
+    return [(text, state.kept) for state in states for text in state.texts]
 
 
 def proxy_refuses(ctx: AuditContext) -> Iterator[str]:

@@ -18,6 +18,7 @@ from hostwright.standard.roles.container.cdi import (
     CdiSpecification,
     GpusFlagWorks,
     NoRefresh,
+    Refreshable,
     RuntimeMode,
 )
 from hostwright.standard.roles.container.engines import Numbers, loses_gpus_flag, numbers
@@ -206,6 +207,7 @@ def test_where_nvidia_smi_lists_no_card_a_note_says_why_there_is_none(tmp_path: 
     (tmp_path / "var/run/cdi/nvidia.yaml").unlink()
     facts = facts_for((state,), {"cdi_refreshed": found(tmp_path)})
     assert state.plan(facts) is None
+    assert not Refreshable().holds(facts)
     assert state.notes(facts) == (f"no GPU: nvidia-smi lists none, so that {REFRESH} fails and containers get none",)
 
 

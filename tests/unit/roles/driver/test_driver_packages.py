@@ -17,7 +17,7 @@ from hostwright.resources.packages.packages import DPKG
 from hostwright.stack.stack import AptRepository
 from hostwright.standard.roles.base import Base, base
 from hostwright.standard.roles.driver import Driver, driver
-from hostwright.standard.roles.driver.failures.kernel import KERNEL_RULES
+from hostwright.standard.roles.driver.failures.kernel import KERNEL_RULES, MOVING
 from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.states.others import PREFERENCES
 from hostwright.standard.roles.driver.states.packages import DriverPackagesGone, NvidiaPackages
@@ -25,6 +25,7 @@ from hostwright.standard.roles.driver.states.removal import DriverGone
 from hostwright.standard.roles.driver.states.runfile import NvidiaRunfile, driver_packages
 from tests.unit.stack.test_rules import GOOD, nvidia
 from tests.unit.support.facts import changes_of, facts_for
+from tests.unit.support.forks import forks
 from tests.unit.support.library_contexts import NOW, seen
 from tests.unit.support.shell import program, run
 from tests.unit.support.stacks import check_host, check_stack, load_stack
@@ -288,11 +289,39 @@ def test_a_package_of_the_set_that_an_upgrade_may_move_is_seen() -> None:
     (rule,) = (rule for rule in KERNEL_RULES if rule.name in PLANTED)
     desired = Desired("gpu01", STACK, (DesiredRole("driver", ("base",), RESOURCES),))
 
-    def found(rows: str) -> list[str]:
-        return seen(rule, AuditContext(desired, {}, Facts({DPKG: Answer(0, rows)}), {"driver": ()}, NOW))
+    def found(rows: str, moving: str = "") -> list[str]:
+        facts = Facts({DPKG: Answer(0, rows), MOVING: Answer(0, moving)})
+        return seen(rule, AuditContext(desired, {}, facts, {"driver": ()}, NOW))
 
+    loose = ROWS.replace(f"libcuda1\t{V}-2\thi", f"libcuda1\t{V}-2\tii")
     assert found(ROWS) == []
-    assert found(ROWS.replace(f"libcuda1\t{V}-2\thi", f"libcuda1\t{V}-2\tii")) == [f"libcuda1 {V}-2: not held"]
+    assert found(loose) == [f"libcuda1 {V}-2: not held"]
+    moving = f"moves libcuda1 {V}-2 550.163.01-4\nremoves nvidia-smi\nmoves libnvidia-container1 1 2\nmoves gcc 1 2\n"
+    assert found(loose, moving) == [
+        f"libcuda1 {V}-2: the next upgrade moves it to 550.163.01-4",
+        "nvidia-smi: the next upgrade removes it",
+    ]
+
+
+def test_apt_is_asked_what_moves_only_where_a_drivers_package_is_not_held(tmp_path: Path) -> None:
+    info = tmp_path / "info"
+    script = MOVING.script.replace("/var/lib/dpkg/info/", f"{info}/")
+    info.mkdir()
+    (info / "libnvidia-container1.list").touch()
+    assert forks(script) == 0
+    (info / "libcuda1:amd64.list").touch()
+    program(
+        tmp_path / "bin",
+        "apt-get",
+        "echo 'Inst libcuda1 [1-1] (2-1 Debian:13/stable [amd64])'; echo 'Remv nvidia-smi [1-1]'",
+    )
+    for want, lines in (("hold", []), ("install", ["moves libcuda1 1-1 2-1", "removes nvidia-smi"])):
+        program(
+            tmp_path / "bin",
+            "dpkg-query",
+            f"echo '{want} installed libcuda1'; echo 'install installed libnvidia-container1'",
+        )
+        assert run(script, path=tmp_path / "bin").stdout.decode().splitlines() == lines
 
 
 def test_the_probe_reads_debians_names_of_the_module(tmp_path: Path) -> None:
