@@ -83,8 +83,8 @@ lab-test-shared:
 lab-test-own:
 	$(SUDO) $(VENV)/bin/python -m pytest tests/browser tests/lab -m "not shared_hosts and not long"
 
-test: lint programs
-	@$(MAKE) --no-print-directory -j 3 BESIDE_LABS=1 lab-test-shared lab-test-own unit-tests
+test: programs
+	@$(MAKE) --no-print-directory -j 4 BESIDE_LABS=1 lab-test-shared lab-test-own lint unit-tests
 
 # The hosts, faults and vendors of the lab, and what the benchmark measures with: after a change of lab/ or benchmarks/.
 stand-ins: setup

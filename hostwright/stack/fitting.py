@@ -145,21 +145,29 @@ class _Search:
     rules: tuple[Rule, ...]
 
     def best(self, parts: Parts) -> Combination | None:
-        """The nearest combination that breaks no rule with these other parts."""
-        return min(self._fitting({}, parts), key=self._distance, default=None)
+        """The nearest combination that breaks no rule with these other parts: most often one or two versions change,
+        so those with fewer changes are tried first.
+        """
+        for changes in range(len(self.choices) + 1):
+            if found := min(self._fitting({}, parts, changes), key=self._distance, default=None):
+                return found
+        return None
 
-    def _fitting(self, chosen: Combination, parts: Parts) -> Iterator[Combination]:
-        """The combinations that begin with ``chosen``; each rule is evaluated once all its versions are chosen."""
+    def _fitting(self, chosen: Combination, parts: Parts, changes: int) -> Iterator[Combination]:
+        """The combinations that begin with ``chosen`` and have at most so many ``changes`` more; each rule is evaluated
+        once all its versions are chosen.
+        """
         if len(chosen) == len(self.choices):
             yield chosen
             return
         choice = self.choices[len(chosen)]
         later = {choice.name for choice in self.choices[len(chosen) + 1 :]}
         ripe = [rule for rule in self.rules if choice.name in names_of(rule) and later.isdisjoint(names_of(rule))]
-        for release in dict.fromkeys((self.wanted[choice.name], *choice.versions)):
+        wanted = self.wanted[choice.name]
+        for release in dict.fromkeys((wanted, *choice.versions)) if changes else (wanted,):
             combination = {**chosen, choice.name: release}
             if next(misfits(ripe, {**parts, **combination}), None) is None:
-                yield from self._fitting(combination, parts)
+                yield from self._fitting(combination, parts, changes - (release != wanted))
 
     def _changed(self, combination: Combination) -> list[Choice]:
         return [choice for choice in self.choices if combination[choice.name] != self.wanted[choice.name]]

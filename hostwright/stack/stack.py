@@ -165,11 +165,11 @@ class Section(StackPart):
         return tuple(marked(type(self), self, ArtifactName))
 
 
-def _repositories(part: StackPart) -> Iterator[AptRepository]:
-    for value in dict(part).values():
-        if isinstance(value, AptRepository):
-            yield value
-        elif isinstance(value, StackPart):
+def _repositories(part: object) -> Iterator[AptRepository]:
+    if isinstance(part, AptRepository):
+        yield part
+    elif isinstance(part, (StackPart, Mapping)):
+        for value in dict(part).values():
             yield from _repositories(value)
 
 

@@ -26,7 +26,7 @@ from hostwright.resources import (
 from hostwright.roles import RoleContext, Stack, role
 from hostwright.standard.roles.cuda.compilers import HostCompiler
 from hostwright.standard.roles.cuda.rules import newest_gcc
-from hostwright.standard.roles.cuda.section import CudaSection, LocalRepository
+from hostwright.standard.roles.cuda.section import CudaRelease, CudaSection
 
 #: a toolkit package that brings one of these would overwrite the .run's driver; apt's simulation is searched for them
 DRIVER = "^(nvidia-|cuda-drivers|libcuda1|libnvidia-([^c]|c[^o]|co[^n])|xserver-xorg-video-nvidia)"
@@ -46,47 +46,57 @@ class Cuda:
 
 @role(needs=["base"], uses=["driver"])
 def cuda(v: Cuda, ctx: RoleContext) -> Iterator[Resource]:
-    """The toolkit at its exact version, held, from one repository of the vendor's with that repository's own key."""
+    """Each toolkit at its exact version, held, from one repository of the vendor's with that repository's own key."""
     wanted = ctx.section(CudaSection)
-    local, network, list_file = wanted.repository, wanted.network, wanted.source.list_file
-    exact = tuple(f"{name}={version}" for name, version in wanted.components.items())
-    libraries = (f"{wanted.prefix}/targets/x86_64-linux/lib", f"{wanted.prefix}/extras/CUPTI/lib64")
-    toolkit = (
-        # the meta package `cuda-11-2` is never named: it brings cuda-drivers
-        Debs((f"{wanted.package}={wanted.package_version}", *exact), True, DRIVER, list_file, wanted.prefix),
-        PackagedTree(wanted.prefix, libraries, list_file),
-        CommandReports(f"{wanted.prefix}/bin/nvcc", "-V", wanted.nvcc, exact, list_file, wanted.prefix),
-    )
-    if newest := newest_gcc(wanted.version):
-        yield HostCompiler(wanted.version, newest, wanted.compiler)
-    if wanted.compiler:
-        yield Debs((wanted.compiler,))
+    first, *more = dict.fromkeys(one.source.list_file for one in wanted.toolkits)
+    for one in wanted.toolkits:
+        if newest := newest_gcc(one.version):
+            yield HostCompiler(one.version, newest, one.compiler)
+        if one.compiler:
+            yield Debs((one.compiler,))
     if not v.network_repository:
-        others = tuple(one.list_file for one in ctx.repositories() if NETWORK in one.uri and one != network)
-        texts = (NETWORK, local.directory) if local else (NETWORK,)
-        yield SourcesDisabled(texts, FOREIGN, keep=list_file, others=others)
-    yield SourcesDisabled((FORMER,), SIDE_BY_SIDE, keep=list_file)
-    if network:
-        yield from signed_repository(network, ctx.stack)
-    if local:
-        yield Delivered(local.pin_file, ctx.stack.artifact(local.pin))
-        unpacked = _unpacked(local, ctx.stack)
-        yield from unpacked if v.keep_repository else (When(Differs(toolkit), state) for state in unpacked)
+        driver = (one.list_file for one in ctx.repositories() if NETWORK in one.uri)
+        others = tuple(path for path in dict.fromkeys((*more, *driver)) if path != first)
+        directories = (one.directory for one in wanted.toolkits if one.directory)
+        yield SourcesDisabled((NETWORK, *directories), FOREIGN, keep=first, others=others)
+    yield SourcesDisabled((FORMER,), SIDE_BY_SIDE, keep=first, others=tuple(more))
+    yield from dict.fromkeys(state for one in wanted.toolkits for state in _source(one, v, ctx.stack))
     name = Alternative("/usr/local/cuda", "cuda", wanted.prefix, priority=int(wanted.series.replace(".", "")))
     yield FormerName(name)
-    yield from toolkit
-    if local and not v.keep_repository:
-        yield RepoDropped(local.package, Differs(toolkit))
-    yield Link(f"{wanted.prefix}/lib64", "targets/x86_64-linux/lib")
-    yield Link(f"{wanted.prefix}/include", "targets/x86_64-linux/include")
+    for one in wanted.toolkits:
+        yield from _packages(one)
+        if one.repository and not v.keep_repository:
+            yield RepoDropped(one.repository.package, Differs(_packages(one)))
+        yield Link(f"{one.prefix}/lib64", "targets/x86_64-linux/lib")
+        yield Link(f"{one.prefix}/include", "targets/x86_64-linux/include")
     yield name
 
 
-def _unpacked(local: LocalRepository, stack: Stack) -> tuple[Resource, ...]:
-    """A repository in a ``.deb``, the key that it brings, and its source list."""
-    keyring = f"/usr/share/keyrings/{local.package}-keyring.gpg"
+def _packages(toolkit: CudaRelease) -> tuple[Resource, ...]:
+    """A toolkit's packages, their files, and its compiler."""
+    prefix, source = toolkit.prefix, toolkit.source.list_file
+    components = tuple(f"{name}={version}" for name, version in toolkit.components.items())
+    libraries = (f"{prefix}/targets/x86_64-linux/lib", f"{prefix}/extras/CUPTI/lib64")
+    # the meta package `cuda-11-2` is never named: it brings cuda-drivers
+    words = (f"{toolkit.package}={toolkit.package_version}", *components)
     return (
-        LocalRepo(local.package, stack.artifact(local.artifact), local.key_file, local.list_file),
-        Keyring(keyring, local.key_file, local.fingerprint),
-        AptSource(local.list_file, f"file://{local.directory}", "/", keyring),
+        Debs(words, True, DRIVER, source, prefix),
+        PackagedTree(prefix, libraries, source),
+        CommandReports(f"{prefix}/bin/nvcc", "-V", toolkit.nvcc, components, source, prefix),
     )
+
+
+def _source(toolkit: CudaRelease, v: Cuda, stack: Stack) -> Iterator[Resource]:
+    """Where apt takes a toolkit's packages from: an address, or a repository in a ``.deb`` with the key in it."""
+    if toolkit.network:
+        yield from signed_repository(toolkit.network, stack)
+    if local := toolkit.repository:
+        keyring = f"/usr/share/keyrings/{local.package}-keyring.gpg"
+        unpacked = (
+            LocalRepo(local.package, stack.artifact(local.artifact), local.key_file, local.list_file),
+            Keyring(keyring, local.key_file, local.fingerprint),
+            AptSource(local.list_file, f"file://{local.directory}", "/", keyring),
+        )
+        yield Delivered(local.pin_file, stack.artifact(local.pin))
+        condition = Differs(_packages(toolkit))
+        yield from unpacked if v.keep_repository else (When(condition, state) for state in unpacked)

@@ -17,12 +17,13 @@ FAMILIES = ("cuda*", "libcub*", "libcud*", "libcuf*", "libcura*", "libcus*", "li
 def audit_values(v: Cuda, ctx: RoleContext) -> Iterator[AuditValue]:
     """The compiler, the toolkit's packages and their holds, the link, and other CUDA on the host."""
     wanted = ctx.section(CudaSection)
-    yield AuditValue("nvcc", TOOLKITS.line(f"nvcc {wanted.series}"), wanted.nvcc)
-    packages = {"toolkit": (wanted.package, wanted.package_version)}
-    packages |= {name: (name, version) for name, version in wanted.components.items()}
-    for title, (name, version) in packages.items():
-        yield AuditValue(title, PackageVersion(name, FAMILIES), version)
-        yield AuditValue(f"{title} hold", PackageHold(name, FAMILIES), "held")
+    for one in wanted.toolkits:
+        more = "" if one is wanted else f" {one.series}"
+        yield AuditValue(f"nvcc{more}", TOOLKITS.line(f"nvcc {one.series}"), one.nvcc)
+        for name, version in one.packages.items():
+            title = f"toolkit{more}" if name == one.package else name
+            yield AuditValue(title, PackageVersion(name, FAMILIES), version)
+            yield AuditValue(f"{title} hold", PackageHold(name, FAMILIES), "held")
     yield AuditValue("link", TOOLKITS.line("link"), wanted.prefix)
     # Toolkits are installed side by side and the role leaves others alone: another one is not a deviation.
     yield AuditValue("toolkits", TOOLKITS.line("toolkits"), among=DISTRIBUTION)

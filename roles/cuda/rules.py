@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hostwright.roles import Choice, Misfit, disk_is_enough, series, version
+from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.driver.chips import Architecture, chips
 
 CUDA_TABLE = "CUDA release notes, table of toolkits and drivers"
@@ -108,5 +111,12 @@ def has_code_for_the_gpus(cuda: str, gpus: tuple[tuple[int, int], ...]) -> Misfi
     return None
 
 
-RULES = (disk_is_enough, is_known, runs_on_the_driver, has_code_for_the_gpus)
+def those_beside_it_fit(cuda_section: CudaSection, driver: str = "") -> Iterator[Misfit]:
+    """The toolkits beside the one of ``/usr/local/cuda`` are known, and the driver is new enough for each."""
+    for one in cuda_section.beside.values():
+        found = is_known(one.version), runs_on_the_driver(one.version, driver) if driver else None
+        yield from filter(None, found)
+
+
+RULES = (disk_is_enough, is_known, runs_on_the_driver, has_code_for_the_gpus, those_beside_it_fit)
 CHOICES = (Choice("cuda", "CUDA", 30, tuple(DRIVER_FLOORS), usual="11.2.2"),)

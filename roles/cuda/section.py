@@ -47,17 +47,13 @@ class LocalRepository(StackPart):
         return f"{self.directory}/{self.key}"
 
 
-class CudaSection(Section):
-    """The toolkit. ``components`` are exact dpkg versions of its packages; ``nvcc`` is nvcc's own version number.
+class CudaRelease(StackPart):
+    """A release. ``components`` are exact dpkg versions of its packages; ``nvcc`` is nvcc's own version number.
 
     Its packages come from ``repository``, a ``.deb`` that is a repository, or from ``network``, the vendor's at an
     address. ``compiler`` is the package of the compiler that nvcc gets, where the host's own gcc is too new for it:
     ``g++-10``.
-
-    Another release's packages have other names: set those of the extended stack to null to remove them.
     """
-
-    vendor: ClassVar = "NVIDIA"
 
     version: ExactVersion
     package: Name
@@ -99,6 +95,39 @@ class CudaSection(Section):
         return f"/usr/local/cuda-{self.series}"
 
     @property
+    def packages(self) -> Mapping[str, str]:
+        """All packages that it names, each with its version."""
+        return {self.package: self.package_version, **self.components}
+
+    def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
+        """A repository in a ``.deb`` is there twice, packed and unpacked; apt keeps the packages of another one."""
+        packages = {CACHE: 14, self.directory: 14} if self.directory else {"/var/cache/apt": 14}
+        return taken("CUDA", f"{self.prefix}/bin/nvcc", {**packages, self.prefix: 25, "/usr/local": 0})
+
+
+class CudaSection(CudaRelease, Section):
+    """The toolkit to which ``/usr/local/cuda`` leads, and those ``beside`` it, by names of their own.
+
+    Another release's packages have other names: set those of the extended stack to null to remove them.
+    """
+
+    vendor: ClassVar = "NVIDIA"
+
+    beside: Annotated[Mapping[Name, CudaRelease], WithoutNulls] = {}
+
+    @model_validator(mode="after")
+    def _one_of_a_series(self) -> Self:
+        series = [one.series for one in self.toolkits]
+        if twice := next((one for one in series if series.count(one) > 1), ""):
+            raise ValueError(f"two toolkits of {twice} would share one directory; name one of each series")
+        return self
+
+    @property
+    def toolkits(self) -> tuple[CudaRelease, ...]:
+        """All of them; the first is that of ``/usr/local/cuda``."""
+        return (self, *self.beside.values())
+
+    @property
     def host_compiler(self) -> str:
         """The path of ``compiler``; empty where nvcc takes the host's own."""
         return f"/usr/bin/{self.compiler}" if self.compiler else ""
@@ -113,7 +142,7 @@ class CudaSection(Section):
         """The toolkit's version, and its compiler's version number, which tells its updates apart."""
         return {"cuda": self.version, "nvcc": self.nvcc}
 
-    def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """A repository in a ``.deb`` is there twice, packed and unpacked; apt keeps the packages of another one."""
-        packages = {CACHE: 14, self.directory: 14} if self.directory else {"/var/cache/apt": 14}
-        return taken("CUDA", f"{self.prefix}/bin/nvcc", {**packages, self.prefix: 25, "/usr/local": 0})
+    def shares(self, stack: Stack, /) -> tuple[Share, ...]:
+        """Those of each toolkit."""
+        beside = (share for one in self.beside.values() for share in one.shares(stack))
+        return (*super().shares(stack), *beside)

@@ -34,10 +34,11 @@ def with_arguments(script: str, *arguments: str) -> tuple[str, ...]:
 
 
 def test_nvcc_is_exactly_this_release(host: Host, stack: Stack) -> None:
-    """nvcc is that of the stack's release, which its "11.2" alone does not tell."""
-    answer = host.run("%s -V", f"{stack.section(CudaSection).prefix}/bin/nvcc")
-    assert answer.rc == 0, f"nvcc does not run: {(answer.stderr or answer.stdout).strip()}"
-    assert f"{stack.section(CudaSection).nvcc}\n" in answer.stdout, f"it says: {answer.stdout.strip()}"
+    """nvcc of each toolkit is that of the stack's release, which its "11.2" alone does not tell."""
+    for toolkit in stack.section(CudaSection).toolkits:
+        answer = host.run("%s -V", f"{toolkit.prefix}/bin/nvcc")
+        assert answer.rc == 0, f"nvcc does not run: {(answer.stderr or answer.stdout).strip()}"
+        assert f"{toolkit.nvcc}\n" in answer.stdout, f"it says: {answer.stdout.strip()}"
 
 
 @pytest.mark.beside
@@ -54,11 +55,9 @@ def test_nvcc_compiles_and_the_program_runs(run_program: Run, stack: Stack) -> N
 
 
 def test_packages_are_at_their_versions_and_held(host: Host, stack: Stack) -> None:
-    """The toolkit's packages have exactly the stack's versions, and no upgrade moves them."""
-    wanted = {
-        stack.section(CudaSection).package: stack.section(CudaSection).package_version,
-        **stack.section(CudaSection).components,
-    }
+    """The toolkits' packages have exactly the stack's versions, and no upgrade moves them."""
+    toolkits = stack.section(CudaSection).toolkits
+    wanted = {name: version for toolkit in toolkits for name, version in toolkit.packages.items()}
     table = host.run("dpkg-query -W -f='${Package} ${Version} ${db:Status-Abbrev}\\n'").stdout.splitlines()
     rows = {row.split()[0]: row.split()[1:] for row in table}
     wrong = [
@@ -99,23 +98,22 @@ def test_usr_local_cuda_leads_to_this_toolkit(host: Host, stack: Stack) -> None:
     assert lib == real, f"lib64 leads to {lib or 'nothing'}"
 
 
-def test_the_repository_is_trusted_by_its_own_key_alone(root_run: Run, stack: Stack, variables: Any) -> None:
-    """The repository's list names a key of its own; a local one, where it is kept, is signed by it, and pinned."""
-    repository = stack.section(CudaSection).repository
-    if repository and not variables.keep_repository:
-        assert root_run("test -e %s", repository.directory).rc != 0, "the repository still fills /var"
-        return
-    line = root_run("cat %s", stack.section(CudaSection).source.list_file).stdout.strip()
-    assert line.startswith("deb [signed-by="), f"the list says: {line or 'nothing'}"
-    keyring = line.partition("=")[2].partition("]")[0]
-    if repository is None:
+def test_each_repository_is_trusted_by_its_own_key_alone(root_run: Run, stack: Stack, variables: Any) -> None:
+    """A repository's list names a key of its own; a local one, where it is kept, is signed by it, and pinned."""
+    for toolkit in stack.section(CudaSection).toolkits:
+        local = toolkit.repository
+        if local and not variables.keep_repository:
+            assert root_run("test -e %s", local.directory).rc != 0, "the repository still fills /var"
+            continue
+        line = root_run("cat %s", toolkit.source.list_file).stdout.strip()
+        assert line.startswith("deb [signed-by="), f"the list says: {line or 'nothing'}"
+        keyring = line.partition("=")[2].partition("]")[0]
         assert root_run("test -s %s", keyring).rc == 0, f"{keyring} is missing"
-        return
-    signed = root_run("gpgv --keyring %s %s", keyring, f"{repository.directory}/InRelease")
-    assert signed.rc == 0, f"{keyring} does not vouch for it: {signed.stderr.strip()}"
-    assert "Pin-Priority: 600" in root_run("cat %s", repository.pin_file).stdout, (
-        f"{repository.pin_file} does not pin it"
-    )
+        if local:
+            signed = root_run("gpgv --keyring %s %s", keyring, f"{local.directory}/InRelease")
+            assert signed.rc == 0, f"{keyring} does not vouch for it: {signed.stderr.strip()}"
+            pinned = root_run("cat %s", local.pin_file).stdout
+            assert "Pin-Priority: 600" in pinned, f"{local.pin_file} does not pin it"
 
 
 def test_no_second_source_of_cuda(root_run: Run, variables: Any, target: TargetHost) -> None:

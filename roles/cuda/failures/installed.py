@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, Sign, Tangled, Unread, wanted
-from hostwright.resources import DPKG, CommandReports, Debs, Installed
+from hostwright.resources import DPKG, CommandReports, Installed
 from hostwright.roles import Pattern
 from hostwright.standard.roles.cuda.failures.toolkits import LINK, TOOLKITS, UNINSTALLER, Toolkit, own, toolkits
 from hostwright.standard.roles.cuda.section import CudaSection
@@ -46,12 +46,14 @@ def no_toolkit(ctx: AuditContext) -> Iterator[str]:
 
 
 def beside(ctx: AuditContext) -> Iterator[str]:
-    """Another usable ``/usr/local/cuda-X.Y`` is there, ``/usr/local/cuda`` does not lead to it, nor does the loader."""
+    """A usable ``/usr/local/cuda-X.Y`` is there that is not the stack's, nor what ``/usr/local/cuda`` or the loader
+    leads to.
+    """
     by_path = toolkits(ctx)
     link = by_path.get(LINK)
-    explained = {link.leads} if link else set()
+    explained = {one.prefix for one in ctx.section(CudaSection).toolkits} | ({link.leads} if link else set())
     for toolkit in by_path.values():
-        if toolkit.path == LINK or toolkit.leads != toolkit.path or not toolkit.usable or _is_own(ctx, toolkit):
+        if toolkit.path == LINK or toolkit.leads != toolkit.path or not toolkit.usable:
             continue
         if toolkit.leads not in explained and not _loaded_from(ctx, toolkit):
             yield f"{toolkit.path} is a toolkit as well"
@@ -69,8 +71,8 @@ def other_update(ctx: AuditContext) -> Iterator[str]:
 
 def not_held(ctx: AuditContext) -> Iterator[str]:
     """A package of the toolkit is at the stack's version, and dpkg does not say that it is held."""
-    pinned = (word.partition("=") for word in wanted(ctx, "cuda", Debs).packages)
-    rows = ((ctx.packages.get(name), version) for name, _, version in pinned)
+    pinned = (row for one in ctx.section(CudaSection).toolkits for row in one.packages.items())
+    rows = ((ctx.packages.get(name), version) for name, version in pinned)
     yield from (f"{row.name} {row.version} is not held" for row, version in rows
                 if row and row.present and row.version == version and not row.held)  # fmt: skip
 

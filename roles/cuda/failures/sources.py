@@ -141,14 +141,13 @@ def two_sources(ctx: AuditContext) -> Iterator[str]:
 
 def other_local(ctx: AuditContext) -> Iterator[str]:
     """apt reads a local CUDA repository that is not the stack's."""
-    ours = ctx.section(CudaSection).directory
-    yield from (str(source) for source in _local(ctx) if source.path != ours)
+    yield from (str(source) for source in _local(ctx) if source.path not in _directories(ctx))
 
 
 def trusted_for_all(ctx: AuditContext) -> Iterator[str]:
     """``/etc/apt/trusted.gpg``, which ``apt-key`` wrote, holds a key of NVIDIA's CUDA repositories."""
-    own = (ctx.section(CudaSection).source.fingerprint or "")[-len(OLD_KEY) :]
-    named = keys(ctx).get(TRUSTED, frozenset()) & {OLD_KEY, NEW_KEY, own}
+    own = {(one.source.fingerprint or "")[-len(OLD_KEY) :] for one in ctx.section(CudaSection).toolkits}
+    named = keys(ctx).get(TRUSTED, frozenset()) & {OLD_KEY, NEW_KEY, *own}
     yield from (f"{TRUSTED} holds the key {key}" for key in sorted(named))
 
 
@@ -161,8 +160,11 @@ def _local(ctx: AuditContext) -> tuple[Source, ...]:
 
 
 def _own(ctx: AuditContext) -> tuple[Source, ...]:
-    ours = ctx.section(CudaSection).directory
-    return tuple(source for source in sources(ctx) if source.local and source.path == ours)
+    return tuple(source for source in sources(ctx) if source.local and source.path in _directories(ctx))
+
+
+def _directories(ctx: AuditContext) -> frozenset[str]:
+    return frozenset(one.directory for one in ctx.section(CudaSection).toolkits)
 
 
 def _fails(ctx: AuditContext) -> bool:

@@ -108,7 +108,7 @@ def mirrored(site: Request) -> None:
         assert keep.mirror(replace(site, json=True)) == 0
 
 
-FITS = HostFits("gpu01", stackfleet.facts_of("8 × H100"), "", stackfleet.of_fleet()["8 × H100"])
+FITS = HostFits("gpu01", stackfleet.facts_of("8 × H100"), "", stackfleet.fits_of("8 × H100"))
 
 MISFIT = Misfit("kernel", "the module does not build", "a guide")
 ADOPTION = Adoption(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 import pytest
+from pydantic import ValidationError
 
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.model import Answer, Change, Refusal, Resource
@@ -13,9 +14,11 @@ from hostwright.plan.planning import removal_of
 from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.conditions import When
 from hostwright.resources.packages.repositories import AptSource
+from hostwright.resources.system.loader import Alternative
 from hostwright.stack.stack import AptRepository, Artifact, Section, Stack
 from hostwright.standard.roles.cuda import DRIVER, Cuda, cuda
-from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.cuda.rules import those_beside_it_fit
+from hostwright.standard.roles.cuda.section import CudaRelease, CudaSection
 from hostwright.standard.roles.driver import Driver, driver
 from hostwright.standard.roles.driver.section import DriverSection
 from tests.unit.support.facts import Replies, changes_of, only
@@ -330,3 +333,38 @@ def test_what_a_repository_on_the_network_takes_of_the_disk_is_aptcache_and_tool
     stack = with_sections(cuda=FROM_NETWORK)
     places = {share.directory for share in stack.section(CudaSection).shares(stack)}
     assert places == {"/var/cache/apt", "/usr/local/cuda-11.2", "/usr/local"}
+
+
+# --- several side by side
+
+NEWER = CudaRelease(
+    version="13.0.2", package="cuda-toolkit-13-0", package_version="13.0.2-1", nvcc="V13.0.88", network=SHARED
+)
+SEVERAL = with_sections(cuda=STACK.section(CudaSection).model_copy(update={"beside": {"13.0": NEWER}}))
+
+
+def test_toolkits_stand_side_by_side_each_held_and_from_its_own_source() -> None:
+    resources = cuda.resources(Cuda(), RoleContext(SEVERAL))
+    steps = script(changes_of(resources, {**BARE, "dearmor": RING}))
+    for word in ("cuda-toolkit-11-2=11.2.2-1", "cuda-toolkit-13-0=13.0.2-1", LIST, SHARED_LIST, "cuda-13.0/lib64"):
+        assert word in steps
+    assert [one.target for one in resources if isinstance(one, Alternative)] == ["/usr/local/cuda-11.2"]
+    assert disabled(SEVERAL, SHARED_LIST) == ""
+    rows = f"{TOOLKIT}{REPOSITORY}cuda-toolkit-13-0\t13.0.2-1\thi \n"
+    links = {"cuda-13.0/lib64": "targets/x86_64-linux/lib\n", "cuda-13.0/include": "targets/x86_64-linux/include\n"}
+    green = {**links, f"cat -- {SHARED_LIST}": SHARED_LINE, "dpkg-query -W": rows, "cuda-13.0/bin/nvcc": "V13.0.88\n"}
+    assert changes_of(resources, {**GREEN, **green}) == ()
+
+
+def test_a_toolkit_beside_another_is_known_and_runs_on_the_driver() -> None:
+    section = SEVERAL.section(CudaSection)
+    assert list(those_beside_it_fit(section, "580.159.04")) == []
+    assert [one.rule for one in those_beside_it_fit(section, "470.182.03")] == ["cuda-driver"]
+    unknown = section.model_copy(update={"beside": {"new": NEWER.model_copy(update={"version": "13.9.9"})}})
+    assert [one.rule for one in those_beside_it_fit(unknown)] == ["cuda"]
+
+
+def test_two_toolkits_of_one_series_are_refused() -> None:
+    section = STACK.section(CudaSection)
+    with pytest.raises(ValidationError, match=r"two toolkits of 11.2 would share one directory; name one of each"):
+        CudaSection.model_validate({**dict(section), "beside": {"again": section}})

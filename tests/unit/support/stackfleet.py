@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import date
+from functools import cache
 
 from hostwright.plan.roles.role import discover
 from hostwright.plan.stacks.fits import StackFit, fits
@@ -70,23 +71,23 @@ def facts_of(kind: str) -> HostFacts:
     )
 
 
+@cache
 def stacks() -> tuple[Stack, ...]:
     """All standard stacks, without those that a lab on this machine has written."""
     names = (name for name in stack_names([STACKS]) if not name.startswith("lab"))
     return tuple(load_stack(name, [STACKS], KINDS) for name in names)
 
 
-def of_fleet() -> Mapping[str, tuple[StackFit, ...]]:
-    """The stacks for each kind of host, the best first."""
-    every = stacks()
-    return {kind: fits(facts_of(kind), every, ROLES, ADVISORIES, TODAY) for kind in FLEET}
+def fits_of(kind: str) -> tuple[StackFit, ...]:
+    """The stacks for a kind of host, the best first."""
+    return fits(facts_of(kind), stacks(), ROLES, ADVISORIES, TODAY)
 
 
 def page() -> str:
     """The text of the page."""
     rows = [
         f"| {kind} | {FLEET[kind][1]}, {SYSTEMS[FLEET[kind][1]][0]} | {_fitting(found)} | {_refused(found)} |"
-        for kind, found in of_fleet().items()
+        for kind, found in ((kind, fits_of(kind)) for kind in FLEET)
     ]
     lines = [
         "# Which stack fits which host",
