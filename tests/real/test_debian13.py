@@ -116,7 +116,7 @@ def test_a_bare_host_gets_debians_driver_and_pytorch(host: tuple[Machine, FrontD
 def test_docker_is_debians_and_its_toolkit_a_stand_in(host: tuple[Machine, FrontDoor]) -> None:
     machine, _ = host
     assert on(machine, "docker version -f '{{.Server.Version}}'").startswith("26.1.5")
-    assert "hostwright stand-in" in on(machine, "nvidia-ctk --version")
+    assert "hostwright-stand-in" in on(machine, "nvidia-ctk --version")
     assert "nvidia" in on(machine, "docker info -f '{{json .Runtimes}}'")
 
 

@@ -43,8 +43,13 @@ cdi_program='
 
 # What is wrong with the specification that nvidia-cdi-refresh writes, on a host with cards: `absent`, `number …` as above,
 # `missing PATH`, `lacks DEVICE`; `disabled` where it is not written at boot. `unlisted` instead where nvidia-smi lists no
-# card: the unit asks that first, and ends there.
+# card: the unit asks that first, and ends there. So it does where the toolkit is there and no device file of a card.
 cdi_refreshed() {
+  for card in /dev/nvidia[0-9]*; do
+    [ -e "$card" ] && break
+    if [ -e /lib/systemd/system/nvidia-cdi-refresh.path ]; then echo unlisted; fi
+    return 0
+  done
   wrong=$(cdi_wrong)
   [ -n "$wrong" ] || return 0
   case $(timeout -k 1 20 nvidia-smi -L 2>/dev/null) in
@@ -55,7 +60,6 @@ cdi_refreshed() {
 
 # The unit's file of variables may say another place.
 cdi_wrong() {
-  for card in /dev/nvidia[0-9]*; do [ -e "$card" ] || return 0; break; done
   [ -e /etc/systemd/system/multi-user.target.wants/nvidia-cdi-refresh.service ] || echo disabled
   spec=/var/run/cdi/nvidia.yaml nodes=' ' left=$most
   while read -r line; do

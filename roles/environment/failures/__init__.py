@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.failures import FailureRule, Sign, Tangled, Try, Unread
+from hostwright.failures import FailureRule, Sign, Tangled, Try, Unread, Variant
 from hostwright.resources import Probe
 from hostwright.roles import Pattern
 from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER
 from hostwright.standard.roles.environment.failures.loader import LOADER_RULES, no_ptxas, not_cached
-from hostwright.standard.roles.environment.failures.texts import NOT_FOUND, OPTIONAL, TEXT_RULES
+from hostwright.standard.roles.environment.failures.texts import NOT_FOUND, OLD_SONAME, OPTIONAL, TEXT_RULES
 from hostwright.standard.roles.environment.failures.variables import VARIABLES_RULES
 
 if TYPE_CHECKING:
@@ -99,6 +99,16 @@ FAILURES = (
         " message names another release, install a build for the stack's CUDA",
         "tensorflow/tensorflow#56413, #45930",
         unless=OPTIONAL,
+        names=(OLD_SONAME,),
+        variants=(
+            Variant(
+                OLD_SONAME,
+                "the program was built for CUDA RELEASE: it opens LIBRARY, which the loader does not find",
+                "Take a build of the program for the CUDA that the host has (ls -d /usr/local/cuda-*), or build it anew"
+                " with that. Provisioning helps only where the stack is of CUDA RELEASE itself; a link of"
+                " that name to another release's file makes it crash later",
+            ),
+        ),
         sign=Sign("environment", not_cached, (LOADER,), provision=True),
         weight="general",
     ),

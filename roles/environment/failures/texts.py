@@ -14,6 +14,11 @@ _CUDA: Final = (
 
 #: Libraries that TensorFlow opens where they are: TensorRT's, and CUPTI in the words of its old releases
 OPTIONAL: Final = r"library '?libnvinfer|open CUDA library libcupti"
+#: A library of CUDA 4 to 10.2 by its soname, which ends in the release: those of later ones do not
+OLD_SONAME: Final = (
+    r"(?P<library>lib(?:cudart|cublas|cufft|curand|cusolver|cusparse|nvrtc|npp[a-z]{1,6})\.so\."
+    r"(?P<release>(?:[4-9]|10)\.[0-9]))(?:[^.0-9]|$)"
+)
 #: Wordings of TensorFlow (dso_loader.cc, before 2.1 and since), of the loader, and of programs that open cuDNN 9
 NOT_FOUND: Final = (
     r"Could not (?:load dynamic|dlopen) library '|Cannot dlopen some GPU libraries"

@@ -44,6 +44,12 @@ printf '%s\n' '#!/bin/sh' 'set -e' 'echo "Autoinstall of module planted/2.4.1 fo
 chmod 755 "$work/DEBIAN/postinst"; dpkg-deb --build "$work" "$work.deb"; dpkg --install "$work.deb" || true
 """
 
+#: What apt leaves where it does not accept the Release file that it has fetched.
+RENAMED = """
+cd /var/lib/apt/lists
+for list in *_InRelease; do sed 's/^Label: .*/Label: planted/' "$list" >"partial/$list"; done
+"""
+
 #: What apt leaves where a package does not come in for a file of another's: one that waits for it, and its log.
 CONFLICT = f"""
 name=planted-owner version=1; {DEB}
@@ -285,6 +291,10 @@ BASE = (
         "a stranger's list of a repository that is none", "base",
         f"mkdir -p /srv/none; echo 'deb file:/srv/none ./' >{LISTS}/planted.list",
         rules="repository-without-release", cure=f"rm {LISTS}/planted.list",
+    ),
+    plant(
+        "a repository that calls itself otherwise than before", "base", RENAMED,
+        rules="repository-changed", cure="rm /var/lib/apt/lists/partial/*_InRelease",
     ),
     plant(
         "distribution's repository in two lists", "base", f"cp /etc/apt/sources.list {LISTS}/debian.list",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 KEYRINGS = Probe(DEARMOR + "\n" + sh_file(__file__, "keyrings.sh"), root=True, cap_bytes=1024 * 1024)
 PROXIES = Probe(sh_file(__file__, "proxies.sh"), root=True)
 RELEASES = Probe(sh_file(__file__, "releases.sh"), root=True)
+RENAMED = Probe(sh_file(__file__, "renamed.sh"), root=True)
 
 #: the distributions' own keyrings: what lists name these is needed by every role
 _OF_DISTRIBUTION = Pattern(r"/usr/share/keyrings/(debian|ubuntu)-archive-[\w-]+\.(gpg|pgp|asc)")
@@ -116,6 +117,17 @@ def without_release(ctx: AuditContext) -> Iterator[str]:
             yield f"{place}: {repository}: {message}"
 
 
+def renamed(ctx: AuditContext) -> Iterator[str]:
+    """A Release file that apt fetched waits in its directory ``partial``, unaccepted, and has another origin, label,
+    suite or codename than apt's list of that repository.
+    """
+    for row in (line.split("\t") for line in ctx.text(RENAMED).splitlines()):
+        if len(row) == 5:
+            files, address, name, before, after = row
+            where = ", ".join(files.split()) or "a source list"
+            yield f"{where}: {address.replace('/dists/', ' ')} changed its '{name}' value from '{before}' to '{after}'"
+
+
 def _unread(ctx: AuditContext) -> list[tuple[str, frozenset[str]]]:
     """What is in the addresses that the stack's roles keep apt from reading, each with the lists that stay."""
     states = (state for role in ctx.desired.roles for state in role.resources if isinstance(state, SourcesDisabled))
@@ -154,6 +166,7 @@ KEY_EXPIRED = Sign("base", key_expired, (KEYRINGS,))
 KEYRING_UNREADABLE = Sign("base", keyring_unreadable, (KEYRINGS,))
 OWN_KEYRING_UNREADABLE = Sign("base", own_keyring_unreadable, (KEYRINGS,), provision=True)
 PROXY_REFUSES = Sign("base", proxy_refuses, (PROXIES,))
+REPOSITORY_CHANGED = Sign("base", renamed, (RENAMED,), grave=False)
 WITHOUT_RELEASE = Sign("base", without_release, (RELEASES,), grave=False)
 
 FOREIGN = FailureRule(

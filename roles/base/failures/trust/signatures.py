@@ -13,6 +13,7 @@ from hostwright.standard.roles.base.failures.trust import (
     KEY_EXPIRED,
     KEYRING_UNREADABLE,
     OWN_KEYRING_UNREADABLE,
+    REPOSITORY_CHANGED,
     WITHOUT_RELEASE,
 )
 
@@ -148,6 +149,7 @@ SIGNATURES = (
         "Make sure that the change is meant (a stable release that has become oldstable is), then accept it with"
         " apt-get update --allow-releaseinfo-change, and provision again",
         "apt acquire-item.cc; apt-secure(8)",
+        sign=REPOSITORY_CHANGED,
     ),
     FailureRule(
         "repository-date",

@@ -63,7 +63,7 @@ kind: nvidia.com/gpu
 """
 PLACES = (
     "/etc/systemd/system/", "/etc/nvidia-container-toolkit/", "/var/run/cdi/", "/proc/devices", "/lib/libcuda",
-    "/dev/nvidia[0-9]*", "/dev/nvidiactl /dev/nvidia-uvm",
+    "/lib/systemd/system/", "/dev/nvidia[0-9]*", "/dev/nvidiactl /dev/nvidia-uvm",
 )  # fmt: skip
 
 
@@ -194,7 +194,11 @@ def test_a_device_file_that_it_does_not_name_is_found(tmp_path: Path) -> None:
 
 
 def test_a_host_without_cards_needs_none(tmp_path: Path) -> None:
+    """Before the toolkit is there nothing is known; with it, its units fail."""
     host(tmp_path, 510, card=False)
+    assert found(tmp_path) == ""
+    write(tmp_path / "lib/systemd/system/nvidia-cdi-refresh.path", "[Unit]\n")
+    assert found(tmp_path) == "unlisted\n"
     assert wrong(tmp_path) == ""
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.standard.roles.base.failures.trust import PROXIES, RELEASES
-from tests.unit.support.aptroot import AptRoot, Server, deb, environment, repository, served
+from hostwright.standard.roles.base.failures.trust import PROXIES, RELEASES, RENAMED
+from tests.unit.support.aptroot import AptRoot, Key, Server, deb, environment, in_days, repository, served
 from tests.unit.support.auditcontexts import evidence
 
 pytestmark = pytest.mark.skipif(shutil.which("apt-get") is None, reason="this machine has no apt")
@@ -212,3 +212,33 @@ def test_what_is_set_for_http_counts_for_https(apt: AptRoot) -> None:
     apt.configure('Acquire::http::Proxy "http://127.0.0.1:9";')
     (line,) = evidence("proxy-refuses", {PROXIES: run(apt, PROXIES.script)})
     assert line.startswith("the proxy http://127.0.0.1:9 does not answer: ")
+
+
+def renamed(apt: AptRoot) -> list[str]:
+    script = RENAMED.script.replace("/var/lib/apt/lists", f"{apt.root}/var/lib/apt/lists").replace(
+        "/etc/apt/", f"{apt.etc}/"
+    )
+    return [line.replace(f"{apt.etc}/", "") for line in evidence("repository-changed", {RENAMED: run(apt, script)})]
+
+
+def test_a_repository_that_calls_itself_otherwise_is_named_until_that_is_accepted(
+    apt: AptRoot, server: Server, tmp_path: Path
+) -> None:
+    """mKeRix/ansible-playbooks#15: provisioning does not fail with it, as long as the other lists are enough."""
+    key = Key(tmp_path / "key")
+    try:
+        place = tmp_path / "served/my_site"
+        repository(place, deb(tmp_path, "other"), suite="bullseye", signer=key, Date=in_days(-1))
+        apt.source(f"deb [signed-by={key.ring}] {server.url}/my_site bullseye main\n")
+        update(apt)
+        assert renamed(apt) == []
+        repository(place, suite="bullseye", signer=key, Label="Site")
+        update(apt)
+        address = server.url.removeprefix("http://")
+        assert renamed(apt) == [
+            f"sources.list.d/a.list: {address}/my_site bullseye changed its 'Label' value from 'Lab' to 'Site'"
+        ]
+        run(apt, "apt-get -q --allow-releaseinfo-change update >/dev/null 2>&1")
+        assert renamed(apt) == []
+    finally:
+        key.close()

@@ -136,3 +136,28 @@ def test_each_wording_leads_to_its_cause(name: str, text: str) -> None:
 )
 def test_what_programs_say_without_harm_is_not_blamed(text: str) -> None:
     assert KNOWN.classify(text) is None
+
+
+@pytest.mark.parametrize(
+    ("library", "release"),
+    [
+        ("libcudart.so.6.5", "6.5"),
+        ("libcublas.so.8.0", "8.0"),
+        ("libcudart.so.10.1", "10.1"),
+        ("libcufft.so.9.2", "9.2"),
+    ],
+)
+def test_a_library_of_an_old_cuda_tells_what_the_program_was_built_for(library: str, release: str) -> None:
+    """FXIhub/condor#3: provisioning brings the stack's release, and not this one."""
+    failure = KNOWN.classify(f"/opt/spsim: error while loading shared libraries: {library}: {OPEN}")
+    assert failure is not None and failure.rule.name == "library-not-found"
+    assert failure.cause == (
+        f"the program was built for CUDA {release}: it opens {library}, which the loader does not find"
+    )
+    assert failure.cure.startswith("Take a build of the program for the CUDA that the host has")
+
+
+@pytest.mark.parametrize("library", ["libcudart.so.11.0", "libcudart.so.12", "libcurand.so.10", "libcudnn.so.8"])
+def test_a_library_of_a_later_cuda_may_be_the_stacks(library: str) -> None:
+    failure = KNOWN.classify(f"/opt/x: error while loading shared libraries: {library}: {OPEN}")
+    assert failure is not None and failure.cure.startswith("Provision again")
