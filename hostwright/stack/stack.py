@@ -249,10 +249,6 @@ class Stack(StackHead):
         names = [name for section in sections for way, name in section.artifact_uses() if way[0] not in section.spare]
         return tuple(self.artifact(name) for name in dict.fromkeys(names))
 
-    def leaving(self) -> tuple[str, ...]:
-        """The packages that this layer takes away from a host, as shell patterns of their names."""
-        return ()
-
     def artifact_uses(self) -> tuple[tuple[Where, str], ...]:
         """The artifacts that the stack names: the path to each name, and the name."""
         return tuple(

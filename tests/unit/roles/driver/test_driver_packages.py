@@ -13,7 +13,7 @@ from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.model import Answer, Change, Deferred, Facts, Planned, Reboot, Refusal
 from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.files.files import File
-from hostwright.resources.packages.packages import DPKG
+from hostwright.resources.packages.packages import DPKG, named_like
 from hostwright.stack.stack import AptRepository
 from hostwright.standard.roles.base import Base, base
 from hostwright.standard.roles.driver import Driver, driver
@@ -234,6 +234,11 @@ def test_a_display_refuses_a_replacement_unless_it_may_be_ended() -> None:
     refusal = planned(rows=rows, **{"display-manager": "gdm.service\n"})
     assert isinstance(refusal, Refusal)
     assert refusal.rule == "display"
+
+
+def test_the_shipped_set_is_for_computing_alone() -> None:
+    shown = ("nvidia-driver", "nvidia-driver-libs", "xserver-xorg-video-nvidia*", "*lib*gl*-nvidia*", "nvidia-vulkan-*")
+    assert [name for name in SECTION.packages if named_like(name, shown)] == []
 
 
 # --- beside it
