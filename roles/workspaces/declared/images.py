@@ -9,7 +9,7 @@ from __future__ import annotations
 from hostwright.roles import Stack
 
 TENSORFLOW = "tensorflow/tensorflow:2.9.0-gpu-jupyter"  #: of TensorFlow to 2.12, and of a stack without a framework
-TENSORFLOW_OF_WHEELS = "tensorflow/tensorflow:2.15.0-gpu-jupyter"  #: 2.21.0 brings a cuDNN that it was not built with
+TENSORFLOW_OF_WHEELS = "tensorflow/tensorflow:2.15.0-gpu-jupyter"  #: with 2.21.0 others report errors of cuDNN
 TORCH_CUDA_12 = "quay.io/jupyter/pytorch-notebook:cuda12-pytorch-2.11.0"
 TORCH_CUDA_13 = "quay.io/jupyter/pytorch-notebook:cuda13-notebook-7.5.6"
 JAX = "nvcr.io/nvidia/jax:26.06-py3"

@@ -121,6 +121,7 @@ DRIVER = (
     ),
     plant(
         "a udev rule that takes the cards off the bus at the next boot", "driver",
+        "mkdir -p /etc/udev/rules.d; "
         """printf '%s\\n' 'ACTION=="add", ATTR{vendor}=="0x10de", ATTR{class}=="0x03[0-9]*", ATTR{remove}="1"' """
         ">/etc/udev/rules.d/50-remove-nvidia.rules",
         rules="card-removed-by-udev", cure="rm /etc/udev/rules.d/50-remove-nvidia.rules", quick=True,
