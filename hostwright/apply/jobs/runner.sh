@@ -47,11 +47,12 @@ once() {
   drainer=$!
   exec 3<&-
   if locked; then
-    watching=
-    [ "$lock" != dpkg ] || { told_waits "$apt_locks" 5>&- 7>&- & watching=$!; }
+    watching='' watched=$JOB/watched.$from  # the file is there as long as the try runs
+    # By `exec`: to close descriptors for a function alone, sh keeps copies of them, and with one of 7 the lock.
+    [ "$lock" != dpkg ] || { : >"$watched"; (exec 5>&- 7>&-; told_waits "$apt_locks") & watching=$!; }
     timeout -k 30 "$limit" sh -eu "$JOB/step-$number" </dev/null >&5 2>&1 5>&- 7>&-
     status=$?
-    [ -z "$watching" ] || kill "$watching" 2>/dev/null || :
+    [ -z "$watching" ] || { rm -f -- "$watched"; kill "$watching" 2>/dev/null || :; }
   else
     status=1
     printf '%sits lock (%s) was not free within %s s\n' "$error" "$lock" "$lock_wait_s" >&5
@@ -68,7 +69,8 @@ locked() {
 }
 
 # Says once whom this step waits for: apt waits without a word, and for minutes where unattended-upgrades is at work.
-# Whoever is seen twice holds the lock for longer than a moment.
+# Whoever is seen twice holds the lock for longer than a moment. A signal that comes while sh forks is lost, so the file
+# says as well that the try has ended.
 told_waits() {
   eval "set -- $1"
   before='' pausing=''
@@ -76,6 +78,7 @@ told_waits() {
   for pause in 2 2 4 8 15 30 60 120 240; do
     sleep "$pause" & pausing=$!
     wait "$pausing"
+    [ -e "$watched" ] || return 0
     holder=$(foreign "$@")
     if [ -n "$holder" ] && [ "$holder" = "$before" ]; then
       printf '\n%s waits %s %s\n' "$nonce" "$number" "$holder"

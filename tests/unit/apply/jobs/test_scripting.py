@@ -30,6 +30,18 @@ def role(*scripts: str, **step) -> RolePlan:
     return RolePlan("cuda", (), changes)
 
 
+def writing_to(log: Path) -> list[str]:
+    """The names of the processes whose output goes to the job's log."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "fd/1").samefile(log):
+                found.append((process / "comm").read_text().strip())
+        except OSError:
+            continue
+    return found
+
+
 def test_steps_run_in_order_and_their_output_is_theirs(tmp_path):
     result = run_steps(role("echo one", sh("printf '%%s\\n' %s", "it's $(two)"), lock="dpkg"), tmp_path)
     assert result.status == 0
@@ -72,24 +84,28 @@ def test_nothing_of_the_watch_for_locks_outlives_its_step(tmp_path, monkeypatch)
     monkeypatch.setattr(scripting, "runner", lambda *given: made(*given).replace(*longer))
     folder = tmp_path / "job"
 
-    def pauses() -> list[str]:
-        """The processes called sleep that write to the job's log."""
-        found = []
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                if (process / "comm").read_text() == "sleep\n" and (process / "fd/1").samefile(folder / "log"):
-                    found.append(process.name)
-            except OSError:
-                continue
-        return found
-
     waiting = start_steps(
         role(sh("until [ -e %s ]; do read -r _ </proc/uptime; done", tmp_path / "go"), lock="dpkg"), folder
     )
-    until(lambda: bool(pauses()), "the watch pauses")
+    until(lambda: "sleep" in writing_to(folder / "log"), "the watch pauses")
     (tmp_path / "go").touch()
     assert waiting.wait(timeout=60) == 0
-    until(lambda: not pauses(), "the pause ends with the step")
+    until(lambda: not writing_to(folder / "log"), "the pause ends with the step")
+
+
+def test_a_watch_that_no_signal_reaches_keeps_no_lock_and_ends(tmp_path, monkeypatch):
+    """dash forgets a signal that comes while it forks."""
+    made = scripting.runner
+    signal_ = 'kill "$watching"'
+    assert signal_ in made(role("true"), "N")
+    monkeypatch.setattr(scripting, "runner", lambda *given: made(*given).replace(signal_, ': "$watching"'))
+    folder = tmp_path / "job"
+    assert start_steps(role("true", lock="dpkg"), folder).wait(timeout=60) == 0
+
+    assert writing_to(folder / "log"), "the watch is not told"
+    with (tmp_path / "locks/dpkg.lock").open("r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    until(lambda: not writing_to(folder / "log"), "the watch sees that the step has ended")
 
 
 def test_the_first_failure_ends_the_role(tmp_path):
