@@ -42,7 +42,7 @@ DRIVER = (
     ),
     plant(
         "libcuda link turned", "driver", f"ln -sfn libcuda.so.460.32.03 {MULTIARCH}/libcuda.so.1",
-        rules="driver-versions-mixed", states=(PACKAGE,), quick=True,
+        rules="driver-versions-mixed", states=(PACKAGE,),  # not quick: the ldconfig of another plant turns it back
     ),
     plant(
         "newer libraries of nobody's beside the driver's, to which ldconfig links", "driver",
