@@ -154,8 +154,8 @@ class _Search:
         return None
 
     def _fitting(self, chosen: Combination, parts: Parts, changes: int) -> Iterator[Combination]:
-        """The combinations that begin with ``chosen`` and change at most ``changes`` of the other versions; each rule is
-        evaluated once all its versions are chosen.
+        """The combinations that begin with ``chosen`` and change at most ``changes`` of the other versions; each rule
+        is evaluated once all its versions are chosen.
         """
         if len(chosen) == len(self.choices):
             yield chosen
