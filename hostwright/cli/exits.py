@@ -32,7 +32,8 @@ PRINTING = "stopped while the results were printed"
 
 def run(verb: Callable[[], int]) -> int:
     """Do what a verb does; return its exit status."""
-    streams.prepare()  # also for those who come by `invoke`, as the next line
+    # The command `hostwright` has done both at its start; `invoke` has not.
+    streams.prepare()
     collect_seldom()
     errors = console.make_console(stderr=True)
     try:

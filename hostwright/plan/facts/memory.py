@@ -74,7 +74,7 @@ class _Judgement:
     hits: int = 0  #: how often a result was used again
     resting: int = 0  #: how many times more it is made without being remembered
     rest: int = 0  #: how long its last rest was
-    last: tuple[object, _Known] | None = None  #: the subject before, which may come again, and what was said of it
+    last: tuple[object, _Known] | None = None  #: the subject judged last, which may come again, and its result
 
 
 class Memory:

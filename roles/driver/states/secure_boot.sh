@@ -1,5 +1,6 @@
 # Whether the kernel would load what DKMS builds: `off`, `enrolled FILE` (Secure Boot is on, and the firmware knows the
-# certificate of dkms's signing key), `pending FILE` (it waits to be confirmed at the console), `made FILE`, or `on` where there is no key.
+# certificate of dkms's signing key), `pending FILE` (it waits to be confirmed at the console), `made FILE`, or `on` where
+# there is no key.
 # The variable's fifth byte is its value, after four bytes of attributes. MOK.der is Ubuntu's key, mok.pub that of dkms 3.
 : "${variable:?}"
 : "${keys:?}"
