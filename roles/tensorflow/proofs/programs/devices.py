@@ -9,18 +9,16 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from hostwright.standard.roles.tensorflow.proofs.programs.common import (
+from hostwright.standard.roles.cuda.proofs.programs.common import (
     CPU,
     NO_GPU,
     Device,
     Lines,
-    cpu,
     difference,
-    exact_float32,
-    gpus,
     nvidia_smi,
     run,
 )
+from hostwright.standard.roles.tensorflow.proofs.programs.common import cpu, exact_float32, gpus
 
 
 def main(lines: Lines, arguments: dict[str, Any]) -> None:

@@ -9,20 +9,17 @@ import subprocess
 import time
 from typing import Any
 
-from hostwright.standard.roles.tensorflow.proofs.programs.common import (
+from hostwright.standard.roles.cuda.proofs.programs.common import (
     CPU,
     Device,
     Lines,
     all_of,
-    batches,
     change_difference,
-    exact_float32,
-    gpus,
     images,
-    network,
     run,
     trained_by_numpy,
 )
+from hostwright.standard.roles.tensorflow.proofs.programs.common import batches, exact_float32, gpus, network
 
 OF_LARGEST = "of the largest change"
 

@@ -1,0 +1,123 @@
+"""What a framework's measurements show: other versions than the stack's, missing cards, wrong results.
+
+The tolerances are parts of the largest value. With float32 and sums in another order, TensorFlow 2.9.0, PyTorch 2.13.0
+and JAX 0.12.0 on a processor stay below 1e-6 of what NumPy computes in float64; cuDNN's faster algorithms for
+convolutions (Winograd) may lose two digits more. A result that is wrong in one value is usually off by more than 1e-2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from hostwright.proofs import CPU, MODEL, Expected, Measurement, Measurements, ProofFinding
+from hostwright.roles import Gpu
+from hostwright.standard.roles.driver.chips import chip
+from hostwright.standard.roles.driver.gpus import same_model
+
+SAME = 1e-4  #: the same computation in float32, in another order
+CONVOLVED = 1e-3  #: by an algorithm that cuDNN chose
+LEARNED = 1e-3  #: what was learned over some steps, with every GPU's part added up
+
+
+def versions(measured: Measurements, wanted: Mapping[str, tuple[str, str | bool]]) -> Iterator[ProofFinding]:
+    """Each measurement of these names has the stack's value; the name's subject begins the sentence."""
+    for name, (subject, value) in wanted.items():
+        found = next((each.value for each in measured.named(name)), "not told")
+        if found != value:
+            sentence = f"{subject}: {_word(found)} instead of {_word(value)}"
+            yield ProofFinding(sentence, CPU, "failed", _word(found), _word(value))
+
+
+def within(measured: Measurements, name: str, tolerance: float, what: str) -> Iterator[ProofFinding]:
+    """Every device's difference of this name is within the tolerance; one at least was measured."""
+    found = measured.named(name)
+    if not found:
+        yield ProofFinding(f"{what} was not compared: the program ended without it", CPU)
+    for each in found:
+        if each.number is None:
+            yield ProofFinding(f"{what}: the result holds no numbers", each.device, measured=str(each.value))
+        elif not 0 <= each.number <= tolerance:
+            yield ProofFinding(
+                f"{what} is wrong: it differs from its reference",
+                each.device,
+                measured=f"{each.number:.2g} {each.unit}",
+                expected=f"at most {tolerance:g}",
+            )
+
+
+def cards(measured: Measurements, expected: Expected, title: str) -> Iterator[ProofFinding]:
+    """The framework computes on every card of the driver, of the bus, and of the inventory."""
+    seen = measured.named("gpu")
+    missing = _missing(seen, expected)
+    for card in missing:
+        sentence = f"{title} does not compute on the card at {card.bus}, which the driver has"
+        yield ProofFinding(sentence, _device(card), measured=f"not listed by {title}", expected=card.model)
+    least = {
+        "the inventory says that the host has (hostwright_gpus)": expected.gpus or 0,
+        "are on the PCI bus": expected.cards_on_bus,
+    }
+    for where, count in least.items():
+        if len(seen) + len(missing) < count:
+            sentence = f"{title} computes on {len(seen)} of the {count} cards that {where}"
+            yield ProofFinding(sentence, CPU, measured=f"{len(seen)}", expected=f"{count}")
+
+
+def on_every_card(measured: Measurements, name: str, expected: Expected) -> Iterator[ProofFinding]:
+    """There is a value of this name from every card of the driver."""
+    seen = tuple(each for each in measured.named(name) if not each.device.startswith(CPU))
+    for card in _missing(seen, expected):
+        yield ProofFinding(f"nothing was computed on the card at {card.bus}", _device(card), "failed", "nothing", name)
+
+
+def _missing(seen: tuple[Measurement, ...], expected: Expected) -> tuple[Gpu, ...]:
+    """The driver's cards that nothing was measured on. Devices without UUIDs, for want of nvidia-smi, are counted."""
+    devices = {each.device.partition(" ")[0] for each in seen}
+    known = tuple(card for card in expected.cards or () if card.uuid)
+    if devices <= {"GPU"}:
+        return known[len(seen) :]
+    return tuple(card for card in known if card.uuid not in devices)
+
+
+def models(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
+    """Each card has the name that the driver gives it, and one that the inventory expects."""
+    known = {card.uuid: card.model for card in expected.cards or () if card.uuid and card.model}
+    for each in measured.named("gpu"):
+        model = known.get(each.device.partition(" ")[0])
+        found = str(each.value)
+        if model and not same_model(found, model):
+            yield ProofFinding("CUDA and the driver name this card differently", each.device, "failed", found, model)
+        elif expected.models and not any(same_model(found, model) for model in expected.models):
+            sentence = f"this card is of another model than the inventory says ({MODEL})"
+            yield ProofFinding(sentence, each.device, "failed", found, " or ".join(expected.models))
+
+
+def _device(card: Gpu) -> str:
+    return f"{card.uuid} ({card.model})" if card.model else card.uuid
+
+
+def agreement(measured: Measurements) -> Iterator[ProofFinding]:
+    """What was learned together is what one device learns, and NumPy."""
+    yield from within(measured, "learned beside one device", LEARNED, "what was learned together")
+    yield from within(measured, "learned beside numpy", LEARNED, "what was learned together")
+
+
+def _word(value: float | str | bool | None) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def capabilities(measured: Measurements) -> Iterator[ProofFinding]:
+    """The compute capability is the chip's: a lower one means that driver and CUDA do not fit each other."""
+    ids = {each.device: str(each.value) for each in measured.named("pci device")}
+    for each in measured.named("compute capability"):
+        known = chip(_device_id(ids.get(each.device, "")))
+        if known and str(each.value) != (wanted := ".".join(map(str, known.capability))):
+            sentence = f"the compute capability is not that of {known.name}: driver and CUDA do not fit each other"
+            yield ProofFinding(sentence, each.device, "failed", str(each.value), wanted)
+
+
+def _device_id(text: str) -> int:
+    """The device's half of what nvidia-smi tells: 0x1EB8 of ``0x1EB810DE``; 0 for anything else."""
+    try:
+        return int(text, 16) >> 16 if len(text) == len("0x1EB810DE") else 0
+    except ValueError:
+        return 0
