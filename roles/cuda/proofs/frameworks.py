@@ -8,15 +8,43 @@ convolutions (Winograd) may lose two digits more. A result that is wrong in one 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from hostwright.proofs import CPU, MODEL, Expected, Measurement, Measurements, ProofFinding
-from hostwright.roles import Gpu
+from hostwright.roles import Gpu, Pattern, whole
+from hostwright.standard.roles.cuda.wheels import Codes
 from hostwright.standard.roles.driver.chips import chip
 from hostwright.standard.roles.driver.gpus import same_model
 
 SAME = 1e-4  #: the same computation in float32, in another order
 CONVOLVED = 1e-3  #: by an algorithm that cuDNN chose
 LEARNED = 1e-3  #: what was learned over some steps, with every GPU's part added up
+
+
+NO_NUMBERS = {"not a number", "infinite"}  #: how a program tells a difference that JSON cannot hold
+
+_ARCHITECTURE = Pattern(r"(sm|compute)_([0-9]{1,2})([0-9])[a-z]?")
+_CAPABILITY = Pattern(r"([0-9]{1,2})\.([0-9])")
+
+
+@dataclass(frozen=True, slots=True)
+class DevicesJudge:
+    """What a framework must find on a host: the values that the stack wants, all cards, and results as NumPy's."""
+
+    title: str
+    wanted: Mapping[str, tuple[str, str | bool]]  #: measurement → its subject in a sentence, and the stack's value
+
+    def judge(self, measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
+        """The findings."""
+        return (
+            *versions(measured, self.wanted),
+            *architectures(measured, self.title),
+            *within(measured, "product", 0.0, "a product of whole numbers"),
+            *within(measured, "convolution", CONVOLVED, "a convolution"),
+            *cards(measured, expected, self.title),
+            *models(measured, expected),
+            *capabilities(measured),
+        )
 
 
 def versions(measured: Measurements, wanted: Mapping[str, tuple[str, str | bool]]) -> Iterator[ProofFinding]:
@@ -34,8 +62,10 @@ def within(measured: Measurements, name: str, tolerance: float, what: str) -> It
     if not found:
         yield ProofFinding(f"{what} was not compared: the program ended without it", CPU)
     for each in found:
-        if each.number is None:
+        if each.value in NO_NUMBERS:
             yield ProofFinding(f"{what}: the result holds no numbers", each.device, measured=str(each.value))
+        elif each.number is None:
+            yield ProofFinding(f"{what} could not be computed: {each.value}", each.device, measured="nothing")
         elif not 0 <= each.number <= tolerance:
             yield ProofFinding(
                 f"{what} is wrong: it differs from its reference",
@@ -43,6 +73,30 @@ def within(measured: Measurements, name: str, tolerance: float, what: str) -> It
                 measured=f"{each.number:.2g} {each.unit}",
                 expected=f"at most {tolerance:g}",
             )
+
+
+def architectures(measured: Measurements, title: str) -> Iterator[ProofFinding]:
+    """The framework has code, compiled or as PTX, for each card; nothing where it does not tell what it has."""
+    for built in measured.named("architectures"):
+        codes = _codes(str(built.value))
+        for each in measured.named("compute capability"):
+            own = _CAPABILITY.fullmatch(str(each.value))
+            if codes and own and not codes.runs_on(_pair(own[1], own[2])):
+                sentence = f"{title} has no code for this card (sm_{own[1]}{own[2]}): it is built for {built.value}"
+                wanted = f"sm_{own[1]}{own[2]}: a stack that fits this host (stacks --hosts)"
+                yield ProofFinding(sentence, each.device, "failed", str(built.value), wanted)
+
+
+def _codes(text: str) -> Codes | None:
+    """The code for cards that a list of architectures names: ``sm_75 sm_80 compute_120``."""
+    found = [match for word in text.split() if (match := _ARCHITECTURE.fullmatch(word))]
+    ptx = [_pair(one[2], one[3]) for one in found if one[1] == "compute"]
+    compiled = tuple(_pair(one[2], one[3]) for one in found if one[1] == "sm")
+    return Codes(compiled, min(ptx, default=None)) if found else None
+
+
+def _pair(major: str | None, minor: str | None) -> tuple[int, int]:
+    return whole(major or "") or 0, whole(minor or "") or 0
 
 
 def cards(measured: Measurements, expected: Expected, title: str) -> Iterator[ProofFinding]:
@@ -121,3 +175,13 @@ def _device_id(text: str) -> int:
         return int(text, 16) >> 16 if len(text) == len("0x1EB810DE") else 0
     except ValueError:
         return 0
+
+
+def all_together(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
+    """All cards of the host took part in what was trained together."""
+    wanted = max(len(expected.cards or ()), expected.gpus or 0)
+    for each in measured.named("devices"):
+        count, on_gpus = each.number or 0, not each.device.startswith(CPU)
+        if wanted > 1 and (not on_gpus or count < wanted):
+            trained = f"{count:.0f} cards" if on_gpus else "the processor"
+            yield ProofFinding("not all cards trained together", each.device, "failed", trained, f"{wanted} cards")

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.proofs import CPU, Expected, Measurement, Measurements, ProofFinding
-from hostwright.standard.roles.cuda.proofs.frameworks import CONVOLVED, SAME, agreement, on_every_card, within
+from hostwright.standard.roles.cuda.proofs.frameworks import (
+    CONVOLVED,
+    SAME,
+    agreement,
+    all_together,
+    on_every_card,
+    within,
+)
 
 ACCURACY = 0.95  #: of points around four centres that are far apart
 DIVERGED = 4.0  #: the loss of a network over ten random labels is ln 10 = 2.3
@@ -126,13 +133,9 @@ def mirrored(measured: Measurements, expected: Expected) -> tuple[ProofFinding, 
 
 def _mirrored(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
     yield from agreement(measured)
-    wanted = max(len(expected.cards or ()), expected.gpus or 0)
+    yield from all_together(measured, expected)
     for each in measured.named("devices"):
         count = each.number or 0
-        on_gpus = not each.device.startswith(CPU)
-        if wanted > 1 and (not on_gpus or count < wanted):
-            trained = f"{count:.0f} cards" if on_gpus else "the processor"
-            yield ProofFinding("not all cards trained together", each.device, "failed", trained, f"{wanted} cards")
         for efficiency in measured.named("scaling efficiency"):
             if efficiency.number is not None and count > 1 and efficiency.number * count < 100:
                 sentence = "all cards together train no faster than one of them"

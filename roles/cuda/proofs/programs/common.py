@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 CPU = "cpu"
 NO_GPU = "no GPU"
+OF_LARGEST_VALUE, OF_LARGEST_CHANGE = "of the largest value", "of the largest change"
 
 
 class Device(NamedTuple):
@@ -105,6 +106,63 @@ def nvidia_smi(fields: str) -> list[list[str]]:
     rows = [[field.strip() for field in line.split(",")] for line in done.stdout.decode(errors="replace").splitlines()]
     uuid = fields.split(",").index("uuid")
     return [row for row in rows if len(row) == len(fields.split(",")) and row[uuid].startswith("GPU-")]
+
+
+def uuids() -> dict[str, str]:
+    """The UUIDs of the cards by their addresses on the bus, as ``on_bus`` has them."""
+    return {on_bus(row[0]): row[1] for row in nvidia_smi("pci.bus_id,uuid")}
+
+
+def on_bus(address: str) -> str:
+    """The address on the bus in one form: nvidia-smi writes the domain with eight digits, CUDA with four."""
+    return address.lower()[-12:]
+
+
+def host_label(cards: list[Device]) -> str:
+    """What all devices of this host are called in a measurement."""
+    return all_of(cards) if len(cards) > 1 else cards[0].label if cards else CPU
+
+
+def whole_numbers(inner: int = 768) -> Any:
+    """Matrices of small whole numbers, whose product float32 holds exactly: any difference is a wrong one."""
+    import numpy
+
+    random = numpy.random.default_rng(2)
+    return random.integers(-8, 9, (768, inner)), random.integers(-8, 9, (inner, 768))
+
+
+def convolution_case() -> Any:
+    """Images (NHWC) and 3×3 kernels (HWIO) in float32, and what NumPy comes to in float64, with zeros around them."""
+    import numpy
+
+    random = numpy.random.default_rng(3)
+    images = random.standard_normal((4, 32, 32, 16)).astype("float32")
+    kernels = random.standard_normal((3, 3, 16, 32)).astype("float32")
+    padded = numpy.pad(images.astype("float64"), ((0, 0), (1, 1), (1, 1), (0, 0)))
+    reference = numpy.zeros((4, 32, 32, 32))
+    for row in range(3):
+        for column in range(3):
+            reference += padded[:, row : row + 32, column : column + 32] @ kernels[row, column].astype("float64")
+    return images, kernels, reference
+
+
+def compared(lines: Lines, name: str, device: Device, compute: Callable[[Device], float]) -> None:
+    """Measure how far a device is from the reference; in words where it cannot compute this at all."""
+    try:
+        value: Any = compute(device)
+    except Exception as error:  # noqa: BLE001 - the other devices are compared all the same
+        traceback.print_exc()
+        value = sentence_of(error)
+    lines.measure(name, value, OF_LARGEST_VALUE, device.label)
+
+
+def card_rows(lines: Lines, device: Device, name: str, capability: str) -> None:
+    """What is known of a card: its name as CUDA has it, its compute capability, and its number on the bus."""
+    lines.measure("gpu", name, "", device.label)
+    lines.measure("compute capability", capability, "", device.label)
+    for uuid, number in nvidia_smi("uuid,pci.device_id"):
+        if device.label.startswith(uuid + " "):
+            lines.measure("pci device", number, "", device.label)  # 0x1EB810DE: device and vendor
 
 
 def difference(result: Any, reference: Any) -> float:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
+import os
 import socket
+import struct
+import subprocess
 import threading
 import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from hostwright.standard.roles.cuda.proofs.programs.common import Lines, leave
+
+WORKER = "HOSTWRIGHT_PROOF_WORKER"  #: is set for a process that a program started, and that reports to it
+SIOCGIFADDR = 0x8915  # netdevice(7)
 
 
 class StepLimit:
@@ -14,7 +25,8 @@ class StepLimit:
 
     def __init__(self, lines: Lines, others: list[str], step_limit_s: float) -> None:
         self.lines, self.others, self.step_limit_s = lines, others, step_limit_s
-        self._done = threading.Event()
+        self.end: Callable[[], None] = lambda: None  #: ends what runs on this host, when the program fails
+        self._done, self._failing = threading.Event(), threading.Lock()
         self._what, self._until = "", 0.0
 
     def start(self, what: str, limit_s: float) -> None:
@@ -40,7 +52,9 @@ class StepLimit:
 
         A host that ended at once would be named as missing by those that the same error reaches later.
         """
-        self._done.set()  # one error is enough
+        self._failing.acquire()  # one error is enough: whoever comes later waits for the end
+        self._done.set()
+        self.end()
         missing = [address for address in self.others if not answers(address)]
         hosts = ", ".join(missing)
         reason = f"no answer from {hosts}" if missing else "all hosts answer"
@@ -64,3 +78,92 @@ def with_port(peer: str, port: int) -> str:
     if peer.count(":") == 1:
         return peer
     return f"[{peer}]:{port}" if ":" in peer else f"{peer}:{port}"
+
+
+def follow_workers(lines: Lines, arguments: dict[str, Any], command: list[str]) -> None:
+    """Start the processes of this host, and pass on what they measure until they end.
+
+    They report ``{"step": 3}`` after a step, and ``{"alone": true}`` when no other host is needed any more. Meanwhile
+    this listens on its port, so that the other hosts can tell whether it is there.
+    """
+    peers = peers_of(arguments)
+    place = int(arguments.get("index", 0))
+    watch = StepLimit(lines, peers[:place] + peers[place + 1 :], float(arguments["step_limit_s"]))
+    server = listening(int(peers[place].rpartition(":")[2])) if peers else None
+    # a host's own name may lead to 127.0.1.1, as on Debian: no other host reaches it there
+    name = interface(own_address(peers[place - 1])) if peers else "lo"
+    environment = {**os.environ, WORKER: "1", "GLOO_SOCKET_IFNAME": name}
+    if peers:
+        environment["NCCL_SOCKET_IFNAME"] = "=" + name
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)
+    watch.end = process.terminate
+    watch.start("the start" + (" of all hosts" if peers else ""), float(arguments["start_limit_s"]))
+    errors, alone = [], False
+    for line in process.stdout or ():
+        row = json.loads(line)
+        if "step" in row:
+            watch.step(row["step"])
+        elif "alone" in row:
+            alone = True
+            watch.stop()
+        elif "error" in row:
+            errors.append(row["error"])
+        elif "measure" in row:
+            lines.tell(**row)
+    status = process.wait()
+    why = errors[0] if errors else f"a process of this host ended with status {status}"
+    if status and not alone:
+        watch.fail(why[:200])
+    if status:
+        raise RuntimeError(why)
+    watch.stop()
+    if server:
+        server.close()
+
+
+def peers_of(arguments: dict[str, Any]) -> list[str]:
+    """The addresses of all hosts with their ports; none of a host that is alone."""
+    return [with_port(peer, int(arguments["port"])) for peer in arguments.get("peers", ())]
+
+
+def meeting_of(arguments: dict[str, Any]) -> tuple[str, int]:
+    """Where the processes of all hosts meet: at the first host, on a port of its own."""
+    return peers_of(arguments)[0].rpartition(":")[0].strip("[]"), int(arguments["meeting_port"])
+
+
+def listening(port: int) -> socket.socket:
+    """A socket to which the other hosts can connect, over IPv4 or IPv6."""
+    if socket.has_dualstack_ipv6():
+        return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
+    return socket.create_server(("", port))
+
+
+def own_address(peer: str) -> str:
+    """The address of this host from which it reaches a peer."""
+    host, _, port = peer.rpartition(":")
+    family, kind, _, _, to = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, kind) as probe:
+        probe.connect(to)
+        return str(probe.getsockname()[0])
+
+
+def interface(address: str) -> str:
+    """The network interface with this address of the host. Raises ``OSError`` where none has it."""
+    if ":" in address:
+        number = socket.inet_pton(socket.AF_INET6, address.partition("%")[0]).hex()
+        rows = [row.split() for row in Path("/proc/net/if_inet6").read_text("ascii").splitlines()]
+        found = [row[-1] for row in rows if row[0] == number]
+    else:
+        found = [name for _, name in socket.if_nameindex() if _ipv4_of(name) == address]
+    if not found:
+        raise OSError(f"no network interface of this host has {address}")
+    return found[0]
+
+
+def _ipv4_of(name: str) -> str:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            answer = fcntl.ioctl(probe.fileno(), SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
+        except OSError:  # it has no such address
+            return ""
+    return socket.inet_ntoa(answer[20:24])

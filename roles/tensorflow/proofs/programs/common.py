@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from hostwright.standard.roles.cuda.proofs.programs.common import CPU, RATE, Device, nvidia_smi
+from hostwright.standard.roles.cuda.proofs.programs.common import CPU, RATE, Device, on_bus, uuids
 
 
 def gpus() -> list[Device]:
@@ -19,19 +19,14 @@ def gpus() -> list[Device]:
         tf.config.experimental.set_memory_growth(gpu, True)
     if not tf.config.list_physical_devices("GPU"):
         return []
-    uuids = {_bus(row[0]): row[1] for row in nvidia_smi("pci.bus_id,uuid") if len(row) == 2}
+    known = uuids()
     found = []
     for device in device_lib.list_local_devices():
         if device.device_type == "GPU":
             described = re.search(r"name: (.+), pci bus id: ([0-9A-Fa-f:.]+)", device.physical_device_desc)
             model, bus = described.groups() if described else ("unknown model", "at an unknown address")
-            found.append(Device(device.name, "{} ({})".format(uuids.get(_bus(bus), "GPU " + bus), model)))
+            found.append(Device(device.name, "{} ({})".format(known.get(on_bus(bus), "GPU " + bus), model)))
     return found
-
-
-def _bus(address: str) -> str:
-    """The address on the bus in one form: nvidia-smi writes the domain with eight digits, CUDA with four."""
-    return address.lower()[-12:]
 
 
 def cpu() -> Device:

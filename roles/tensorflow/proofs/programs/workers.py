@@ -12,11 +12,10 @@ import time
 from typing import Any
 
 from hostwright.standard.roles.cuda.proofs.programs.common import (
-    CPU,
-    Device,
+    OF_LARGEST_CHANGE,
     Lines,
-    all_of,
     change_difference,
+    host_label,
     images,
     run,
     sentence_of,
@@ -25,7 +24,6 @@ from hostwright.standard.roles.cuda.proofs.programs.common import (
 from hostwright.standard.roles.cuda.proofs.programs.hosts import StepLimit, with_port
 from hostwright.standard.roles.tensorflow.proofs.programs.common import batches, cpu, exact_float32, gpus, network
 
-OF_LARGEST = "of the largest change"
 PER_DEVICE = 256  #: samples in a batch
 
 
@@ -40,7 +38,8 @@ def main(lines: Lines, arguments: dict[str, Any]) -> None:
 
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     devices = strategy.num_replicas_in_sync
-    label, one = of_host(gpus())
+    cards = gpus()
+    label, one = host_label(cards), (cards or [cpu()])[0]
     batch, steps = PER_DEVICE * devices, int(arguments["steps"])
     inputs, labels = images(steps * batch)
 
@@ -61,19 +60,12 @@ def main(lines: Lines, arguments: dict[str, Any]) -> None:
     lines.measure("hosts", len(peers), "", label)
     lines.measure("devices", devices, "", label)
     lines.measure(
-        "learned beside one device", change_difference(before, together, model.get_weights()), OF_LARGEST, label
+        "learned beside one device", change_difference(before, together, model.get_weights()), OF_LARGEST_CHANGE, label
     )
     reference = trained_by_numpy(before, inputs, labels, batch)
-    lines.measure("learned beside numpy", change_difference(before, together, reference), OF_LARGEST, label)
+    lines.measure("learned beside numpy", change_difference(before, together, reference), OF_LARGEST_CHANGE, label)
     lines.measure("samples per second of all hosts", steps * batch / seconds, "1/s", label, "more")
     lines.measure("samples per second of one device", steps * batch / alone_seconds, "1/s", one.label, "more")
-
-
-def of_host(cards: list[Device]) -> Any:
-    """What all devices of this host are called in a measurement, and one of them."""
-    if not cards:
-        return CPU, cpu()
-    return (all_of(cards) if len(cards) > 1 else cards[0].label), cards[0]
 
 
 def fitted(model: Any, data: Any, callbacks: list[Any]) -> float:

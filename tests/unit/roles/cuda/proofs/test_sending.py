@@ -9,10 +9,16 @@ from pathlib import Path
 import pytest
 
 from hostwright.standard.roles.base.proofs.sources import python_source
+from hostwright.standard.roles.jax import proofs as jax
+from hostwright.standard.roles.pytorch import proofs as pytorch
 from hostwright.standard.roles.tensorflow import proofs as tensorflow
 
 #: the proofs of each framework, and what its environment has beside the standard library
-PACKAGES = {tensorflow.__file__: {"numpy", "tensorflow"}}
+PACKAGES = {
+    tensorflow.__file__: {"numpy", "tensorflow"},
+    pytorch.__file__: {"numpy", "torch"},
+    jax.__file__: {"numpy", "jax", "jaxlib"},
+}
 SHARED = {"__init__.py", "common.py"}
 PROGRAMS = [
     pytest.param(module, file.name, id=f"{Path(module).parents[1].name}-{file.name}")
