@@ -125,7 +125,8 @@ def copied(lines: Lines, device: Device, size: int, seconds: float, sheet: dict[
 
 def figure(lines: Lines, device: Device, name: str, value: float, sheet: dict[str, float]) -> None:
     """A figure, and its share of what the card's data sheet has."""
-    lines.measure(name, value, "GB/s" if name == MEMORY else "TFLOPS", device.label, "more")
+    better = "" if device == cpu() else "more"
+    lines.measure(name, value, "GB/s" if name == MEMORY else "TFLOPS", device.label, better)
     if name in sheet:
         lines.measure(f"share of {name}", 100 * value / sheet[name], "%", device.label)
 
