@@ -9,7 +9,6 @@ from hostwright.resources import EnvironmentVariables
 from hostwright.roles import RoleContext
 from hostwright.standard.roles.base.proofs.sources import python_source
 from hostwright.standard.roles.cuda.proofs.frameworks import DevicesJudge, within
-from hostwright.standard.roles.cuda.proofs.judges import not_zero
 from hostwright.standard.roles.cuda.wheels import major_of, pins_of
 from hostwright.standard.roles.jax.section import JaxSection
 
@@ -41,8 +40,5 @@ def wanted(section: JaxSection) -> Mapping[str, tuple[str, str]]:
 
 
 def workers(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """What all devices of all hosts multiply and add up together is right."""
-    return (
-        *within(measured, "product", 0.0, "the product over all devices"),
-        *not_zero(measured, "wrong sums", "what was added up over all devices is wrong"),
-    )
+    """What all devices of all hosts multiply together is right."""
+    return tuple(within(measured, "product", 0.0, "the product over all devices"))

@@ -146,6 +146,18 @@ def convolution_case() -> Any:
     return images, kernels, reference
 
 
+def computed(lines: Lines, devices: list[Device], what: dict[str, Callable[[Device], float]]) -> None:
+    """Compare what each device computes with its reference, the processor first; and rows for a card that is none."""
+    for device in devices:
+        for name, compute in what.items():
+            compared(lines, name, device, compute)
+    if len(devices) == 1:
+        for name in ("gpu", "compute capability"):
+            lines.without_gpu(name, "")
+        for name in what:
+            lines.without_gpu(name, OF_LARGEST_VALUE)
+
+
 def compared(lines: Lines, name: str, device: Device, compute: Callable[[Device], float]) -> None:
     """Measure how far a device is from the reference; in words where it cannot compute this at all."""
     try:

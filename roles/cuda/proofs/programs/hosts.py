@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import socket
-import struct
 import subprocess
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from hostwright.standard.roles.cuda.proofs.programs.common import Lines, leave
 
 WORKER = "HOSTWRIGHT_PROOF_WORKER"  #: is set for a process that a program started, and that reports to it
-SIOCGIFADDR = 0x8915  # netdevice(7)
 
 
 class StepLimit:
@@ -90,8 +86,7 @@ def follow_workers(lines: Lines, arguments: dict[str, Any], command: list[str]) 
     place = int(arguments.get("index", 0))
     watch = StepLimit(lines, peers[:place] + peers[place + 1 :], float(arguments["step_limit_s"]))
     server = listening(int(peers[place].rpartition(":")[2])) if peers else None
-    # a host's own name may lead to 127.0.1.1, as on Debian: no other host reaches it there
-    name = interface(own_address(peers[place - 1])) if peers else "lo"
+    name = route(peers[place - 1])[0] if peers else "lo"
     environment = {**os.environ, WORKER: "1", "GLOO_SOCKET_IFNAME": name}
     if peers:
         environment["NCCL_SOCKET_IFNAME"] = "=" + name
@@ -138,32 +133,10 @@ def listening(port: int) -> socket.socket:
     return socket.create_server(("", port))
 
 
-def own_address(peer: str) -> str:
-    """The address of this host from which it reaches a peer."""
+def route(peer: str) -> tuple[str, str]:
+    """The interface by which this host reaches a peer, and its own address there. Its own name may lead to 127.0.1.1,
+    as on Debian, where no other host reaches it."""
     host, _, port = peer.rpartition(":")
-    family, kind, _, _, to = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)[0]
-    with socket.socket(family, kind) as probe:
-        probe.connect(to)
-        return str(probe.getsockname()[0])
-
-
-def interface(address: str) -> str:
-    """The network interface with this address of the host. Raises ``OSError`` where none has it."""
-    if ":" in address:
-        number = socket.inet_pton(socket.AF_INET6, address.partition("%")[0]).hex()
-        rows = [row.split() for row in Path("/proc/net/if_inet6").read_text("ascii").splitlines()]
-        found = [row[-1] for row in rows if row[0] == number]
-    else:
-        found = [name for _, name in socket.if_nameindex() if _ipv4_of(name) == address]
-    if not found:
-        raise OSError(f"no network interface of this host has {address}")
-    return found[0]
-
-
-def _ipv4_of(name: str) -> str:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            answer = fcntl.ioctl(probe.fileno(), SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
-        except OSError:  # it has no such address
-            return ""
-    return socket.inet_ntoa(answer[20:24])
+    address = socket.getaddrinfo(host.strip("[]"), int(port))[0][4][0]
+    words = subprocess.check_output(["ip", "-o", "route", "get", str(address)], text=True).split()
+    return words[words.index("dev") + 1], words[words.index("src") + 1]

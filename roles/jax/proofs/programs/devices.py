@@ -7,11 +7,10 @@ from typing import Any
 
 from hostwright.standard.roles.cuda.proofs.programs.common import (
     CPU,
-    OF_LARGEST_VALUE,
     Device,
     Lines,
     card_rows,
-    compared,
+    computed,
     convolution_case,
     difference,
     run,
@@ -28,17 +27,10 @@ def main(lines: Lines, arguments: dict[str, Any]) -> None:
         lines.measure(package, installed(package), "", CPU)
     jax.config.update("jax_default_matmul_precision", "highest")  # also of convolutions: no TF32
     cards = gpus()
-    for device in [cpu(), *cards]:
-        compared(lines, "product", device, product)
-        compared(lines, "convolution", device, convolution)
+    computed(lines, [cpu(), *cards], {"product": product, "convolution": convolution})
     for device in cards:
         card = found(device)
         card_rows(lines, device, card.device_kind, str(getattr(card, "compute_capability", "not told")))
-    if not cards:
-        for name in ("gpu", "compute capability"):
-            lines.without_gpu(name, "")
-        for name in ("product", "convolution"):
-            lines.without_gpu(name, OF_LARGEST_VALUE)
 
 
 def installed(package: str) -> str:

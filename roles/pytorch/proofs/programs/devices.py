@@ -6,11 +6,10 @@ from typing import Any
 
 from hostwright.standard.roles.cuda.proofs.programs.common import (
     CPU,
-    OF_LARGEST_VALUE,
     Device,
     Lines,
     card_rows,
-    compared,
+    computed,
     convolution_case,
     difference,
     run,
@@ -32,17 +31,10 @@ def main(lines: Lines, _arguments: dict[str, Any]) -> None:
     lines.measure("architectures", flags or "none", "", CPU)
     exact_float32()
     cards = gpus()
-    for device in [cpu(), *cards]:
-        compared(lines, "product", device, product)
-        compared(lines, "convolution", device, convolution)
+    computed(lines, [cpu(), *cards], {"product": product, "convolution": convolution})
     for number, device in enumerate(cards):
         card = torch.cuda.get_device_properties(number)
         card_rows(lines, device, card.name, f"{card.major}.{card.minor}")
-    if not cards:
-        for name in ("gpu", "compute capability"):
-            lines.without_gpu(name, "")
-        for name in ("product", "convolution"):
-            lines.without_gpu(name, OF_LARGEST_VALUE)
 
 
 def product(device: Device) -> float:

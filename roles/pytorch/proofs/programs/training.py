@@ -58,10 +58,11 @@ def work(lines: Lines, arguments: dict[str, Any]) -> None:
     """One process of all: its part of each sum and of each batch. The first of each host measures."""
     import torch
 
-    cards, local = gpus(), int(os.environ["LOCAL_RANK"])
+    local = int(os.environ["LOCAL_RANK"])
+    if torch.cuda.is_available():
+        torch.cuda.set_device(local)
+    cards = gpus()
     device, label = (cards[local] if cards else cpu()), host_label(cards)
-    if cards:
-        torch.cuda.set_device(device.name)
     limit = datetime.timedelta(seconds=float(arguments["start_limit_s"]))
     torch.distributed.init_process_group("nccl" if cards else "gloo", timeout=limit)
     exact_float32()
