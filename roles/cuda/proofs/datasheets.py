@@ -1,8 +1,8 @@
-"""What NVIDIA promises of a card: dense TFLOPS by format, and the bandwidth of its memory. Cards are told by PCI id.
+"""NVIDIA's data sheets: dense TFLOPS of each card by format, and the bandwidth of its memory; by PCI id.
 
-The figures are those of the data sheets, without sparsity (half of the figure where a sheet gives that with sparsity
-alone), and with sums in FP32 where a sheet has two (GeForce), since that is how PyTorch adds up. None of them was
-compared with a card of ours: no machine with one was at hand. What others measured is below.
+The figures are without sparsity (half of the figure where a sheet has that with sparsity alone), and with sums in FP32
+where a sheet has two (GeForce), since PyTorch adds up so. They were checked against public copies of the sheets, and
+**none against a card**: no machine with one was at hand.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from dataclasses import dataclass
 FORMATS = ("fp32", "tf32", "bf16", "fp16", "fp8")
 MEMORY = "memory copy"
 
-#: percent of the data sheet that a card must reach. Products: our choice. The best that was measured of bf16 is 80 % on
-#: H100 and H200 and 78 % on B200, of fp8 73 and 76 % (stas00/ml-engineering, maximum achievable matmul FLOPS), of one
-#: size it is less, and cards with little power per unit (L40S, H100 PCIe) lower their clocks. A card at half of its
-#: clock, or with a power limit of a half, reaches less than 45 %.
-LEAST = {**dict.fromkeys(FORMATS, 50.0), MEMORY: 70.0}  # memory: STREAM's copies reach 85 to 93 %; our choice
+#: percent of the data sheet that a card must reach. Our choice: half for products, so that a card at half of its clock,
+#: or with half of its power, does not. The best that others measured in bf16 is 80 % on H100 and H200 and 78 % on B200,
+#: in fp8 73 and 76 % (stas00/ml-engineering, maximum achievable matmul FLOPS), in fp16 83 % on H100 PCIe
+#: (GOATnote-Inc/periodicdent42); one size of matrix alone reaches less. Reading H100's memory reaches 84 %
+#: (mikamirai.com, GPU memory bandwidth).
+LEAST = {**dict.fromkeys(FORMATS, 50.0), MEMORY: 70.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ DATASHEETS = (
 
 
 def by_pci_id() -> Mapping[str, Mapping[str, float]]:
-    """PCI id → what the data sheet has of the card, by the name of the measurement."""
+    """PCI id → figures of the card's data sheet by the name of the measurement."""
     return {each: _figures(sheet) for sheet in DATASHEETS for each in sheet.ids}
 
 

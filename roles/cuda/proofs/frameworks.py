@@ -1,4 +1,4 @@
-"""What a framework's measurements show: other versions than the stack's, missing cards, wrong results.
+"""Findings in a framework's measurements: other versions than the stack's, missing cards, wrong results.
 
 The tolerances are parts of the largest value. With float32 and sums in another order, TensorFlow 2.9.0, PyTorch 2.13.0
 and JAX 0.12.0 on a processor stay below 1e-6 of what NumPy computes in float64; cuDNN's faster algorithms for
@@ -29,7 +29,7 @@ _CAPABILITY = Pattern(r"([0-9]{1,2})\.([0-9])")
 
 @dataclass(frozen=True, slots=True)
 class DevicesJudge:
-    """What a framework must find on a host: the values that the stack wants, all cards, and results as NumPy's."""
+    """Requirements of a framework on a host: the stack's versions, code for every card, all cards, right results."""
 
     title: str
     wanted: Mapping[str, tuple[str, str | bool]]  #: measurement → its subject in a sentence, and the stack's value

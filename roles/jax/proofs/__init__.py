@@ -19,7 +19,7 @@ PORT, MEETING_PORT = 29475, 29476
 
 
 def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ...]:
-    """What is found on the host, and a product over all devices of several hosts."""
+    """The devices of a host, and a product over all devices of several hosts."""
     section = ctx.section(JaxSection)
     python, packages = (f"{section.home(variables.path)}/bin/python",), wanted(section)
     devices = Program("devices.py", python_source(__file__, "devices.py"), python, {"packages": list(packages)})
@@ -40,5 +40,5 @@ def wanted(section: JaxSection) -> Mapping[str, tuple[str, str]]:
 
 
 def workers(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """What all devices of all hosts multiply together is right."""
+    """The product over all devices of all hosts is right."""
     return tuple(within(measured, "product", 0.0, "the product over all devices"))

@@ -49,7 +49,7 @@ def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ..
 
 
 def wanted(section: PytorchSection) -> Mapping[str, tuple[str, str]]:
-    """What the stack says of PyTorch and of the CUDA that its wheels bring, by the names of the measurements."""
+    """The stack's versions of PyTorch and of the CUDA that its wheels bring, by measurement."""
     found = {"pytorch": ("version of PyTorch", section.version)}
     row, major, pins = row_of(section.version), major_of(section), pins_of(section)
     if row and row.cuda.partition(".")[0] == major:

@@ -1,4 +1,4 @@
-"""What PyTorch's measurements show: slow or wrong products, a compiler that changes results, devices that disagree."""
+"""Findings in PyTorch's measurements: slow or wrong products, a compiler or several devices that change results."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def _shares(measured: Measurements) -> Iterator[ProofFinding]:
 
 
 def compiled(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """What ``torch.compile`` makes computes as the plain network does, on every card."""
+    """A compiled network computes what the plain one does, on every card."""
     return (
         *cards(measured, expected, TITLE),
-        *within(measured, "compiled", SAME, "what torch.compile makes predicts"),
-        *within(measured, "compiled gradient", SAME, "the gradient of what torch.compile makes"),
+        *within(measured, "compiled", SAME, "the prediction of the compiled network"),
+        *within(measured, "compiled gradient", SAME, "the gradient of the compiled network"),
         *on_every_card(measured, "compiled", expected),
     )
 
@@ -69,7 +69,7 @@ def training(measured: Measurements, expected: Expected) -> tuple[ProofFinding, 
 
 
 def workers(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """What was added up and learned together is what one device comes to."""
+    """Sums are right, and the devices learn together what one of them learns alone."""
     return (
         *not_zero(measured, "wrong sums", "what was added up over all devices is wrong"),
         *within(measured, "loss beside one device", LEARNED, "the loss of the training together"),

@@ -1,4 +1,4 @@
-"""What the programs of frameworks share, which are sent to a host as one file each, with these before them.
+"""Modules that programs of frameworks share. A program is sent to a host as one file, with these before it.
 
 They run in the environment of the framework (Python 3.7 and newer, NumPy) and need nothing else. They are not imported
 here.

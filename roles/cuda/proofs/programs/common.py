@@ -1,4 +1,4 @@
-"""What the programs of all frameworks share: their protocol, cards as nvidia-smi names them, references by NumPy."""
+"""Shared by the programs of all frameworks: their protocol, cards as nvidia-smi names them, references by NumPy."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def on_bus(address: str) -> str:
 
 
 def host_label(cards: list[Device]) -> str:
-    """What all devices of this host are called in a measurement."""
+    """The name of all devices of this host in a measurement."""
     return all_of(cards) if len(cards) > 1 else cards[0].label if cards else CPU
 
 
@@ -147,7 +147,7 @@ def convolution_case() -> Any:
 
 
 def computed(lines: Lines, devices: list[Device], what: dict[str, Callable[[Device], float]]) -> None:
-    """Compare what each device computes with its reference, the processor first; and rows for a card that is none."""
+    """Compare the results of each device with their references, the processor first; without a card, say so."""
     for device in devices:
         for name, compute in what.items():
             compared(lines, name, device, compute)
@@ -169,7 +169,7 @@ def compared(lines: Lines, name: str, device: Device, compute: Callable[[Device]
 
 
 def card_rows(lines: Lines, device: Device, name: str, capability: str) -> None:
-    """What is known of a card: its name as CUDA has it, its compute capability, and its number on the bus."""
+    """Measure a card's name as CUDA has it, its compute capability, and its PCI device number."""
     lines.measure("gpu", name, "", device.label)
     lines.measure("compute capability", capability, "", device.label)
     for uuid, number in nvidia_smi("uuid,pci.device_id"):

@@ -1,4 +1,4 @@
-"""What the programs share that run on several hosts at once: a limit for each step, and who does not answer."""
+"""Shared by programs that run on several hosts at once: a limit for each step, and the hosts that do not answer."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def peers_of(arguments: dict[str, Any]) -> list[str]:
 
 
 def meeting_of(arguments: dict[str, Any]) -> tuple[str, int]:
-    """Where the processes of all hosts meet: at the first host, on a port of its own."""
+    """Address and port at which the processes of all hosts meet: on the first host."""
     return peers_of(arguments)[0].rpartition(":")[0].strip("[]"), int(arguments["meeting_port"])
 
 

@@ -1,4 +1,4 @@
-"""What JAX's programs share: the devices that it finds on this host."""
+"""Shared by JAX's programs: the devices that it finds on this host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which JAX and plugin there are, what they find on the host, and whether every device computes what NumPy computes."""
+"""The versions of JAX and its plugin, the devices that they find on the host, and their results beside those of NumPy."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def meet_on(address: str) -> None:
 
 
 def sharded(*axes: Any) -> Any:
-    """How an array lies on all devices of all hosts: cut along the axis that is named ``all``."""
+    """The layout of an array on all devices of all hosts: cut along the axis that is named ``all``."""
     import numpy
 
     import jax

@@ -1,4 +1,4 @@
-"""What PyTorch's programs share: the devices that it finds, exact products, and the network that is trained."""
+"""Shared by PyTorch's programs: the devices that it finds, exact products, and the network that is trained."""
 
 from __future__ import annotations
 

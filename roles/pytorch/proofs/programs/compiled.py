@@ -1,4 +1,4 @@
-"""What ``torch.compile`` makes of a network on each device: it predicts and learns the same, and is how much faster.
+"""Compile a network by ``torch.compile`` on each device; compare its prediction and gradient, and its speed.
 
 Triton and Inductor call the host's C++ compiler, which needs Python's headers.
 """
@@ -65,7 +65,7 @@ def compiled(lines: Lines, device: Device, steps: int) -> None:
 
 
 def computed(model: Any, inputs: Any) -> Any:
-    """What a network predicts, and the gradient of its inputs."""
+    """The prediction of a network, and the gradient of its inputs."""
     given = inputs.clone().requires_grad_()
     result = model(given)
     (result**2).sum().backward()
@@ -73,7 +73,7 @@ def computed(model: Any, inputs: Any) -> Any:
 
 
 def seconds(device: Device, model: Any, inputs: Any, steps: int) -> float:
-    """How long a step takes on a device, once one has been done."""
+    """Seconds of a step on a device, once one has been done."""
     computed(model, inputs)
     synchronize(device)
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What PyTorch is built with, what it finds on the host, and whether every device computes what NumPy computes."""
+"""PyTorch's build, the devices that it finds on the host, and their results beside those of NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast each card multiplies matrices in the formats that it has, and copies within its memory; and how rightly.
+"""Products of matrices on each card in the formats that it has, right and fast, and copies within its memory.
 
 The processor does it with float32 alone, in a smaller size.
 """
@@ -114,7 +114,7 @@ def multiply(left: Any, right: Any) -> Any:
 
 
 def copied(lines: Lines, device: Device, size: int, seconds: float, sheet: dict[str, float]) -> None:
-    """What a card reads and writes of its memory per second."""
+    """Bytes that a card reads and writes in its memory per second."""
     import torch
 
     source = torch.zeros(size, dtype=torch.uint8, device=device.name)
@@ -132,7 +132,7 @@ def figure(lines: Lines, device: Device, name: str, value: float, sheet: dict[st
 
 
 def rate(device: Device, work: Callable[[], Any], seconds: float) -> float:
-    """How often per second a device does the work: the median of the rounds in this time. The first is not timed."""
+    """Runs of the work per second: the median of the rounds in this time. The first run is not timed."""
     work()
     synchronize(device)
     rounds: list[float] = []

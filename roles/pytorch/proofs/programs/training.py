@@ -104,7 +104,7 @@ def work(lines: Lines, arguments: dict[str, Any]) -> None:
 
 
 def added_up(device: Device, size: int) -> tuple[int, float]:
-    """How many sums over all processes are wrong, and the bus bandwidth in GB/s, as nccl-tests counts it."""
+    """The number of wrong sums over all processes, and the bus bandwidth in GB/s, as nccl-tests counts it."""
     import torch
 
     devices, rank = torch.distributed.get_world_size(), torch.distributed.get_rank()
