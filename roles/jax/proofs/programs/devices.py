@@ -1,4 +1,4 @@
-"""The versions of JAX and its plugin, the devices that they find on the host, and their results beside those of NumPy."""
+"""The versions of JAX and its plugin, the devices that they find, and their results beside those of NumPy."""
 
 from __future__ import annotations
 
