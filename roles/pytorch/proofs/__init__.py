@@ -42,7 +42,7 @@ def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ..
     return (
         proof("devices", "devices.py", devices, quick=True),
         proof("products", "products.py", judging.products, quick=True, **PRODUCTS, datasheets=by_pci_id()),
-        proof("compile", "compiled.py", judging.compiled, steps=20),
+        proof("compile", "compiled.py", judging.compiled),
         proof("training", "training.py", judging.training, **TOGETHER),
         proof("workers", "training.py", judging.workers, hosts=2, **OVER_HOSTS),
     )
