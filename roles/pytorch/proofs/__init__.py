@@ -50,7 +50,7 @@ def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ..
 
 def wanted(section: PytorchSection) -> Mapping[str, tuple[str, str]]:
     """The stack's versions of PyTorch and of the CUDA that its wheels bring, by measurement."""
-    found = {"pytorch": ("version of PyTorch", section.version)}
+    found = {"pytorch": ("version of PyTorch", section.version.partition("+")[0])}  # without the +cu126 of an index
     row, major, pins = row_of(section.version), major_of(section), pins_of(section)
     if row and row.cuda.partition(".")[0] == major:
         found["built for cuda"] = ("PyTorch is built for CUDA", row.cuda)
