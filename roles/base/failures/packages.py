@@ -211,7 +211,7 @@ PACKAGES = (
     ),
     FailureRule(
         "package-unknown",
-        r"Unable to locate package|has no installation candidate|Installationskandidat"
+        r"Unable to locate package|has no installation candidate|kein(?:en)? Installationskandidat"
         r"|E: Version '[^'\n]+' for '[^'\n]+' was not"
         r" found|Couldn't find any package by (?:glob|regex)|No package matching '[^'\n]+' is available"
         r"|Impossible de trouver le paquet|Paket \S+ kann nicht gefunden werden"

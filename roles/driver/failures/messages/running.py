@@ -87,12 +87,49 @@ RUNNING = (
         r"|is supported(?:\s|NVRM: ){1,9}through the|supported through (?:the )?NVIDIA\s{1,9}"
         r"(?:[0-9.x]{1,12}\s{1,9})?legacy"
         r"|ignoring the legacy GPU"
-        r"|kernel modules are incompatible with the\s{1,9}GPU",
+        r"|kernel modules are incompatible with the\s{1,9}GPU"
+        r"|[Yy]our card is (?:not supported by any driver version|only supported (?:up to|by) the)",
         "the GPU is newer (Ada, Hopper, Blackwell) or older than this driver branch supports, or than the kind of its"
         " module: the open one needs Turing or newer, the proprietary one does not know Blackwell",
         "Choose a stack whose driver and kind of module support this GPU",
         "NVIDIA/nvtrust#55",
-        beside=r"NVRM: The NVIDIA GPU |NVRM: NVIDIA [0-9.]{3,20} driver release",
+        beside=r"NVRM: The NVIDIA [^\n]{0,80}GPU |NVRM: NVIDIA [0-9.]{3,20} driver release|NVRM: +(?:System Processor|nvidia"
+        r"\.ko because|information)",
+        names=(
+            r"(?:through|up to|by) the\s{0,3}(?:NVIDIA )?(?:Tesla )?(?P<branch>[0-9]{2,3}(?:\.[0-9x]{1,4})?) "
+            r"(?:legacy|drivers? series)",
+            r"The NVIDIA (?:NVIDIA )?(?P<card>[A-Z][^\n]{2,60}) GPU installed",
+            r"any driver version up to (?P<release>[0-9.]{3,12}[0-9])",
+        ),
+        variants=(
+            Variant(
+                r"legacy|only supported (?:up to|by) the",
+                "{CARD|the card} is older than this driver branch supports{: BRANCH is the last branch that drives it|}",
+                "Name {a driver of branch BRANCH|the branch that the message names} in the stack, with the proprietary"
+                " module where the card is older than Turing; `hostwright stacks --hosts` says which stack fits",
+            ),
+            Variant(
+                r"not supported by any driver version",
+                "the card is newer than every driver among the host's package sources{ (up to RELEASE)|}: another branch"
+                " drives it",
+                "Take a stack with a newer branch from NVIDIA's own repository or .run, with the open module, which"
+                " cards from Blackwell on need (`hostwright stacks --hosts` says which stack fits). nvidia-detect goes"
+                " by a list of its own: lspci -nn -d 10de: names the card for NVIDIA's list of supported products",
+            ),
+            Variant(
+                r"requires use of the|proprietary kernel modules are incompatible",
+                "the GPU needs the open kernel module, as Blackwell does, and the host has the proprietary one",
+                "Set driver.module: open in the stack, or leave it out (auto takes the right one), and provision again;"
+                " of packages, the set with -open",
+            ),
+            Variant(
+                r"does not include the required GPU|required GPU(?:\s|NVRM: ){1,9}System Processor|by(?:\s|NVRM: ){0,9}open"
+                r"(?:\s|NVRM: ){1,9}nvidia\.ko|open kernel modules are incompatible",
+                "the GPU is older than Turing and has no GSP, which the open kernel module needs",
+                "Set driver.module: proprietary in the stack, or leave it out (auto takes the right one), and provision"
+                " again; branch 580 is the last one for Maxwell, Pascal and Volta",
+            ),
+        ),
         sign=GPU_UNSUPPORTED_SIGN,
         treatment=ForPeople(),
     ),
@@ -124,6 +161,7 @@ RUNNING = (
     FailureRule(
         "gpu-permission",
         r"/dev/nvidia\S{0,12} ?[^\n]{0,20}permission denied|Failed to initialize NVML: Insufficient Permissions"
+        r"|nvml error: insufficient permissions"
         r"|permission denied[^\n]{0,20} ['\"`]?/dev/nvidia",
         "this user may not open the driver's device files",
         "Look at ls -l /dev/nvidia*: unless NVreg_DeviceFileMode or NVreg_DeviceFileGID says otherwise in"
@@ -209,11 +247,13 @@ RUNNING = (
         "fabric-not-ready",
         r"system not yet initialized|cudaErrorSystemNotReady|CUDA_ERROR_SYSTEM_NOT_READY"
         r"|\bError 802\b|runtime error \(802\)"
-        r"|\b(?:returned|failed with|code)[ :=]{1,2}802\b",
-        "switches join the host's cards, and Fabric Manager does not run",
+        r"|\b(?:returned|failed with|code)[ :=]{1,2}802\b|fabric manager found but not active",
+        "switches join the host's cards, and Fabric Manager does not run, or has not joined them",
         "Install nvidia-fabricmanager of exactly the driver's version where it is missing (the driver role does), start"
-        " it and read its journal; nvidia-smi -q says of each card's Fabric whether its State is Completed and its"
-        " Status Success",
+        " and enable it (systemctl enable --now nvidia-fabricmanager) and read its journal; HGX B200 and B300 need nvlsm"
+        " beside it. nvidia-smi -q says of each card's Fabric whether its State is Completed and its Status Success. In"
+        " a virtual machine without the switches, the machine below has to do it; the program is not to blame, and"
+        " waiting longer in it does not help",
         "pytorch/pytorch#35710",
         sign=fabric.NOT_READY_SIGN,
     ),
@@ -222,18 +262,31 @@ RUNNING = (
         r"NV_WARN_NOTHING_TO_DO",
         "Fabric Manager was started on a host without switches of its own",
         "Disable nvidia-fabricmanager there; nothing is wrong with the GPUs. In a rack (GB200, GB300) the switch trays"
-        " manage the fabric, and compute trays run nvidia-imex instead",
+        " manage the fabric, and compute trays run nvidia-imex instead. Where CUDA ends with 802 all the same, the"
+        " switches are there and not shown: a virtual machine's are for the machine below; HGX B200 and B300 need the"
+        " modules mlx5_ib and ib_umad first",
         "leptonai/gpud fabric-manager",
         sign=fabric.NOTHING_SIGN,
     ),
     FailureRule(
         "fabric-not-joined",
-        "",
+        r"fabric\.state[\"']?:? {0,3}[\"']?(?:In Progress|Not Started)"
+        r"|fabric\.state[^\n]*\n(?:[^\n]*\n){0,16}?[^\n]*(?:\bIn Progress|\bNot Started)"
+        r"|^ *Fabric\n +State +: (?:In Progress|Not Started)",
         "a card has not joined the fabric of its switches: nvidia-smi lists it, and CUDA fails on it with error 802",
-        "Read the journal of nvidia-fabricmanager. On HGX B200 and B300 it needs the package nvlsm and the modules"
+        "See whether nvidia-fabricmanager runs and is of the driver's version (systemctl status nvidia-fabricmanager),"
+        " read its journal, and start it where it failed. On HGX B200 and B300 it needs the package nvlsm and the modules"
         " mlx5_ib and ib_umad (provision does that); then restart it. Where it stays so, reset all cards of the board,"
-        " or reboot",
+        " or reboot. In a rack, or a virtual machine without the switches, the fabric is set up elsewhere",
         "siderolabs/extensions pull requests 717 and 893; NVIDIA/gpu-operator#2781",
+        variants=(
+            Variant(
+                r"fabric\.state|\bState +:",
+                "a card has not joined the fabric of its switches, mostly because Fabric Manager (with NVLink 5, nvlsm"
+                " beside it) failed, does not run or is not of the driver's version: nvidia-smi lists the card, its"
+                " other values look well, and CUDA fails on it with error 802, however long one waits",
+            ),
+        ),
         sign=fabric.NOT_JOINED_SIGN,
         treatment=Stuck("cards have not joined the fabric"),
     ),
