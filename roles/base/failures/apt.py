@@ -229,7 +229,8 @@ CONFLICTING = Sign("base", conflicting, (SOURCES,))
 APT_RULES = (
     FailureRule(
         "apt-pin-forbids",
-        r"(?:Candidate|Installationskandidat|Candidat ?|Candidato): \([a-zà-ÿ]{4,10}\)\s{1,9}[^\n:]{5,20}:\n[^\n]{1,120} -[0-9]{1,9}$",
+        r"(?:Candidate|Installationskandidat|Candidat ?|Candidato): \([a-zà-ÿ]{4,10}\)\s{1,9}"
+        r"[^\n:]{5,20}:\n[^\n]{1,120} -[0-9]{1,9}$",
         "apt's preferences forbid {NAMES|the package}: a pin with a negative priority, so that apt installs no version"
         " of it and says that it has no installation candidate",
         "Find out who wrote the pin and why ({PLACE|grep -rn Pin-Priority /etc/apt/preferences"
@@ -242,7 +243,8 @@ APT_RULES = (
     FailureRule(
         "apt-pin-keeps",
         # apt-cache policy: rows of less than 990, which are newer, above the installed one of more
-        r"^[a-z0-9][\w.+:-]{1,80}:\n(?:  [^\n]*\n){3}(?:     [0-9]\S* [1-9][0-9]{0,2}\n(?:        [^\n]*\n){1,8}){1,20}?"
+        r"^[a-z0-9][\w.+:-]{1,80}:\n(?:  [^\n]*\n){3}"
+        r"(?:     [0-9]\S* [1-9][0-9]{0,2}\n(?:        [^\n]*\n){1,8}){1,20}?"
         r" \*\*\* \S{1,80} (?:99[1-9]|1[0-9]{3,4})$",
         "apt's preferences keep {PACKAGE|the package} at VERSION: a pin of priority PRIORITY outweighs {NEWER|the newer"
         " version}, which a repository of the host offers, so that no upgrade brings that",
@@ -256,7 +258,7 @@ APT_RULES = (
             r"^     (?P<newer>[0-9]\S{0,80}) [0-9]",
             r"^ \*\*\* (?P<version>\S{1,80}) (?P<priority>[0-9]{3,5})$",
         ),
-        weight="general",
+        weight="consequence",
     ),
     FailureRule(
         "apt-sources-unreadable",

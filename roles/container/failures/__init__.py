@@ -113,8 +113,8 @@ FAILURES = (
         r"|default (?:specified )?runtime [\"'\\]{0,3}nvidia[\"'\\]{0,3} (?:does not exist|not found)"
         r"|did you configure the NVIDIA Container Toolkit|did you set the docker default runtime to"
         r"|RuntimeHandler [^\n]*nvidia[^\n]*not supported",
-        "Docker knows no runtime nvidia: the container toolkit is not installed, daemon.json does not name its runtime, or"
-        " Docker was not restarted since",
+        "Docker knows no runtime nvidia: the container toolkit is not installed, daemon.json does not name its runtime,"
+        " or Docker was not restarted since",
         "Provision again: the container role installs the toolkit, merges the runtime into daemon.json and restarts"
         " Docker. By hand: nvidia-container-toolkit, nvidia-ctk runtime configure --runtime=docker, systemctl restart"
         " docker",

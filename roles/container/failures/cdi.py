@@ -102,14 +102,16 @@ CDI_RULES = (
         " the unit after nvidia-persistenced.service",
         "NVIDIA/nvidia-container-toolkit#1982",
         names=(r"Could not locate (?P<file>/dev/nvidia[\w-]{0,12})",),
-        weight="general",
+        weight="consequence",
     ),
     FailureRule(
         "cdi-unresolvable",
         # where the devices are listed above, the engine does not read what is written
-        r"(?:Found [1-9][0-9]{0,3} CDI devices[^\n]*\n(?:[^\n]*\n){0,40}?[^\n]*)?unresolvable CDI devices? [\w.]{0,20}nvidia"
+        r"(?:Found [1-9][0-9]{0,3} CDI devices[^\n]*\n(?:[^\n]*\n){0,40}?[^\n]*)?unresolvable CDI devices?"
+        r" [\w.]{0,20}nvidia"
         r"|could not select device driver \W{0,3}cdi\b|conflicting device \W{0,2}[\w.]{0,20}nvidia\.com/"
-        r"|failed to (?:load|read|parse) CDI [Ss]pec [^\n]*nvidia[^\n]*",
+        r"|failed to (?:load|read|parse) CDI [Ss]pec [^\n]*nvidia[^\n]*"
+        r"|adding custom device \W{0,3}nvidia\.com/[^\n]*",
         "the container engine finds no CDI device of this name: nobody wrote a specification, or not before Docker"
         " started at the boot, it does not name this card, or it is newer than the engine reads",
         f"Compare the name with nvidia-ctk cdi list; systemctl restart {REFRESH} writes them anew; then start a"
@@ -125,21 +127,30 @@ CDI_RULES = (
             Variant(
                 r"CDI devices? runtime\.nvidia\.com",
                 "NVIDIA's runtime, which makes the specification of runtime.nvidia.com by itself when a container"
-                " starts, failed to make it: the driver, one of its libraries or a device file is not in order; toolkits"
-                " before 1.18.2 go on without it, and hide the reason",
+                " starts, failed to make it: the driver, one of its libraries or a device file is not in order;"
+                " toolkits before 1.18.2 go on without it, and hide the reason",
                 "Find the reason on the host: nvidia-smi, then nvidia-ctk cdi generate >/dev/null as root, whose last"
                 " line says it (or debug in /etc/nvidia-container-runtime/config.toml, which names a log), and mend"
-                " that; `hostwright doctor HOST` looks at driver, libraries and device files. Then start the container"
+                " that; `invoke doctor HOST` looks at driver, libraries and device files. Then start the container"
                 " again. Nothing is to be written into /etc/cdi for it",
             ),
             Variant(
-                r"Found [1-9][0-9]{0,3} CDI devices|failed to (?:load|read|parse) CDI [Ss]pec [^\n]*(?:unknown field|[Vv]ersion)",
-                "the specification is there and names the devices, and the container engine does not read it: it is of a"
-                " newer version (0.7.0, which the container toolkit writes since 1.19.1) than this engine knows",
+                r"Found [1-9][0-9]{0,3} CDI devices|failed to (?:load|read|parse) CDI [Ss]pec [^\n]*(?:unknown field"
+                r"|[Vv]ersion)",
+                "the specification is there and names the devices, and the container engine does not read it: it is of"
+                " a newer version (0.7.0, which the container toolkit writes since 1.19.1) than this engine knows",
                 f"Take an engine that reads 0.7.0 ({_readers()} on), or put"
                 " NVIDIA_CTK_CDI_GENERATE_FEATURE_FLAGS=no-additional-gids-for-device-nodes into"
-                f" /etc/nvidia-container-toolkit/nvidia-cdi-refresh.env and systemctl restart {REFRESH}, which writes an"
-                " older version; a toolkit before 1.19.1 does so too",
+                f" /etc/nvidia-container-toolkit/nvidia-cdi-refresh.env and systemctl restart {REFRESH}, which writes"
+                " an older version; a toolkit before 1.19.1 does so too",
+            ),
+            Variant(
+                r"custom device",
+                "Docker took the name of a CDI device for a device file: it does not use CDI, as it is older than 25,"
+                " or before 28.2 and features.cdi is not set",
+                'Provision again, which installs the stack\'s Docker; or put "features": {"cdi": true} into'
+                " /etc/docker/daemon.json (from 25 on) and restart Docker once no container works; or start the"
+                " container with --gpus all",
             ),
             Variant(
                 r"conflicting device",

@@ -198,7 +198,8 @@ TOOLKIT_RULES = (
         "Bring the toolkit's packages to one newer release: provision again, which installs the stack's; elsewhere"
         " apt-get install libnvidia-container1 libnvidia-container-tools nvidia-container-toolkit. To install the"
         " present release again changes nothing, and the driver and the image are not to blame",
-        "NVIDIA/nvidia-docker#957; NVIDIA/nvidia-container-runtime#26; NVIDIA container toolkit, release notes of 1.17.2",
+        "NVIDIA/nvidia-docker#957; NVIDIA/nvidia-container-runtime#26; NVIDIA container toolkit, release notes of"
+        " 1.17.2",
         names=(
             r"stat failed: (?P<place>/[A-Z][^\n/:]{0,80}): no such",
             r"unrecognized option '(?P<option>[\w-]{1,60})'",
@@ -250,7 +251,8 @@ TOOLKIT_RULES = (
         r" error|input error|container error: )|Runtime Hook directly[^\n]*is not supported"
         r"|failed to (?:generate|inject) CDI (?:spec|devices)|couldn't open required configuration file"
         r"|update-ldcache[^\n]*(?:fail|error)"
-        r"|running hook[^\n]*ldconfig[^\n]*(?:fail|error)",
+        r"|running hook[^\n]*ldconfig[^\n]*(?:fail|error)|error updating ldcache"
+        r"|nvidia-container-runtime did not terminate successfully|error executing hook [^\n]{0,20}nvidia-c",
         "the container toolkit cannot reach the GPUs although the driver works, so no container gets one",
         "Read its message; /etc/nvidia-container-runtime/config.toml has usually been changed by hand: compare it with"
         " that of another host; or install the packages again (apt-get install --reinstall --allow-change-held-packages"
@@ -277,8 +279,8 @@ TOOLKIT_RULES = (
             ),
             Variant(
                 r"Runtime Hook directly",
-                "the toolkit's config.toml has mode = cdi (or the like), and the container is started with --gpus, which"
-                " calls the hook for another mode: the two do not go together",
+                "the toolkit's config.toml has mode = cdi (or the like), and the container is started with --gpus,"
+                " which calls the hook for another mode: the two do not go together",
                 "Start it with --runtime=nvidia, or with --device nvidia.com/gpu=all, or set mode = auto in"
                 " /etc/nvidia-container-runtime/config.toml",
             ),

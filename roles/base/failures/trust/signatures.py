@@ -104,7 +104,8 @@ SIGNATURES = (
     FailureRule(
         "repository-signature-invalid",
         r"\bBADSIG\b|\bREVKEYSIG\b|[Aa]t least one invalid signature was encountered|Clearsigned file isn't valid"
-        r"|does not start with a cleartext signature|Policy rejected (?:non-revocation )?(?:signature|packet|asymmetric)"
+        r"|does not start with a cleartext signature|Policy rejected (?:non-revocation )?(?:signature|packet"
+        r"|asymmetric)"
         r"|because: \w{2,20} is not considered secure"
         r"|uses weak (?:digest )?algorithm .*and is not trusted"
         r"|\bNODATA [12]\b|[Ss]igned file isn't valid|untrusted public key algorithm"
@@ -127,9 +128,9 @@ SIGNATURES = (
             Variant(
                 r"Policy rejected|is not considered secure|uses weak (?:digest )?algorithm",
                 "apt has the key{ KEY|} of {the repository REPOSITORY|a repository}, and does not accept how it is"
-                " signed: {ALGORITHM|its algorithm} counts as too weak{ since DATE|} (sqv, by which Debian 13 and Ubuntu"
-                " 25.04 check, refuses SHA-1 since February 2026). apt goes on with the lists that it had, or takes"
-                " nothing from there",
+                " signed: {ALGORITHM|its algorithm} counts as too weak{ since DATE|} (sqv, by which Debian 13 and"
+                " Ubuntu 25.04 check, refuses SHA-1 since February 2026). apt goes on with the lists that it had, or"
+                " takes nothing from there",
                 "Take the vendor's repository for this release, with its own keyring, where that is signed anew: of"
                 " NVIDIA's CUDA repositories debian13 is, and a stack for this release names it. Where the vendor has"
                 " none yet, move the date of sha1.second_preimage_resistance on in a copy of"

@@ -124,7 +124,8 @@ def xid_line(ctx: AuditContext, event: GpuEvent) -> str:
 def _standing(ctx: AuditContext) -> Iterator[str]:
     """The kernel log has, since the module was loaded, an Xid on which Azure's node checks fail a node or that concerns
     the host by NVIDIA's catalog, unless that asks for nothing but a program's restart; or an Xid 154 with which the
-    driver asks for a reset or a reboot, and which no later one takes back.
+    driver asks for a reset or a reboot, and which no later one takes back. The line in which the firmware of a card
+    stopped stands beside them.
     """
     standing = sorted_xids(ctx).standing
     yield from (xid_line(ctx, event) for event in standing)
@@ -234,7 +235,8 @@ XIDS = (
         _message(_FATAL) + rf"|NVRM: Xid [^\n]+caused by previous Xid {_FATAL}\b"
         r"|uncorrectable NVLink error (?:was )?(?:encountered|detected)"
         r"|RPC (?:event )?history \(CPU (?:->|<-) GSP\)|waiting for RPC (?:response )?from (?:GPU[0-9]{1,2} )?GSP"
-        r"|NVRM: [^\n]*(?:GSP RM heartbeat timed out|GSP-CrashCat Report|RC watchdog: GPU is probably locked)",
+        r"|NVRM: [^\n]*(?:heartbeat timed out|GSP-CrashCat Report|RC watchdog: GPU is probably locked"
+        r"|uvm encountered global fatal error)",
         "a GPU reported an error (Xid) after which it should get no work until it is repaired",
         "Drain the host and do what stands beside each Xid, which is NVIDIA's own advice; a reboot, or loading the"
         " module again, ends this report, and a card that reports the same again is to be replaced. 119 and 120 are of"
@@ -245,7 +247,8 @@ XIDS = (
         variants=(
             # of a text: on a host, each Xid stands in the evidence with its meaning
             Variant(
-                r"NVRM: (?:Xid [^\n]+\): 1(?:19|20)\b|[^\n]*(?:heartbeat timed out|GSP-CrashCat|GSP Timeout|\bGSP\) *$|GSP!))",
+                r"NVRM: (?:Xid [^\n]+\): 1(?:19|20)\b|[^\n]*(?:heartbeat timed out|GSP-CrashCat|GSP Timeout|\bGSP\) *$"
+                r"|GSP!))",
                 "a GPU's system processor (GSP) stopped answering or crashed (Xid 119, 120): its firmware, which comes"
                 " with the driver, or the card is at fault, not a program. Other Xids beside it (8, 109, 154) follow"
                 " from that",

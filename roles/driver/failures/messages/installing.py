@@ -41,8 +41,8 @@ _NO_TOOL = (
 _BRANCHES = ("470", "510", "515", "525", "535", "545", "550", "555", "560", "565", "570", "575", "580", "590", "595")
 _OF_BRANCH = r"nvidia-[a-z]{2,12}(?:-[a-z]{2,12}){0,2}-"
 _ENDED = "|".join(
-    rf"\b{_OF_BRANCH}{old}(?:-server|-open){{0,2}}\b[^\n]{{0,100}}[Dd]epends: {_OF_BRANCH}(?:{'|'.join(_BRANCHES[place:])})\b"
-    for place, old in enumerate(_BRANCHES[:-1], 1)
+    rf"\b{_OF_BRANCH}{old}(?:-server|-open){{0,2}}\b[^\n]{{0,100}}[Dd]epends: {_OF_BRANCH}(?:{newer})\b"
+    for old, newer in ((old, "|".join(_BRANCHES[place:])) for place, old in enumerate(_BRANCHES[:-1], 1))
 )
 
 #: make's last lines about a folder of DKMS's tree, where no line before them says which file did not compile
@@ -59,8 +59,8 @@ INSTALLING = (
     FailureRule(
         "driver-branch-ended",
         _ENDED,
-        "the distribution has ended this branch of the driver: PACKAGE is an empty package that brings NEXT, and nothing"
-        " of the branch in its name comes to the host",
+        "the distribution has ended this branch of the driver: PACKAGE is an empty package that brings NEXT, and"
+        " nothing of the branch in its name comes to the host",
         "Name the branch that it brings in the stack, by that one's own packages (NEXT), or take the branch that is"
         " wanted from NVIDIA's CUDA repository, which keeps it (driver.repository in the stack; there"
         " nvidia-driver-pinning-BRANCH holds a branch). To install PACKAGE again brings the same",
@@ -69,7 +69,7 @@ INSTALLING = (
             rf"(?P<package>{_OF_BRANCH}[0-9]{{3}}(?:-server|-open){{0,2}})\b[^\n]*[Dd]epends: "
             rf"(?P<next>{_OF_BRANCH}[0-9]{{3}}(?:-server|-open){{0,2}})",
         ),
-        weight="general",
+        weight="consequence",
     ),
     FailureRule(
         "nouveau-in-use",
@@ -371,13 +371,30 @@ INSTALLING = (
         rf"|{_MAKE_FAILED}[^\n]*\n(?:[^\n]*\n){{0,5}}?[^\n]*{_IN_OUR_TREE}"
         rf"|{_IN_OUR_TREE}[^\n]*\n(?:[^\n]*\n){{0,30}}?[^\n]*{_MAKE_FAILED}"
         r"|(?:cannot find|No rule to make target) [^\n]{0,200}\bnv(?:-modeset)?-kernel\.o"
-        r"|\bnvidia[\w/.-]{0,80}\.o: error: objtool: ",
-        "a kernel module did not compile, usually because the kernel is newer than this release of the module knows",
+        r"|\bnvidia[\w/.-]{0,80}\.o: error: objtool: "
+        r"|dkms\.conf for module nvidia[\w-]{0,20} includes a BUILD_EXCLUSIVE",
+        "{the driver's module, release VERSION, did not compile for the kernel KERNEL|a kernel module did not compile},"
+        " usually because the kernel is newer than this release of the module knows",
         "Read make.log of the module that failed (/var/lib/dkms/MODULE/VERSION/build), whose first error counts. Where"
-        " that is nvidia, name a newer release of its branch, or a newer branch, in the stack, or boot and keep a kernel"
-        " that it knows; then dpkg --configure -a where packages wait for it. Another module needs a newer release of"
-        " its own",
+        " that is nvidia, name a newer release of its branch, or a newer branch, in the stack, or boot and keep a"
+        " kernel that it knows; then dpkg --configure -a where packages wait for it. Another module needs a newer"
+        " release of its own",
         "nvidia-installer misc.c",
+        beside=r"[Cc]onsult [^\n]*/dkms/nvidia",
+        names=(
+            r"/dkms/(?P<module>nvidia(?:-current|-open|-srv|-server)*)/(?P<version>[0-9][0-9.]{2,12}[0-9])",
+            r"DKMS module 'nvidia-(?P<version>[0-9][0-9.]{2,12}[0-9])' for kernel-(?P<kernel>[\w.+-]{3,60}?)\.{3}",
+            r"build on kernel: (?P<kernel>[\w.+~-]{3,80})",
+            r"/usr/src/(?:linux-headers|kernels)[-/](?P<kernel>[\w.+~-]{3,80})/",
+        ),
+        variants=(
+            Variant(
+                r"BUILD_EXCLUSIVE",
+                "the driver's module says itself (BUILD_EXCLUSIVE in its dkms.conf) that it is not for this kernel,"
+                " such as one with PREEMPT_RT or of another architecture, so that DKMS builds none for it",
+                "Boot a kernel that it is for, or name a release of the driver in the stack that is for this one",
+            ),
+        ),
         sign=BUILD_FAILED_SIGN,
         treatment=Tangled("DKMS's tree is broken"),
         unless="warning: implicit",

@@ -59,8 +59,9 @@ FABRIC_LINKS = (
         "imex-channel-missing",
         r"cuMem(?:Create|ExportToShareableHandle|ImportFromShareableHandle)[^\n]{0,80}(?:operation not"
         r" permitted|NOT_PERMITTED|[Ii]nsufficient permission)[^\n]*"
-        r"|CU_MEM_HANDLE_TYPE_FABRIC[^\n]*(?:not permitted|NOT_PERMITTED)[^\n]*"
-        r"|/dev/nvidia-caps-imex-channels[^\n]{0,60}(?:[Nn]o such|[Nn]ot found|[Pp]ermission denied|not permitted)[^\n]*",
+        r"|(?:CU_MEM_HANDLE_TYPE_FABRIC|[Ff]abric handle)[^\n]*(?:not permitted|NOT_PERMITTED)[^\n]*"
+        r"|/dev/nvidia-caps-imex-channels[^\n]{0,60}(?:[Nn]o such|[Nn]ot found|[Pp]ermission denied"
+        r"|not permitted)[^\n]*",
         "the program may not share the cards' memory over the fabric (NVLink of several hosts, MNNVL): it has no IMEX"
         " channel, as /dev/nvidia-caps-imex-channels/channel0 is not there, or not for its user or container",
         "As root: look at grep nvidia-caps-imex-channels /proc/devices for the major number, then mkdir -p"
@@ -73,10 +74,13 @@ FABRIC_LINKS = (
     ),
     FailureRule(
         "imex-not-ready",
-        r"IMEX_UNHEALTHY|IMEX daemon status is -[0-9]|nvidia-imex[^\n]*[Nn]ode configuration mismatch",
+        r"IMEX_UNHEALTHY|IMEX daemon status is -[0-9]|[Nn]ode configuration mismatch"
+        r"|nvidia-imex\[[0-9]{1,10}\]: [^\n]*(?:[Ff]ail|\b[Ee]rror\b|[Mm]ismatch|[Uu]nable to|[Cc]ould not"
+        r"|not found)[^\n]*",
         "the IMEX daemon does not run: it shares memory between the hosts of a rack with one NVLink domain (GB200,"
         " GB300); a host without such neighbours needs none, and no link is broken",
-        "Where a job goes over several hosts of the rack, start nvidia-imex on all and read nvidia-imex-ctl -N;"
+        "Where a job goes over several hosts of the rack, see that /etc/nvidia-imex/nodes_config.cfg names the same"
+        " addresses on all, start nvidia-imex on all and read nvidia-imex-ctl -N and /var/log/nvidia-imex.log;"
         " elsewhere take the message for harmless",
         "NVIDIA IMEX guide; NVIDIA/NVSentinel#1471",
         weight="consequence",

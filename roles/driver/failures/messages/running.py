@@ -60,7 +60,8 @@ RUNNING = (
         r"|CUDA driver library [^\n]*not be found|CUDA_ERROR_SHARED_OBJECT_INIT_FAILED"
         r"|cudaErrorSharedObjectInitFailed"
         r"|couldn't find libnvidia-ml\.so"
-        r"|\blib(?:nvidia-ml|nvidia-ptxjitcompiler|nvcuvid|nvidia-encode)\.so[.0-9]{0,12}: cannot open shared object"
+        r"|\blib(?:nvidia-ml|nvidia-cfg|nvidia-ptxjitcompiler|nvcuvid"
+        r"|nvidia-encode)\.so[.0-9]{0,12}: cannot open shared object"
         r"|(?:cannot|could not|failed to|unable to) (?:load|open) lib(?:nvidia-ml|nvcuvid|nvidia-encode)\.so"
         r"|NVMLError_LibraryNotFound|NVML Shared Library Not Found",
         "the program does not find the driver's library {LIBRARY|libcuda.so.1}: the host has no NVIDIA driver, the"
@@ -70,7 +71,9 @@ RUNNING = (
         " program asks for libcuda.so without a number, name the driver's directory to it (WSL: /usr/lib/wsl/lib)",
         "CUDA driver API; TensorFlow dso_loader.cc; tensorflow/tensorflow#42761",
         unless=r"GPU will not be used|\bCPU\b|skip|optional|fall(?:ing|s)? back",
-        names=(r"(?P<library>lib(?:cuda|nvidia-ml|nvidia-ptxjitcompiler|nvcuvid|nvidia-encode)\.so(?:\.[0-9]{1,3})?)",),
+        names=(
+            r"(?P<library>lib(?:cuda|nvidia-ml|nvidia-cfg|nvidia-ptxjitcompiler|nvcuvid|nvidia-encode)\.so(?:\.[0-9]{1,3})?)",
+        ),
         variants=(
             Variant(
                 r"NVMLError_LibraryNotFound|NVML Shared Library Not Found",
@@ -86,15 +89,15 @@ RUNNING = (
         r"|does not include the required GPU|NVIDIA GPU supported by the(?:\s|#012|NVRM: ){1,20}proprietary"
         r"|is supported(?:\s|NVRM: ){1,9}through the|supported through (?:the )?NVIDIA\s{1,9}"
         r"(?:[0-9.x]{1,12}\s{1,9})?legacy"
-        r"|ignoring the legacy GPU"
+        r"|ignoring the legacy GPU|Open nvidia\.ko is only ready for use on Data Center GPUs"
         r"|kernel modules are incompatible with the\s{1,9}GPU"
         r"|[Yy]our card is (?:not supported by any driver version|only supported (?:up to|by) the)",
         "the GPU is newer (Ada, Hopper, Blackwell) or older than this driver branch supports, or than the kind of its"
         " module: the open one needs Turing or newer, the proprietary one does not know Blackwell",
         "Choose a stack whose driver and kind of module support this GPU",
         "NVIDIA/nvtrust#55",
-        beside=r"NVRM: The NVIDIA [^\n]{0,80}GPU |NVRM: NVIDIA [0-9.]{3,20} driver release|NVRM: +(?:System Processor|nvidia"
-        r"\.ko because|information)",
+        beside=r"NVRM: The NVIDIA [^\n]{0,80}GPU |NVRM: NVIDIA [0-9.]{3,20} driver release"
+        r"|NVRM: +(?:System Processor|nvidia\.ko because|information)",
         names=(
             r"(?:through|up to|by) the\s{0,3}(?:NVIDIA )?(?:Tesla )?(?P<branch>[0-9]{2,3}(?:\.[0-9x]{1,4})?) "
             r"(?:legacy|drivers? series)",
@@ -104,16 +107,17 @@ RUNNING = (
         variants=(
             Variant(
                 r"legacy|only supported (?:up to|by) the",
-                "{CARD|the card} is older than this driver branch supports{: BRANCH is the last branch that drives it|}",
+                "{CARD|the card} is older than this driver branch supports{: BRANCH is the last branch that drives"
+                " it|}",
                 "Name {a driver of branch BRANCH|the branch that the message names} in the stack, with the proprietary"
-                " module where the card is older than Turing; `hostwright stacks --hosts` says which stack fits",
+                " module where the card is older than Turing; `invoke stacks --hosts` says which stack fits",
             ),
             Variant(
                 r"not supported by any driver version",
-                "the card is newer than every driver among the host's package sources{ (up to RELEASE)|}: another branch"
-                " drives it",
+                "the card is newer than every driver among the host's package sources{ (up to RELEASE)|}: another"
+                " branch drives it",
                 "Take a stack with a newer branch from NVIDIA's own repository or .run, with the open module, which"
-                " cards from Blackwell on need (`hostwright stacks --hosts` says which stack fits). nvidia-detect goes"
+                " cards from Blackwell on need (`invoke stacks --hosts` says which stack fits). nvidia-detect goes"
                 " by a list of its own: lspci -nn -d 10de: names the card for NVIDIA's list of supported products",
             ),
             Variant(
@@ -123,7 +127,14 @@ RUNNING = (
                 " of packages, the set with -open",
             ),
             Variant(
-                r"does not include the required GPU|required GPU(?:\s|NVRM: ){1,9}System Processor|by(?:\s|NVRM: ){0,9}open"
+                r"only ready for use on Data Center",
+                "the open kernel module of this branch is for data-centre cards alone, and the host's is another",
+                "Set driver.module: proprietary in the stack, or leave it out (auto takes the right one), or name a"
+                " branch from 560 on, whose open module drives all cards from Turing on",
+            ),
+            Variant(
+                r"does not include the required GPU|required GPU(?:\s|NVRM: ){1,9}System Processor|by(?:\s"
+                r"|NVRM: ){0,9}open"
                 r"(?:\s|NVRM: ){1,9}nvidia\.ko|open kernel modules are incompatible",
                 "the GPU is older than Turing and has no GSP, which the open kernel module needs",
                 "Set driver.module: proprietary in the stack, or leave it out (auto takes the right one), and provision"
@@ -151,7 +162,8 @@ RUNNING = (
     ),
     FailureRule(
         "gsp-firmware-missing",
-        r"RmFetchGspRmImages: No firmware image found|Direct firmware load for nvidia/[0-9.]{3,12}/gsp\S{0,20} failed",
+        r"RmFetchGspRmImages: No firmware image found|Direct firmware load for nvidia/[0-9.]{3,12}/gsp\S{0,20} failed"
+        r"|firmware: failed to load nvidia/[0-9.]{3,12}/gsp|RmInitAdapter failed! \(0x61:",
         "the driver's own firmware for the card's system processor (GSP) is not where the kernel looks for it, or is of"
         " another version",
         "Look into /lib/firmware/nvidia for a directory of the driver's version; install that version's files again"
@@ -250,12 +262,29 @@ RUNNING = (
         r"|\b(?:returned|failed with|code)[ :=]{1,2}802\b|fabric manager found but not active",
         "switches join the host's cards, and Fabric Manager does not run, or has not joined them",
         "Install nvidia-fabricmanager of exactly the driver's version where it is missing (the driver role does), start"
-        " and enable it (systemctl enable --now nvidia-fabricmanager) and read its journal; HGX B200 and B300 need nvlsm"
-        " beside it. nvidia-smi -q says of each card's Fabric whether its State is Completed and its Status Success. In"
-        " a virtual machine without the switches, the machine below has to do it; the program is not to blame, and"
-        " waiting longer in it does not help",
+        " and enable it (systemctl enable --now nvidia-fabricmanager) and read its journal; HGX B200 and B300 need"
+        " nvlsm beside it. nvidia-smi -q says of each card's Fabric whether its State is Completed and its Status"
+        " Success. In a virtual machine without the switches, the machine below has to do it; the program is not to"
+        " blame, and waiting longer in it does not help",
         "pytorch/pytorch#35710",
         sign=fabric.NOT_READY_SIGN,
+    ),
+    FailureRule(
+        "fabric-manager-failed",
+        r"(?:nv-fabricmanager|nvidia-fabricmanager(?:-start\.sh)?|nvlsm"
+        r"|fabricmanager)(?:\[[0-9]{1,10}\])?: [^\n]*(?:[Ff]ail|FATAL"
+        r"|\b[Ee]rror\b|[Uu]nable to|[Nn]ot installed|[Cc]ould not|[Nn]o such)[^\n]*"
+        r"|request to query NVSwitch device information[^\n]*failed[^\n]*",
+        "Fabric Manager, or its subnet manager nvlsm, ended with an error: until it runs, CUDA does not start on cards"
+        " that switches join (error 802)",
+        "Read its lines (journalctl -b -u nvidia-fabricmanager; /var/log/fabricmanager.log). It has to be of exactly"
+        " the driver's version, after the driver was loaded (nvidia-smi); HGX B200 and B300 need the package nvlsm and"
+        " the modules mlx5_ib and ib_umad (provision does all that). Then systemctl restart nvidia-fabricmanager. Where"
+        " it misses switches or cards, look for SXid and Xid in dmesg, and reset all cards or cycle the power. Where no"
+        " switches are on the host (lspci -d 10de:), disable it",
+        "NVIDIA Fabric Manager user guide",
+        unless=r"NV_WARN_NOTHING_TO_DO|[Nn]on-?fatal|[Nn]on-?critical",
+        weight="consequence",
     ),
     FailureRule(
         "fabric-nothing-to-do",
@@ -275,9 +304,9 @@ RUNNING = (
         r"|^ *Fabric\n +State +: (?:In Progress|Not Started)",
         "a card has not joined the fabric of its switches: nvidia-smi lists it, and CUDA fails on it with error 802",
         "See whether nvidia-fabricmanager runs and is of the driver's version (systemctl status nvidia-fabricmanager),"
-        " read its journal, and start it where it failed. On HGX B200 and B300 it needs the package nvlsm and the modules"
-        " mlx5_ib and ib_umad (provision does that); then restart it. Where it stays so, reset all cards of the board,"
-        " or reboot. In a rack, or a virtual machine without the switches, the fabric is set up elsewhere",
+        " read its journal, and start it where it failed. On HGX B200 and B300 it needs the package nvlsm and the"
+        " modules mlx5_ib and ib_umad (provision does that); then restart it. Where it stays so, reset all cards of the"
+        " board, or reboot. In a rack, or a virtual machine without the switches, the fabric is set up elsewhere",
         "siderolabs/extensions pull requests 717 and 893; NVIDIA/gpu-operator#2781",
         variants=(
             Variant(
