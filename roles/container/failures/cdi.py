@@ -131,7 +131,7 @@ CDI_RULES = (
                 " toolkits before 1.18.2 go on without it, and hide the reason",
                 "Find the reason on the host: nvidia-smi, then nvidia-ctk cdi generate >/dev/null as root, whose last"
                 " line says it (or debug in /etc/nvidia-container-runtime/config.toml, which names a log), and mend"
-                " that; `invoke doctor HOST` looks at driver, libraries and device files. Then start the container"
+                " that; `invoke doctor` looks at driver, libraries and device files. Then start the container"
                 " again. Nothing is to be written into /etc/cdi for it",
             ),
             Variant(

@@ -72,7 +72,8 @@ RUNNING = (
         "CUDA driver API; TensorFlow dso_loader.cc; tensorflow/tensorflow#42761",
         unless=r"GPU will not be used|\bCPU\b|skip|optional|fall(?:ing|s)? back",
         names=(
-            r"(?P<library>lib(?:cuda|nvidia-ml|nvidia-cfg|nvidia-ptxjitcompiler|nvcuvid|nvidia-encode)\.so(?:\.[0-9]{1,3})?)",
+            r"(?P<library>lib(?:cuda|nvidia-ml|nvidia-cfg|nvidia-ptxjitcompiler|nvcuvid"
+            r"|nvidia-encode)\.so(?:\.[0-9]{1,3})?)",
         ),
         variants=(
             Variant(
@@ -110,14 +111,14 @@ RUNNING = (
                 "{CARD|the card} is older than this driver branch supports{: BRANCH is the last branch that drives"
                 " it|}",
                 "Name {a driver of branch BRANCH|the branch that the message names} in the stack, with the proprietary"
-                " module where the card is older than Turing; `invoke stacks --hosts` says which stack fits",
+                " module where the card is older than Turing; `invoke stacks --hosts HOST` says which stack fits",
             ),
             Variant(
                 r"not supported by any driver version",
                 "the card is newer than every driver among the host's package sources{ (up to RELEASE)|}: another"
                 " branch drives it",
                 "Take a stack with a newer branch from NVIDIA's own repository or .run, with the open module, which"
-                " cards from Blackwell on need (`invoke stacks --hosts` says which stack fits). nvidia-detect goes"
+                " cards from Blackwell on need (`invoke stacks --hosts HOST` says which stack fits). nvidia-detect goes"
                 " by a list of its own: lspci -nn -d 10de: names the card for NVIDIA's list of supported products",
             ),
             Variant(
