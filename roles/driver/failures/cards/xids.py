@@ -223,6 +223,18 @@ def _numbers(concern: Concern, but: Action) -> str:
     return f"(?:{'|'.join(map(str, rows))})"
 
 
+def _by_meaning() -> Iterator[Variant]:
+    """What NVIDIA's catalog says of the Xids of a text: on a host, it stands beside each in the evidence."""
+    numbers: dict[tuple[str, Action], list[str]] = {}
+    for number, xid in sorted(ROWS.items()):
+        if xid.concern is Concern.NODE:
+            numbers.setdefault((xid.meaning, xid.action), []).append(str(number))
+    for (meaning, action), some in numbers.items():
+        range_of = " to ".join(dict.fromkeys((some[0], some[-1])))
+        cause = f"{{the GPU CARD|a GPU}} reported Xid {{NUMBER|{range_of}}}: {meaning}"
+        yield Variant(_message(f"(?:{'|'.join(some)})"), cause, action.value[0].upper() + action.value[1:])
+
+
 CATALOG = "NVIDIA's Xid catalog; Azure/azurehpc-health-checks azure_gpu_xid.nhc"
 
 #: in a text, without those that NVIDIA answers by starting the program again: they follow from a fault of its own
@@ -257,7 +269,9 @@ XIDS = (
                 " stack, which brings other firmware (before Blackwell, the proprietary module does without it:"
                 " NVreg_EnableGpuFirmware=0); where it follows the card, have that checked",
             ),
+            *_by_meaning(),
         ),
+        names=(r"NVRM: Xid \((?:PCI:)?(?P<card>[0-9a-fA-F:.]{7,20})[^)\n]{0,40}\): (?P<number>[0-9]{1,3})\b",),
         sign=Sign("gpu", _standing),
         treatment=Hardware("power cycle", f"NVIDIA's Xid catalog; {GPUD}", gently=True, cases=by_number),
     ),

@@ -74,11 +74,12 @@ FABRIC_LINKS = (
     ),
     FailureRule(
         "imex-not-ready",
-        r"IMEX_UNHEALTHY|IMEX daemon status is -[0-9]|[Nn]ode configuration mismatch"
+        r"IMEX_UNHEALTHY|IMEX daemon status is -[0-9]|[Nn]ode configuration mismatch|Domain State: (?:DOWN|DEGRADED)"
+        r"|IMEX (?:domain|daemon)[^\n]{0,40}(?:NOT[ _]READY|DEGRADED|UNAVAILABLE)"
         r"|nvidia-imex\[[0-9]{1,10}\]: [^\n]*(?:[Ff]ail|\b[Ee]rror\b|[Mm]ismatch|[Uu]nable to|[Cc]ould not"
         r"|not found)[^\n]*",
-        "the IMEX daemon does not run: it shares memory between the hosts of a rack with one NVLink domain (GB200,"
-        " GB300); a host without such neighbours needs none, and no link is broken",
+        "the IMEX daemon does not run, or does not reach that of another host: it shares memory between the hosts of a"
+        " rack with one NVLink domain (GB200, GB300); a host without such neighbours needs none, and no link is broken",
         "Where a job goes over several hosts of the rack, see that /etc/nvidia-imex/nodes_config.cfg names the same"
         " addresses on all, start nvidia-imex on all and read nvidia-imex-ctl -N and /var/log/nvidia-imex.log;"
         " elsewhere take the message for harmless",

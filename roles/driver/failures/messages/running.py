@@ -213,6 +213,18 @@ RUNNING = (
         narrower=NO_POWER,
         treatment=Hardware("power cycle", CYCLE, tries=1, layer="driver"),
         unless=r"\bCPU\b|skip|fall(?:ing|s)? back",
+        names=(r"supported by the\s{1,9}(?P<release>[0-9.]{3,12}[0-9])",),
+        variants=(
+            Variant(
+                r"do not appear to have an NVIDIA GPU supported",
+                "no card of the host is in the list of {the driver's release RELEASE|this driver's release}: it is"
+                " newer than that, or older, or not on the bus",
+                "See which one it is (lspci -nn -d 10de:) and name a release in the stack that drives it: `invoke"
+                " stacks --hosts HOST` says which stack fits; 470 is the last branch for Kepler, 580 for Maxwell,"
+                " Pascal and Volta. Where lspci shows none, look at the card's seat and at what the hypervisor hands"
+                " out",
+            ),
+        ),
     ),
     FailureRule(
         "module-missing",
@@ -300,7 +312,7 @@ RUNNING = (
     ),
     FailureRule(
         "fabric-not-joined",
-        r"fabric\.state[\"']?:? {0,3}[\"']?(?:In Progress|Not Started)"
+        r"fabric[ ._-]?state[^\n]{0,60}\b(?:In Progress|Not Started)\b"
         r"|fabric\.state[^\n]*\n(?:[^\n]*\n){0,16}?[^\n]*(?:\bIn Progress|\bNot Started)"
         r"|^ *Fabric\n +State +: (?:In Progress|Not Started)",
         "a card has not joined the fabric of its switches: nvidia-smi lists it, and CUDA fails on it with error 802",
@@ -311,7 +323,7 @@ RUNNING = (
         "siderolabs/extensions pull requests 717 and 893; NVIDIA/gpu-operator#2781",
         variants=(
             Variant(
-                r"fabric\.state|\bState +:",
+                r"fabric[ ._-]?state|\bState +:",
                 "a card has not joined the fabric of its switches, mostly because Fabric Manager (with NVLink 5, nvlsm"
                 " beside it) failed, does not run or is not of the driver's version: nvidia-smi lists the card, its"
                 " other values look well, and CUDA fails on it with error 802, however long one waits",
