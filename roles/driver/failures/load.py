@@ -278,7 +278,15 @@ LOAD_RULES = (
         beside=r"WPR2 already up|Cannot initialize GSP|GSP task exception|GSP_INIT_DONE|RmInitAdapter failed! \(",
         names=(r"GPU (?:at )?(?:PCI:)?(?P<card>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)",),
         variants=(
-            # 0x62 and 0x63: RM_INIT_FIRMWARE_INIT_FAILED, by the branch
+            # 0x61: RM_INIT_FIRMWARE_FETCH_FAILED; 0x62 and 0x63: RM_INIT_FIRMWARE_INIT_FAILED, by the branch
+            Variant(
+                r"RmInitAdapter failed! \(0x61:",
+                "the driver cannot start {the card CARD|a card}: it does not find the firmware of its own release for"
+                " the card's system processor (GSP)",
+                "Look into /lib/firmware/nvidia for a directory of the driver's version; provision again, which"
+                " installs that version's files, and rebuild the initramfs where it holds the module (update-initramfs"
+                " -u -k all)",
+            ),
             Variant(
                 r"GSP|FSP|WPR2|RmInitAdapter failed! \(0x6[23]:",
                 "the driver cannot start {the card CARD|a card}: its system processor (GSP) does not come up, for its"
