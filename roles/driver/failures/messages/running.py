@@ -134,9 +134,8 @@ RUNNING = (
                 " branch from 560 on, whose open module drives all cards from Turing on",
             ),
             Variant(
-                r"does not include the required GPU|required GPU(?:\s|NVRM: ){1,9}System Processor|by(?:\s"
-                r"|NVRM: ){0,9}open"
-                r"(?:\s|NVRM: ){1,9}nvidia\.ko|open kernel modules are incompatible",
+                r"not supported by open\b|does not include the required GPU|System Processor \(GSP\)"
+                r"|open kernel modules are incompatible",
                 "the GPU is older than Turing and has no GSP, which the open kernel module needs",
                 "Set driver.module: proprietary in the stack, or leave it out (auto takes the right one), and provision"
                 " again; branch 580 is the last one for Maxwell, Pascal and Volta",
