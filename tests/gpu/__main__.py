@@ -68,12 +68,7 @@ VERBS = {
 }
 ENDED = (0, 1, 3)  #: the exit statuses of a command of Hostwright that did its work
 #: what Hostwright makes on a host on which it runs proofs: a folder for each job, and a file
-JOBS = (
-    "/var/lib/hostwright/jobs",
-    "/var/lib/hostwright/work",
-    "/opt/hostwright/work",
-    "/usr/local/lib/hostwright/work",
-)
+JOBS = ("/var/lib/hostwright/jobs", *(f"{place}/hostwright/work" for place in ("/var/lib", "/opt", "/usr/local/lib")))
 MADE = tuple(map(Path, (*JOBS, "/run/hostwright/run.lock")))
 UUID = re.compile(r"(?i)\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 SERIAL = re.compile(r"(?i)(?:serial|pdi)[a-z_ ]*\W{1,60}?((?=\w*\d)\w{5,40})")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from zipfile import ZipFile
 import pytest
 from filelock import FileLock
 
-from tests.gpu.__main__ import LOOKS, VERBS, Outcome, look, unpack
+from tests.gpu.__main__ import LOOKS, VERBS, Outcome, look, nothing_left, unpack
 from tests.places import PROJECT
 
 REPORT = PROJECT / "tests/fixtures/nvidia-smi/b200-580.105.08.xml"
@@ -68,6 +69,30 @@ def test_a_step_that_does_not_end_is_cut_off_and_keeps_what_it_printed(tmp_path:
     outcome.run("none.txt", ("/no/such/program",), 1.0)
     assert [(row["status"], str(row["note"])[:9]) for row in outcome.rows] == [(None, "cut off a"), (None, "cannot be")]
     assert (tmp_path / "out" / "slow.txt").read_text() == "begun\n"
+
+
+def test_jobs_of_its_own_runs_are_ended_and_removed_and_nobody_elses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = tmp_path / "made" / "jobs"
+    monkeypatch.setattr("tests.gpu.__main__.JOBS", (str(jobs),))
+    monkeypatch.setattr("tests.gpu.__main__.MADE", (jobs, tmp_path / "new" / "run.lock"))
+    (jobs / "other-1").mkdir(parents=True)
+    with nothing_left(tmp_path / "state"):
+        for made in (tmp_path / "state" / "runs" / "own", jobs / "own-1", tmp_path / "new"):
+            made.mkdir(parents=True)
+        (tmp_path / "new" / "run.lock").touch()
+        own, other = (
+            subprocess.Popen(("sleep", "60"), env={"PATH": os.environ["PATH"], "JOB": str(jobs / job)})
+            for job in ("own-1", "other-1")
+        )
+    try:
+        assert (own.wait(10), other.poll()) == (-signal.SIGKILL, None)
+    finally:
+        other.kill()
+        other.wait()
+    assert [path.name for path in jobs.iterdir()] == ["other-1"]
+    assert not (tmp_path / "new").exists()
 
 
 def test_only_the_wheels_that_suit_this_python_are_unpacked(tmp_path: Path) -> None:
