@@ -8,7 +8,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 # Tests start our commands hundreds of times: what images of containers forbid costs each a second of compiling.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup dist programs demo docs test unit unit-tests lint lab-test lab-test-shared lab-test-own long apart faults distributions vm real past workspaces proof stand-ins first-hour pictures beside fuzz bench gpu-kit gpu clean
+.PHONY: help setup dist programs demo docs test unit unit-tests lint lab-test lab-test-shared lab-test-own long long-shared long-own apart faults distributions vm real past workspaces proof stand-ins first-hour pictures beside fuzz bench gpu-kit gpu clean
 
 help:
 	@echo "make demo      bring up two lab hosts, provision and verify them, show that a second run changes nothing"
@@ -94,8 +94,14 @@ stand-ins: setup
 
 # What a landing does not wait for: the same in full of what a part of `make test` shows.
 long: setup
-	$(SUDO) $(VENV)/bin/python -m pytest tests/lab -m long
+	@$(MAKE) --no-print-directory -j 2 long-shared long-own
 	@$(MAKE) --no-print-directory apart
+
+long-shared:
+	$(SUDO) $(VENV)/bin/python -m pytest tests/lab -m "shared_hosts and long"
+
+long-own:
+	$(SUDO) $(VENV)/bin/python -m pytest tests/lab -m "not shared_hosts and long"
 
 # The unit tests of a checkout from which the roles for people are deleted.
 apart: setup
