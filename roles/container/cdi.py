@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.resources import ABSENT, DPKG, Change, Condition, Facts, Probe, Refusal, Resource, Step, dpkg_table, few
+from hostwright.resources import (
+    ABSENT,
+    DPKG,
+    Change,
+    Condition,
+    Facts,
+    Probe,
+    Refusal,
+    Resource,
+    Service,
+    Step,
+    dpkg_table,
+    few,
+)
 from hostwright.roles import Pattern, sh, sh_file, words
 from hostwright.standard.roles.container.engines import ENGINE_ROWS, gpus_flag_sentence, loses_gpus_flag
 from hostwright.standard.roles.container.section import Mode
@@ -25,6 +38,7 @@ _WORDS = {
     "disabled": f"{REFRESH} does not start at boot",
 }
 _STATE = Probe(f"{CDI_SH}cdi_refreshed", root=True)
+(_UNIT,) = Service(REFRESH).probes()  # systemd's answer for it
 #: what a host says of its files, before root removes them
 _LINK = Pattern(r"/etc/systemd/system/[a-z.-]{1,60}\.wants/nvidia-cdi-refresh\.[a-z]{1,20}")
 _SPECIFICATION = Pattern(r"/[A-Za-z0-9/._-]{1,200}\.(?:yaml|json)")
@@ -63,14 +77,17 @@ class CdiSpecification(Resource):
     one whenever its module is loaded: with a wrong one ``cuInit`` ends with 999 in containers
     (NVIDIA/nvidia-container-toolkit#1934). A host without cards needs none, and where nvidia-smi lists none the unit
     fails: its first command is ``nvidia-smi -L`` (the toolkit's deployments/systemd, 1.20.0). That is the driver's or
-    the card's matter, which a note names; the rest of the layer is not kept waiting for it.
+    the card's matter, which a note names; the rest of the layer is not kept waiting for it. A unit that failed while
+    the driver was away is run again, too: nothing else would until the next boot.
     """
 
     def probes(self) -> tuple[Probe, ...]:
-        return (_STATE,)
+        return (_STATE, _UNIT)
 
     def plan(self, facts: Facts) -> Change | None:
         wrong = tuple(_sentences(facts[_STATE].text))
+        if not facts[_STATE].strip() and "ActiveState=failed" in facts[_UNIT].text.splitlines():
+            wrong = (f"{REFRESH} failed",)
         if not wrong:
             return None
         step = Step(sh_file(__file__, "sh/refresh.sh", unit=REFRESH))

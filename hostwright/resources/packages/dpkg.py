@@ -9,6 +9,7 @@ from itertools import repeat
 from operator import attrgetter
 
 from hostwright.common.quoting import sh, sh_file
+from hostwright.plan.host import release
 from hostwright.plan.model import Facts, Probe
 from hostwright.plan.roles.software import Software
 from hostwright.stack.stack import Artifact
@@ -92,7 +93,7 @@ def mending(leaving: tuple[str, ...] = (), services: tuple[str, ...] = ()) -> Pr
 
 def _looked(leaving: tuple[str, ...], services: tuple[str, ...] = ()) -> str:
     values = {"apt_options": APT_OPTIONS, "no_lists": NO_LISTS, "leaving": " ".join(leaving)}
-    values["services"] = " ".join(services)
+    values |= {"services": " ".join(services), "sound": release.PATH}
     return sh_file(__file__, "sh/mending/mend_probe.sh", **values, barred=_barred(leaving))
 
 

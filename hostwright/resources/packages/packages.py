@@ -159,7 +159,7 @@ class Debs(Resource):
     @property
     def _moves(self) -> Probe:
         """What else apt changes."""
-        return Probe(sh_file(__file__, "sh/moves.sh", words=" ".join(self.packages)))
+        return Probe(sh_file(__file__, "sh/moves.sh", words=" ".join(self.packages)), shared=True)
 
     def plan(self, facts: Facts) -> Change | Refusal | None:
         table = dpkg_table(facts)
@@ -265,7 +265,7 @@ class DebsAbsent(Resource):
         kept = f"(?!{_any_of(self.keep).pattern})" if self.keep else ""
         matching = f"{kept}(?:{_any_of(self.patterns).pattern})"
         asked = sh("look %s %s %s %s", self._verb, matching, " ".join(self.patterns), " ".join(self.keep))
-        return Probe(ALONG + asked, root=True)
+        return Probe(ALONG + asked, root=True, shared=True)
 
     @property
     def _verb(self) -> str:
@@ -321,10 +321,11 @@ class DpkgInOrder(Resource):
 
     It comes before all states of packages, since apt refuses to work on such a host. The change unpacks again what was
     cut off and configures the rest. The plan names what else that takes, by apt's own simulation: packages that are
-    missing (never those that are merely recommended), and what is removed. More than that is never removed. Of what a
-    role takes away nothing has to be configured or completed first: on such a host all packages of its kind go here.
-    Scripts of packages run that a role does not want: where one may restart a service that holds somebody's work
-    (``services``), the change disturbs that work.
+    missing (never those that are merely recommended), and what is removed. More than that is never removed. What apt
+    cannot correct is left to the role that installs another version of one of these. Of what a role takes away nothing
+    has to be configured or completed first: on such a host all packages of its kind go here. Scripts of packages run
+    that a role does not want: where one may restart a service that holds somebody's work (``services``), the change
+    disturbs that work.
 
     >>> print(plan_text(DpkgInOrder(), {"dpkg-query": "gcc-10\t10.2.1-1\tiU \n"}))
     ~ dpkg: interrupted (gcc-10) → in order

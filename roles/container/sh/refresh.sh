@@ -4,4 +4,8 @@
 nvidia-modprobe -u -c 0 2>/dev/null || true  # without the program or its module, the specification leaves the file out
 systemctl enable -q -- "$unit"
 systemctl reset-failed -- "$unit" 2>/dev/null || true  # one that is not loaded has not failed
+case $(timeout -k 1 20 nvidia-smi -L 2>/dev/null) in
+  'GPU '*) ;;
+  *) echo "hostwright: note: nvidia-smi lists no GPU: $unit has nothing to write"; exit 0 ;;
+esac
 systemctl restart -- "$unit" || { journalctl -u "$unit" -n 30 --no-pager; exit 1; }

@@ -1,6 +1,6 @@
 """A new user's terminal: a login shell with a pseudo-terminal on a lab host that has nothing but Python.
 
-Commands are typed as the page prints them, and questions are answered with yes.
+Commands are typed as the page prints them. What asks for a yes gets it; whatever has a default gets that.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WIDTH = 100
 LONGEST_S = 1200.0
 _PROMPT = "@@{}@@"
 _DONE = re.compile(r"@@(\d+)@@")
-_QUESTION = re.compile(r"Type yes to go on: $")
+_ANSWERS = {re.compile(r"Type yes to go on: $"): b"yes\n", re.compile(r"\? \[[^\]\n]+\] $"): b"\n"}
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\r")
 
 
@@ -79,7 +79,7 @@ class Desk:
             data = self._shell.recv(65536)
             assert data, f"the connection ended after: {seen[-2000:]}"
             seen = _ESCAPES.sub("", seen + data.decode(errors="replace"))
-            if _QUESTION.search(seen[answered:]):
+            for answer in (answer for question, answer in _ANSWERS.items() if question.search(seen[answered:])):
                 answered = len(seen)
-                self._shell.sendall(b"yes\n")
+                self._shell.sendall(answer)
         return seen[: done[-1].start()], int(done[-1][1])

@@ -12,6 +12,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
+from hostwright.plan.host import release
 from hostwright.plan.model import Answer, Change, Facts
 from hostwright.resources.packages.dpkg import mend_script, mending
 from hostwright.resources.packages.packages import DpkgInOrder
@@ -319,6 +320,31 @@ def test_a_package_that_lacks_what_it_needs_gets_it(apt: AptRoot, tmp_path: Path
     assert mend(apt).returncode == 0
     assert states(apt) == {"tool": "ii", "lib": "ii"}
     assert plan(apt) is None
+
+
+def test_what_apt_cannot_correct_is_left_to_the_role_that_can(apt: AptRoot) -> None:
+    """A held package, and another version of the one that it needs: NVIDIA's newest NCCL over a stack's."""
+    apt.status(installed("lib"), installed("tool", state="hold ok installed", Depends="lib (= 2)"))
+    change = plan(apt)
+    assert change is not None
+    assert (change.have, change.want.partition(":")[0]) == (
+        "unmet dependencies (tool (Depends: lib))",
+        "in order (apt cannot say what else",
+    )
+    done = mend(apt)
+    assert (done.returncode, states(apt)) == (0, {"lib": "ii", "tool": "hi"})
+    assert b"hostwright: note: apt cannot correct this" in done.stdout
+
+
+def test_apt_is_not_asked_again_what_is_unmet_before_dpkg_has_changed_something(apt: AptRoot, tmp_path: Path) -> None:
+    apt.status(installed("tool", Depends="lib"))
+    sound, status = tmp_path / "release.json", apt.dpkg / "status"
+    sound.touch()
+    script = mending().script.replace("/var/lib/dpkg", str(apt.dpkg)).replace(release.PATH, str(sound))
+    os.utime(status, (1, 1))
+    assert ask(script) == (0, "")
+    os.utime(sound, (1, 1))
+    assert ask(script)[1].startswith("unmet tool (Depends: lib)\n")
 
 
 def test_what_a_role_takes_away_goes_before_apt_is_asked_for_what_it_lacks(apt: AptRoot, tmp_path: Path) -> None:

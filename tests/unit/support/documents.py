@@ -11,7 +11,7 @@ from tests.places import PROJECT
 _PAGES = tuple(sorted(str(path.relative_to(PROJECT)) for path in PROJECT.glob("docs/**/*.md")))
 NAMES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", *_PAGES)
 
-_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^```([\w-]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PROMPT = re.compile(r"^(?P<host>\w+#|\$) (?P<text>.*)$")
 _STATUS = re.compile(r"# exits with (\d+)")
 _SPAN = re.compile(r"`([^`]+)`")

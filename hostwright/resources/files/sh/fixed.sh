@@ -4,19 +4,18 @@
 fixed() {
   newline='
 '
-  mounts=' '
-  while read -r _ _ _ _ at _; do mounts="$mounts$at "; done </proc/self/mountinfo
+  mounts=$newline$(cut -d ' ' -f 5 /proc/self/mountinfo)$newline  # a shell reads it byte by byte, and it may be long
   immutable=$newline append=$newline
   while read -r flags at; do
     case $flags in *i*) immutable=$immutable$at$newline ;; *a*) append=$append$at$newline ;; esac
   done <<END
-$(for path; do folder "$path"; printf '%s\0%s\0' "$path" "$folder"; done | xargs -0 lsattr -d -- 2>/dev/null)
+$(for path; do folder "$path"; set -- "$@" "$folder"; done; lsattr -d -- "$@" 2>/dev/null)
 END
   for path; do
     folder "$path"
     if [ -e "$path" ] && [ ! -L "$path" ]; then
       is_fixed "$path" && continue
-      case $mounts in *" $path "*) printf '%s\t%s\t%s\n' mounted "$path" "$path"; continue ;; esac
+      case $mounts in *"$newline$path$newline"*) printf '%s\t%s\t%s\n' mounted "$path" "$path"; continue ;; esac
     fi
     is_fixed "$folder" || :
   done

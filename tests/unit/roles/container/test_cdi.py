@@ -91,7 +91,7 @@ def host(root: Path, uvm: int = 509, *, card: bool = True, listed: str = "GPU 0:
 
 def found(root: Path) -> str:
     """What the state's probe prints on such a host."""
-    (probe,) = CdiSpecification().probes()
+    probe, _ = CdiSpecification().probes()
     script = probe.script.replace("nvidia-smi -L", f"{root}/bin/nvidia-smi -L")
     return asked(Probe(script), root, *PLACES).text
 
@@ -184,7 +184,7 @@ def test_it_may_lie_where_the_units_variables_say(tmp_path: Path) -> None:
 def test_a_device_file_that_it_does_not_name_is_found(tmp_path: Path) -> None:
     """As where nothing had made /dev/nvidia-uvm yet when it was written."""
     host(tmp_path)
-    (probe,) = CdiSpecification().probes()
+    probe, _ = CdiSpecification().probes()
     script = probe.script.replace("in /dev/nvidiactl /dev/nvidia-uvm", "in /dev/null")
     script = script.replace("nvidia-smi -L", f"{tmp_path}/bin/nvidia-smi -L")
     assert asked(Probe(script), tmp_path, *PLACES).text == "lacks /dev/null\n"
@@ -213,6 +213,28 @@ def test_where_nvidia_smi_lists_no_card_a_note_says_why_there_is_none(tmp_path: 
     assert state.plan(facts) is None
     assert not Refreshable().holds(facts)
     assert state.notes(facts) == (f"no GPU: nvidia-smi lists none, so that {REFRESH} fails and containers get none",)
+
+
+def test_a_unit_that_failed_while_the_driver_was_away_is_run_again(tmp_path: Path) -> None:
+    host(tmp_path)
+    answers = {"cdi_refreshed": found(tmp_path), "systemctl show": "LoadState=loaded\nActiveState=failed\n"}
+    assert only(changes_of((CdiSpecification(),), answers)).have == f"{REFRESH} failed"
+    answers["systemctl show"] = "LoadState=loaded\nActiveState=inactive\n"
+    assert changes_of((CdiSpecification(),), answers) == ()
+
+
+@pytest.mark.parametrize(
+    ("listed", "runs"), [("GPU 0: Tesla T4 (UUID: GPU-1)", True), ("No devices were found", False)]
+)
+def test_the_unit_is_not_run_where_nvidia_smi_lists_no_card(tmp_path: Path, listed: str, runs: bool) -> None:
+    for name in ("nvidia-modprobe", "journalctl"):
+        program(tmp_path / "bin", name, "exit 0")
+    program(tmp_path / "bin", "nvidia-smi", f"echo '{listed}'")
+    program(tmp_path / "bin", "systemctl", f'echo "$1" >>{tmp_path}/asked')
+    (change,) = changes_of((CdiSpecification(),), {"cdi_refreshed": "lacks /dev/nvidia-uvm\n"})
+    done = run(f"PATH={tmp_path}/bin:$PATH\n{change.steps[0].script}")
+    assert done.returncode == 0
+    assert ("restart" in (tmp_path / "asked").read_text().split()) is runs
 
 
 def test_what_no_probe_of_ours_prints_says_nothing() -> None:

@@ -63,6 +63,10 @@ only_what_was_shown "$(fix -s | removed)"
 fix || {
   fetch_lists
   notes
-  fix || unfetched "$(fix -o DPkg::Lock::Timeout=0 -d 2>&1)"
+  fix || {
+    why=$(fix -o DPkg::Lock::Timeout=0 -d 2>&1) || :
+    case $why in *'E: Unable to correct dependencies'*) ;; *) unfetched "$why" ;; esac
+    echo "hostwright: note: apt cannot correct this: a role that installs another version of these can"
+  }
 }
 sh -c "$patiently" patiently dpkg --configure -a
