@@ -244,8 +244,8 @@ APT_RULES = (
         "apt-pin-keeps",
         # apt-cache policy: rows of less than 990, which are newer, above the installed one of more
         r"^[a-z0-9][\w.+:-]{1,80}:\n(?:  [^\n]*\n){3}"
-        r"(?:     [0-9]\S* [1-9][0-9]{0,2}\n(?:        [^\n]*\n){1,8}){1,20}?"
-        r" \*\*\* \S{1,80} (?:99[1-9]|1[0-9]{3,4})$",
+        r"(?:     [0-9]\S* [1-9][0-9]{0,2}\n(?:        [^\n]*\n){0,8}?){1,20}?"
+        r"(?:        [^\n]*)? \*\*\* \S{1,80} (?:99[1-9]|1[0-9]{3,4})$",
         "apt's preferences keep {PACKAGE|the package} at VERSION: a pin of priority PRIORITY outweighs {NEWER|the newer"
         " version}, which a repository of the host offers, so that no upgrade brings that",
         "Leave it where the version is meant: the pin does what it says. Where the newer one is, find the pin (grep -rn"
@@ -256,7 +256,7 @@ APT_RULES = (
         names=(
             r"^(?P<package>[a-z0-9][\w.+:-]{1,80}):\n",
             r"^     (?P<newer>[0-9]\S{0,80}) [0-9]",
-            r"^ \*\*\* (?P<version>\S{1,80}) (?P<priority>[0-9]{3,5})$",
+            r" \*\*\* (?P<version>\S{1,80}) (?P<priority>[0-9]{3,5})$",
         ),
         weight="consequence",
     ),

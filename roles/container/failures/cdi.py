@@ -85,7 +85,9 @@ CDI_RULES = (
         r"|failed to initialize NVML: (?:ERROR_)?DRIVER.NOT.LOADED[^\n]*\n(?:[^\n]*\n){0,6}?[^\n]*nvidia-cdi-refresh\.",
         f"{REFRESH} ran at the boot before the driver was up, and wrote no CDI specification (Driver Not Loaded). Where"
         " nvidia-smi works now, the driver is in order, and only the specification is missing",
-        f"Run nvidia-smi: where it works, systemctl restart {REFRESH}, and start the containers that wait for it again."
+        f"Run nvidia-smi: where it works, provision again, or systemctl restart {REFRESH}; then start the containers"
+        f" that"
+        " wait for it."
         " So that the next boot does not end so, update the container toolkit (the unit tries again since 1.18.2), or"
         f" order it: systemctl edit {REFRESH} with After=nvidia-persistenced.service. Where nvidia-smi fails, mend the"
         " driver first",
