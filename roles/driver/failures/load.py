@@ -54,7 +54,7 @@ _NO_DEVICE = (
 _ADDRESS = r"([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)"
 _UNSUPPORTED_CARD = Pattern(f"NVRM: The NVIDIA GPU {_ADDRESS}")
 #: the next lines of that message: which branch or kind of module the card needs
-_REFUSES = Pattern(
+_NEEDS_ANOTHER = Pattern(
     r"NVRM: {1,4}((?:installed in this system )?(?:is not supported by|requires use of|is supported through).*)"
 )
 _PCI_ID = Pattern(r"\(PCI ID: 10de:([0-9a-fA-F]{4})\)")
@@ -92,10 +92,10 @@ def gpu_unsupported(ctx: AuditContext) -> Iterator[str]:
         yield from reasons
         return
     named = said_since_boot(ctx, _UNSUPPORTED_CARD.pattern)
-    reasons = [match[1] for line in kernel_log(ctx) if (match := _REFUSES.match(line.text))] if named else []
-    if reasons:
+    needs = [match[1] for line in kernel_log(ctx) if named and (match := _NEEDS_ANOTHER.match(line.text))]
+    if needs:
         silent = _of_silent_cards(ctx, named, _UNSUPPORTED_CARD)
-        yield from (f"{line} {reasons[-1]}" for line in silent.values() if not _another_works(ctx, line))
+        yield from (f"{line} {needs[-1]}" for line in silent.values() if not _another_works(ctx, line))
 
 
 def _another_works(ctx: AuditContext, line: str) -> bool:
