@@ -87,8 +87,8 @@ CDI_RULES = (
         " nvidia-smi works now, the driver is in order, and only the specification is missing",
         f"Run nvidia-smi: where it works, provision again, or systemctl restart {REFRESH}; then start the containers"
         " that wait for it. So that the next boot does not end so, update the container toolkit (the unit tries again"
-        f" since 1.18.2), or order it: systemctl edit {REFRESH} with After=nvidia-persistenced.service. Where nvidia-smi"
-        " fails, mend the driver first",
+        f" since 1.18.2), or order it: systemctl edit {REFRESH} with After=nvidia-persistenced.service. Where"
+        " nvidia-smi fails, mend the driver first",
         "NVIDIA/nvidia-container-toolkit#1611; its release notes of 1.18.2",
     ),
     FailureRule(
