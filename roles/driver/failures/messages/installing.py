@@ -141,13 +141,11 @@ INSTALLING = (
         rf"|(?:command|execute|directory:) '(?:\S{{1,60}}-)?{_TOOL}'(?: failed: No such file|: No such file|$)"
         r"|\b(?:gcc|g\+\+|cc|make)(?:-[0-9.]{1,5})?: (?:command not found|not found|No such file or directory)"
         rf"|(?:: |^|/){_TOOL}['\"`]?: (?:command not found|not found|executable file not found)"
-        r"|cannot find ['\"`](?:ld|as)['\"`]"
-        r"|error trying to exec '(?:cc1(?:plus|obj)?|as|collect2|ld)'|no acceptable C compiler found"
-        r"|No CMAKE_C(?:XX)?_COMPILER could be found|cannot execute .?cc1"
-        r"|hostwright: no C compiler"
-        r"|Failed CC sanity check|does not appear to be able to\s{1,9}create executables"
-        r"|Failed to find C compiler|Cannot find (?:a )?C compiler|(?:stdio|features|sys/cdefs)\.h: No such file"
-        r"|unable to find a build program corresponding to",
+        r"|cannot find ['\"`](?:ld|as)['\"`]|error trying to exec '(?:cc1(?:plus|obj)?|as|collect2|ld)'"
+        r"|no acceptable C compiler found|No CMAKE_C(?:XX)?_COMPILER could be found|cannot execute .?cc1"
+        r"|hostwright: no C compiler|Failed CC sanity check|does not appear to be able to\s{1,9}create executables"
+        r"|Failed to find C compiler|Cannot find (?:a )?C compiler|No working C\+\+ compiler found|(?:stdio|features"
+        r"|sys/cdefs)\.h: No such file|unable to find a build program corresponding to",
         "{PROGRAM is missing|a compiler, make or the C library's headers are missing}: nothing can be built without it",
         f"Install gcc (Debian, Ubuntu: build-essential, which brings gcc, g++, make and the C library's headers; Red"
         f" Hat: gcc){_BUILD_AGAIN}",
