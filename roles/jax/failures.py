@@ -9,7 +9,7 @@ FAILURES = (
     FailureRule(
         "jax-parts-apart",
         r"JAX plugin jax_cuda\w{1,20} version [0-9.]{1,12} is installed, but it is not compatible"
-        r"|No FFI handler registered for cu\w{1,60}"
+        r"|No FFI handler registered for cu\w{1,60}|No registered implementation for (?:FFI )?custom call to cu"
         r"|jaxlib version [\w.+]{1,30} is newer than and incompatible with jax|jaxlib is version [^\n]*requires version"
         r"|PJRT_Api already exists for device type cuda",
         "the parts of JAX are of different releases: jax, jaxlib and its CUDA plugin (jax-cuda13-plugin and -pjrt, or"
@@ -42,8 +42,8 @@ FAILURES = (
         variants=(
             Variant(
                 r"Unknown backend|list of known backends",
-                "JAX has no GPU to compute on: its CUDA plugin is not in this environment, or could not start, of"
-                " which the lines above tell",
+                "JAX has no GPU to compute on: its CUDA plugin is not in this environment, or could not start, for"
+                " which the lines above give the reason",
                 "See which parts there are (pip list | grep -i jax): install jax[cuda13] or jax[cuda12] in one command"
                 " where the plugin is missing, or use the stack's environment; where it is there, run nvidia-smi in the"
                 " same place and look at JAX_PLATFORMS and CUDA_VISIBLE_DEVICES",

@@ -45,7 +45,8 @@ CODE_VARIANTS = (
     ),
     Variant(
         r"only supports? (?:Ampere|Ada|Hopper|Turing)|compute capability (?:of )?(?:at least|>)"
-        r"|too old to be supported by the triton|type fp8\w{1,10} not supported",
+        r"|too old to be supported by the triton|type fp8\w{1,10} not supported|on CUDA arch <"
+        r"|requires \.target",
         "the program uses what this GPU's generation does not have: Triton needs 7.0, bfloat16 and FlashAttention 8.0,"
         " fp8 8.9",
         "Let it do without (dtype float16 instead of bfloat16, another attention, no torch.compile), or use a newer"
@@ -156,7 +157,8 @@ PROGRAM_RULES = (
         r"|GPUs? with compute capability (?:of )?(?:at least|>)|does not include kernels for this GPU"
         r"|capability supported by this version of PyTorch is|too old to be supported by the triton GPU compiler"
         r"|nvrtc: error: invalid value for --gpu-architecture|is not a recognized processor for this target"
-        r"|type fp8\w{1,10} not supported in this architecture",
+        r"|type fp8\w{1,10} not supported in this architecture|not supported on CUDA arch < [0-9]"
+        r"|ptxas[^\n]*requires \.target sm_[0-9]",
         "the program or its toolkit has no code for this GPU's compute capability: the GPU is newer or older than the"
         " build",
         "Compare nvidia-smi --query-gpu=compute_cap --format=csv with the capabilities of the build; install a build"
@@ -188,7 +190,8 @@ PROGRAM_RULES = (
         r"|The NVIDIA driver on your system is too old|CUDA_ERROR_UNSUPPORTED_PTX_VERSION"
         r"|provided PTX was compiled with an unsupported toolchain"
         r"|Unsupported \.version [0-9.]{1,6}; current version is|CUDA driver is too old for"
-        r"|driver version \([^)\n]+\) is older than",
+        r"|driver version \([^)\n]+\) is older than|API call is not supported in the installed CUDA driver"
+        r"|cudaErrorCallRequiresNewerDriver\b",
         "the program brings a newer CUDA than the driver supports, or the driver is not loaded",
         "Compare the CUDA that nvidia-smi names with the program's; install a build for that one (the stack's), or"
         " provision a stack with a newer driver",
@@ -295,10 +298,10 @@ PROGRAM_RULES = (
     ),
     FailureRule(
         "shm-too-small",
-        r"(?:failed to extend|creating shared memory segment) /dev/shm/nccl|Unable to allocate shared memory \([0-9]"
-        r"|/dev/shm[^\n]*no space left on device|unable to write to file </torch_"
-        r"|insufficient shared memory \(shm\)|workers are out of\s{1,3}shared\s{1,3}memory"
-        r"|is killed by signal: Bus\s{1,3}error"
+        r"(?:failed to extend|creating shared memory segment) /dev/shm/nccl"
+        r"|Unable to allocate shared memory ?\((?:[0-9]|shm)|/dev/shm[^\n]*no space left on device"
+        r"|unable to write to file </torch_|insufficient shared memory \(shm\)"
+        r"|workers are out of\s{1,3}shared\s{1,3}memory|is killed by signal: Bus\s{1,3}error"
         r"|posix_fallocate failed ?: No space left",
         "the shared memory of the container or host (/dev/shm) is too small for what the job's processes exchange",
         "Start the container with --ipc=host or --shm-size=8g (in Kubernetes: an emptyDir of medium Memory there), and"
@@ -327,6 +330,7 @@ PROGRAM_RULES = (
         r"|internal error)|NCCL WARN [^\n]*Call to \w{1,30} failed|client socket (?:has )?(?:failed to connect"
         r"|timed out)|\bDist(?:Network|Store)Error\b|RuntimeError: Socket Timeout|Timed out initializing process group"
         r"|DEADLINE_EXCEEDED: Barrier timed out|Timeout waiting for key: default_pg|Gloo connectFullMesh failed"
+        r"|ncclInternalError[^\n]*\n(?:[^\n]*\n){0,2}?[^\n]*(?:[Ss]ocket|Proxy Call|[Cc]onnect)"
         r"|NCCL WARN [^\n]*exceeded retries|gloo/transport[^\n]*(?:Connection (?:closed|refused|reset)|Timed out"
         r"|timeout)",
         "the nodes of the job do not reach each other: wrong interface, firewall, InfiniBand or RoCE that is not"

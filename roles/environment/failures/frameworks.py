@@ -8,8 +8,8 @@ from hostwright.failures import FailureRule, Variant
 
 #: packages of which other packages use one release's names
 _OWNERS: Final = (
-    r"torch(?:vision|audio|text|ao)?|jax(?:lib)?|flax|tensorflow|triton|scipy|numpy|ml_dtypes|transformers|diffusers"
-    r"|huggingface_hub"
+    r"torch(?:vision|audio|text|ao)?|jax(?:lib)?|flax|tensorflow|triton|scipy|numpy|ml_dtypes|typing_extensions"
+    r"|transformers|diffusers|huggingface_hub"
 )
 
 _PARTS: Final = FailureRule(
@@ -134,10 +134,10 @@ _NAMES: Final = FailureRule(
             " saved with NumPy 2), or a release of the package that the traceback names for this one",
         ),
         Variant(
-            r"ml_dtypes",
-            "ml_dtypes is older than the TensorFlow or JAX that is installed wants it",
-            "Install a newer one (pip install -U ml_dtypes); where another package pins the older, give one of the two"
-            " an environment of its own",
+            r"ml_dtypes|typing_extensions",
+            "{OWNER|a library} is older than the framework or package that uses {NAME|it} wants it",
+            "Install a newer one (pip install -U {OWNER|NAME}); where another package pins the older, give one of the"
+            " two an environment of its own",
         ),
     ),
 )
@@ -204,6 +204,7 @@ FRAMEWORK_RULES = (
         "Make its blocks smaller (Triton: BLOCK sizes, num_stages, num_warps), or take a release of the package that"
         " supports this GPU; with torch.compile leave out mode='max-autotune'",
         "Triton python/triton/runtime/errors.py",
+        narrower=r"Ignoring this choice",  # torch.compile tries several, and takes one that fits
     ),
     FailureRule(
         "libcuda-link-missing",
@@ -215,6 +216,17 @@ FRAMEWORK_RULES = (
         " toolkit's lib64/stubs for linking only (-L), never at run time. Where libcuda.so.1 is not, start the"
         " container with --gpus all, or provision the driver",
         "triton-lang/triton#8667; Triton third_party/nvidia/backend/driver.py",
+    ),
+    FailureRule(
+        "triton-launcher-failed",
+        r"CalledProcessError: Command '\[?'?[^\s']{0,200}\b(?:gcc|cc|clang)'[^\n]*(?:-lcuda\b|libcuda\.so|/triton"
+        r"|cuda_utils)",
+        "Triton, which torch.compile uses, could not compile its launcher with the host's C compiler: mostly Python.h"
+        " or libcuda.so is missing",
+        "Read what the compiler printed above the traceback. For Python.h install python3-dev of this Python; for"
+        " -lcuda give Triton the directory of libcuda.so.1 (ldconfig -p | grep libcuda, TRITON_LIBCUDA_PATH)",
+        "Triton python/triton/runtime/build.py",
+        weight="general",
     ),
     FailureRule(
         "build-without-gpu",

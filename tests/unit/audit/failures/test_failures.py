@@ -494,6 +494,9 @@ SAMPLES = {
     "kernel-too-large": "OutOfResources: out of resource: shared memory, Required: 131072, Hardware limit: 101376.",
     "libcuda-link-missing": "/usr/bin/ld: cannot find -lcuda: No such file or directory",
     "build-without-gpu": "ValueError: Unknown CUDA arch (12.0) or GPU not supported",
+    "triton-launcher-failed": (
+        "CalledProcessError: Command '['/usr/bin/gcc', '/opt/x/main.c', '-lcuda']' returned non-zero exit status 1."
+    ),
     "torch-without-cuda": "AssertionError: Torch not compiled with CUDA enabled",
     "torch-weights-only": "_pickle.UnpicklingError: Weights only load failed. This file can still be loaded, to do so",
     "torch-compile-python": "RuntimeError: Dynamo is not supported on Python 3.13+",
