@@ -19,12 +19,13 @@ ENTRIES: list[dict[str, Any]] = [json.loads(line) for line in CORPUS.read_text(e
 HARMLESS = [entry["text"] for entry in ENTRIES if not entry["expect"]]
 SYSLOG = "Nov 22 13:45:42 gpu01 app[12]: "
 #: texts that a cut at the 80th column makes something else: the cut goes through an escape code or a number, or takes
-#: the message apart from the name that decides (/dev/shm, nv.c)
+#: the message apart from the name that decides (/dev/shm, nv.c), or from the level or word that makes it harmless
 CUT = {
     "nvidia-nvidia-docker-914", "tensorflow-tensorflow-59256",
     "akash-network-website-632", "nixos-nixpkgs-13799", "nixos-nixpkgs-32330", "podman-container-tools-podman-10825",
     "pytorch-ci-infra-490", "tilt-dev-tilt-3916",
     "ubuntuforums-org-error-brokencount-2011-07-24",
+    "ollama-ollama-5493", "pdm-project-pdm-2914", "pypa-pip-9947",
 }  # fmt: skip
 
 
