@@ -8,7 +8,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 # Tests start our commands hundreds of times: what images of containers forbid costs each a second of compiling.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup dist programs demo docs test unit unit-tests lint lab-test lab-test-shared lab-test-own long long-shared long-own apart faults distributions vm real past workspaces proof stand-ins first-hour pictures beside fuzz bench clean
+.PHONY: help setup dist programs demo docs test unit unit-tests lint lab-test lab-test-shared lab-test-own long long-shared long-own apart faults distributions vm real past workspaces proof stand-ins first-hour pictures beside fuzz bench gpu-kit gpu clean
 
 help:
 	@echo "make demo      bring up two lab hosts, provision and verify them, show that a second run changes nothing"
@@ -27,6 +27,8 @@ help:
 	@echo "make distributions   Debian 11 and Debian 12 from bare to bare, ten minutes; writes the table of docs/lab.md"
 	@echo "make bench     beside ssh, pyinfra, Ansible, nginx, rsync: an hour and a half, quiet cores, root (CASES=plan HOSTS=1,10 FORCE=1)"
 	@echo "make beside    372 configurations of ssh_config and known_hosts beside the answer of ssh; a minute, no root"
+	@echo "make gpu       a machine with a GPU, of any kind: what its driver and Hostwright say of it, into build/gpu; ten minutes"
+	@echo "make gpu-kit   the wheels that make gpu needs on a machine without a network, into build/gpu-kit; 36 MB"
 	@echo "make docs      the documentation site, in site/; seconds"
 	@echo "make dist      the package as a wheel, in dist/; seconds"
 	@echo "make unit      lint, types and unit tests only: six to ten minutes"
@@ -158,6 +160,26 @@ ROUNDS_OF_BENCH := $(if $(filter command line environment,$(origin ROUNDS)),--ro
 bench: setup
 	$(SUDO) $(VENV)/bin/python -m benchmarks run --cases "$(CASES)" --hosts "$(HOSTS)" $(ROUNDS_OF_BENCH) \
 	  --without "$(WITHOUT)" $(if $(FORCE),--force) $(if $(KEEP),--keep)
+
+# Wheels for Linux, at the versions and hashes of the lock. pip cannot check hashes while it resolves, so sha256sum does.
+KIT := build/gpu-kit
+LOCKS := requirements.lock tests/gpu/nvml.txt
+gpu-kit: setup
+	rm -rf $(KIT) && mkdir -p $(KIT)
+	sed 's/ *\\$$//; /--hash/d' $(LOCKS) >$(KIT)/pins.txt
+	needs=$$($(VENV)/bin/python -c 'import tomllib; \
+	  print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], "nvidia-ml-py")') && \
+	for python in 3.11 3.12 3.13 3.14; do \
+	  $(VENV)/bin/python -m pip download -q --dest $(KIT) --only-binary=:all: --python-version $$python \
+	    --platform manylinux_2_28_$$(uname -m) --platform manylinux2014_$$(uname -m) \
+	    --constraint $(KIT)/pins.txt $$needs || exit 1; done
+	@cd $(KIT) && sha256sum *.whl | while read -r sum wheel; do \
+	  (cd ../.. && grep -q "sha256:$$sum" $(LOCKS)) || { echo "$$wheel is none that $(LOCKS) pin"; exit 1; }; done
+	@du -sh $(KIT)
+
+# It needs no `make setup`, so that a borrowed machine can run it: also as python3 -m tests.gpu, where make is missing.
+gpu:
+	$(PYTHON) -m tests.gpu --kit $(KIT)
 
 distributions: setup
 	$(SUDO) $(VENV)/bin/python -m tests.lab.distributions

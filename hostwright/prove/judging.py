@@ -9,6 +9,7 @@ from hostwright.common.errors import InputError
 from hostwright.common.text import short
 from hostwright.inventory import Host
 from hostwright.prove.fleetproof import HostProof
+from hostwright.prove.job import HOTTEST
 from hostwright.prove.model import CPU, NO_GPU, Better, Expected, Measurement, Proof, ProofFinding, ProofResult
 from hostwright.prove.reading import Printed
 
@@ -54,7 +55,11 @@ def judged(proof: Proof, printed: Printed, expected: Expected, took_s: float) ->
         return replace(base, outcome="failed", sentence=trouble)
     if printed.not_run:
         return replace(base, outcome="not run", sentence=printed.not_run)
-    if len(measured) and all(one.device == NO_GPU for one in measured):
+    own = [one.device for one in measured if one.name != HOTTEST]
+    if own and all(device == NO_GPU for device in own):
+        if proof.needs_gpu and expected.cards:  # a container without the card's device files, for one
+            sentence = f"its program can use none of the cards that the driver names ({len(expected.cards)})"
+            return replace(base, outcome="failed", sentence=sentence)
         return replace(base, outcome="no GPU")
     try:
         found = tuple(replace(finding, proof=proof.key) for finding in proof.judge(measured, expected))

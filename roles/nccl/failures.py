@@ -91,18 +91,6 @@ FAILURES = (
         beside=r"SOCKET_IFNAME",
     ),
     FailureRule(
-        "nccl-multicast",
-        r"\bnvls\.cc:[0-9]{1,5} (?:\[\w*\] )?NCCL WARN "
-        r"|NCCL WARN [^\n]*(?:NVLS|NVLink SHARP|[Mm]ulticast)[^\n]*(?:[Ff]ail|error|not)",
-        "the switches between the cards do not give NCCL a multicast group (NVLink SHARP): mostly Fabric Manager was"
-        " restarted without a reset of the cards, or is not in order on that host",
-        "Run `invoke doctor` on that host: it reads Fabric Manager and each card's fabric state (nvidia-smi -q,"
-        " Fabric). Drain the host, stop nvidia-fabricmanager, reset all its cards (nvidia-smi -r), start it again, or"
-        " reboot; NCCL_NVLS_ENABLE=0 gets a job through until then, slower",
-        "NVIDIA/nccl#1488; NVIDIA/nccl-tests#276; NVIDIA's Fabric Manager user guide",
-        unless=r"fall(?:ing|s)? back",
-    ),
-    FailureRule(
         "nccl-imex",
         r"NCCL WARN [^\n]*(?:MNNVL|IMEX)",
         "NCCL cannot share memory between the hosts of a rack (GB200, GB300): nvidia-imex does not run on all of them,"

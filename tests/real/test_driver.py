@@ -75,7 +75,7 @@ def test_on_a_kernel_that_is_too_new_the_compilers_errors_name_the_cause(host: t
     on(machine, f"set -- '[6-9].[1-9]*'; {LEAD}")
     show("headers", on(machine, "readlink /lib/modules/$(uname -r)/build"))
     told = show("provision", provision(door))
-    assert "a kernel module did not compile" in told
+    assert "did not compile" in told
     log = on(machine, f"cat /var/lib/dkms/nvidia/{VERSION}/build/make.log")
     show("errors", "\n".join(line for line in log.splitlines() if "error:" in line))
     found = problems(door)

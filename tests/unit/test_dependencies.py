@@ -22,9 +22,11 @@ PROJECT = tomllib.loads((TREE / "pyproject.toml").read_text("utf-8"))["project"]
 #: By the places of the code: the engine with its roles, and the checks that `verify` runs on users' hosts.
 PRODUCT = ("hostwright", "roles", "tests/layers")
 NO_PACKAGE = {"hostwright", "roles", "lab", "tests", "benchmarks", "tasks", "_typeshed"} | sys.stdlib_module_names
-#: They run inside a lab's container image or in an environment of the benchmark's, on what is installed there.
+#: They run inside a lab's container image, on a borrowed machine or in an environment of the benchmark's, on what is
+#: installed there.
 ELSEWHERE = (
     *(TREE / "lab/serving/savedmodel.py", TREE / "tests/workspaces/made_models.py"),
+    TREE / "tests/gpu/nvml.py",
     *(TREE / "benchmarks" / name for name in ("ansible_answers.py", "page/draw.py", "peers/pyinfra/deploy.py")),
 )
 #: Parts of another package, by whose version theirs is chosen, and whose documentation has them imported.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hostwright.audit.auditor import AuditOptions
 from hostwright.common.errors import BecomeError
 from hostwright.common.places import state_root
 from hostwright.fleet import Fleet, Targets
+from hostwright.plan.host.jobs import JOBS_DIR, WORK_DIRS
 from hostwright.plan.host.locks import STATE_DIR
 
 
@@ -28,8 +30,9 @@ def fleet(targets: Targets, folder: Path) -> Fleet:
 
 
 def kept() -> list[str]:
-    """What Hostwright has on this machine as a host."""
-    return sorted(map(str, Path(STATE_DIR).rglob("*"))) if Path(STATE_DIR).is_dir() else []
+    """What Hostwright has on this machine as a host, without the jobs of proofs that another test runs meanwhile."""
+    folders = (each for each in os.walk(STATE_DIR) if not each[0].startswith((JOBS_DIR, *WORK_DIRS)))
+    return sorted(f"{folder}/{name}" for folder, _, names in folders for name in names)
 
 
 def test_it_is_planned_like_any_other(targets: Targets, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from hostwright.audit.auditor import AuditOptions, Auditor, AuditResult
-from hostwright.audit.fleetaudit import FleetAudit, HostAudit
+from hostwright.audit.fleetaudit import GPU_LAYER, FleetAudit, HostAudit
 from hostwright.cli import console
 from hostwright.cli.opening import ask_password, open_fleet, roles_here, targets_of
 from hostwright.cli.views.progress import AuditView
@@ -86,8 +86,12 @@ def explain_rule(name: str) -> None:
 
 
 def exit_status(audit: FleetAudit) -> int:
-    """1 where a host or a layer could not be read, 3 where something is not as desired, 0 else."""
-    if any(layer.status == "unread" for host in audit.hosts for layer in host.layers):
+    """1 where a host or a layer could not be read, 3 where something is not as desired, 0 else.
+
+    The cards of a host that differs are not counted: without the driver that it is to get, nobody can read them.
+    """
+    layers = [(host, layer.name) for host in audit.hosts for layer in host.layers if layer.status == "unread"]
+    if any(name != GPU_LAYER or host.status == "unread" for host, name in layers):
         return FAILED
     return AS_DESIRED if all(host.status == "desired" for host in audit.hosts) else DIFFERS
 

@@ -229,7 +229,8 @@ CONFLICTING = Sign("base", conflicting, (SOURCES,))
 APT_RULES = (
     FailureRule(
         "apt-pin-forbids",
-        r"Candidate: \(none\)\s{1,9}Version table:\n[^\n]{1,120} -[0-9]{1,9}$",
+        r"(?:Candidate|Installationskandidat|Candidat ?|Candidato): \([a-zà-ÿ]{4,10}\)\s{1,9}"
+        r"[^\n:]{5,20}:\n[^\n]{1,120} -[0-9]{1,9}$",
         "apt's preferences forbid {NAMES|the package}: a pin with a negative priority, so that apt installs no version"
         " of it and says that it has no installation candidate",
         "Find out who wrote the pin and why ({PLACE|grep -rn Pin-Priority /etc/apt/preferences"
@@ -238,6 +239,26 @@ APT_RULES = (
         sign=Sign("base", pinned_away, (CONFLICTS, DPKG)),
         treatment=ForPeople(),
         names=(r"^(?P<place>/etc/apt/\S{1,200}): Pin-Priority \S{1,12} of (?P<names>[^\n]{1,200})",),
+    ),
+    FailureRule(
+        "apt-pin-keeps",
+        # apt-cache policy: rows of less than 990, which are newer, above the installed one of more
+        r"^[a-z0-9][\w.+:-]{1,80}:\n(?:  [^\n]*\n){3}"
+        r"(?:     [0-9]\S* [1-9][0-9]{0,2}\n(?:        [^\n]*\n){0,8}?){1,20}?"
+        r"(?:        [^\n]*)? \*\*\* \S{1,80} (?:99[1-9]|1[0-9]{3,4})$",
+        "apt's preferences keep {PACKAGE|the package} at VERSION: a pin of priority PRIORITY outweighs {NEWER|the newer"
+        " version}, which a repository of the host offers, so that no upgrade brings that",
+        "Leave it where the version is meant: the pin does what it says. Where the newer one is, find the pin (grep -rn"
+        " -A 2 {PACKAGE|the package's name} /etc/apt/preferences /etc/apt/preferences.d; apt-cache policy shows all;"
+        " NVIDIA's come with a package nvidia-driver-pinning-…), change or remove that stanza, and name the version in"
+        " the stack, whose roles write pins too",
+        "apt_preferences(5); elFarto/nvidia-vaapi-driver#312",
+        names=(
+            r"^(?P<package>[a-z0-9][\w.+:-]{1,80}):\n",
+            r"^     (?P<newer>[0-9]\S{0,80}) [0-9]",
+            r" \*\*\* (?P<version>\S{1,80}) (?P<priority>[0-9]{3,5})$",
+        ),
+        weight="consequence",
     ),
     FailureRule(
         "apt-sources-unreadable",

@@ -41,7 +41,7 @@ _DISK = (
     r"|OSError: \[Errno 5\]|: input/output error\b"
     r"|Operation continuing on [0-9]{1,3} devices|DegradedArray event|Failed Devices : [1-9]"
     r"|\bState : [\w, ]{0,40}degraded|\[(?:U{1,16}_|_{1,16}U)[U_]{0,16}\]|\bfaulty {1,8}(?:spare {1,8})?/dev/"
-    r"|\bstate: (?:DEGRADED|FAULTED|SUSPENDED)\b|kicking non-fresh"
+    r"|^\s{0,9}state: (?:DEGRADED|FAULTED|SUSPENDED)\b|kicking non-fresh"
 )
 _FILESYSTEM = (
     r"EXT[234]-fs error|EXT[234]-fs.*: (?:Remounting filesystem read-only|previous I/O error to superblock)"

@@ -221,8 +221,8 @@ PACKAGES = (
     ),
     FailureRule(
         "package-unknown",
-        r"Unable to locate package|has no installation candidate|Installationskandidat"
-        r"|E: Version '[^'\n]+' for '[^'\n]+' was not"
+        r"Unable to locate package|has no installation candidate|kein(?:en)? Installationskandidat"
+        r"|\b(?:E|Error): Version '[^'\n]+' for '[^'\n]+' was not"
         r" found|Couldn't find any package by (?:glob|regex)|No package matching '[^'\n]+' is available"
         r"|Impossible de trouver le paquet|Paket \S+ kann nicht gefunden werden"
         r"|No se ha podido localizar el paquete"
@@ -270,7 +270,7 @@ PACKAGES = (
         r"|may be caused by held packages|Packages were downgraded and"
         r"|Unsatisfied dependencies:|Unable to satisfy dependencies"
         r"|[Dd]epends: \S+ .*but it is not (?:installable|going to be installed)"
-        r"|[Dd]epends: \S+ .*but \S+ is (?:to be )?installed|has unmet dependencies"
+        r"|(?:[Dd]epends|Conflicts|Breaks): \S+ .*but \S+ is (?:to be )?installed|has unmet dependencies"
         r"|Resolve generated breaks|conflicting requests|haben unerfüllte Abhängigkeiten|dépendances non satisfaites"
         r"|dependencias incumplidas|dipendenze non soddisfatte|dependências desencontradas"
         r"|неудовлетворённые зависимости"

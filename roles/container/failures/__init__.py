@@ -113,8 +113,11 @@ FAILURES = (
         r"|default (?:specified )?runtime [\"'\\]{0,3}nvidia[\"'\\]{0,3} (?:does not exist|not found)"
         r"|did you configure the NVIDIA Container Toolkit|did you set the docker default runtime to"
         r"|RuntimeHandler [^\n]*nvidia[^\n]*not supported",
-        "Docker's daemon.json does not name the nvidia runtime, or Docker was not restarted since",
-        "Provision again: the container role merges the runtime into daemon.json and restarts Docker",
+        "Docker knows no runtime nvidia: the container toolkit is not installed, daemon.json does not name its runtime,"
+        " or Docker was not restarted since",
+        "Provision again: the container role installs the toolkit, merges the runtime into daemon.json and restarts"
+        " Docker. By hand: nvidia-container-toolkit, nvidia-ctk runtime configure --runtime=docker, systemctl restart"
+        " docker",
         "GoogleCloudPlatform/gcsfuse#1364",
         sign=Sign("container", runtime_unknown, (DPKG, *SETTINGS, UNITS.states, INFO), provision=True),
     ),

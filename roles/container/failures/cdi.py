@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.failures import FailureRule, ForPeople, Sign
+from hostwright.failures import FailureRule, ForPeople, Sign, Variant
 from hostwright.resources import DPKG, Probe
 from hostwright.roles import Pattern
 from hostwright.standard.roles.container.cdi import CDI_SH, REFRESH
@@ -80,8 +80,38 @@ CDI_RULES = (
         treatment=ForPeople(),
     ),
     FailureRule(
+        "cdi-refresh-early",
+        r"nvidia-ctk\[[0-9]{1,10}\]: [^\n]*failed to initialize NVML: (?:ERROR_)?DRIVER.NOT.LOADED[^\n]*"
+        r"|failed to initialize NVML: (?:ERROR_)?DRIVER.NOT.LOADED[^\n]*\n(?:[^\n]*\n){0,6}?[^\n]*nvidia-cdi-refresh\.",
+        f"{REFRESH} ran at the boot before the driver was up, and wrote no CDI specification (Driver Not Loaded). Where"
+        " nvidia-smi works now, the driver is in order, and only the specification is missing",
+        f"Run nvidia-smi: where it works, provision again, or systemctl restart {REFRESH}; then start the containers"
+        " that wait for it. So that the next boot does not end so, update the container toolkit (the unit tries again"
+        f" since 1.18.2), or order it: systemctl edit {REFRESH} with After=nvidia-persistenced.service. Where"
+        " nvidia-smi fails, mend the driver first",
+        "NVIDIA/nvidia-container-toolkit#1611; its release notes of 1.18.2",
+    ),
+    FailureRule(
+        "cdi-device-missing",
+        r"Could not locate /dev/nvidia(?:-modeset|-uvm|ctl|[0-9]{1,2}):[^\n]*",
+        "a CDI specification was written before FILE was there, as at a boot, and containers that are made from it lack"
+        " that device (nvidia-modeset is for graphics, the others for every program)",
+        "Where nobody needs the device in containers, leave it so. Else have it made (nvidia-modprobe -m for"
+        f" nvidia-modeset, nvidia-modprobe -u -c 0 for the others), then systemctl restart {REFRESH}, which writes the"
+        " specification anew, and make the containers again; for the next boot, update the container toolkit or order"
+        " the unit after nvidia-persistenced.service",
+        "NVIDIA/nvidia-container-toolkit#1982",
+        names=(r"Could not locate (?P<file>/dev/nvidia[\w-]{0,12})",),
+        weight="consequence",
+    ),
+    FailureRule(
         "cdi-unresolvable",
-        r"unresolvable CDI devices? [\w.]{0,20}nvidia|could not select device driver \W{0,3}cdi\b",
+        # where the devices are listed above, the engine does not read what is written
+        r"(?:Found [1-9][0-9]{0,3} CDI devices[^\n]*\n(?:[^\n]*\n){0,40}?[^\n]*)?unresolvable CDI devices?"
+        r" [\w.]{0,20}nvidia"
+        r"|could not select device driver \W{0,3}cdi\b|conflicting device \W{0,2}[\w.]{0,20}nvidia\.com/"
+        r"|failed to (?:load|read|parse) CDI [Ss]pec [^\n]*nvidia[^\n]*"
+        r"|adding custom device \W{0,3}nvidia\.com/[^\n]*",
         "the container engine finds no CDI device of this name: nobody wrote a specification, or not before Docker"
         " started at the boot, it does not name this card, or it is newer than the engine reads",
         f"Compare the name with nvidia-ctk cdi list; systemctl restart {REFRESH} writes them anew; then start a"
@@ -93,5 +123,41 @@ CDI_RULES = (
         sign=Sign("container", too_new, (DPKG, CDI), grave=False),
         treatment=ForPeople(),
         narrower=r"failed to initialize NVML: ",  # why nobody wrote it, in the generator's own line
+        variants=(
+            Variant(
+                r"CDI devices? runtime\.nvidia\.com",
+                "NVIDIA's runtime, which makes the specification of runtime.nvidia.com by itself when a container"
+                " starts, failed to make it: the driver, one of its libraries or a device file is not in order;"
+                " toolkits before 1.18.2 go on without it, and hide the reason",
+                "Find the reason on the host: nvidia-smi, then nvidia-ctk cdi generate >/dev/null as root, whose last"
+                " line says it (or debug in /etc/nvidia-container-runtime/config.toml, which names a log), and mend"
+                " that; `invoke doctor` looks at driver, libraries and device files. Then start the container"
+                " again. Nothing is to be written into /etc/cdi for it",
+            ),
+            Variant(
+                r"Found [1-9][0-9]{0,3} CDI devices|failed to (?:load|read|parse) CDI [Ss]pec [^\n]*(?:unknown field"
+                r"|[Vv]ersion)",
+                "the specification is there and names the devices, and the container engine does not read it: it is of"
+                " a newer version (0.7.0, which the container toolkit writes since 1.19.1) than this engine knows",
+                f"Take an engine that reads 0.7.0 ({_readers()} on), or put"
+                " NVIDIA_CTK_CDI_GENERATE_FEATURE_FLAGS=no-additional-gids-for-device-nodes into"
+                f" /etc/nvidia-container-toolkit/nvidia-cdi-refresh.env and systemctl restart {REFRESH}, which writes"
+                " an older version; a toolkit before 1.19.1 does so too",
+            ),
+            Variant(
+                r"custom device",
+                "Docker took the name of a CDI device for a device file: it does not use CDI, as it is older than 25,"
+                " or before 28.2 and features.cdi is not set",
+                'Provision again, which installs the stack\'s Docker; or put "features": {"cdi": true} into'
+                " /etc/docker/daemon.json (from 25 on) and restart Docker once no container works; or start the"
+                " container with --gpus all",
+            ),
+            Variant(
+                r"conflicting device",
+                "two CDI specifications in one directory name the same device, so that engines use neither",
+                "Compare them (nvidia-ctk cdi list; ls -l /etc/cdi /var/run/cdi): keep the one that"
+                f" {REFRESH} writes to /var/run/cdi, and remove copies that somebody made by hand",
+            ),
+        ),
     ),
 )

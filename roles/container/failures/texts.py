@@ -271,7 +271,7 @@ HOOK_RULES = (
     ),
     FailureRule(
         "container-mount",
-        r"nvidia-container-cli[.a-z]{0,8}:? mount error",
+        r"nvidia-container-cli[.a-z]{0,8}:? mount error|createContainer hook[^\n]*failed to create (?:sym)?link [^\n]*",
         "the container toolkit cannot put the driver's files into the container{, at PLACE|}: one of its own is in"
         " their place, or its filesystem refuses them",
         "Take {PLACE|the path in the message} out of the image (images saved from a running container hold"
@@ -280,6 +280,7 @@ HOOK_RULES = (
         names=(
             r"mount error[^\n]*/merged(?P<place>/[^\s:\\\"]{1,300})",
             r"mount error[^\n]* failed: (?P<place>/[^\s:\\\"]{1,300})",
+            r"failed to create link \[\S{1,200} (?P<place>/[^\s\]]{1,300})\]",
         ),
         variants=(
             Variant(

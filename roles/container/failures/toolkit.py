@@ -191,13 +191,15 @@ TOOLKIT_RULES = (
     FailureRule(
         "toolkit-outdated",
         r"nvidia-container-cli[.a-z]{0,8}:? (?:mount error: stat failed: /[A-Z][^\n/:]{0,80}: no such file"
-        r"|[a-z]{1,12}: unrecognized option[^\n\\]{0,80})",
+        r"|[a-z]{1,12}: unrecognized option[^\n\\]{0,80})"
+        r"|error parsing IMEX info: unsupported IMEX channel value: [\w,-]{1,40}",
         "libnvidia-container is too old for this host: it takes a part of a card's name, PLACE, for a path, as releases"
         " before 1.0.2 do",
         "Bring the toolkit's packages to one newer release: provision again, which installs the stack's; elsewhere"
         " apt-get install libnvidia-container1 libnvidia-container-tools nvidia-container-toolkit. To install the"
         " present release again changes nothing, and the driver and the image are not to blame",
-        "NVIDIA/nvidia-docker#957; NVIDIA/nvidia-container-runtime#26",
+        "NVIDIA/nvidia-docker#957; NVIDIA/nvidia-container-runtime#26; NVIDIA container toolkit, release notes of"
+        " 1.17.2",
         names=(
             r"stat failed: (?P<place>/[A-Z][^\n/:]{0,80}): no such",
             r"unrecognized option '(?P<option>[\w-]{1,60})'",
@@ -207,6 +209,14 @@ TOOLKIT_RULES = (
                 r"unrecognized option",
                 "nvidia-container-cli is older than the part of the toolkit that calls it: it does not know"
                 " {the option OPTION|one of its options}",
+            ),
+            Variant(
+                r"unsupported IMEX channel value",
+                "the container toolkit is 1.17.0 or 1.17.1, which ask for the IMEX channels 'all' for older images, and"
+                " its own nvidia-container-cli does not know that word: a fault of these releases",
+                "Bring all packages of the toolkit to one release with the fix, 1.17.2 or later, or back to 1.16.2, and"
+                " hold it: provision again, which installs the stack's and holds them. The host needs no IMEX for it;"
+                " driver and image are not to blame",
             ),
         ),
     ),
@@ -241,7 +251,8 @@ TOOLKIT_RULES = (
         r" error|input error|container error: )|Runtime Hook directly[^\n]*is not supported"
         r"|failed to (?:generate|inject) CDI (?:spec|devices)|couldn't open required configuration file"
         r"|update-ldcache[^\n]*(?:fail|error)"
-        r"|running hook[^\n]*ldconfig[^\n]*(?:fail|error)",
+        r"|running hook[^\n]*ldconfig[^\n]*(?:fail|error)|error updating ldcache"
+        r"|nvidia-container-runtime did not terminate successfully|error executing hook [^\n]{0,20}nvidia-c",
         "the container toolkit cannot reach the GPUs although the driver works, so no container gets one",
         "Read its message; /etc/nvidia-container-runtime/config.toml has usually been changed by hand: compare it with"
         " that of another host; or install the packages again (apt-get install --reinstall --allow-change-held-packages"
@@ -265,6 +276,13 @@ TOOLKIT_RULES = (
                 "Give the place that Docker runs in what it lacks (an LXC guest: nesting and the devices, no-cgroups ="
                 " true in config.toml; rootless Docker: nvidia-ctk config --set nvidia-container-cli.no-cgroups"
                 " --in-place); read dmesg for AppArmor or SELinux. Then start the container again",
+            ),
+            Variant(
+                r"Runtime Hook directly",
+                "the toolkit's config.toml has mode = cdi (or the like), and the container is started with --gpus,"
+                " which calls the hook for another mode: the two do not go together",
+                "Start it with --runtime=nvidia, or with --device nvidia.com/gpu=all, or set mode = auto in"
+                " /etc/nvidia-container-runtime/config.toml",
             ),
             Variant(
                 r"input error",

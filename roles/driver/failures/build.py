@@ -250,7 +250,8 @@ OTHER_MODULE = FailureRule(
     r"|error processing package [\w.+-]+-dkms\b|[ ][\w.+-]+-dkms package post-installation script"
     r"|\[/var/lib/dkms/[\w.+-]+/[^\]\n]*\] undefined"
     r"|/dkms/[\w.+-]+/[^\n]*\.[ch]:[0-9]{1,6}:[0-9]{1,4}: ?(?:fatal )?error"
-    r"|\*\*\* \[[^\]\n]*/dkms/[\w.+-]+/[^\]\n]*\] \w{3,12} [1-9]|DKMS module '?\S+ (?:failed to build|for \S+ FAILED)",
+    r"|\*\*\* \[[^\]\n]*/dkms/[\w.+-]+/[^\]\n]*\] \w{3,12} [1-9]|DKMS module '?\S+ (?:failed to build|for \S+ FAILED)"
+    r"|\*\*\* \[[^\]\n]*\] \w{3,12} [1-9][^\n]*\n(?:[^\n]*\n){0,5}?[^\n]*directory ['`‘]/var/lib/dkms/[\w.+-]+/",
     "{the module MODULE|a module} of DKMS's tree, which is not NVIDIA's, did not build or install for a kernel, and the"
     " package that asked for it stays unconfigured: the driver is not to blame",
     "Read the make.log of {MODULE|that module} in /var/lib/dkms; install a release of it that knows the kernel, or"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.failures import FailureRule, ForPeople, Hardware, Sign, Stuck, Unread
+from hostwright.failures import FailureRule, ForPeople, Hardware, Sign, Stuck, Unread, Variant
 from hostwright.resources import DPKG, HOST_PROBES, KERNEL_GONE, PCI
 from hostwright.roles import Pattern
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
@@ -53,6 +53,10 @@ _NO_DEVICE = (
 )
 _ADDRESS = r"([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)"
 _UNSUPPORTED_CARD = Pattern(f"NVRM: The NVIDIA GPU {_ADDRESS}")
+#: the next lines of that message: which branch or kind of module the card needs
+_NEEDS_ANOTHER = Pattern(
+    r"NVRM: {1,4}((?:installed in this system )?(?:is not supported by|requires use of|is supported through).*)"
+)
 _PCI_ID = Pattern(r"\(PCI ID: 10de:([0-9a-fA-F]{4})\)")
 _NO_DEVICES = "No devices were found"
 _INIT = Pattern(f"NVRM: GPU (?:at )?(?:PCI:)?{_ADDRESS}.*RmInitAdapter failed")
@@ -88,9 +92,10 @@ def gpu_unsupported(ctx: AuditContext) -> Iterator[str]:
         yield from reasons
         return
     named = said_since_boot(ctx, _UNSUPPORTED_CARD.pattern)
-    if named and any("is not supported by" in line.text for line in kernel_log(ctx)):
+    needs = [match[1] for line in kernel_log(ctx) if named and (match := _NEEDS_ANOTHER.match(line.text))]
+    if needs:
         silent = _of_silent_cards(ctx, named, _UNSUPPORTED_CARD)
-        yield from (line for line in silent.values() if not _another_works(ctx, line))
+        yield from (f"{line} {needs[-1]}" for line in silent.values() if not _another_works(ctx, line))
 
 
 def _another_works(ctx: AuditContext, line: str) -> bool:
@@ -270,10 +275,34 @@ LOAD_RULES = (
         r"RmInitAdapter failed|rm_init_adapter failed|Cannot initialize GSP firmware"
         r"|failed to wait for GFW.?(?:BOOT|boot)|failed, bailing out of RmInitAdapter"
         r"|[Ff]ailed to copy vbios|unexpected WPR2 already up|Cannot attach gpu|Failed to initialize the NVIDIA GPU at"
-        r"|rm_init_private_state\(\) failed|module->open\(\) failed",
+        r"|rm_init_private_state\(\) failed|module->open\(\) failed|GSP-FMC reported an error|kgspBootstrap_\w+: [^\n]*"
+        r"(?:error|fail)|kfsp\w+: FSP [^\n]*(?:error|timed out)",
         "the driver cannot start a card: it has hung since the last reset, has no power, or is broken",
         "Drain the host and cycle its power; where it stays, check the card's seat and power, then have it replaced",
-        "nvidia.ko, RmInitAdapter",
+        "nvidia.ko, RmInitAdapter and kernel_gsp.c; NVIDIA/open-gpu-kernel-modules#1230, #876",
+        beside=r"WPR2 already up|Cannot initialize GSP|GSP task exception|GSP_INIT_DONE|RmInitAdapter failed! \(",
+        names=(r"GPU (?:at )?(?:PCI:)?(?P<card>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)",),
+        variants=(
+            # 0x61: RM_INIT_FIRMWARE_FETCH_FAILED; 0x62 and 0x63: RM_INIT_FIRMWARE_INIT_FAILED, by the branch
+            Variant(
+                r"RmInitAdapter failed! \(0x61:",
+                "the driver cannot start {the card CARD|a card}: it does not find the firmware of its own release for"
+                " the card's system processor (GSP)",
+                "Look into /lib/firmware/nvidia for a directory of the driver's version; provision again, which"
+                " installs that version's files, and rebuild the initramfs where it holds the module (update-initramfs"
+                " -u -k all)",
+            ),
+            Variant(
+                r"GSP|FSP|WPR2|RmInitAdapter failed! \(0x6[23]:",
+                "the driver cannot start {the card CARD|a card}: its system processor (GSP) does not come up, for its"
+                " firmware, which comes with the driver, or the card hangs. Where WPR2 is already up, an earlier try"
+                " failed, and what it left makes every further one fail until the card is reset",
+                "Drain the host and reset that card (nvidia-smi --gpu-reset -i N), or cycle the host's power. Then read"
+                " the card's first line about GSP since the boot (journalctl -k | grep -E 'GSP|Xid'), not the repeats;"
+                " where it comes again, name another release of the driver in the stack, the former or a newer one;"
+                " where it follows the card, have that checked",
+            ),
+        ),
         narrower=NO_POWER,
         sign=Sign("gpu", init_failed, (BOOTED, NVIDIA_SMI)),
         treatment=Hardware("power cycle", CYCLE, tries=1, layer="driver"),

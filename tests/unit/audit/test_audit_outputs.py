@@ -82,6 +82,9 @@ def test_the_exit_status_is_that_of_the_worst():
     partly = host("gpu01", "drift", layers={"cuda": "drift", "driver": "unread"})
     assert exit_status(fleet(partly)) == 1
     assert Layer("driver", "unread") in partly.layers
+    without_driver = host("gpu01", "new", layers={"driver": "new", "gpu": "unread"})
+    assert exit_status(fleet(without_driver)) == 3
+    assert exit_status(fleet(host("gpu01", "unread", layers={"driver": "desired", "gpu": "unread"}))) == 1
 
 
 def test_watch_redraws_until_ctrl_c_and_returns_the_last_status(monkeypatch: pytest.MonkeyPatch):

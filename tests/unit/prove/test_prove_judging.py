@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from hostwright.audit.hardware.gpu import Gpu
 from hostwright.prove.fleetproof import HostProof
 from hostwright.prove.host import ended_result
-from hostwright.prove.job import ProgramEnd
+from hostwright.prove.job import HOTTEST, ProgramEnd
 from hostwright.prove.judging import Kept, against_baseline, judged
 from hostwright.prove.model import Expected, Measurement, Measurements, Proof, ProofFinding
 from hostwright.prove.peers.comparing import WITNESSES, against_peers, witnesses
@@ -43,6 +44,17 @@ def test_a_proof_passes_that_came_to_its_end_with_good_figures() -> None:
 def test_no_gpu_is_never_a_pass() -> None:
     assert of(NO_CARD) == ("no GPU", "")
     assert of(f"{NO_CARD.splitlines()[0]}\n{GOOD}") == ("passed", "")
+
+
+@pytest.mark.parametrize("hottest", [(), (Measurement(HOTTEST, 34.0, "°C", "GPU-1"),)])
+def test_a_program_that_can_use_no_card_fails_where_the_driver_names_one(hottest: tuple[Measurement, ...]) -> None:
+    end, of_cards = ProgramEnd(0, 1.0, NO_CARD, hottest=hottest), proof("", needs_gpu=True)
+    came = ended_result(of_cards, end, replace(EXPECTED, cards=(Gpu(0, "0000:01:00.0"),)))
+    assert (came.outcome, came.sentence) == (
+        "failed",
+        "its program can use none of the cards that the driver names (1)",
+    )
+    assert ended_result(of_cards, end, EXPECTED).outcome == "no GPU"
 
 
 @pytest.mark.parametrize(

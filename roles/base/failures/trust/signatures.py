@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.failures import FailureRule, ForPeople, Sign
+from hostwright.failures import FailureRule, ForPeople, Sign, Variant
 from hostwright.resources import Probe
 from hostwright.roles import sh_file
 from hostwright.standard.roles.base.failures.trust import (
@@ -104,7 +104,9 @@ SIGNATURES = (
     FailureRule(
         "repository-signature-invalid",
         r"\bBADSIG\b|\bREVKEYSIG\b|[Aa]t least one invalid signature was encountered|Clearsigned file isn't valid"
-        r"|does not start with a cleartext signature|Policy rejected non-revocation signature"
+        r"|does not start with a cleartext signature|Policy rejected (?:non-revocation )?(?:signature|packet"
+        r"|asymmetric)"
+        r"|because: \w{2,20} is not considered secure"
         r"|uses weak (?:digest )?algorithm .*and is not trusted"
         r"|\bNODATA [12]\b|[Ss]igned file isn't valid|untrusted public key algorithm"
         r"|Good signature, but could not determine",
@@ -112,7 +114,30 @@ SIGNATURES = (
         " of an update handed out something else, its key was revoked or is too weak, or apt could not check it",
         "Clear apt's lists (rm -r /var/lib/apt/lists, then apt-get update) and fetch around the proxy or from another"
         " mirror; in a container, also look at free space and the age of Docker",
-        "apt methods/gpgv.cc; GnuPG doc/DETAILS",
+        "apt methods/gpgv.cc; GnuPG doc/DETAILS; NVIDIA/cuda-repo-management#39",
+        beside=r"Signing key on [0-9A-F]{8,40}|is not considered secure since|OpenPGP signature verification failed: ",
+        names=(
+            r"signature verification failed: (?P<repository>https?://[^\s'\"]{1,200})",
+            r"GPG error: (?P<repository>https?://[^\s'\"]{1,200})",
+            r"(?:Signing key on|[Ss]ignature by key) (?P<key>[0-9A-F]{8,40})",
+            r"because: (?P<algorithm>\w{2,20}) is not considered secure",
+            r"considered secure since (?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})",
+            r"uses weak (?:digest )?algorithm \(?(?P<algorithm>\w{2,20})",
+        ),
+        variants=(
+            Variant(
+                r"Policy rejected|is not considered secure|uses weak (?:digest )?algorithm",
+                "apt has the key{ KEY|} of {the repository REPOSITORY|a repository}, and does not accept how it is"
+                " signed: {ALGORITHM|its algorithm} counts as too weak{ since DATE|} (sqv, by which Debian 13 and"
+                " Ubuntu 25.04 check, refuses SHA-1 since February 2026). apt goes on with the lists that it had, or"
+                " takes nothing from there",
+                "Take the vendor's repository for this release, with its own keyring, where that is signed anew: of"
+                " NVIDIA's CUDA repositories debian13 is, and a stack for this release names it. Where the vendor has"
+                " none yet, move the date of sha1.second_preimage_resistance on in a copy of"
+                " /usr/share/apt/default-sequoia.config, /etc/crypto-policies/back-ends/apt-sequoia.config, until it"
+                " has",
+            ),
+        ),
     ),
     FailureRule(
         "repository-without-release",

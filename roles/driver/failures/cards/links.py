@@ -314,7 +314,7 @@ LINKS = (
     ),
     FailureRule(
         "acs-on",
-        r"(?:all_reduce_perf|\bNCCL)[^\n]*\n(?:[^\n]*\n){0,60}?[^\n]*ACSCtl:\s{1,9}SrcValid\+",
+        r"(?:all_reduce_perf|\bNCCL)[^\n]*\n(?:[^\n]*\n){0,60}?[^\n]*ACSCtl:\s{0,9}SrcValid\+",
         "PCI bridges above the cards send what one card writes to another through the processor (ACS), which makes it"
         " slow, or lets NCCL hang",
         "Switch ACS (and the IOMMU where it is not needed) off in the firmware's settings, or for this boot with"

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hostwright.failures import AuditContext, Case, FailureRule, Hardware, Sign, Unread, once
+from hostwright.failures import AuditContext, Case, FailureRule, Hardware, Sign, Unread, Variant, once
 from hostwright.roles import GpuEvent, Pattern
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
 from hostwright.standard.roles.driver.failures.cards.treatments import GPUD
@@ -28,6 +28,7 @@ TEXT_CHARACTERS = 80  #: of the line itself in the evidence
 ECHO = timedelta(minutes=10)  #: a minor Xid of a card this soon after a fatal one belongs to it
 _XID_LINE = Pattern(r"Xid (\d{1,3})(?: \(154: ([A-Za-z0-9 ]{1,30})\))? on ")  #: how the text of ``xid_line`` begins
 CLEANED_UP = 45  #: work was removed because of a preceding error
+_FIRMWARE_STOPPED = Pattern(r"NVRM: [^\n]{0,80}(?:GSP RM heartbeat timed out|GSP-CrashCat Report)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +124,22 @@ def xid_line(ctx: AuditContext, event: GpuEvent) -> str:
 def _standing(ctx: AuditContext) -> Iterator[str]:
     """The kernel log has, since the module was loaded, an Xid on which Azure's node checks fail a node or that concerns
     the host by NVIDIA's catalog, unless that asks for nothing but a program's restart; or an Xid 154 with which the
-    driver asks for a reset or a reboot, and which no later one takes back.
+    driver asks for a reset or a reboot, and which no later one takes back. The line in which the firmware of a card
+    stopped stands beside them.
     """
-    for event in sorted_xids(ctx).standing:
-        yield xid_line(ctx, event)
+    standing = sorted_xids(ctx).standing
+    yield from (xid_line(ctx, event) for event in standing)
+    yield from _of_firmware(ctx, standing)
+
+
+def _of_firmware(ctx: AuditContext, events: tuple[GpuEvent, ...]) -> list[str]:
+    """The last line in which the firmware of a card stopped, at most ten minutes from one of these Xids: these follow.
+
+    The line names no card.
+    """
+    times = [at for at in map(_time, events) if at]
+    lines = [line for line in kernel_log(ctx) if _FIRMWARE_STOPPED.search(line.text)]
+    return [line.text for line in lines if line.at and any(abs(at - line.at) <= ECHO for at in times)][-1:]
 
 
 def _past(ctx: AuditContext) -> Iterator[str]:
@@ -210,6 +223,18 @@ def _numbers(concern: Concern, but: Action) -> str:
     return f"(?:{'|'.join(map(str, rows))})"
 
 
+def _by_meaning() -> Iterator[Variant]:
+    """What NVIDIA's catalog says of the Xids of a text: on a host, it stands beside each in the evidence."""
+    numbers: dict[tuple[str, Action], list[str]] = {}
+    for number, xid in sorted(ROWS.items()):
+        if xid.concern is Concern.NODE:
+            numbers.setdefault((xid.meaning, xid.action), []).append(str(number))
+    for (meaning, action), some in numbers.items():
+        range_of = " to ".join(dict.fromkeys((some[0], some[-1])))
+        cause = f"{{the GPU CARD|a GPU}} reported Xid {{NUMBER|{range_of}}}: {meaning}"
+        yield Variant(_message(f"(?:{'|'.join(some)})"), cause, action.value[0].upper() + action.value[1:])
+
+
 CATALOG = "NVIDIA's Xid catalog; Azure/azurehpc-health-checks azure_gpu_xid.nhc"
 
 #: in a text, without those that NVIDIA answers by starting the program again: they follow from a fault of its own
@@ -221,11 +246,32 @@ XIDS = (
         "xid-fatal",
         _message(_FATAL) + rf"|NVRM: Xid [^\n]+caused by previous Xid {_FATAL}\b"
         r"|uncorrectable NVLink error (?:was )?(?:encountered|detected)"
-        r"|RPC (?:event )?history \(CPU (?:->|<-) GSP\)|waiting for RPC (?:response )?from (?:GPU[0-9]{1,2} )?GSP",
+        r"|RPC (?:event )?history \(CPU (?:->|<-) GSP\)|waiting for RPC (?:response )?from (?:GPU[0-9]{1,2} )?GSP"
+        r"|NVRM: [^\n]*(?:heartbeat timed out|GSP-CrashCat Report|RC watchdog: GPU is probably locked"
+        r"|uvm encountered global fatal error)",
         "a GPU reported an error (Xid) after which it should get no work until it is repaired",
         "Drain the host and do what stands beside each Xid, which is NVIDIA's own advice; a reboot, or loading the"
-        " module again, ends this report, and a card that reports the same again is to be replaced",
+        " module again, ends this report, and a card that reports the same again is to be replaced. 119 and 120 are of"
+        " the firmware (GSP) that comes with the driver: where they come again, name another release of it in the stack"
+        " first",
         CATALOG,
+        beside=r"NVRM: [^\n]*(?:heartbeat timed out|GSP-CrashCat|GSP Timeout|Xid [^\n]+\): 1(?:19|20)\b)",
+        variants=(
+            # of a text: on a host, each Xid stands in the evidence with its meaning
+            Variant(
+                r"NVRM: (?:Xid [^\n]+\): 1(?:19|20)\b|[^\n]*(?:heartbeat timed out|GSP-CrashCat|GSP Timeout|\bGSP\) *$"
+                r"|GSP!))",
+                "a GPU's system processor (GSP) stopped answering or crashed (Xid 119, 120): its firmware, which comes"
+                " with the driver, or the card is at fault, not a program. Other Xids beside it (8, 109, 154) follow"
+                " from that",
+                "Drain the host and reset the card (nvidia-smi --gpu-reset -i N), or reboot, and keep the output of"
+                " nvidia-bug-report.sh from before. Where it comes again, name another release of the driver in the"
+                " stack, which brings other firmware (before Blackwell, the proprietary module does without it:"
+                " NVreg_EnableGpuFirmware=0); where it follows the card, have that checked",
+            ),
+            *_by_meaning(),
+        ),
+        names=(r"NVRM: Xid \((?:PCI:)?(?P<card>[0-9a-fA-F:.]{7,20})[^)\n]{0,40}\): (?P<number>[0-9]{1,3})\b",),
         sign=Sign("gpu", _standing),
         treatment=Hardware("power cycle", f"NVIDIA's Xid catalog; {GPUD}", gently=True, cases=by_number),
     ),

@@ -37,6 +37,18 @@ _NO_TOOL = (
     r"^not there: (?P<program>[^\n]{1,200})",
 )
 
+#: branches of the driver of which a distribution's packages may be empty ones that bring the next
+_BRANCHES = ("470", "510", "515", "525", "535", "545", "550", "555", "560", "565", "570", "575", "580", "590", "595")
+_OF_BRANCH = r"nvidia-[a-z]{2,12}(?:-[a-z]{2,12}){0,2}-"
+_ENDED = "|".join(
+    rf"\b{_OF_BRANCH}{old}(?:-server|-open){{0,2}}\b[^\n]{{0,100}}[Dd]epends: {_OF_BRANCH}(?:{newer})\b"
+    for old, newer in ((old, "|".join(_BRANCHES[place:])) for place, old in enumerate(_BRANCHES[:-1], 1))
+)
+
+#: make's last lines about a folder of DKMS's tree, where no line before them says which file did not compile
+_MAKE_FAILED = rf"\*\*\* \[[^\]\n]*\] {_ERROR}"
+_IN_OUR_TREE = r"directory ['`‘]/var/lib/dkms/nvidia(?:-current|-open|-srv|-server)*/"
+
 #: a module of others, which is the only thing that keeps the driver's in the kernel
 _HELD_BY = (
     r"hostwright: the kernel module (?P<module>\w{1,60}), of somebody else, uses the driver's",
@@ -45,6 +57,21 @@ _HELD_BY = (
 
 INSTALLING = (
     FailureRule(
+        "driver-branch-ended",
+        _ENDED,
+        "the distribution has ended this branch of the driver: PACKAGE is an empty package that brings NEXT, and"
+        " nothing of the branch in its name comes to the host",
+        "Name the branch that it brings in the stack, by that one's own packages (NEXT), or take the branch that is"
+        " wanted from NVIDIA's CUDA repository, which keeps it (driver.repository in the stack; there"
+        " nvidia-driver-pinning-BRANCH holds a branch). To install PACKAGE again brings the same",
+        "xnvme/aisio#67",
+        names=(
+            rf"(?P<package>{_OF_BRANCH}[0-9]{{3}}(?:-server|-open){{0,2}})\b[^\n]*[Dd]epends: "
+            rf"(?P<next>{_OF_BRANCH}[0-9]{{3}}(?:-server|-open){{0,2}})",
+        ),
+        weight="consequence",
+    ),
+    FailureRule(
         "nouveau-in-use",
         r"Nouveau kernel driver is currently in\s{1,9}use|is already bound to (?:nouveau|nova)"
         r"|probe routine was not called for[^\n]*(?:\n[^\n]*){1,4}?such as:?[^\n]*(?:\n[^\n]*)?nouveau"
@@ -52,9 +79,18 @@ INSTALLING = (
         r"|configuration files to disable\s{1,9}Nouveau are already|Unable to alter the nouveau",
         "the nouveau driver has the GPU",
         "Blacklist nouveau, rebuild the initramfs and reboot (the driver role does all three), then provision again",
-        "nvidia-installer misc.c",
+        "nvidia-installer misc.c; beclab/Olares#3963",
         sign=NOUVEAU_SIGN,
         narrower=BOUND,
+        variants=(
+            Variant(
+                r"bound to nova|drives? \S{0,20}nova|\bnova(?:_core|_drm|core) drives",
+                "the kernel's own driver nova (nova_core, nouveau's successor in kernels from 6.15 on) has the GPU, so"
+                " that NVIDIA's module, which was built well, gets none",
+                "Blacklist nova_core, nova_drm and nouveau, rebuild the initramfs and reboot (the driver role does all"
+                " three), then provision again",
+            ),
+        ),
     ),
     FailureRule(
         "x-server",
@@ -329,12 +365,34 @@ INSTALLING = (
         r"|\*\*\* \[[^\]\n]*/var/lib/dkms/[^\]\n]+\] \w{3,12} [1-9]"
         r"|(?:nvlink|nvswitch|ibmnpu|nvkms|vgpu)[\w-]{0,40}\.[ch]:[0-9]{1,6}:[0-9]{1,4}: ?(?:fatal )?error"
         r"|ERROR: .\w{1,80}. \[[^\]\n]*nvidia[^\]\n]*\] undefined"
-        r"|Failed to run .+dkms\s{1,9}(?:build|install)|is a PREEMPT_RT kernel",
-        "a kernel module did not compile, usually because the kernel is newer than this release of the module knows",
-        "Read make.log of the module that failed (/var/lib/dkms/MODULE/VERSION/build). Where that is nvidia, name a"
-        " newer release of its branch in the stack, or stay on a kernel that it knows; another module needs a newer"
+        r"|Failed to run .+dkms\s{1,9}(?:build|install)|is a PREEMPT_RT kernel"
+        rf"|{_MAKE_FAILED}[^\n]*\n(?:[^\n]*\n){{0,5}}?[^\n]*{_IN_OUR_TREE}"
+        rf"|{_IN_OUR_TREE}[^\n]*\n(?:[^\n]*\n){{0,30}}?[^\n]*{_MAKE_FAILED}"
+        r"|(?:cannot find|No rule to make target) [^\n]{0,200}\bnv(?:-modeset)?-kernel\.o"
+        r"|\bnvidia[\w/.-]{0,80}\.o: error: objtool: "
+        r"|dkms\.conf for module nvidia[\w-]{0,20} includes a BUILD_EXCLUSIVE",
+        "{the driver's module, release VERSION, did not compile for the kernel KERNEL|a kernel module did not compile},"
+        " usually because the kernel is newer than this release of the module knows",
+        "Read make.log of the module that failed (/var/lib/dkms/MODULE/VERSION/build), whose first error counts. Where"
+        " that is nvidia, name a newer release of its branch, or a newer branch, in the stack, or boot and keep a"
+        " kernel that it knows; then dpkg --configure -a where packages wait for it. Another module needs a newer"
         " release of its own",
         "nvidia-installer misc.c",
+        beside=r"[Cc]onsult [^\n]*/dkms/nvidia",
+        names=(
+            r"/dkms/(?P<module>nvidia(?:-current|-open|-srv|-server)*)/(?P<version>[0-9][0-9.]{2,12}[0-9])",
+            r"DKMS module 'nvidia-(?P<version>[0-9][0-9.]{2,12}[0-9])' for kernel-(?P<kernel>[\w.+-]{3,60}?)\.{3}",
+            r"build on kernel: (?P<kernel>[\w.+~-]{3,80})",
+            r"/usr/src/(?:linux-headers|kernels)[-/](?P<kernel>[\w.+~-]{3,80})/",
+        ),
+        variants=(
+            Variant(
+                r"BUILD_EXCLUSIVE",
+                "the driver's module says itself (BUILD_EXCLUSIVE in its dkms.conf) that it is not for this kernel,"
+                " such as one with PREEMPT_RT or of another architecture, so that DKMS builds none for it",
+                "Boot a kernel that it is for, or name a release of the driver in the stack that is for this one",
+            ),
+        ),
         sign=BUILD_FAILED_SIGN,
         treatment=Tangled("DKMS's tree is broken"),
         unless="warning: implicit",

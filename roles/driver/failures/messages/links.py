@@ -43,11 +43,45 @@ FABRIC_LINKS = (
         weight="consequence",
     ),
     FailureRule(
+        "nvls-not-set-up",
+        r"transport/nvls\.cc:[0-9]{1,5} NCCL WARN (?:Cuda|CUDA) failure [^\n]*"
+        r"|NCCL WARN [^\n]*Failed to (?:bind|map|create) NVLink SHARP \(NVLS\)[^\n]*",
+        "NCCL could not set up the sums in the NVSwitches (NVLS): these or the cards are not in the state that Fabric"
+        " Manager set up, mostly because it was restarted, or failed, and the cards were not reset since",
+        "Look on this host at nvidia-fabricmanager (its journal, /var/log/fabricmanager.log, the driver's version) and"
+        " at Fabric in nvidia-smi -q. Drain the host, end what uses the cards, stop Fabric Manager, reset all cards"
+        " together (nvidia-smi --gpu-reset) and start it, or reboot. NCCL_NVLS_ENABLE=0 lets a job run without NVLS"
+        " until then",
+        "NVIDIA/nccl-tests#276; NCCL src/transport/nvls.cc",
+        unless=r"[Oo]ut of memory|[Pp]roceeding with",
+    ),
+    FailureRule(
+        "imex-channel-missing",
+        r"cuMem(?:Create|ExportToShareableHandle|ImportFromShareableHandle)[^\n]{0,80}(?:operation not"
+        r" permitted|NOT_PERMITTED|[Ii]nsufficient permission)[^\n]*"
+        r"|(?:CU_MEM_HANDLE_TYPE_FABRIC|[Ff]abric handle)[^\n]*(?:not permitted|NOT_PERMITTED)[^\n]*"
+        r"|/dev/nvidia-caps-imex-channels[^\n]{0,60}(?:[Nn]o such|[Nn]ot found|[Pp]ermission denied"
+        r"|not permitted)[^\n]*",
+        "the program may not share the cards' memory over the fabric (NVLink of several hosts, MNNVL): it has no IMEX"
+        " channel, as /dev/nvidia-caps-imex-channels/channel0 is not there, or not for its user or container",
+        "As root: look at grep nvidia-caps-imex-channels /proc/devices for the major number, then mkdir -p"
+        " /dev/nvidia-caps-imex-channels and mknod .../channel0 c MAJOR 0, which every user of the domain is to open;"
+        " a boot takes it away (the module's option NVreg_CreateImexChannel0=1 makes it each time). Give it to a"
+        " container with --device or NVIDIA_IMEX_CHANNELS=0. Across hosts nvidia-imex runs as well. Where one host is"
+        " enough, switch the program's fabric handles off",
+        "NVIDIA IMEX guide, IMEX channels; microsoft/mscclpp#467",
+        unless=r"will retry|simpler handle|[Ff]all(?:ing|s)? ?back",
+    ),
+    FailureRule(
         "imex-not-ready",
-        r"IMEX_UNHEALTHY|IMEX daemon status is -[0-9]",
-        "the IMEX daemon does not run: it shares memory between the hosts of a rack with one NVLink domain (GB200,"
-        " GB300); a host without such neighbours needs none, and no link is broken",
-        "Where a job goes over several hosts of the rack, start nvidia-imex on all and read nvidia-imex-ctl -N;"
+        r"IMEX_UNHEALTHY|IMEX daemon status is -[0-9]|[Nn]ode configuration mismatch|Domain State: (?:DOWN|DEGRADED)"
+        r"|IMEX (?:domain|daemon)[^\n]{0,40}(?:NOT[ _]READY|DEGRADED|UNAVAILABLE)"
+        r"|nvidia-imex\[[0-9]{1,10}\]: [^\n]*(?:[Ff]ail|\b[Ee]rror\b|[Mm]ismatch|[Uu]nable to|[Cc]ould not"
+        r"|not found)[^\n]*",
+        "the IMEX daemon does not run, or does not reach that of another host: it shares memory between the hosts of a"
+        " rack with one NVLink domain (GB200, GB300); a host without such neighbours needs none, and no link is broken",
+        "Where a job goes over several hosts of the rack, see that /etc/nvidia-imex/nodes_config.cfg names the same"
+        " addresses on all, start nvidia-imex on all and read nvidia-imex-ctl -N and /var/log/nvidia-imex.log;"
         " elsewhere take the message for harmless",
         "NVIDIA IMEX guide; NVIDIA/NVSentinel#1471",
         weight="consequence",

@@ -66,7 +66,8 @@ RUNNING = (
         r"|CUDA driver library [^\n]*not be found|CUDA_ERROR_SHARED_OBJECT_INIT_FAILED"
         r"|cudaErrorSharedObjectInitFailed"
         r"|couldn't find libnvidia-ml\.so"
-        r"|\blib(?:nvidia-ml|nvidia-ptxjitcompiler|nvcuvid|nvidia-encode)\.so[.0-9]{0,12}: cannot open shared object"
+        r"|\blib(?:nvidia-ml|nvidia-cfg|nvidia-ptxjitcompiler|nvcuvid"
+        r"|nvidia-encode)\.so[.0-9]{0,12}: cannot open shared object"
         r"|(?:cannot|could not|failed to|unable to) (?:load|open) lib(?:nvidia-ml|nvcuvid|nvidia-encode)\.so"
         r"|NVMLError_LibraryNotFound|NVML Shared Library Not Found",
         "the program does not find the driver's library {LIBRARY|libcuda.so.1}: the host has no NVIDIA driver, the"
@@ -76,7 +77,10 @@ RUNNING = (
         " program asks for libcuda.so without a number, name the driver's directory to it (WSL: /usr/lib/wsl/lib)",
         "CUDA driver API; TensorFlow dso_loader.cc; tensorflow/tensorflow#42761",
         unless=r"GPU will not be used|\bCPU\b|skip|optional|fall(?:ing|s)? back",
-        names=(r"(?P<library>lib(?:cuda|nvidia-ml|nvidia-ptxjitcompiler|nvcuvid|nvidia-encode)\.so(?:\.[0-9]{1,3})?)",),
+        names=(
+            r"(?P<library>lib(?:cuda|nvidia-ml|nvidia-cfg|nvidia-ptxjitcompiler|nvcuvid"
+            r"|nvidia-encode)\.so(?:\.[0-9]{1,3})?)",
+        ),
         variants=(
             Variant(
                 r"NVMLError_LibraryNotFound|NVML Shared Library Not Found",
@@ -92,13 +96,57 @@ RUNNING = (
         r"|does not include the required GPU|NVIDIA GPU supported by the(?:\s|#012|NVRM: ){1,20}proprietary"
         r"|is supported(?:\s|NVRM: ){1,9}through the|supported through (?:the )?NVIDIA\s{1,9}"
         r"(?:[0-9.x]{1,12}\s{1,9})?legacy"
-        r"|ignoring the legacy GPU"
-        r"|kernel modules are incompatible with the\s{1,9}GPU",
+        r"|ignoring the legacy GPU|Open nvidia\.ko is only ready for use on Data Center GPUs"
+        r"|kernel modules are incompatible with the\s{1,9}GPU"
+        r"|[Yy]our card is (?:not supported by any driver version|only supported (?:up to|by) the)",
         "the GPU is newer (Ada, Hopper, Blackwell) or older than this driver branch supports, or than the kind of its"
         " module: the open one needs Turing or newer, the proprietary one does not know Blackwell",
         "Choose a stack whose driver and kind of module support this GPU",
         "NVIDIA/nvtrust#55",
-        beside=r"NVRM: The NVIDIA GPU |NVRM: NVIDIA [0-9.]{3,20} driver release",
+        beside=r"NVRM: The NVIDIA [^\n]{0,80}GPU |NVRM: NVIDIA [0-9.]{3,20} driver release"
+        r"|NVRM: +(?:System Processor|nvidia\.ko because|information)",
+        names=(
+            r"(?:through|up to|by) the\s{0,3}(?:NVIDIA )?(?:Tesla )?(?P<branch>[0-9]{2,3}(?:\.[0-9x]{1,4})?) "
+            r"(?:legacy|drivers? series)",
+            r"The NVIDIA (?:NVIDIA )?(?P<card>[A-Z][^\n]{2,60}) GPU installed",
+            r"any driver version up to (?P<release>[0-9.]{3,12}[0-9])",
+        ),
+        variants=(
+            Variant(
+                r"legacy|only supported (?:up to|by) the",
+                "{CARD|the card} is older than this driver branch supports{: BRANCH is the last branch that drives"
+                " it|}",
+                "Name {a driver of branch BRANCH|the branch that the message names} in the stack, with the proprietary"
+                " module where the card is older than Turing; `invoke stacks --hosts HOST` says which stack fits",
+            ),
+            Variant(
+                r"not supported by any driver version",
+                "the card is newer than every driver among the host's package sources{ (up to RELEASE)|}: another"
+                " branch drives it",
+                "Take a stack with a newer branch from NVIDIA's own repository or .run, with the open module, which"
+                " cards from Blackwell on need (`invoke stacks --hosts HOST` says which stack fits). nvidia-detect goes"
+                " by a list of its own: lspci -nn -d 10de: names the card for NVIDIA's list of supported products",
+            ),
+            Variant(
+                r"requires use of the|proprietary kernel modules are incompatible",
+                "the GPU needs the open kernel module, as Blackwell does, and the host has the proprietary one",
+                "Set driver.module: open in the stack, or leave it out (auto takes the right one), and provision again;"
+                " of packages, the set with -open",
+            ),
+            Variant(
+                r"only ready for use on Data Center",
+                "the open kernel module of this branch is for data-centre cards alone, and the host's is another",
+                "Set driver.module: proprietary in the stack, or leave it out (auto takes the right one), or name a"
+                " branch from 560 on, whose open module drives all cards from Turing on",
+            ),
+            Variant(
+                r"not supported by open\b|does not include the required GPU|System Processor \(GSP\)"
+                r"|open kernel modules are incompatible",
+                "the GPU is older than Turing and has no GSP, which the open kernel module needs",
+                "Set driver.module: proprietary in the stack, or leave it out (auto takes the right one), and provision"
+                " again; branch 580 is the last one for Maxwell, Pascal and Volta",
+            ),
+        ),
         sign=GPU_UNSUPPORTED_SIGN,
         treatment=ForPeople(),
     ),
@@ -143,7 +191,8 @@ RUNNING = (
     ),
     FailureRule(
         "gsp-firmware-missing",
-        r"RmFetchGspRmImages: No firmware image found|Direct firmware load for nvidia/[0-9.]{3,12}/gsp\S{0,20} failed",
+        r"RmFetchGspRmImages: No firmware image found|Direct firmware load for nvidia/[0-9.]{3,12}/gsp\S{0,20} failed"
+        r"|firmware: failed to load nvidia/[0-9.]{3,12}/gsp|RmInitAdapter failed! \(0x61:",
         "the driver's own firmware for the card's system processor (GSP) is not where the kernel looks for it, or is of"
         " another version",
         "Look into /lib/firmware/nvidia for a directory of the driver's version; install that version's files again"
@@ -153,6 +202,7 @@ RUNNING = (
     FailureRule(
         "gpu-permission",
         r"/dev/nvidia\S{0,12} ?[^\n]{0,20}permission denied|Failed to initialize NVML: Insufficient Permissions"
+        r"|nvml error: insufficient permissions"
         r"|permission denied[^\n]{0,20} ['\"`]?/dev/nvidia",
         "this user may not open the driver's device files",
         "Look at ls -l /dev/nvidia*: unless NVreg_DeviceFileMode or NVreg_DeviceFileGID says otherwise in"
@@ -191,6 +241,18 @@ RUNNING = (
         narrower=NO_POWER,
         treatment=Hardware("power cycle", CYCLE, tries=1, layer="driver"),
         unless=r"\bCPU\b|skip|fall(?:ing|s)? back",
+        names=(r"supported by the\s{1,9}(?P<release>[0-9.]{3,12}[0-9])",),
+        variants=(
+            Variant(
+                r"do not appear to have an NVIDIA GPU supported",
+                "no card of the host is in the list of {the driver's release RELEASE|this driver's release}: it is"
+                " newer than that, or older, or not on the bus",
+                "See which one it is (lspci -nn -d 10de:) and name a release in the stack that drives it: `invoke"
+                " stacks --hosts HOST` says which stack fits; 470 is the last branch for Kepler, 580 for Maxwell,"
+                " Pascal and Volta. Where lspci shows none, look at the card's seat and at what the hypervisor hands"
+                " out",
+            ),
+        ),
     ),
     FailureRule(
         "module-missing",
@@ -238,31 +300,63 @@ RUNNING = (
         "fabric-not-ready",
         r"system not yet initialized|cudaErrorSystemNotReady|CUDA_ERROR_SYSTEM_NOT_READY"
         r"|\bError 802\b|runtime error \(802\)"
-        r"|\b(?:returned|failed with|code)[ :=]{1,2}802\b",
-        "switches join the host's cards, and Fabric Manager does not run",
+        r"|\b(?:returned|failed with|code)[ :=]{1,2}802\b|fabric manager found but not active",
+        "switches join the host's cards, and Fabric Manager does not run, or has not joined them",
         "Install nvidia-fabricmanager of exactly the driver's version where it is missing (the driver role does), start"
-        " it and read its journal; nvidia-smi -q says of each card's Fabric whether its State is Completed and its"
-        " Status Success",
+        " and enable it (systemctl enable --now nvidia-fabricmanager) and read its journal; HGX B200 and B300 need"
+        " nvlsm beside it. nvidia-smi -q says of each card's Fabric whether its State is Completed and its Status"
+        " Success. In a virtual machine without the switches, the machine below has to do it; the program is not to"
+        " blame, and waiting longer in it does not help",
         "pytorch/pytorch#35710",
         sign=fabric.NOT_READY_SIGN,
+    ),
+    FailureRule(
+        "fabric-manager-failed",
+        r"(?:nv-fabricmanager|nvidia-fabricmanager(?:-start\.sh)?|nvlsm"
+        r"|fabricmanager)(?:\[[0-9]{1,10}\])?: [^\n]*(?:[Ff]ail|FATAL"
+        r"|\b[Ee]rror\b|[Uu]nable to|[Nn]ot installed|[Cc]ould not|[Nn]o such)[^\n]*"
+        r"|request to query NVSwitch device information[^\n]*failed[^\n]*",
+        "Fabric Manager, or its subnet manager nvlsm, ended with an error: until it runs, CUDA does not start on cards"
+        " that switches join (error 802)",
+        "Read its lines (journalctl -b -u nvidia-fabricmanager; /var/log/fabricmanager.log). It has to be of exactly"
+        " the driver's version, after the driver was loaded (nvidia-smi); HGX B200 and B300 need the package nvlsm and"
+        " the modules mlx5_ib and ib_umad (provision does all that). Then systemctl restart nvidia-fabricmanager. Where"
+        " it misses switches or cards, look for SXid and Xid in dmesg, and reset all cards or cycle the power. Where no"
+        " switches are on the host (lspci -d 10de:), disable it",
+        "NVIDIA Fabric Manager user guide",
+        unless=r"NV_WARN_NOTHING_TO_DO|[Nn]on-?fatal|[Nn]on-?critical",
+        weight="consequence",
     ),
     FailureRule(
         "fabric-nothing-to-do",
         r"NV_WARN_NOTHING_TO_DO",
         "Fabric Manager was started on a host without switches of its own",
         "Disable nvidia-fabricmanager there; nothing is wrong with the GPUs. In a rack (GB200, GB300) the switch trays"
-        " manage the fabric, and compute trays run nvidia-imex instead",
+        " manage the fabric, and compute trays run nvidia-imex instead. Where CUDA ends with 802 all the same, the"
+        " switches are there and not shown: a virtual machine's are for the machine below; HGX B200 and B300 need the"
+        " modules mlx5_ib and ib_umad first",
         "leptonai/gpud fabric-manager",
         sign=fabric.NOTHING_SIGN,
     ),
     FailureRule(
         "fabric-not-joined",
-        "",
+        r"fabric[ ._-]?state[^\n]{0,60}\b(?:In Progress|Not Started)\b"
+        r"|fabric\.state[^\n]*\n(?:[^\n]*\n){0,16}?[^\n]*(?:\bIn Progress|\bNot Started)"
+        r"|^ *Fabric\n +State +: (?:In Progress|Not Started)",
         "a card has not joined the fabric of its switches: nvidia-smi lists it, and CUDA fails on it with error 802",
-        "Read the journal of nvidia-fabricmanager. On HGX B200 and B300 it needs the package nvlsm and the modules"
-        " mlx5_ib and ib_umad (provision does that); then restart it. Where it stays so, reset all cards of the board,"
-        " or reboot",
+        "See whether nvidia-fabricmanager runs and is of the driver's version (systemctl status nvidia-fabricmanager),"
+        " read its journal, and start it where it failed. On HGX B200 and B300 it needs the package nvlsm and the"
+        " modules mlx5_ib and ib_umad (provision does that); then restart it. Where it stays so, reset all cards of the"
+        " board, or reboot. In a rack, or a virtual machine without the switches, the fabric is set up elsewhere",
         "siderolabs/extensions pull requests 717 and 893; NVIDIA/gpu-operator#2781",
+        variants=(
+            Variant(
+                r"fabric[ ._-]?state|\bState +:",
+                "a card has not joined the fabric of its switches, mostly because Fabric Manager (with NVLink 5, nvlsm"
+                " beside it) failed, does not run or is not of the driver's version: nvidia-smi lists the card, its"
+                " other values look well, and CUDA fails on it with error 802, however long one waits",
+            ),
+        ),
         sign=fabric.NOT_JOINED_SIGN,
         treatment=Stuck("cards have not joined the fabric"),
     ),

@@ -8,6 +8,20 @@ from tests.unit.support.checkout import here
 from tests.unit.support.known import KNOWN, RULES
 
 SAMPLES = {
+    "apt-pin-keeps": (
+        "nvidia-driver:\n  Installed: 555.42.06-1\n  Candidate: 555.42.06-1\n  Version table:\n     560.28.03-1 500\n"
+        "        500 https://mirror.example.org/debian12  Packages\n *** 555.42.06-1 1001"
+    ),
+    "driver-branch-ended": "nvidia-dkms-570-server-open  570.211.01-0ubuntu1  Depends: nvidia-dkms-580-server-open",
+    "fabric-not-joined": "    Fabric\n        State                             : In Progress",
+    "fabric-manager-failed": "nv-fabricmanager[4711]: failed to find any GPU device",
+    "nvls-not-set-up": "gpu4:49:50 [1] transport/nvls.cc:223 NCCL WARN Cuda failure 999 'unknown error'",
+    "imex-channel-missing": "GpuBuffer cuMemCreate failed: operation not permitted",
+    "cdi-refresh-early": (
+        'level=error msg="failed to generate CDI spec: failed to initialize NVML: Driver Not Loaded"\n'
+        "nvidia-cdi-refresh.service: Main process exited, code=exited, status=1/FAILURE"
+    ),
+    "cdi-device-missing": 'level=warning msg="Could not locate /dev/nvidia-uvm: /dev/nvidia-uvm: not found"',
     "package-removal-failed": (
         "Failed to remove NVIDIA volumes, ignoring\n"
         "dpkg: error processing package nvidia-docker (--remove):\n"
@@ -515,7 +529,6 @@ SAMPLES = {
     ),
     "keras-3": "ValueError: Unrecognized keyword arguments passed to LSTM: {'batch_input_shape': (1, 1, 7)}",
     "nccl-interface-missing": "connecting to address  with family 59936 is neither AF_INET(2) nor AF_INET6(10)",
-    "nccl-multicast": "transport/nvls.cc:244 NCCL WARN Cuda failure 1 'invalid argument'",
     "nccl-imex": "NCCL WARN MNNVL Failed to get IMEX channel",
     "nccl-ranks-apart": "NCCL WARN Message truncated : received 1024 bytes instead of 256",
     "image-libcuda-first": (

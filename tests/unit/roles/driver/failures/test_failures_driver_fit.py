@@ -30,6 +30,7 @@ from tests.unit.support.driver_contexts import (
     findings,
     log,
 )
+from tests.unit.support.known import BY_NAME
 from tests.unit.support.stacks import with_values
 
 
@@ -76,9 +77,23 @@ def test_a_card_that_no_table_knows_is_told_by_the_kernel() -> None:
         f"NVRM: NVIDIA {V} driver release.",
     )
     unknown = {PCI: T4 + "0x10de 0x030200 0xffff\n", KERNEL_LOG: log(*lines)}
-    assert evidence("gpu-unsupported", unknown) == [lines[1]]
+    assert evidence("gpu-unsupported", unknown) == [f"{lines[1]} installed in this system is not supported by the"]
     described = {**unknown, NVIDIA_SMI: SMI.replace("3B:00", "19:00")}
     assert evidence("gpu-unsupported", described) == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("installed in this system requires use of the NVIDIA open kernel modules.", "needs the open kernel module"),
+        ("installed in this system is not supported by open", "older than Turing"),
+    ],
+)
+def test_a_card_that_needs_the_other_kind_of_module_is_told_so(reason: str, words: str) -> None:
+    lines = (LOADING, "NVRM: The NVIDIA GPU 0000:19:00.0 (PCI ID: 10de:ffff)", f"NVRM: {reason}")
+    unknown = {PCI: T4 + "0x10de 0x030200 0xffff\n", KERNEL_LOG: log(*lines)}
+    [told] = evidence("gpu-unsupported", unknown)
+    assert words in BY_NAME["gpu-unsupported"].sentences(told)[0]
 
 
 def test_a_card_whose_twin_works_is_supported_whatever_the_kernel_says() -> None:

@@ -10,7 +10,19 @@ from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.driver.failures.cards.smi import SMI
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
-from tests.unit.support.gpu_contexts import A100, T4, all_seen, audit_context, cards, line, only, seen, unread, xid
+from tests.unit.support.gpu_contexts import (
+    A100,
+    RULES,
+    T4,
+    all_seen,
+    audit_context,
+    cards,
+    line,
+    only,
+    seen,
+    unread,
+    xid,
+)
 
 LOADING = "nvidia-nvlink: Nvlink Core is being initialized, major device number 234"
 TWO = cards(T4)
@@ -37,6 +49,15 @@ def test_what_a_program_did_does_not_fail_the_host(number: int) -> None:
 @pytest.mark.parametrize("number", [48, 57, 58, 62, 64, 74, 81, 95, 119, 120, 140])
 def test_what_fails_a_node_does(number: int) -> None:
     assert only(audit_context(*TWO, log=(xid(number, hours=30),)), "xid-fatal").startswith(f"Xid {number} on card 0")
+
+
+def test_firmware_that_stopped_stands_beside_the_xids_that_follow() -> None:
+    stopped = "NVRM: _kgspRpcRecvPoll: GSP RM heartbeat timed out"
+    found = all_seen(audit_context(*TWO, log=(line(stopped, 1.05), xid(109))))["xid-fatal"]
+    assert [one.partition(" on ")[0] for one in found] == ["Xid 109", stopped]
+    assert "(8, 109, 154) follow" in RULES["xid-fatal"].sentences(*found)[0]
+    assert len(all_seen(audit_context(*TWO, log=(line(stopped, 9), xid(109))))["xid-fatal"]) == 1
+    assert all_seen(audit_context(*TWO, log=(line(stopped),))) == {}
 
 
 @pytest.mark.parametrize("number", [68, 69, 80, 92])

@@ -177,9 +177,9 @@ NO_KERNELS = "of compute capability (CC) 6.1. Your installed torch==2.14.0+cu130
         ),
         ("nccl-interface-missing", "Unable to find address for: ib7", "ib7"),
         (
-            "nccl-multicast",
+            "nvls-not-set-up",
             "transport/nvls.cc:598 NCCL WARN Failed to bind NVLink SHARP (NVLS) Multicast",
-            "nvidia-smi -r",
+            "nvidia-smi --gpu-reset",
         ),
         (
             "nccl-network",

@@ -1,0 +1,1 @@
+"""What makes this folder a site; nobody runs invoke in it."""

@@ -1,0 +1,118 @@
+"""Texts of 2024 to 2026 lead to the sentences for their own case, and messages beside them are not blamed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.places import PROJECT
+from tests.unit.support.known import KNOWN
+
+KNOWN_TEXTS = PROJECT / "tests" / "fixtures" / "failures" / "known.jsonl"
+TEXTS: dict[str, str] = {
+    entry["id"]: entry["text"] for entry in map(json.loads, KNOWN_TEXTS.read_text(encoding="utf-8").splitlines())
+}
+
+#: entry of the corpus → words of the cause, words of the cure
+SENTENCES = {
+    "frogging-family-nvidia-all-379": ("release 580.119.02, did not compile for the kernel 7.0.9", "dkms/nvidia/580"),
+    "nvidia-open-gpu-kernel-modules-1143": ("550.163.01, did not compile for the kernel 6.17.13", "a newer branch"),
+    "void-linux-void-packages-61087": ("580.142, did not compile for the kernel 7.1.0", "newer release of its branch"),
+    "nvidia-cuda-repo-management-39": ("SHA1 counts as too weak since 2026-02-01", "debian13 is"),
+    "nvidia-cuda-repo-management-44": ("wsl-ubuntu/x86_64, and does not accept", "apt-sequoia.config"),
+    "claytono-infra-1334": ("the key EB693B3035CD5710E231E123A4B469963BF863CC", "with its own keyring"),
+    "elfarto-nvidia-vaapi-driver-312": (
+        "keep nvidia-driver at 555.42.06-1: a pin of priority 1001 outweighs 560.28.03-1",
+        "the pin does what it says",
+    ),
+    "xnvme-aisio-67": ("nvidia-driver-570-server-open is an empty package", "nvidia-driver-pinning-BRANCH"),
+    "nvidia-open-gpu-kernel-modules-1080": ("(8, 109, 154) follow", "name another release of the driver"),
+    "nvidia-open-gpu-kernel-modules-446-2": ("(GSP) stopped answering", "NVreg_EnableGpuFirmware=0"),
+    "nvidia-open-gpu-kernel-modules-829-2": ("not a program", "nvidia-bug-report.sh"),
+    "nvidia-open-gpu-kernel-modules-1230-2": ("the card 0000:a1:00.0: its system processor", "not the repeats"),
+    "nvidia-open-gpu-kernel-modules-876": ("(GSP) does not come up", "the former or a newer one"),
+    "nixos-nixos-hardware-1880": ("580.xx is the last branch that drives it", "branch 580.xx in the stack"),
+    "linuxdeepin-developer-center-14043": ("newer than every driver", "a newer branch"),
+    "nvidia-nvsentinel-889": ("mostly because Fabric Manager", "start it where it failed"),
+    "nvidia-nvidia-container-toolkit-1537": ("makes the specification of runtime.nvidia.com by", "Nothing is to be"),
+    "nvidia-nvidia-container-toolkit-1940": ("the specification is there", "an engine that reads 0.7.0"),
+    "nvidia-nvidia-container-toolkit-1611": ("before the driver was up", "systemctl restart nvidia-cdi-refresh"),
+    "nvidia-nvidia-container-toolkit-1982": ("before /dev/nvidia-modeset was there", "leave it so"),
+    "pytorch-test-infra-5852": ("1.17.0 or 1.17.1", "The host needs no IMEX"),
+}
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_each_text_leads_to_the_sentences_of_its_case(name: str) -> None:
+    failure = KNOWN.classify(TEXTS[name])
+    assert failure is not None
+    cause, cure = SENTENCES[name]
+    assert cause in failure.cause
+    assert cure in failure.cure
+
+
+#: messages of the same tools in other words, as their sources print them, and the rule that is right
+BESIDE = {
+    "make: *** [Makefile:115: modules] Error 2\nmake: Leaving directory '/var/lib/dkms/nvidia/550.144.03/build'": (
+        "dkms-build"
+    ),
+    "make[1]: *** [Makefile:248: __sub-make] Error 2\nmake: Leaving directory '/var/lib/dkms/zfs/2.2.2/build'": (
+        "dkms-other-module"
+    ),
+    "NVRM: GPU 0000:01:00.0 is already bound to nova_drm.\nNVRM: No NVIDIA devices probed.": "nouveau-in-use",
+    "Error: Version '580.65.06-1' for 'nvidia-open' was not found": "package-unknown",
+    "E: Für Paket »nvidia-driver« existiert kein Installationskandidat.": "package-unknown",
+    " nvidia-driver-cuda : Conflicts: nvidia-driver-libs:i386 but 550.163.01-2 is to be installed": "held-packages",
+    "NVRM: Open nvidia.ko is only ready for use on Data Center GPUs. To force use of Open nvidia.ko": (
+        "gpu-unsupported"
+    ),
+    "Your card is only supported up to the 470 legacy drivers series.": "gpu-unsupported",
+    "NVRM: _kgspIsHeartbeatTimedOut: Heartbeat timed out": "xid-fatal",
+    "NVRM: nvGpuOpsReportFatalError: uvm encountered global fatal error 0x60, requiring os reboot": "xid-fatal",
+    "NVRM: GPU0 kgspBootstrap_GH100: GSP-FMC reported an error while attempting to boot GSP": "gpu-init-failed",
+    "NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x61:0x56:1941)": "gsp-firmware-missing",
+    "fabric.state, fabric.status\nIn Progress, N/A": "fabric-not-joined",
+    "NCCL WARN Failed to bind NVLink SHARP (NVLS) Multicast memory of size 8 : CUDA error 401 'x'.": "nvls-not-set-up",
+    "transport/nvls.cc:223 NCCL WARN Cuda failure 2 'out of memory'": "gpu-out-of-memory",
+    "cuMemCreate(FABRIC) failed: CUDA_ERROR_NOT_PERMITTED": "imex-channel-missing",
+    "/dev/nvidia-caps-imex-channels/channel0: no such file or directory": "imex-channel-missing",
+    "nvidia-imex[812]: Failed to find the address of this node": "imex-not-ready",
+    'conflicting device "nvidia.com/gpu=0" (specs "/etc/cdi/nvidia.yaml", "/etc/cdi/gpu.yaml")': "cdi-unresolvable",
+    'error gathering device information while adding custom device "nvidia.com/gpu=all": no such file': (
+        "cdi-unresolvable"
+    ),
+    "nvidia-container-cli: detection error: nvml error: insufficient permissions": "gpu-permission",
+}
+
+
+@pytest.mark.parametrize("text", BESIDE)
+def test_messages_beside_them_lead_to_the_same_causes(text: str) -> None:
+    failure = KNOWN.classify(f"begin\n{text}\nend\n")
+    assert failure is not None
+    assert failure.rule.name == BESIDE[text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Deprecated feature: CLEAN (/var/lib/dkms/nvidia/580.95.05/source/dkms.conf)",
+        "==> ERROR: Missing 7.0.9-arch1-1 kernel modules tree for module nvidia/580.119.02.",
+        "Warning: https://mirror.example.org/InRelease: Policy will reject signature within a year, see --audit",
+        "Notice: Missing Signed-By in the sources.list(5) entry for 'https://mirror.example.org/debian12'",
+        "docker-ce:\n  Installed: 5:28.0\n  Candidate: 5:29.1\n  Version table:\n     5:29.1 500\n"
+        "        500 https://mirror.example.org Packages\n *** 5:28.0 100\n        100 /var/lib/dpkg/status",
+        "nvidia-driver:\n  Installiert: 560.28\n  Installationskandidat: 560.28\n  Versionstabelle:\n"
+        " *** 560.28 500\n        500 https://mirror.example.org Packages\n     555.42 500",
+        "    Fabric\n        State          : Completed\n        Status         : Success",
+        "    Fabric\n        State          : N/A\n        Status         : N/A",
+        "NCCL INFO Failed to bind NVLink SHARP (NVLS) Multicast memory of size 8 : CUDA error 1. Proceeding without",
+        "VMM cuMemCreate with FABRIC handles failed: CUDA_ERROR_NOT_PERMITTED; will retry with simpler ones",
+        "Your card is supported by all driver versions.\nIt is recommended to install the\n    nvidia-driver\npackage.",
+        'level=warning msg="Could not locate libnvidia-nscq.so.580.65.06: pattern libnvidia-nscq.so not found"',
+        'level=warning msg="Could not locate /usr/bin/nvidia-imex: pattern nvidia-imex not found"',
+        "nvidia-modeset: WARNING: GPU:0: Unable to read EDID for display device DP-0",
+    ],
+)
+def test_what_is_harmless_beside_them_is_not_blamed(text: str) -> None:
+    assert KNOWN.classify(f"begin\n{text}\nend\n") is None
