@@ -298,7 +298,7 @@ RUNNING = (
         " it misses switches or cards, look for SXid and Xid in dmesg, and reset all cards or cycle the power. Where no"
         " switches are on the host (lspci -d 10de:), disable it",
         "NVIDIA Fabric Manager user guide",
-        unless=r"NV_WARN_NOTHING_TO_DO|[Nn]on-?fatal|[Nn]on-?critical",
+        unless=r"NV_WARN_NOTHING_TO_DO|[Nn]on-?fatal|[Nn]on-?critical|: Unit ",
         weight="consequence",
     ),
     FailureRule(
