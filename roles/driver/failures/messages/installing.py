@@ -370,7 +370,9 @@ INSTALLING = (
         rf"|{_IN_OUR_TREE}[^\n]*\n(?:[^\n]*\n){{0,30}}?[^\n]*{_MAKE_FAILED}"
         r"|(?:cannot find|No rule to make target) [^\n]{0,200}\bnv(?:-modeset)?-kernel\.o"
         r"|\bnvidia[\w/.-]{0,80}\.o: error: objtool: "
-        r"|dkms\.conf for module nvidia[\w-]{0,20} includes a BUILD_EXCLUSIVE",
+        r"|dkms\.conf for module nvidia[\w-]{0,20} includes a BUILD_EXCLUSIVE"
+        r"|dkms (?:build|install) [^\n]{0,60}nvidia[^\n]{0,60} exited [1-9]|/akmods/nvidia[^\n]{0,80}failed\.log"
+        r"|builder for '[^'\n]*-nvidia-(?:x11|open|kernel)[^'\n]*\.drv' failed",
         "{the driver's module, release VERSION, did not compile for the kernel KERNEL|a kernel module did not compile},"
         " usually because the kernel is newer than this release of the module knows",
         "Read make.log of the module that failed (/var/lib/dkms/MODULE/VERSION/build), whose first error counts. Where"

@@ -315,7 +315,10 @@ RUNNING = (
         r"(?:nv-fabricmanager|nvidia-fabricmanager(?:-start\.sh)?|nvlsm"
         r"|fabricmanager)(?:\[[0-9]{1,10}\])?: [^\n]*(?:[Ff]ail|FATAL"
         r"|\b[Ee]rror\b|[Uu]nable to|[Nn]ot installed|[Cc]ould not|[Nn]o such)[^\n]*"
-        r"|request to query NVSwitch device information[^\n]*failed[^\n]*",
+        r"|request to query NVSwitch device information[^\n]*failed[^\n]*"
+        r"|Failed to start (?:nvidia-fabricmanager|NVIDIA fabric manager)[^\n]*"
+        r"|nvidia-fabricmanager\.service: (?:Failed with"
+        r" result|[Ss]tart operation timed out|(?:Main|Control) process exited, code=\w{1,10}, status=[1-9])[^\n]*",
         "Fabric Manager, or its subnet manager nvlsm, ended with an error: until it runs, CUDA does not start on cards"
         " that switches join (error 802)",
         "Read its lines (journalctl -b -u nvidia-fabricmanager; /var/log/fabricmanager.log). It has to be of exactly"
@@ -324,7 +327,7 @@ RUNNING = (
         " it misses switches or cards, look for SXid and Xid in dmesg, and reset all cards or cycle the power. Where no"
         " switches are on the host (lspci -d 10de:), disable it",
         "NVIDIA Fabric Manager user guide",
-        unless=r"NV_WARN_NOTHING_TO_DO|[Nn]on-?fatal|[Nn]on-?critical",
+        unless=r"NV_WARN_NOTHING_TO_DO|[Nn]on-?fatal|[Nn]on-?critical|: Unit ",
         weight="consequence",
     ),
     FailureRule(
