@@ -71,8 +71,8 @@ FAILURES = (
     ),
     FailureRule(
         "cuda-after-fork",
-        r"Cannot re-initialize CUDA in forked subprocess|CUDA error: initialization error"
-        r"|cudaErrorInitializationError\b",
+        r"Cannot re-initialize CUDA in forked subprocess"
+        r"|(?:multiprocessing|DataLoader|forked)[^\n]*\n(?:[^\n]*\n){0,40}?[^\n]*CUDA error: initialization error",
         "a process used CUDA after it was forked from one that had already used it, which CUDA does not support:"
         " mostly a DataLoader's worker, or a server's",
         "Start processes with spawn (torch.multiprocessing.set_start_method('spawn'); vLLM:"

@@ -88,7 +88,8 @@ _NAMES: Final = FailureRule(
     ),
     variants=(
         Variant(
-            r"partially initialized module|is not a package|has no attribute '__version__'",
+            r"partially initialized module|is not a package|named '?tensorflow\.(?:keras|python)'"
+            r"|'(?:torch|tensorflow|jax)' has no attribute '(?:__version__|Tensor|nn|keras|constant|Variable|numpy)'",
             "Python imports a file or folder with {OWNER's name|the library's name} in its place, from the program's"
             " directory or from PYTHONPATH, or two modules that import each other",
             "See which file it is (python -v -c 'import {OWNER|torch}' in the same directory prints it): rename it,"
@@ -111,7 +112,8 @@ _NAMES: Final = FailureRule(
             " that the traceback names",
         ),
         Variant(
-            r"tensorflow",
+            r"tensorflow[^\n]{0,60}(?:contrib|placeholder|[Ss]ession|ConfigProto|_graph'|global_variables"
+            r"|set_random_seed|'(?:app|flags|gfile|logging|layers)'|examples)",
             "the program was written for another TensorFlow than the one that is installed: 2 took contrib,"
             " placeholder, Session and ConfigProto away, which 1 had",
             "For a program of TensorFlow 1, import tensorflow.compat.v1 as tf and call tf.disable_v2_behavior(), or"

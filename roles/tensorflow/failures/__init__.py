@@ -55,6 +55,13 @@ FAILURES = (
         "Provision again: the tensorflow role installs with its constraints (numpy below 2). In an environment of your"
         " own, install 'numpy<2', or a release of that package for NumPy 2 (PyTorch from 2.3, TensorFlow from 2.18)",
         "measured with today's pip; NumPy's migration guide 2.0",
+        variants=(
+            Variant(
+                r"Numpy is not available",
+                "PyTorch cannot use NumPy: a PyTorch below 2.3 finds NumPy 2, or none is installed",
+                "Install 'numpy<2' into that environment, or a PyTorch from 2.3 on (a stack of today)",
+            ),
+        ),
         sign=Sign("tensorflow", numpy_too_new, (VENVS,), provision=True),
     ),
     FailureRule(

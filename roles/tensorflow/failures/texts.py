@@ -10,14 +10,14 @@ _IMPORTED = r"(?:torch|numpy|Cython|packaging|setuptools|pkg_resources|wheel|pyb
 #: versions that only one index has, or none any more
 NO_SUCH_WHEEL = (
     Variant(
-        r"jaxlib\S{0,40}\+cuda",
+        r"(?:the requirement|found for) jaxlib\S{0,40}\+cuda",
         "no index has jaxlib with CUDA in its version any more: from 0.4.30 on, CUDA comes as plugin packages beside"
         " one jaxlib",
         "Install jax[cuda13] or jax[cuda12] (pip install -U 'jax[cuda12]'), without -f and without jaxlib; Python,"
         " network, CUDA and cuDNN of the host stay as they are",
     ),
     Variant(
-        r"\+cu[0-9]{3}\b",
+        r"(?:the requirement|found for) \S{1,60}\+cu[0-9]{3}\b",
         "{PACKAGE|that version} is not in the index that pip asked: builds that name their CUDA (+cu128) are in"
         " PyTorch's own index alone, each release for a few of them and for the Pythons of its time",
         "Name that index (--index-url https://download.pytorch.org/whl/cu128, the same letters), and look there"
@@ -28,6 +28,14 @@ NO_SUCH_WHEEL = (
         "{PACKAGE|the package}, or the release that was asked for, is for another Python than this one",
         "Give the host a Python that it names (pythons of the layer in the stack file), let the stack bring one"
         " (interpreter), or ask for a release that still has this Python",
+    ),
+    Variant(
+        r"\(from versions: [0-9]",
+        "the index has no wheel of {PACKAGE|that version} for this Python and processor, only the releases that the"
+        " message lists: what was asked for is too old or too new for this Python, or no longer there",
+        "Ask for one of those that are listed, or give the host a Python for which the release has wheels (pythons of"
+        " the layer in the stack file; interpreter lets the stack bring one); another index or wheelhouse may hold"
+        " more",
     ),
 )
 
@@ -101,6 +109,17 @@ TEXT_RULES = (
         "Install the protobuf that the module asks for in an environment of its own; the stack's stays at 3.19 or 3.20,"
         " which TensorFlow 2.9 needs (pip install -c constraints.txt keeps it)",
         "protobuf python/google/protobuf/runtime_version.py",
+        names=(r"gencode (?P<wanted>[0-9.]{3,9}[0-9]) runtime (?P<has>[0-9.]{3,9}[0-9])",),
+        variants=(
+            Variant(
+                r"gencode [0-9.]{3,10} runtime [0-9]",
+                "a module was generated for protobuf WANTED, and HAS is installed: the one that runs may not be older"
+                " than the one that generated, nor newer by more than one major release",
+                "Install 'protobuf>=WANTED' of the same major release into that environment, or the release of the"
+                " package (TensorFlow, …) that goes with protobuf HAS; where two packages want different ones, give"
+                " each an environment of its own. The stack's own comes back when you provision",
+            ),
+        ),
     ),
     FailureRule(
         "tensorflow-gpu-gone",

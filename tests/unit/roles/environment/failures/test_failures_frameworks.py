@@ -46,6 +46,28 @@ NO_KERNELS = "of compute capability (CC) 6.1. Your installed torch==2.14.0+cu130
             "AttributeError: partially initialized module 'torch' has no attribute 'Tensor'",
             "rename it",
         ),
+        (
+            "framework-other-release",
+            "ModuleNotFoundError: No module named 'tensorflow.keras'",
+            "install the library again",
+        ),
+        (
+            "protobuf-too-old",
+            "runtime_version.VersionError: x.proto: gencode 6.31.1 runtime 5.29.5. Runtime",
+            "protobuf>=6.31.1",
+        ),
+        ("numpy-too-new", "RuntimeError: Numpy is not available", "PyTorch below 2.3"),
+        (
+            "no-wheel",
+            "Could not find a version that satisfies the requirement torch==1.9 (from versions: 2.6.0+cu124)",
+            "only the releases",
+        ),
+        ("build-out-of-memory", "  Killed\n  ninja: build stopped: subcommand failed.", "MAX_JOBS"),
+        (
+            "cuda-after-fork",
+            'torch/utils/data/dataloader.py", line 1, in DataLoader\nRuntimeError: CUDA error: initialization error',
+            "spawn",
+        ),
         ("compile-cache-unwritable", "Permission denied: '/tmp/torchinductor_root/x'", "TORCHINDUCTOR_CACHE_DIR"),
         ("libcuda-link-missing", "AssertionError: libcuda.so cannot found!", "TRITON_LIBCUDA_PATH"),
         (
