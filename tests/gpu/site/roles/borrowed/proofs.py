@@ -6,9 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
 
-from hostwright.standard.roles.cuda.proofs.frameworks import DevicesJudge
-from hostwright.standard.roles.pytorch.proofs import proofs as of_pytorch
-
 from hostwright.proofs import Proof
 from hostwright.resources import EnvironmentVariables
 from hostwright.roles import RoleContext
@@ -16,8 +13,10 @@ from hostwright.standard.roles.base import Base
 from hostwright.standard.roles.base.proofs import proofs as of_base
 from hostwright.standard.roles.cuda import Cuda
 from hostwright.standard.roles.cuda.proofs import proofs as of_cuda
+from hostwright.standard.roles.cuda.proofs.frameworks import DevicesJudge
 from hostwright.standard.roles.driver import Driver
 from hostwright.standard.roles.driver.proofs import proofs as of_driver
+from hostwright.standard.roles.pytorch.proofs import proofs as of_pytorch
 
 from . import Borrowed
 
