@@ -132,6 +132,11 @@ def major_of(section: EnvironmentSection) -> str:
     return next(iter(_pinned(section.constraints.get(section.usable[0], ""), section.usable[0])), "")
 
 
+def pins_of(section: EnvironmentSection) -> Mapping[str, str]:
+    """What the first usable Python gets."""
+    return section.pins(section.usable[0])
+
+
 def libraries_in(section: EnvironmentSection) -> str:
     """A pinned wheel that holds libraries of CUDA; empty where the environment uses those of the host."""
     pythons = (python for python in section.usable if _may_name_cuda(section.constraints.get(python, "")))

@@ -41,7 +41,7 @@ ROLES = {"lab": ["base", "cuda", "tensorflow"], CARD: ["base", "driver", "cuda"]
 LEFT = """find /var/lib/hostwright -path '*/hostwright/jobs' -prune -o -print | sort
 find /run/hostwright -type f ! -name run.lock 2>/dev/null || :
 pgrep -fa '[/]var/lib/hostwright/' || :
-ss -Hltn 'sport = :29471'"""
+ss -Hltn 'sport >= :29471 and sport <= :29476'"""
 
 Document = Mapping[str, Any]  #: of ``invoke prove --json``
 

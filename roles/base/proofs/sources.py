@@ -1,12 +1,14 @@
-"""The text of a program that is compiled on a host: one file, with the headers that it includes in their place."""
+"""The text of a program that runs on a host: one file, with the headers or modules that it shares in their place."""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 _BEGIN, _END = '#include "', '.h"\n'
+_ROLES, _SHARED = "hostwright.standard.roles.", ".proofs.programs."  #: of a module that a program takes along
 
 
 def source(module: str, file: str, *others: str) -> str:
@@ -32,3 +34,25 @@ def _lines(folders: tuple[Path, ...], path: Path, known: set[str]) -> Iterator[s
                 yield from _lines(folders, next((place for place in places if place.exists()), places[-1]), known)
         elif line != "#pragma once\n":
             yield line
+
+
+@cache
+def python_source(module: str, file: str) -> str:
+    """A Python program of the folder ``programs`` beside a module (its ``__file__``). Each module of such a folder that
+    it imports is put before it once, and no import of ours is left."""
+    return "from __future__ import annotations\n" + "".join(_parts(Path(module).parent / "programs" / file, set()))
+
+
+def _parts(path: Path, known: set[Path]) -> Iterator[str]:
+    """The texts of the modules that a program imports and are not ``known``, and its own."""
+    known.add(path)
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    for node in ast.parse("".join(lines)).body:
+        name = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+        if name == "__future__" or _SHARED in name:
+            lines[node.lineno - 1 : node.end_lineno] = [""] * ((node.end_lineno or node.lineno) - node.lineno + 1)
+        if _SHARED in name:
+            shared = Path(__file__).parents[2].joinpath(*name.removeprefix(_ROLES).split(".")).with_suffix(".py")
+            if shared not in known:
+                yield from _parts(shared, known)
+    yield "".join(lines)

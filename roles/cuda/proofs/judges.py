@@ -89,7 +89,7 @@ def bandwidth(measured: Measurements, expected: Expected) -> tuple[ProofFinding,
         *missing(measured, expected),
         *not_zero(measured, "wrong bytes", "bytes that went to the card and back came back changed"),
         *_limits(measured),
-        *_neighbours(measured, (*_HOST, "within the card")),
+        *neighbours(measured, (*_HOST, "within the card")),
     )
 
 
@@ -97,7 +97,7 @@ def memory(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ..
     """Whether every word of the cards' memory keeps what is written to it."""
     places = {one.device: f" (first at {one.value})" for one in measured.named("first wrong word")}
     wrong = not_zero(measured, "wrong words", "the card's memory does not keep what is written to it", places)
-    return (*missing(measured, expected), *wrong, *_neighbours(measured, ("patterns through memory",)))
+    return (*missing(measured, expected), *wrong, *neighbours(measured, ("patterns through memory",)))
 
 
 def burn_in(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
@@ -108,7 +108,7 @@ def burn_in(measured: Measurements, expected: Expected) -> tuple[ProofFinding, .
         *not_zero(measured, "differs from the processor", "the card computes other results than the processor"),
         *_slowed_down(measured),
         *_lost(measured),
-        *_neighbours(measured, ("products",)),
+        *neighbours(measured, ("products",)),
     )
 
 
@@ -160,7 +160,7 @@ def _below(one: Measurement, limit: float, why: str) -> Iterator[ProofFinding]:
         yield ProofFinding(sentence, one.device, "failed", _shown(one), f"{limit:g} {one.unit} at least")
 
 
-def _neighbours(measured: Measurements, names: tuple[str, ...]) -> Iterator[ProofFinding]:
+def neighbours(measured: Measurements, names: tuple[str, ...]) -> Iterator[ProofFinding]:
     """Cards that are slower than those of their model beside them; of two, the slower one."""
     for name in names:
         alike: dict[str, list[Measurement]] = defaultdict(list)

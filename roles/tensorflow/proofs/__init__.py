@@ -2,42 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Mapping
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from hostwright.proofs import Expected, Level, Measurements, Program, Proof, ProofFinding
 from hostwright.resources import EnvironmentVariables
 from hostwright.roles import RoleContext
+from hostwright.standard.roles.base.proofs.sources import python_source
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.tensorflow.proofs import judging
 from hostwright.standard.roles.tensorflow.proofs.installed import TensorflowJudge
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
-
-PROGRAMS = Path(__file__).with_name("programs")
-
-
-@cache
-def program_text(name: str) -> str:
-    """The program ``name`` (``dense.py``) of the folder ``programs`` after ``common.py``, importing no file of ours."""
-    return _without_imports(PROGRAMS / "common.py", keep_future=True) + _without_imports(PROGRAMS / name)
-
-
-def _without_imports(file: Path, *, keep_future: bool = False) -> str:
-    lines = file.read_text("utf-8").splitlines(keepends=True)
-    for node in ast.parse("".join(lines)).body:
-        if isinstance(node, ast.ImportFrom) and _left_out(node.module or "", keep_future):
-            end = node.end_lineno or node.lineno
-            lines[node.lineno - 1 : end] = [""] * (end - node.lineno + 1)
-    return "".join(lines)
-
-
-def _left_out(module: str, keep_future: bool) -> bool:
-    return module.endswith(".programs.common") or (module == "__future__" and not keep_future)
-
 
 Judge = Callable[[Measurements, Expected], tuple[ProofFinding, ...]]
 
@@ -62,7 +38,7 @@ def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ..
     python = (f"{wanted.home(variables.path)}/bin/python",)
     workers = Program(
         "workers.py",
-        program_text("workers.py"),
+        python_source(__file__, "workers.py"),
         python,
         {"steps": 20, "port": PORT, "start_limit_s": 300, "step_limit_s": 60},
     )
@@ -79,7 +55,7 @@ def of_one_host(
     ``quickest`` the level of those that take a minute or two."""
 
     def proof(of: str, file: str, judge: Judge, level: Level = "full", **arguments: Any) -> Proof:
-        program = Program(file, program_text(file), interpreter, arguments)
+        program = Program(file, python_source(__file__, file), interpreter, arguments)
         return Proof(name.format(of), layer, program, judge, level, WITH_COMPILING_S, needs_gpu=False)
 
     dense, convolutional = _sizes("dense", SAMPLES), _sizes("convolutional", CPU_IMAGES)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from hostwright.proofs import CPU, Expected, Measurements, ProofFinding
 from hostwright.roles import series
-from hostwright.standard.roles.driver.chips import chip
-from hostwright.standard.roles.tensorflow.proofs.judging import CONVOLVED, cards, models, within
+from hostwright.standard.roles.cuda.proofs.frameworks import CONVOLVED, capabilities, cards, models, versions, within
 
 GROWTH = 0.5  #: the part of a card's memory that TensorFlow takes without growth is nearly all of it
 
@@ -37,9 +36,9 @@ class TensorflowJudge:
         yield from self._versions(measured)
         yield from within(measured, "product", 0.0, "a product of whole numbers")
         yield from within(measured, "convolution", CONVOLVED, "a convolution")
-        yield from cards(measured, expected)
+        yield from cards(measured, expected, "TensorFlow")
         yield from models(measured, expected)
-        yield from _capabilities(measured)
+        yield from capabilities(measured)
         yield from _growth(measured)
 
     def _versions(self, measured: Measurements) -> Iterator[ProofFinding]:
@@ -48,16 +47,7 @@ class TensorflowJudge:
             wanted |= {"built with cuda": True, "built for cuda": series(self.cuda)}
         if self.cudnn:
             wanted |= {"built for cudnn": self.cudnn.partition(".")[0]}
-        for name, value in wanted.items():
-            found = next((each.value for each in measured.named(name)), "not told")
-            if found != value:
-                yield ProofFinding(
-                    f"{_SUBJECTS[name]}: {_word(found)} instead of {_word(value)}",
-                    CPU,
-                    "failed",
-                    _word(found),
-                    _word(value),
-                )
+        yield from versions(measured, {name: (_SUBJECTS[name], value) for name, value in wanted.items()})
         for each in measured.named("cudnn") if self.cudnn else ():
             if each.value != self.cudnn:
                 yield ProofFinding("not the stack's cuDNN computes", each.device, "failed", str(each.value), self.cudnn)
@@ -73,28 +63,6 @@ class TensorflowJudge:
             yield ProofFinding(sentence, CPU, "failed", "none", wanted)
         elif found.partition(" ")[0] != wanted:
             yield ProofFinding("the ptxas that is found is not the toolkit's", CPU, "failed", found, wanted)
-
-
-def _word(value: float | str | bool | None) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
-
-
-def _capabilities(measured: Measurements) -> Iterator[ProofFinding]:
-    """The compute capability is the chip's: a lower one means that driver and CUDA do not fit each other."""
-    ids = {each.device: str(each.value) for each in measured.named("pci device")}
-    for each in measured.named("compute capability"):
-        known = chip(_device_id(ids.get(each.device, "")))
-        if known and str(each.value) != (wanted := ".".join(map(str, known.capability))):
-            sentence = f"the compute capability is not that of {known.name}: driver and CUDA do not fit each other"
-            yield ProofFinding(sentence, each.device, "failed", str(each.value), wanted)
-
-
-def _device_id(text: str) -> int:
-    """The device's half of what nvidia-smi tells: 0x1EB8 of ``0x1EB810DE``; 0 for anything else."""
-    try:
-        return int(text, 16) >> 16 if len(text) == len("0x1EB810DE") else 0
-    except ValueError:
-        return 0
 
 
 def _growth(measured: Measurements) -> Iterator[ProofFinding]:

@@ -1,21 +1,19 @@
-"""What TensorFlow's measurements show: wrong results, missing cards, settings that lose, cards that are not used.
-
-The tolerances are parts of the largest value. With float32 and sums in another order, TensorFlow 2.9.0 on a processor
-stays below 1e-6 of what NumPy computes in float64; cuDNN's faster algorithms for convolutions (Winograd) may lose two
-digits more. A result that is wrong in one value is usually off by more than 1e-2.
-"""
+"""What TensorFlow's measurements show: wrong results, settings that lose, cards that are not used."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.proofs import CPU, MODEL, Expected, Measurement, Measurements, ProofFinding
-from hostwright.roles import Gpu
-from hostwright.standard.roles.driver.gpus import same_model
+from hostwright.proofs import CPU, Expected, Measurement, Measurements, ProofFinding
+from hostwright.standard.roles.cuda.proofs.frameworks import (
+    CONVOLVED,
+    SAME,
+    agreement,
+    all_together,
+    on_every_card,
+    within,
+)
 
-SAME = 1e-4  #: the same computation in float32, in another order
-CONVOLVED = 1e-3  #: by an algorithm that cuDNN chose
-LEARNED = 1e-3  #: what was learned over some steps, with every GPU's part added up
 ACCURACY = 0.95  #: of points around four centres that are far apart
 DIVERGED = 4.0  #: the loss of a network over ten random labels is ln 10 = 2.3
 COMPILED_LOSS, HALF_LOSS = 1e-2, 5e-2  #: of the loss; float16 holds 3 digits, TF32 as many
@@ -23,73 +21,6 @@ LOSING = 0.9  #: a setting makes a step slower
 BALANCE = 20.0  #: percentage points of utilisation between the busiest card and another
 FED = 0.9  #: of what a card trains from memory: with less from the disk it waits for its input
 STARVED = 30.0  #: percent of utilisation below which a card waits for its input
-
-
-def within(measured: Measurements, name: str, tolerance: float, what: str) -> Iterator[ProofFinding]:
-    """Every device's difference of this name is within the tolerance; one at least was measured."""
-    found = measured.named(name)
-    if not found:
-        yield ProofFinding(f"{what} was not compared: the program ended without it", CPU)
-    for each in found:
-        if each.number is None:
-            yield ProofFinding(f"{what}: the result holds no numbers", each.device, measured=str(each.value))
-        elif not 0 <= each.number <= tolerance:
-            yield ProofFinding(
-                f"{what} is wrong: it differs from its reference",
-                each.device,
-                measured=f"{each.number:.2g} {each.unit}",
-                expected=f"at most {tolerance:g}",
-            )
-
-
-def cards(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
-    """TensorFlow computes on every card of the driver, of the bus, and of the inventory."""
-    seen = measured.named("gpu")
-    missing = _missing(seen, expected)
-    for card in missing:
-        sentence = f"TensorFlow does not compute on the card at {card.bus}, which the driver has"
-        yield ProofFinding(sentence, _device(card), measured="not listed by TensorFlow", expected=card.model)
-    least = {
-        "the inventory says that the host has (hostwright_gpus)": expected.gpus or 0,
-        "are on the PCI bus": expected.cards_on_bus,
-    }
-    for where, count in least.items():
-        if len(seen) + len(missing) < count:
-            sentence = f"TensorFlow computes on {len(seen)} of the {count} cards that {where}"
-            yield ProofFinding(sentence, CPU, measured=f"{len(seen)}", expected=f"{count}")
-
-
-def on_every_card(measured: Measurements, name: str, expected: Expected) -> Iterator[ProofFinding]:
-    """There is a value of this name from every card of the driver."""
-    seen = tuple(each for each in measured.named(name) if not each.device.startswith(CPU))
-    for card in _missing(seen, expected):
-        yield ProofFinding(f"nothing was computed on the card at {card.bus}", _device(card), "failed", "nothing", name)
-
-
-def _missing(seen: tuple[Measurement, ...], expected: Expected) -> tuple[Gpu, ...]:
-    """The driver's cards that nothing was measured on. Devices without UUIDs, for want of nvidia-smi, are counted."""
-    devices = {each.device.partition(" ")[0] for each in seen}
-    known = tuple(card for card in expected.cards or () if card.uuid)
-    if devices <= {"GPU"}:
-        return known[len(seen) :]
-    return tuple(card for card in known if card.uuid not in devices)
-
-
-def models(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
-    """Each card has the name that the driver gives it, and one that the inventory expects."""
-    known = {card.uuid: card.model for card in expected.cards or () if card.uuid and card.model}
-    for each in measured.named("gpu"):
-        model = known.get(each.device.partition(" ")[0])
-        found = str(each.value)
-        if model and not same_model(found, model):
-            yield ProofFinding("CUDA and the driver name this card differently", each.device, "failed", found, model)
-        elif expected.models and not any(same_model(found, model) for model in expected.models):
-            sentence = f"this card is of another model than the inventory says ({MODEL})"
-            yield ProofFinding(sentence, each.device, "failed", found, " or ".join(expected.models))
-
-
-def _device(card: Gpu) -> str:
-    return f"{card.uuid} ({card.model})" if card.model else card.uuid
 
 
 def benchmark(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
@@ -202,13 +133,9 @@ def mirrored(measured: Measurements, expected: Expected) -> tuple[ProofFinding, 
 
 def _mirrored(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
     yield from agreement(measured)
-    wanted = max(len(expected.cards or ()), expected.gpus or 0)
+    yield from all_together(measured, expected)
     for each in measured.named("devices"):
         count = each.number or 0
-        on_gpus = not each.device.startswith(CPU)
-        if wanted > 1 and (not on_gpus or count < wanted):
-            trained = f"{count:.0f} cards" if on_gpus else "the processor"
-            yield ProofFinding("not all cards trained together", each.device, "failed", trained, f"{wanted} cards")
         for efficiency in measured.named("scaling efficiency"):
             if efficiency.number is not None and count > 1 and efficiency.number * count < 100:
                 sentence = "all cards together train no faster than one of them"
@@ -216,12 +143,6 @@ def _mirrored(measured: Measurements, expected: Expected) -> Iterator[ProofFindi
                     sentence, efficiency.device, "outlier", _text(efficiency), f"more than {100 / count:.0f} %"
                 )
     yield from utilisation(measured)
-
-
-def agreement(measured: Measurements) -> Iterator[ProofFinding]:
-    """What was learned together is what one device learns, and NumPy."""
-    yield from within(measured, "learned beside one device", LEARNED, "what was learned together")
-    yield from within(measured, "learned beside numpy", LEARNED, "what was learned together")
 
 
 def utilisation(measured: Measurements) -> Iterator[ProofFinding]:

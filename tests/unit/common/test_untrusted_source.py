@@ -125,7 +125,7 @@ ALLOWED = {
             "roles/cuda/failures/toolkits.py",
             "hostwright/transport/identity/negotiating.py",  # four bytes of a message
             "hostwright/transport/root/packing.py",  # three digits
-            "roles/tensorflow/proofs/installed.py",  # ten characters
+            "roles/cuda/proofs/frameworks.py",  # ten characters
             "hostwright/resources/system/bootloader.py",
         ),
         BOUNDED,

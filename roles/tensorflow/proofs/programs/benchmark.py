@@ -10,16 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from hostwright.standard.roles.tensorflow.proofs.programs.common import (
-    Device,
-    Lines,
-    cpu,
-    dense_by_numpy,
-    difference,
-    exact_float32,
-    gpus,
-    run,
-)
+from hostwright.standard.roles.cuda.proofs.programs.common import Device, Lines, dense_by_numpy, difference, run
+from hostwright.standard.roles.tensorflow.proofs.programs.common import cpu, exact_float32, gpus
 
 BATCH = 128
 

@@ -9,18 +9,19 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from hostwright.standard.roles.tensorflow.proofs.programs.common import (
+from hostwright.standard.roles.cuda.proofs.programs.common import (
     CPU,
     NO_GPU,
+    OF_LARGEST_VALUE,
     Device,
     Lines,
-    cpu,
+    convolution_case,
     difference,
-    exact_float32,
-    gpus,
     nvidia_smi,
     run,
+    whole_numbers,
 )
+from hostwright.standard.roles.tensorflow.proofs.programs.common import cpu, exact_float32, gpus
 
 
 def main(lines: Lines, arguments: dict[str, Any]) -> None:
@@ -37,15 +38,15 @@ def main(lines: Lines, arguments: dict[str, Any]) -> None:
     details = [tf.config.experimental.get_device_details(gpu) for gpu in tf.config.list_physical_devices("GPU")]
     for device in [cpu(), *cards]:
         with exact_float32():
-            lines.measure("product", product(device), "of the largest value", device.label)
-            lines.measure("convolution", convolution(device), "of the largest value", device.label)
+            lines.measure("product", product(device), OF_LARGEST_VALUE, device.label)
+            lines.measure("convolution", convolution(device), OF_LARGEST_VALUE, device.label)
     for device, detail in zip(cards, details):
         of_card(lines, device, detail)
     if not cards:
         for name, unit in (("gpu", ""), ("compute capability", ""), ("cudnn", ""), ("memory with growth", "MiB")):
             lines.measure(name, None, unit, NO_GPU)
         for name in ("product", "convolution"):
-            lines.without_gpu(name, "of the largest value")
+            lines.without_gpu(name, OF_LARGEST_VALUE)
 
 
 def of_card(lines: Lines, device: Device, detail: Any) -> None:
@@ -63,34 +64,22 @@ def of_card(lines: Lines, device: Device, detail: Any) -> None:
 
 
 def product(device: Device) -> float:
-    """Multiply matrices of small whole numbers, whose product float32 holds exactly: any difference is a wrong one."""
-    import numpy
-
+    """The product of whole numbers."""
     import tensorflow as tf
 
-    random = numpy.random.default_rng(2)
-    left, right = (random.integers(-8, 9, (768, 768)) for _ in range(2))
+    left, right = whole_numbers()
     with tf.device(device.name):
         result = tf.linalg.matmul(tf.constant(left, tf.float32), tf.constant(right, tf.float32)).numpy()
     return difference(result, left @ right)
 
 
 def convolution(device: Device) -> float:
-    """Convolve images with 3×3 kernels; on a GPU this is cuDNN's work."""
-    import numpy
-
+    """A convolution; on a GPU this is cuDNN's work."""
     import tensorflow as tf
 
-    random = numpy.random.default_rng(3)
-    images = random.standard_normal((4, 32, 32, 16)).astype("float32")
-    kernels = random.standard_normal((3, 3, 16, 32)).astype("float32")
+    images, kernels, reference = convolution_case()
     with tf.device(device.name):
         result = tf.nn.conv2d(tf.constant(images), tf.constant(kernels), strides=1, padding="SAME").numpy()
-    padded = numpy.pad(images.astype("float64"), ((0, 0), (1, 1), (1, 1), (0, 0)))
-    reference = numpy.zeros((4, 32, 32, 32))
-    for row in range(3):
-        for column in range(3):
-            reference += padded[:, row : row + 32, column : column + 32] @ kernels[row, column].astype("float64")
     return difference(result, reference)
 
 

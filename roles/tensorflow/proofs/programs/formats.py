@@ -7,17 +7,8 @@ import os
 import tempfile
 from typing import Any
 
-from hostwright.standard.roles.tensorflow.proofs.programs.common import (
-    CPU,
-    Device,
-    Lines,
-    cpu,
-    dense_by_numpy,
-    difference,
-    exact_float32,
-    gpus,
-    run,
-)
+from hostwright.standard.roles.cuda.proofs.programs.common import CPU, Device, Lines, dense_by_numpy, difference, run
+from hostwright.standard.roles.tensorflow.proofs.programs.common import cpu, exact_float32, gpus
 
 UNIT = "of the largest value"
 

@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from hostwright.standard.roles.tensorflow.proofs.programs.common import CPU, Device, Lines, cpu, gpus, run
+from hostwright.standard.roles.cuda.proofs.programs.common import CPU, Device, Lines, run
+from hostwright.standard.roles.tensorflow.proofs.programs.common import cpu, gpus
 
 PLAIN, XLA, MIXED, UNTUNED = "plain", "xla", "mixed precision", "without autotuning"
 #: a processor has no cuDNN, and computes float16 slower than float32

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from hostwright.standard.roles.tensorflow.proofs.programs.common import CPU, Device, Lines, cpu, gpus, run
+from hostwright.standard.roles.cuda.proofs.programs.common import CPU, Device, Lines, run
+from hostwright.standard.roles.tensorflow.proofs.programs.common import cpu, gpus
 
 WIDTH, HEIGHT = 500, 375  #: of a stored image in pixels: the usual size in ImageNet, with about 110 kB each
 DIFFERENT = 64  #: images that are made; the records repeat them

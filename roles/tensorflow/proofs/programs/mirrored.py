@@ -9,22 +9,18 @@ import subprocess
 import time
 from typing import Any
 
-from hostwright.standard.roles.tensorflow.proofs.programs.common import (
+from hostwright.standard.roles.cuda.proofs.programs.common import (
     CPU,
+    OF_LARGEST_CHANGE,
     Device,
     Lines,
     all_of,
-    batches,
     change_difference,
-    exact_float32,
-    gpus,
     images,
-    network,
     run,
     trained_by_numpy,
 )
-
-OF_LARGEST = "of the largest change"
+from hostwright.standard.roles.tensorflow.proofs.programs.common import batches, exact_float32, gpus, network
 
 
 def main(lines: Lines, arguments: dict[str, Any]) -> None:
@@ -67,8 +63,8 @@ def agreement(lines: Lines, devices: list[Device], label: str, steps: int) -> No
             trained.append(model.get_weights())
     alone, together = trained
     reference = trained_by_numpy(before, inputs, labels, batch)
-    lines.measure("learned beside one device", change_difference(before, together, alone), OF_LARGEST, label)
-    lines.measure("learned beside numpy", change_difference(before, together, reference), OF_LARGEST, label)
+    lines.measure("learned beside one device", change_difference(before, together, alone), OF_LARGEST_CHANGE, label)
+    lines.measure("learned beside numpy", change_difference(before, together, reference), OF_LARGEST_CHANGE, label)
 
 
 def scaling(lines: Lines, cards: list[Device], label: str, seconds: float) -> None:

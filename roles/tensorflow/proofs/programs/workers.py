@@ -8,81 +8,23 @@ from __future__ import annotations
 
 import json
 import os
-import socket
-import threading
 import time
 from typing import Any
 
-from hostwright.standard.roles.tensorflow.proofs.programs.common import (
-    CPU,
-    Device,
+from hostwright.standard.roles.cuda.proofs.programs.common import (
+    OF_LARGEST_CHANGE,
     Lines,
-    all_of,
-    batches,
     change_difference,
-    cpu,
-    exact_float32,
-    gpus,
+    host_label,
     images,
-    leave,
-    network,
     run,
     sentence_of,
     trained_by_numpy,
 )
+from hostwright.standard.roles.cuda.proofs.programs.hosts import StepLimit, with_port
+from hostwright.standard.roles.tensorflow.proofs.programs.common import batches, cpu, exact_float32, gpus, network
 
-OF_LARGEST = "of the largest change"
 PER_DEVICE = 256  #: samples in a batch
-
-
-class StepLimit:
-    """Ends the program when a step takes too long, or when it is told of an error; names the hosts that are missing."""
-
-    def __init__(self, lines: Lines, others: list[str], step_limit_s: float) -> None:
-        self.lines, self.others, self.step_limit_s = lines, others, step_limit_s
-        self._done = threading.Event()
-        self._what, self._until = "", 0.0
-
-    def start(self, what: str, limit_s: float) -> None:
-        """From now on this is under way, and must end within the limit."""
-        self._what, self._until = what, time.monotonic() + limit_s
-        threading.Thread(target=self._run, daemon=True).start()
-
-    def step(self, number: int) -> None:
-        """A step has ended; the next begins."""
-        self._what, self._until = f"step {number + 2}", time.monotonic() + self.step_limit_s
-
-    def stop(self) -> None:
-        """What follows needs no other host."""
-        self._done.set()
-
-    def _run(self) -> None:
-        while not self._done.wait(0.2):
-            if time.monotonic() > self._until:
-                self.fail("it did not end in time")
-
-    def fail(self, why: str) -> None:
-        """Tell which hosts do not answer, and end after as long as the others may take to notice it, too.
-
-        A host that ended at once would be named as missing by those that the same error reaches later.
-        """
-        self._done.set()  # one error is enough
-        missing = [address for address in self.others if not answers(address)]
-        hosts = ", ".join(missing)
-        reason = f"no answer from {hosts}" if missing else "all hosts answer"
-        self.lines.tell(error=f"{self._what}: {reason} ({why})"[:500])
-        time.sleep(self.step_limit_s)  # not a wait for a condition: the others get this long to notice it themselves
-        leave(1)
-
-
-def answers(address: str) -> bool:
-    """Whether something listens there."""
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=3).close()
-    except OSError:
-        return False
-    return True
 
 
 def main(lines: Lines, arguments: dict[str, Any]) -> None:
@@ -96,7 +38,8 @@ def main(lines: Lines, arguments: dict[str, Any]) -> None:
 
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     devices = strategy.num_replicas_in_sync
-    label, one = of_host(gpus())
+    cards = gpus()
+    label, one = host_label(cards), (cards or [cpu()])[0]
     batch, steps = PER_DEVICE * devices, int(arguments["steps"])
     inputs, labels = images(steps * batch)
 
@@ -117,26 +60,12 @@ def main(lines: Lines, arguments: dict[str, Any]) -> None:
     lines.measure("hosts", len(peers), "", label)
     lines.measure("devices", devices, "", label)
     lines.measure(
-        "learned beside one device", change_difference(before, together, model.get_weights()), OF_LARGEST, label
+        "learned beside one device", change_difference(before, together, model.get_weights()), OF_LARGEST_CHANGE, label
     )
     reference = trained_by_numpy(before, inputs, labels, batch)
-    lines.measure("learned beside numpy", change_difference(before, together, reference), OF_LARGEST, label)
+    lines.measure("learned beside numpy", change_difference(before, together, reference), OF_LARGEST_CHANGE, label)
     lines.measure("samples per second of all hosts", steps * batch / seconds, "1/s", label, "more")
     lines.measure("samples per second of one device", steps * batch / alone_seconds, "1/s", one.label, "more")
-
-
-def with_port(peer: str, port: int) -> str:
-    """An address as TF_CONFIG writes it; one of a test brings its own port."""
-    if peer.count(":") == 1:
-        return peer
-    return f"[{peer}]:{port}" if ":" in peer else f"{peer}:{port}"
-
-
-def of_host(cards: list[Device]) -> Any:
-    """What all devices of this host are called in a measurement, and one of them."""
-    if not cards:
-        return CPU, cpu()
-    return (all_of(cards) if len(cards) > 1 else cards[0].label), cards[0]
 
 
 def fitted(model: Any, data: Any, callbacks: list[Any]) -> float:

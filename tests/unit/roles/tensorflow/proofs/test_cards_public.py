@@ -8,8 +8,8 @@ import pytest
 
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.prove.model import Expected
-from hostwright.standard.roles.tensorflow.proofs.judging import models
-from hostwright.standard.roles.tensorflow.proofs.programs.common import nvidia_smi
+from hostwright.standard.roles.cuda.proofs.frameworks import models
+from hostwright.standard.roles.cuda.proofs.programs.common import nvidia_smi
 from tests.unit.roles.tensorflow.proofs.measuring import measured
 
 

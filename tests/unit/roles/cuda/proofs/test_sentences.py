@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hostwright.standard.roles.tensorflow.proofs.programs.common import sentence_of
+from hostwright.standard.roles.cuda.proofs.programs.common import sentence_of
 
 
 @pytest.mark.parametrize(

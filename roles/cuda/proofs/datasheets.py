@@ -1,0 +1,58 @@
+"""NVIDIA's data sheets: dense TFLOPS of each card by format, and the bandwidth of its memory; by PCI id.
+
+The figures are without sparsity (half of the figure where a sheet has that with sparsity alone), and with sums in FP32
+where a sheet has two (GeForce), since PyTorch adds up so. They were checked against public copies of the sheets, and
+**none against a card**: no machine with one was at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+#: formats of products, in the order in which they are measured
+FORMATS = ("fp32", "tf32", "bf16", "fp16", "fp8")
+MEMORY = "memory copy"
+
+#: percent of the data sheet that a card must reach. Our choice: half for products, so that a card at half of its clock,
+#: or with half of its power, does not. The best that others measured in bf16 is 80 % on H100 and H200 and 78 % on B200,
+#: in fp8 73 and 76 % (stas00/ml-engineering, maximum achievable matmul FLOPS), in fp16 83 % on H100 PCIe
+#: (GOATnote-Inc/periodicdent42); one size of matrix alone reaches less. Reading H100's memory reaches 84 %
+#: (mikamirai.com, GPU memory bandwidth).
+LEAST = {**dict.fromkeys(FORMATS, 50.0), MEMORY: 70.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Datasheet:
+    """A card: the PCI ids that it has, TFLOPS in the order of ``FORMATS`` (0: not in hardware), and GB/s."""
+
+    card: str
+    ids: tuple[str, ...]
+    tflops: tuple[float, float, float, float, float]
+    memory: float
+    source: str
+
+
+_A100, _H100 = "A100 data sheet (June 2021)", "H100 data sheet, figures with sparsity halved"
+DATASHEETS = (
+    Datasheet("A100-SXM4-40GB, A100-PCIE-40GB", ("20b0", "20f1"), (19.5, 156, 312, 312, 0), 1555, _A100),
+    Datasheet("A100-SXM4-80GB", ("20b2",), (19.5, 156, 312, 312, 0), 2039, _A100),
+    Datasheet("A100 80GB PCIe", ("20b5",), (19.5, 156, 312, 312, 0), 1935, _A100),
+    Datasheet("H100 80GB HBM3 (SXM)", ("2330",), (67, 494.5, 989.5, 989.5, 1979), 3350, _H100),
+    Datasheet("H100 PCIe", ("2331",), (51, 378, 756.5, 756.5, 1513), 2000, _H100),
+    Datasheet("H200 (SXM)", ("2335",), (67, 494.5, 989.5, 989.5, 1979), 4800, "H200 data sheet, sparsity halved"),
+    Datasheet("B200 (HGX)", ("2901",), (75, 1125, 2250, 2250, 4500), 8000, "HGX B200 data sheet, an eighth of a board"),
+    Datasheet("L40S", ("26b9",), (91.6, 183, 362, 362, 733), 864, "L40S data sheet"),
+    Datasheet("RTX 4090", ("2684",), (82.6, 82.6, 165.2, 165.2, 330.3), 1008, "Ada GPU architecture, appendix A"),
+    Datasheet("RTX 5090", ("2b85",), (104.8, 104.8, 209.5, 209.5, 419), 1792, "RTX Blackwell architecture, appendix A"),
+)
+
+
+def by_pci_id() -> Mapping[str, Mapping[str, float]]:
+    """PCI id → figures of the card's data sheet by the name of the measurement."""
+    return {each: _figures(sheet) for sheet in DATASHEETS for each in sheet.ids}
+
+
+def _figures(sheet: Datasheet) -> Mapping[str, float]:
+    products = {name: figure for name, figure in zip(FORMATS, sheet.tflops, strict=True) if figure}
+    return {**products, MEMORY: sheet.memory}

@@ -1,0 +1,187 @@
+"""Findings in a framework's measurements: other versions than the stack's, missing cards, wrong results.
+
+The tolerances are parts of the largest value. With float32 and sums in another order, TensorFlow 2.9.0, PyTorch 2.13.0
+and JAX 0.12.0 on a processor stay below 1e-6 of what NumPy computes in float64; cuDNN's faster algorithms for
+convolutions (Winograd) may lose two digits more. A result that is wrong in one value is usually off by more than 1e-2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from hostwright.proofs import CPU, MODEL, Expected, Measurement, Measurements, ProofFinding
+from hostwright.roles import Gpu, Pattern, whole
+from hostwright.standard.roles.cuda.wheels import Codes
+from hostwright.standard.roles.driver.chips import chip
+from hostwright.standard.roles.driver.gpus import same_model
+
+SAME = 1e-4  #: the same computation in float32, in another order
+CONVOLVED = 1e-3  #: by an algorithm that cuDNN chose
+LEARNED = 1e-3  #: what was learned over some steps, with every GPU's part added up
+
+
+NO_NUMBERS = {"not a number", "infinite"}  #: how a program tells a difference that JSON cannot hold
+
+_ARCHITECTURE = Pattern(r"(sm|compute)_([0-9]{1,2})([0-9])[a-z]?")
+_CAPABILITY = Pattern(r"([0-9]{1,2})\.([0-9])")
+
+
+@dataclass(frozen=True, slots=True)
+class DevicesJudge:
+    """Requirements of a framework on a host: the stack's versions, code for every card, all cards, right results."""
+
+    title: str
+    wanted: Mapping[str, tuple[str, str | bool]]  #: measurement → its subject in a sentence, and the stack's value
+
+    def judge(self, measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
+        """The findings."""
+        return (
+            *versions(measured, self.wanted),
+            *architectures(measured, self.title),
+            *within(measured, "product", 0.0, "a product of whole numbers"),
+            *within(measured, "convolution", CONVOLVED, "a convolution"),
+            *cards(measured, expected, self.title),
+            *models(measured, expected),
+            *capabilities(measured),
+        )
+
+
+def versions(measured: Measurements, wanted: Mapping[str, tuple[str, str | bool]]) -> Iterator[ProofFinding]:
+    """Each measurement of these names has the stack's value; the name's subject begins the sentence."""
+    for name, (subject, value) in wanted.items():
+        found = next((each.value for each in measured.named(name)), "not told")
+        if found != value:
+            sentence = f"{subject}: {_word(found)} instead of {_word(value)}"
+            yield ProofFinding(sentence, CPU, "failed", _word(found), _word(value))
+
+
+def within(measured: Measurements, name: str, tolerance: float, what: str) -> Iterator[ProofFinding]:
+    """Every device's difference of this name is within the tolerance; one at least was measured."""
+    found = measured.named(name)
+    if not found:
+        yield ProofFinding(f"{what} was not compared: the program ended without it", CPU)
+    for each in found:
+        if each.value in NO_NUMBERS:
+            yield ProofFinding(f"{what}: the result holds no numbers", each.device, measured=str(each.value))
+        elif each.number is None:
+            yield ProofFinding(f"{what} could not be computed: {each.value}", each.device, measured="nothing")
+        elif not 0 <= each.number <= tolerance:
+            yield ProofFinding(
+                f"{what} is wrong: it differs from its reference",
+                each.device,
+                measured=f"{each.number:.2g} {each.unit}",
+                expected=f"at most {tolerance:g}",
+            )
+
+
+def architectures(measured: Measurements, title: str) -> Iterator[ProofFinding]:
+    """The framework has code, compiled or as PTX, for each card; nothing where it does not tell what it has."""
+    for built in measured.named("architectures"):
+        codes = _codes(str(built.value))
+        for each in measured.named("compute capability"):
+            own = _CAPABILITY.fullmatch(str(each.value))
+            if codes and own and not codes.runs_on(_pair(own[1], own[2])):
+                sentence = f"{title} has no code for this card (sm_{own[1]}{own[2]}): it is built for {built.value}"
+                wanted = f"sm_{own[1]}{own[2]}: a stack that fits this host (stacks --hosts)"
+                yield ProofFinding(sentence, each.device, "failed", str(built.value), wanted)
+
+
+def _codes(text: str) -> Codes | None:
+    """The code for cards that a list of architectures names: ``sm_75 sm_80 compute_120``."""
+    found = [match for word in text.split() if (match := _ARCHITECTURE.fullmatch(word))]
+    ptx = [_pair(one[2], one[3]) for one in found if one[1] == "compute"]
+    compiled = tuple(_pair(one[2], one[3]) for one in found if one[1] == "sm")
+    return Codes(compiled, min(ptx, default=None)) if found else None
+
+
+def _pair(major: str | None, minor: str | None) -> tuple[int, int]:
+    return whole(major or "") or 0, whole(minor or "") or 0
+
+
+def cards(measured: Measurements, expected: Expected, title: str) -> Iterator[ProofFinding]:
+    """The framework computes on every card of the driver, of the bus, and of the inventory."""
+    seen = measured.named("gpu")
+    missing = _missing(seen, expected)
+    for card in missing:
+        sentence = f"{title} does not compute on the card at {card.bus}, which the driver has"
+        yield ProofFinding(sentence, _device(card), measured=f"not listed by {title}", expected=card.model)
+    least = {
+        "the inventory says that the host has (hostwright_gpus)": expected.gpus or 0,
+        "are on the PCI bus": expected.cards_on_bus,
+    }
+    for where, count in least.items():
+        if len(seen) + len(missing) < count:
+            sentence = f"{title} computes on {len(seen)} of the {count} cards that {where}"
+            yield ProofFinding(sentence, CPU, measured=f"{len(seen)}", expected=f"{count}")
+
+
+def on_every_card(measured: Measurements, name: str, expected: Expected) -> Iterator[ProofFinding]:
+    """There is a value of this name from every card of the driver."""
+    seen = tuple(each for each in measured.named(name) if not each.device.startswith(CPU))
+    for card in _missing(seen, expected):
+        yield ProofFinding(f"nothing was computed on the card at {card.bus}", _device(card), "failed", "nothing", name)
+
+
+def _missing(seen: tuple[Measurement, ...], expected: Expected) -> tuple[Gpu, ...]:
+    """The driver's cards that nothing was measured on. Devices without UUIDs, for want of nvidia-smi, are counted."""
+    devices = {each.device.partition(" ")[0] for each in seen}
+    known = tuple(card for card in expected.cards or () if card.uuid)
+    if devices <= {"GPU"}:
+        return known[len(seen) :]
+    return tuple(card for card in known if card.uuid not in devices)
+
+
+def models(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
+    """Each card has the name that the driver gives it, and one that the inventory expects."""
+    known = {card.uuid: card.model for card in expected.cards or () if card.uuid and card.model}
+    for each in measured.named("gpu"):
+        model = known.get(each.device.partition(" ")[0])
+        found = str(each.value)
+        if model and not same_model(found, model):
+            yield ProofFinding("CUDA and the driver name this card differently", each.device, "failed", found, model)
+        elif expected.models and not any(same_model(found, model) for model in expected.models):
+            sentence = f"this card is of another model than the inventory says ({MODEL})"
+            yield ProofFinding(sentence, each.device, "failed", found, " or ".join(expected.models))
+
+
+def _device(card: Gpu) -> str:
+    return f"{card.uuid} ({card.model})" if card.model else card.uuid
+
+
+def agreement(measured: Measurements) -> Iterator[ProofFinding]:
+    """What was learned together is what one device learns, and NumPy."""
+    yield from within(measured, "learned beside one device", LEARNED, "what was learned together")
+    yield from within(measured, "learned beside numpy", LEARNED, "what was learned together")
+
+
+def _word(value: float | str | bool | None) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def capabilities(measured: Measurements) -> Iterator[ProofFinding]:
+    """The compute capability is the chip's: a lower one means that driver and CUDA do not fit each other."""
+    ids = {each.device: str(each.value) for each in measured.named("pci device")}
+    for each in measured.named("compute capability"):
+        known = chip(_device_id(ids.get(each.device, "")))
+        if known and str(each.value) != (wanted := ".".join(map(str, known.capability))):
+            sentence = f"the compute capability is not that of {known.name}: driver and CUDA do not fit each other"
+            yield ProofFinding(sentence, each.device, "failed", str(each.value), wanted)
+
+
+def _device_id(text: str) -> int:
+    """The device's half of what nvidia-smi tells: 0x1EB8 of ``0x1EB810DE``; 0 for anything else."""
+    try:
+        return int(text, 16) >> 16 if len(text) == len("0x1EB810DE") else 0
+    except ValueError:
+        return 0
+
+
+def all_together(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
+    """All cards of the host took part in what was trained together."""
+    wanted = max(len(expected.cards or ()), expected.gpus or 0)
+    for each in measured.named("devices"):
+        count, on_gpus = each.number or 0, not each.device.startswith(CPU)
+        if wanted > 1 and (not on_gpus or count < wanted):
+            trained = f"{count:.0f} cards" if on_gpus else "the processor"
+            yield ProofFinding("not all cards trained together", each.device, "failed", trained, f"{wanted} cards")

@@ -1,0 +1,44 @@
+"""Proofs of JAX: that it computes rightly on every device, of one host and of several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hostwright.proofs import Expected, Measurements, Program, Proof, ProofFinding
+from hostwright.resources import EnvironmentVariables
+from hostwright.roles import RoleContext
+from hostwright.standard.roles.base.proofs.sources import python_source
+from hostwright.standard.roles.cuda.proofs.frameworks import DevicesJudge, within
+from hostwright.standard.roles.cuda.wheels import major_of, pins_of
+from hostwright.standard.roles.jax.section import JaxSection
+
+LIMIT_S = 1200.0  #: our estimate, as PyTorch's
+#: each host listens on the first while a proof over several hosts runs, and JAX on the second of the first host; they
+#: are nobody's in IANA's registry
+PORT, MEETING_PORT = 29475, 29476
+
+
+def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ...]:
+    """The devices of a host, and a product over all devices of several hosts."""
+    section = ctx.section(JaxSection)
+    python, packages = (f"{section.home(variables.path)}/bin/python",), wanted(section)
+    devices = Program("devices.py", python_source(__file__, "devices.py"), python, {"packages": list(packages)})
+    together = {"steps": 20, "start_limit_s": 300, "step_limit_s": 60, "port": PORT, "meeting_port": MEETING_PORT}
+    over_hosts = Program("workers.py", python_source(__file__, "workers.py"), python, together)
+    judge = DevicesJudge("JAX", packages).judge
+    return (
+        Proof("devices", "jax", devices, judge, "quick", LIMIT_S, needs_gpu=False),
+        Proof("workers", "jax", over_hosts, workers, "full", LIMIT_S, needs_gpu=False, hosts=2),
+    )
+
+
+def wanted(section: JaxSection) -> Mapping[str, tuple[str, str]]:
+    """The versions of JAX and of its plugin for CUDA that the stack pins, by package."""
+    pins, plugin = pins_of(section), f"jax-cuda{major_of(section)}-plugin"
+    versions = {"jax": section.version, **{name: pins[name] for name in ("jaxlib", plugin) if name in pins}}
+    return {name: (f"version of {name}", version) for name, version in versions.items()}
+
+
+def workers(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
+    """The product over all devices of all hosts is right."""
+    return tuple(within(measured, "product", 0.0, "the product over all devices"))
