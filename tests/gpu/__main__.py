@@ -54,6 +54,7 @@ LOOKS = {
     "kernel-log.txt": "dmesg | grep -iE 'nvrm|nvidia|nouveau'",
     "machine.txt": "uname -srm; cat /etc/os-release; id -u; nproc; grep MemTotal /proc/meminfo; df -h / /tmp; "
     "command -v systemctl sudo docker gcc g++ nvcc",
+    "python.txt": "env -u PYTHONPATH python3 -c 'import sys, torch; print(sys.executable)'",
     "torch.txt": "env -u PYTHONPATH python3 -m torch.utils.collect_env",
 }
 #: on the hosts of tests/gpu/site: `machine` is to have a stack of today, `as_it_is` is proved
@@ -63,7 +64,7 @@ VERBS = {
     "hostwright-audit.json": ("audit", "machine", "--offline", "--json"),
     "hostwright-doctor.txt": ("doctor", "machine"),
     "hostwright-stacks.txt": ("stacks", "--hosts", "machine"),
-    "hostwright-prove.json": ("prove", "as_it_is", "--quick", "--json"),
+    "hostwright-prove.json": ("prove", "as_it_is", "--json"),
     "hostwright-prove.txt": ("runs.show",),
 }
 ENDED = (0, 1, 3)  #: the exit statuses of a command of Hostwright that did its work
@@ -156,7 +157,8 @@ def hostwright(outcome: Outcome, env: Mapping[str, str]) -> None:
     """Run Hostwright's commands on this machine, and keep the facts that they read."""
     nvcc = Path(shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc")
     toolkit = nvcc.resolve().parents[1] if nvcc.is_file() else ""
-    there = {"toolkit": toolkit, "limit_s": PROOF_S}
+    python = (outcome.folder / "python.txt").read_text("utf-8").strip()
+    there = {"toolkit": toolkit, "python": python, "limit_s": PROOF_S}
     proving = [word for name, value in there.items() for word in ("--var", f"borrowed_{name}={value}")]
     asked = subprocess.run(("sh", "-c", '[ "$(id -u)" = 0 ] || sudo -n true'), capture_output=True, check=False)
     rootless = ("--no-sudo",) if asked.returncode else ()
