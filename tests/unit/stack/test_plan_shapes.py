@@ -11,8 +11,9 @@ import re
 import pytest
 
 from hostwright.plan.model import Probe
+from hostwright.plan.planning import plan_host
 from tests.unit.support import recorded
-from tests.unit.support.planned import HOSTS, SHAPES, releases, shapes
+from tests.unit.support.planned import HOSTS, SHAPES, T4, bare_facts, releases, shapes
 from tests.unit.support.standard import targets
 
 NAMES = ["debian-11-bare", "debian-11-provisioned", "debian-12-bare", "debian-13-bare"]
@@ -34,6 +35,13 @@ def test_the_plans_of_all_stacks_have_the_recorded_shapes() -> None:
     assert len(provisioned) == sum(("debian", "11") in releases(target) for target in stacks)
     assert all(("| ubuntu " in line) == ("(made up)" in line) for line in rows)
     assert {one for target in stacks for one in releases(target)} == {*HOSTS}
+
+
+def test_a_bare_host_loses_nothing_and_nobody_works_there() -> None:
+    for target in targets():
+        for release in releases(target):
+            host = plan_host(target.desired, bare_facts(target, *release, (T4,)))
+            assert (host.losses, host.busy, host.provisioned) == ((), (), False)
 
 
 def test_a_probe_that_no_host_was_asked_is_refused_with_how_to_record_anew() -> None:
