@@ -180,12 +180,12 @@ FAILURES = (
     FailureRule(
         "cudnn-not-initialized",
         r"(?:CUDNN|CUBLAS|CUSOLVER|CUSPARSE)_STATUS_NOT_INITIALIZED|cuDNN failed to initialize"
-        r"|[Ff]ailed to create cublas handle|Could not create cudnn handle"
-        r"|failed to create cu(?:dnn|solver|sparse|blas)\w{0,6} handle|Failed to get convolution algorithm"
-        r"|DNN library (?:initialization failed|is not found)|unable to find an engine to execute this computation"
-        r"|CUDNN_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR)\b|cuSolver internal error"
-        r"|CUBLAS_STATUS_(?:INVALID_VALUE|EXECUTION_FAILED|INTERNAL_ERROR|NOT_SUPPORTED) when calling"
-        r"|Blas \w{0,12}GEMM\w{0,12} launch failed|StreamExecutor without BLAS support",
+        r"|[Ff]ailed to create cublas handle|Could not create cudnn handle|failed to create cu(?:dnn|solver|sparse"
+        r"|blas)\w{0,6} handle|Failed to get convolution algorithm|DNN library (?:initialization failed|is not found)"
+        r"|unable to find an engine to execute this computation|CUDNN_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR"
+        r"|MAPPING_ERROR)\b|CUSOLVER_STATUS_INTERNAL_ERROR|cuSolver internal error|CUBLAS_STATUS_(?:INVALID_VALUE"
+        r"|EXECUTION_FAILED|INTERNAL_ERROR|NOT_SUPPORTED) when calling|Blas \w{0,12}GEMM\w{0,12} launch failed"
+        r"|StreamExecutor without BLAS support",
         "cuDNN or cuBLAS could not start on the GPU: mostly another process (or this one) has taken its memory,"
         " else the library is not the version that the program was built for",
         "Look at nvidia-smi for another process; set TF_FORCE_GPU_ALLOW_GROWTH=true (JAX:"

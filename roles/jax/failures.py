@@ -11,7 +11,7 @@ FAILURES = (
         r"JAX plugin jax_cuda\w{1,20} version [0-9.]{1,12} is installed, but it is not compatible"
         r"|No FFI handler registered for cu\w{1,60}|No registered implementation for (?:FFI )?custom call to cu"
         r"|jaxlib version [\w.+]{1,30} is newer than and incompatible with jax|jaxlib is version [^\n]*requires version"
-        r"|PJRT_Api already exists for device type cuda",
+        r"|PJRT_Api already exists for device type cuda|Mismatched PJRT plugin PJRT API version",
         "the parts of JAX are of different releases: jax, jaxlib and its CUDA plugin (jax-cuda13-plugin and -pjrt, or"
         " -cuda12-) belong together{; the plugin is PLUGIN, jaxlib JAXLIB|}",
         "Use the stack's environment, which has them in one release; elsewhere install all of them in one command (pip"
@@ -33,7 +33,7 @@ FAILURES = (
     ),
     FailureRule(
         "jax-without-plugin",
-        r"a CUDA-enabled jaxlib is not installed|Unknown backend:? '?(?:gpu|cuda)'? requested"
+        r"a CUDA-enabled jaxlib is not installed|Unknown backend:? '?(?:gpu|cuda)'?(?: requested|\. Available)"
         r"|Backend '(?:gpu|cuda)' is not in the list of known backends",
         "JAX computes on the CPU: its CUDA plugin is not in this environment, for pip install jax alone brings none",
         "Use the stack's environment, which has it; elsewhere install jax[cuda13] or jax[cuda12] in one command;"

@@ -319,12 +319,13 @@ PROGRAM_RULES = (
     ),
     FailureRule(
         "nccl-network",
-        r"Got completion:? [^\n]*(?:error|status)|transport retry counter exceeded|IBV_WC_(?:RNR_)?RETRY_EXC_ERR"
+        r"Got completion:? [^\n]*(?:error|status)|transport retry count(?:er)? exceeded|IBV_WC_(?:RNR_)?RETRY_EXC_ERR"
         r"|NCCL WARN (?:Call to )?ibv_[a-z_]{1,40} failed|NCCL WARN [^\n]*[Cc]onnect to [^\n]+(?:failed|returned)"
         r"|NCCL WARN [^\n]*(?:Connection refused|Connection reset by peer|Connection timed out|No route to host"
         r"|Network is unreachable|[Cc]onnection closed by remote peer)|NCCL WARN Bootstrap ?: no socket interface"
         r"|ncclSystemError|ncclRemoteError|NCCL error[^\n]*unhandled system error|NCCL WARN [^\n]*(?:socket|bootstrap"
         r"|connect|ibv_|NET/|proxy|peer)[^\n]*(?:fail|error|time|abort|unreach|clos)|NCCL WARN Net : "
+        r"|NCCL WARN NET/IB ?: Unable to|store->get\([^\n]*got error|\bRendezvous(?:Connection|Timeout)Error\b"
         r"|Watchdog caught collective operation timeout|NCCL operations have failed or timed out"
         r"|remote process exited or there was a network|NCCL (?:failure|Error)[^\n]*(?:unhandled system|remote process"
         r"|internal error)|NCCL WARN [^\n]*Call to \w{1,30} failed|client socket (?:has )?(?:failed to connect"

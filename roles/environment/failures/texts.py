@@ -23,6 +23,7 @@ OLD_SONAME: Final = (
 #: Wordings of TensorFlow (dso_loader.cc, before 2.1 and since), of the loader, and of programs that open cuDNN 9
 NOT_FOUND: Final = (
     r"Could not (?:load dynamic|dlopen) library '|Cannot dlopen some GPU libraries"
+    r"|cu(?:SPARSE|DNN|BLAS|FFT|SOLVER) library was not found"
     r"|Couldn't open CUDA library "
     rf"|\b{_CUDA}[0-9.]{{0,20}}: cannot open shared object\s{{1,40}}file"
     r"|Unable to load (?:CUDA|cuBLAS|cuFFT|cuSOLVER|cuSPARSE|cuDNN|CUPTI|NCCL|nvJitLink)\. Is it installed"
@@ -120,9 +121,9 @@ TEXT_RULES = (
     ),
     FailureRule(
         "ptxas-too-old",
-        r"You are using ptxas [0-9.x]{1,12}, (?:but|which is)|ptxas[^\n]*Unsupported \.version"
-        r"|ptxas (?:version )?[0-9.]{1,9}"
-        r"[^\n]*(?:is )?too old|PTX assembler[^\n]*older than",
+        r"You are using ptxas [0-9.x]{1,12}, (?:but|which is)|requires ptxas version [0-9]"
+        r"|ptxas [0-9.]{3,12} has a bug|ptxas[^\n]*Unsupported \.version"
+        r"|ptxas (?:version )?[0-9.]{1,9}[^\n]*(?:is )?too old|PTX assembler[^\n]*older than",
         "the first ptxas on the path is of an older CUDA than the program, or the compiler in front of it, that calls"
         " it",
         "See which one it is (type -a ptxas; ptxas --version): put the newer toolkit's bin first on PATH, or remove the"
@@ -188,7 +189,7 @@ TEXT_RULES = (
         r"|undefined symbol: (?:nvrtc|(?:__)?nvJitLink|nccl|cusparse|cublas|cufft|curand|cusolver|cupti"
         r"|nvshmem)\w{1,80}"
         rf"|undefined symbol: \w{{1,200}},? version {_MIXED}"
-        rf"|version {_MIXED}\.so\.[0-9]{{1,2}} not (?:found|defined)",
+        rf"|version .?{_MIXED}\.so\.[0-9]{{1,2}}.? not (?:found|defined)",
         "the loader gives the program libraries of two CUDA releases at once: a toolkit of the host's, or a second copy"
         " in the environment, comes before the one that the program was built with",
         "Unset LD_LIBRARY_PATH for the program: a framework from wheels finds its own libraries without it. Where the"

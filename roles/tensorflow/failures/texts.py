@@ -154,7 +154,7 @@ TEXT_RULES = (
     ),
     FailureRule(
         "python-distutils-missing",
-        r"No module named '?distutils\b",
+        r"No module named '?distutils\b|'pkgutil' has no attribute 'ImpImporter'",
         "this Python has no distutils, which Python 3.12 dropped and Debian keeps in a package of its own before it",
         "Install setuptools into the environment (below Python 3.12: the package python3-distutils), or take a version"
         " of the program for this Python",
@@ -171,19 +171,15 @@ TEXT_RULES = (
     FailureRule(
         "gpu-out-of-memory",
         r"CUDA(?: driver)?(?: error:)? out of memory|Cuda failure (?:[0-9]{1,4} )?'out of memory'"
-        r"|Failed to allocate memory for requested buffer of size"
-        r"|cuMemAlloc\w{0,8} failed: out of memory"
+        r"|Failed to allocate memory for requested buffer of size|cuMemAlloc\w{0,8} failed: out of memory"
         r"|Requested amount of GPU memory|Failed to allocate request for [0-9.]{1,8}[KMGT]iB"
-        r"|No available memory for the cache blocks"
-        r"|is less than desired GPU memory utilization|OOM error encountered|CUDA_ERROR_OUT_OF_MEMORY"
-        r"|cudaErrorMemoryAllocation|torch\.(?:cuda\.)?OutOfMemoryError"
-        r"|cuda runtime error \(2\) ?: out of memory|OOM when allocating tensor"
-        r"|ran out of memory trying to allocate "
-        r"|list of allocated tensors when OOM happens"
-        r"|bfc_allocator\.cc:[0-9]{1,6}\][^\n]*(?:Chunks of size|in-use [Cc]hunks)|CUBLAS_STATUS_ALLOC_FAILED"
-        r"|CUDNN_STATUS_ALLOC_FAILED|RESOURCE_EXHAUSTED: Out of memory|XlaRuntimeError: RESOURCE_EXHAUSTED"
-        r"|cudaMalloc failed: out of memory|OutOfMemoryError: CUDA|std::bad_alloc: (?:out_of_memory: )?CUDA"
-        r"|failed to allocate [^\n]+from device: ",
+        r"|No available memory for the cache blocks|is less than desired GPU memory utilization|OOM error encountered"
+        r"|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|torch\.(?:cuda\.)?OutOfMemoryError"
+        r"|cuda runtime error \(2\) ?: out of memory|OOM when allocating tensor|ran out of memory trying to allocate "
+        r"|list of allocated tensors when OOM happens|bfc_allocator\.cc:[0-9]{1,6}\][^\n]*(?:Chunks of size"
+        r"|in-use [Cc]hunks)|CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED|RESOURCE_EXHAUSTED: Out of memory"
+        r"|XlaRuntimeError: RESOURCE_EXHAUSTED|Triton Error \[CUDA\]: out of memory|cudaMalloc failed: out of memory"
+        r"|OutOfMemoryError: CUDA|std::bad_alloc: (?:out_of_memory: )?CUDA|failed to allocate [^\n]+from device: ",
         "the program asks for more GPU memory than is free",
         "Look with nvidia-smi who uses the GPU, and end what nobody needs; else make the batch or the model smaller."
         " TensorFlow takes all memory at once unless TF_FORCE_GPU_ALLOW_GROWTH=true, JAX three quarters of it unless"
@@ -266,7 +262,7 @@ TEXT_RULES = (
         "build-failed",
         r"subprocess-exited-with-error|metadata-generation-failed|Failed building wheel for \S+"
         r"|Could not build wheels for \S+"
-        r"|legacy-install-failure|setup\.py install for \S{1,80} did not run successfully",
+        r"|Error building extension '|legacy-install-failure|setup\.py install for \S{1,80} did not run successfully",
         "pip has no wheel of {PACKAGE|a package} for this Python and builds it from its source, and that build failed:"
         " pip is not to blame",
         "The reason is in the indented lines above, mostly the last one with error or Error in it (a header, a"

@@ -61,15 +61,12 @@ RUNNING = (
         "libcuda-not-found",
         r"\blibcuda\.so[.0-9]{0,12}: cannot open shared object\s{1,40}file|UNKNOWN ERROR \(303\)"
         r"|(?:Could not load dynamic|dlopen) library '?libcuda\.so|(?:could not|cannot|unable to|failed to) (?:find"
-        r"|load|open|locate)"
-        r" (?:the )?(?:library )?[\"'`]?libcuda(?:\.so|\b)|libcuda\.so[.0-9]{0,4} (?:was |could )?not (?:be )?found"
-        r"|CUDA driver library [^\n]*not be found|CUDA_ERROR_SHARED_OBJECT_INIT_FAILED"
-        r"|cudaErrorSharedObjectInitFailed"
-        r"|couldn't find libnvidia-ml\.so"
+        r"|load|open|locate) (?:the )?(?:library )?[\"'`]?libcuda(?:\.so|\b)|libcuda\.so[.0-9]{0,4} (?:was "
+        r"|could )?not (?:be )?found|Found no NVIDIA driver on your system|CUDA driver library [^\n]*not be found"
+        r"|CUDA_ERROR_SHARED_OBJECT_INIT_FAILED|cudaErrorSharedObjectInitFailed|couldn't find libnvidia-ml\.so"
         r"|\blib(?:nvidia-ml|nvidia-cfg|nvidia-ptxjitcompiler|nvcuvid"
-        r"|nvidia-encode)\.so[.0-9]{0,12}: cannot open shared object"
-        r"|(?:cannot|could not|failed to|unable to) (?:load|open) lib(?:nvidia-ml|nvcuvid|nvidia-encode)\.so"
-        r"|NVMLError_LibraryNotFound|NVML Shared Library Not Found",
+        r"|nvidia-encode)\.so[.0-9]{0,12}: cannot open shared object|(?:cannot|could not|failed to|unable to) (?:load"
+        r"|open) lib(?:nvidia-ml|nvcuvid|nvidia-encode)\.so|NVMLError_LibraryNotFound|NVML Shared Library Not Found",
         "the program does not find the driver's library {LIBRARY|libcuda.so.1}: the host has no NVIDIA driver, the"
         " container was started without GPUs, or the loader does not know the library's directory",
         "Look for it (ldconfig -p | grep -e libcuda -e libnvidia-ml) and run nvidia-smi. Where nvidia-smi alone works,"

@@ -68,6 +68,19 @@ NO_KERNELS = "of compute capability (CC) 6.1. Your installed torch==2.14.0+cu130
             'torch/utils/data/dataloader.py", line 1, in DataLoader\nRuntimeError: CUDA error: initialization error',
             "spawn",
         ),
+        ("ptxas-too-old", "INTERNAL: XLA requires ptxas version 11.8 or higher", "newer toolkit's bin"),
+        (
+            "nccl-network",
+            "gloo/transport/tcp/pair.cc:525] Read error [192.0.2.1]:1: Connection reset by peer",
+            "the nodes",
+        ),
+        (
+            "nccl-network",
+            "torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The",
+            "NCCL_SOCKET_IFNAME",
+        ),
+        ("libcuda-not-found", "RuntimeError: Found no NVIDIA driver on your system. Please check", "--gpus all"),
+        ("python-distutils-missing", "module 'pkgutil' has no attribute 'ImpImporter'", "3.12 dropped"),
         ("compile-cache-unwritable", "Permission denied: '/tmp/torchinductor_root/x'", "TORCHINDUCTOR_CACHE_DIR"),
         ("libcuda-link-missing", "AssertionError: libcuda.so cannot found!", "TRITON_LIBCUDA_PATH"),
         (
