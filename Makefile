@@ -8,7 +8,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 # Tests start our commands hundreds of times: what images of containers forbid costs each a second of compiling.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup dist programs demo docs test unit unit-tests lint lab-test lab-test-shared lab-test-own long long-shared long-own apart faults distributions vm real past workspaces proof stand-ins first-hour pictures beside fuzz bench gpu-kit gpu clean
+.PHONY: help setup dist programs demo docs test unit unit-tests lint lab-test lab-test-shared lab-test-own long long-shared long-own apart faults facts distributions vm real past workspaces proof stand-ins first-hour pictures beside fuzz bench gpu-kit gpu clean
 
 help:
 	@echo "make demo      bring up two lab hosts, provision and verify them, show that a second run changes nothing"
@@ -25,6 +25,7 @@ help:
 	@echo "make first-hour   a new user's commands on a host with nothing but Python; nine minutes"
 	@echo "make pictures  every verb in a real terminal of 80 and 120 columns, on hosts in every state; build/pictures/index.html"
 	@echo "make distributions   Debian 11 and Debian 12 from bare to bare, ten minutes; writes the table of docs/lab.md"
+	@echo "make facts     what lab hosts answer to every probe of the standard stacks, into tests/fixtures/hosts; ten minutes"
 	@echo "make bench     beside ssh, pyinfra, Ansible, nginx, rsync: an hour and a half, quiet cores, root (CASES=plan HOSTS=1,10 FORCE=1)"
 	@echo "make beside    372 configurations of ssh_config and known_hosts beside the answer of ssh; a minute, no root"
 	@echo "make gpu       a machine with a GPU, of any kind: what its driver and Hostwright say of it, into build/gpu; ten minutes"
@@ -160,6 +161,10 @@ ROUNDS_OF_BENCH := $(if $(filter command line environment,$(origin ROUNDS)),--ro
 bench: setup
 	$(SUDO) $(VENV)/bin/python -m benchmarks run --cases "$(CASES)" --hosts "$(HOSTS)" $(ROUNDS_OF_BENCH) \
 	  --without "$(WITHOUT)" $(if $(FORCE),--force) $(if $(KEEP),--keep)
+
+# What lab hosts of Debian 11, 12 and 13 answer to every probe of the standard stacks, for tests/unit; root.
+facts: setup
+	$(SUDO) $(VENV)/bin/python -m tests.lab.facts
 
 # Wheels for Linux, at the versions and hashes of the lock. pip cannot check hashes while it resolves, so sha256sum does.
 KIT := build/gpu-kit

@@ -123,17 +123,19 @@ def _nearest_fit(roles: tuple[RoleRules, ...], wanted: tuple[tuple[str, str], ..
         (choice for role in roles for choice in role.choices if choice.name in before), key=lambda choice: choice.rank
     )
     search = _Search(tuple(choices), before, tuple(rule for role in roles for rule in role.rules))
-    best, ending = search.best(parts), ""
+    best = search.best(parts)
     grounds = [ground for role in roles for ground in role.grounds]
+    dropped: dict[str, Any] = {}
     for fact in [name for name in others.parts if name in {ground.fact for ground in grounds}]:
         if best is not None:
             break
-        del parts[fact]
+        dropped[fact] = parts.pop(fact)
         best = search.best(parts)
-        for ground in grounds if best else ():
-            instead = _called(ground.instead, {**others.parts, **(best or {})}) if ground.fact == fact else ""
-            ending += f", {instead}" if instead else ""
-    return "no combination in the table" if best is None else search.describe(best) + ending
+    if best is None:
+        return "no combination in the table"
+    refused = [name for name, value in dropped.items() if any(misfits(search.rules, {**parts, **best, name: value}))]
+    said = (_called(one.instead, {**others.parts, **best}) for name in refused for one in grounds if one.fact == name)
+    return ", ".join([search.describe(best), *dict.fromkeys(filter(None, said))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,7 @@ class _Search:
 
     @staticmethod
     def _names(combination: Combination, choices: Iterable[Choice]) -> str:
-        return ", ".join(f"{choice.title} {combination[choice.name]}" for choice in choices)
+        return ", ".join(dict.fromkeys(f"{choice.title} {combination[choice.name]}" for choice in choices))
 
 
 @cache

@@ -27,9 +27,9 @@ State = Literal["tried", "planned", "not tried"]
 class Trial(StackPart):
     """Verbs that succeeded with some roles of a stack on hosts of one release of a distribution.
 
-    ``host`` is the kind of host: ``lab``, or ``facts`` that a test made up, which give only a plan. ``stand_ins`` are
-    the artifacts that were not the vendor's own. ``tests`` are the files of the tests. ``date`` is the day of the last
-    recorded run; without a date, the tests do this but no run of them was recorded.
+    ``host`` is the kind of host: ``lab``, or ``facts`` that a test recorded or made up, which give only a plan.
+    ``stand_ins`` are the artifacts that were not the vendor's own. ``tests`` are the files of the tests. ``date`` is
+    the day of the last recorded run; without a date, the tests do this but no run of them was recorded.
     """
 
     stack: str

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from hostwright.failures import FailureRule, Sign, Tangled, wanted
+from hostwright.failures import FailureRule, Sign, Tangled, Variant, wanted
 from hostwright.resources import DPKG, NoStrayFiles
 from hostwright.roles import Pattern
 from hostwright.standard.roles.cuda.failures.toolkits import (
@@ -158,21 +158,50 @@ FAILURES = (
         "cuDNN is not the version that this TensorFlow was built and tested with, which may fail at the first"
         " convolution only",
         "Provision again: the cudnn role replaces it",
-        "tensorflow/tensorflow, tested build configurations",
+        "tensorflow/tensorflow, tested build configurations; tensorflow/tensorflow#60913; jax-ml/jax#29315",
+        names=(
+            r"CuDNN library: (?P<had>[0-9.]{3,12}) but source was compiled with: (?P<built>[0-9]{1,2}\.[0-9]{1,2})",
+        ),
+        variants=(
+            Variant(
+                r"Loaded runtime CuDNN library: (?:9|[1-9][0-9])\.|compiled with: (?:9|[1-9][0-9])\.",
+                "TensorFlow or JAX gets an older cuDNN (HAD) than the one that it was built with (BUILT): another"
+                " package of the same environment pins it, as torch does, or LD_LIBRARY_PATH or the loader brings a"
+                " copy of the host's",
+                "Upgrade the wheel in that environment (pip install -U 'nvidia-cudnn-cu12>=BUILT', -cu13 for CUDA 13),"
+                " and give the framework an environment of its own where torch pins the older one; where pip shows the"
+                " right one, unset LD_LIBRARY_PATH (`invoke doctor` names the copy that comes first). A stack's own"
+                " environment comes back when you provision",
+            ),
+        ),
         beside=r"source was compiled|^[^a-z]{0,40}[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{1,2}\b",
         sign=Sign("cudnn", other_version, (DPKG,), provision=True),
     ),
     FailureRule(
         "cudnn-not-initialized",
         r"(?:CUDNN|CUBLAS|CUSOLVER|CUSPARSE)_STATUS_NOT_INITIALIZED|cuDNN failed to initialize"
-        r"|[Ff]ailed to create cublas handle|Could not create cudnn handle"
-        r"|failed to create cu(?:dnn|solver|sparse|blas)\w{0,6} handle|Failed to get convolution algorithm"
-        r"|DNN library (?:initialization failed|is not found)"
-        r"|Blas \w{0,12}GEMM\w{0,12} launch failed|StreamExecutor without BLAS support",
+        r"|[Ff]ailed to create cublas handle|Could not create cudnn handle|failed to create cu(?:dnn|solver|sparse"
+        r"|blas)\w{0,6} handle|Failed to get convolution algorithm|DNN library (?:initialization failed|is not found)"
+        r"|unable to find an engine to execute this computation|CUDNN_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR"
+        r"|MAPPING_ERROR)\b|CUSOLVER_STATUS_INTERNAL_ERROR|cuSolver internal error|CUBLAS_STATUS_(?:INVALID_VALUE"
+        r"|EXECUTION_FAILED|INTERNAL_ERROR|NOT_SUPPORTED) when calling|Blas \w{0,12}GEMM\w{0,12} launch failed"
+        r"|StreamExecutor without BLAS support",
         "cuDNN or cuBLAS could not start on the GPU: mostly another process (or this one) has taken its memory,"
         " else the library is not the version that the program was built for",
-        "Look at nvidia-smi for another process; set TF_FORCE_GPU_ALLOW_GROWTH=true; check for cuDNN 8.1.0",
-        "tensorflow/tensorflow#27715",
+        "Look at nvidia-smi for another process; set TF_FORCE_GPU_ALLOW_GROWTH=true (JAX:"
+        " XLA_PYTHON_CLIENT_PREALLOCATE=false); check that cuDNN is the framework's own, and none that LD_LIBRARY_PATH"
+        " names",
+        "tensorflow/tensorflow#27715; PyTorch aten/src/ATen/cuda/CUDABlas.cpp",
+        variants=(
+            Variant(
+                r"CUBLAS_STATUS_\w{1,30} when calling",
+                "cuBLAS refused a call of PyTorch's: it is another copy than the one that PyTorch brings, its memory"
+                " is taken, or the program itself gave it a shape, an index or an earlier error",
+                "Unset LD_LIBRARY_PATH for the program (`invoke doctor` names a copy that comes before the wheel's)."
+                " Where the message stays, run it with CUDA_LAUNCH_BLOCKING=1 or on the CPU, which shows the line of"
+                " the program, and look at nvidia-smi for memory",
+            ),
+        ),
         weight="consequence",
     ),
     FailureRule(

@@ -75,8 +75,44 @@ FAILURES = (
         sign=Sign("nccl", in_loader, (COPIES,), grave=False),
     ),
     FailureRule(
+        "nccl-interface-missing",
+        r"connecting to address [^\n]{0,80}with family [0-9]{1,9} is neither AF_INET|no socket interface found"
+        r"|[Uu]nable to find address for: \S|NCCL WARN [^\n]*NCCL_SOCKET_IFNAME",
+        "NCCL_SOCKET_IFNAME (for gloo GLOO_SOCKET_IFNAME) names a network interface{, NIC,|} that this host does not"
+        " have, or that has no address; without the variable, the host has no interface that NCCL takes",
+        "See the interfaces of that host (ip -br addr) and name one that all hosts of the job have, or unset the"
+        " variable: it may stand in the job's script, a container's image, /etc/nccl.conf or ~/.nccl.conf; =eth names"
+        " every interface that begins so, ^docker0,lo all but these",
+        "NCCL user guide, environment variables; NVIDIA/nccl#1837",
+        names=(
+            r"NCCL_SOCKET_IFNAME set (?:by environment )?to (?P<nic>[\w=^,.-]{1,60})",
+            r"find address for: (?P<nic>[\w.-]{1,20})",
+        ),
+        beside=r"SOCKET_IFNAME",
+    ),
+    FailureRule(
+        "nccl-imex",
+        r"NCCL WARN [^\n]*(?:MNNVL|IMEX)",
+        "NCCL cannot share memory between the hosts of a rack (GB200, GB300): nvidia-imex does not run on all of them,"
+        " or its channel (/dev/nvidia-caps-imex-channels) is not there, or not in the container",
+        "Run `invoke doctor` on these hosts; start nvidia-imex on all, read nvidia-imex-ctl -N, and give the container"
+        " the channel; NCCL_MNNVL_ENABLE=0 gets a job through over the network until then",
+        "NCCL user guide, NCCL_MNNVL_ENABLE; NVIDIA IMEX guide",
+        unless=r"fall(?:ing|s)? back",
+    ),
+    FailureRule(
+        "nccl-ranks-apart",
+        r"Mismatched NCCL version detected|NCCL WARN Message truncated ?: received [0-9]{1,9} bytes instead of",
+        "the processes of the job do not agree: they have different NCCLs (an image, environment or LD_LIBRARY_PATH of"
+        " its own on one host), or another job's processes came in on the same port",
+        "Compare NCCL version in every rank's NCCL_DEBUG=INFO (torch.cuda.nccl.version()); give all hosts one"
+        " environment (one stack), and the job a port of its own",
+        "NCCL src/bootstrap.cc, src/misc/socket.cc",
+    ),
+    FailureRule(
         "nccl-newer-than-driver",
-        r"NCCL WARN Cuda failure [^\n]{0,40}API call is not supported in the installed CUDA driver",
+        r"NCCL WARN Cuda failure [^\n]{0,40}(?:API call is not supported in the installed CUDA driver"
+        r"|named symbol not found)",
         "the program's NCCL was built for a newer CUDA than the driver's, and calls what the driver does not have",
         "Give the program an NCCL for this driver's CUDA: its own where a Python package brings one, else that of the"
         " role nccl",

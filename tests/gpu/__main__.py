@@ -1,4 +1,4 @@
-"""Look at a machine with a GPU, with the vendor's programs and with Hostwright, and keep what they print: ``make gpu``.
+"""Record what the driver's programs and Hostwright print on a machine with a GPU: ``make gpu``.
 
 Needs Python 3.10 alone; Hostwright's commands need Python 3.11, and the wheels of ``make gpu-kit`` or an environment
 that has them. Each step stands alone and has a time limit. No setting of the machine is changed.
@@ -27,11 +27,11 @@ from typing import IO
 
 TREE = Path(__file__).resolve().parents[2]
 LIMIT_S = 560.0  #: of all steps: ten minutes, less what ending and packing take
-LOOK_S, VERB_S, PROOF_S = 30.0, 90.0, 70  #: of one look, one command of Hostwright, one proof
+QUERY_S, VERB_S, PROOF_S = 30.0, 90.0, 70  #: of one query, one command of Hostwright, one proof
 MOST_BYTES = 8 * 1024**2  #: our choice, of what one step prints
-SMI, QUERY = "nvidia-smi", "--format=csv,noheader"
+SMI, CSV = "nvidia-smi", "--format=csv,noheader"
 #: by the name of the file; the first one names the serial numbers
-LOOKS = {
+QUERIES = {
     f"{SMI}-q-x.xml": f"{SMI} -q -x",
     f"{SMI}-q.txt": f"{SMI} -q",
     f"{SMI}.txt": SMI,
@@ -40,11 +40,11 @@ LOOKS = {
     f"{SMI}-nvlink.txt": f"{SMI} nvlink --status",
     f"{SMI}-mig.txt": f"{SMI} mig -lgi",
     f"{SMI}-temperature.txt": f"{SMI} -q -d TEMPERATURE",
-    f"{SMI}-bus.csv": f"{SMI} --query-gpu=pci.bus_id,uuid {QUERY}",
-    f"{SMI}-used.csv": f"{SMI} --query-gpu=uuid,utilization.gpu {QUERY},nounits",
-    f"{SMI}-apps.csv": f"{SMI} --query-compute-apps=gpu_uuid,pid,process_name {QUERY}",
+    f"{SMI}-bus.csv": f"{SMI} --query-gpu=pci.bus_id,uuid {CSV}",
+    f"{SMI}-used.csv": f"{SMI} --query-gpu=uuid,utilization.gpu {CSV},nounits",
+    f"{SMI}-apps.csv": f"{SMI} --query-compute-apps=gpu_uuid,pid,process_name {CSV}",
     f"{SMI}-fields.txt": f"{SMI} --help-query-gpu",
-    "nvml.txt": f"'{sys.executable}' -m tests.gpu.nvml",
+    "nvml.txt": f"'{sys.executable}' -u -m tests.gpu.nvml",
     "proc.txt": "grep -rs '' /proc/driver/nvidia /proc/driver/nvidia-caps",
     "modules.txt": "grep -E '^(nvidia|nouveau)' /proc/modules; /sbin/modinfo nvidia",
     "libraries.txt": "/sbin/ldconfig -p | grep -E 'libcuda|libnvidia|libcudnn|libnccl'",
@@ -54,6 +54,7 @@ LOOKS = {
     "kernel-log.txt": "dmesg | grep -iE 'nvrm|nvidia|nouveau'",
     "machine.txt": "uname -srm; cat /etc/os-release; id -u; nproc; grep MemTotal /proc/meminfo; df -h / /tmp; "
     "command -v systemctl sudo docker gcc g++ nvcc",
+    "python.txt": "env -u PYTHONPATH python3 -c 'import sys, torch; print(sys.executable)'",
     "torch.txt": "env -u PYTHONPATH python3 -m torch.utils.collect_env",
 }
 #: on the hosts of tests/gpu/site: `machine` is to have a stack of today, `as_it_is` is proved
@@ -63,7 +64,7 @@ VERBS = {
     "hostwright-audit.json": ("audit", "machine", "--offline", "--json"),
     "hostwright-doctor.txt": ("doctor", "machine"),
     "hostwright-stacks.txt": ("stacks", "--hosts", "machine"),
-    "hostwright-prove.json": ("prove", "as_it_is", "--quick", "--json"),
+    "hostwright-prove.json": ("prove", "as_it_is", "--json"),
     "hostwright-prove.txt": ("runs.show",),
 }
 ENDED = (0, 1, 3)  #: the exit statuses of a command of Hostwright that did its work
@@ -143,10 +144,10 @@ def unpack(kit: Path, site: Path) -> None:
             zipfile.ZipFile(wheel).extractall(site)
 
 
-def look(outcome: Outcome, env: Mapping[str, str]) -> tuple[list[str], str]:
-    """Keep what the vendor's programs print. Returns the models of the cards, and the driver's version."""
-    for file, command in LOOKS.items():
-        outcome.run(file, ("sh", "-c", command), LOOK_S, env)
+def query(outcome: Outcome, env: Mapping[str, str]) -> tuple[list[str], str]:
+    """Run the queries. Returns the models of the cards, and the driver's version."""
+    for file, command in QUERIES.items():
+        outcome.run(file, ("sh", "-c", command), QUERY_S, env)
     report = (outcome.folder / f"{SMI}-q-x.xml").read_text("utf-8")
     driver = re.search(r"<driver_version>([^<]*)<", report)
     return re.findall(r"<product_name>([^<]*)<", report), driver[1] if driver else ""
@@ -156,7 +157,8 @@ def hostwright(outcome: Outcome, env: Mapping[str, str]) -> None:
     """Run Hostwright's commands on this machine, and keep the facts that they read."""
     nvcc = Path(shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc")
     toolkit = nvcc.resolve().parents[1] if nvcc.is_file() else ""
-    there = {"toolkit": toolkit, "limit_s": PROOF_S}
+    python = (outcome.folder / "python.txt").read_text("utf-8").strip()
+    there = {"toolkit": toolkit, "python": python, "limit_s": PROOF_S}
     proving = [word for name, value in there.items() for word in ("--var", f"borrowed_{name}={value}")]
     asked = subprocess.run(("sh", "-c", '[ "$(id -u)" = 0 ] || sudo -n true'), capture_output=True, check=False)
     rootless = ("--no-sudo",) if asked.returncode else ()
@@ -201,7 +203,7 @@ def main() -> int:
             "PYTHONPATH": os.pathsep.join((str(TREE), f"{temporary}/site")),
             "HOSTWRIGHT_STATE": f"{temporary}/state", "HOSTWRIGHT_SITE": str(TREE / "tests/gpu/site"),
         }  # fmt: skip
-        cards, driver = look(outcome, env)
+        cards, driver = query(outcome, env)
         hostwright(outcome, env)
     result = f"{', '.join(cards)} with driver {driver}" if cards else "no GPU"
     manifest = {"date": now, "outcome": result, "driver": driver, "cards": cards, "steps": outcome.rows}

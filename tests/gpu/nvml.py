@@ -21,7 +21,7 @@ NUMBERED = {
 UNIQUE = ("Certificate", "Metadata", "Pdi", "HandleBy")  #: what identifies one card, or takes such a name
 
 
-def tell(prefix: str, *values: object) -> None:
+def print_answers(prefix: str, *values: object) -> None:
     """Print the answers of the functions that begin so and need so many values."""
     for name, function in vars(pynvml).items():
         if name.startswith(prefix) and inspect.isfunction(function) and not any(word in name for word in UNIQUE):
@@ -29,7 +29,7 @@ def tell(prefix: str, *values: object) -> None:
             if sum(one.default is one.empty for one in parameters) == len(values):
                 try:
                     answer = function(*values)
-                except (pynvml.NVMLError, AttributeError, TypeError, ValueError) as error:
+                except Exception as error:  # noqa: BLE001 - a library older than the binding: several classes
                     answer = f"{type(error).__name__}: {error}"
                 print(f"{name}{values[1:]}:", [str(one) for one in answer] if isinstance(answer, list) else answer)
 
@@ -38,9 +38,9 @@ try:
     pynvml.nvmlInit()
 except pynvml.NVMLError as failed:
     sys.exit(f"NVML does not start: {failed}")
-tell("nvmlSystemGet")
+print_answers("nvmlSystemGet")
 for card in map(pynvml.nvmlDeviceGetHandleByIndex, range(pynvml.nvmlDeviceGetCount())):
-    tell("nvmlDeviceGet", card)
+    print_answers("nvmlDeviceGet", card)
     for name, numbers in NUMBERED.items():
         for each in numbers:
-            tell(name, card, *each)
+            print_answers(name, card, *each)

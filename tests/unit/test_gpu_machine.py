@@ -1,4 +1,4 @@
-"""``make gpu``: without a GPU it says so; what a driver's program prints is kept, with made-up identifiers."""
+"""``make gpu``: its outcome without a GPU, and the output of a driver's programs with made-up identifiers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from zipfile import ZipFile
 import pytest
 from filelock import FileLock
 
-from tests.gpu.__main__ import LOOKS, VERBS, Outcome, look, nothing_left, unpack
+from tests.gpu.__main__ import QUERIES, VERBS, Outcome, nothing_left, query, unpack
 from tests.places import PROJECT
 
 REPORT = PROJECT / "tests/fixtures/nvidia-smi/b200-580.105.08.xml"
@@ -37,7 +37,7 @@ def test_without_a_gpu_every_step_ends_and_the_outcome_is_no_gpu(tmp_path: Path)
     (folder,) = (path for path in (tmp_path / "out").iterdir() if path.is_dir())
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["outcome"] == "no GPU"
-    assert [step["file"] for step in manifest["steps"]] == [*LOOKS, *VERBS]
+    assert [step["file"] for step in manifest["steps"]] == [*QUERIES, *VERBS]
     assert {path.name for path in (tmp_path / "back").iterdir()} == {f"{folder.name}.tar.gz"}
     if os.geteuid() == 0:  # who runs the tests may not become root
         (host,) = json.loads((folder / "hostwright-prove.json").read_text())["hosts"]
@@ -53,7 +53,7 @@ def test_what_nvidia_smi_prints_is_kept_with_made_up_identifiers(
     (tmp_path / "nvidia-smi").chmod(0o755)
     outcome = Outcome(tmp_path / "out")
     env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    assert look(outcome, env) == (["NVIDIA B200"], "580.105.08")
+    assert query(outcome, env) == (["NVIDIA B200"], "580.105.08")
     texts = {path.name: path.read_text() for path in (tmp_path / "out").iterdir()}
     report, listed = texts["nvidia-smi-q-x.xml"], texts["nvidia-smi-L.txt"]
     assert [name for name, text in texts.items() if UUID in text or PDI in text or f" {SERIAL}" in text] == []

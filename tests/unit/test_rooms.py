@@ -18,7 +18,7 @@ FACES = {"roles.py", "failures.py", "proofs.py"}  #: no rooms: what roles import
 STANDARD = "hostwright.standard"
 
 
-VENDORS = re.compile(r"nvidia|cuda|cudnn|tensorflow|docker", re.IGNORECASE)
+VENDORS = re.compile(r"nvidia|cuda|cudnn|tensorflow|torch|\bjax|docker", re.IGNORECASE)
 #: what still says one: packages that an installer must not upgrade
 NAMED = {"rebuild/install/seeds/ubuntu.py"}
 

@@ -80,7 +80,7 @@ class Catalogue:
         output = without_notes(output)
         forms = tuple(dict.fromkeys(without_tries(form, self.tries) for form in (output, *unwrapped(output))))
         for rule in self.rules:
-            if failure := next((found for form in forms if (found := _found(rule, form))), None):
+            if failure := next((found for form in forms if (found := _found(rule, form, forms[1:]))), None):
                 return failure
         return None
 
@@ -171,12 +171,15 @@ def _about_cards(role: Role, instead: Iterable[Role]) -> Iterator[FailureRule]:
             yield replace(rule, treatment=cure)
 
 
-def _found(rule: FailureRule, output: str) -> Failure | None:
-    """The failure and the lines of ``output`` that its rule matches."""
-    if not rule.pattern or (rule.narrower and _compiled(rule.narrower).search(output)):
+def _found(rule: FailureRule, output: str, plain: Iterable[str]) -> Failure | None:
+    """The failure and the lines of ``output`` that its rule matches. ``plain`` are its forms without what loggers and
+    terminals did to it: where one of them has what the rule's ``narrower`` finds, the rule does not apply.
+    """
+    if not rule.pattern:
         return None
     lines = _compiled(rule.pattern).lines(output, _compiled(rule.unless) if rule.unless else None)
-    return None if lines is None else Failure(rule, _with_other_half(rule, lines, output).strip())
+    narrowed = lines and rule.narrower and any(_compiled(rule.narrower).search(form) for form in (output, *plain))
+    return None if lines is None or narrowed else Failure(rule, _with_other_half(rule, lines, output).strip())
 
 
 def _with_other_half(rule: FailureRule, lines: str, output: str) -> str:

@@ -52,6 +52,8 @@ from hostwright.stack.stack import RoleFile
 INDEX = "Python Package Index"
 #: what ``python -m venv`` itself puts there, at whatever version
 BUNDLED = {"pip", "setuptools", "pkg-resources"}
+#: recorded apart by ``python -m venv`` of Debian before 12; the files are those of setuptools, which replaces them
+PART_OF_SETUPTOOLS = "pkg-resources"
 
 
 def venv_software(requirement: str, pins: Mapping[str, str], wheels: str, python: str, venv: FoundVenv) -> Software:
@@ -77,9 +79,10 @@ def _package(name: str, dist: Dist, pin: str, hashes: Mapping[tuple[str, str], t
     right = bool(pin) and same_version(dist.version, pin)
     known = hashes.get((name, pin), ()) if right else ()
     added = "" if pin or name in BUNDLED else "not of the stack"
+    flaw = "" if name == PART_OF_SETUPTOOLS else dist.flaw.strip()
     return Software(
         "pypi", name, pin if right else dist.version, pin,
-        flaw=dist.flaw.strip() or added,
+        flaw=flaw or added,
         sha256=() if dist.flaw else known,
         brought=True,
         supplier=INDEX if known else "",

@@ -172,8 +172,9 @@ def _of_next_boot(ctx: AuditContext, kind: str) -> tuple[str, ...]:
 HOST_RULES = (
     FailureRule(
         "clock-behind",
-        r"is not valid yet \(invalid for another [0-9][0-9dhmins ]{1,40}\)",
-        "the host's clock is behind, by LATE or more: what was signed since is not valid to it, nor are certificates",
+        r"is not valid yet \(invalid for another [0-9][0-9dhmins ]{1,40}\)|\bNot live until [0-9]{4}-[^\n]*",
+        "the host's clock is behind{, by LATE or more|}: what was signed since is not valid to it, nor are"
+        " certificates",
         "Set it (timedatectl set-ntp true, or chronyc makestep), look at timedatectl and the hardware's clock"
         " (hwclock), and do again what failed; the repository and its key are well",
         "apt-pkg/deb/debmetaindex.cc, Date; apt-secure(8); pythops/jetson-image#118",

@@ -213,7 +213,8 @@ UNIT_TEXTS = (
         "a program may lock too little memory (ulimit -l) for InfiniBand, RoCE or a virtual machine, whose buffers are"
         " locked",
         "Let it be unlimited: LimitMEMLOCK=infinity in the unit (slurmd, docker, a job's own), memlock unlimited in"
-        " /etc/security/limits.d for logins, --ulimit memlock=-1 for a container; then log in or start again",
+        " /etc/security/limits.d for logins, --ulimit memlock=-1 and --cap-add=IPC_LOCK for a container; then log in"
+        " or start again",
         "NCCL user guide, troubleshooting InfiniBand; NVIDIA/nccl-tests#206; openucx/ucx#7930",
         transient=False,
     ),

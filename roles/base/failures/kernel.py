@@ -124,9 +124,9 @@ KERNEL_FAULTS = (
 BUILD_KILLED = FailureRule(
     "build-out-of-memory",
     r"Killed signal terminated program|\*\*\* \[[^\]\n]+\] Killed|internal compiler error: Killed"
-    r"|virtual memory exhausted"
-    r"|\b(?:cc1(?:plus)?|ld|as|collect2|nvcc|cicc|ptxas): (?:error: |fatal error: )?"
-    r"(?:out of memory allocating|[Cc]annot allocate memory|memory exhausted)|LLVM ERROR: out of memory"
+    r"|virtual memory exhausted|\b(?:cc1(?:plus)?|ld|as|collect2|nvcc|cicc|ptxas): (?:error: "
+    r"|fatal error: )?(?:out of memory allocating|[Cc]annot allocate memory|memory exhausted)"
+    r"|LLVM ERROR: out of memory|^\s{0,12}Killed\s*\n(?:[^\n]*\n){0,3}?[^\n]*ninja: build stopped"
     r"|ld terminated with signal 9|died due to signal 9|out of memory allocating [0-9]{1,15} bytes",
     "the host ran out of memory while it compiled, and the compiler was ended",
     "Build with fewer processes at once (MAX_JOBS=1, make -j1), or on a host with more memory or swap",

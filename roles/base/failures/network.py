@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.failures import FailureRule, ForPeople
+from hostwright.failures import FailureRule, ForPeople, Variant
 from hostwright.standard.roles.base.failures.trust import PROXY_REFUSES
 
 #: the server of an address, without a login
@@ -170,31 +170,36 @@ NETWORK = (
         "{SERVER|a mirror or a package index} did not answer, or broke off, at every attempt",
         "See from the host whether it answers (curl -I the address above); take another mirror, or provision later",
         "apt, pip, curl",
-        unless=r"NCCL|c10d|socket\.cpp|TCPStore|sshd|kex_|nginx|haproxy|next endpoint",
+        unless=r"NCCL|c10d|gloo/|socket\.cpp|TCPStore|sshd|kex_|nginx|haproxy|next endpoint",
         names=(SERVER, r"host='(?P<server>[^'\n]{1,200})'", r"(?:onnect to|Connecting to) (?P<server>[\w.-]{1,200})"),
         transient=True,
     ),
     FailureRule(
         "download-damaged",
         r"Hash Sum mismatch|DO NOT MATCH THE HASHES|File has unexpected size|Bad header line"
-        r"|Datei hat eine unerwartete Größe"
-        r"|computed checksum did NOT match|layer verification failed for digest"
+        r"|Datei hat eine unerwartete Größe|computed checksum did NOT match|layer verification failed for digest"
         r"|is not a Debian format archive|dpkg-deb: error: .*unexpected end of file|corrupted filesystem tarfile"
-        r"|lzma error: compressed data is corrupt|Encountered a section with no Package: header"
-        r"|Error in (?:check sums|(?:MD5|SHA256) checksums)|gzip: stdin: (?:unexpected end|invalid compressed)"
-        r"|tar: Unexpected EOF in archive|BadZipFile"
-        r"|not a valid DEB archive|(?:archive|file) .*is truncated or corrupt|Corrupted archive"
-        r"|Invalid archive (?:signature|member)"
-        r"|Tar checksum failed|package cache file is corrupted|not in gzip format|File is not a zip file"
-        r"|Error -3 while decompressing"
-        r"|failed to register layer: [^\n]*(?:unexpected EOF|invalid tar header|archive/tar)"
-        r"|ApplyLayer[^\n]*unexpected EOF"
-        r"|(?:checksum|sha256|md5|digest)(?:sum)?s? (?:mismatch|do(?:es)? not match|verification failed|check failed)"
-        r"|sha256sum: WARNING: |layer verification failed|Writing more data than expected|sent an invalid (?:Content"
-        r"|reply)",
+        r"|lzma error: compressed data is corrupt|Encountered a section with no Package: header|Error in (?:check sums"
+        r"|(?:MD5|SHA256) checksums)|gzip: stdin: (?:unexpected end|invalid compressed)|tar: Unexpected EOF in archive"
+        r"|BadZipFile|not a valid DEB archive|(?:archive|file) .*is truncated or corrupt|Corrupted archive"
+        r"|Invalid archive (?:signature|member)|Tar checksum failed|package cache file is corrupted|not in gzip format"
+        r"|File is not a zip file|Error -3 while decompressing|failed to register layer: [^\n]*(?:unexpected EOF"
+        r"|invalid tar header|archive/tar)|ApplyLayer[^\n]*unexpected EOF|(?:checksum|sha256|md5"
+        r"|digest)(?:sum)?s? (?:mismatch|do(?:es)? not match|verification failed|check failed)|[Hh]ash mismatch for ."
+        r"|Wheel '[^'\n]{1,300}' located at \S{1,300} is invalid|sha256sum: WARNING: |layer verification failed"
+        r"|Writing more data than expected|sent an invalid (?:Content|reply)",
         "a downloaded file is not what its index says: a proxy or a mirror in the middle of an update",
         "Provision again; when it stays, go around the proxy or take another mirror",
-        "apt, pip",
+        "apt, pip; vectorch-ai/ScaleLLM#286",
+        variants=(
+            Variant(
+                r"DO NOT MATCH THE HASHES|[Hh]ash mismatch for|located at \S{1,300} is invalid",
+                "the wheel that pip took is not the one that the index or the constraints name by its hash: a copy"
+                " that was cut off or is old, in pip's cache, a proxy or a mirror",
+                "Empty the cache (pip cache purge; uv cache clean) and do it again, or provision again; when it stays,"
+                " look for the proxy or mirror that changes or cuts files. Leave the check and its hashes as they are",
+            ),
+        ),
         transient=True,
     ),
     FailureRule(

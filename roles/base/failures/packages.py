@@ -71,6 +71,16 @@ DISK = (
         unless=_NOT_FULL,
         narrower=BOOT_IS_FULL,
         beside=r"error processing (?:archive|package) ",
+        variants=(
+            Variant(
+                r"Could not install packages due to an",
+                "pip has no space left: where it unpacks (TMPDIR, else /tmp, often a small one in memory), in its"
+                " cache, or where the environment is",
+                "See which of them is full (df -h /tmp ~/.cache PATH, df -i): give pip another directory of several GB"
+                " for unpacking (TMPDIR=/var/tmp), empty its cache (pip cache purge), or free space there, and do it"
+                " again; a framework with CUDA takes up to 10 GB",
+            ),
+        ),
         transient=False,
         sign=FULL,
         treatment=NoRoom(),

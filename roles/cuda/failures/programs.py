@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.failures import FailureRule, Sign
+from hostwright.failures import FailureRule, Sign, Variant
 from hostwright.standard.roles.cuda.compilers import HostCompiler
 
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-_NO_DEVICE = r"CUDA_ERROR_NO_DEVICE\b|cudaErrorNoDevice\b|no CUDA-capable device is detected|No CUDA GPUs are available"
+_NO_DEVICE = (
+    r"CUDA_ERROR_NO_DEVICE\b|cudaErrorNoDevice\b|no CUDA-capable device is detected|No CUDA GPUs are available"
+    r"|No visible GPU devices|no supported devices found for platform CUDA|Failed to infer device type"
+)
 
 
 def compiler_too_new(ctx: AuditContext) -> Iterator[str]:
@@ -22,6 +25,52 @@ def compiler_too_new(ctx: AuditContext) -> Iterator[str]:
             yield from state.notes(ctx.facts)
 
 
+#: what a build for one generation of cards says on another
+CODE_VARIANTS = (
+    Variant(
+        r"Unsupported gpu architecture|nvcc fatal",
+        "this nvcc does not compile for {CHIP|that architecture}: it is older than the card (Blackwell needs CUDA"
+        " 12.8, its latest cards 12.9), or so new that it has dropped it (CUDA 13 what comes before 75)",
+        "Build with a toolkit that knows it (nvcc --list-gpu-arch; a stack's cuda section names the release), or take"
+        " {CHIP|it} out of the list that the build compiles for (TORCH_CUDA_ARCH_LIST, CMAKE_CUDA_ARCHITECTURES) where"
+        " no such card is used; driver and card are not at fault",
+    ),
+    Variant(
+        r"is not defined for option 'gpu-|ptxas fatal|not a recognized processor|nvrtc: error",
+        "the compiler that the program calls while it runs (ptxas or NVRTC, which Triton, PyTorch and XLA bring) is too"
+        " old for this GPU{, CHIP|}; the card and its driver are not at fault",
+        "Give it a newer one: for Triton TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas of a toolkit that lists"
+        " {CHIP|the card} (ptxas --help; CUDA 13 has all of Blackwell), for XLA that toolkit's bin first on PATH; or"
+        " install a release of the framework that is built with it",
+    ),
+    Variant(
+        r"only supports? (?:Ampere|Ada|Hopper|Turing)|compute capability (?:of )?(?:at least|>)"
+        r"|too old to be supported by the triton|type fp8\w{1,10} not supported|on CUDA arch <"
+        r"|requires \.target",
+        "the program uses what this GPU's generation does not have: Triton needs 7.0, bfloat16 and FlashAttention 8.0,"
+        " fp8 8.9",
+        "Let it do without (dtype float16 instead of bfloat16, another attention, no torch.compile), or use a newer"
+        " GPU; a new driver or CUDA does not change it",
+    ),
+    Variant(
+        r"\bsm_1[0-9]{2}[af]? is not compatible|CUDA capability sm_1[0-9]{2}|capability (?:\(CC\) )?1[0-9]\.[0-9]",
+        "the PyTorch that is installed has no code for this GPU, which is newer{ (CHIP)|}: builds for CUDA 12.8 or"
+        " later have Blackwell's",
+        "Install a PyTorch for CUDA 12.8 or newer (pip install -U torch --index-url"
+        " https://download.pytorch.org/whl/cu128, or cu130), or provision a stack of today, such as pytorch-2.14;"
+        " torch.cuda.get_arch_list() lists what a build has. Driver and toolkit of the host stay",
+    ),
+    Variant(
+        r"capability (?:\(CC\) )?(?:[3-6]\.[0-9]|7\.[0-2])|CUDA capability sm_(?:[3-6][0-9]|7[0-2])"
+        r"|because it is too old",
+        "the PyTorch that is installed has no code for this GPU, which is older than what it was built for: builds for"
+        " CUDA 13 begin at Turing (7.5), those for CUDA 12.8 and 12.9 leave out Maxwell and Pascal",
+        "Install the same PyTorch's build for CUDA 12.6 (--index-url https://download.pytorch.org/whl/cu126), the last"
+        " line with Maxwell, Pascal and Volta, or provision the stack volta-pascal; no newer PyTorch, CUDA or driver"
+        " brings it back",
+    ),
+)
+
 PROGRAM_RULES = (
     FailureRule(
         "nvcc-compiler-unsupported",
@@ -29,6 +78,7 @@ PROGRAM_RULES = (
         r"|newer) than [0-9.]{1,6} (?:are|is) not"
         r" supported|CUDA [0-9.]{1,6} requires (?:gcc|clang)"
         r"|The current installed version of g\+\+ [^\n]+is (?:greater|less) than"
+        r"|exception specification is incompatible with that of previous function \\?\"(?:(?:cos|sin|tan)pi|rsqrt)f?"
         r"|parameter packs not expanded with|identifier \"(?:__builtin_ia32_\w{1,40}|_Float(?:32|64"
         r"|128)x?)\" is undefined",
         "the host's compiler is newer than this release of CUDA's nvcc works with",
@@ -36,7 +86,28 @@ PROGRAM_RULES = (
         " g++-10, CUDAHOSTCXX or NVCC_PREPEND_FLAGS='-ccbin g++-10', for all `compiler: g++-10` in the stack's `cuda`;"
         " where somebody made a newer one the default, update-alternatives --config gcc (and g++) takes that back;"
         " --allow-unsupported-compiler only silences it",
-        "CUDA's crt/host_config.h; NVIDIA's CUDA installation guide, host compiler support policy",
+        "CUDA's crt/host_config.h; NVIDIA's CUDA installation guide, host compiler support policy;"
+        " NVlabs/tiny-cuda-nn#386",
+        names=(r"gcc versions later than (?P<latest>[0-9.]{1,6}) are not",),
+        variants=(
+            Variant(
+                r"exception specification is incompatible",
+                "the host's C library (glibc 2.41 or later: Debian 13, Ubuntu 25.04) declares mathematical functions"
+                " that this CUDA's own headers declare otherwise",
+                "Build with a newer toolkit, or in a container of an older distribution"
+                " (nvidia/cuda:…-devel-ubuntu24.04); no other compiler helps",
+            ),
+            Variant(
+                r"gcc versions later than",
+                "the host's gcc is newer than this release of CUDA's nvcc works with: gcc LATEST is the last that it"
+                " takes",
+                "Install gcc and g++ LATEST beside the host's and name it: nvcc -ccbin g++-LATEST, for Python's"
+                " packages CC, CXX and NVCC_PREPEND_FLAGS='-ccbin g++-LATEST', for all users `compiler: g++-LATEST` in"
+                " the stack's `cuda`; or build with a newer toolkit; where somebody made a newer one the default,"
+                " update-alternatives --config gcc (and g++) takes that back; --allow-unsupported-compiler only"
+                " silences it",
+            ),
+        ),
         sign=Sign("cuda", compiler_too_new, grave=False),
     ),
     FailureRule(
@@ -83,13 +154,24 @@ PROGRAM_RULES = (
         r"|\binvalid device function\b"
         r"|device kernel image is invalid|CUDNN_STATUS_ARCH_MISMATCH|only supports? (?:Ampere|Ada|Hopper"
         r"|Turing)[^\n]{0,20} GPUs?"
-        r"|GPUs? with compute capability (?:of )?(?:at least|>)",
+        r"|GPUs? with compute capability (?:of )?(?:at least|>)|does not include kernels for this GPU"
+        r"|capability supported by this version of PyTorch is|too old to be supported by the triton GPU compiler"
+        r"|nvrtc: error: invalid value for --gpu-architecture|is not a recognized processor for this target"
+        r"|type fp8\w{1,10} not supported in this architecture|not supported on CUDA arch < [0-9]"
+        r"|ptxas[^\n]*requires \.target sm_[0-9]",
         "the program or its toolkit has no code for this GPU's compute capability: the GPU is newer or older than the"
         " build",
         "Compare nvidia-smi --query-gpu=compute_cap --format=csv with the capabilities of the build; install a build"
         " for this GPU, or use another GPU",
-        "pytorch/pytorch#6515",
-        beside=r"supports CUDA capabilities|with CUDA capability sm_",
+        "pytorch/pytorch#6515; NVIDIA's CUDA release notes 12.8 and 13.0; PyTorch RELEASE.md, CUDA support matrix",
+        beside=r"supports CUDA capabilities|with CUDA capability sm_|which is of (?:cuda|compute) capability"
+        r"|which is of compute capability|get_arch_list|not include kernels for"
+        r"|^ {0,8}\([0-9.]{3,4}\) - \([0-9.]{3,4}\)",
+        names=(
+            r"(?:architecture|Value) '(?P<chip>(?:compute|sm)_[0-9]{2,3}[af]?)'",
+            r"with CUDA capability (?P<chip>sm_[0-9]{2,3}[af]?)",
+        ),
+        variants=CODE_VARIANTS,
     ),
     FailureRule(
         "forward-compatibility",
@@ -108,11 +190,23 @@ PROGRAM_RULES = (
         r"|The NVIDIA driver on your system is too old|CUDA_ERROR_UNSUPPORTED_PTX_VERSION"
         r"|provided PTX was compiled with an unsupported toolchain"
         r"|Unsupported \.version [0-9.]{1,6}; current version is|CUDA driver is too old for"
-        r"|driver version \([^)\n]+\) is older than",
+        r"|driver version \([^)\n]+\) is older than|API call is not supported in the installed CUDA driver"
+        r"|cudaErrorCallRequiresNewerDriver\b",
         "the program brings a newer CUDA than the driver supports, or the driver is not loaded",
         "Compare the CUDA that nvidia-smi names with the program's; install a build for that one (the stack's), or"
         " provision a stack with a newer driver",
-        "NVIDIA's CUDA compatibility guide",
+        "NVIDIA's CUDA compatibility guide; PyTorch torch/cuda/__init__.py",
+        names=(r"found version (?P<major>1[0-9])0(?P<minor>[0-9])0\b",),
+        variants=(
+            Variant(
+                r"driver on your system is too old",
+                "the PyTorch that is installed was built for a newer CUDA than the host's driver supports{, which is"
+                " MAJOR.MINOR|}: from 2.11 on pip install torch brings CUDA 13, which needs a driver of R580 or later",
+                "Install PyTorch's build for a CUDA that the driver supports (--index-url"
+                " https://download.pytorch.org/whl/cu126 or cu128; CUDA 12 needs R525 or later), or provision a stack"
+                " with a newer driver, such as pytorch-2.14, where the cards are Turing or newer",
+            ),
+        ),
         weight="consequence",
     ),
     FailureRule(
@@ -125,7 +219,9 @@ PROGRAM_RULES = (
     ),
     FailureRule(
         "cuda-differs-from-framework",
-        r"detected CUDA version \([0-9.]{1,9}\) mismatches the version that was used to compile",
+        r"detected CUDA version \([0-9.]{1,9}\) mismatches the version that was used to compile"
+        r"|CUDA version [0-9.]{1,9} does not match the version torch was compiled with"
+        r"|only supported on CUDA [0-9.]{1,6} and above",
         "a package is compiled for PyTorch with another release of CUDA than PyTorch itself was built with",
         "Install a build of PyTorch for the toolkit's release (the stack's), or compile where nvcc is of the same"
         " release as PyTorch (torch.version.cuda)",
@@ -142,13 +238,45 @@ PROGRAM_RULES = (
     ),
     FailureRule(
         "illegal-memory-access",
-        r"an illegal memory access was encountered|CUDA_ERROR_ILLEGAL_ADDRESS\b|cudaErrorIllegalAddress\b",
+        r"an illegal memory access was encountered|CUDA_ERROR_ILLEGAL_ADDRESS\b|cudaErrorIllegalAddress\b"
+        r"|CUDA error[^\n]*(?:misaligned address|unspecified launch failure|an illegal instruction was encountered)"
+        r"|CUDA_ERROR_(?:MISALIGNED_ADDRESS|LAUNCH_FAILED|ILLEGAL_INSTRUCTION)\b",
         "a program read or wrote beyond its memory on the GPU: nearly always a fault of the program or its libraries",
         "Run it with CUDA_LAUNCH_BLOCKING=1 or under compute-sanitizer to find the place; where many programs end so on"
         " one GPU alone, look at its Xids and memory errors",
         "NVIDIA CUDA Runtime API, cudaErrorIllegalAddress",
         weight="consequence",
         unless="NCCL",  # it only hands on what another rank, or the network, began
+    ),
+    FailureRule(
+        "device-assert",
+        r"device-side assert triggered|CUDA_ERROR_ASSERT\b|cudaErrorAssert\b"
+        r"|block: \[[0-9,]{5,30}\], thread: \[[0-9,]{5,30}\] Assertion",
+        "a check in a kernel failed: the program gave it a value out of range, mostly an index or a class label beyond"
+        " the size of a table",
+        "Run it on the CPU or with CUDA_LAUNCH_BLOCKING=1, which shows the line, and look at the smallest and largest"
+        " index there; GPU, driver and CUDA are not at fault",
+        "NVIDIA CUDA Runtime API, cudaErrorAssert; PyTorch aten/src/ATen/native/cuda/Indexing.cu",
+    ),
+    FailureRule(
+        "peer-access-refused",
+        r"peer mapping resources exhausted|cudaErrorTooManyPeers\b|CUDA_ERROR_TOO_MANY_PEERS\b"
+        r"|peer access is not supported between these two devices|cudaErrorPeerAccessUnsupported\b"
+        r"|CUDA_ERROR_PEER_ACCESS_UNSUPPORTED\b|doesn't support faster communication broadband via P2P",
+        "two cards of the host may not read each other's memory directly (GeForce cards, a virtual machine, cards of"
+        " different sockets or models), and the program asks for it",
+        "Let it go without: NCCL_P2P_DISABLE=1 for NCCL (accelerate launch sets it by itself); nvidia-smi topo -p2p r"
+        " shows which pairs may. Nothing is broken",
+        "NVIDIA CUDA Runtime API, cudaErrorTooManyPeers, cudaErrorPeerAccessUnsupported; ggml-org/llama.cpp#21883",
+        variants=(
+            Variant(
+                r"resources exhausted|TooManyPeers|TOO_MANY_PEERS",
+                "the program lets every card read the memory of every other one, and CUDA gives each at most eight"
+                " peers",
+                "Show it eight cards or fewer in each process (CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7), or take a"
+                " release of the program that does not connect all pairs; cards, switches and driver are not at fault",
+            ),
+        ),
     ),
     FailureRule(
         "cuinit-unknown",
@@ -170,10 +298,10 @@ PROGRAM_RULES = (
     ),
     FailureRule(
         "shm-too-small",
-        r"(?:failed to extend|creating shared memory segment) /dev/shm/nccl|Unable to allocate shared memory \([0-9]"
-        r"|/dev/shm[^\n]*no space left on device|unable to write to file </torch_"
-        r"|insufficient shared memory \(shm\)|workers are out of\s{1,3}shared\s{1,3}memory"
-        r"|is killed by signal: Bus\s{1,3}error"
+        r"(?:failed to extend|creating shared memory segment) /dev/shm/nccl"
+        r"|Unable to allocate shared memory ?\((?:[0-9]|shm)|/dev/shm[^\n]*no space left on device"
+        r"|unable to write to file </torch_|insufficient shared memory \(shm\)"
+        r"|workers are out of\s{1,3}shared\s{1,3}memory|is killed by signal: Bus\s{1,3}error"
         r"|posix_fallocate failed ?: No space left",
         "the shared memory of the container or host (/dev/shm) is too small for what the job's processes exchange",
         "Start the container with --ipc=host or --shm-size=8g (in Kubernetes: an emptyDir of medium Memory there), and"
@@ -191,30 +319,46 @@ PROGRAM_RULES = (
     ),
     FailureRule(
         "nccl-network",
-        r"Got completion [^\n]*(?:error|status)|NCCL WARN (?:Call to )?ibv_[a-z_]{1,40} failed"
-        r"|NCCL WARN [^\n]*[Cc]onnect to [^\n]+(?:failed|returned)"
+        r"Got completion:? [^\n]*(?:error|status)|transport retry count(?:er)? exceeded|IBV_WC_(?:RNR_)?RETRY_EXC_ERR"
+        r"|NCCL WARN (?:Call to )?ibv_[a-z_]{1,40} failed|NCCL WARN [^\n]*[Cc]onnect to [^\n]+(?:failed|returned)"
         r"|NCCL WARN [^\n]*(?:Connection refused|Connection reset by peer|Connection timed out|No route to host"
-        r"|Network is unreachable|[Cc]onnection closed by remote peer)"
-        r"|NCCL WARN Bootstrap ?: no socket interface|ncclSystemError|ncclRemoteError"
-        r"|NCCL error[^\n]*unhandled system error"
-        r"|NCCL WARN [^\n]*(?:socket|bootstrap|connect|ibv_|NET/|proxy|peer)[^\n]*(?:fail|error|time"
-        r"|abort|unreach|clos)"
-        r"|NCCL WARN Net : |Watchdog caught collective operation timeout|NCCL operations have failed or timed out"
-        r"|remote process exited or there was a network"
-        r"|NCCL (?:failure|Error)[^\n]*(?:unhandled system|remote process|internal error)"
-        r"|NCCL WARN [^\n]*Call to \w{1,30} failed"
-        r"|client socket (?:has )?(?:failed to connect|timed out)"
-        r"|\bDist(?:Network|Store)Error\b"
-        r"|RuntimeError: Socket Timeout"
-        r"|Timed out initializing process group"
-        r"|Timeout waiting for key: default_pg"
-        r"|gloo/transport[^\n]*(?:Connection (?:closed|refused|reset)|Timed out|timeout)",
+        r"|Network is unreachable|[Cc]onnection closed by remote peer)|NCCL WARN Bootstrap ?: no socket interface"
+        r"|ncclSystemError|ncclRemoteError|NCCL error[^\n]*unhandled system error|NCCL WARN [^\n]*(?:socket|bootstrap"
+        r"|connect|ibv_|NET/|proxy|peer)[^\n]*(?:fail|error|time|abort|unreach|clos)|NCCL WARN Net : "
+        r"|NCCL WARN NET/IB ?: Unable to|store->get\([^\n]*got error|\bRendezvous(?:Connection|Timeout)Error\b"
+        r"|Watchdog caught collective operation timeout|NCCL operations have failed or timed out"
+        r"|remote process exited or there was a network|NCCL (?:failure|Error)[^\n]*(?:unhandled system|remote process"
+        r"|internal error)|NCCL WARN [^\n]*Call to \w{1,30} failed|client socket (?:has )?(?:failed to connect"
+        r"|timed out)|\bDist(?:Network|Store)Error\b|RuntimeError: Socket Timeout|Timed out initializing process group"
+        r"|DEADLINE_EXCEEDED: Barrier timed out|Timeout waiting for key: default_pg|Gloo connectFullMesh failed"
+        r"|ncclInternalError[^\n]*\n(?:[^\n]*\n){0,2}?[^\n]*(?:[Ss]ocket|Proxy Call|[Cc]onnect)"
+        r"|NCCL WARN [^\n]*exceeded retries|gloo/transport[^\n]*(?:Connection (?:closed|refused|reset)|Timed out"
+        r"|timeout)",
         "the nodes of the job do not reach each other: wrong interface, firewall, InfiniBand or RoCE that is not"
         " configured, or a process that has already ended",
         "Run once with NCCL_DEBUG=INFO and read the first WARN of every rank; name the interface"
         " (NCCL_SOCKET_IFNAME, NCCL_IB_HCA, NCCL_IB_GID_INDEX), open the ports between the nodes, and test the link"
         " alone (ibstat, ib_write_bw); NCCL_IB_DISABLE=1 tells whether InfiniBand is at fault",
-        "NVIDIA/nccl#426, #1170; NCCL's troubleshooting guide",
+        "NVIDIA/nccl#426, #1170; NCCL's troubleshooting guide; uccl-project/uccl#803",
+        beside=r"\bGIDs?\b|\bfe80:",
+        variants=(
+            Variant(
+                r"\bGID|fe80:|ibv_modify_qp",
+                "the RDMA connection between two hosts gets no answer, or is not made: over RoCE mostly because the"
+                " address that was chosen for it (GID) is one that is not routed, such as a link-local one (fe80:,"
+                " index 0), or of another RoCE version than the peer's",
+                "See the addresses (show_gids, or ibv_devinfo -v) and name the index of the RoCE v2 address that the"
+                " other hosts reach: NCCL_IB_GID_INDEX=3 (or that program's own variable), the same on all hosts; over"
+                " InfiniBand look at the port's state (ibstat)",
+            ),
+            Variant(
+                r"ibv_reg_\w{1,20}[^\n]*Bad address",
+                "the network adapter cannot register the GPU's memory (GPUDirect RDMA): the module nvidia_peermem is"
+                " not loaded, and the driver's open module, which needs none (DMA-BUF), is not in use",
+                "Load it (modprobe nvidia_peermem; a stack's driver section has peermem), or provision a stack with"
+                " the open module; NCCL_NET_GDR_LEVEL=LOC gets a job through until then, slower",
+            ),
+        ),
         weight="consequence",
         unless=r"using internal|fall(?:ing|s)? back",
     ),

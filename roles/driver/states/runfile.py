@@ -319,7 +319,7 @@ class NvidiaRunfile(Resource):
             *([f"packages of another driver ({', '.join(foreign)})"] if foreign else []),
             *([str(state)] if not state.linked(self.version) and not (intact and state.source) else []),
             *([f"missing or changed: {', '.join(state.lost)}"] if state.lost else []),
-            *(["no sources for DKMS"] if not state.source else []),
+            *(["no sources for DKMS"] if not state.source and state.version in {"", self.version} else []),
             *([f"its {state.kind} kernel module"] if self._wrong(state.kind, facts) else []),
         ]
 

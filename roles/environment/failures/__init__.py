@@ -10,8 +10,16 @@ from hostwright.resources import Probe
 from hostwright.roles import Pattern
 from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER
+from hostwright.standard.roles.environment.failures.frameworks import FRAMEWORK_RULES
 from hostwright.standard.roles.environment.failures.loader import LOADER_RULES, no_ptxas, not_cached
-from hostwright.standard.roles.environment.failures.texts import NOT_FOUND, OLD_SONAME, OPTIONAL, TEXT_RULES
+from hostwright.standard.roles.environment.failures.texts import (
+    NOT_FOUND,
+    OF_WHEELS,
+    OLD_SONAME,
+    OPTIONAL,
+    TEXT_RULES,
+    WHEEL_LOADS,
+)
 from hostwright.standard.roles.environment.failures.variables import VARIABLES_RULES
 
 if TYPE_CHECKING:
@@ -90,6 +98,7 @@ TRIES = (
 
 FAILURES = (
     *TEXT_RULES,
+    *FRAMEWORK_RULES,
     FailureRule(
         "library-not-found",
         NOT_FOUND,
@@ -100,7 +109,9 @@ FAILURES = (
         "tensorflow/tensorflow#56413, #45930",
         unless=OPTIONAL,
         names=(OLD_SONAME,),
+        beside=WHEEL_LOADS,
         variants=(
+            *OF_WHEELS,
             Variant(
                 OLD_SONAME,
                 "the program was built for CUDA RELEASE: it opens LIBRARY, which the loader does not find",
@@ -122,7 +133,18 @@ FAILURES = (
         r"|libdevice is required by|No PTX compilation provider|(?:Couldn't|cannot) find ptxas|ptxas: No such file",
         "the CUDA toolkit's bin directory is not on PATH",
         "Provision again: the environment role puts it there",
-        "tensorflow/tensorflow#33375, #58681",
+        "tensorflow/tensorflow#33375, #58681; conda-forge/tensorflow-feedstock#420",
+        variants=(
+            Variant(
+                r"libdevice|Searched for CUDA",
+                "the compiler of TensorFlow or JAX (XLA) does not find libdevice.10.bc, which belongs to a CUDA toolkit"
+                " (nvvm/libdevice) and to the wheel or conda package of nvcc, in any directory that it looks into",
+                "In an environment with CUDA of its own, install the compiler there (pip install nvidia-cuda-nvcc-cu12;"
+                " conda install -c conda-forge cuda-nvcc) and name the directory that has nvvm/libdevice:"
+                " XLA_FLAGS=--xla_gpu_cuda_data_dir=DIRECTORY, in conda $CONDA_PREFIX/targets/x86_64-linux or"
+                " $CONDA_PREFIX; with the stack's toolkit, provision again",
+            ),
+        ),
         sign=Sign("environment", no_ptxas, (TOOLKITS,), provision=True),
     ),
     *LOADER_RULES,

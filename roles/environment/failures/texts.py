@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from hostwright.failures import FailureRule
+from hostwright.failures import FailureRule, Variant
 
 #: CUDA's and cuDNN's libraries, as they stand at the beginning of a file's name (TensorRT's is optional: not here)
 _CUDA: Final = (
     r"lib(?:cudart|cublas|cublasLt|cufft|cufftw|curand|cusolver|cusolverMg|cusparse|cusparseLt|cupti|cudnn[a-z_]{0,40}"
-    r"|nccl|npp[a-z]{1,6}|nvjpeg|cufile|nvJitLink|nvToolsExt|nvrtc|nvrtc-builtins)\.so"
+    r"|nccl|npp[a-z]{1,6}|nvjpeg|cufile|nvJitLink|nvToolsExt|nvrtc|nvrtc-builtins|nvshmem_host|cudss|cutensor"
+    r"|nvvm)\.so"
 )
 
 #: Libraries that TensorFlow opens where they are: TensorRT's, and CUPTI in the words of its old releases
@@ -22,13 +23,51 @@ OLD_SONAME: Final = (
 #: Wordings of TensorFlow (dso_loader.cc, before 2.1 and since), of the loader, and of programs that open cuDNN 9
 NOT_FOUND: Final = (
     r"Could not (?:load dynamic|dlopen) library '|Cannot dlopen some GPU libraries"
+    r"|cu(?:SPARSE|DNN|BLAS|FFT|SOLVER) library was not found"
     r"|Couldn't open CUDA library "
     rf"|\b{_CUDA}[0-9.]{{0,20}}: cannot open shared object\s{{1,40}}file"
     r"|Unable to load (?:CUDA|cuBLAS|cuFFT|cuSOLVER|cuSPARSE|cuDNN|CUPTI|NCCL|nvJitLink)\. Is it installed"
     r"|Require cuDNN [0-9.*]{1,6} and CUDA [0-9.*]{1,6}"
     rf"|Library {_CUDA}[0-9.]{{0,20}} is not found or cannot be loaded"
-    r"|Unable to load any of \{libcudnn|Unable to load cuDNN DSO|Could not locate (?:lib)?cudnn"
+    r"|CuPy failed to load lib|Unable to load any of \{libcudnn|Unable to load cuDNN DSO|Could not locate (?:lib)?cudnn"
     r"|cannot find -l(?:cudart|cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvrtc|nvToolsExt)\b"
+)
+
+#: lines near it that name the framework which opens the library
+WHEEL_LOADS: Final = r"/torch/__init__\.py|from torch\._C import|Skipping registering GPU devices|initialize backend"
+#: a framework whose wheels bring the library
+OF_WHEELS: Final = (
+    Variant(
+        r"/torch/__init__\.py|from torch\._C import",
+        "PyTorch does not find one of the libraries that come with it as wheels (nvidia-…): that wheel is not"
+        " installed, has lost its files to another one, or lies in another site-packages than torch itself, as where"
+        " lib64 of an environment is no link to lib",
+        "Compare the places (pip show -f torch nvidia-cudnn-cu12 | grep Location; ls -ld PATH/lib PATH/lib64). Make the"
+        " environment anew (python3 -m venv, which links lib64 to lib) and install torch with all that it requires, in"
+        " one command; the stack's own comes back when you provision. No library of the host's takes its place",
+    ),
+    Variant(
+        r"Cannot dlopen some GPU libraries",
+        "TensorFlow does not find CUDA's libraries, and computes on the processor: its wheel brings them only where it"
+        " was installed with them, and a host's toolkit has to be of the release that it was built for",
+        "Use the stack's environment (provision again where it is the one), or install them beside it: pip install"
+        " 'tensorflow[and-cuda]', the same release as the one that is there; the lines above name the library that is"
+        " missing",
+    ),
+    Variant(
+        r"Unable to load (?:CUDA|cuBLAS|cuFFT|cuSOLVER|cuSPARSE|cuDNN|CUPTI|NCCL|nvJitLink)\. Is it",
+        "JAX's CUDA plugin does not find a library of CUDA's: its wheels (nvidia-…) are not all installed, or"
+        " LD_LIBRARY_PATH puts others before them",
+        "Unset LD_LIBRARY_PATH for the program. Where the message stays, install JAX again with its wheels, in one"
+        " command: pip install -U 'jax[cuda13]' (or cuda12); jax[cuda13-local] takes the host's toolkit instead. The"
+        " stack's own environment comes back when you provision",
+    ),
+)
+
+#: CUDA's libraries of which one may come from another release than the rest (cuDNN's have a rule of their own)
+_MIXED: Final = (
+    r"lib(?:cublas|cublasLt|cusparse|cusparseLt|cusolver|nvrtc|nvJitLink|cudart|cufft|curand|cupti|nccl|cufile"
+    r"|nvshmem_host)"
 )
 
 #: a file that the loader opens, in its messages (glibc elf/dl-load.c)
@@ -82,9 +121,9 @@ TEXT_RULES = (
     ),
     FailureRule(
         "ptxas-too-old",
-        r"You are using ptxas [0-9.x]{1,12}, (?:but|which is)|ptxas[^\n]*Unsupported \.version"
-        r"|ptxas (?:version )?[0-9.]{1,9}"
-        r"[^\n]*(?:is )?too old|PTX assembler[^\n]*older than",
+        r"You are using ptxas [0-9.x]{1,12}, (?:but|which is)|requires ptxas version [0-9]"
+        r"|ptxas [0-9.]{3,12} has a bug|ptxas[^\n]*Unsupported \.version"
+        r"|ptxas (?:version )?[0-9.]{1,9}[^\n]*(?:is )?too old|PTX assembler[^\n]*older than",
         "the first ptxas on the path is of an older CUDA than the program, or the compiler in front of it, that calls"
         " it",
         "See which one it is (type -a ptxas; ptxas --version): put the newer toolkit's bin first on PATH, or remove the"
@@ -104,11 +143,13 @@ TEXT_RULES = (
         r"|Specify CUDA_TOOLKIT_ROOT_DIR"
         r"|nvcc[\"'`]?: No such file"
         r"|CUDA_(?:HOME|PATH|TOOLKIT_PATH) (?:environment variable )?(?:is |was )?not (?:set|found|defined)"
+        r"|CUDA_HOME does not exist"
         r"|CUDA toolkit (?:was |is )?not found"
         r"|(?:Unable to|Could not|Cannot) find (?:the )?CUDA (?:toolkit|compiler)",
         "a build finds no CUDA compiler (nvcc): the toolkit is not installed, or its bin directory is not on PATH",
         "Provision again: the cuda role installs the toolkit, the environment role puts nvcc on PATH; where the build"
-        " asks for CUDA_HOME, set it to /usr/local/cuda",
+        " asks for CUDA_HOME, set it to /usr/local/cuda. A package of Python's may have a wheel that is built already"
+        " for this torch, CUDA and Python; else the toolkit has to be of torch's own release (torch.version.cuda)",
         "CMake's FindCUDAToolkit; PyTorch torch.utils.cpp_extension",
         unless="^-- Could NOT find"
         r"|nvcc (?:was |is )?not [^\n]*(?:skipping|without CUDA|CUDA support (?:is )?disabled)",
@@ -144,12 +185,16 @@ TEXT_RULES = (
     ),
     FailureRule(
         "loader-mixed-cuda",
-        r"lib(?:cublas|cusparse|cusolver|nvrtc|nvJitLink|cudart|cufft|curand|cupti|nccl)[^\s:]*: undefined symbol"
-        r"|undefined symbol: (?:nvrtc|__nvJitLink|nccl|cusparse|cublas)\w{1,80}"
-        r"|version lib(?:cublas|cublasLt|cusparse|cusolver|nvJitLink)\.so\.[0-9]{1,2} not (?:found|defined)",
-        "the loader gives the program libraries of two CUDA releases at once",
-        "See which directory comes first (ldd, LD_DEBUG=libs): take the other CUDA's directory out of LD_LIBRARY_PATH"
-        " and /etc/ld.so.conf.d, or the second copy out of the Python environment",
-        "nanoporetech/dorado#166",
+        rf"{_MIXED}[^\s:]*: undefined symbol"
+        r"|undefined symbol: (?:nvrtc|(?:__)?nvJitLink|nccl|cusparse|cublas|cufft|curand|cusolver|cupti"
+        r"|nvshmem)\w{1,80}"
+        rf"|undefined symbol: \w{{1,200}},? version {_MIXED}"
+        rf"|version .?{_MIXED}\.so\.[0-9]{{1,2}}.? not (?:found|defined)",
+        "the loader gives the program libraries of two CUDA releases at once: a toolkit of the host's, or a second copy"
+        " in the environment, comes before the one that the program was built with",
+        "Unset LD_LIBRARY_PATH for the program: a framework from wheels finds its own libraries without it. Where the"
+        " message stays, see which file comes first (ldd, LD_DEBUG=libs), and take the other CUDA's directory out of"
+        " /etc/ld.so.conf.d, or the second copy out of the Python environment; `invoke doctor` names both",
+        "nanoporetech/dorado#166; infiniflow/ragflow#4466; pytorch/pytorch#157381",
     ),
 )

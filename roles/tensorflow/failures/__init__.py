@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.failures import FailureRule, ForPeople, Sign
+from hostwright.failures import FailureRule, ForPeople, Sign, Variant
 from hostwright.resources import AVX, PYTHONS
 from hostwright.standard.roles.environment.failures.shadowed import environment_rules
 from hostwright.standard.roles.tensorflow.failures.python import (
@@ -13,7 +13,7 @@ from hostwright.standard.roles.tensorflow.failures.python import (
     protobuf_too_new,
 )
 from hostwright.standard.roles.tensorflow.failures.state import VENVS
-from hostwright.standard.roles.tensorflow.failures.texts import TEXT_RULES
+from hostwright.standard.roles.tensorflow.failures.texts import NO_SUCH_WHEEL, TEXT_RULES
 
 FAILURES = (
     FailureRule(
@@ -23,7 +23,24 @@ FAILURES = (
         r"|Couldn't build proto file into descriptor pool",
         "protobuf 4 is installed, and TensorFlow 2.9 needs 3.19 or 3.20",
         "Provision again: the tensorflow role installs with its constraints (protobuf 3.19.6)",
-        "tensorflow/tensorflow#56266",
+        "tensorflow/tensorflow#56266; wutzebaer/tensorflow-5090#2",
+        variants=(
+            Variant(
+                r"GetPrototype",
+                "the protobuf that is installed no longer has an interface that this TensorFlow calls (GetPrototype"
+                " went step by step, the last of it with 6.30)",
+                "Install an older one into that environment (pip install 'protobuf<6', which is 5.29; 3.20 for"
+                " TensorFlow 2.9), or a TensorFlow for protobuf 6; the stack's own environment comes back when you"
+                " provision",
+            ),
+            Variant(
+                r"Descriptors",
+                "protobuf 4 or newer is installed, and a module that the traceback names was generated for an older"
+                " one, as those of TensorFlow 2.9, which needs 3.19 or 3.20",
+                "Install the protobuf that this package asks for, or a newer release of the package, into that"
+                " environment; the stack's own comes back when you provision (protobuf 3.19.6 for TensorFlow 2.9)",
+            ),
+        ),
         sign=Sign("tensorflow", protobuf_too_new, (VENVS,), provision=True),
     ),
     FailureRule(
@@ -31,27 +48,39 @@ FAILURES = (
         r"downgrade to 'numpy<2'|need time to support NumPy 2|compiled using NumPy 1\.(?:x cannot be run in|$)"
         r"|Unable to convert function return value to a Python type"
         r"|_ARRAY_API not found|was removed in the NumPy 2\.0 release|version of numpy is 0x2[0-9a-f]{6}\b"
-        r"|ValueError: numpy\.dtype size changed"
+        r"|ValueError: numpy\.dtype size changed|RuntimeError: Numpy is not available"
         r"|module 'numpy' has no attribute '(?:bool|int|float|complex|object|str|typeDict|long|unicode)\d?_?'",
-        "NumPy 2 is installed, and TensorFlow 2.9.0 was built for NumPy 1",
-        "Provision again: the tensorflow role installs with its constraints (numpy below 2)",
-        "measured with today's pip",
+        "NumPy 2 is installed, and TensorFlow 2.9.0, or another package that the traceback names, was built for NumPy"
+        " 1",
+        "Provision again: the tensorflow role installs with its constraints (numpy below 2). In an environment of your"
+        " own, install 'numpy<2', or a release of that package for NumPy 2 (PyTorch from 2.3, TensorFlow from 2.18)",
+        "measured with today's pip; NumPy's migration guide 2.0",
+        variants=(
+            Variant(
+                r"Numpy is not available",
+                "PyTorch cannot use NumPy: a PyTorch below 2.3 finds NumPy 2, or none is installed",
+                "Install 'numpy<2' into that environment, or a PyTorch from 2.3 on (a stack of today)",
+            ),
+        ),
         sign=Sign("tensorflow", numpy_too_new, (VENVS,), provision=True),
     ),
     FailureRule(
         "no-wheel",
-        r"No matching distribution found for|Could not find a version that satisfies the requirement"
-        r"|is not a supported wheel on this platform|requires a different Python: ",
+        r"No matching distribution found for|has no wheels with a matching"
+        r"|Could not find a version that satisfies the requirement|is not a supported wheel on this platform"
+        r"|requires a different Python: ",
         "pip finds no wheel of {PACKAGE|that version} for this Python and processor, or the index has none",
         "Give the host a Python for which the package has wheels (pythons of the layer in the stack file), let the"
         " stack bring one (interpreter), or look whether the index or wheelhouse can be reached and holds that version",
         "pip, messages of its resolver; TensorFlow 2.9.0 has wheels for Python 3.7 to 3.10 on x86_64, 2.21.0 for 3.10"
         " to 3.13",
         names=(
-            r"No matching distribution found for (?P<package>[\w.=<>!~\[\],-]{2,80})",
-            r"satisfies the requirement (?P<package>[\w.=<>!~\[\],-]{2,80})",
+            r"No matching distribution found for (?P<package>[\w.=<>!~\[\],+-]{2,80})",
+            r"satisfies the requirement (?P<package>[\w.=<>!~\[\],+-]{2,80})",
             r"(?P<package>[\w.+-]{2,120}\.whl) is not a supported wheel",
+            r"Because (?P<package>[\w.+=-]{2,80}) has no wheels with",
         ),
+        variants=NO_SUCH_WHEEL,
         sign=Sign("tensorflow", no_python, (PYTHONS,)),
         treatment=ForPeople(),
         weight="general",
@@ -68,6 +97,7 @@ FAILURES = (
         "no-avx",
         r"illegal (?:hardware )?instruction"
         r"|compiled to use (?:AVX|FMA|SSE)[\w.]{0,8}(?:[ ,]{1,2}[\w.]{2,8}){0,6} instructions"
+        r"|built using AVX\w{0,8} instructions, which your CPU"
         r"|traps: python[0-9.]{0,8}\[[0-9]{1,10}\] trap invalid opcode",
         "the processor, or the virtual machine's model of it, has no AVX",
         "Use a host with AVX, or let the hypervisor pass the host's processor through",
@@ -78,7 +108,9 @@ FAILURES = (
     ),
     FailureRule(
         "tensorflow-no-blackwell",
-        r"CUDA_ERROR_INVALID_PTX|PTX version [0-9.]{1,6} does not support target 'sm_1[0-9]{2}'",
+        r"CUDA_ERROR_INVALID_PTX|cu(?:LaunchKernel|ModuleGetFunction)\([^\n]*failed with 'CUDA_ERROR_INVALID_HANDLE'"
+        r"|kernel binaries compatible with compute capability 1[0-9]\."
+        r"|PTX version [0-9.]{1,6} does not support target 'sm_1[0-9]{2}'",
         "no release of TensorFlow has code for cards of Blackwell: what the driver compiles of its PTX does not run",
         "Use another framework or card, or NVIDIA's container of TensorFlow, which is built for these cards",
         "tensorflow/tensorflow#89272, #99592, #111958",

@@ -7,11 +7,86 @@ from hostwright.failures import FailureRule, Variant
 #: what a build script imports, and pip's own environment for a build does not have
 _IMPORTED = r"(?:torch|numpy|Cython|packaging|setuptools|pkg_resources|wheel|pybind11|ninja|psutil|tensorflow|jax)"
 
+#: versions that only one index has, or none any more
+NO_SUCH_WHEEL = (
+    Variant(
+        r"(?:the requirement|found for) jaxlib\S{0,40}\+cuda",
+        "no index has jaxlib with CUDA in its version any more: from 0.4.30 on, CUDA comes as plugin packages beside"
+        " one jaxlib",
+        "Install jax[cuda13] or jax[cuda12] (pip install -U 'jax[cuda12]'), without -f and without jaxlib; Python,"
+        " network, CUDA and cuDNN of the host stay as they are",
+    ),
+    Variant(
+        r"(?:the requirement|found for) \S{1,60}\+cu[0-9]{3}\b",
+        "{PACKAGE|that version} is not in the index that pip asked: builds that name their CUDA (+cu128) are in"
+        " PyTorch's own index alone, each release for a few of them and for the Pythons of its time",
+        "Name that index (--index-url https://download.pytorch.org/whl/cu128, the same letters), and look there"
+        " whether it has the release for this Python; or leave the +cu part out",
+    ),
+    Variant(
+        r"requires a different Python|Requires-Python",
+        "{PACKAGE|the package}, or the release that was asked for, is for another Python than this one",
+        "Give the host a Python that it names (pythons of the layer in the stack file), let the stack bring one"
+        " (interpreter), or ask for a release that still has this Python",
+    ),
+    Variant(
+        r"\(from versions: [0-9]",
+        "the index has no wheel of {PACKAGE|that version} for this Python and processor, only the releases that the"
+        " message lists: what was asked for is too old or too new for this Python, or no longer there",
+        "Ask for one of those that are listed, or give the host a Python for which the release has wheels (pythons of"
+        " the layer in the stack file; interpreter lets the stack bring one); another index or wheelhouse may hold"
+        " more",
+    ),
+)
+
 TEXT_RULES = (
+    FailureRule(
+        "keras-3",
+        r"installed version of Keras is Keras 3|Keras 3 only supports|(?:not|isn't) (?:yet )?supported (?:in|by"
+        r"|with) Keras 3|Unrecognized keyword arguments passed to \w{1,40}: \{|Argument\(s\) not recognized: \{'"
+        r"|Unrecognized keyword arguments: \['batch_shape'"
+        r"|KerasTensor cannot be used as input to a TensorFlow function|The file(?:path"
+        r"|name)[^\n]{0,40}must end in .\.(?:weights\.h5|keras)|(?:No module named"
+        r"|cannot import name '?\w{1,60}'? from) '?(?:tensorflow\.(?:python\.)?)?keras\.\w"
+        r"|cannot import name '?\w{1,60}'? from '?(?:tensorflow\.)?keras'|No module named '?tf_keras"
+        r"|module 'keras[\w.]{0,60}' has no attribute|object has no attribute '(?:predict_classes|fit_generator)'"
+        r"|Could not locate class '(?:Functional|Sequential|Model)'"
+        r"|Error when deserializing class '\w{1,40}' using config|\b(?:LSTM|GRU|RNN"
+        r"|SimpleRNN)\.__init__\(\) got an unexpected keyword argument|No module named '?tensorflow\.python\.keras",
+        "the program is written for Keras 2, and TensorFlow 2.16 and later bring Keras 3, which has another interface",
+        "Install Keras 2 beside it, in TensorFlow's own release (pip install 'tf-keras==2.17.*' for TensorFlow 2.17),"
+        " and set TF_USE_LEGACY_KERAS=1 before the program starts; transformers needs the package alone, or no"
+        " TensorFlow where only torch is used. Or change the program (Keras's guide, migrating to Keras 3), or use the"
+        " stack tensorflow-2.15, the last with Keras 2",
+        "Keras's guide, migrating to Keras 3; keras-team/keras#20106; kr-colab/diploSHIC#55; linkedin/Liger-Kernel#161",
+        variants=(
+            Variant(
+                r"has no attribute '__internal__'|keras\.api\._v2",
+                "Keras 3 is installed beside a TensorFlow up to 2.15, which needs the Keras of its own release",
+                "Install that one (pip install 'keras==2.15.*' for TensorFlow 2.15), or a TensorFlow from 2.16 on; the"
+                " stack's own environment comes back when you provision",
+            ),
+            Variant(
+                r"cannot import name '?(?:ops|KerasTensor|tree|distribution|quantizers)'? from|attribute '(?:ops"
+                r"|tree)'",
+                "the program is written for Keras 3, and Keras 2 is installed, as TensorFlow up to 2.15 brings it",
+                "Install a TensorFlow from 2.16 on, which brings Keras 3 (the stack tensorflow-2.21), or the program's"
+                " release for Keras 2",
+            ),
+            Variant(
+                r"batch_shape'|deserializing class|Could not locate class|Keras 3 only supports",
+                "the saved model is of another major release of Keras than the one that reads it: TensorFlow up to"
+                " 2.15 has Keras 2, later ones Keras 3",
+                "Read it with the TensorFlow that it was saved with (2.15 or older: the stack tensorflow-2.15, or"
+                " tf-keras with TF_USE_LEGACY_KERAS=1; else 2.16 or newer) and save it anew as .keras; a SavedModel is"
+                " read by keras.layers.TFSMLayer",
+            ),
+        ),
+    ),
     FailureRule(
         "build-alone",
         r"(?:Getting requirements to build|Preparing metadata|setup\.py egg_info|subprocess-exited-with-error"
-        r"|Building wheel)[^\n]*\n"
+        r"|Building wheel|Failed to (?:download and )?build `|build backend returned an error)[^\n]*\n"
         rf"(?:[^\n]*\n){{0,80}}?[^\n]*ModuleNotFoundError: No module named '?{_IMPORTED}\b",
         "pip builds {PACKAGE|a package} in an environment of its own, which has not the module MODULE that the"
         " package's build script imports, whatever is installed in yours",
@@ -22,6 +97,7 @@ TEXT_RULES = (
         names=(
             rf"No module named '?(?P<module>{_IMPORTED})\b",
             r"[Bb]uilding wheels? (?:for collected packages: )?(?P<package>[\w.-]{1,60})",
+            r"build `(?P<package>[\w.-]{1,60})[=@`]",
         ),
         transient=False,
     ),
@@ -33,6 +109,17 @@ TEXT_RULES = (
         "Install the protobuf that the module asks for in an environment of its own; the stack's stays at 3.19 or 3.20,"
         " which TensorFlow 2.9 needs (pip install -c constraints.txt keeps it)",
         "protobuf python/google/protobuf/runtime_version.py",
+        names=(r"gencode (?P<wanted>[0-9.]{3,9}[0-9]) runtime (?P<has>[0-9.]{3,9}[0-9])",),
+        variants=(
+            Variant(
+                r"gencode [0-9.]{3,10} runtime [0-9]",
+                "a module was generated for protobuf WANTED, and HAS is installed: the one that runs may not be older"
+                " than the one that generated, nor newer by more than one major release",
+                "Install 'protobuf>=WANTED' of the same major release into that environment, or the release of the"
+                " package (TensorFlow, …) that goes with protobuf HAS; where two packages want different ones, give"
+                " each an environment of its own. The stack's own comes back when you provision",
+            ),
+        ),
     ),
     FailureRule(
         "tensorflow-gpu-gone",
@@ -54,6 +141,7 @@ TEXT_RULES = (
         " an environment of its own",
         "pip, pip._internal.resolution; ZJUICSR/AIcert#3",
         beside=r"^ {1,8}\S.* (?:depends on|requires) |The user requested ",
+        narrower=r"has no wheels with a matching|was not found in the package registry",
     ),
     FailureRule(
         "python-without-ssl",
@@ -66,7 +154,7 @@ TEXT_RULES = (
     ),
     FailureRule(
         "python-distutils-missing",
-        r"No module named '?distutils\b",
+        r"No module named '?distutils\b|'pkgutil' has no attribute 'ImpImporter'",
         "this Python has no distutils, which Python 3.12 dropped and Debian keeps in a package of its own before it",
         "Install setuptools into the environment (below Python 3.12: the package python3-distutils), or take a version"
         " of the program for this Python",
@@ -83,22 +171,19 @@ TEXT_RULES = (
     FailureRule(
         "gpu-out-of-memory",
         r"CUDA(?: driver)?(?: error:)? out of memory|Cuda failure (?:[0-9]{1,4} )?'out of memory'"
-        r"|Failed to allocate memory for requested buffer of size"
-        r"|cuMemAlloc\w{0,8} failed: out of memory"
+        r"|Failed to allocate memory for requested buffer of size|cuMemAlloc\w{0,8} failed: out of memory"
         r"|Requested amount of GPU memory|Failed to allocate request for [0-9.]{1,8}[KMGT]iB"
-        r"|No available memory for the cache blocks"
-        r"|is less than desired GPU memory utilization|OOM error encountered|CUDA_ERROR_OUT_OF_MEMORY"
-        r"|cudaErrorMemoryAllocation|torch\.(?:cuda\.)?OutOfMemoryError"
-        r"|cuda runtime error \(2\) ?: out of memory|OOM when allocating tensor"
-        r"|ran out of memory trying to allocate "
-        r"|list of allocated tensors when OOM happens"
-        r"|bfc_allocator\.cc:[0-9]{1,6}\][^\n]*(?:Chunks of size|in-use [Cc]hunks)|CUBLAS_STATUS_ALLOC_FAILED"
-        r"|CUDNN_STATUS_ALLOC_FAILED|RESOURCE_EXHAUSTED: Out of memory|XlaRuntimeError: RESOURCE_EXHAUSTED"
-        r"|cudaMalloc failed: out of memory|OutOfMemoryError: CUDA|std::bad_alloc: (?:out_of_memory: )?CUDA"
-        r"|failed to allocate [^\n]+from device: ",
+        r"|No available memory for the cache blocks|is less than desired GPU memory utilization|OOM error encountered"
+        r"|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|torch\.(?:cuda\.)?OutOfMemoryError"
+        r"|cuda runtime error \(2\) ?: out of memory|OOM when allocating tensor|ran out of memory trying to allocate "
+        r"|list of allocated tensors when OOM happens|bfc_allocator\.cc:[0-9]{1,6}\][^\n]*(?:Chunks of size"
+        r"|in-use [Cc]hunks)|CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED|RESOURCE_EXHAUSTED: Out of memory"
+        r"|XlaRuntimeError: RESOURCE_EXHAUSTED|Triton Error \[CUDA\]: out of memory|cudaMalloc failed: out of memory"
+        r"|OutOfMemoryError: CUDA|std::bad_alloc: (?:out_of_memory: )?CUDA|failed to allocate [^\n]+from device: ",
         "the program asks for more GPU memory than is free",
         "Look with nvidia-smi who uses the GPU, and end what nobody needs; else make the batch or the model smaller."
-        " TensorFlow takes all memory at once unless TF_FORCE_GPU_ALLOW_GROWTH=true",
+        " TensorFlow takes all memory at once unless TF_FORCE_GPU_ALLOW_GROWTH=true, JAX three quarters of it unless"
+        " XLA_PYTHON_CLIENT_PREALLOCATE=false",
         "pytorch/pytorch#16417, tensorflow/tensorflow#8949",
         unless="not a failure",
     ),
@@ -120,7 +205,7 @@ TEXT_RULES = (
     ),
     FailureRule(
         "build-header-missing",
-        r"(?:^|[:Z] )(?:fatal )?error: '?[\w./+-]{1,80}\.(?:h|hpp)'?(?:: No such file| file not found)"
+        r"(?:^|[:Z] )(?:fatal )?error: '?[\w./+-]{1,80}\.(?:h|hpp|cuh)'?(?:: No such file| file not found)"
         r"|Could NOT find Python\w*[^\n]*(?:INCLUDE|Development)"
         r"|(?:cannot|could not|can't) find [\"'`]?Python\.h"
         r"|Python\.h [\"'`]?(?:not found|could not be found|is missing)"
@@ -131,20 +216,32 @@ TEXT_RULES = (
         " of a library that it needs (or its program NAME-config) are not installed}",
         "Install the package that brings {HEADER|it} (apt-file search {HEADER|NAME} names it), or take a version of the"
         " package for which there is a wheel",
-        "gcc, cpperror; scrapy/scrapy#2115",
+        "gcc, cpperror; scrapy/scrapy#2115; sgl-project/sglang#18644",
         names=(
-            r"error: '?(?P<header>[\w./+-]{1,80}\.(?:h|hpp))'?(?:: No such| file not found)",
+            r"error: '?(?P<header>[\w./+-]{1,80}\.(?:h|hpp|cuh))'?(?:: No such| file not found)",
             r"\b(?P<header>(?:pg|mysql|mariadb|llvm|krb5|curl|xml2|gdal|freetype)[-_]config)",
         ),
         variants=(
             Variant(
                 r"Python\.h|Could NOT find Python|python[0-9.]{0,4}-dev",
-                "a package is compiled from its source, and Python's own headers (Python.h) are not installed",
+                "a package is compiled from its source, or Triton compiles its launcher while a program runs, and"
+                " Python's own headers (Python.h) are not installed",
                 "Install them for the Python that builds: apt-get install python3-dev, or python3.X-dev for python3.X"
                 " (Red Hat: python3-devel); or take a version of the package for which there is a wheel",
             ),
+            Variant(
+                r"error: '?(?:\w+/)?(?:cuda|cu(?:blas|sparse|solver|rand|fft|dnn|pti)|nvrtc|nvToolsExt|nvtx|thrust"
+                r"|cub/|crt/|host_defines)[\w./+-]{0,70}'?(?:: No such| file not found)",
+                "a package is compiled for CUDA, and the toolkit's header HEADER is not where the compiler looks: only"
+                " a part of the toolkit is installed (a runtime, or wheels), CUDA_HOME leads elsewhere, or this"
+                " release has moved it (CUDA 13 keeps thrust, cub and cuda/std in include/cccl, and has no"
+                " nvToolsExt.h)",
+                "Give the host a whole toolkit of the framework's release (the role cuda; find /usr/local/cuda/ -name"
+                " HEADER), and name it: CUDA_HOME=/usr/local/cuda; or take a wheel of the package that is built"
+                " already, or its newer release for CUDA 13",
+            ),
         ),
-        weight="wrapper",
+        weight="consequence",
         unless=r"conftest|cuda_runtime",
     ),
     FailureRule(
@@ -165,7 +262,7 @@ TEXT_RULES = (
         "build-failed",
         r"subprocess-exited-with-error|metadata-generation-failed|Failed building wheel for \S+"
         r"|Could not build wheels for \S+"
-        r"|legacy-install-failure|setup\.py install for \S{1,80} did not run successfully",
+        r"|Error building extension '|legacy-install-failure|setup\.py install for \S{1,80} did not run successfully",
         "pip has no wheel of {PACKAGE|a package} for this Python and builds it from its source, and that build failed:"
         " pip is not to blame",
         "The reason is in the indented lines above, mostly the last one with error or Error in it (a header, a"

@@ -346,6 +346,7 @@ def test_another_version_is_replaced_by_unloading_it_first() -> None:
     assert load == driver_steps.LOAD
     assert "kill" not in unload
     assert V in install
+    assert "DKMS" not in change.have  # whose sources of the other version are there
 
 
 def test_nouveau_bound_means_after_the_reboot_and_not_a_guess() -> None:

@@ -136,6 +136,11 @@ H100, L40S, B200, K10, K80, T4 = 0x2330, 0x26B9, 0x2901, 0x118F, 0x102D, 0x1EB8
         ({"kernel": "6.18.5"}, ["driver-kernel"], "driver 580.178.04 instead of 470.182.03"),
         ({"kernel": "6.18.5", "gpus": nvidia(K80)}, ["driver-kernel"], "driver 470.182.03, on a kernel <6.3"),
         (
+            {"kernel": "6.18.5", "gpus": nvidia(B200)},
+            ["gpu-driver", "driver-kernel", "gpu-cuda"],
+            "driver 470.182.03, on a kernel <6.3, on GPUs from Kepler to Ampere",
+        ),
+        (
             {"pythons": ("3.13",)},
             ["host-python"],
             "Python 3.10 installed beside it, a stack that brings one (tensorflow.interpreter), or a distribution",

@@ -21,6 +21,8 @@ FILE = STACKS / TRIED_FILE
 STACK = load_stack("tensorflow-2.9")
 TARGETS = [one for one in targets() if one.name == one.stack.name]
 ROWS = [(target, *release) for target in TARGETS for release in releases(target)]
+#: refused on a host with today's kernel
+TOO_NEW = {("debian-13-r550", "debian", "13"): {"driver-kernel"}}
 
 
 def trial(**values: object) -> Trial:
@@ -61,7 +63,8 @@ def test_hosts_of_the_lab_have_stand_ins_and_facts_have_none() -> None:
 @pytest.mark.parametrize(("target", "distribution", "release"), ROWS, ids=[f"{m.name}-{d}-{r}" for m, d, r in ROWS])
 def test_every_stack_has_a_plan_for_every_release_that_it_is_for(target, distribution, release) -> None:
     plan = plan_of(target, distribution, release)
-    assert [one for one in plan.changes if isinstance(one, Refusal)] == []
+    refused = {one.rule for one in plan.changes if isinstance(one, Refusal)}
+    assert refused == TOO_NEW.get((target.name, distribution, release), set())
     assert {role.role for role in plan.roles} >= set(target.stack.roles)
 
 

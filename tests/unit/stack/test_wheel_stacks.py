@@ -141,6 +141,11 @@ def test_a_refusal_names_the_nearest_release_that_fits_this_host() -> None:
     assert jax.nearest == "constraints of jax[cuda12]==0.12.0.1"
 
 
+def test_a_version_that_two_frameworks_share_is_named_once() -> None:
+    nearest = next(misfit.nearest for misfit in host(load_stack("volta-pascal"), B200) if misfit.rule == "gpu-pytorch")
+    assert nearest.count("Python 3.") == 1
+
+
 @pytest.mark.parametrize(
     ("name", "driver", "refused"),
     [

@@ -1,20 +1,37 @@
-"""Plans of every standard stack for every release, from made-up facts of bare hosts."""
+"""Plans of every standard stack for every release, from what whole hosts have answered (``recorded``).
+
+Of Ubuntu no host can be recorded: its facts are made up, from those of the Debian that is next to it.
+"""
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections import Counter
 from collections.abc import Iterator
 
 from hostwright.fleet import TargetHost
-from hostwright.plan.host.hostfacts import AVX, OS_RELEASE, PCI, PYTHONS, UNAME, read_host
-from hostwright.plan.model import Answer, Change, Facts, Plan, Planned
+from hostwright.plan.host.hostfacts import OS_RELEASE, PCI, PYTHONS, UNAME, pythons, read_host
+from hostwright.plan.model import Change, Facts, Plan, Planned, Probe, Refusal
 from hostwright.plan.planning import make_plan
 from hostwright.resources.packages.components import APT_SOURCES
+from hostwright.resources.packages.dpkg import DPKG
 from hostwright.stack.rules import check_host
 from hostwright.stack.tried import Trial
+from hostwright.standard.roles.driver.states.fabric import FABRIC
 from tests.places import PROJECT
+from tests.unit.support import recorded
 from tests.unit.support.standard import targets
 
+
+def _recorded(release: str) -> tuple[str, tuple[str, ...]]:
+    facts = recorded.facts_of(f"debian-{release}-bare", (UNAME, PYTHONS))
+    return facts[UNAME].text.split()[0], tuple(pythons(facts))
+
+
+#: releases of Ubuntu → the Debian whose recorded facts stand in for theirs, by the version of glibc
+MADE_UP_FROM = {"18.04": "11", "20.04": "11", "22.04": "12", "24.04": "13", "26.04": "13"}
+CODENAMES = {"18.04": "bionic", "20.04": "focal", "22.04": "jammy", "24.04": "noble", "26.04": "resolute"}
 #: release → its kernel, and the Pythons that it has or that its archive brings
 HOSTS = {
     ("ubuntu", "18.04"): ("4.15.0-213-generic", ("3.7", "3.8")),
@@ -22,9 +39,7 @@ HOSTS = {
     ("ubuntu", "22.04"): ("5.15.0-91-generic", ("3.10",)),
     ("ubuntu", "24.04"): ("6.8.0-88-generic", ("3.12",)),
     ("ubuntu", "26.04"): ("7.0.0-14-generic", ("3.14",)),
-    ("debian", "11"): ("5.10.0-26-amd64", ("3.9",)),
-    ("debian", "12"): ("6.1.0-40-amd64", ("3.11",)),
-    ("debian", "13"): ("6.12.57+deb13-amd64", ("3.13",)),
+    **{("debian", release): _recorded(release) for release in ("11", "12", "13")},
 }
 TEST = "tests/unit/stack/test_tried.py"
 T4 = 0x1EB8
@@ -37,6 +52,14 @@ CARDS = {
     "H100": (0x2330,),
     "8 × B200": (0x2901,) * 8,
 }
+PROVISIONED = ("debian", "11")  #: the release of which a provisioned host is recorded
+REFUSED = "refused"
+ABOUT = """\
+# Plans of all stacks, written by `python -m tests.unit.support.stackfleet`. Those on Debian are made from what lab
+# hosts answered (`make facts`), with the lab's T4 on the bus; other cards are made up. So are the hosts of Ubuntu: from
+# the Debian with the nearest glibc, with another os-release, kernel, archive and Python, and other package versions.
+"""
+UBUNTU_PARTS = "main restricted universe multiverse"
 SHAPES = PROJECT / "tests/fixtures/plan-shapes.txt"
 
 
@@ -46,18 +69,30 @@ def plan_of(target: TargetHost, distribution: str, release: str, cards: tuple[in
 
 
 def bare_facts(target: TargetHost, distribution: str, release: str, cards: tuple[int, ...]) -> Facts:
-    """The answers of such a host."""
-    kernel, pythons = HOSTS[distribution, release]
-    texts = {
-        OS_RELEASE: f"ID={distribution}\nVERSION_ID={release}\nVERSION_CODENAME=release\n",
-        APT_SOURCES: f"/etc/apt/sources.list:deb http://archive.example.org/{distribution} release main\n",
+    """The answers of such a host, with these cards. Lab hosts have a T4 on their bus: other cards are made up."""
+    replaced = {} if cards == (T4,) else {PCI: "".join(f"0x10de 0x030200 {card:#x}\n" for card in cards)}
+    if cards == CARDS["8 × B200"]:
+        replaced[FABRIC] = "bridge 0000:05:00.0\nlacks mlx5_ib\nlacks ib_umad\n"
+    if distribution == "ubuntu":
+        replaced |= _made_up(release)
+    name = f"debian-{MADE_UP_FROM.get(release, release)}-bare"
+    return recorded.facts_of(name, target.desired.probes(), replaced)
+
+
+def _made_up(release: str) -> dict[Probe, str]:
+    """What an Ubuntu host answers otherwise than the Debian host whose other answers stand in for its own."""
+    kernel, versions = HOSTS["ubuntu", release]
+    debian, name = MADE_UP_FROM[release], CODENAMES[release]
+    packages = recorded.facts_of(f"debian-{debian}-bare", (DPKG,))[DPKG].text
+    packages = re.sub(r"^python3\S*-venv:.*\n", "", packages, flags=re.MULTILINE)  # lab hosts have it, Ubuntu's do not
+    packages = packages.replace(HOSTS["debian", debian][1][0], versions[0])
+    return {
+        OS_RELEASE: f'ID=ubuntu\nVERSION_ID="{release}"\nVERSION_CODENAME={name}\n',
+        APT_SOURCES: f"/etc/apt/sources.list:deb http://archive.ubuntu.com/ubuntu {name} {UBUNTU_PARTS}\n",
         UNAME: f"{kernel} x86_64\n",
-        PCI: "".join(f"0x10de 0x030200 {card:#x}\n" for card in cards),
-        AVX: "",
-        PYTHONS: "".join(f"/usr/bin/python{python} {python}\n" for python in pythons),
+        PYTHONS: "".join(f"/usr/bin/python{version} {version}\n" for version in versions),
+        DPKG: re.sub(rf"[+~]deb{debian}u\d+", "ubuntu0.1", packages),
     }
-    probes = target.desired.probes()
-    return Facts({one: Answer(0, texts[one]) if one in texts else Answer(1, "") for one in probes})
 
 
 def releases(target: TargetHost) -> list[tuple[str, str]]:
@@ -66,25 +101,46 @@ def releases(target: TargetHost) -> list[tuple[str, str]]:
 
 
 def shapes() -> Iterator[str]:
-    """A line for each stack and release: what is planned, by layer, for which cards, and which rules refuse others.
-
-    Releases that a stack is not for are on one line.
+    """The table: a line for each stack and release, with what is planned by layer, for which cards, and which rules
+    refuse others; then what is planned, in order. Releases that a stack is not for are on one line.
     """
-    for target in targets():
-        if target.name != target.stack.name:
-            continue
+    yield from ABOUT.splitlines()
+    ordered: dict[str, list[str]] = {}
+    for target in (target for target in targets() if target.name == target.stack.name):
         for distribution, release in releases(target):
-            yield f"{target.name} | {distribution} {release} | {_by_cards(target, distribution, release)}"
+            where = f"{target.name} | {distribution} {release}{' (made up)' if distribution == 'ubuntu' else ''}"
+            alike = _alike(target, distribution, release)
+            yield f"{where} | " + "; ".join(f"{', '.join(names)}: {shape}" for shape, names in alike.items())
+            shown = [names for shape, names in alike.items() if not shape.startswith(REFUSED)]
+            facts = {f", {names[0]}": bare_facts(target, distribution, release, CARDS[names[0]]) for names in shown}
+            if (distribution, release) == PROVISIONED:
+                after = recorded.facts_of("debian-11-provisioned", target.desired.probes())
+                facts[", provisioned with the stack lab"] = after
+                yield f"{where}, provisioned with the stack lab | {_numbers(make_plan(target.desired, after))}"
+            for what, known in facts.items():
+                for role in make_plan(target.desired, known).roles:
+                    lines = "\n".join(f"  {_line(planned)}" for planned in role.changes)
+                    ordered.setdefault(f"{role.role}:\n{lines}", []).append(where + what)
         others = [one for one in HOSTS if one not in releases(target)]
         found = {_shape(target, *one, (T4,)).partition(",")[0] for one in others}
         yield f"{target.name} | elsewhere | {' or '.join(sorted(found))}"
+    for lines, names in sorted(ordered.items()):
+        yield from ("", *(f"# {name}" for name in names), *lines.splitlines())
 
 
-def _by_cards(target: TargetHost, distribution: str, release: str) -> str:
+def _line(planned: Planned) -> str:
+    what = textwrap.shorten(planned.what, 110, placeholder=" …")
+    if not isinstance(planned, Change):
+        return f"{planned.kind}: {what}"
+    return what + (f" ({len(planned.steps)} steps)" if len(planned.steps) > 1 else "")
+
+
+def _alike(target: TargetHost, distribution: str, release: str) -> dict[str, list[str]]:
+    """What is planned → for which cards."""
     alike: dict[str, list[str]] = {}
     for name, cards in CARDS.items():
         alike.setdefault(_shape(target, distribution, release, cards), []).append(name)
-    return "; ".join(f"{', '.join(names)}: {shape}" for shape, names in alike.items())
+    return alike
 
 
 def _shape(target: TargetHost, distribution: str, release: str, cards: tuple[int, ...]) -> str:
@@ -95,8 +151,12 @@ def _shape(target: TargetHost, distribution: str, release: str, cards: tuple[int
     facts = bare_facts(target, distribution, release, cards)
     refusing = check_host(target.stack, read_host(facts), target.desired.rules, suggest=False)
     if refusing:
-        return f"refused by {', '.join(dict.fromkeys(one.rule for one in refusing))}"
-    return ", ".join(f"{role.role} {_kinds(role.changes)}" for role in make_plan(target.desired, facts).roles)
+        return f"{REFUSED} by {', '.join(dict.fromkeys(one.rule for one in refusing))}"
+    return _numbers(make_plan(target.desired, facts))
+
+
+def _numbers(plan: Plan) -> str:
+    return ", ".join(f"{role.role} {_kinds(role.changes)}" for role in plan.roles) or "nothing"
 
 
 def _kinds(changes: tuple[Planned, ...]) -> str:
@@ -106,7 +166,7 @@ def _kinds(changes: tuple[Planned, ...]) -> str:
 
 
 def planned_trials() -> list[Trial]:
-    """The records of these plans."""
+    """The records of the plans without a refusal."""
     return [
         Trial(
             stack=target.stack.name,
@@ -121,4 +181,5 @@ def planned_trials() -> list[Trial]:
         for target in targets()
         if target.name == target.stack.name
         for distribution, release in releases(target)
+        if not any(isinstance(one, Refusal) for one in plan_of(target, distribution, release).changes)
     ]

@@ -314,11 +314,11 @@ LINKS = (
     ),
     FailureRule(
         "acs-on",
-        "",
+        r"(?:all_reduce_perf|\bNCCL)[^\n]*\n(?:[^\n]*\n){0,60}?[^\n]*ACSCtl:\s{0,9}SrcValid\+",
         "PCI bridges above the cards send what one card writes to another through the processor (ACS), which makes it"
         " slow, or lets NCCL hang",
         "Switch ACS (and the IOMMU where it is not needed) off in the firmware's settings, or for this boot with"
-        " setpci -s BRIDGE ECAP_ACS+6.w=0000",
+        " setpci -s BRIDGE ECAP_ACS+6.w=0000; NCCL_P2P_DISABLE=1 lets NCCL go round it until then",
         "NVIDIA/nccl#606, #257, #2079; leptonai/gpud pci",
         sign=Sign("gpu", _acs, probes=(ACS,), grave=False),
     ),

@@ -177,13 +177,11 @@ INSTALLING = (
         rf"|(?:command|execute|directory:) '(?:\S{{1,60}}-)?{_TOOL}'(?: failed: No such file|: No such file|$)"
         r"|\b(?:gcc|g\+\+|cc|make)(?:-[0-9.]{1,5})?: (?:command not found|not found|No such file or directory)"
         rf"|(?:: |^|/){_TOOL}['\"`]?: (?:command not found|not found|executable file not found)"
-        r"|cannot find ['\"`](?:ld|as)['\"`]"
-        r"|error trying to exec '(?:cc1(?:plus|obj)?|as|collect2|ld)'|no acceptable C compiler found"
-        r"|No CMAKE_C(?:XX)?_COMPILER could be found|cannot execute .?cc1"
-        r"|hostwright: no C compiler"
-        r"|Failed CC sanity check|does not appear to be able to\s{1,9}create executables"
-        r"|Failed to find C compiler|Cannot find (?:a )?C compiler|(?:stdio|features|sys/cdefs)\.h: No such file"
-        r"|unable to find a build program corresponding to",
+        r"|cannot find ['\"`](?:ld|as)['\"`]|error trying to exec '(?:cc1(?:plus|obj)?|as|collect2|ld)'"
+        r"|no acceptable C compiler found|No CMAKE_C(?:XX)?_COMPILER could be found|cannot execute .?cc1"
+        r"|hostwright: no C compiler|Failed CC sanity check|does not appear to be able to\s{1,9}create executables"
+        r"|Failed to find C compiler|Cannot find (?:a )?C compiler|No working C\+\+ compiler found|(?:stdio|features"
+        r"|sys/cdefs)\.h: No such file|unable to find a build program corresponding to",
         "{PROGRAM is missing|a compiler, make or the C library's headers are missing}: nothing can be built without it",
         f"Install gcc (Debian, Ubuntu: build-essential, which brings gcc, g++, make and the C library's headers; Red"
         f" Hat: gcc){_BUILD_AGAIN}",
@@ -372,7 +370,9 @@ INSTALLING = (
         rf"|{_IN_OUR_TREE}[^\n]*\n(?:[^\n]*\n){{0,30}}?[^\n]*{_MAKE_FAILED}"
         r"|(?:cannot find|No rule to make target) [^\n]{0,200}\bnv(?:-modeset)?-kernel\.o"
         r"|\bnvidia[\w/.-]{0,80}\.o: error: objtool: "
-        r"|dkms\.conf for module nvidia[\w-]{0,20} includes a BUILD_EXCLUSIVE",
+        r"|dkms\.conf for module nvidia[\w-]{0,20} includes a BUILD_EXCLUSIVE"
+        r"|dkms (?:build|install) [^\n]{0,60}nvidia[^\n]{0,60} exited [1-9]|/akmods/nvidia[^\n]{0,80}failed\.log"
+        r"|builder for '[^'\n]*-nvidia-(?:x11|open|kernel)[^'\n]*\.drv' failed",
         "{the driver's module, release VERSION, did not compile for the kernel KERNEL|a kernel module did not compile},"
         " usually because the kernel is newer than this release of the module knows",
         "Read make.log of the module that failed (/var/lib/dkms/MODULE/VERSION/build), whose first error counts. Where"

@@ -75,6 +75,7 @@ FABRIC_LINKS = (
     FailureRule(
         "imex-not-ready",
         r"IMEX_UNHEALTHY|IMEX daemon status is -[0-9]|[Nn]ode configuration mismatch|Domain State: (?:DOWN|DEGRADED)"
+        r"|nvidia-imex\.service: (?:Failed with result|Main process exited, code=\w{1,10}, status=[1-9])"
         r"|IMEX (?:domain|daemon)[^\n]{0,40}(?:NOT[ _]READY|DEGRADED|UNAVAILABLE)"
         r"|nvidia-imex\[[0-9]{1,10}\]: [^\n]*(?:[Ff]ail|\b[Ee]rror\b|[Mm]ismatch|[Uu]nable to|[Cc]ould not"
         r"|not found)[^\n]*",

@@ -10,6 +10,12 @@ from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, GP
 from hostwright.standard.roles.driver.failures.install import STUB, VERSION_MISMATCH_SIGN
 from hostwright.standard.roles.driver.failures.load import GPU_UNSUPPORTED_SIGN, NO_DEVICE_SIGN
 
+#: words of a container's start, and of a libcuda that is not the loaded module's
+_IN_CONTAINER = (
+    r"(?:docker|podman|nerdctl|kubectl) (?:run|exec|compose)|--runtime[= ]nvidia|--gpus\b|/cuda[^\s/]*/compat"
+)
+_COMBINATION = r"system has unsupported display driver / cuda driver combination"
+
 RUNNING = (
     FailureRule(
         "gpu-reset-in-use",
@@ -55,15 +61,12 @@ RUNNING = (
         "libcuda-not-found",
         r"\blibcuda\.so[.0-9]{0,12}: cannot open shared object\s{1,40}file|UNKNOWN ERROR \(303\)"
         r"|(?:Could not load dynamic|dlopen) library '?libcuda\.so|(?:could not|cannot|unable to|failed to) (?:find"
-        r"|load|open|locate)"
-        r" (?:the )?(?:library )?[\"'`]?libcuda(?:\.so|\b)|libcuda\.so[.0-9]{0,4} (?:was |could )?not (?:be )?found"
-        r"|CUDA driver library [^\n]*not be found|CUDA_ERROR_SHARED_OBJECT_INIT_FAILED"
-        r"|cudaErrorSharedObjectInitFailed"
-        r"|couldn't find libnvidia-ml\.so"
+        r"|load|open|locate) (?:the )?(?:library )?[\"'`]?libcuda(?:\.so|\b)|libcuda\.so[.0-9]{0,4} (?:was "
+        r"|could )?not (?:be )?found|Found no NVIDIA driver on your system|CUDA driver library [^\n]*not be found"
+        r"|CUDA_ERROR_SHARED_OBJECT_INIT_FAILED|cudaErrorSharedObjectInitFailed|couldn't find libnvidia-ml\.so"
         r"|\blib(?:nvidia-ml|nvidia-cfg|nvidia-ptxjitcompiler|nvcuvid"
-        r"|nvidia-encode)\.so[.0-9]{0,12}: cannot open shared object"
-        r"|(?:cannot|could not|failed to|unable to) (?:load|open) lib(?:nvidia-ml|nvcuvid|nvidia-encode)\.so"
-        r"|NVMLError_LibraryNotFound|NVML Shared Library Not Found",
+        r"|nvidia-encode)\.so[.0-9]{0,12}: cannot open shared object|(?:cannot|could not|failed to|unable to) (?:load"
+        r"|open) lib(?:nvidia-ml|nvcuvid|nvidia-encode)\.so|NVMLError_LibraryNotFound|NVML Shared Library Not Found",
         "the program does not find the driver's library {LIBRARY|libcuda.so.1}: the host has no NVIDIA driver, the"
         " container was started without GPUs, or the loader does not know the library's directory",
         "Look for it (ldconfig -p | grep -e libcuda -e libnvidia-ml) and run nvidia-smi. Where nvidia-smi alone works,"
@@ -145,6 +148,17 @@ RUNNING = (
         treatment=ForPeople(),
     ),
     FailureRule(
+        "image-libcuda-first",
+        rf"(?:{_IN_CONTAINER})[^\n]*\n(?:[^\n]*\n){{0,40}}?[^\n]*{_COMBINATION}"
+        rf"|{_COMBINATION}[^\n]*\n(?:[^\n]*\n){{0,40}}?[^\n]*(?:{_IN_CONTAINER})",
+        "in the container, the program gets the image's own libcuda (CUDA's compatibility directory) in place of the"
+        " host driver's, which is newer: the image lists it in /etc/ld.so.conf.d or LD_LIBRARY_PATH",
+        "Let the driver's library come first: -e LD_LIBRARY_PATH=/usr/local/nvidia/lib64:/usr/local/nvidia/lib for the"
+        " container, or an image without that entry (rm /etc/ld.so.conf.d/*compat*; ldconfig). Where nvidia-smi works"
+        " on the host, its driver stays as it is",
+        "NVIDIA's CUDA compatibility guide; gpustack/gpustack#4678",
+    ),
+    FailureRule(
         "version-mismatch",
         r"[Dd]river/library version mismatch|API mismatch: (?:the |this )?(?:NVIDIA |client)"
         r"|NVRM: API mismatch|kernel version \S{3,20} does not match DSO version|LIB_RM_VERSION_MISMATCH"
@@ -158,6 +172,18 @@ RUNNING = (
         " version nvidia, for the kernel of the next boot with -k KERNEL), else a reboot changes nothing",
         "shine-cluster#50",
         beside=r"this kernel module has the version|the client has the version",
+        variants=(
+            Variant(
+                r"unsupported display driver|SYSTEM_DRIVER_MISMATCH|cudaErrorSystemDriverMismatch",
+                "the program's libcuda is of another version than the loaded kernel module: the driver was upgraded"
+                " since it was loaded, or another libcuda comes before the driver's, such as CUDA's compatibility"
+                " library in an image",
+                "Run nvidia-smi on the host. Where it reports a mismatch, provision again: the driver role loads the"
+                " module of the libraries' version, or reboots. Where it works, the host's driver is not at fault:"
+                " look which libcuda the program gets (ldconfig -p | grep libcuda, LD_LIBRARY_PATH, in a container the"
+                " image's), and take the compat directory away from it",
+            ),
+        ),
         sign=VERSION_MISMATCH_SIGN,
     ),
     FailureRule(
@@ -286,7 +312,10 @@ RUNNING = (
         r"(?:nv-fabricmanager|nvidia-fabricmanager(?:-start\.sh)?|nvlsm"
         r"|fabricmanager)(?:\[[0-9]{1,10}\])?: [^\n]*(?:[Ff]ail|FATAL"
         r"|\b[Ee]rror\b|[Uu]nable to|[Nn]ot installed|[Cc]ould not|[Nn]o such)[^\n]*"
-        r"|request to query NVSwitch device information[^\n]*failed[^\n]*",
+        r"|request to query NVSwitch device information[^\n]*failed[^\n]*"
+        r"|Failed to start (?:nvidia-fabricmanager|NVIDIA fabric manager)[^\n]*"
+        r"|nvidia-fabricmanager\.service: (?:Failed with"
+        r" result|[Ss]tart operation timed out|(?:Main|Control) process exited, code=\w{1,10}, status=[1-9])[^\n]*",
         "Fabric Manager, or its subnet manager nvlsm, ended with an error: until it runs, CUDA does not start on cards"
         " that switches join (error 802)",
         "Read its lines (journalctl -b -u nvidia-fabricmanager; /var/log/fabricmanager.log). It has to be of exactly"
@@ -295,7 +324,7 @@ RUNNING = (
         " it misses switches or cards, look for SXid and Xid in dmesg, and reset all cards or cycle the power. Where no"
         " switches are on the host (lspci -d 10de:), disable it",
         "NVIDIA Fabric Manager user guide",
-        unless=r"NV_WARN_NOTHING_TO_DO|[Nn]on-?fatal|[Nn]on-?critical",
+        unless=r"NV_WARN_NOTHING_TO_DO|[Nn]on-?fatal|[Nn]on-?critical|: Unit ",
         weight="consequence",
     ),
     FailureRule(

@@ -494,6 +494,49 @@ SAMPLES = {
     "tensorrt-other-cuda": (
         "1: [graphContext.h::24] Error Code 1: Myelin (Compiled against cuBLAS 11.4.1.0 but running against cuBLAS 11.2"
     ),
+    "framework-extension-apart": (
+        "ImportError: /opt/x/flash_attn_2_cuda.cpython-311-x86_64-linux-gnu.so: undefined symbol: _ZN3c105ErrorC2ENS_1"
+    ),
+    "framework-other-release": "AttributeError: module 'jax.core' has no attribute 'Shape'",
+    "executable-stack-refused": (
+        "ImportError: libtorch_cpu.so: cannot enable executable stack as shared object requires: Invalid argument"
+    ),
+    "xla-flag-unknown": "F parse_flags_from_env.cc:234] Unknown flag in XLA_FLAGS: --xla_gpu_enable_softmax=true",
+    "static-tls-full": "OSError: /opt/x/libgomp-804f19d4.so.1.0.0: cannot allocate memory in static TLS block",
+    "pip-placeholder": "The package you are trying to install is only a placeholder project on PyPI.org repository.",
+    "compile-cache-unwritable": "PermissionError: [Errno 13] Permission denied: '/.triton'",
+    "kernel-too-large": "OutOfResources: out of resource: shared memory, Required: 131072, Hardware limit: 101376.",
+    "libcuda-link-missing": "/usr/bin/ld: cannot find -lcuda: No such file or directory",
+    "build-without-gpu": "ValueError: Unknown CUDA arch (12.0) or GPU not supported",
+    "triton-launcher-failed": (
+        "CalledProcessError: Command '['/usr/bin/gcc', '/opt/x/main.c', '-lcuda']' returned non-zero exit status 1."
+    ),
+    "torch-without-cuda": "AssertionError: Torch not compiled with CUDA enabled",
+    "torch-weights-only": "_pickle.UnpicklingError: Weights only load failed. This file can still be loaded, to do so",
+    "torch-compile-python": "RuntimeError: Dynamo is not supported on Python 3.13+",
+    "torch-rendezvous-port": (
+        "The server socket has failed to listen on any local network address. port: 29500, useIpv6: 0, EADDRINUSE"
+    ),
+    "torch-needs-newer-compiler": "#error You need C++17 to compile PyTorch",
+    "cuda-after-fork": "RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing",
+    "torch-nvml-assert": "RuntimeError: NVML_SUCCESS == r INTERNAL ASSERT FAILED at CUDACachingAllocator.cpp:830",
+    "mkl-too-new": "ImportError: /opt/x/torch/lib/libtorch_cpu.so: undefined symbol: iJIT_NotifyEvent",
+    "jax-parts-apart": (
+        "JAX plugin jax_cuda12_plugin version 0.9.2 is installed, but it is not compatible with the installed jaxlib"
+    ),
+    "jax-libraries-outdated": (
+        "Found cuDNN version 8600, but JAX was built against version 8904, which is newer. The copy of cuDNN that is"
+    ),
+    "keras-3": "ValueError: Unrecognized keyword arguments passed to LSTM: {'batch_input_shape': (1, 1, 7)}",
+    "nccl-interface-missing": "connecting to address  with family 59936 is neither AF_INET(2) nor AF_INET6(10)",
+    "nccl-imex": "NCCL WARN MNNVL Failed to get IMEX channel",
+    "nccl-ranks-apart": "NCCL WARN Message truncated : received 1024 bytes instead of 256",
+    "image-libcuda-first": (
+        "docker run --gpus all image:1\nError 803: system has unsupported display driver / cuda driver combination"
+    ),
+    "device-assert": "RuntimeError: CUDA error: device-side assert triggered",
+    "peer-access-refused": "NCCL WARN Cuda failure 217 'peer access is not supported between these two devices'",
+    "acs-on": "./all_reduce_perf -g 2 does not return\n\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir+",
     "apt-method-missing": "E: The method driver /usr/lib/apt/methods/https could not be found.",
 }
 

@@ -77,6 +77,12 @@ BESIDE = {
     "transport/nvls.cc:223 NCCL WARN Cuda failure 2 'out of memory'": "gpu-out-of-memory",
     "cuMemCreate(FABRIC) failed: CUDA_ERROR_NOT_PERMITTED": "imex-channel-missing",
     "/dev/nvidia-caps-imex-channels/channel0: no such file or directory": "imex-channel-missing",
+    "==> WARNING: `dkms install --no-depmod nvidia/580.119.02 -k 7.0.9-1' exited 10": "dkms-build",
+    "error: builder for '/nix/store/a-nvidia-x11-545.29.06-6.8.drv' failed with exit code 2": "dkms-build",
+    "Verifying signature: Not live until 2027-01-01T00:00:00Z": "clock-behind",
+    "nvidia-fabricmanager.service: Failed with result 'timeout'.": "fabric-manager-failed",
+    "nvidia-imex.service: Main process exited, code=exited, status=1/FAILURE": "imex-not-ready",
+    "Domain State: DEGRADED": "imex-not-ready",
     "nvidia-imex[812]: Failed to find the address of this node": "imex-not-ready",
     'conflicting device "nvidia.com/gpu=0" (specs "/etc/cdi/nvidia.yaml", "/etc/cdi/gpu.yaml")': "cdi-unresolvable",
     'error gathering device information while adding custom device "nvidia.com/gpu=all": no such file': (

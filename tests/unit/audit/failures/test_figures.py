@@ -51,7 +51,7 @@ def counted(half: str) -> Counter[str]:
 
 
 #: at least so many are right, at most so many wrong, and at most so many harmless ones blamed: the document's figures
-FLOORS = {"known": (1651, 12, 1), "unseen": (307, 5, 0)}
+FLOORS = {"known": (1685, 12, 1), "unseen": (307, 5, 0)}
 #: of those that are right: by a rule of these roles
 OF_PEOPLE = {"known": {"proxy": 1, "workspaces": 3}, "unseen": {}}
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -25,7 +26,10 @@ CUT = {
     "akash-network-website-632", "nixos-nixpkgs-13799", "nixos-nixpkgs-32330", "podman-container-tools-podman-10825",
     "pypa-pip-9947", "pytorch-ci-infra-490", "tilt-dev-tilt-3916",
     "ubuntuforums-org-error-brokencount-2011-07-24",
+    "ollama-ollama-5493", "pdm-project-pdm-2914", "nvidia-tensorrt-3402",
 }  # fmt: skip
+#: texts of which a logger's form makes something else: where a line ends decides, and the form leaves it open
+OPEN = {"netflix-dispatch-5627", "rhgndf-fl2000-drm-7"}
 
 
 def before_each_line(prefix: str) -> Callable[[str], str]:
@@ -69,10 +73,10 @@ def named(text: str) -> str:
 
 @pytest.mark.parametrize("way", sorted(WAYS))
 def test_each_known_text_is_recognised_in_other_forms(way: str) -> None:
-    """Each text in two of the ways, so that it takes seconds; the numbers of text and way decide which."""
-    cut = CUT if "wrapped" in way or "cut" in way else set()
+    """Each text in two of the ways, so that it takes seconds; its id decides which, whatever is added to the corpus."""
+    cut = CUT if "wrapped" in way or "cut" in way else OPEN
     place = sorted(WAYS).index(way)
-    mine = [entry for number, entry in enumerate(ENTRIES) if (number - place) % len(WAYS) in {0, 4}]
+    mine = [entry for entry in ENTRIES if (crc32(entry["id"].encode()) - place) % len(WAYS) in {0, 4}]
     found = {entry["id"]: (named(entry["text"]), named(WAYS[way](entry["text"]))) for entry in mine}
     assert {name: pair for name, pair in found.items() if pair[0] != pair[1] and name not in cut} == {}
 

@@ -195,6 +195,13 @@ def test_what_differs_from_the_stack_is_what_the_host_has_and_says_so():
     ]
 
 
+def test_what_a_pinned_setuptools_replaced_of_debian_11s_own_venv_does_not_differ():
+    text = dists(HOST, pkg_resources="0.0.0")
+    text += "damage\tpkg_resources-0.0.0.dist-info\tpkg_resources/__init__.py\n"
+    there = components(document({VENV: text}))
+    assert properties(there["pkg-resources"]).get("differs") is None
+
+
 def test_a_driver_of_others_or_damaged_is_no_file_of_the_stack():
     right = answers(HOST)[DRIVER].text
     theirs = components(document({DRIVER: right + "theirs=yes\n"}))["nvidia-driver"]

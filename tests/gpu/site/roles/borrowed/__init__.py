@@ -14,10 +14,11 @@ class Borrowed:
     """Variables of the role ``borrowed``."""
 
     toolkit: str = ""  #: the directory of a CUDA toolkit with nvcc; empty: there is none
+    python: str = ""  #: the path of one that has PyTorch; empty: there is none
     limit_s: int = 60  #: how long a proof may take
 
 
-@role(uses=["base", "cuda", "driver"])
+@role(uses=["base", "cuda", "driver", "pytorch"])
 def borrowed(_v: Borrowed, _ctx: RoleContext) -> Iterator[Resource]:
     """No states."""
     yield from ()

@@ -1,0 +1,70 @@
+"""What whole hosts have answered, as ``make facts`` records it in ``tests/fixtures/hosts``.
+
+A file holds an answer for each probe of all standard stacks: the probe by its digest and first line, and the fields of
+``hostwright.apply.journal.factfiles``, with the text as lines, so that a difference can be read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from hashlib import blake2b
+
+from hostwright.plan.model import Answer, Facts, Probe
+from tests.places import PROJECT
+from tests.unit.support.standard import targets
+
+HOSTS = PROJECT / "tests/fixtures/hosts"
+_SHOWN = 100  #: characters of a probe's first line
+
+
+def all_probes() -> tuple[Probe, ...]:
+    """The probes of all standard stacks, each once."""
+    return tuple(dict.fromkeys(probe for target in targets() for probe in target.desired.probes()))
+
+
+def write(name: str, facts: Facts) -> None:
+    """Write the answers of a host."""
+    rows = [
+        {
+            "probe": digest(probe),
+            "script": _first_line(probe),
+            "status": answer.status,
+            "text": answer.text.splitlines(keepends=True),
+            **({"truncated": True} if answer.truncated else {}),
+        }
+        for probe, answer in facts.items()
+    ]
+    (HOSTS / f"{name}.json").write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def facts_of(name: str, probes: Iterable[Probe], replaced: Mapping[Probe, str] | None = None) -> Facts:
+    """The answers of a recorded host to these probes, some of them replaced.
+
+    Raises ``LookupError`` for a probe that it was not asked.
+    """
+    answers, asked = _answers(name), tuple(probes)
+    missing = [probe for probe in asked if digest(probe) not in answers]
+    if missing:
+        raise LookupError(
+            f"{HOSTS / name}.json: {len(missing)} of {len(asked)} probes have no recorded answer, the first is "
+            f"{_first_line(missing[0])!r}; record the hosts anew with `make facts` (root, ten minutes)"
+        )
+    instead = {probe: Answer(0, text) for probe, text in (replaced or {}).items()}
+    return Facts({probe: instead.get(probe) or answers[digest(probe)] for probe in asked})
+
+
+@cache
+def _answers(name: str) -> dict[str, Answer]:
+    rows = json.loads((HOSTS / f"{name}.json").read_text("utf-8"))
+    return {row["probe"]: Answer(row["status"], "".join(row["text"]), row.get("truncated", False)) for row in rows}
+
+
+def digest(probe: Probe) -> str:
+    """What names a probe in a file."""
+    return blake2b(f"{probe.root} {probe.cap_bytes} {probe.script}".encode(), digest_size=8).hexdigest()
+
+
+def _first_line(probe: Probe) -> str:
+    return probe.script.strip().splitlines()[0][:_SHOWN]
