@@ -2,6 +2,9 @@
 
 A file holds an answer for each probe of all standard stacks: the probe by its digest and first line, and the fields of
 ``hostwright.apply.journal.factfiles``, with the text as lines, so that a difference can be read.
+
+``python -m tests.unit.support.recorded`` gives the answers of probes that were rewritten to the new ones, where a host
+answers both alike: in order, each to one with the same first line.
 """
 
 from __future__ import annotations
@@ -49,7 +52,8 @@ def facts_of(name: str, probes: Iterable[Probe], replaced: Mapping[Probe, str] |
     if missing:
         raise LookupError(
             f"{HOSTS / name}.json: {len(missing)} of {len(asked)} probes have no recorded answer, the first is "
-            f"{_first_line(missing[0])!r}; record the hosts anew with `make facts` (root, ten minutes)"
+            f"{_first_line(missing[0])!r}; record the hosts anew with `make facts` (root, ten minutes), or, where "
+            "they answer as before, `python -m tests.unit.support.recorded`"
         )
     instead = {probe: Answer(0, text) for probe, text in (replaced or {}).items()}
     return Facts({probe: instead.get(probe) or answers[digest(probe)] for probe in asked})
@@ -68,3 +72,21 @@ def digest(probe: Probe) -> str:
 
 def _first_line(probe: Probe) -> str:
     return probe.script.strip().splitlines()[0][:_SHOWN]
+
+
+def rename() -> None:
+    """Name the answers of probes that are no more after those without one. Raises ``LookupError`` where they differ."""
+    names = {digest(probe): _first_line(probe) for probe in all_probes()}
+    for file in HOSTS.glob("*.json"):
+        rows = json.loads(file.read_text("utf-8"))
+        former = [row for row in rows if row["probe"] not in names]
+        coming = [key for key in names if key not in {row["probe"] for row in rows}]
+        if [row["script"] for row in former] != [names[key] for key in coming]:
+            raise LookupError(f"{file}: {len(former)} answers, {len(coming)} new probes, and their first lines differ")
+        for row, key in zip(former, coming, strict=True):
+            row["probe"] = key
+        file.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    rename()
