@@ -63,13 +63,16 @@ others() {
   [ -z "$rows" ] || other_bytes "$1"
 }
 there() {
-  tree=$1
+  tree=$1 lists=$(grep -lrsF --include='*.list' -e "$1/" "$info") || :
   set --
   for record in "$records"/*; do [ ! -f "$record" ] || set -- "$@" "$record"; done
+  IFS=$newline
+  set -f
+  # shellcheck disable=SC2086  # a path a word
   {
-    grep -HrsF --include='*.list' -e "$tree/" "$info" || :
-    find "$info" "$files$tree" "$tree" -xdev -path "$info/*" ! -name '*.list' -prune -o -name "*$newline*" -prune -o \
-      -name __pycache__ -prune -o ! -type d -printf 'there\t%T@\t%C@\t%s\t%y\t%p\n'
+    [ -z "$lists" ] || grep -HsF -e "$tree/" -- $lists
+    find $lists "$files$tree" "$tree" -xdev -name "*$newline*" -prune -o -name __pycache__ -prune -o \
+      ! -type d -printf 'there\t%T@\t%C@\t%s\t%y\t%p\n'
   } | LC_ALL=C awk -F '\t' -v tree="$tree" -v info="$info" -v files="$files" "$whose" "$@" -
 }
 other_bytes() {

@@ -54,6 +54,7 @@ eval "set -- $libraries"
 first='/[(]libc6,x86-64/ && index(wanted, " " $1 " ") && !seen[$1]++'
 others=
 firsts=
+read=$newline
 paths=$(ldconfig -p | awk -v wanted=" $* " "$first")
 for library; do
   first=
@@ -61,8 +62,12 @@ for library; do
   path=$(readlink -e "$first")
   echo "$library=$path"
   case $path in '' | */"${library%.1}.$version") ;; *) others="$others$path$newline" firsts="$firsts$first$newline" ;; esac
+  case $read in *"$newline${path%/*}$newline"*) continue ;; esac
+  read=$read${path%/*}$newline  # a pattern reads its whole directory
   # libnvidia-container and others have numbers of their own, never of three digits
-  for other in "${path%/*}/${library%.1}".[0-9][0-9][0-9].* "${path%/*}"/libnvidia-*.so.[0-9][0-9][0-9].*; do
+  for other in "${path%/*}"/lib*.so.[0-9][0-9][0-9].*; do
+    name=${other##*/}
+    case " $* " in *" ${name%%.so.*}.so.1 "*) ;; *) case $name in libnvidia-*) ;; *) continue ;; esac ;; esac
     if [ -L "$other" ] || [ ! -e "$other" ] || [ "${other##*.so.}" = "$version" ]; then continue; fi
     others="$others$other$newline"
   done
