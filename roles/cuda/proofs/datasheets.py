@@ -1,8 +1,9 @@
 """NVIDIA's data sheets: dense TFLOPS of each card by format, and the bandwidth of its memory; by PCI id.
 
 The figures are without sparsity (half of the figure where a sheet has that with sparsity alone), and with sums in FP32
-where a sheet has two (GeForce), since PyTorch adds up so. They were checked against public copies of the sheets, and
-**none against a card**: no machine with one was at hand.
+where a sheet has two (GeForce), since PyTorch adds up so. Public excerpts of the sheets confirm those of A100, H100
+PCIe, B200, L40S and RTX 4090, and the TFLOPS of H100 and H200 (SXM); those of RTX 5090 are half of those with sparsity.
+**None was checked against a card**: no machine with one was at hand.
 """
 
 from __future__ import annotations
