@@ -19,6 +19,7 @@ from hostwright.stack.ages import Aged
 SCHEMA = 1
 
 GPU_LAYER = "gpu"  #: the layer below all roles: cards, their links and memory
+DRIVER_OF_CARDS = "driver of cards"  #: the check that could not be made where no driver is there to read them
 
 #: unread: could not be read · failing: a known failure was recognised, though nothing differs from the stack ·
 #: drift: as desired at the last good run, now not · intent: the desired state has changed since the last good run ·

@@ -55,8 +55,8 @@ collectors had noted about them before any rule was run. About a sixth of these 
 `tests/unit/audit/failures/test_figures.py` repeats them.
 
 Of 160 texts of 2024 to 2026 about the stacks of today (144 failures, 16 harmless; cause and next step of each written
-down before), rules were mended with one half on 29 November 2026. Of the other half, which was then judged once, 54 of 80
-were told rightly (67 %), 9 wrongly (11 %), 7 in part and 10 not at all; nothing harmless was blamed.
+down before), rules were mended with one half on 29 November 2026. Of the other half, which was then judged once, 54 of
+80 were told rightly (67 %), 9 wrongly (11 %), 7 in part and 10 not at all; nothing harmless was blamed.
 
 This page is written by `python -m hostwright.audit.failures.document` from the rules of the roles (`roles/*/failures`).
 """

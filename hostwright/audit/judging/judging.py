@@ -20,6 +20,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from hostwright.audit.fleetaudit import (
+    DRIVER_OF_CARDS,
     GPU_LAYER,
     Deviation,
     HostAudit,
@@ -172,7 +173,11 @@ def unread(target: TargetHost, sentence: str, at: datetime, lead: str = "") -> H
 
 def unprobed(skipped: NotChecked) -> bool:
     """Whether its probes were not asked or hung: then its layer is not known."""
-    return skipped.check == CARDS or skipped.reason == NOT_ASKED or skipped.reason.startswith(NOT_IN_TIME)
+    return (
+        skipped.check in (CARDS, DRIVER_OF_CARDS)
+        or skipped.reason == NOT_ASKED
+        or skipped.reason.startswith(NOT_IN_TIME)
+    )
 
 
 def _repairable(found: Found, changes: Mapping[str, tuple[Planned, ...]]) -> Found:
@@ -213,7 +218,8 @@ def _unread_cards(ctx: AuditContext, looks_at: AuditScope) -> Iterator[NotChecke
     except KeyError:  # the bus was not probed
         return
     except (Unread, NotAnswered) as error:
-        yield NotChecked(GPU_LAYER, CARDS, str(error))
+        driven = any(cards.driven(ctx.facts) for cards in ctx.cards)
+        yield NotChecked(GPU_LAYER, CARDS if driven else DRIVER_OF_CARDS, str(error))
 
 
 def _others_late(target: TargetHost, facts: Facts, not_checked: Iterable[NotChecked]) -> Iterator[NotChecked]:

@@ -11,7 +11,7 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from hostwright.audit.auditor import AuditOptions, Auditor, AuditResult
-from hostwright.audit.fleetaudit import GPU_LAYER, FleetAudit, HostAudit
+from hostwright.audit.fleetaudit import DRIVER_OF_CARDS, GPU_LAYER, FleetAudit, HostAudit
 from hostwright.cli import console
 from hostwright.cli.opening import ask_password, open_fleet, roles_here, targets_of
 from hostwright.cli.views.progress import AuditView
@@ -88,12 +88,17 @@ def explain_rule(name: str) -> None:
 def exit_status(audit: FleetAudit) -> int:
     """1 where a host or a layer could not be read, 3 where something is not as desired, 0 else.
 
-    The cards of a host that differs are not counted: without the driver that it is to get, nobody can read them.
+    The cards of a host that differs are not counted where the driver that could read them is still to come.
     """
-    layers = [(host, layer.name) for host in audit.hosts for layer in host.layers if layer.status == "unread"]
-    if any(name != GPU_LAYER or host.status == "unread" for host, name in layers):
+    if any(_is_unread(host) for host in audit.hosts):
         return FAILED
     return AS_DESIRED if all(host.status == "desired" for host in audit.hosts) else DIFFERS
+
+
+def _is_unread(host: HostAudit) -> bool:
+    without_driver = any(skipped.check == DRIVER_OF_CARDS for skipped in host.not_checked)
+    layers = [layer.name for layer in host.layers if layer.status == "unread"]
+    return host.status == "unread" or any(name != GPU_LAYER or not without_driver for name in layers)
 
 
 def _show_next(out: Console, auditor: Auditor, look: AuditResult, commands: Mapping[Command, Sequence[str]]) -> None:

@@ -130,7 +130,7 @@ def test_cards_that_cannot_be_read_are_told_where_a_role_brings_their_driver(
     host = target(tmp_path, monkeypatch, "base", "gpudriver")
     facts = {**dict.fromkeys(audit_probes(host), Answer(1, "")), PCI: ON_BUS, NVIDIA_SMI: Answer(127, "")}
     found = judge(host, Facts(facts), AT)
-    assert ("gpu", "cards") in {(one.layer, one.check) for one in found.not_checked}
+    assert ("gpu", "driver of cards") in {(one.layer, one.check) for one in found.not_checked}
 
 
 @pytest.mark.parametrize(("roles", "found"), [(("base",), "gpus-fewer"), (("base", "gpudriver"), "no-gpu")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from rich.text import Text
 
 from hostwright.audit.auditing import HostAudited
-from hostwright.audit.fleetaudit import Layer
+from hostwright.audit.fleetaudit import Layer, NotChecked
 from hostwright.cli.views import progress
 from hostwright.cli.views.audits import exit_status
 from hostwright.cli.views.progress import Audited, watch
@@ -82,9 +83,15 @@ def test_the_exit_status_is_that_of_the_worst():
     partly = host("gpu01", "drift", layers={"cuda": "drift", "driver": "unread"})
     assert exit_status(fleet(partly)) == 1
     assert Layer("driver", "unread") in partly.layers
-    without_driver = host("gpu01", "new", layers={"driver": "new", "gpu": "unread"})
-    assert exit_status(fleet(without_driver)) == 3
-    assert exit_status(fleet(host("gpu01", "unread", layers={"driver": "desired", "gpu": "unread"}))) == 1
+
+
+@pytest.mark.parametrize(("check", "status"), [("driver of cards", 3), ("cards", 1)])
+def test_cards_are_unread_for_want_of_their_driver_or_because_it_does_not_answer(check: str, status: int):
+    skipped = (NotChecked("gpu", check, "nvidia-smi ended with status 127"),)
+    differs = replace(host("gpu01", "new", layers={"driver": "new", "gpu": "unread"}), not_checked=skipped)
+    assert exit_status(fleet(differs)) == status
+    unread = replace(host("gpu01", "unread", layers={"driver": "desired", "gpu": "unread"}), not_checked=skipped)
+    assert exit_status(fleet(unread)) == 1
 
 
 def test_watch_redraws_until_ctrl_c_and_returns_the_last_status(monkeypatch: pytest.MonkeyPatch):
