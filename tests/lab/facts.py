@@ -31,6 +31,7 @@ REPLACED = (
     (r"\t\d+:\d+\t(/\S*)\trw,\S*\t\d+\t\d+\t\d+$", r"\t8:1\t\1\trw,relatime\t400000000\t26000000\t25000000"),
     (r"^ +\d+ +0 (c.*) [A-Z][a-z]{2} [ \d]\d [\d:]{5} ", r" 30 0 \1 Jan  1 00:00 "),  # a device, as ``find -ls`` has it
     (r"^\d+(?= nvidia-persistenced\.service )", "4711"),
+    (r"(?<=http://)[a-z.]+(?=/debian)", "archive.example"),
     (r'("at": )"[^"]*"', r'\1"2026-01-01T00:00:00.000+00:00"'),  # of the release record, as the next three
     (r'("run": )"[^"]*"', r'\1"20260101t000000-0000"'),
     (r'("operator": )"[^"]*"', r'\1"ops@controller"'),
