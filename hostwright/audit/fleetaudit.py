@@ -19,7 +19,8 @@ from hostwright.stack.ages import Aged
 SCHEMA = 1
 
 GPU_LAYER = "gpu"  #: the layer below all roles: cards, their links and memory
-DRIVER_OF_CARDS = "driver of cards"  #: the check that could not be made where no driver is there to read them
+#: what could not be checked where no card could be read: the cards, or their driver where that is not there
+CARDS, DRIVER_OF_CARDS = "cards", "driver of cards"
 
 #: unread: could not be read · failing: a known failure was recognised, though nothing differs from the stack ·
 #: drift: as desired at the last good run, now not · intent: the desired state has changed since the last good run ·

@@ -20,6 +20,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from hostwright.audit.fleetaudit import (
+    CARDS,
     DRIVER_OF_CARDS,
     GPU_LAYER,
     Deviation,
@@ -114,7 +115,6 @@ def shown(record: Mapping[str, Any]) -> ReleaseRecord | None:
     return ReleaseRecord(*(str(record.get(key, "")) for key in ("stack", "at", "run", "operator")))
 
 
-CARDS = "cards"  #: the check that could not be made where no card could be read
 Found = Finding | NotChecked  #: what comes of a rule on a host
 
 
@@ -173,11 +173,8 @@ def unread(target: TargetHost, sentence: str, at: datetime, lead: str = "") -> H
 
 def unprobed(skipped: NotChecked) -> bool:
     """Whether its probes were not asked or hung: then its layer is not known."""
-    return (
-        skipped.check in (CARDS, DRIVER_OF_CARDS)
-        or skipped.reason == NOT_ASKED
-        or skipped.reason.startswith(NOT_IN_TIME)
-    )
+    of_cards = skipped.check in (CARDS, DRIVER_OF_CARDS)
+    return of_cards or skipped.reason == NOT_ASKED or skipped.reason.startswith(NOT_IN_TIME)
 
 
 def _repairable(found: Found, changes: Mapping[str, tuple[Planned, ...]]) -> Found:
