@@ -12,6 +12,7 @@ import pytest
 
 from hostwright.plan.model import Probe
 from hostwright.plan.planning import plan_host
+from tests.places import PROJECT
 from tests.unit.support import recorded
 from tests.unit.support.planned import HOSTS, SHAPES, T4, bare_facts, releases, shapes
 from tests.unit.support.standard import targets
@@ -20,7 +21,8 @@ NAMES = ["debian-11-bare", "debian-11-provisioned", "debian-12-bare", "debian-13
 MOST_BYTES = 150_000
 #: of the machine and of the lab: their directories, addresses, keys and serial numbers
 PRIVATE = re.compile(
-    r"lowerdir|/var/(lib|cache)/hostwright-lab|/work/|\b(10\.213|127\.0|192\.168)(\.\d{1,3}){2}\b|ssh-(rsa|ed25519)"
+    re.escape(f"{PROJECT}/")
+    + r"|lowerdir|/var/(lib|cache)/hostwright-lab|\b(10\.213|127\.0|192\.168)(\.\d{1,3}){2}\b|ssh-(rsa|ed25519)"
     r"|PRIVATE KEY|\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\broot@"
 )
 
