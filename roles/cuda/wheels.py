@@ -133,7 +133,7 @@ def major_of(section: EnvironmentSection) -> str:
 
 
 def pins_of(section: EnvironmentSection) -> Mapping[str, str]:
-    """What the first usable Python gets."""
+    """The pinned packages of the first usable Python: name → version."""
     return section.pins(section.usable[0])
 
 

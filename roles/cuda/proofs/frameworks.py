@@ -20,7 +20,6 @@ SAME = 1e-4  #: the same computation in float32, in another order
 CONVOLVED = 1e-3  #: by an algorithm that cuDNN chose
 LEARNED = 1e-3  #: what was learned over some steps, with every GPU's part added up
 
-
 NO_NUMBERS = {"not a number", "infinite"}  #: how a program tells a difference that JSON cannot hold
 
 _ARCHITECTURE = Pattern(r"(sm|compute)_([0-9]{1,2})([0-9])[a-z]?")
@@ -150,7 +149,7 @@ def _device(card: Gpu) -> str:
 
 
 def agreement(measured: Measurements) -> Iterator[ProofFinding]:
-    """What was learned together is what one device learns, and NumPy."""
+    """The training together ends with the weights of the training on one device, and with NumPy's."""
     yield from within(measured, "learned beside one device", LEARNED, "what was learned together")
     yield from within(measured, "learned beside numpy", LEARNED, "what was learned together")
 

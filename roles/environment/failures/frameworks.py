@@ -6,7 +6,7 @@ from typing import Final
 
 from hostwright.failures import FailureRule, Variant
 
-#: packages of which other packages use one release's names
+#: packages whose names other packages import: a name that is not there belongs to another release
 _OWNERS: Final = (
     r"torch(?:vision|audio|text|ao)?|jax(?:lib)?|flax|tensorflow|triton|scipy|numpy|ml_dtypes|typing_extensions"
     r"|transformers|diffusers|huggingface_hub"

@@ -93,7 +93,7 @@ def leave(status: int) -> None:
 
 
 def nvidia_smi(fields: str) -> list[list[str]]:
-    """What nvidia-smi tells of these fields, the UUID among them, a list for each card; nothing where it does not run.
+    """A row of these fields for each card, the UUID among them, as nvidia-smi prints them; none where it does not run.
 
     Its status says nothing of the rows: it is 14 where the infoROM of a card is damaged, and then a warning is beside
     them; 15 where one card is lost.

@@ -35,7 +35,7 @@ class StepLimit:
         self._what, self._until = f"step {number + 2}", time.monotonic() + self.step_limit_s
 
     def stop(self) -> None:
-        """What follows needs no other host."""
+        """Wait for no other host any more."""
         self._done.set()
 
     def _run(self) -> None:

@@ -224,7 +224,7 @@ def _numbers(concern: Concern, but: Action) -> str:
 
 
 def _by_meaning() -> Iterator[Variant]:
-    """What NVIDIA's catalog says of the Xids of a text: on a host, it stands beside each in the evidence."""
+    """The meaning and the action of each Xid in NVIDIA's catalog, for a text; on a host, the evidence has them."""
     numbers: dict[tuple[str, Action], list[str]] = {}
     for number, xid in sorted(ROWS.items()):
         if xid.concern is Concern.NODE:

@@ -37,7 +37,7 @@ _NO_TOOL = (
     r"^not there: (?P<program>[^\n]{1,200})",
 )
 
-#: branches of the driver of which a distribution's packages may be empty ones that bring the next
+#: branches of the driver; a distribution replaces the packages of an ended one by empty ones that need a newer branch
 _BRANCHES = ("470", "510", "515", "525", "535", "545", "550", "555", "560", "565", "570", "575", "580", "590", "595")
 _OF_BRANCH = r"nvidia-[a-z]{2,12}(?:-[a-z]{2,12}){0,2}-"
 _ENDED = "|".join(
