@@ -79,10 +79,11 @@ def _packages(toolkit: CudaRelease) -> tuple[Resource, ...]:
     libraries = (f"{prefix}/targets/x86_64-linux/lib", f"{prefix}/extras/CUPTI/lib64")
     # the meta package `cuda-11-2` is never named: it brings cuda-drivers
     words = (f"{toolkit.package}={toolkit.package_version}", *components)
+    files = PackagedTree(prefix, libraries, source)
     return (
-        Debs(words, True, DRIVER, source, prefix),
-        PackagedTree(prefix, libraries, source),
-        CommandReports(f"{prefix}/bin/nvcc", "-V", toolkit.nvcc, components, source, prefix),
+        Debs(words, True, DRIVER, source, files.tree),
+        files,
+        CommandReports(f"{prefix}/bin/nvcc", "-V", toolkit.nvcc, components, source, files.tree),
     )
 
 

@@ -39,7 +39,7 @@ from hostwright.resources.packages.dpkg import (
     mend_cut_script,
     mend_script,
 )
-from hostwright.resources.packages.others import Others, others_below
+from hostwright.resources.packages.others import Others, PackageDirectory
 
 #: Name, dependencies, recommendations, what it provides; versions are left out.
 DEPENDS = Probe(
@@ -196,11 +196,11 @@ class DebsGone(RemovalState):
     #: others need them or a purge was cut short; else the first package's name
     label: str = ""
     #: the directory of these packages alone: what others put there stays, and is named
-    tree: str = ""
+    tree: PackageDirectory | None = None
 
     def probes(self) -> tuple[Probe, ...]:
         asked = (DPKG, DEPENDS, MANUAL, WERE_BROUGHT, INSTALLED_BY_US, PACKAGES_BEFORE, MANUAL_BEFORE)
-        return (*asked, others_below(self.tree)) if self.tree else asked
+        return (*asked, self.tree.probe) if self.tree else asked
 
     def plan(self, facts: Facts) -> Change | None:
         db = Database(facts)
@@ -220,7 +220,7 @@ class DebsGone(RemovalState):
         unwanted = tuple(name for name in stays if db.became_manual(name))
         others = Others.of(facts, self.tree)
         if not going and not unheld and not unwanted:
-            return _back(self.tree) if others.waiting else None
+            return _back(others.tree) if others.waiting else None
         came = tuple(f"{label} {name}" for name in sorted(brought))
         others = others.within(row.name for row in going)
         script = others.keeping + _script(db, going, came, unheld, unwanted)

@@ -1,11 +1,12 @@
-"""What people have in a directory of packages: files that they added, which stay, and packaged ones that they changed,
-which are kept before dpkg deletes or replaces them.
+"""What lies in a directory of packages: files that people added, which stay, packaged ones that they changed, which are
+kept before dpkg deletes or replaces them, and packaged ones that are gone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.model import Facts, Probe
@@ -16,15 +17,30 @@ from hostwright.resources.files.paths import MOVED_ASIDE, moved_aside
 
 INFO = "/var/lib/dpkg/info"  #: what each package has unpacked
 
+#: room for the names of all files of a toolkit, when all are gone (about 8,000 of 120 bytes)
+CAP_BYTES = 4 * 1024 * 1024
 #: what is read at most of files that came later than their package but have old times: a quarter of a second
 LOOK_BYTES = 128 * 1024 * 1024
-#: ``keep_changed TREE PACKAGE...`` and ``others TREE``
+#: ``keep_changed TREE PACKAGE...`` and ``others TREE [LIBRARY...]``
 _OTHERS = sh_file(__file__, "sh/others.sh", info=INFO, records=RECORDS, files=originals.FILES, look_bytes=LOOK_BYTES)
 
 
-def others_below(tree: str) -> Probe:
-    """The question what people have below a directory, for ``Others``."""
-    return Probe(_OTHERS + sh("others %s", tree), root=True, cap_bytes=256 * 1024)
+@dataclass(frozen=True, slots=True)
+class PackageDirectory:
+    """A directory in which nothing but packages should put files."""
+
+    root: str  #: its path
+    libraries: tuple[str, ...] = ()  #: directories of shared objects in it
+
+    @property
+    def probe(self) -> Probe:
+        """The one question for all states of this directory: dpkg's lists are long, and read once."""
+        return _below(self)
+
+
+@lru_cache(maxsize=16)
+def _below(tree: PackageDirectory) -> Probe:
+    return Probe(_OTHERS + "others " + words((tree.root, *tree.libraries)), root=True, cap_bytes=CAP_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +54,14 @@ class Others:
     waiting: bool = False  #: what somebody had there was moved aside, and its place is free again
 
     @classmethod
-    def of(cls, facts: Facts, tree: str) -> Others:
-        """From the answer to ``others_below``; nothing where ``tree`` is empty."""
+    def of(cls, facts: Facts, tree: PackageDirectory | None) -> Others:
+        """From the answer to the directory's probe; nothing where there is no directory."""
         if not tree:
-            return cls(tree)
-        rows = [line.split("\t") for line in facts[others_below(tree)].text.splitlines()]
+            return cls("")
+        rows = [line.split("\t") for line in facts[tree.probe].text.splitlines()]
         added = tuple(row[1] for row in rows if row[0] == "added" and len(row) == 2)
         changed = tuple((row[1], row[2]) for row in rows if row[0] == "changed" and len(row) == 3)
-        return cls(tree, added, changed, ["by hand"] in rows, ["back"] in rows)
+        return cls(tree.root, added, changed, ["by hand"] in rows, ["back"] in rows)
 
     def within(self, packages: Iterable[str]) -> Others:
         """The same, of the changed files those of these packages."""

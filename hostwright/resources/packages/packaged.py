@@ -12,14 +12,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import ClassVar
 
-from hostwright.common.quoting import sh, sh_file, words
+from hostwright.common.quoting import sh, words
 from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.aside import KEEP_ASIDE, kept_aside
 from hostwright.resources.files.paths import few
 from hostwright.resources.packages.mirrored import PROBES, take
-from hostwright.resources.packages.others import Others, others_below
+from hostwright.resources.packages.others import Others, PackageDirectory
 from hostwright.resources.packages.packages import (
     DPKG,
     DPKG_LOCK,
@@ -34,9 +34,6 @@ from hostwright.stack.stack import Artifact
 from hostwright.stack.store.debs import PackageMirror
 
 _VERSION = Pattern(r"[0-9]\.[0-9]")
-
-#: room for the names of all files of a toolkit, when all are gone (about 8,000 of 120 bytes)
-CAP_BYTES = 4 * 1024 * 1024
 
 
 def reinstall_script(rows: tuple[Installed, ...], source: str, mirrored: tuple[Artifact, ...] = ()) -> str:
@@ -69,32 +66,35 @@ class PackagedTree(Resource):
     other states (``Debs``), and so is their removal.
 
     >>> tree = PackagedTree("/usr/local/tool", ("/usr/local/tool/lib",), "/etc/apt/sources.list.d/tool.list")
-    >>> listing = "gone /var/lib/dpkg/info/tool.list:/usr/local/tool/bin/tool\n"
-    >>> print(plan_text(tree, {"dpkg-query": "tool\t1.2\tii \n", "/var/lib/dpkg/info": listing}))
+    >>> listing = "gone\ttool\t/usr/local/tool/bin/tool\n"
+    >>> print(plan_text(tree, {"dpkg-query": "tool\t1.2\tii \n", "others /usr/local/tool": listing}))
     ~ packaged files below /usr/local/tool: /usr/local/tool/bin/tool gone → as packaged (tool installed again)
     """
 
     root: str  #: the directory whose files are looked for
-    libraries: tuple[str, ...]  #: directories of shared objects, one at least
+    libraries: tuple[str, ...]  #: directories of shared objects in it
     source: str  #: the source list that carries the packages; empty for all of the host's
 
     def probes(self) -> tuple[Probe, ...]:
-        script = sh_file(__file__, "sh/packaged_files.sh", root=self.root, libraries="\n".join(self.libraries))
-        return (DPKG, Probe(script, cap_bytes=CAP_BYTES), others_below(self.root))
+        return (DPKG, self.tree.probe)
+
+    @property
+    def tree(self) -> PackageDirectory:
+        """The directory, for other states of the same packages: all of them ask once."""
+        return PackageDirectory(self.root, self.libraries)
 
     def plan(self, facts: Facts) -> Change | None:
         owners: dict[str, str] = {}
         wrong: defaultdict[str, list[str]] = defaultdict(list)
         libraries: dict[str, tuple[str, str, str]] = {}
-        for line in facts[self.probes()[1]].text.splitlines():
-            kind, _, rest = line.partition(" ")
-            if kind == "found" and rest.count(" ") == 3:
-                file_kind, size, path, target = rest.split(" ")
-                libraries[path] = (file_kind, size, target)
-            elif kind in {"gone", "packaged"}:
-                package, path = _owner(rest)
-                owners[path] = package
-                if kind == "gone":
+        for row in sorted(line.split("\t") for line in facts[self.tree.probe].text.splitlines()):
+            match row:
+                case ["found", file_kind, size, path, target]:
+                    libraries[path] = (file_kind, size, target)
+                case ["packaged", package, path]:
+                    owners[path] = package
+                case ["gone", package, path]:
+                    owners[path] = package
                     wrong[package].append(f"{path} gone")
         for path, package in owners.items():
             if path in libraries and (fault := _fault(path, libraries, owners)):
@@ -103,7 +103,7 @@ class PackagedTree(Resource):
         rows = tuple(table[name] for name in sorted(wrong) if name in table and table[name].present)
         if not rows:
             return None
-        others = Others.of(facts, self.root).within(row.name for row in rows)
+        others = Others.of(facts, self.tree).within(row.name for row in rows)
         aside = tuple(sorted({goal for path in owners if (goal := _stranger(path, libraries, owners))}))
         gone = "".join(sh("keep_aside %s; rm -f -- %s\n", path, path) for path in aside)
         script = others.keeping + (KEEP_ASIDE + gone if aside else "") + reinstall_script(rows, self.source)
@@ -117,12 +117,6 @@ class PackagedTree(Resource):
 
     def removal(self) -> tuple[Resource, ...]:
         return ()
-
-
-def _owner(entry: str) -> tuple[str, str]:
-    """Package and path of one line of ``grep`` over dpkg's lists (``…/info/NAME[:ARCH].list:/path``)."""
-    name, _, path = entry.partition(".list:")
-    return PurePosixPath(name).name.partition(":")[0], path
 
 
 def _fault(path: str, libraries: Mapping[str, tuple[str, str, str]], owners: Mapping[str, str]) -> str:
@@ -230,11 +224,11 @@ class CommandReports(Resource):
     packages: tuple[str, ...]  #: what the program consists of, as ``name=version``
     source: str  #: the source list that carries the packages; empty for all of the host's
     #: the directory of these packages alone: what people changed there is kept
-    tree: str = field(default="", metadata=NO_IDENTITY)
+    tree: PackageDirectory | None = field(default=None, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
         asked = (DPKG, Probe(sh("timeout 10 %s %s", self.program, self.argument)))
-        return (*asked, others_below(self.tree)) if self.tree else asked
+        return (*asked, self.tree.probe) if self.tree else asked
 
     def plan(self, facts: Facts) -> Change | None:
         table = dpkg_table(facts)

@@ -42,7 +42,7 @@ from hostwright.resources.packages.dpkg import (
     parse_dpkg,
 )
 from hostwright.resources.packages.mirrored import PROBES, take, take_for_others
-from hostwright.resources.packages.others import Others, others_below
+from hostwright.resources.packages.others import Others, PackageDirectory
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.debs import PackageMirror
 from hostwright.stack.store.hostcache import host_path
@@ -144,7 +144,7 @@ class Debs(Resource):
     #: the source list that carries them: its lists are fetched first, and alone
     source: str = ""
     #: the directory of these packages alone: what people have there is named before packages go, and kept
-    tree: str = field(default="", metadata=NO_IDENTITY)
+    tree: PackageDirectory | None = field(default=None, metadata=NO_IDENTITY)
     #: the packages of the mirror, where they come from there; ``None``: from the sources of the host
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
     #: whether no installed package changes with them: then apt is not asked, which takes a second of a host's time in
@@ -154,7 +154,7 @@ class Debs(Resource):
     def probes(self) -> tuple[Probe, ...]:
         others = (self._moves,) if self.packages and not self.leaf else ()
         asked = (DPKG, AUTOMATIC, *(PROBES if self.mirror else others))
-        return (*asked, others_below(self.tree)) if self.tree else asked
+        return (*asked, self.tree.probe) if self.tree else asked
 
     @property
     def _moves(self) -> Probe:

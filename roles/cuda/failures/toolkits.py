@@ -90,7 +90,7 @@ class LibraryFile:
 
 def library_files(ctx: AuditContext) -> Mapping[str, LibraryFile]:
     """The shared objects in the stack's toolkit, by path, from the same probe as the role cuda. Raises ``Unread``."""
-    answer = ctx.answer(wanted(ctx, "cuda", PackagedTree).probes()[1])
+    answer = ctx.answer(wanted(ctx, "cuda", PackagedTree).tree.probe)
     if answer.truncated:
         raise Unread("the list of the toolkit's libraries is too long")
     return _library_files(answer.text)
@@ -99,7 +99,7 @@ def library_files(ctx: AuditContext) -> Mapping[str, LibraryFile]:
 @lru_cache(maxsize=8)
 def _library_files(text: str) -> Mapping[str, LibraryFile]:
     """Read once for all rules: a toolkit has some hundred."""
-    rows = (line.split(" ") for line in text.splitlines() if line.startswith("found "))
+    rows = (line.split("\t") for line in text.splitlines() if line.startswith("found\t"))
     files = (LibraryFile(row[3], row[1], int(row[2]), row[4]) for row in rows if len(row) == 5 and _is_size(row[2]))
     return {file.path: file for file in files}
 

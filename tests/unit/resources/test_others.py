@@ -21,7 +21,7 @@ from hostwright.plan.model import Answer, Change, Facts, Resource
 from hostwright.resources.files.archives_gone import RECORDS
 from hostwright.resources.files.aside import ASIDE
 from hostwright.resources.packages.debs_gone import DebsGone
-from hostwright.resources.packages.others import INFO, LOOK_BYTES, Others, others_below
+from hostwright.resources.packages.others import INFO, LOOK_BYTES, Others, PackageDirectory
 from hostwright.resources.packages.packaged import CommandReports, PackagedTree
 from hostwright.resources.packages.packages import Debs
 from tests.unit.support.facts import facts_for
@@ -79,11 +79,15 @@ class Toolkit:
         return text
 
     def facts(self) -> Facts:
-        probe = others_below(str(self.tree))
+        probe = self.directory.probe
         return Facts({probe: Answer(*ask(self.script(probe.script), origin=self.root / "origin"))})
 
+    @property
+    def directory(self) -> PackageDirectory:
+        return PackageDirectory(str(self.tree))
+
     def others(self) -> Others:
-        return Others.of(self.facts(), str(self.tree))
+        return Others.of(self.facts(), self.directory)
 
     def kept(self) -> Mapping[str, str]:
         day = next((self.root / "set-aside").iterdir()) / str(self.tree)[1:]
@@ -181,11 +185,12 @@ def test_a_host_whose_clock_was_behind_when_it_was_provisioned_has_no_changed_fi
 def test_a_directory_that_is_not_there_and_names_with_line_breaks_are_no_error(toolkit: Toolkit) -> None:
     toolkit.put("two\nlines/file")
     assert toolkit.others() == Others(str(toolkit.tree))
-    nowhere = others_below(str(toolkit.root / "nowhere"))
-    assert ask(toolkit.script(nowhere.script)) == (0, "")
+    nowhere = PackageDirectory(str(toolkit.root / "nowhere"))
+    assert ask(toolkit.script(nowhere.probe.script)) == (0, "")
 
 
 HOME = "/usr/local/tool"
+TOOL = PackageDirectory(HOME, (f"{HOME}/lib",))
 CHANGED = f"added\t{HOME}/mine\nchanged\ttool\t{HOME}/tool.h\nchanged\tother\t{HOME}/other.h\n"
 KEPT = f"what people put in the place of files of tool is kept in {ASIDE}/DATE: {HOME}/tool.h"
 STAYS = f"what people put below {HOME} stays there: {HOME}/mine"
@@ -194,15 +199,15 @@ STAYS = f"what people put below {HOME} stays there: {HOME}/mine"
 @pytest.mark.parametrize(
     ("state", "answers", "said"),
     [
-        (DebsGone(("tool",), tree=HOME), {"dpkg-query": "tool\t1.2\tii \n"}, (KEPT, STAYS)),
-        (Debs(("tool=1.3",), tree=HOME), {"dpkg-query": "tool\t1.2\tii \n"}, (KEPT,)),
+        (DebsGone(("tool",), tree=TOOL), {"dpkg-query": "tool\t1.2\tii \n"}, (KEPT, STAYS)),
+        (Debs(("tool=1.3",), tree=TOOL), {"dpkg-query": "tool\t1.2\tii \n"}, (KEPT,)),
         (
             PackagedTree(HOME, (f"{HOME}/lib",), ""),
-            {"dpkg-query": "tool\t1.2\tii \n", "found KIND": f"gone x/tool.list:{HOME}/bin/tool\n"},
+            {"dpkg-query": "tool\t1.2\tii \n", "whose=": f"{CHANGED}gone\ttool\t{HOME}/bin/tool\n"},
             (KEPT,),
         ),
         (
-            CommandReports(f"{HOME}/bin/tool", "-V", "1.2", ("tool=1.2",), "", HOME),
+            CommandReports(f"{HOME}/bin/tool", "-V", "1.2", ("tool=1.2",), "", TOOL),
             {"dpkg-query": "tool\t1.2\tii \n", "timeout 10": "1.1\n"},
             (KEPT,),
         ),
@@ -211,9 +216,7 @@ STAYS = f"what people put below {HOME} stays there: {HOME}/mine"
 def test_each_change_that_takes_packaged_files_says_and_keeps_what_was_changed(
     state: Resource, answers: dict[str, str], said: tuple[str, ...]
 ) -> None:
-    if isinstance(state, PackagedTree):
-        answers = {**answers, state.probes()[1].script[:40]: answers.pop("found KIND")}
-    change = state.plan(facts_for(state, {**answers, "phase": CHANGED, "whose=": CHANGED}))
+    change = state.plan(facts_for(state, {"phase": CHANGED, "whose=": CHANGED, **answers}))
     assert isinstance(change, Change)
     assert change.warnings == said
     assert f"keep_changed {HOME} tool\n" in change.steps[0].script
@@ -228,7 +231,7 @@ def test_a_toolkit_that_somebody_installed_by_hand_is_moved_aside_whole_and_come
     before = sorted(by_hand.tree.rglob("*"))
     found = by_hand.others()
     assert found.by_hand
-    state = Debs(("tool",), tree=str(by_hand.tree))
+    state = Debs(("tool",), tree=by_hand.directory)
     dpkg = dict.fromkeys(state.probes()[:2], Answer(0, ""))
     change = state.plan(Facts({**by_hand.facts(), **dpkg}))
     assert change is not None
@@ -243,7 +246,7 @@ def test_a_toolkit_that_somebody_installed_by_hand_is_moved_aside_whole_and_come
     assert not by_hand.others().by_hand
     assert run(by_hand.script(found.keeping), origin=tmp_path / "origin").returncode == 0
     shutil.rmtree(by_hand.tree)  # what the removal does that comes later
-    gone = DebsGone(("tool",), tree=str(by_hand.tree))
+    gone = DebsGone(("tool",), tree=by_hand.directory)
     facts = Facts({probe: Answer(1, "") for probe in gone.probes()} | dict(by_hand.facts()))
     back = gone.plan(facts)
     assert back is not None

@@ -17,19 +17,19 @@ TREE = PackagedTree(HOME, (LIB,), "/etc/apt/sources.list.d/cuda.list")
 DPKG = "cuda-cudart-11-2\t11.2.152-1\thi \nlibcublas-11-2\t11.4.1.1043-1\tii \ncuda-nvcc-11-2\t11.2.152-1\tii \n"
 INFO = "/var/lib/dpkg/info"
 PACKAGED = (
-    f"packaged {INFO}/cuda-cudart-11-2.list:{LIB}/libcudart.so.11.0\n"
-    f"packaged {INFO}/cuda-cudart-11-2.list:{LIB}/libcudart.so.11.2.152\n"
-    f"packaged {INFO}/libcublas-11-2:amd64.list:{LIB}/libcublas.so.11\n"
+    f"packaged\tcuda-cudart-11-2\t{LIB}/libcudart.so.11.0\n"
+    f"packaged\tcuda-cudart-11-2\t{LIB}/libcudart.so.11.2.152\n"
+    f"packaged\tlibcublas-11-2\t{LIB}/libcublas.so.11\n"
 )
 FOUND = (
-    f"found l 21 {LIB}/libcudart.so.11.0 libcudart.so.11.2.152\n"
-    f"found f 600 {LIB}/libcudart.so.11.2.152 \n"
-    f"found l 9 {LIB}/libcublas.so.11 libcublas.so.11.4.1.1043\n"
+    f"found\tl\t21\t{LIB}/libcudart.so.11.0\tlibcudart.so.11.2.152\n"
+    f"found\tf\t600\t{LIB}/libcudart.so.11.2.152\t\n"
+    f"found\tl\t9\t{LIB}/libcublas.so.11\tlibcublas.so.11.4.1.1043\n"
 )
 
 
 def plan(listing: str, table: str = DPKG) -> Change | None:
-    changes = changes_of(TREE, {"dpkg-query": table, "/var/lib/dpkg/info": listing})
+    changes = changes_of(TREE, {"dpkg-query": table, "others /usr": listing})
     return changes[0] if changes else None
 
 
@@ -41,9 +41,9 @@ def test_a_complete_tree_plans_nothing() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
     [
-        ("libcudart.so.11.2.152\nfound f", "/opt/x\nfound f", "leads to /opt/x"),
-        ("libcudart.so.11.2.152\nfound f", "libcublas.so.11\nfound f", "leads to libcublas.so.11"),
-        ("found f 600", "found f 0", "libcudart.so.11.2.152 empty"),
+        ("libcudart.so.11.2.152\nfound\tf", "/opt/x\nfound\tf", "leads to /opt/x"),
+        ("libcudart.so.11.2.152\nfound\tf", "libcublas.so.11\nfound\tf", "leads to libcublas.so.11"),
+        ("found\tf\t600", "found\tf\t0", "libcudart.so.11.2.152 empty"),
     ],
 )
 def test_a_turned_link_and_an_emptied_library_are_found(old: str, new: str, fault: str) -> None:
@@ -55,8 +55,8 @@ def test_a_turned_link_and_an_emptied_library_are_found(old: str, new: str, faul
 
 
 def test_link_to_an_unpackaged_library_of_the_same_name_is_found() -> None:
-    foreign = FOUND.replace("libcudart.so.11.2.152\nfound f 600", "libcudart.so.11.2.72\nfound f 600", 1)
-    change = plan(f"{PACKAGED}{foreign}found f 500 {LIB}/libcudart.so.11.2.72 \n")
+    foreign = FOUND.replace("libcudart.so.11.2.152\nfound\tf\t600", "libcudart.so.11.2.72\nfound\tf\t600", 1)
+    change = plan(f"{PACKAGED}{foreign}found\tf\t500\t{LIB}/libcudart.so.11.2.72\t\n")
     assert change is not None
     assert "leads to libcudart.so.11.2.72" in change.have
     # ldconfig turned the link, and would do so again
@@ -69,22 +69,22 @@ def test_a_link_into_nothing_is_not_blamed_for_what_another_package_lacks() -> N
 
 
 def test_missing_files_are_counted_and_only_their_package_comes_again() -> None:
-    gone = "".join(f"gone {INFO}/cuda-nvcc-11-2.list:{HOME}/bin/{name}\n" for name in ("nvcc", "ptxas", "a", "b"))
+    gone = "".join(f"gone\tcuda-nvcc-11-2\t{HOME}/bin/{name}\n" for name in ("a", "b", "nvcc", "ptxas"))
     change = plan(gone + PACKAGED + FOUND)
     assert change is not None
-    assert change.have == f"{HOME}/bin/nvcc gone; {HOME}/bin/ptxas gone; {HOME}/bin/a gone and 1 more"
+    assert change.have == f"{HOME}/bin/a gone; {HOME}/bin/b gone; {HOME}/bin/nvcc gone and 1 more"
     assert "--reinstall" in change.steps[0].script
     assert "\nbring cuda-nvcc-11-2=11.2.152-1\n" in change.steps[0].script
 
 
 def test_a_held_package_is_held_again_after_it_came_again() -> None:
-    change = plan(f"gone {INFO}/cuda-cudart-11-2.list:{LIB}/libcudart.so.11.0\n")
+    change = plan(f"gone\tcuda-cudart-11-2\t{LIB}/libcudart.so.11.0\n")
     assert change is not None
     assert change.steps[0].script.endswith("apt-mark hold cuda-cudart-11-2")
 
 
 def test_what_is_not_installed_is_another_states_concern() -> None:
-    assert plan(f"gone {INFO}/cuda-nvcc-11-2.list:{HOME}/bin/nvcc\n", "bash\t5\tii \n") is None
+    assert plan(f"gone\tcuda-nvcc-11-2\t{HOME}/bin/nvcc\n", "bash\t5\tii \n") is None
 
 
 def test_the_question_finds_what_is_gone_empty_and_turned(tmp_path: Path) -> None:
@@ -99,20 +99,38 @@ def test_the_question_finds_what_is_gone_empty_and_turned(tmp_path: Path) -> Non
     names = ("bin/nvcc", "lib/liba.so.1", "lib/liba.so.1.0", "lib", "extras/libb.so", "extras/deeper/libc.so")
     (info / "cuda-a.list").write_text("/.\n/usr\n" + "".join(f"{root}/{name}\n" for name in names))
     (info / "cuda-a.md5sums").write_text(f"0  {root}/other\n")
-    script = PackagedTree(str(root), (str(lib), str(extras)), "/l").probes()[1].script.replace(INFO, str(info))
+    (root / "mine").touch()
+    script = PackagedTree(str(root), (str(lib), str(extras)), "/l").tree.probe.script.replace(INFO, str(info))
     _, said = ask(script)
-    assert sorted(said.splitlines()) == sorted(
-        [
-            f"gone {info}/cuda-a.list:{root}/bin/nvcc",
-            f"packaged {info}/cuda-a.list:{lib}/liba.so.1",
-            f"packaged {info}/cuda-a.list:{lib}/liba.so.1.0",
-            f"gone {info}/cuda-a.list:{extras}/deeper/libc.so",
-            f"packaged {info}/cuda-a.list:{extras}/libb.so",
-            f"found f 2 {extras}/libb.so ",
-            f"found l 11 {lib}/liba.so.1 liba.so.1.0",
-            f"found f 1 {lib}/liba.so.1.0 ",
-        ]
-    )
+    assert sorted(said.splitlines()) == [
+        f"added\t{root}/mine",
+        f"found\tf\t1\t{lib}/liba.so.1.0\t",
+        f"found\tf\t2\t{extras}/libb.so\t",
+        f"found\tl\t11\t{lib}/liba.so.1\tliba.so.1.0",
+        f"gone\tcuda-a\t{root}/bin/nvcc",
+        f"gone\tcuda-a\t{extras}/deeper/libc.so",
+        f"packaged\tcuda-a\t{extras}/libb.so",
+        f"packaged\tcuda-a\t{lib}/liba.so.1",
+        f"packaged\tcuda-a\t{lib}/liba.so.1.0",
+    ]
+
+
+def test_a_directory_that_lies_elsewhere_is_complete_too_and_nothing_in_it_is_somebodys(tmp_path: Path) -> None:
+    """People move a toolkit to a larger disk and leave a link."""
+    info, root, disk = tmp_path / "info", tmp_path / "tool", tmp_path / "disk"
+    info.mkdir()
+    (disk / "lib").mkdir(parents=True)
+    (disk / "lib/liba.so").touch()
+    (disk / "mine").touch()
+    root.symlink_to(disk)
+    (info / "tool.list").write_text(f"{root}/lib/liba.so\n{root}/bin/tool\n{root}/bin\n")
+    script = PackagedTree(str(root), (f"{root}/lib",), "/l").tree.probe.script.replace(INFO, str(info))
+    _, said = ask(script)
+    assert sorted(said.splitlines()) == [
+        f"found\tf\t0\t{root}/lib/liba.so\t",
+        f"gone\ttool\t{root}/bin/tool",
+        f"packaged\ttool\t{root}/lib/liba.so",
+    ]
 
 
 NVCC = CommandReports(

@@ -57,7 +57,7 @@ def resource(kind: type[Kind], ending: str = "") -> Kind:
     return next(one for one in found if str(getattr(one, "path", "")).endswith(ending))
 
 
-TREE = resource(PackagedTree).probes()[1]
+TREE = resource(PackagedTree).tree.probe
 NVCC = resource(CommandReports).probes()[1]
 STRAYS = resource(NoStrayFiles).probes()[0]
 PTXAS_LINK = resource(Link, "/bin/ptxas").probes()[0]
@@ -76,14 +76,19 @@ CUDNN = {f"libcudnn{part}.so.8": f"libcudnn{part}.so.8.1.0" for part in PARTS}
 PACKAGES = test_role_cuda.TOOLKIT + test_role_cuda.REPOSITORY + "python3.9-venv\t3.9.2-1\tii \n"
 
 
+def library(path: str, target: str = "", size: int = 1000) -> str:
+    """The row of a library as it lies in the toolkit's directory: a link to ``target``, or a file."""
+    return f"found\t{'l' if target else 'f'}\t{size}\t{path}\t{target}\n"
+
+
 def tree(libraries: Mapping[str, str], *, more: str = "") -> str:
-    """``find`` of the toolkit's libraries: each soname a link to its file, and the plain name a link to it."""
+    """The rows of the toolkit's libraries: each soname a link to its file, and the plain name a link to it."""
     lines = []
     for soname, file in libraries.items():
         plain = f"{soname.partition('.so')[0]}.so"
-        lines += [f"l 10 {LIB}/{plain} {soname}", f"l 10 {LIB}/{soname} {file}", f"f 1000 {LIB}/{file} "]
-    cupti = [f"l 20 {CUPTI} libcupti.so.2020.3.1", f"f 1000 {CUPTI.rpartition('/')[0]}/libcupti.so.2020.3.1 "]
-    return "".join(f"found {line}\n" for line in [*lines, *cupti]) + more
+        lines += [library(f"{LIB}/{plain}", soname), library(f"{LIB}/{soname}", file), library(f"{LIB}/{file}")]
+    cupti = (library(CUPTI, "libcupti.so.2020.3.1"), library(f"{CUPTI.rpartition('/')[0]}/libcupti.so.2020.3.1"))
+    return "".join([*lines, *cupti]) + more
 
 
 def loader(*before: str, names: Iterable[str] | None = None, after: Iterable[str] = ()) -> str:

@@ -20,6 +20,7 @@ from tests.unit.support.library_contexts import (  # fmt: skip
     STRAYS,
     TREE,
     Differs,
+    library,
     loader,
     look_at,
     seen,
@@ -41,9 +42,11 @@ def fired(differs: Differs) -> list[str]:
 
 
 def flattened(*names: str) -> str:
-    lines = [f"found f 1000 {LIB}/{name} \n" for name in names]
+    lines = [library(f"{LIB}/{name}") for name in names]
     keep = [
-        line for line in tree({**SONAMES, **CUDNN}).splitlines(True) if line.split()[3].rpartition("/")[2] not in names
+        line
+        for line in tree({**SONAMES, **CUDNN}).splitlines(True)
+        if line.split("\t")[3].rpartition("/")[2] not in names
     ]
     return "".join([*keep, *lines])
 
@@ -104,7 +107,7 @@ def test_a_second_cudnn_that_is_told_otherwise_is_told_once() -> None:
     [
         {DPKG: f"{PACKAGES}libcudnn8\t8.2.0.53-1+cuda11.3\tii \n"},
         {STRAYS: "/usr/lib/x86_64-linux-gnu/libcudnn_ops_infer.so.8.2.0\n"},
-        {TREE: tree({**SONAMES, **CUDNN}, more=f"found f 9 {LIB}/libcudnn_ops_infer.so.8.2.0 \n")},
+        {TREE: tree({**SONAMES, **CUDNN}, more=library(f"{LIB}/libcudnn_ops_infer.so.8.2.0"))},
     ],
 )
 def test_two_cudnn_8_are_mixed_wherever_the_second_lies(differs: Differs) -> None:
@@ -116,7 +119,7 @@ def test_two_cudnn_8_are_mixed_wherever_the_second_lies(differs: Differs) -> Non
 
 def test_another_major_version_and_what_was_removed_mix_with_nothing() -> None:
     packages = f"{PACKAGES}libcudnn7\t7.6.5\tii \nlibcudnn8\t8.2.0\trc \n"
-    more = f"found f 9 {LIB}/libcudnn.so.7.6.5 \n"
+    more = library(f"{LIB}/libcudnn.so.7.6.5")
     assert fired({DPKG: packages, TREE: tree({**SONAMES, **CUDNN}, more=more)}) == []
 
 
