@@ -102,8 +102,16 @@ def aged(advisories: Advisories, versions: Mapping[str, str], today: date) -> tu
     >>> [one.sentence for one in aged(known, {"driver": "580.95.05"}, date(2026, 11, 28))]
     ['driver 580.95.05 is below the floor of May 2026 (580.159.03)']
     """
-    known = ((name, version, advisories.products.get(name)) for name, version in versions.items())
-    return tuple(one for name, version, product in known if product for one in _against(name, version, product, today))
+    known = _known(advisories, versions)
+    return tuple(one for name, version, product in known for one in _against(name, version, product, today))
+
+
+def _known(advisories: Advisories, versions: Mapping[str, str]) -> Iterator[tuple[str, str, Product]]:
+    """The versions of known products. A name may have a word after the product's, where a stack has two of them."""
+    for named, version in versions.items():
+        name = named.partition(" ")[0]
+        if product := advisories.products.get(name):
+            yield name, version, product
 
 
 def _against(name: str, version: str, product: Product, today: date) -> Iterator[Aged]:
@@ -163,10 +171,8 @@ def words(when: str) -> str:
 
 def lifetimes(advisories: Advisories, versions: Mapping[str, str], today: date) -> tuple[str, ...]:
     """Until when the series of these versions get fixes, as far as that is known and not over: words of a table."""
-    products = ((name, advisories.products.get(name), version) for name, version in versions.items())
-    return tuple(
-        line for name, product, version in products if product for line in _lives(name, version, product, today)
-    )
+    known = _known(advisories, versions)
+    return tuple(line for name, version, product in known for line in _lives(name, version, product, today))
 
 
 def _lives(name: str, version: str, product: Product, today: date) -> Iterator[str]:

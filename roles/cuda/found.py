@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from hostwright.resources import named_like
 from hostwright.roles import OTHER, Adopted, Finder, FoundValues, OnHost, Pattern, series, sh_file
-from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.cuda.section import CudaRelease, CudaSection
 
 _NUMBER = Pattern(r"[0-9]{1,3}(?:\.[0-9]{1,9}){1,3}")
 _PLACE = Pattern(r".*/cuda-([0-9]{1,2}\.[0-9]{1,2})")
@@ -37,14 +38,27 @@ def _adopted(host: OnHost, section: CudaSection) -> Adopted:
     found = list(toolkits(host))
     if not found:
         return Adopted(left_out="the host has no toolkit", unlike=OTHER)
-    if host.debs.get(section.package) == section.package_version:
-        there = {name: host.debs.get(name) for name in section.components}
-        components = {name: there[name] for name, version in section.components.items() if there[name] != version}
-        return Adopted({"components": components}, unlike=1) if components else Adopted()
+    if _has(host, section):
+        data: dict[str, Any] = dict(_components(host, section))
+        of_beside = {name: _components(host, one) if _has(host, one) else None for name, one in section.beside.items()}
+        if beside := {name: parts for name, parts in of_beside.items() if parts != {}}:
+            data["beside"] = beside
+        return Adopted(data, unlike=1) if data else Adopted()
     places = ", ".join(f"{version} in {place}" for place, version, _ in found)
     return Adopted(
         left_out=f"{places} did not come from the packages of {section.version}, and stays as it is", unlike=OTHER
     )
+
+
+def _has(host: OnHost, toolkit: CudaRelease) -> bool:
+    return host.debs.get(toolkit.package) == toolkit.package_version
+
+
+def _components(host: OnHost, toolkit: CudaRelease) -> dict[str, Any]:
+    """The packages of a toolkit that have other versions on the host, in the form of a stack file."""
+    there = {name: host.debs.get(name) for name in toolkit.components}
+    differing = {name: there[name] for name, version in toolkit.components.items() if there[name] != version}
+    return {"components": differing} if differing else {}
 
 
 FOUND = Finder(_values, sh_file(__file__, "found.sh"), adopted=_adopted)

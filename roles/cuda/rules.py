@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from hostwright.roles import Choice, Misfit, disk_is_enough, series, version
 from hostwright.standard.roles.cuda.section import CudaSection
@@ -111,12 +112,45 @@ def has_code_for_the_gpus(cuda: str, gpus: tuple[tuple[int, int], ...]) -> Misfi
     return None
 
 
-def those_beside_it_fit(cuda_section: CudaSection, driver: str = "") -> Iterator[Misfit]:
-    """The toolkits beside the one of ``/usr/local/cuda`` are known, and the driver is new enough for each."""
-    for one in cuda_section.beside.values():
-        found = is_known(one.version), runs_on_the_driver(one.version, driver) if driver else None
-        yield from filter(None, found)
+def those_beside_it_are_known(cuda_section: CudaSection) -> Iterator[Misfit]:
+    """It is known which drivers the toolkits beside the one of ``/usr/local/cuda`` need."""
+    for name, one in cuda_section.beside.items():
+        if misfit := is_known(one.version):
+            yield replace(misfit, nearest=f"one of these as cuda.beside.{name}")
 
 
-RULES = (disk_is_enough, is_known, runs_on_the_driver, has_code_for_the_gpus, those_beside_it_fit)
+def those_beside_it_run(cuda_section: CudaSection, driver: str) -> Iterator[Misfit]:
+    """The driver is new enough for each toolkit beside."""
+    yield from filter(None, (runs_on_the_driver(one.version, driver) for one in cuda_section.beside.values()))
+
+
+def those_beside_it_have_code(cuda_section: CudaSection, gpus: tuple[tuple[int, int], ...]) -> Iterator[Misfit]:
+    """Each toolkit beside supports every GPU of the host. No choice of the search mends that: they are not in it."""
+    for name, one in cuda_section.beside.items():
+        if misfit := has_code_for_the_gpus(one.version, gpus):
+            nearest = _nearest_with_code(one.version, gpus)
+            instead = f"CUDA {nearest} as cuda.beside.{name}, or null" if nearest else f"null as cuda.beside.{name}"
+            yield replace(misfit, nearest=instead)
+
+
+def _nearest_with_code(cuda: str, gpus: tuple[tuple[int, int], ...]) -> str:
+    """The release nearest to this one that supports every GPU; empty if none does."""
+
+    def steps(release: str) -> tuple[int, ...]:
+        pairs = zip(version(release).release, version(cuda).release, strict=False)
+        return tuple(abs(one - two) for one, two in pairs)
+
+    fitting = [release for release in DRIVER_FLOORS if has_code_for_the_gpus(release, gpus) is None]
+    return min(fitting, key=steps, default="")
+
+
+RULES = (
+    disk_is_enough,
+    is_known,
+    runs_on_the_driver,
+    has_code_for_the_gpus,
+    those_beside_it_are_known,
+    those_beside_it_run,
+    those_beside_it_have_code,
+)
 CHOICES = (Choice("cuda", "CUDA", 30, tuple(DRIVER_FLOORS), usual="11.2.2"),)

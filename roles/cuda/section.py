@@ -139,8 +139,9 @@ class CudaSection(CudaRelease, Section):
         return f"libcudart.so.{'11.0' if major == '11' else major}"
 
     def versions(self) -> Mapping[str, str]:
-        """The toolkit's version, and its compiler's version number, which tells its updates apart."""
-        return {"cuda": self.version, "nvcc": self.nvcc}
+        """The toolkit's version, its compiler's version number, which tells its updates apart, and those beside it."""
+        beside = {f"cuda {one.series}": one.version for one in self.beside.values()}
+        return {"cuda": self.version, "nvcc": self.nvcc, **beside}
 
     def shares(self, stack: Stack, /) -> tuple[Share, ...]:
         """Those of each toolkit."""

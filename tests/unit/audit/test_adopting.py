@@ -20,12 +20,12 @@ from hostwright.fleet import Fleet
 from hostwright.plan.host.hostfacts import HOST_PROBES, OS_RELEASE, read_host
 from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Answer, Facts
-from hostwright.plan.roles.found import OnHost
+from hostwright.plan.roles.found import Adopted, OnHost
 from hostwright.plan.stacks.fits import fits
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.container.cdi import TOOLKIT_CONFIG
 from hostwright.standard.roles.container.section import ContainerSection
-from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.cuda.section import CudaRelease, CudaSection
 from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.tensorrt.section import TensorrtSection
 from tests.places import PROJECT
@@ -176,6 +176,25 @@ def test_the_parts_of_a_toolkit_of_the_same_release_are_the_hosts():
     assert adopted(OnHost(row, debs), section).section == {"components": {first: "1.0-1"}}
     del debs[first]
     assert adopted(OnHost(row, debs), section).section == {"components": {first: None}}
+
+
+def test_each_toolkit_of_a_stack_is_compared_and_one_that_the_host_lacks_is_null():
+    stack = next(one for one in stackfleet.stacks() if one.name == "tensorflow-2.9")
+    first = stack.section(CudaSection)
+    second = {"version": "13.0.2", "package": "cuda-toolkit-13-0", "package_version": "13.0.2-1"}
+    components = {"cuda-nvcc-13-0": "13.0.88-1"}
+    section = first.model_copy(
+        update={"beside": {"extensions": CudaRelease.model_construct(**second, components=components)}}
+    )
+    adopted = FINDERS.by_layer["cuda"].adopted
+    assert adopted
+    row = (("toolkit", first.prefix, first.version),)
+    assert adopted(OnHost(row, first.packages), section).section == {"beside": {"extensions": None}}
+    both = {**first.packages, second["package"]: second["package_version"], **components}
+    assert adopted(OnHost(row, both), section) == Adopted()
+    other = adopted(OnHost(row, {**both, "cuda-nvcc-13-0": "13.0.48-1"}), section)
+    assert other.section == {"beside": {"extensions": {"components": {"cuda-nvcc-13-0": "13.0.48-1"}}}}
+    assert other.unlike == 1
 
 
 @pytest.mark.parametrize(

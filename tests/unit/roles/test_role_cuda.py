@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from hostwright.plan.desired import Desired, DesiredRole
+from hostwright.plan.host.hostfacts import HOST_PROBES, read_host
 from hostwright.plan.model import Answer, Change, Refusal, Resource
 from hostwright.plan.planning import removal_of
-from hostwright.plan.roles.role import RoleContext
+from hostwright.plan.roles.role import RoleContext, discover, rules_of
+from hostwright.plan.stacks.fits import fits
 from hostwright.resources.conditions import When
 from hostwright.resources.packages.repositories import AptSource
 from hostwright.resources.system.loader import Alternative
+from hostwright.stack.ages import NONE, aged, lifetimes
+from hostwright.stack.rules import check_stack
 from hostwright.stack.stack import AptRepository, Artifact, Section, Stack
 from hostwright.standard.roles.cuda import DRIVER, Cuda, cuda
-from hostwright.standard.roles.cuda.rules import those_beside_it_fit
 from hostwright.standard.roles.cuda.section import CudaRelease, CudaSection
 from hostwright.standard.roles.driver import Driver, driver
 from hostwright.standard.roles.driver.section import DriverSection
+from tests.unit.roles.cuda.test_cuda_rules import H100, RTX5090, T4
+from tests.unit.stack.test_rules import nvidia
+from tests.unit.support import recorded
 from tests.unit.support.facts import Replies, changes_of, only
 from tests.unit.support.keys import RING, with_our_key
-from tests.unit.support.stacks import load_stack
+from tests.unit.support.stacks import RULES, STACKS, load_stack
 
 STACK = with_our_key(load_stack("tensorflow-2.9"))
 STACK = STACK.model_copy(  # as after `invoke mirror`: everything has its checksum
@@ -356,12 +365,62 @@ def test_toolkits_stand_side_by_side_each_held_and_from_its_own_source() -> None
     assert changes_of(resources, {**GREEN, **green}) == ()
 
 
-def test_a_toolkit_beside_another_is_known_and_runs_on_the_driver() -> None:
-    section = SEVERAL.section(CudaSection)
-    assert list(those_beside_it_fit(section, "580.159.04")) == []
-    assert [one.rule for one in those_beside_it_fit(section, "470.182.03")] == ["cuda-driver"]
-    unknown = section.model_copy(update={"beside": {"new": NEWER.model_copy(update={"version": "13.9.9"})}})
-    assert [one.rule for one in those_beside_it_fit(unknown)] == ["cuda"]
+#: Debian 12 as it was recorded, but for its cards; and the older toolkit beside 13.0 on today's driver
+DEBIAN = recorded.facts_of("debian-12-bare", HOST_PROBES)
+EXTENSIONS = """\
+extends: pytorch-2.14
+roles: [base, driver, cuda, pytorch]
+cuda:
+  version: 13.0.2
+  package: cuda-toolkit-13-0
+  package_version: 13.0.2-1
+  nvcc: V13.0.88
+  network: &vendors {name: nvidia, uri: https://example.org/debian12, key: nvidia-key}
+  beside:
+    older: {version: %s, package: cuda-toolkit-12-9, package_version: 1-1, nvcc: V1.0, network: *vendors}
+artifacts:
+  nvidia-key: {file: nvidia.asc, urls: ["https://example.org/nvidia.asc"]}
+"""
+
+
+def extensions(folder: Path, older: str) -> Stack:
+    (folder / "ours.yml").write_text(EXTENSIONS % older)
+    return load_stack("ours", (folder, STACKS))
+
+
+def refused(stack: Stack, card: int) -> list[str]:
+    """What refuses the recorded host with this card, as plans and ``stacks --hosts`` find it."""
+    facts = replace(read_host(DEBIAN), gpus=nvidia(card))
+    (fit,) = fits(facts, [stack], discover(), NONE, date(2026, 11, 29))
+    return [str(one) for one in fit.misfits if one.rule != "distribution"]
+
+
+def test_each_toolkit_of_a_host_has_code_for_its_cards(tmp_path: Path) -> None:
+    stack = extensions(tmp_path, "12.6.3")
+    assert refused(stack, T4) == []
+    (sentence,) = refused(stack, RTX5090)
+    assert "Blackwell GPUs (GB202) need CUDA 12.8 or newer, not 12.6.3" in sentence
+    assert sentence.endswith("what works: CUDA 12.8.1 as cuda.beside.older, or null")
+    assert refused(extensions(tmp_path, "12.9.1"), RTX5090) == []
+    (sentence,) = refused(extensions(tmp_path, "11.2.2"), H100)
+    assert sentence.endswith("what works: CUDA 11.8.0 as cuda.beside.older, or null")
+
+
+def test_a_toolkit_beside_another_is_known_and_runs_on_the_driver(tmp_path: Path) -> None:
+    stack = extensions(tmp_path, "12.9.9")
+    (unknown,) = check_stack(stack, rules_of(role for role in discover() if role.name in stack.roles))
+    assert (unknown.rule, unknown.nearest) == ("cuda", "one of these as cuda.beside.older")
+    (old_driver,) = check_stack(SEVERAL, RULES)
+    assert old_driver.sentence == "CUDA 13.0.2 needs driver 580.65.06 or newer, not 470.182.03"
+    assert old_driver.nearest.startswith("driver 580.178.04 instead of 470.182.03 (with ")
+
+
+def test_the_ages_of_toolkits_beside_are_known(tmp_path: Path) -> None:
+    versions = extensions(tmp_path, "12.8.1").versions()
+    (role,) = (role for role in discover() if role.name == "cuda")
+    found = aged(role.advisories, versions, date(2026, 11, 29))
+    assert [one.sentence.partition(":")[0] for one in found] == ["cuda 12.8.1"]
+    assert any(line.startswith("cuda 13.0 ") for line in lifetimes(role.advisories, versions, date(2026, 11, 29)))
 
 
 def test_two_toolkits_of_one_series_are_refused() -> None:
