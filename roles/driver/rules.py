@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from packaging.specifiers import SpecifierSet
 
 from hostwright.resources import named_like
-from hostwright.roles import Choice, Ground, Misfit, disk_is_enough, kernel_version, memory_is_enough, version
+from hostwright.roles import Choice, Ground, Misfit, Stack, disk_is_enough, kernel_version, memory_is_enough, version
 from hostwright.standard.roles.driver import modules
 from hostwright.standard.roles.driver.chips import NVIDIA, NVLINK5, RACK_CARDS, Architecture, chips
 from hostwright.standard.roles.driver.modules import branch_of
@@ -266,6 +266,19 @@ def a_whole_board_has_its_subnet_manager(
     return Misfit("subnet-manager", sentence, "gpu-driver-container; siderolabs/extensions PR #717", "hgx-b200")
 
 
+def a_tray_has_a_stack_of_its_own(machine: str, gpus: tuple[tuple[int, int], ...], stack: Stack) -> Misfit | None:
+    """The compute trays of a rack are aarch64, which the stack must be for."""
+    racks = {device for vendor, device in gpus if vendor == NVIDIA} & RACK_CARDS
+    if not racks or machine == stack.requirements.machine:
+        return None
+    sentence = (
+        f"compute trays of GB200 and GB300 racks are {machine}, and {stack.name} is for {stack.requirements.machine}, "
+        "as all standard stacks are"
+    )
+    own = f"NVIDIA's own image; or a stack of yours for {machine}, with the driver's packages and driver.imex"
+    return Misfit("rack", sentence, "docs/operators/stacks.md, NVSwitches, NVLink 5 and racks", own)
+
+
 def _on_a_kernel(driver: str, driver_section: DriverSection | None = None) -> str:
     return f"on a kernel {kernels_of(driver, driver_section)}"
 
@@ -285,6 +298,7 @@ RULES = (
     builds_on_the_kernel,
     fabric_manager_is_of_the_driver,
     a_whole_board_has_its_subnet_manager,
+    a_tray_has_a_stack_of_its_own,
     packages_are_whole,
     packages_are_pinned,
 )

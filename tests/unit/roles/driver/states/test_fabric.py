@@ -14,18 +14,23 @@ from pydantic import ValidationError
 from hostwright.plan.host.hostfacts import PCI
 from hostwright.plan.model import Answer, Change, Facts, Planned, Refusal
 from hostwright.plan.roles.role import RoleContext
+from hostwright.plan.stacks.fits import fits
 from hostwright.plan.testing import plan_text
 from hostwright.resources.conditions import When
 from hostwright.stack.fitting import Misfit
+from hostwright.stack.rules import HostFacts
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.driver import Driver, driver
+from hostwright.standard.roles.driver.chips import RACK_CARDS
 from hostwright.standard.roles.driver.nvsmi.report import read_report
 from hostwright.standard.roles.driver.rules import a_whole_board_has_its_subnet_manager, fabric_manager_is_of_the_driver
 from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.states.fabric import FABRIC, BridgeModules, Fabric, fabric_of
+from tests.unit.stack.test_rules import nvidia
 from tests.unit.support.facts import changes_of
 from tests.unit.support.forks import forks
 from tests.unit.support.shell import ask, program, run
+from tests.unit.support.stackfleet import ADVISORIES, ROLES, TODAY, stacks
 from tests.unit.support.stacks import load_stack
 
 STACKS = Path(__file__).parents[5] / "inventory" / "stacks"
@@ -111,6 +116,15 @@ def test_older_cards_beside_network_cards_cost_nothing(tmp_path: Path) -> None:
 def test_the_drivers_own_list_of_switches_counts(tmp_path: Path) -> None:
     (tmp_path / "driver/nvidia-nvswitch/devices/0000:c0:00.0").mkdir(parents=True)
     assert ask(bus(tmp_path, {})) == (0, "nvswitch 0000:c0:00.0\n")
+
+
+@pytest.mark.parametrize("card", sorted(RACK_CARDS))
+def test_a_tray_is_refused_every_standard_stack_with_its_architecture_and_what_to_do(card: int) -> None:
+    tray = HostFacts("ubuntu", "24.04", "6.8.0-1040-nvidia-64k", "aarch64", nvidia(card) * 4)
+    for fit in fits(tray, stacks(), ROLES, ADVISORIES, TODAY, suggest=False):
+        (sentence,) = (str(one) for one in fit.misfits if one.rule == "rack")
+        assert f"racks are aarch64, and {fit.stack} is for x86_64, as all standard stacks" in sentence
+        assert "NVIDIA's own image; or a stack of yours for aarch64" in sentence
 
 
 # --- names and versions
