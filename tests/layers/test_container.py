@@ -7,14 +7,12 @@ from uuid import uuid4
 
 import pytest
 
-from hostwright.plan.host.hostfacts import PCI
-from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.container.cdi import REFRESH
 from hostwright.standard.roles.container.engine import DAEMON_JSON, FIREWALL, OLD_PACKAGES, without
 from hostwright.standard.roles.container.failures.cdi import CDI
 from hostwright.standard.roles.container.running import LOCAL_DOCKER
 from hostwright.standard.roles.container.section import ContainerSection
-from hostwright.standard.roles.driver.states.gpu_use import gpu_ids
+from hostwright.standard.roles.driver.states.gpu_use import has_cards
 from hostwright.verify.backend import KILLED_AS_TIMED_OUT, TIMED_OUT
 
 #: An image of the libraries that the host's nvidia-smi and libnvidia-ml need, and of nothing of NVIDIA's: whatever a
@@ -45,7 +43,7 @@ def image(root_run, variables):
 @pytest.fixture(scope="module")
 def card(root_run, no_gpu):
     """Ends a check where the PCI bus shows no card, which is no fault of this layer; one that does not work is one."""
-    if not gpu_ids(Facts({PCI: Answer(0, root_run(PCI.script).stdout)})):
+    if not has_cards(root_run):
         no_gpu()
 
 

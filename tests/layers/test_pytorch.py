@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hostwright.standard.roles.driver.states.gpu_use import has_cards
 from hostwright.standard.roles.pytorch.section import PytorchSection
 
 #: One process, since the import takes seconds. It prints last which files of CUDA's it has opened.
@@ -79,8 +80,10 @@ def test_a_compiler_and_pythons_headers_are_there(host, stack, variables):
     assert done.rc == 0, done.stderr.strip().splitlines()[-1:]
 
 
-def test_it_lists_every_card(look, bounded_run):
+def test_it_lists_every_card(look, bounded_run, root_run, no_gpu):
     """PyTorch lists as many GPUs as the driver has cards."""
+    if not has_cards(root_run):
+        no_gpu()
     listed = bounded_run("nvidia-smi -L")
     cards = sum(line.startswith("GPU ") for line in listed.stdout.splitlines())
     assert listed.rc == 0, f"nvidia-smi fails, so this cannot hold: {listed.stdout.strip() or listed.stderr.strip()}"

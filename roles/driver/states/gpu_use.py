@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from hostwright.resources import PCI, Condition, Disturbing, Facts, Probe, Refusal, Resource, display_controllers
+from hostwright.resources import (
+    PCI,
+    Answer,
+    Condition,
+    Disturbing,
+    Facts,
+    Probe,
+    Refusal,
+    Resource,
+    display_controllers,
+)
 from hostwright.roles import Command, Match, Pattern, sh_file
 from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 
@@ -144,9 +156,14 @@ def gpu_ids(facts: Facts) -> tuple[int, ...]:
     return tuple(device.device for device in display_controllers(facts) if device.vendor == NVIDIA)
 
 
+def has_cards(root_run: Callable[[str], Any]) -> bool:
+    """Whether the PCI bus shows a card, for checks: one that needs a card ends with ``no_gpu()`` where none is."""
+    return bool(gpu_ids(Facts({PCI: Answer(0, root_run(PCI.script).stdout)})))
+
+
 @dataclass(frozen=True, slots=True)
 class GpuPresent(Resource):
-    """An NVIDIA card on the PCI bus; without it, this stack makes no sense."""
+    """An NVIDIA card on the PCI bus; without it, this role makes no sense."""
 
     def probes(self) -> tuple[Probe, ...]:
         return (PCI,)
@@ -156,7 +173,8 @@ class GpuPresent(Resource):
             return None
         sentence = (
             "there is no NVIDIA GPU on its PCI bus: see lspci -d 10de: there, the card's seat and power, the "
-            "firmware's settings, and whether it is the right host"
+            "firmware's settings, and whether it is the right host; one that is to have none gets its roles without "
+            "driver (hostwright_roles)"
         )
         return Refusal("NVIDIA GPU", "none", "one or more", "gpu-present", sentence)
 

@@ -1,0 +1,55 @@
+"""The frameworks' checks that need a card, on a host without any: no outcome; on one whose driver fails, a failure."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, NoReturn
+
+import pytest
+from testinfra.backend.base import CommandResult
+
+from hostwright.plan.desired import Desired
+from hostwright.plan.host.hostfacts import PCI
+from hostwright.plan.model import Refusal
+from hostwright.plan.planning import make_plan
+from hostwright.verify.layer_checks import NoGpu
+from tests.layers import test_jax, test_pytorch, test_tensorflow
+from tests.unit.support.planned import bare_facts
+from tests.unit.support.standard import targets
+
+LOOK = {"cards": 0, "why": ""}
+FRAMEWORKS = [test_pytorch, test_jax, test_tensorflow]
+
+
+def no_gpu() -> NoReturn:
+    raise NoGpu("no GPU in this host")
+
+
+def check(module: ModuleType, bus: str) -> None:
+    def root_run(script: str, *_: Any) -> CommandResult:
+        return CommandResult(None, 0, script, bus if script == PCI.script else "", "")
+
+    def smi(command: str, *_: Any) -> CommandResult:
+        return CommandResult(None, 127, command, "", "nvidia-smi: not found")
+
+    module.test_it_lists_every_card(LOOK, smi, root_run, no_gpu)
+
+
+@pytest.mark.parametrize("module", FRAMEWORKS, ids=lambda module: module.__name__)
+def test_a_check_that_needs_a_card_has_no_outcome_without_one(module: ModuleType) -> None:
+    with pytest.raises(NoGpu):
+        check(module, "0x8086 0x030000 0x1912\n")
+    with pytest.raises(AssertionError, match=r"nvidia-smi fails, so this cannot hold: nvidia-smi: not found"):
+        check(module, "0x10de 0x030200 0x2330\n")
+
+
+def test_the_driver_alone_refuses_a_host_without_a_card() -> None:
+    """``hostwright_roles: [base, pytorch]`` is what a login node gets."""
+    (target,) = (one for one in targets() if one.name == "pytorch-2.14")
+    plan = make_plan(target.desired, bare_facts(target, "debian", "12", ()))
+    refusals = {role.role: one.rule for role in plan.roles for one in role.changes if isinstance(one, Refusal)}
+    assert refusals == {"driver": "gpu-present"}
+    roles = tuple(role for role in target.desired.roles if role.name in ("base", "pytorch"))
+    login = Desired("login01", target.stack, roles)
+    planned = make_plan(login, bare_facts(target, "debian", "12", ()))
+    assert [role.role for role in planned.roles] == ["base", "pytorch"]
