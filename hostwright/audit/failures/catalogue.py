@@ -3,7 +3,8 @@
 First come root causes, in whichever layer they occur: a full disk makes every tool fail with a message of its own. Then
 the rules of a layer come before those of the layers below it (the key of one repository before any missing key), and
 within a layer, messages that name the cause come before those of the tool around it (a compiler's message in DKMS's
-make.log before "Failed to install the kernel module through DKMS"). Then come consequences, whose messages several
+make.log before "Failed to install the kernel module through DKMS"). Then come the causes' closing lines, which say that
+something failed and not why ("Bad return status for module build"), consequences, whose messages several
 causes lead to (a unit that is not started any more), then the words of a tool around another that failed ("Job for
 UNIT failed"), and last general messages, such as that of pip when it finds no package, which it also prints
 when there is no network.
@@ -64,7 +65,7 @@ class Catalogue:
         """Raise ``InputErrors`` for every pattern that cannot be read: one is compiled when it is first needed."""
         mistakes = Mistakes()
         for rule in self.rules:
-            patterns = (rule.pattern, rule.unless, rule.narrower, rule.beside, *rule.names)
+            patterns = (rule.pattern, rule.closing, rule.unless, rule.narrower, rule.beside, *rule.names)
             for pattern in filter(None, (*patterns, *(variant.pattern for variant in rule.variants))):
                 with mistakes:
                     try:
@@ -79,10 +80,18 @@ class Catalogue:
         """The first rule that ``output`` matches, or ``None`` for an unknown failure."""
         output = without_notes(output)
         forms = tuple(dict.fromkeys(without_tries(form, self.tries) for form in (output, *unwrapped(output))))
-        for rule in self.rules:
-            if failure := next((found for form in forms if (found := _found(rule, form, forms[1:]))), None):
+        for rule, pattern in self._messages:
+            if failure := next((found for form in forms if (found := _found(rule, pattern, form, forms[1:]))), None):
                 return failure
         return None
+
+    @cached_property
+    def _messages(self) -> tuple[tuple[FailureRule, str], ...]:
+        """The rules with their patterns, and after all causes with their closing lines."""
+        patterns = [(rule, rule.pattern) for rule in self.rules if rule.pattern]
+        causes = [each for each in patterns if _WEIGHTS.index(each[0].weight) <= _WEIGHTS.index("cause")]
+        closing = [(rule, rule.closing) for rule in self.rules if rule.closing]
+        return (*causes, *closing, *patterns[len(causes) :])
 
     def named(self, text: str) -> tuple[str, str] | None:
         """The name of the first rule whose message is in a text, and the line with the message; none for words around
@@ -171,13 +180,11 @@ def _about_cards(role: Role, instead: Iterable[Role]) -> Iterator[FailureRule]:
             yield replace(rule, treatment=cure)
 
 
-def _found(rule: FailureRule, output: str, plain: Iterable[str]) -> Failure | None:
-    """The failure and the lines of ``output`` that its rule matches. ``plain`` are its forms without what loggers and
-    terminals did to it: where one of them has what the rule's ``narrower`` finds, the rule does not apply.
+def _found(rule: FailureRule, pattern: str, output: str, plain: Iterable[str]) -> Failure | None:
+    """The failure and the lines of ``output`` that a pattern of its rule matches. ``plain`` are its forms without what
+    loggers and terminals did to it: where one of them has what the rule's ``narrower`` finds, the rule does not apply.
     """
-    if not rule.pattern:
-        return None
-    lines = _compiled(rule.pattern).lines(output, _compiled(rule.unless) if rule.unless else None)
+    lines = _compiled(pattern).lines(output, _compiled(rule.unless) if rule.unless else None)
     narrowed = lines and rule.narrower and any(_compiled(rule.narrower).search(form) for form in (output, *plain))
     return None if lines is None or narrowed else Failure(rule, _with_other_half(rule, lines, output).strip())
 

@@ -39,7 +39,8 @@ Each section says
 - by which message it is recognised in the output of an installer, apt, pip or another tool: regular expressions of RE2,
   whose time grows with the length of the text and no faster, one a line, each searched for in the whole output, in
   upper and lower case: as it came, and without the prefixes of loggers and with wrapped lines joined. "But not"
-  stands before what makes a line another matter. Where several match, the first in the order of the code is used;
+  stands before what makes a line another matter. Where several match, the first in the order of the code is used; the
+  messages under "Where no other cause is found" say that something failed and not why, and come after all causes;
 - the source of this knowledge.
 
 How far this knowledge goes was measured on 22 November 2026 with 2,825 public texts (`tests/fixtures/failures`). The
@@ -118,6 +119,9 @@ class _Page:
             repeated = " A step that fails with it is retried automatically." if rule.transient else ""
             yield f"**In an output:**{repeated}"
             yield "\n".join(["```text", *alternatives(rule.pattern), "```"])
+        if rule.closing:
+            lines = ["Where no other cause is found", "", "```text", *alternatives(rule.closing), "```"]
+            yield "\n".join(lines)
         if rule.unless:
             yield "\n".join(["But not in lines with", "", "```text", *alternatives(rule.unless), "```"])
         yield f"**Source:** {_sources(rule.source)}"

@@ -73,6 +73,8 @@ class FailureRule:
     ``hostwright.common.untrusted.Pattern``, in upper and lower case, with ``^`` and ``$`` at each line's ends. Nothing
     counts of an output that has ``narrower`` anywhere: a line of it says more than the rule, or names another cause.
     Lines near the match that have ``beside`` are part of the evidence: they name the other package, version or card.
+    ``closing`` has the rule's wordings that only report the failure, mostly the last line of the tool around it: they
+    are tried after the patterns of all causes, so that a line that gives the reason comes first, whosever it is.
     """
 
     name: str
@@ -86,6 +88,7 @@ class FailureRule:
     transient: bool | None = None
     sign: Sign | None = None  #: how it is recognised on a host, where it can be
     weight: Weight = "cause"
+    closing: str = ""  #: further messages, which say that it failed and not why
     narrower: str = ""  #: a regular expression: an output in which it is found is of another cause
     beside: str = ""  #: a regular expression of the lines near a match that hold the other half of the message
     treatment: Treatment | None = None  #: what a rebuild does about it, where that is not a repair

@@ -264,14 +264,12 @@ PACKAGES = (
     ),
     FailureRule(
         "held-packages",
-        r"you have held broken packages"
-        r"|packages have unmet dependencies(?::?\n[^\n]{1,160} (?:Pre)?Depends: ?[^\n]{1,160}){0,3}"
-        r"|[Uu]nmet dependencies\. Try"
-        r"|may be caused by held packages|Packages were downgraded and"
+        r"packages have unmet dependencies(?::?\n[^\n]{1,160} (?:Pre)?Depends: ?[^\n]{1,160}){0,3}"
+        r"|Packages were downgraded and"
         r"|Unsatisfied dependencies:|Unable to satisfy dependencies"
         r"|[Dd]epends: \S+ .*but it is not (?:installable|going to be installed)"
         r"|(?:[Dd]epends|Conflicts|Breaks): \S+ .*but \S+ is (?:to be )?installed|has unmet dependencies"
-        r"|Resolve generated breaks|conflicting requests|haben unerfüllte Abhängigkeiten|dépendances non satisfaites"
+        r"|conflicting requests|haben unerfüllte Abhängigkeiten|dépendances non satisfaites"
         r"|dependencias incumplidas|dipendenze non soddisfatte|dependências desencontradas"
         r"|неудовлетворённые зависимости"
         r"|有未满足的依赖关系",
@@ -290,6 +288,8 @@ PACKAGES = (
             r" but (?P<have>[0-9]\S{0,60}) is (?:to be )?installed",
         ),
         beside=r" (?:Pre)?Depends: ?\S",
+        closing=r"you have held broken packages|[Uu]nmet dependencies\. Try|may be caused by held packages"
+        r"|Resolve generated breaks",
         variants=(
             Variant(
                 r"but it is not installable",

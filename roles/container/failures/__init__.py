@@ -155,6 +155,7 @@ FAILURES = (
         "Look for no-cgroups = true in that file first, and set it to false. Start the container anew; /dev/char links"
         " (the container role makes them) keep daemon-reload from taking its GPUs",
         "NVIDIA/nvidia-docker#1730, NVIDIA/nvidia-container-toolkit#48",
+        weight="consequence",
     ),
     TWICE,
     FailureRule(

@@ -272,11 +272,9 @@ LOAD_RULES = (
     ),
     FailureRule(
         "gpu-init-failed",
-        r"RmInitAdapter failed|rm_init_adapter failed|Cannot initialize GSP firmware"
-        r"|failed to wait for GFW.?(?:BOOT|boot)|failed, bailing out of RmInitAdapter"
-        r"|[Ff]ailed to copy vbios|unexpected WPR2 already up|Cannot attach gpu|Failed to initialize the NVIDIA GPU at"
-        r"|rm_init_private_state\(\) failed|module->open\(\) failed|GSP-FMC reported an error|kgspBootstrap_\w+: [^\n]*"
-        r"(?:error|fail)|kfsp\w+: FSP [^\n]*(?:error|timed out)",
+        r"Cannot initialize GSP firmware|failed to wait for GFW.?(?:BOOT|boot)|[Ff]ailed to copy vbios"
+        r"|unexpected WPR2 already up|RmInitAdapter failed! \(0x6[123]:|GSP-FMC reported an error"
+        r"|kgspBootstrap_\w+: [^\n]*(?:error|fail)|kfsp\w+: FSP [^\n]*(?:error|timed out)",
         "the driver cannot start a card: it has hung since the last reset, has no power, or is broken",
         "Drain the host and cycle its power; where it stays, check the card's seat and power, then have it replaced",
         "nvidia.ko, RmInitAdapter and kernel_gsp.c; NVIDIA/open-gpu-kernel-modules#1230, #876",
@@ -304,6 +302,8 @@ LOAD_RULES = (
             ),
         ),
         narrower=NO_POWER,
+        closing=r"RmInitAdapter failed|rm_init_adapter failed|failed, bailing out of RmInitAdapter|Cannot attach gpu"
+        r"|Failed to initialize the NVIDIA GPU at|rm_init_private_state\(\) failed|module->open\(\) failed",
         sign=Sign("gpu", init_failed, (BOOTED, NVIDIA_SMI)),
         treatment=Hardware("power cycle", CYCLE, tries=1, layer="driver"),
     ),

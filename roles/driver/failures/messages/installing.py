@@ -339,12 +339,7 @@ INSTALLING = (
     ),
     FailureRule(
         "dkms-build",
-        r"Failed to install the kernel module through\s{1,9}DKMS|Bad return status for module build"
-        r"|(?:Failed|Unable) to build the\s{1,9}NVIDIA kernel module|\(bad exit status: [1-9]"
-        r"|DKMS module '?nvidia\S* (?:failed to build|for \S+ FAILED)|failed for [^\n]{0,200}\bnvidia[^\s(]*\([1-9]"
-        r"|error occurred while performing the step: \"(?:Building kernel modules|Checking to see whether the nvidia)"
-        r"|The (?:NVIDIA|nvidia)\S{0,20} kernel\s{1,9}module was not\s{1,9}(?:created|built)"
-        r"|\bmodpost: \S+ \[[^\]\n]*nvidia[^\]\n]*\] undefined"
+        r"\bmodpost: \S+ \[[^\]\n]*nvidia[^\]\n]*\] undefined"
         rf"|(?:\bnv|\bnv-[\w-]{{1,60}}|\bnvidia[\w-]{{0,60}}|\buvm[\w-]{{0,60}}|\bos-[\w-]{{1,40}})\.[ch]"
         rf":[0-9]{{1,6}}:[0-9]{{1,4}}: ?(?:fatal )?{_ERROR}"
         rf"|\*\*\* \[[^\]\n]*[/ ]nv[\w-]{{0,60}}\.o\] {_ERROR} [1-9]"
@@ -353,26 +348,21 @@ INSTALLING = (
         rf" {_ERROR} [1-9]"
         r"|\.c:[0-9]{1,6}:[0-9]{1,4}: (?:fatal )?error: [^\n]*struct (?:drm|mm|vm|pci|dma|file|proc|task|timer"
         r"|net)_\w{1,30}"
-        r"|Errors were encountered while processing:(?:\n[^\n]*){0,4}?\n[^\n]* nvidia-(?:kernel-)?dkms"
-        r"|Error! {1,2}Build of \S+\.ko failed for: "
         r"|\bnvidia[\w-]{0,20}/[\w/-]{1,80}\.[ch]:[0-9]{1,6}:[0-9]{1,4}: (?:fatal )?error: "
         r"|implicit declaration of function [‘'`](?:crypto|drm|pci|dma|vm|mm|kthread|ioremap|get_user_pages|pin_user"
         r"|do_gettimeofday"
         r"|del_timer|timer|pde|proc|efi|acpi|follow_pfn|screen_info|register_|unregister_|set_memory|follow_|vfs|i2c"
         r"|ktime)\w{0,40}[’']"
-        r"|nvidia[\w-]{0,20}dkms\S{0,20} package post-installation script [^\n]*exit status 10\b"
-        r"|/dkms/\S+\.[ch]:[0-9]{1,6}:[0-9]{1,4}: ?(?:fatal )?error|\bnvidia\S{0,20}\.ko failed to build"
+        r"|/dkms/\S+\.[ch]:[0-9]{1,6}:[0-9]{1,4}: ?(?:fatal )?error"
         r"|\*\*\* \[[^\]\n]*/var/lib/dkms/[^\]\n]+\] \w{3,12} [1-9]"
         r"|(?:nvlink|nvswitch|ibmnpu|nvkms|vgpu)[\w-]{0,40}\.[ch]:[0-9]{1,6}:[0-9]{1,4}: ?(?:fatal )?error"
         r"|ERROR: .\w{1,80}. \[[^\]\n]*nvidia[^\]\n]*\] undefined"
-        r"|Failed to run .+dkms\s{1,9}(?:build|install)|is a PREEMPT_RT kernel"
+        r"|is a PREEMPT_RT kernel"
         rf"|{_MAKE_FAILED}[^\n]*\n(?:[^\n]*\n){{0,5}}?[^\n]*{_IN_OUR_TREE}"
         rf"|{_IN_OUR_TREE}[^\n]*\n(?:[^\n]*\n){{0,30}}?[^\n]*{_MAKE_FAILED}"
         r"|(?:cannot find|No rule to make target) [^\n]{0,200}\bnv(?:-modeset)?-kernel\.o"
         r"|\bnvidia[\w/.-]{0,80}\.o: error: objtool: "
-        r"|dkms\.conf for module nvidia[\w-]{0,20} includes a BUILD_EXCLUSIVE"
-        r"|dkms (?:build|install) [^\n]{0,60}nvidia[^\n]{0,60} exited [1-9]|/akmods/nvidia[^\n]{0,80}failed\.log"
-        r"|builder for '[^'\n]*-nvidia-(?:x11|open|kernel)[^'\n]*\.drv' failed",
+        r"|dkms\.conf for module nvidia[\w-]{0,20} includes a BUILD_EXCLUSIVE",
         "{the driver's module, release VERSION, did not compile for the kernel KERNEL|a kernel module did not compile},"
         " usually because the kernel is newer than this release of the module knows",
         "Read make.log of the module that failed (/var/lib/dkms/MODULE/VERSION/build), whose first error counts. Where"
@@ -381,6 +371,17 @@ INSTALLING = (
         " release of its own",
         "nvidia-installer misc.c",
         beside=r"[Cc]onsult [^\n]*/dkms/nvidia",
+        closing=r"Failed to install the kernel module through\s{1,9}DKMS|Bad return status for module build"
+        r"|(?:Failed|Unable) to build the\s{1,9}NVIDIA kernel module|\(bad exit status: [1-9]"
+        r"|DKMS module '?nvidia\S* (?:failed to build|for \S+ FAILED)|failed for [^\n]{0,200}\bnvidia[^\s(]*\([1-9]"
+        r"|error occurred while performing the step: \"(?:Building kernel modules|Checking to see whether the nvidia)"
+        r"|The (?:NVIDIA|nvidia)\S{0,20} kernel\s{1,9}module was not\s{1,9}(?:created|built)"
+        r"|Errors were encountered while processing:(?:\n[^\n]*){0,4}?\n[^\n]* nvidia-(?:kernel-)?dkms"
+        r"|Error! {1,2}Build of \S+\.ko failed for: |\bnvidia\S{0,20}\.ko failed to build"
+        r"|nvidia[\w-]{0,20}dkms\S{0,20} package post-installation script [^\n]*exit status 10\b"
+        r"|Failed to run .+dkms\s{1,9}(?:build|install)"
+        r"|dkms (?:build|install) [^\n]{0,60}nvidia[^\n]{0,60} exited [1-9]|/akmods/nvidia[^\n]{0,80}failed\.log"
+        r"|builder for '[^'\n]*-nvidia-(?:x11|open|kernel)[^'\n]*\.drv' failed",
         names=(
             r"/dkms/(?P<module>nvidia(?:-current|-open|-srv|-server)*)/(?P<version>[0-9][0-9.]{2,12}[0-9])",
             r"DKMS module 'nvidia-(?P<version>[0-9][0-9.]{2,12}[0-9])' for kernel-(?P<kernel>[\w.+-]{3,60}?)\.{3}",

@@ -62,17 +62,18 @@ RUNNING = (
         r"\blibcuda\.so[.0-9]{0,12}: cannot open shared object\s{1,40}file|UNKNOWN ERROR \(303\)"
         r"|(?:Could not load dynamic|dlopen) library '?libcuda\.so|(?:could not|cannot|unable to|failed to) (?:find"
         r"|load|open|locate) (?:the )?(?:library )?[\"'`]?libcuda(?:\.so|\b)|libcuda\.so[.0-9]{0,4} (?:was "
-        r"|could )?not (?:be )?found|Found no NVIDIA driver on your system|CUDA driver library [^\n]*not be found"
+        r"|could )?not (?:be )?found|CUDA driver library [^\n]*not be found"
         r"|CUDA_ERROR_SHARED_OBJECT_INIT_FAILED|cudaErrorSharedObjectInitFailed|couldn't find libnvidia-ml\.so"
         r"|\blib(?:nvidia-ml|nvidia-cfg|nvidia-ptxjitcompiler|nvcuvid"
         r"|nvidia-encode)\.so[.0-9]{0,12}: cannot open shared object|(?:cannot|could not|failed to|unable to) (?:load"
-        r"|open) lib(?:nvidia-ml|nvcuvid|nvidia-encode)\.so|NVMLError_LibraryNotFound|NVML Shared Library Not Found",
+        r"|open) lib(?:nvidia-ml|nvcuvid|nvidia-encode)\.so",
         "the program does not find the driver's library {LIBRARY|libcuda.so.1}: the host has no NVIDIA driver, the"
         " container was started without GPUs, or the loader does not know the library's directory",
         "Look for it (ldconfig -p | grep -e libcuda -e libnvidia-ml) and run nvidia-smi. Where nvidia-smi alone works,"
         " run ldconfig as root; where both fail, provision the driver, or start the container with --gpus all; where a"
         " program asks for libcuda.so without a number, name the driver's directory to it (WSL: /usr/lib/wsl/lib)",
         "CUDA driver API; TensorFlow dso_loader.cc; tensorflow/tensorflow#42761",
+        closing=r"Found no NVIDIA driver on your system|NVMLError_LibraryNotFound|NVML Shared Library Not Found",
         unless=r"GPU will not be used|\bCPU\b|skip|optional|fall(?:ing|s)? back",
         names=(
             r"(?P<library>lib(?:cuda|nvidia-ml|nvidia-cfg|nvidia-ptxjitcompiler|nvcuvid"
@@ -223,11 +224,7 @@ RUNNING = (
     FailureRule(
         "no-device",
         r"insert(?:ing)? (?:module )?(?:\S*/|'?)nvidia[\w-]{0,20}(?:\.ko|'?)(?: \(\S+\))?: (?:-1 )?No such device"
-        r"|^No devices were found"
-        r"|NVRM: No NVIDIA (?:graphics adapter|GPU|devices?) (?:found|probed)"
-        r"|NVRM: request_mem_region failed|NVRM: The NVIDIA probe routine (?:failed|was not called)"
-        r"|NVRM: None of the NVIDIA (?:devices|graphics adapters) were|do not appear to have an NVIDIA GPU supported"
-        r"|No NVIDIA GPUs? (?:were )?(?:found|detected)",
+        r"|NVRM: request_mem_region failed|do not appear to have an NVIDIA GPU supported",
         "the driver finds no card that it can drive: another driver has it (nouveau, vfio-pci), it is too new or too"
         " old for this driver, or dead",
         "See on the host who has it and what the module says: lspci -nnk -d 10de: (Kernel driver in use) and dmesg |"
@@ -236,6 +233,9 @@ RUNNING = (
         "nvidia-installer kernel.c",
         sign=NO_DEVICE_SIGN,
         narrower=NO_POWER,
+        closing=r"^No devices were found|NVRM: No NVIDIA (?:graphics adapter|GPU|devices?) (?:found|probed)"
+        r"|NVRM: The NVIDIA probe routine (?:failed|was not called)"
+        r"|NVRM: None of the NVIDIA (?:devices|graphics adapters) were|No NVIDIA GPUs? (?:were )?(?:found|detected)",
         treatment=Hardware("power cycle", CYCLE, tries=1, layer="driver"),
         unless=r"\bCPU\b|skip|fall(?:ing|s)? back",
         names=(r"supported by the\s{1,9}(?P<release>[0-9.]{3,12}[0-9])",),
@@ -253,11 +253,9 @@ RUNNING = (
     ),
     FailureRule(
         "module-missing",
-        r"couldn.t communicate with\s{1,9}the NVIDIA driver|Module nvidia[\w-]{0,20} not found"
+        r"Module nvidia[\w-]{0,20} not found"
         r"|could not find module by name '?nvidia|FATAL: nvidia[\w-]{0,20} not found in directory"
-        r"|Failed to find module 'nvidia[\w-]{0,20}'"
-        r"|kernel driver does not appear to be running on this host|NVIDIA driver is not (?:loaded|running)"
-        r"|DRIVER_NOT_LOADED|Failed to initialize NVML: Driver Not Loaded",
+        r"|Failed to find module 'nvidia[\w-]{0,20}'",
         "the running kernel{, KERNEL,|} has no NVIDIA module that can be loaded, often after a kernel upgrade, or it is"
         " not loaded; one that is in memory all the same is gone at the next boot",
         "Provision again: the driver role builds it with DKMS and loads it, or says why it cannot",
@@ -265,6 +263,9 @@ RUNNING = (
         unless="Module nvidia[-_]uvm",
         beside=r"^Linux \S{1,60} [0-9]+\.[0-9]\S* #|in directory /lib/modules/",
         narrower=STUB,
+        closing=r"couldn.t communicate with\s{1,9}the NVIDIA driver"
+        r"|kernel driver does not appear to be running on this host|NVIDIA driver is not (?:loaded|running)"
+        r"|DRIVER_NOT_LOADED|Failed to initialize NVML: Driver Not Loaded",
         sign=MISSING_SIGN,
         names=(
             r"^(?P<file>/lib/modules/\S{1,200}) is there",

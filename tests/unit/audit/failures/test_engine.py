@@ -39,7 +39,7 @@ def test_no_file_of_the_failures_has_a_pattern_of_another_engine() -> None:
 
 
 def test_each_message_is_a_pattern_of_re2_within_its_memory() -> None:
-    for source in (source for rule in RULES for source in (rule.pattern, rule.unless) if source):
+    for source in (source for rule in RULES for source in (rule.pattern, rule.closing, rule.unless) if source):
         regexp: Any = Pattern(f"(?im){source}")._regexp
         assert isinstance(regexp, re2._Regexp), source
         assert regexp.options.max_mem == MAX_PATTERN_BYTES, source

@@ -582,6 +582,34 @@ def test_the_cause_in_make_log_wins_over_the_installers_own_words() -> None:
     assert failure.rule.name == "compiler-too-old"
 
 
+#: last lines that report a failure and not why
+CLOSING = (
+    "Error! Bad return status for module build on kernel: 6.8.0-45-generic (x86_64)",
+    "ERROR: Failed to install the kernel module through DKMS. No kernel module was installed;",
+    "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest",
+    "No devices were found",
+    "NVRM: None of the NVIDIA devices were initialized.",
+    "NVRM: GPU 0000:3b:00.0: RmInitAdapter failed! (0x22:0x56:667)",
+    "Failed to initialize NVML: Unknown Error",
+    "RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU",
+    "E: Unable to correct problems, you have held broken packages.",
+    "ERROR: Failed building wheel for flash-attn",
+)
+
+
+@pytest.mark.parametrize("closing", CLOSING)
+@pytest.mark.parametrize(
+    "cause",
+    ["xid-fatal", "module-not-signed", "version-mismatch", "row-remap-failed", "pcie-error", "packages-on-hold"],
+)
+def test_a_line_that_gives_the_reason_wins_over_a_closing_line_of_any_layer(cause: str, closing: str) -> None:
+    for text in (f"{SAMPLES[cause]}\n{closing}", f"{closing}\n{SAMPLES[cause]}"):
+        failure = KNOWN.classify(text)
+        assert failure is not None and failure.rule.name == cause
+    alone = KNOWN.classify(closing)
+    assert alone is not None
+
+
 def test_a_full_disk_wins_over_everything_that_follows_from_it() -> None:
     failure = KNOWN.classify(f"{SAMPLES['dpkg-interrupted']}\n{SAMPLES['dkms-build']}\n{SAMPLES['no-space']}")
     assert failure is not None
