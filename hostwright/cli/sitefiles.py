@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
 
+import yaml
 from rich.console import Console
 from rich.text import Text
 
@@ -32,6 +33,7 @@ NEXT = """\
   cd {place}
   $EDITOR inventory/hosts.yml        # your hosts
   hostwright hosts
+  hostwright stacks --hosts gpu01    # which stacks fit it, the best first
   hostwright mirror                  # download the stack's files once
   hostwright plan --hosts gpu01      # changes nothing
 
@@ -73,7 +75,9 @@ def _asked_stack() -> str:
     if not can_ask():
         return ""
     default = default_stack([STANDARD / "stacks"])
-    print(f"stacks: {', '.join(stack_names([STANDARD / 'stacks']))}", file=sys.stderr)
+    for name in stack_names([STANDARD / "stacks"]):
+        said = yaml.safe_load((STANDARD / "stacks" / f"{name}.yml").read_text("utf-8")).get("description", "")
+        print(f"  {name:29} {said}", file=sys.stderr)
     name = answer_to(f"Which stack do its hosts get? [{default}] ").strip()
     return _standard_stack(name) if name and name != default else ""
 

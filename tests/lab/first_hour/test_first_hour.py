@@ -2,6 +2,9 @@
 
 What stands in for the world: the package, which is a wheel in the folder that pip looks in first; the files of NVIDIA,
 which are the lab's; and the address and the user of the page's host. All else is what the page says.
+
+The whole page is typed for the lab's stack. The page's own stack is typed up to the layer that is taken back: no host
+here has a card that its wheels could compute on.
 """
 
 from __future__ import annotations
@@ -27,8 +30,10 @@ from tests.unit.support.package import build_wheel, copy_sources
 
 pytestmark = pytest.mark.long
 DESK, HOST = "desk01", "gpu01"
+LAB, TODAY = "lab", "pytorch-2.14"
+HOSTS = {LAB: HostOptions(profile="small"), TODAY: HostOptions(profile="small", distro="trixie")}
 HOME = f"/home/{USER}"
-SITE, REMOVE = "~/fleet", "hostwright remove gpu01"
+SITE, REMOVE, WHOLE = "~/fleet", "hostwright remove gpu01", "hostwright mirror"
 KEY = f"{HOME}/.ssh/id_ed25519"
 LONGEST_HOUR_S = 3600
 DIFFERS = 3  #: of plan, doctor and `remove --check`: something differs
@@ -38,19 +43,30 @@ LEFT_BY_OTHERS = rf"/usr/lib/modules(/.*)?|/var/lib/docker|{HOME}/\.ssh(/.*)?"
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    """A desk with nothing but Python, and a bare host."""
+    """A desk with nothing but Python, and a bare host for each stack."""
     with own_lab("hour") as opened:
-        small = HostOptions(profile="small")
-        fleet.supply(opened, small)
+        fleet.supply(opened, HOSTS[LAB])
         fleet.up(opened, [DESK], options=HostOptions(profile="small", distro="bookworm"))
-        fleet.up(opened, [HOST], options=small)
+        for stack, options in HOSTS.items():
+            fleet.up(opened, [machine_of(stack)], options=options)
         yield opened
 
 
+def machine_of(stack: str) -> str:
+    """The lab's name of the host of a stack, which the page calls gpu01."""
+    return f"gpu{list(HOSTS).index(stack) + 1:02}"
+
+
+@pytest.fixture(scope="module", params=list(HOSTS))
+def stack(request: pytest.FixtureRequest) -> str:
+    """The stack that the host gets."""
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def host(lab: Lab) -> Machine:
+def host(lab: Lab, stack: str) -> Machine:
     """The bare host."""
-    return find_machine(lab, HOST)
+    return find_machine(lab, machine_of(stack))
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +76,7 @@ def bare(host: Machine) -> Tree:
 
 
 @pytest.fixture(scope="module")
-def desk(lab: Lab, host: Machine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+def desk(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     """The new user's machine: its key opens the host already, and pip finds the package."""
     machine, folder = find_machine(lab, DESK), tmp_path_factory.mktemp("desk")
     wheel = build_wheel(copy_sources(folder / "sources"), folder)
@@ -68,7 +84,8 @@ def desk(lab: Lab, host: Machine, tmp_path_factory: pytest.TempPathFactory) -> I
     (folder / "pins.txt").write_text("".join(pins))
     (folder / "pip.conf").write_text(f"[global]\nfind-links = {HOME}/packages\nconstraint = {HOME}/packages/pins.txt\n")
     key = on(machine, f"runuser -u {USER} -- ssh-keygen -q -t ed25519 -N '' -f {KEY}; cat {KEY}.pub").strip()
-    on(host, f"echo '{key}' >>{HOME}/.ssh/authorized_keys")
+    for stack in HOSTS:
+        on(find_machine(lab, machine_of(stack)), f"echo '{key}' >>{HOME}/.ssh/authorized_keys")
     with Desk(machine) as opened:
         opened.put(wheel, f"dist/{wheel.name}")
         opened.put(folder / "pins.txt", "packages/pins.txt")
@@ -99,29 +116,33 @@ class Hour:
 
 
 @pytest.fixture(scope="module")
-def hour(desk: Desk, lab: Lab, host: Machine, bare: Tree) -> Hour:
-    """The commands of the page, one after the other, and at the end once more the one that takes everything away.
-
-    The first command that fails is the last.
+def hour(desk: Desk, lab: Lab, host: Machine, stack: str, bare: Tree) -> Hour:
+    """The commands of the page, one after the other; after those for the whole stack once more the one that takes
+    everything away. The first command that fails is the last.
     """
-    done = Hour()
+    done, site = Hour(), SITE if stack == LAB else f"{SITE}-{stack}"
     assert desk.type(f"ssh-keyscan -t ed25519 {host.address} >>~/.ssh/known_hosts").status == 0  # he has logged in once
-    for command in [*page.commands(), REMOVE]:
-        done.typed.append(desk.type(f"{command} --from ~/nvidia" if command == "hostwright mirror" else command))
+    assert desk.type("cd").status == 0
+    commands = [command.replace(SITE, site) for command in page.commands()]
+    for command in [*commands, REMOVE] if stack == LAB else commands[: commands.index(WHOLE)]:
+        done.typed.append(desk.type(f"{command} --from ~/nvidia" if command == WHOLE else command))
         if done.typed[-1].status not in (0, DIFFERS):
             break
-        if command == f"cd {SITE}":
-            desk.write(inventory(host), "inventory/hosts.yml")
-            desk.put(lab.stack, f"{SITE.removeprefix('~/')}/inventory/stacks/lab.yml")
+        if command == f"cd {site}":
+            desk.write(inventory(host, stack), "inventory/hosts.yml")
+            if stack == LAB:
+                desk.put(lab.stack, f"{SITE.removeprefix('~/')}/inventory/stacks/lab.yml")
         if command == REMOVE:
             done.brought_back.append(Tree.of(host))
     return done
 
 
-def inventory(host: Machine) -> str:
-    """The page's inventory, for the lab's host and its stack."""
+def inventory(host: Machine, stack: str) -> str:
+    """The page's inventory, for the lab's host; the page's own stack is that of the site."""
     said = yaml.safe_load(page.inventory())
-    said["all"]["hosts"][HOST] |= {"ansible_host": str(host.address), "ansible_user": USER, "stack": "lab"}
+    said["all"]["hosts"][HOST] |= {"ansible_host": str(host.address), "ansible_user": USER}
+    if stack == LAB:
+        said["all"]["hosts"][HOST]["stack"] = LAB
     return yaml.safe_dump(said)
 
 
@@ -141,9 +162,9 @@ def test_what_changes_something_leaves_nothing_to_do(hour: Hour):
         assert statuses == {0}, verb
 
 
-def test_the_host_is_twice_brought_back(hour: Hour, bare: Tree):
+def test_the_host_is_brought_back_each_time(hour: Hour, stack: str, bare: Tree):
     """After one layer, and after the whole stack."""
-    assert len(hour.brought_back) == 2
+    assert len(hour.brought_back) == (2 if stack == LAB else 1)
     for tree in hour.brought_back:
         assert bare.differences(tree, but=LEFT_BY_OTHERS) == []
 

@@ -122,4 +122,4 @@ def test_a_terminal_is_asked_for_the_stack(
     monkeypatch.setattr("hostwright.cli.sitefiles.answer_to", lambda question: answer)
     assert init(Request(), str(tmp_path / "ours")) == 0
     assert chosen(tmp_path / "ours")[0].startswith(line)
-    assert "tensorflow-2.12" in capsys.readouterr().err
+    assert "  hgx-b200                      PyTorch 2.14.1 (CUDA 13.0 wheels) for HGX B200" in capsys.readouterr().err
