@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from hostwright.resources import EnvironmentSection, Recipe
 from hostwright.roles import Misfit, Pattern, version
@@ -14,6 +15,17 @@ from hostwright.standard.roles.driver.chips import chips
 
 #: CUDA series → the oldest driver that compiles its PTX: that of the series' first release (CUDA release notes)
 PTX_FLOORS = {"11.8": "520.61.05", "12.2": "535.54.03", "12.3": "545.23.06", "12.5": "555.42.02"}
+
+#: runs a program in a login shell, with whatever LD_LIBRARY_PATH its start files set: ``LOGIN_SHELL, python, text``
+LOGIN_SHELL = 'env -i HOME="$HOME" USER="$(id -un)" TERM=dumb /bin/bash -l -c \'exec "$@"\' bash %s -c %s'
+#: what such a program prints in Python of the libraries that it has opened: JSON for ``opened_elsewhere``
+OPENED = """
+import os, sys
+with open("/proc/self/maps") as maps:
+    opened = sorted({line.split(None, 5)[5].strip() for line in maps if ".so" in line and line.count("/")})
+opened = {"opened": opened, "prefix": os.path.realpath(sys.prefix)}
+"""
+_LIBRARIES = ("libcublas", "libcudnn", "libcudart", "libnccl", "libnvJitLink", "libcusparse", "libcufft", "libcurand")
 
 _SUFFIXED = Pattern(r"nvidia-[a-z0-9-]+-cu([0-9]{2})|jax-cuda([0-9]{2})-(?:plugin|pjrt)|cupy-cuda([0-9]{2})x")
 #: wheels whose own major version is CUDA's; those of cuFFT, cuSOLVER and others have versions of their own
@@ -125,6 +137,17 @@ def _may_name_cuda(constraints: str) -> bool:
 def brings_cuda(section: EnvironmentSection) -> bool:
     """Whether the pinned wheels hold CUDA."""
     return any(_pinned(section.constraints.get(python, ""), python) for python in section.usable)
+
+
+def opened_elsewhere(look: Mapping[str, Any]) -> list[str]:
+    """The CUDA libraries that a program opened outside its environment, in place of those of its wheels.
+
+    >>> opened_elsewhere({"prefix": "/opt/jax", "opened": ["/opt/jax/libcudart.so.13", "/usr/lib/libcublas.so.13"]})
+    ['/usr/lib/libcublas.so.13']
+    """
+    ours = f"{look['prefix']}/"
+    named = (path for path in look["opened"] if path.rpartition("/")[2].startswith(_LIBRARIES))
+    return [path for path in named if not path.startswith(ours)]
 
 
 def major_of(section: EnvironmentSection) -> str:

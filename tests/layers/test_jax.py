@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from hostwright.standard.roles.cuda.wheels import LOGIN_SHELL, OPENED, opened_elsewhere
 from hostwright.standard.roles.driver.states.gpu_use import has_cards
 from hostwright.standard.roles.jax.section import JaxSection
 
-LOOK = r"""
+LOOK = (
+    r"""
 import json, platform
 import jax, jaxlib, numpy
 try:
@@ -21,18 +23,20 @@ else:
     why = ""
 with jax.default_device(jax.devices("cpu")[0]):
     total = float(jax.jit(lambda x: (x * x).sum())(numpy.arange(10.0)))
+"""
+    + OPENED
+    + r"""
 print(json.dumps({
     "python": ".".join(platform.python_version_tuple()[:2]), "jax": jax.__version__, "jaxlib": jaxlib.__version__,
-    "numpy": numpy.__version__, "cards": cards, "why": why, "total": total,
+    "numpy": numpy.__version__, "cards": cards, "why": why, "total": total, **opened,
 }))
 """
-#: a login shell, with whatever LD_LIBRARY_PATH its start files set
-LOGIN = 'env -i HOME="$HOME" USER="$(id -un)" TERM=dumb /bin/bash -l -c \'exec "$@"\' bash %s -c %s'
+)
 
 
 @pytest.fixture(scope="module")
 def look(host, stack, variables) -> dict[str, Any]:
-    done = host.run(LOGIN, f"{stack.section(JaxSection).home(variables.path)}/bin/python", LOOK)
+    done = host.run(LOGIN_SHELL, f"{stack.section(JaxSection).home(variables.path)}/bin/python", LOOK)
     assert done.rc == 0, f"JAX does not run: {' '.join(done.stderr.split(chr(10))[-3:]).strip()}"
     report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return report
@@ -48,6 +52,11 @@ def test_it_imports_at_the_pinned_versions(look, stack):
 def test_it_compiles_and_computes(look):
     """A compiled function gives the right sum on the CPU."""
     assert look["total"] == 285.0, f"the sum of the squares is {look['total']}, not 285"
+
+
+def test_its_cuda_libraries_are_its_own(look):
+    """In a login shell it opens the CUDA libraries of its own wheels, and no copy of another place."""
+    assert not opened_elsewhere(look), f"opened instead of the wheels' own: {', '.join(opened_elsewhere(look))}"
 
 
 @pytest.mark.beside

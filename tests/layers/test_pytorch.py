@@ -7,33 +7,35 @@ from typing import Any
 
 import pytest
 
+from hostwright.standard.roles.cuda.wheels import LOGIN_SHELL, OPENED, opened_elsewhere
 from hostwright.standard.roles.driver.states.gpu_use import has_cards
 from hostwright.standard.roles.pytorch.section import PytorchSection
 
 #: One process, since the import takes seconds. It prints last which files of CUDA's it has opened.
-LOOK = r"""
-import json, os, platform, sys
+LOOK = (
+    r"""
+import json, platform
 import numpy, torch
 generator = torch.Generator().manual_seed(1)
 a = torch.rand(64, 64, generator=generator)
 product = float((a @ torch.linalg.inv(a)).diagonal().mean())
-with open("/proc/self/maps") as maps:
-    opened = sorted({line.split(None, 5)[5].strip() for line in maps if ".so" in line and line.count("/")})
 cards = torch.cuda.device_count() if torch.cuda.is_available() else 0
+"""
+    + OPENED
+    + r"""
 print(json.dumps({
     "python": ".".join(platform.python_version_tuple()[:2]), "torch": torch.__version__.partition("+")[0],
-    "numpy": numpy.__version__, "cuda": torch.version.cuda, "product": product, "opened": opened, "cards": cards,
-    "code": torch._C._cuda_getArchFlags() or "", "prefix": os.path.realpath(sys.prefix),
+    "numpy": numpy.__version__, "cuda": torch.version.cuda, "product": product, "cards": cards,
+    "code": torch._C._cuda_getArchFlags() or "", **opened,
 }))
 """
-#: a login shell, with whatever LD_LIBRARY_PATH its start files set
-LOGIN = 'env -i HOME="$HOME" USER="$(id -un)" TERM=dumb /bin/bash -l -c \'exec "$@"\' bash %s -c %s'
+)
 
 
 @pytest.fixture(scope="module")
 def look(host, stack, variables) -> dict[str, Any]:
     python = f"{stack.section(PytorchSection).home(variables.path)}/bin/python"
-    done = host.run(LOGIN, python, LOOK)
+    done = host.run(LOGIN_SHELL, python, LOOK)
     assert done.rc == 0, f"PyTorch does not run: {' '.join(done.stderr.split(chr(10))[-3:]).strip()}"
     report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return report
@@ -53,10 +55,7 @@ def test_it_computes(look):
 
 def test_its_cuda_libraries_are_its_own(look):
     """In a login shell it opens the CUDA libraries of its own wheels, and no copy of another place."""
-    own = f"{look['prefix']}/"
-    names = ("libcublas", "libcudnn", "libcudart", "libnccl", "libnvJitLink", "libcusparse", "libcufft", "libcurand")
-    wrong = [path for path in look["opened"] if path.rpartition("/")[2].startswith(names) and not path.startswith(own)]
-    assert not wrong, f"opened instead of the wheels' own: {', '.join(wrong)}"
+    assert not opened_elsewhere(look), f"opened instead of the wheels' own: {', '.join(opened_elsewhere(look))}"
 
 
 def test_it_is_built_with_cuda(look):

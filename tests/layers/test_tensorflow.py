@@ -9,12 +9,15 @@ import pytest
 
 from hostwright.resources.python.python import Recipe
 from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.cuda.wheels import LOGIN_SHELL, OPENED, libraries_in, opened_elsewhere
 from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.driver.states.gpu_use import has_cards
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
-#: One process, since each import of TensorFlow takes seconds. It runs as the login user without any variables set.
-LOOK = r"""
+#: One process, since each import of TensorFlow takes seconds. It runs as the login user without any variables set, or,
+#: with CUDA as wheels, in a login shell.
+LOOK = (
+    r"""
 import ctypes, json, os, platform, sys, tempfile
 home = tempfile.TemporaryDirectory()
 os.environ["HOME"] = home.name  # Keras writes its settings there, and the driver what it compiled
@@ -43,15 +46,19 @@ wanted = inputs.sum(axis=1, keepdims=True)
 model = tf.keras.Sequential([tf.keras.layers.Dense(16, "relu"), tf.keras.layers.Dense(1)])
 model.compile("adam", "mse")
 losses = model.fit(inputs, wanted, epochs=10, verbose=0).history["loss"]
+"""
+    + OPENED
+    + r"""
 print(json.dumps({
     "python": ".".join(platform.python_version_tuple()[:2]),
     "versions": {"tensorflow": tf.__version__, "keras": keras.__version__, "numpy": numpy.__version__,
                  "protobuf": google.protobuf.__version__},
     "cuda": tf.test.is_built_with_cuda(),
     "build": {key: str(build.get(key)) for key in ("cuda_version", "cudnn_version")},
-    "libraries": libraries, "cards": cards, "losses": losses,
+    "libraries": libraries, "cards": cards, "losses": losses, **opened,
 }))
 """
+)
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +69,9 @@ def python(stack, variables) -> str:
 
 @pytest.fixture(scope="module")
 def look(host, stack, python) -> dict[str, Any]:
-    libraries = stack.section(TensorflowSection).libraries
-    done = host.run("%s -c %s" + " %s" * len(libraries), python, LOOK, *libraries)
+    section = stack.section(TensorflowSection)
+    way = LOGIN_SHELL if libraries_in(section) else "%s -c %s"
+    done = host.run(way + " %s" * len(section.libraries), python, LOOK, *section.libraries)
     assert done.rc == 0, f"TensorFlow does not run: {' '.join(done.stderr.split(chr(10))[-3:]).strip()}"
     report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return report
@@ -122,6 +130,12 @@ def test_the_libraries_that_it_opens_are_the_stacks(look, stack, target):
         )
     }
     assert not wrong, "; ".join(f"{soname}: {path}" for soname, path in wrong.items())
+
+
+def test_its_cuda_libraries_are_its_own(look, stack):
+    """Where its wheels bring CUDA, it opens those libraries in a login shell, and no copy of another place."""
+    wrong = opened_elsewhere(look) if libraries_in(stack.section(TensorflowSection)) else []
+    assert not wrong, f"opened instead of the wheels' own: {', '.join(wrong)}"
 
 
 def test_it_trains_a_small_model(look):

@@ -1,4 +1,4 @@
-"""The frameworks' checks that need a card, on a host without any: no outcome; on one whose driver fails, a failure."""
+"""The frameworks' checks of cards and of CUDA's libraries: no outcome without a card, and a name for what shadows."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from hostwright.plan.planning import make_plan
 from hostwright.verify.layer_checks import NoGpu
 from tests.layers import test_jax, test_pytorch, test_tensorflow
 from tests.unit.support.planned import bare_facts
+from tests.unit.support.stacks import load_stack
 from tests.unit.support.standard import targets
 
 LOOK = {"cards": 0, "why": ""}
@@ -41,6 +42,18 @@ def test_a_check_that_needs_a_card_has_no_outcome_without_one(module: ModuleType
         check(module, "0x8086 0x030000 0x1912\n")
     with pytest.raises(AssertionError, match=r"nvidia-smi fails, so this cannot hold: nvidia-smi: not found"):
         check(module, "0x10de 0x030200 0x2330\n")
+
+
+@pytest.mark.parametrize("module", FRAMEWORKS, ids=lambda module: module.__name__)
+def test_a_library_that_shadows_a_wheels_is_named_in_a_login_shell(module: ModuleType) -> None:
+    """A line of a start file, or a module that it loads, puts another CUDA first."""
+    theirs = "/usr/local/cuda-12.4/lib64/libcublas.so.12"
+    seen = {"prefix": "/opt/ours", "opened": ["/opt/ours/lib/libcudnn.so.9", "/usr/lib/libcuda.so.1"]}
+    stacks = {"stack": load_stack("tensorflow-2.21")} if module is test_tensorflow else {}
+    module.test_its_cuda_libraries_are_its_own(seen, **stacks)
+    with pytest.raises(AssertionError, match=f"opened instead of the wheels' own: {theirs}"):
+        module.test_its_cuda_libraries_are_its_own({**seen, "opened": [*seen["opened"], theirs]}, **stacks)
+    compile(module.LOOK, "look", "exec")
 
 
 def test_the_driver_alone_refuses_a_host_without_a_card() -> None:
