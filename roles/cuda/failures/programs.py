@@ -268,6 +268,7 @@ PROGRAM_RULES = (
         "Let it go without: NCCL_P2P_DISABLE=1 for NCCL (accelerate launch sets it by itself); nvidia-smi topo -p2p r"
         " shows which pairs may. Nothing is broken",
         "NVIDIA CUDA Runtime API, cudaErrorTooManyPeers, cudaErrorPeerAccessUnsupported; ggml-org/llama.cpp#21883",
+        unless=r"transport/shm\.cc",  # of host memory, for which NCCL should not need it
         variants=(
             Variant(
                 r"resources exhausted|TooManyPeers|TOO_MANY_PEERS",
@@ -307,6 +308,39 @@ PROGRAM_RULES = (
         "Start the container with --ipc=host or --shm-size=8g (in Kubernetes: an emptyDir of medium Memory there), and"
         " remove files that dead jobs left in it",
         "NVIDIA/nccl src/misc/shmutils.cc; NCCL's troubleshooting guide, shared memory",
+    ),
+    FailureRule(
+        "cuda-memory-not-shared",
+        r"transport/shm\.cc:[0-9]{1,5} NCCL WARN (?:Cuda|CUDA) failure [^\n]*"
+        r"|NCCL WARN (?:Cuda|CUDA) failure [^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*transport/shm\.cc:[0-9]{1,5} -> [1-9]"
+        r"|attaching to shared memory segment [^\n]*\(size 0\)|NCCL WARN UDS: [^\n]*"
+        r"|pidfd_(?:getfd|open)\b[^\n]*(?:[Ff]ail|[Nn]ot permitted|does not support|[Dd]enied)[^\n]*",
+        "NCCL shares host memory between the processes of a host through CUDA (cuMem, bound to NUMA nodes; since 2.24),"
+        " and that does not work here: the container forbids the NUMA calls, the cards have no peer access, or a NUMA"
+        " node has no processors",
+        "Set NCCL_CUMEM_HOST_ENABLE=0 for all processes of the job: NCCL then takes /dev/shm, for which a container"
+        " needs --ipc=host or --shm-size=8g. Or start the container with --cap-add SYS_NICE, which permits the calls,"
+        " and take a newer NCCL (from 2.26.5 on it tries them first). Network and cards are not at fault",
+        "NCCL user guide, NCCL_CUMEM_HOST_ENABLE; NVIDIA/nccl#1838, #2190, #2106; pytorch/pytorch#152302",
+        variants=(
+            Variant(
+                r"NCCL WARN UDS: ",
+                "processes of one host hand each other shares of memory (NCCL's cuMem) over a local socket, and one of"
+                " them does not get through: it has ended before, or they run in containers that do not share the"
+                " network's namespace",
+                "Read the first WARN of the other processes, of which one may have ended for another reason. Where they"
+                " run in several containers of one host, start these with --network=host and --ipc=host, or set"
+                " NCCL_CUMEM_ENABLE=0 for all of them. The network between hosts is not at fault",
+            ),
+            Variant(
+                r"pidfd_",
+                "processes of a job share a card's memory by file descriptors that one fetches from the other"
+                " (pidfd_getfd), which the container or the kernel's ptrace_scope does not permit",
+                "Start the container with --cap-add SYS_PTRACE (in Kubernetes: securityContext.capabilities.add); on a"
+                " host see sysctl kernel.yama.ptrace_scope. Without it, take expandable_segments:True out of"
+                " PYTORCH_ALLOC_CONF (PYTORCH_CUDA_ALLOC_CONF)",
+            ),
+        ),
     ),
     FailureRule(
         "nccl-ranks-twice",

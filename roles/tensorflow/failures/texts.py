@@ -186,6 +186,16 @@ TEXT_RULES = (
         " XLA_PYTHON_CLIENT_PREALLOCATE=false",
         "pytorch/pytorch#16417, tensorflow/tensorflow#8949",
         unless="not a failure",
+        narrower=r"transport/shm\.cc:[0-9]{1,5} -> [1-9]",  # host memory that NCCL asks CUDA for
+        variants=(
+            Variant(
+                r"NCCL WARN",
+                "NCCL finds no free memory on a card for its own buffers: the program, or another one, has taken all",
+                "Look with nvidia-smi who uses the cards, and leave NCCL one or two GB of each (vLLM:"
+                " --gpu-memory-utilization, PyTorch: a smaller batch). NCCL_NVLS_ENABLE=0 and a smaller NCCL_BUFFSIZE"
+                " make it need less",
+            ),
+        ),
     ),
     FailureRule(
         "externally-managed",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.failures import FailureRule
+from hostwright.failures import FailureRule, Variant
 
 FABRIC_LINKS = (
     FailureRule(
@@ -45,15 +45,31 @@ FABRIC_LINKS = (
     FailureRule(
         "nvls-not-set-up",
         r"transport/nvls\.cc:[0-9]{1,5} NCCL WARN (?:Cuda|CUDA) failure [^\n]*"
-        r"|NCCL WARN [^\n]*Failed to (?:bind|map|create) NVLink SHARP \(NVLS\)[^\n]*",
+        r"|Failed to (?:bind|map|create) NVLink SHARP \(NVLS\)[^\n]*"
+        r"|cuMulticast\w{1,40}\b[^\n]*(?:[Ff]ail|[Ee]rror|ERROR)[^\n]*"
+        r"|Multicast Team (?:Setup|Release)[^\n]*(?:fail|cannot)[^\n]*|GPUs in the partition need to be reset[^\n]*",
         "NCCL could not set up the sums in the NVSwitches (NVLS): these or the cards are not in the state that Fabric"
         " Manager set up, mostly because it was restarted, or failed, and the cards were not reset since",
         "Look on this host at nvidia-fabricmanager (its journal, /var/log/fabricmanager.log, the driver's version) and"
         " at Fabric in nvidia-smi -q. Drain the host, end what uses the cards, stop Fabric Manager, reset all cards"
         " together (nvidia-smi --gpu-reset) and start it, or reboot. NCCL_NVLS_ENABLE=0 lets a job run without NVLS"
-        " until then",
-        "NVIDIA/nccl-tests#276; NCCL src/transport/nvls.cc",
+        " until then, and for good in a virtual machine without the switches. Where all that is in order and the"
+        " failure is 'invalid argument', take a newer NCCL (2.26.5 or later)",
+        "NVIDIA/nccl-tests#276; NCCL src/transport/nvls.cc; pytorch/pytorch#150852, #177472",
+        closing=r"NCCL INFO transport/nvls\.cc:[0-9]{1,5} -> [1-9]",
         unless=r"[Oo]ut of memory|[Pp]roceeding with",
+        variants=(
+            Variant(
+                r"not yet initialized|\b802\b",
+                "Fabric Manager did not join the cards for the sums in the NVSwitches (NVLS) when NCCL asked for it: it"
+                " does not run, is not done yet (Fabric: State other than Completed), or stalled for some seconds",
+                "Look at Fabric in nvidia-smi -q (State Completed, Status Success for each card) and at"
+                " nvidia-fabricmanager (systemctl status, /var/log/fabricmanager.log, the driver's version; HGX B200"
+                " and B300 need nvlsm beside it): start it where it does not run, and start the job again. Where it"
+                " stays, drain the host, reset all cards together and restart it. NCCL_NVLS_ENABLE=0 lets a job run"
+                " without NVLS until then",
+            ),
+        ),
     ),
     FailureRule(
         "imex-channel-missing",

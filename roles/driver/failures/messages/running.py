@@ -295,6 +295,29 @@ RUNNING = (
         sign=fabric.VERSION_SIGN,
     ),
     FailureRule(
+        "fabric-bridge-missing",
+        r"[^\n]*\bib_umad\b[^\n]*(?:not (?:been )?loaded|is not (?:available|present)|not found|module loaded\?)[^\n]*"
+        r"|(?:find|locate) [^\n]{0,60}\bnvlsm\b[^\n]*"
+        r"|\bnvlsm\b[^\n]{0,40}(?:[Nn]o such file|not found|not installed)[^\n]*",
+        "Fabric Manager cannot start on a board with NVLink 5 (HGX B200, B300): it reaches the switches through the"
+        " board's own InfiniBand bridges, for which a kernel module, ib_umad, is not loaded",
+        "Load it (modprobe mlx5_ib; modprobe ib_umad) and for each boot write both names into a file of"
+        " /etc/modules-load.d (provision does that); where modprobe does not find it, install the running kernel's"
+        " further modules (Ubuntu: linux-modules-extra-$(uname -r)). Then systemctl restart nvidia-fabricmanager and"
+        " wait until nvidia-smi -q says Completed of each card's Fabric",
+        "spectrocloud/CanvOS#700; NVIDIA/gpu-operator#2781; siderolabs/docs#581",
+        variants=(
+            Variant(
+                r"\bnvlsm\b[^\n]*(?:No such|not found|not installed)|(?:find|locate) [^\n]{0,60}\bnvlsm",
+                "Fabric Manager cannot start on a board with NVLink 5 (HGX B200, B300): it needs the subnet manager"
+                " nvlsm, which is not installed or does not start",
+                "Install the package nvlsm beside nvidia-fabricmanager (provision does that), see that mlx5_ib and"
+                " ib_umad are loaded (lsmod), then systemctl restart nvidia-fabricmanager and wait until nvidia-smi -q"
+                " says Completed of each card's Fabric",
+            ),
+        ),
+    ),
+    FailureRule(
         "fabric-not-ready",
         r"system not yet initialized|cudaErrorSystemNotReady|CUDA_ERROR_SYSTEM_NOT_READY"
         r"|\bError 802\b|runtime error \(802\)"
@@ -306,6 +329,7 @@ RUNNING = (
         " Success. In a virtual machine without the switches, the machine below has to do it; the program is not to"
         " blame, and waiting longer in it does not help",
         "pytorch/pytorch#35710",
+        unless=r"NVLS|nvls|[Mm]ulticast",  # of cards that are joined; they have a rule of their own
         sign=fabric.NOT_READY_SIGN,
     ),
     FailureRule(

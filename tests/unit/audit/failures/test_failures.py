@@ -13,6 +13,10 @@ SAMPLES = {
         "        500 https://mirror.example.org/debian12  Packages\n *** 555.42.06-1 1001"
     ),
     "driver-branch-ended": "nvidia-dkms-570-server-open  570.211.01-0ubuntu1  Depends: nvidia-dkms-580-server-open",
+    "fabric-bridge-missing": ('Kernel module "ib_umad" has not been loaded, fabric manager cannot be started'),
+    "cuda-memory-not-shared": (
+        "n1:774:854 [0] transport/shm.cc:590 NCCL WARN Cuda failure 217 'peer access is not supported'"
+    ),
     "fabric-not-joined": "    Fabric\n        State                             : In Progress",
     "fabric-manager-failed": "nv-fabricmanager[4711]: failed to find any GPU device",
     "nvls-not-set-up": "gpu4:49:50 [1] transport/nvls.cc:223 NCCL WARN Cuda failure 999 'unknown error'",

@@ -9,7 +9,8 @@ import pytest
 from tests.places import PROJECT
 from tests.unit.support.known import KNOWN
 
-KNOWN_TEXTS = PROJECT / "tests" / "fixtures" / "failures" / "known.jsonl"
+CORPUS = PROJECT / "tests" / "fixtures" / "failures"
+KNOWN_TEXTS = CORPUS / "known.jsonl"
 TEXTS: dict[str, str] = {
     entry["id"]: entry["text"] for entry in map(json.loads, KNOWN_TEXTS.read_text(encoding="utf-8").splitlines())
 }
@@ -50,6 +51,19 @@ def test_each_text_leads_to_the_sentences_of_its_case(name: str) -> None:
     cause, cure = SENTENCES[name]
     assert cause in failure.cause
     assert cure in failure.cure
+
+
+#: the rule, words of its cause and of its cure, and texts in the words of today's programs
+WORDINGS = [json.loads(line) for line in (CORPUS / "wordings.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize(("wording", "text"), [(each, text) for each in WORDINGS for text in each["texts"]])
+def test_the_words_of_todays_programs_lead_to_their_rule_and_its_sentences(wording: dict[str, str], text: str) -> None:
+    failure = KNOWN.classify(f"begin\n{text}\nend\n")
+    assert failure is not None
+    assert failure.rule.name == wording["rule"]
+    assert wording["cause"] in failure.cause
+    assert wording["cure"] in failure.cure
 
 
 #: messages of the same tools in other words, as their sources print them, and the rule that is right
@@ -116,6 +130,8 @@ def test_messages_beside_them_lead_to_the_same_causes(text: str) -> None:
         "VMM cuMemCreate with FABRIC handles failed: CUDA_ERROR_NOT_PERMITTED; will retry with simpler ones",
         "Your card is supported by all driver versions.\nIt is recommended to install the\n    nvidia-driver\npackage.",
         'level=warning msg="Could not locate libnvidia-nscq.so.580.65.06: pattern libnvidia-nscq.so not found"',
+        "NCCL INFO cuMem host allocations do not appear to be working; falling back to a /dev/shm/ based one.",
+        "NCCL INFO NVLS multicast support is not available on dev 5",
         'level=warning msg="Could not locate /usr/bin/nvidia-imex: pattern nvidia-imex not found"',
         "nvidia-modeset: WARNING: GPU:0: Unable to read EDID for display device DP-0",
     ],
