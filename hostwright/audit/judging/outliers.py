@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from hostwright.audit.fleetaudit import HostAudit, Reading, ValueSpread
+from hostwright.audit.fleetaudit import GPU_LAYER, HostAudit, Reading, ValueSpread
 
 #: values that differ from host to host by nature
 OWN = frozenset({("base", "product"), ("release", "at")})
+#: layers of the machine, whose values no stack brings: compared whatever the stacks of the hosts are
+MACHINE = frozenset({"base", GPU_LAYER})
 
 Key = tuple[str, str, str]
 
@@ -15,13 +17,18 @@ Key = tuple[str, str, str]
 def spreads(hosts: Iterable[HostAudit]) -> tuple[ValueSpread, ...]:
     """The values that no stack pins, each over the hosts that can be compared: two or more with equal ``among``.
 
-    They come in the order in which they first occur. Hosts that could not be read are left out, and so are values that
-    no host has.
+    Where hosts have different stacks, only values of the machine are compared between stacks: ``among`` of the others
+    also names the stack. They come in the order in which they first occur. Hosts that could not be read are left out,
+    and so are values that no host has.
     """
+    audited = tuple(hosts)
+    mixed = len({host.stack for host in audited}) > 1
     groups: dict[Key, dict[str, list[str]]] = {}
-    for host in hosts:
+    for host in audited:
         for reading in _compared(host):
-            by_value = groups.setdefault((reading.layer, reading.name, reading.among), {})
+            own = mixed and reading.layer not in MACHINE
+            among = ", ".join(filter(None, (reading.among, host.stack))) if own else reading.among
+            by_value = groups.setdefault((reading.layer, reading.name, among), {})
             by_value.setdefault(reading.have, []).append(host.host)
     return tuple(_spread(key, by_value) for key, by_value in groups.items() if _comparable(by_value))
 

@@ -111,44 +111,48 @@ def names_below(below: str) -> list[Text]:
 
 
 def _matrix(audit: FleetAudit, ages: Ages) -> Table:
-    """Hosts × layers; hosts whose layers all have the same status share a row."""
+    """Hosts × layers; hosts whose layers all have the same status share a row, if their stack is the same. The stack
+    has a column where there are several."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     rows = [*_rows(audit, ages)]
-    aged = ["since"] if any(lasting for _, _, lasting in rows) else []
-    for column in ("hosts", *audit.layers, *aged):
+    mixed = ["stack"] if any(stack for _, stack, _, _ in rows) else []
+    aged = ["since"] if any(lasting for *_, lasting in rows) else []
+    for column in ("hosts", *mixed, *audit.layers, *aged):
         table.add_column(column, overflow="fold")
-    for names, statuses, lasting in rows:
+    for names, stack, statuses, lasting in rows:
         day = Text(lasting.removeprefix("since "), style="dim")
-        table.add_row(names, *map(_cell, statuses), *([day] if aged else []))
+        table.add_row(names, *([stack] if mixed else []), *map(_cell, statuses), *([day] if aged else []))
     return table
 
 
 def _by_status(audit: FleetAudit, ages: Ages) -> Iterator[Text]:
     """The same for a terminal that the matrix does not fit: below hosts their layers, by the status of these."""
     layers = audit.layers
-    for names, statuses, lasting in _rows(audit, ages):
-        yield names.append(f"  {lasting}".rstrip(), style="dim")
+    for names, stack, statuses, lasting in _rows(audit, ages):
+        yield names.append("".join(f"  {part}" for part in (stack, lasting) if part), style="dim")
         for status, (sign, word, style) in SHOWN.items():
             if there := [layer for layer, one in zip(layers, statuses, strict=True) if one == status]:
                 yield Text.assemble((f"  {sign} {word or WORDS[status]}", style), f"  {', '.join(there)}")
 
 
-def _rows(audit: FleetAudit, ages: Ages) -> Iterator[tuple[Text, tuple[LayerStatus | None, ...], str]]:
-    """Hosts whose layers all have the same status, the worst ones first: their names, these, and since when."""
+def _rows(audit: FleetAudit, ages: Ages) -> Iterator[tuple[Text, str, tuple[LayerStatus | None, ...], str]]:
+    """Hosts of one stack whose layers all have the same status, the worst ones first: their names, the stack where
+    there are several, the statuses, and since when."""
     blocks = {host.host for host in audit.hosts if _has_block(host) or host.sentence}
-    rows: dict[tuple[str, tuple[LayerStatus | None, ...]], list[str]] = {}
+    mixed = len({host.stack for host in audit.hosts}) > 1
+    rows: dict[tuple[str, str, tuple[LayerStatus | None, ...]], list[str]] = {}
     layers = audit.layers
     for host in sorted(audit.hosts, key=_worst_first):
         layer_statuses = {layer.name: layer.status for layer in host.layers}
         statuses = tuple(map(layer_statuses.get, layers))
-        rows.setdefault((host.status, statuses), []).append(host.host)
-    for (status, statuses), hosts in rows.items():
+        rows.setdefault((host.status, host.stack if mixed else "", statuses), []).append(host.host)
+    for (status, stack, statuses), hosts in rows.items():
         head, below = headed(hosts)
         named_below = status == "desired" or all(host in blocks for host in hosts)  # what is told below names them, too
         names = Text(
             printable(head if named_below or not below else below), style="bold" if status != "desired" else ""
         )
-        yield names, statuses, "" if status == "desired" else since(ages, hosts, "status", "")
+        yield names, printable(stack), statuses, "" if status == "desired" else since(ages, hosts, "status", "")
 
 
 def _worst_first(host: HostAudit) -> tuple[int, str]:

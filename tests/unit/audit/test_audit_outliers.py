@@ -11,8 +11,8 @@ from hostwright.audit.judging.outliers import spreads
 LIKE = "Debian 11"
 
 
-def host(name: str, *readings: Reading, status: Status = "desired") -> HostAudit:
-    return HostAudit(name, "tensorflow-2.9", "2026-11-21T10:00:00+00:00", status, readings=readings)
+def host(name: str, *readings: Reading, status: Status = "desired", stack: str = "tensorflow-2.9") -> HostAudit:
+    return HostAudit(name, stack, "2026-11-21T10:00:00+00:00", status, readings=readings)
 
 
 def kernel(have: str, among: str = LIKE) -> Reading:
@@ -38,6 +38,27 @@ def test_equal_hosts_are_a_fact_of_the_fleet_without_outliers():
 def test_kernels_are_compared_within_a_distribution_with_several_hosts():
     fleet = [host("gpu01", kernel("a")), host("gpu02", kernel("a")), host("gpu03", kernel("b", "Ubuntu 22.04"))]
     assert [(spread.among, spread.outliers) for spread in spreads(fleet)] == [(LIKE, ())]
+
+
+def test_values_above_the_system_are_compared_within_a_stack():
+    """Of a fleet in between, the hosts that are still on the former stack differ as their stack has it; their kernels
+    are compared with all others."""
+    halves = {"tensorflow-2.9": ("3.9", range(5)), "pytorch-2.14": ("3.11", range(5, 8))}
+    fleet = [
+        host(
+            f"gpu0{number}",
+            kernel("odd" if number == 7 else "a"),
+            Reading("tensorflow", "python", "3.10" if number in (2, 7) else python, None, LIKE),
+            stack=stack,
+        )
+        for stack, (python, numbers) in halves.items()
+        for number in numbers
+    ]
+    assert [(spread.name, spread.among, spread.outliers) for spread in spreads(fleet)] == [
+        ("kernel", LIKE, ("gpu07",)),
+        ("python", f"{LIKE}, tensorflow-2.9", ("gpu02",)),
+        ("python", f"{LIKE}, pytorch-2.14", ("gpu07",)),
+    ]
 
 
 def test_what_only_one_host_has_where_others_have_nothing_stands_out():

@@ -60,6 +60,18 @@ def test_where_the_table_does_not_fit_layers_are_listed_by_status():
     assert shown(show_audit(fleet(), ages, columns=200)) == shown(show_audit(fleet(), ages))
 
 
+def test_hosts_of_several_stacks_share_no_row_and_the_stack_stands_beside_them():
+    halves = [replace(host(f"gpu0{number}"), stack=("lab", "lab-today")[number > 2]) for number in range(1, 5)]
+    table = [line.split() for line in shown(show_audit(fleet(*halves), {})).splitlines()[:3]]
+    assert [row[:5] for row in table] == [
+        ["hosts", "stack", "base", "driver", "cuda"],
+        ["gpu[01-02]", "(2", "hosts)", "lab", "✓"],
+        ["gpu[03-04]", "(2", "hosts)", "lab-today", "✓"],
+    ]
+    narrow = shown(show_audit(fleet(*halves), {}, columns=30)).splitlines()
+    assert narrow[::2][:2] == ["gpu[01-02] (2 hosts)  lab", "gpu[03-04] (2 hosts)  lab-today"]
+
+
 def test_the_same_deviation_of_two_hosts_is_told_once_with_its_age():
     ages = {("gpu03", "deviation", "cuda link /usr/local/cuda"): DAY, ("gpu04", "status", ""): DAY}
     text = shown(show_audit(fleet(), ages))
