@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,12 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hostwright.audit.auditor import AuditOptions, Auditor
 from hostwright.audit.failures import Catalogue, FailureRule, Sign
-from hostwright.audit.judging import audited
+from hostwright.audit.judging import alike, audited
 from hostwright.audit.judging.audited import audit_probes
 from hostwright.audit.judging.context import AuditContext, once
 from hostwright.audit.judging.judging import judge
-from hostwright.fleet import Fleet, TargetHost
+from hostwright.fleet import Fleet, Listener, TargetHost
 from hostwright.plan.desired import DesiredRole
 from hostwright.plan.facts.memory import Memory
 from hostwright.plan.model import Answer, Facts, Planned, Probe, Resource
@@ -84,6 +85,49 @@ def test_equal_hosts_are_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for target in hosts[51:]:
         judge(target, Facts(other), AT)
     assert not planned
+
+
+def test_a_stored_fleet_of_two_stacks_is_judged_once_for_each_kind_of_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every other host has the former stack, and one host of each stack another package: of 24 hosts four are judged,
+    and no state is planned more often than in a fleet of these four."""
+    monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
+    stacks, judgements, planned = ("tensorflow-2.9", "pytorch-2.14"), Counter[str](), Counter[int]()
+    whole = alike._alike
+    monkeypatch.setattr(alike, "_alike", lambda ctx, *rest: judgements.update([ctx.stack.name]) or whole(ctx, *rest))
+    states = [
+        state
+        for target in mixed(tmp_path, stacks, 2).targets
+        for role in target.desired.roles
+        for state in role.resources
+    ]
+    for kind in {base for state in states for base in type(state).__mro__ if "plan" in vars(base)}:
+        monkeypatch.setattr(kind, "plan", counted(kind, planned))
+    plans = []
+    for hosts in (4, 24):
+        judgements.clear()
+        planned.clear()
+        audit = mixed(tmp_path, stacks, hosts).audit().audit
+        assert Counter((host.stack, host.status) for host in audit.hosts) == {
+            (one, "new"): hosts // 2 for one in stacks
+        }
+        assert judgements == dict.fromkeys(stacks, 2)
+        plans.append(planned.total())
+    assert plans[1] == plans[0] > len(states)
+
+
+def mixed(folder: Path, stacks: Sequence[str], hosts: int) -> Auditor:
+    """An auditor of stored facts; the hosts have the stacks in turn, and the last one of each has another package."""
+    names = {f"gpu{number:02}": {"stack": stacks[number % len(stacks)]} for number in range(hosts)}
+    (folder / "hosts.yml").write_text(json.dumps({"all": {"hosts": names}}))
+    fleet = Fleet.load(folder)
+    auditor = fleet.auditor(fleet.targets("all"), AuditOptions(offline=True), view=Listener(lambda _: None))
+    for number, target in enumerate(auditor.targets):
+        rows = "docker.io\t20.10\tii \tamd64\tdocker.io\n" if number >= hosts - len(stacks) else ""
+        answers = {**dict.fromkeys(audit_probes(target), Answer(1, "")), DPKG: Answer(1, rows)}
+        auditor.memory.keep(target.name, Facts(answers), AT)
+    return auditor
 
 
 def test_a_sign_is_looked_for_once_and_again_where_an_answer_differs(
