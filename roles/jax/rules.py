@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from hostwright.resources import ENVIRONMENT_RULES, on_section, pins_are_there
-from hostwright.roles import Choice, Misfit, disk_is_enough, memory_is_enough, series, version
+from hostwright.roles import Choice, Misfit, Stack, disk_is_enough, memory_is_enough, series, version
 from hostwright.standard.roles.cuda import wheels
 from hostwright.standard.roles.cuda.wheels import Codes, capabilities, python_range, usable_pythons
 from hostwright.standard.roles.jax.section import JaxSection
@@ -86,7 +86,16 @@ def has_code_for_the_gpus(gpus: tuple[tuple[int, int], ...], jax_section: JaxSec
     return replace(misfit, nearest=f"constraints of jax[cuda12]=={jax_section.version}") if misfit and older else misfit
 
 
+def processor_has_avx(avx: bool, jax: str, stack: Stack) -> Misfit | None:
+    """The processor has AVX, if the stack says that its wheels need it."""
+    if avx or "avx" not in stack.requirements.cpu_flags:
+        return None
+    sentence = f"the processor has no AVX, and JAX {jax} refuses to be imported without it"
+    return Misfit("avx", sentence, "jaxlib's cpu_feature_guard; jax-ml/jax#31723", "a processor with AVX")
+
+
 RULES = (
+    processor_has_avx,
     memory_is_enough,  # to import it
     disk_is_enough,
     is_known,
