@@ -17,6 +17,7 @@ from hostwright.standard.roles.cuda.failures.toolkits import (
     library_files,
     own,
 )
+from hostwright.standard.roles.cuda.failures.wheels import TWO_SETS, WHEEL_LINES
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER, cached
@@ -130,6 +131,19 @@ FAILURES = (
         "Provision again: the cudnn role takes the other one out of apt and of the loader's directories; where the"
         " message stays, the program's own variables or packages bring it",
         "davisking/dlib#2719",
+        beside=WHEEL_LINES,
+        variants=(
+            TWO_SETS,
+            Variant(
+                r"site-packages/nvidia/cudnn|SUBLIBRARY_VERSION|-cu1[0-9]\b",
+                "two copies of cuDNN are mixed in one program: libraries of the environment's wheel (nvidia-cudnn-…),"
+                " and others of the same name from the host, from conda or from a second wheel",
+                "Unset LD_LIBRARY_PATH for the program (`invoke doctor` names a copy that comes before the wheel's; so"
+                " does LD_DEBUG=libs). Where the message stays, pip list | grep cudnn has two of them, or files of an"
+                " older one are left: uninstall them all and install the framework again with its wheels (pip install"
+                " --force-reinstall). The stack's own comes back when you provision",
+            ),
+        ),
         sign=Sign("cudnn", mixed, (DPKG,), provision=True),
         treatment=Tangled("two copies of cuDNN are mixed"),
     ),

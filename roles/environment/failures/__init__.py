@@ -13,7 +13,11 @@ from hostwright.standard.roles.driver.failures.loader_cache import LOADER
 from hostwright.standard.roles.environment.failures.frameworks import FRAMEWORK_RULES
 from hostwright.standard.roles.environment.failures.loader import LOADER_RULES, no_ptxas, not_cached
 from hostwright.standard.roles.environment.failures.texts import (
+    BY_NAME,
+    LIBRARY_NAMES,
     NOT_FOUND,
+    NOT_SEARCHED,
+    OF_RELEASE,
     OF_WHEELS,
     OLD_SONAME,
     OPTIONAL,
@@ -102,19 +106,26 @@ FAILURES = (
     FailureRule(
         "library-not-found",
         NOT_FOUND,
-        "the loader does not find one of CUDA's or cuDNN's libraries in the release that the program opens; TensorFlow"
-        " then runs without the GPU, others stop",
-        "Provision again: the environment role lists them in /etc/ld.so.conf.d, which needs no variable; where the"
-        " message names another release, install a build for the stack's CUDA",
+        "the loader does not find {SONAME, which|one of CUDA's or cuDNN's libraries, in the release that} the program"
+        " opens: it is not installed, or lies where the loader does not look; TensorFlow then runs without the GPU,"
+        " others stop",
+        "See whether it is there: find / -name '{SONAME|NAME}*' 2>/dev/null. Provision again where /usr/local/cuda-…"
+        " has it: the environment role lists it in /etc/ld.so.conf.d, which needs no variable. In"
+        " site-packages/nvidia/…, let the program import torch first, or name the directory in LD_LIBRARY_PATH for it"
+        " alone. Nowhere, or only in another release: install a build of the program for the stack's CUDA and cuDNN",
         "tensorflow/tensorflow#56413, #45930",
         unless=OPTIONAL,
-        names=(OLD_SONAME,),
+        names=LIBRARY_NAMES,
         beside=WHEEL_LOADS,
         variants=(
-            *OF_WHEELS,
+            *OF_WHEELS[:1],
+            *NOT_SEARCHED,
+            *OF_WHEELS[1:],
+            *BY_NAME,
+            OF_RELEASE,
             Variant(
                 OLD_SONAME,
-                "the program was built for CUDA RELEASE: it opens LIBRARY, which the loader does not find",
+                "the program was built for CUDA RELEASE: it opens SONAME, which the loader does not find",
                 "Take a build of the program for the CUDA that the host has (ls -d /usr/local/cuda-*), or build it anew"
                 " with that. Provisioning helps only where the stack is of CUDA RELEASE itself; a link of"
                 " that name to another release's file makes it crash later",

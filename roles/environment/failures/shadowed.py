@@ -67,8 +67,9 @@ def environment_rules(layer: str, title: str, source: str) -> tuple[FailureRule,
             "",
             "wheels of two CUDA releases are in one environment: cuDNN, NCCL, NVSHMEM and cuSPARSELt of both write the"
             " same files, so that one of them has lost its own",
-            "Take out what the stack does not pin (PATH/bin/python -m pip uninstall NAME), then provision again; make"
-            " an environment of its own for the other framework",
+            "Take out both of each pair, the stack's too (PATH/bin/python -m pip uninstall NAME-cu12 NAME-cu13): each"
+            " uninstallation also takes files of the other away. Then provision again, which puts back whole what the"
+            " stack pins; make an environment of its own for the other framework",
             "the file lists of nvidia-cudnn-cu12 and -cu13, measured",
             sign=Sign(layer, _of(mixed, layer)),
             treatment=Tangled("wheels of two CUDA releases share files"),

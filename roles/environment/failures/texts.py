@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from hostwright.failures import FailureRule, Variant
+from hostwright.standard.roles.cuda.failures.wheels import TWO_SETS, WHEEL_LINES
 
 #: CUDA's and cuDNN's libraries, as they stand at the beginning of a file's name (TensorRT's is optional: not here)
 _CUDA: Final = (
@@ -17,7 +18,7 @@ _CUDA: Final = (
 OPTIONAL: Final = r"library '?libnvinfer|open CUDA library libcupti"
 #: A library of CUDA 4 to 10.2 by its soname, which ends in the release: those of later ones do not
 OLD_SONAME: Final = (
-    r"(?P<library>lib(?:cudart|cublas|cufft|curand|cusolver|cusparse|nvrtc|npp[a-z]{1,6})\.so\."
+    r"(?P<soname>lib(?:cudart|cublas|cufft|curand|cusolver|cusparse|nvrtc|npp[a-z]{1,6})\.so\."
     r"(?P<release>(?:[4-9]|10)\.[0-9]))(?:[^.0-9]|$)"
 )
 #: Wordings of TensorFlow (dso_loader.cc, before 2.1 and since), of the loader, and of programs that open cuDNN 9
@@ -31,10 +32,113 @@ NOT_FOUND: Final = (
     rf"|Library {_CUDA}[0-9.]{{0,20}} is not found or cannot be loaded"
     r"|CuPy failed to load lib|Unable to load any of \{libcudnn|Unable to load cuDNN DSO|Could not locate (?:lib)?cudnn"
     r"|cannot find -l(?:cudart|cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvrtc|nvToolsExt)\b"
+    r"|Cannot load symbol cudnn\w"
 )
 
-#: lines near it that name the framework which opens the library
-WHEEL_LOADS: Final = r"/torch/__init__\.py|from torch\._C import|Skipping registering GPU devices|initialize backend"
+#: where a listing beside the message has such a library: in a wheel, or in a directory for the whole host
+_IN_WHEELS: Final = r"/[^\s:]{1,200}/site-packages/nvidia/\w{1,30}/lib/"
+_ON_HOST: Final = r"(?:/usr/local|/opt|/usr/lib)/(?:[^\s:]{1,200}/)?"
+_PLACED: Final = rf"(?:^|[\s=>])(?P<place>(?:{_IN_WHEELS}|{_ON_HOST})lib\w{{2,40}}\.so[.0-9]{{0,12}})\s{{0,3}}(?:$|->)"
+#: libraries of which one is as good as the other of the same major version
+_KINDS: Final = (
+    r"libcudnn\w{0,40}\.so\.8", r"libcudnn\w{0,40}\.so\.9", r"lib(?:cublas|cublasLt|cudart)\.so\.11",
+    r"lib(?:cublas|cublasLt|cudart)\.so\.12", r"lib(?:cublas|cublasLt|cudart)\.so\.13", r"libnccl\.so\.2",
+)  # fmt: skip
+
+
+def _listed(place: str) -> str:
+    """A message about a library, and below it a line with a file of its kind in this place."""
+    return "|".join(rf"{kind}(?s:.)*(?:^|[\s=>]){place}{kind}" for kind in _KINDS)
+
+
+#: lines near it that name the framework which opens the library, or show where it is
+WHEEL_LOADS: Final = (
+    r"/torch/__init__\.py|from torch\._C import|Skipping registering GPU devices|initialize backend|onnxruntime"
+    rf"|{WHEEL_LINES}|{_PLACED}".replace("?P<place>", "?:")
+)
+_OF_RELEASE: Final = (
+    r"(?P<soname>lib(?:cudart|cublas|cublasLt|nvJitLink)\.so\.(?P<release>1[1-9])(?:\.0)?)(?:[^.0-9]|$)"
+)
+#: names in the sentences of ``library-not-found``
+LIBRARY_NAMES: Final = (
+    OLD_SONAME,
+    _OF_RELEASE,
+    rf"(?P<soname>{_CUDA}(?:\.[0-9]{{1,4}}){{0,3}})",
+    _PLACED,
+)
+_IN_WHEEL: Final = (
+    "Let the program load it through the framework that brought it (import torch first; ONNX Runtime from 1.21 on:"
+    " onnxruntime.preload_dlls()), or name its directory for this program alone: LD_LIBRARY_PATH=DIRECTORY PROGRAM."
+    " Nothing is to be installed, and /etc/ld.so.conf.d is not the place for it, for each environment has its own"
+    " release"
+)
+#: a listing beside the message shows the library: it is installed, and not searched for there
+NOT_SEARCHED: Final = (
+    TWO_SETS,
+    Variant(
+        _listed(_IN_WHEELS),
+        "{SONAME|the library} is installed, as a wheel of a Python environment (PLACE), and the loader does not look"
+        " there: only the framework that brought it does",
+        _IN_WHEEL,
+    ),
+    Variant(
+        _listed(_ON_HOST),
+        "{SONAME|the library} is installed (PLACE), and its directory is not among those in which the loader looks",
+        "Write the directory into a file of /etc/ld.so.conf.d and run ldconfig as root; ldconfig -p | grep"
+        " {SONAME|NAME} shows whether it is found then. Of the stack's toolkit, provision does it (the environment"
+        " role); for one program LD_LIBRARY_PATH=DIRECTORY PROGRAM is enough. Where its release is not that of the"
+        " message, a build of the program for it is needed instead",
+    ),
+    Variant(
+        r"libcudnn\w{0,40}\.so\.(?:8(?s:.)*nvidia-cudnn-cu1[0-9][ =]{1,60}8|9(?s:.)*nvidia-cudnn-cu1[0-9][ =]{1,60}9)\."
+        r"|libcublas\w{0,4}\.so\.12(?s:.)*nvidia-cublas-cu12|libcudart\.so\.12(?s:.)*nvidia-cuda-runtime-cu12"
+        r"|libnccl\.so\.2(?s:.)*nvidia-nccl-cu1",
+        "{SONAME|the library} comes with a wheel of the Python environment (site-packages/nvidia), which is installed,"
+        " and the loader does not look there: only the framework that brought it does",
+        _IN_WHEEL,
+    ),
+)
+#: programs that open the libraries by their names, and bring none
+BY_NAME: Final = (
+    Variant(
+        r"onnxruntime|Require cuDNN",
+        "ONNX Runtime does not find {SONAME, a library of CUDA's|one of CUDA's libraries}, and computes on the"
+        " processor: onnxruntime-gpu brings none, and each release is for one CUDA (from 1.19 on 12 and cuDNN 9, before"
+        " it 11.8 and cuDNN 8)",
+        "Install them beside it (pip install 'onnxruntime-gpu[cuda,cudnn]') and call onnxruntime.preload_dlls() before"
+        " the session is made (from 1.21 on), or import a torch of the same CUDA first. Where {SONAME|the library} is"
+        " of another CUDA than the environment has, take the onnxruntime-gpu for that one; a toolkit on the host does"
+        " it too where the loader knows it (ldconfig -p)",
+    ),
+    Variant(
+        r"libcudnn_\w{2,12}_(?:infer|train)\.so\.8",
+        "the program was built for cuDNN 8 (CTranslate2 before 4.5, as in faster-whisper), and the loader does not find"
+        " {SONAME|it}: frameworks of today bring cuDNN 9, or an 8 lies in site-packages/nvidia/cudnn/lib, where only"
+        " PyTorch looks",
+        "Take the program's release for cuDNN 9 (pip install -U ctranslate2 faster-whisper). Else see pip list | grep"
+        " cudnn: of an 8, name the directory for this program alone (LD_LIBRARY_PATH=.../site-packages/nvidia/cudnn/lib"
+        " PROGRAM); of a 9, install 'nvidia-cudnn-cu12==8.9.*' in an environment of its own and name that",
+    ),
+    Variant(
+        r"Unable to load any of \{libcudnn|Cannot load symbol cudnn",
+        "the program opens cuDNN 9 by its name, and the loader does not find it: it is not installed, or lies in"
+        " site-packages/nvidia/cudnn/lib, where only PyTorch looks",
+        "See pip list | grep cudnn and ldconfig -p | grep cudnn. Where the wheel is there, name its directory for this"
+        " program alone (LD_LIBRARY_PATH=.../site-packages/nvidia/cudnn/lib PROGRAM) or import torch first; where"
+        " nothing is, pip install 'nvidia-cudnn-cu12==9.*' (-cu13 for CUDA 13) into the environment",
+    ),
+)
+#: a release of CUDA that the name of the library gives
+OF_RELEASE: Final = Variant(
+    _OF_RELEASE,
+    "the program was built for CUDA RELEASE: it opens SONAME, which the loader does not find, as that release is not"
+    " there or lies where it does not look",
+    "See whether it is there: find / -name 'SONAME*' 2>/dev/null. In /usr/local/cuda-RELEASE…, provision again, which"
+    " lists the stack's toolkit for the loader (by hand: /etc/ld.so.conf.d and ldconfig). In site-packages/nvidia/…,"
+    " let the program import torch first, or name the directory in LD_LIBRARY_PATH for it alone. Nowhere: take the"
+    " program's build for the CUDA that is there (torch.version.cuda, ls -d /usr/local/cuda-*); a link of that name to"
+    " another release's file makes it crash later",
+)
 #: a framework whose wheels bring the library
 OF_WHEELS: Final = (
     Variant(
@@ -196,5 +300,7 @@ TEXT_RULES = (
         " message stays, see which file comes first (ldd, LD_DEBUG=libs), and take the other CUDA's directory out of"
         " /etc/ld.so.conf.d, or the second copy out of the Python environment; `invoke doctor` names both",
         "nanoporetech/dorado#166; infiniflow/ragflow#4466; pytorch/pytorch#157381",
+        beside=WHEEL_LINES,
+        variants=(TWO_SETS,),
     ),
 )
