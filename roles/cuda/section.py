@@ -95,6 +95,11 @@ class CudaRelease(StackPart):
         return f"/usr/local/cuda-{self.series}"
 
     @property
+    def host_compiler(self) -> str:
+        """The path of ``compiler``; empty where nvcc takes the host's own."""
+        return f"/usr/bin/{self.compiler}" if self.compiler else ""
+
+    @property
     def packages(self) -> Mapping[str, str]:
         """All packages that it names, each with its version."""
         return {self.package: self.package_version, **self.components}
@@ -126,11 +131,6 @@ class CudaSection(CudaRelease, Section):
     def toolkits(self) -> tuple[CudaRelease, ...]:
         """All of them; the first is that of ``/usr/local/cuda``."""
         return (self, *self.beside.values())
-
-    @property
-    def host_compiler(self) -> str:
-        """The path of ``compiler``; empty where nvcc takes the host's own."""
-        return f"/usr/bin/{self.compiler}" if self.compiler else ""
 
     @property
     def runtime(self) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
+from testinfra.backend.base import CommandResult
 
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host.hostfacts import HOST_PROBES, read_host
@@ -27,6 +28,7 @@ from hostwright.standard.roles.cuda import DRIVER, Cuda, cuda
 from hostwright.standard.roles.cuda.section import CudaRelease, CudaSection
 from hostwright.standard.roles.driver import Driver, driver
 from hostwright.standard.roles.driver.section import DriverSection
+from tests.layers import test_cuda as layer
 from tests.unit.roles.cuda.test_cuda_rules import H100, RTX5090, T4
 from tests.unit.stack.test_rules import nvidia
 from tests.unit.support import recorded
@@ -159,7 +161,7 @@ def test_packages_are_held() -> None:
 
 
 def test_a_deleted_file_brings_its_package_again_and_nothing_else() -> None:
-    gone = "gone /var/lib/dpkg/info/cuda-nvcc-11-2.list:/usr/local/cuda-11.2/bin/ptxas\n"
+    gone = "gone\tcuda-nvcc-11-2\t/usr/local/cuda-11.2/bin/ptxas\n"
     change = changed("/var/lib/dpkg/info", gone)
     assert "--reinstall" in script([change])
     assert "cuda-nvcc-11-2=11.2.152-1" in script([change])
@@ -261,7 +263,7 @@ def test_a_repository_that_is_not_needed_is_dropped() -> None:
 
 
 def test_a_dropped_repository_comes_back_for_a_repair_and_goes_again() -> None:
-    gone = "gone /var/lib/dpkg/info/cuda-nvcc-11-2.list:/usr/local/cuda-11.2/bin/ptxas\n"
+    gone = "gone\tcuda-nvcc-11-2\t/usr/local/cuda-11.2/bin/ptxas\n"
     damaged = {**GREEN, "dpkg-query -W": TOOLKIT, "/var/lib/dpkg/info": gone, "test -s /var": Answer(1, "")}
     changes = changes_of(cuda.resources(DROPPING, RoleContext(STACK)), damaged)
     assert [change.what.split()[0] for change in changes] == ["repository", "packaged", "repository"]
@@ -413,6 +415,21 @@ def test_a_toolkit_beside_another_is_known_and_runs_on_the_driver(tmp_path: Path
     (old_driver,) = check_stack(SEVERAL, RULES)
     assert old_driver.sentence == "CUDA 13.0.2 needs driver 580.65.06 or newer, not 470.182.03"
     assert old_driver.nearest.startswith("driver 580.178.04 instead of 470.182.03 (with ")
+
+
+def test_each_toolkits_nvcc_is_tried() -> None:
+    def compiled(failing: str) -> Callable[..., CommandResult]:
+        def run(script: str) -> CommandResult:
+            one = next(one for one in SEVERAL.section(CudaSection).toolkits if f"{one.prefix}\n" in script)
+            number = "11020" if one.series == "11.2" else "13000"
+            return CommandResult(None, int(one.series == failing), script, number, "nvcc fatal")
+
+        return run
+
+    layer.test_nvcc_compiles_and_the_program_runs(compiled(""), SEVERAL)
+    for series in ("11.2", "13.0"):
+        with pytest.raises(AssertionError, match=rf"CUDA {series}\.\d: it does not: nvcc fatal"):
+            layer.test_nvcc_compiles_and_the_program_runs(compiled(series), SEVERAL)
 
 
 def test_the_ages_of_toolkits_beside_are_known(tmp_path: Path) -> None:
