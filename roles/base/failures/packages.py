@@ -47,6 +47,9 @@ SCRIPT_ENDED = (
     r"|subprocess (?:new|installed|old) \S+ script returned error exit status"
 )
 
+#: a package of the driver's
+_DRIVER = r"(?:lib)?(?:nvidia|cuda-drivers|xserver-xorg-video-nvidia)[\w.+-]{0,60}(?::\w{1,10})?"
+
 #: The limit of watches, a small /dev/shm and the limits of control groups are also reported as a full device.
 _NOT_FULL = r"directory watch|inotify|failed to watch|watcher|posix_fallocate failed|/dev/shm|</torch_|/sys/fs/cgroup"
 
@@ -197,6 +200,19 @@ PACKAGES = (
         " take a release of one that no longer brings the file",
         "dpkg lib/dpkg and src/main/archives.c",
         beside=r"\.deb\b",
+        variants=(
+            Variant(
+                rf"also in package {_DRIVER}|/lib/firmware/nvidia/",
+                "two packages of the driver bring the same file: ARRIVING, which was to be installed, and OWNER, which"
+                " is there. They are of two sources, Ubuntu's or Debian's own driver and that of NVIDIA's CUDA"
+                " repository, or of two branches",
+                "First see which source each is from (apt-cache policy ARRIVING OWNER) and choose one for the whole"
+                " driver; keep the other out by a pin (/etc/apt/preferences.d, Pin-Priority: -1), then apt-get update."
+                " Then take away what is there of the other (dpkg --remove --force-depends OWNER where apt refuses),"
+                " and run apt-get --fix-broken install, which finishes the chosen set. provision does that for the"
+                " stack's driver; --force-overwrite only hides it until the next upgrade",
+            ),
+        ),
         names=(
             r"(?P<arriving>[a-z0-9][a-z0-9.+-]{1,80})(?:_[^/\s]{0,120})?\.deb\b",
             r"(?:also in package|auch im Paket|dans le paquet) [»«\"']?(?P<owner>[a-z0-9][a-z0-9.+:-]{1,80})",
@@ -286,11 +302,26 @@ PACKAGES = (
             r" but it is not installable",
             r"(?:Pre)?Depends: ?(?P<needed>[\w.+-]{2,100}(?::\w{1,10})?(?: \([^)\n]{1,60}\))?)",
             r" but (?P<have>[0-9]\S{0,60}) is (?:to be )?installed",
+            r"(?:(?:Pre)?Depends|Conflicts|Breaks): ?(?P<other>[\w.+-]{2,100})",
         ),
-        beside=r" (?:Pre)?Depends: ?\S",
+        beside=r" (?:(?:Pre)?Depends|Conflicts|Breaks): ?\S",
         closing=r"you have held broken packages|[Uu]nmet dependencies\. Try|may be caused by held packages"
         r"|Resolve generated breaks",
         variants=(
+            Variant(
+                rf"{_DRIVER} : (?:Conflicts|Breaks): \S|{_DRIVER} : (?:Pre)?Depends: \S[^\n]* but [0-9]\S{{0,60}} is"
+                rf"|Depends: {_DRIVER} [^\n]* but [0-9]\S{{0,60}} is ",
+                "{PACKAGE needs NEEDED|packages of the driver exclude each other}{, and HAVE is installed or chosen|}:"
+                " packages of the driver from two sources or of two branches are mixed. Ubuntu's or Debian's own and"
+                " those of NVIDIA's CUDA repository have the same names, and each set fits only itself, at one version",
+                "First see which source each version is from: apt-cache policy {PACKAGE OTHER|with the packages of the"
+                " message}. Choose one source for the whole driver and keep the other out by a pin"
+                " (/etc/apt/preferences.d: Package: *nvidia* *cuda-drivers*, Pin: release o=NAME of the other,"
+                " Pin-Priority: -1), then apt-get update. Then take away what came from the other (apt-get -s purge"
+                " shows what goes along), or let apt bring all to the chosen one's version (apt-get -s install"
+                " --allow-downgrades {PACKAGE|NAME}=VERSION with the packages it names; without -s it does it). Last,"
+                " apt-get -s --fix-broken install has nothing left to do. provision does that for the stack's driver",
+            ),
             Variant(
                 r"but it is not installable",
                 "{PACKAGE needs NEEDED|a package needs another}, and no repository of the host has that: a component"
@@ -299,6 +330,18 @@ PACKAGES = (
                 "Look at apt-cache policy {NEEDED|with that package} and at the components of the sources"
                 " (/etc/apt/sources.list, sources.list.d); add what is missing, run apt-get update and try again. Of a"
                 " package for another release, take this release's",
+            ),
+            Variant(
+                rf"{_DRIVER} : (?:Pre)?Depends: \S[^\n]* but it is not going to be installed"
+                rf"|Depends: {_DRIVER} [^\n]* but it is not going to be installed",
+                "{PACKAGE needs NEEDED|a package of the driver needs another}, which apt does not choose: a package of"
+                " another branch, or of the driver of another source (the distribution's own, NVIDIA's CUDA"
+                " repository), is installed, held or pinned",
+                "Ask apt for the next one down until it names the reason: apt-get -s install {PACKAGE|NAME}{ OTHER|}."
+                " See dpkg -l '*nvidia*' | grep ^ii for another branch, apt-mark showhold and apt-cache policy"
+                " {PACKAGE|NAME} for what is held and from where each version comes. Take away the other branch or"
+                " source (apt-get -s purge shows what goes along), release what is held, and install the whole set from"
+                " one source; provision does that for the stack's driver",
             ),
             Variant(
                 r" but [0-9]\S{0,60} is (?:to be )?installed",

@@ -109,10 +109,10 @@ FAILURES = (
         "the loader does not find {SONAME, which|one of CUDA's or cuDNN's libraries, in the release that} the program"
         " opens: it is not installed, or lies where the loader does not look; TensorFlow then runs without the GPU,"
         " others stop",
-        "See whether it is there: find / -name '{SONAME|NAME}*' 2>/dev/null. Provision again where /usr/local/cuda-…"
-        " has it: the environment role lists it in /etc/ld.so.conf.d, which needs no variable. In"
-        " site-packages/nvidia/…, let the program import torch first, or name the directory in LD_LIBRARY_PATH for it"
-        " alone. Nowhere, or only in another release: install a build of the program for the stack's CUDA and cuDNN",
+        "Provision again where /usr/local/cuda-… has it (find / -name '{SONAME|NAME}*' 2>/dev/null): the environment"
+        " role lists it in /etc/ld.so.conf.d, which needs no variable. Where it is in site-packages/nvidia/…, let the"
+        " program import torch first, or name the directory in LD_LIBRARY_PATH for it alone. Where it is nowhere, or"
+        " only in another release, install a build of the program for the stack's CUDA and cuDNN",
         "tensorflow/tensorflow#56413, #45930",
         unless=OPTIONAL,
         names=LIBRARY_NAMES,

@@ -133,11 +133,11 @@ OF_RELEASE: Final = Variant(
     _OF_RELEASE,
     "the program was built for CUDA RELEASE: it opens SONAME, which the loader does not find, as that release is not"
     " there or lies where it does not look",
-    "See whether it is there: find / -name 'SONAME*' 2>/dev/null. In /usr/local/cuda-RELEASE…, provision again, which"
-    " lists the stack's toolkit for the loader (by hand: /etc/ld.so.conf.d and ldconfig). In site-packages/nvidia/…,"
-    " let the program import torch first, or name the directory in LD_LIBRARY_PATH for it alone. Nowhere: take the"
-    " program's build for the CUDA that is there (torch.version.cuda, ls -d /usr/local/cuda-*); a link of that name to"
-    " another release's file makes it crash later",
+    "Provision again where /usr/local/cuda-RELEASE… has it (find / -name 'SONAME*' 2>/dev/null): the environment role"
+    " lists the stack's toolkit for the loader (by hand: /etc/ld.so.conf.d and ldconfig). Where it is in"
+    " site-packages/nvidia/…, let the program import torch first, or name the directory in LD_LIBRARY_PATH for it"
+    " alone. Where it is nowhere, take the program's build for the CUDA that is there (torch.version.cuda, ls -d"
+    " /usr/local/cuda-*); a link of that name to another release's file makes it crash later",
 )
 #: a framework whose wheels bring the library
 OF_WHEELS: Final = (

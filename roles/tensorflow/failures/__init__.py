@@ -13,7 +13,7 @@ from hostwright.standard.roles.tensorflow.failures.python import (
     protobuf_too_new,
 )
 from hostwright.standard.roles.tensorflow.failures.state import VENVS
-from hostwright.standard.roles.tensorflow.failures.texts import NO_SUCH_WHEEL, TEXT_RULES
+from hostwright.standard.roles.tensorflow.failures.texts import LOOKED_AT, NO_SUCH_WHEEL, TEXT_RULES
 
 FAILURES = (
     FailureRule(
@@ -68,7 +68,7 @@ FAILURES = (
         "no-wheel",
         r"No matching distribution found for|has no wheels with a matching"
         r"|Could not find a version that satisfies the requirement|is not a supported wheel on this platform"
-        r"|requires a different Python: ",
+        r"|requires a different Python: |Because there (?:is|are) no versions? of \S{1,80} and (?:you|your project) ",
         "pip finds no wheel of {PACKAGE|that version} for this Python and processor, or the index has none",
         "Give the host a Python for which the package has wheels (pythons of the layer in the stack file), let the"
         " stack bring one (interpreter), or look whether the index or wheelhouse can be reached and holds that version",
@@ -77,10 +77,13 @@ FAILURES = (
         names=(
             r"No matching distribution found for (?P<package>[\w.=<>!~\[\],+-]{2,80})",
             r"satisfies the requirement (?P<package>[\w.=<>!~\[\],+-]{2,80})",
-            r"(?P<package>[\w.+-]{2,120}\.whl) is not a supported wheel",
+            r"(?P<file>[\w.+-]{2,120}\.whl) is not a supported wheel",
+            r"^Looking in links: (?P<links>[^\s,]{1,200})",
+            r"Because there (?:is|are) no versions? of (?P<package>[\w.=<>!~\[\],+-]{2,80})",
             r"Because (?P<package>[\w.+=-]{2,80}) has no wheels with",
         ),
         variants=NO_SUCH_WHEEL,
+        beside=LOOKED_AT,
         sign=Sign("tensorflow", no_python, (PYTHONS,)),
         treatment=ForPeople(),
         weight="general",

@@ -7,8 +7,38 @@ from hostwright.failures import FailureRule, Variant
 #: what a build script imports, and pip's own environment for a build does not have
 _IMPORTED = r"(?:torch|numpy|Cython|packaging|setuptools|pkg_resources|wheel|pybind11|ninja|psutil|tensorflow|jax)"
 
+#: lines beside pip's message that say where it looked
+LOOKED_AT = r"^Looking in (?:indexes|links): |--no-index\b|--find-links|^hint: |was found on \S"
+
+_TORCH = r"(?:torch|torchvision|torchaudio|triton|pytorch-triton|xformers)"
+#: PyTorch's own index is the only one that pip asked
+_PYTORCH_ALONE = r"^Looking in indexes: \S*pytorch\.org/whl/\S*[^\s,]\s*$"
+
 #: versions that only one index has, or none any more
 NO_SUCH_WHEEL = (
+    Variant(
+        r"is not a supported wheel on this platform",
+        "{FILE is|a wheel that is named as a file is} for another Python, processor or system than this one: the end of"
+        " its name says for which (cp310: Python 3.10; manylinux_2_28: glibc 2.28 or newer; x86_64, aarch64)",
+        "Compare it with python3 -V and uname -m (pip debug --verbose lists every ending that fits), and take the file"
+        " of the same release with one of these, or use the Python that it is for. No index has a part in it",
+    ),
+    Variant(
+        r"\ALooking in links: [^+]*$|--no-index\b",
+        "none of the files in {LINKS|the directory or page that pip was given} (--find-links) is {PACKAGE|what was"
+        " asked for} for this Python and processor; with --no-index pip looks nowhere else",
+        "See what is there: the names of the files have to end in this Python's and processor's words (pip debug"
+        " --verbose lists them). Fetch what is missing, with all that it needs, on a machine with a network and the"
+        " same Python (pip download -d DIRECTORY {PACKAGE|NAME}), and bring it there; or leave --no-index out where an"
+        " index can be reached",
+    ),
+    Variant(
+        rf"requirement {_TORCH}\b[^\n]*\.dev[0-9]{{8}}|found for {_TORCH}\b[^\n]*\.dev[0-9]{{8}}",
+        "{PACKAGE|the version that was asked for} is a nightly build, and PyTorch's index lists those of the last two"
+        " months alone, under nightly",
+        "Take one that is listed (pip install --pre torch --index-url https://download.pytorch.org/whl/nightly/cu128,"
+        " with the CUDA that is wanted), or better the release that came of it, from the same address without nightly",
+    ),
     Variant(
         r"(?:the requirement|found for) jaxlib\S{0,40}\+cuda",
         "no index has jaxlib with CUDA in its version any more: from 0.4.30 on, CUDA comes as plugin packages beside"
@@ -17,11 +47,35 @@ NO_SUCH_WHEEL = (
         " network, CUDA and cuDNN of the host stay as they are",
     ),
     Variant(
-        r"(?:the requirement|found for) \S{1,60}\+cu[0-9]{3}\b",
-        "{PACKAGE|that version} is not in the index that pip asked: builds that name their CUDA (+cu128) are in"
+        r"the requirement \S{1,60}\+cu[0-9]{3}\b[^\n]*\(from versions: [^)\n]*\+cu[0-9]{3}",
+        "{PACKAGE|that version} is not there for this Python: the index is PyTorch's own, and has for it only the"
+        " releases that the message lists, as each release is built for a few CUDAs and for the Pythons of its time",
+        "Use a Python that the release was built for (python3.12 -m venv PATH; pythons of the layer in the stack file,"
+        " interpreter lets the stack bring one) and a CUDA that it has (cu118 to cu126 for releases of 2024), or take"
+        " one of those that are listed",
+    ),
+    Variant(
+        rf"{_PYTORCH_ALONE}(?s:.)*(?:requirement {_TORCH}|found for {_TORCH})\b",
+        "PyTorch's index for this CUDA has no {PACKAGE|wheel} for this Python and processor: each CUDA has the releases"
+        " and the Pythons of its time",
+        "Open the address that the message names with /torch/ behind it and look for this Python (cp312 …): name the"
+        " index of a CUDA that has it (cu126, cu128, cu130), or use a Python for which there are wheels",
+    ),
+    Variant(
+        _PYTORCH_ALONE,
+        "pip was told to look in PyTorch's index alone (--index-url), which has PyTorch and a few packages beside it,"
+        " and not {PACKAGE|what was asked for}",
+        "Install in two steps: PyTorch with --index-url, the rest without it; or name that index beside the usual one"
+        " (--extra-index-url), with torch's version and its +cu part written out, for pip takes the highest version of"
+        " both",
+    ),
+    Variant(
+        r"(?:the requirement|found for|no versions? of) \S{1,60}\+cu[0-9]{3}\b",
+        "{PACKAGE|that version} is not in the index that was asked: builds that name their CUDA (+cu128) are in"
         " PyTorch's own index alone, each release for a few of them and for the Pythons of its time",
-        "Name that index (--index-url https://download.pytorch.org/whl/cu128, the same letters), and look there"
-        " whether it has the release for this Python; or leave the +cu part out",
+        "Name that index (--index-url https://download.pytorch.org/whl/cu128, the same letters; in a requirements file"
+        " a line --extra-index-url), and look there whether it has the release for this Python; or leave the +cu part"
+        " out",
     ),
     Variant(
         r"requires a different Python|Requires-Python",
@@ -131,8 +185,7 @@ TEXT_RULES = (
     FailureRule(
         "pip-conflict",
         r"\bResolutionImpossible\b|because these package versions have conflicting dependencies"
-        r"|The conflict is caused by:"
-        r"|No solution found when resolving dependencies|\b(?:LibMamba)?UnsatisfiableError\b"
+        r"|The conflict is caused by:|\b(?:LibMamba)?UnsatisfiableError\b"
         r"|VersionConflict: \("
         r"|version solving failed"
         r"|\bSolverProblemError\b",
@@ -140,8 +193,29 @@ TEXT_RULES = (
         "Read who wants what below the message; leave out the version that need not be exact, or put what clashes into"
         " an environment of its own",
         "pip, pip._internal.resolution; ZJUICSR/AIcert#3",
-        beside=r"^ {1,8}\S.* (?:depends on|requires) |The user requested ",
-        narrower=r"has no wheels with a matching|was not found in the package registry",
+        closing=r"No solution found when resolving dependencies",
+        beside=r"^ {1,8}\S.* (?:depends on|requires) |The user requested |subsequent index|first index that",
+        narrower=r"has no wheels with a matching|was not found in the package registry"
+        r"|Because there (?:is|are) no versions? of \S{1,80} and (?:you|your project) ",
+        variants=(
+            Variant(
+                r"may be available on a subsequent index|first index that contains",
+                "uv takes a package only from the first index that has its name, and that is PyTorch's here, which"
+                " carries copies of other packages in few versions",
+                "Mark that index as explicit and name the packages that come from it (pyproject.toml: [[tool.uv.index]]"
+                " explicit = true, [tool.uv.sources] torch = { index = … }), or install PyTorch by itself; uv pip"
+                " install --index-strategy unsafe-best-match looks in all of them",
+            ),
+            Variant(
+                rf"\b{_TORCH}[ =][^\n]* depends on torch\b|\b{_TORCH}==\S* and {_TORCH}==",
+                "the releases of PyTorch and of packages that are built for one release of it exclude each other:"
+                " torchvision, torchaudio, xformers and vLLM each ask for exactly one torch, and builds with another"
+                " CUDA (+cu128) count as another version",
+                "Ask for them in one command, from one index and without versions of their own (pip install torch"
+                " torchvision torchaudio --index-url …), or name the releases that belong together, as the lines below"
+                " the message say; what asks for another torch gets an environment of its own",
+            ),
+        ),
     ),
     FailureRule(
         "python-without-ssl",
