@@ -129,6 +129,11 @@ def test_a_kernel_that_is_none_is_not_judged(name: str) -> None:
         evidence("kernel-unsupported", {UNAME: f"{name} x86_64\n", STATE: NO_MODULE})
 
 
+def test_device_files_are_missed_where_no_log_of_the_kernel_can_be_read() -> None:
+    unread = {KERNEL_LOG: Answer(1, ""), driver_load.DEVICES: "loaded nvidia\nsetuid\n"}
+    assert evidence("device-files-missing", unread) == ["no /dev/nvidiactl"]
+
+
 # --- one cause, one finding
 
 
