@@ -54,6 +54,12 @@ def _readers() -> str:
     return ", ".join(f"{row.engine} {dotted(row.reads_0_7)}" for row in ENGINE_ROWS)
 
 
+_CDI_ON = (
+    'Provision again, which installs the stack\'s Docker; or put "features": {"cdi": true} into'
+    " /etc/docker/daemon.json (from 25 on; rootless: ~/.config/docker/daemon.json) and restart Docker once no container"
+    " works (docker info then lists CDI spec directories); or start the container with --gpus all"
+)
+
 CDI_RULES = (
     FailureRule(
         "cdi-stale",
@@ -148,9 +154,13 @@ CDI_RULES = (
                 r"custom device",
                 "Docker took the name of a CDI device for a device file: it does not use CDI, as it is older than 25,"
                 " or before 28.2 and features.cdi is not set",
-                'Provision again, which installs the stack\'s Docker; or put "features": {"cdi": true} into'
-                " /etc/docker/daemon.json (from 25 on) and restart Docker once no container works; or start the"
-                " container with --gpus all",
+                _CDI_ON,
+            ),
+            Variant(
+                r"could not select device driver \W{0,3}cdi",
+                "CDI is switched off in this Docker, which is asked for a CDI device: from 25 to 28.1 it is off unless"
+                " features.cdi is set (later releases have it on, unless that is false), and older ones have none",
+                _CDI_ON,
             ),
             Variant(
                 r"conflicting device",

@@ -14,7 +14,8 @@ _OWNERS: Final = (
 
 _PARTS: Final = FailureRule(
     "framework-extension-apart",
-    r"undefined symbol: _Z[A-Z]{0,6}[0-9]{0,3}(?:2at|3c10|5torch|6caffe2|10tensorflow|3tsl)[0-9A-Z]"
+    r"undefined symbol: _Z[A-Z]{0,6}[0-9]{0,3}(?:2at|3c10|5torch|6caffe2|10tensorflow|3tsl|6tflite)[0-9A-Z]"
+    r"|/tensorflow_\w{2,30}/\S{1,200}\.so: undefined symbol"
     r"|\blib(?:torch\w{0,12}|c10\w{0,6}|tensorflow_framework)\.so[.0-9]{0,8}: cannot open shared object"
     r"|operator torch(?:vision|audio|text)::\w{1,40} does not exist|Couldn't load custom C\+\+ ops"
     r"|PyTorch and torch(?:vision|audio) were compiled with different CUDA"
@@ -31,7 +32,10 @@ _PARTS: Final = FailureRule(
     " --no-cache-dir --force-reinstall --no-deps NAME, since pip keeps what it built for an earlier PyTorch",
     "vladmandic/sdnext#3531; PyTorch aten/src/ATen/core/dispatch; Dao-AILab/flash-attention#246",
     unless=r"Failed to load image Python extension",
-    names=(r"(?P<file>[^\s'\":;,()/]{1,200}\.so[.0-9]{0,12}): undefined symbol",),
+    names=(
+        r"(?P<file>[^\s'\":;,()/]{1,200}\.so[.0-9]{0,12}): undefined symbol",
+        r"/(?P<addon>tensorflow_(?:text|addons|io|recommenders|ranking|decision_forests|quantum))/",
+    ),
     variants=(
         Variant(
             r"torch(?:vision|audio|text)|custom C\+\+ ops",
@@ -50,11 +54,14 @@ _PARTS: Final = FailureRule(
             " -U bitsandbytes), whose wheel has a library for that release; python -m bitsandbytes lists those it has",
         ),
         Variant(
-            r"tensorflow|3tsl",
-            "a package for TensorFlow (tensorflow-text, -io, -addons …) was built for another release of it than the"
-            " one that is installed",
-            "Install the package's release for this TensorFlow: most have its number (tensorflow-text==2.17.* for"
-            " TensorFlow 2.17)",
+            r"tensorflow|3tsl|6tflite",
+            "{ADDON|a package for TensorFlow (tensorflow-text, -io, -addons …)} was built for another release of"
+            " TensorFlow than the one that is installed",
+            "See both (pip list | grep -i tensorflow) and install the package's release for this TensorFlow, with"
+            " TensorFlow's own number in the same command, so that pip does not move it: tensorflow-text has the same"
+            " number (pip install 'tensorflow==2.18.*' 'tensorflow-text==2.18.*'); tensorflow-io and"
+            " tensorflow-decision-forests name theirs in a table; tensorflow-addons has none after 2.15. Where none"
+            " exists, go back to the last TensorFlow that it has one for",
         ),
         Variant(
             r"cannot open shared object",
@@ -80,6 +87,7 @@ _NAMES: Final = FailureRule(
     " -c constraints.txt refuses what would change the stack's); host, driver and CUDA have no part in it",
     "SciPy's release notes 1.13; JAX's change log; dpeerlab/ENVI#9; pyro-ppl/numpyro#2174; blackjax-devs/blackjax#787",
     unless=r"Unable to initialize backend|Skipping import of|numpy\.core\.\w*multiarray",
+    beside=r"/tf_keras/",
     names=(
         rf"cannot import name '?(?P<name>\w{{1,80}})'? from (?:partially initialized module )?'?(?P<owner>{_OWNERS})\b",
         rf"module '(?P<owner>{_OWNERS})[\w.]{{0,80}}' has no attribute '(?P<name>\w{{1,80}})",
@@ -87,6 +95,14 @@ _NAMES: Final = FailureRule(
         r"(?P<name>(?P<owner>jax)\.[\w.]{1,80}) (?:was|is|has been) (?:removed|deprecated)",
     ),
     variants=(
+        Variant(
+            r"__internal__'|tf_keras",
+            "tf-keras (Keras 2, which transformers and older programs use) and TensorFlow are of different releases:"
+            " they belong together by number",
+            "See both (pip list | grep -i -e keras -e tensorflow) and install them together: pip install"
+            " 'tensorflow==2.18.*' 'tf-keras==2.18.*', each with the same number; TensorFlow up to 2.15 needs keras of"
+            " its own number in its place. Where only torch is used, take both out",
+        ),
         Variant(
             r"partially initialized module|is not a package|named '?tensorflow\.(?:keras|python)'"
             r"|'(?:torch|tensorflow|jax)' has no attribute '(?:__version__|Tensor|nn|keras|constant|Variable|numpy)'",

@@ -227,12 +227,24 @@ TEXT_RULES = (
         "ptxas-too-old",
         r"You are using ptxas [0-9.x]{1,12}, (?:but|which is)|requires ptxas version [0-9]"
         r"|ptxas [0-9.]{3,12} has a bug|ptxas[^\n]*Unsupported \.version"
-        r"|ptxas (?:version )?[0-9.]{1,9}[^\n]*(?:is )?too old|PTX assembler[^\n]*older than",
+        r"|ptxas (?:version )?[0-9.]{1,9}[^\n]*(?:is )?too old|PTX assembler[^\n]*older than"
+        r"|\bptxas(?: version)?(?: is)? too old|ptxas[^\n]*[Pp]lease use a newer"
+        r"|Invoking ptxas with version [0-9.]{3,12}, which corresponds to a CUDA version",
         "the first ptxas on the path is of an older CUDA than the program, or the compiler in front of it, that calls"
         " it",
         "See which one it is (type -a ptxas; ptxas --version): put the newer toolkit's bin first on PATH, or remove the"
-        " older one (a distribution's nvidia-cuda-toolkit, a conda package)",
-        "XLA xla/service/gpu, ptxas checks; tensorflow/tensorflow#39716",
+        " older one (a distribution's nvidia-cuda-toolkit, a conda package). JAX and TensorFlow from wheels bring one"
+        " of their own: pip install -U nvidia-cuda-nvcc-cu12 (CUDA 13: nvidia-cuda-nvcc), in the environment, and unset"
+        " CUDA_HOME and --xla_gpu_cuda_data_dir, which lead elsewhere; Triton's is named by TRITON_PTXAS_PATH",
+        "XLA xla/service/gpu, ptxas checks; tensorflow/tensorflow#39716; jax-ml/jax#25344, #25853",
+        names=(r"Unsupported \.version (?P<wanted>[0-9.]{1,6}); current version is '?(?P<has>[0-9.]{1,5}[0-9])",),
+        variants=(
+            Variant(
+                r"Unsupported \.version",
+                "the ptxas that compiles for the program is older than what made its code: it reads PTX up to HAS, and"
+                " the code is PTX WANTED (8.0 is of CUDA 12.0, 8.5 of 12.5, 8.7 of 12.8, 9.0 of 13.0)",
+            ),
+        ),
     ),
     FailureRule(
         "nvcc-not-found",

@@ -50,12 +50,22 @@ FAILURES = (
         r"|_ARRAY_API not found|was removed in the NumPy 2\.0 release|version of numpy is 0x2[0-9a-f]{6}\b"
         r"|ValueError: numpy\.dtype size changed|RuntimeError: Numpy is not available"
         r"|module 'numpy' has no attribute '(?:bool|int|float|complex|object|str|typeDict|long|unicode)\d?_?'",
-        "NumPy 2 is installed, and TensorFlow 2.9.0, or another package that the traceback names, was built for NumPy"
-        " 1",
-        "Provision again: the tensorflow role installs with its constraints (numpy below 2). In an environment of your"
+        "NumPy 2 is installed, and a package that the traceback names was built for NumPy 1, such as TensorFlow up to"
+        " 2.17",
+        "Provision again where it is the stack's environment, which is installed with its constraints. In one of your"
         " own, install 'numpy<2', or a release of that package for NumPy 2 (PyTorch from 2.3, TensorFlow from 2.18)",
         "measured with today's pip; NumPy's migration guide 2.0",
+        beside=r"site-packages/\w{2,40}/|dist-packages/\w{2,40}/",
+        names=(r"(?:site|dist)-packages/(?P<package>[A-Za-z]\w{1,40})/",),
         variants=(
+            Variant(
+                r"has no attribute '\w|was removed in the NumPy 2",
+                "{PACKAGE|a package or the program} uses a name that NumPy no longer has: np.bool, np.int, np.float and"
+                " the like went with 1.24, others with 2.0",
+                "Take a newer release of {PACKAGE|that package}, or change the name where it is your own program (bool,"
+                " int, float); until then install the NumPy before it into an environment of its own ('numpy<1.24' for"
+                " np.bool and the like, else 'numpy<2')",
+            ),
             Variant(
                 r"Numpy is not available",
                 "PyTorch cannot use NumPy: a PyTorch below 2.3 finds NumPy 2, or none is installed",

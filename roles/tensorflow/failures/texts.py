@@ -113,7 +113,15 @@ TEXT_RULES = (
         " TensorFlow where only torch is used. Or change the program (Keras's guide, migrating to Keras 3), or use the"
         " stack tensorflow-2.15, the last with Keras 2",
         "Keras's guide, migrating to Keras 3; keras-team/keras#20106; kr-colab/diploSHIC#55; linkedin/Liger-Kernel#161",
+        beside=r"/tensorflow_addons/",
         variants=(
+            Variant(
+                r"tensorflow_addons",
+                "TensorFlow Addons, which has ended (May 2024), uses Keras 2, and its last release is for TensorFlow up"
+                " to 2.15: TensorFlow 2.16 and later bring Keras 3",
+                "Take what the program uses of it from elsewhere (Keras 3 has AdamW, Lamb, GroupNormalization, metrics"
+                " and losses of it), and the package out; or use the stack tensorflow-2.15, the last with Keras 2",
+            ),
             Variant(
                 r"has no attribute '__internal__'|keras\.api\._v2",
                 "Keras 3 is installed beside a TensorFlow up to 2.15, which needs the Keras of its own release",

@@ -264,7 +264,19 @@ INSTALLING = (
         "a fix in this kernel's stable series made GPL-only a function that the module in the line calls",
         "Take a newer release of that module: for nvidia's own, name a newer one of its branch in the stack. Only where"
         " there is none, stay on an older kernel of the series, once that has the modules that the host needs",
-        "void-linux/void-packages#48504",
+        "void-linux/void-packages#48504; NVIDIA/open-gpu-kernel-modules#866",
+        names=(r"module (?P<module>[\w-]{1,40})(?:\.ko)? uses",),
+        variants=(
+            Variant(
+                r"module nvidia[\w-]{0,20}\.ko uses",
+                "a fix in this kernel made GPL-only a function that NVIDIA's proprietary module (MODULE) calls, so that"
+                " it does not build; the open module, which is under the GPL too, may call it",
+                "Name a newer release of the driver's branch in the stack, which no longer calls it. Or, where all"
+                " cards are Turing or newer and the branch is R515 or later, take the open module of the same release"
+                " (driver.module: open in the stack; packages with -open). Only where neither is possible, stay on an"
+                " older kernel of the series, once that has the modules that the host needs",
+            ),
+        ),
         sign=in_log("gpl-only-symbol", when=unbuilt_by_ours),
         treatment=ForPeople(),
     ),
@@ -293,7 +305,21 @@ INSTALLING = (
         "Secure Boot (or kernel lockdown) is on and the module is not signed by a key that the firmware trusts",
         "Enrol DKMS's key with mokutil --import and confirm it at the console during the next boot; or, where the site"
         " allows it, switch Secure Boot off in the firmware",
-        "nvidia-installer kernel.c",
+        "nvidia-installer kernel.c; awesometic/realtek-r8126-dkms#3",
+        variants=(
+            Variant(
+                r"unavailable key|Key was rejected by service|Required\s{1,3}key not available|recognized key",
+                "Secure Boot is on, and the module is signed with a key that the kernel does not have: none was"
+                " enrolled yet, or another one than that with which DKMS signs",
+                "Compare the two: modinfo -F signer nvidia, and mokutil --list-enrolled | grep CN=. See which key DKMS"
+                " signs with (mok_signing_key in /etc/dkms/framework.conf; Ubuntu /var/lib/shim-signed/mok/MOK.der,"
+                " else /var/lib/dkms/mok.pub), enrol that (mokutil --import FILE, reboot, confirm at the console:"
+                " Enroll MOK; mokutil --test-key FILE says whether it is), and where the module is signed with an"
+                " older one, build it anew (dkms install --force -m nvidia -v VERSION). Ubuntu's"
+                " linux-modules-nvidia-… are signed with a key that every kernel of Ubuntu has; or, where the site"
+                " allows it, switch Secure Boot off",
+            ),
+        ),
         sign=NOT_SIGNED_SIGN,
         treatment=ForPeople(),
     ),
