@@ -119,6 +119,16 @@ FAILURES = (
         "NVIDIA/nccl#496",
     ),
     FailureRule(
+        "nccl-older-than-card",
+        r"ncclMaxSharedMem [0-9]{1,9} exceeds device/fn maxSharedMem",
+        "the program's NCCL is older than the card: its kernels ask for more shared memory than an RTX 50 (Blackwell,"
+        " 12.0) has, a fault of NCCL 2.25",
+        "Give the program NCCL 2.26 or later: the wheel that its PyTorch pins (a newer PyTorch), or that of the role"
+        " nccl. P2P, network and driver are not at fault, nor the plug-in libnccl-net.so, which is optional",
+        "NVIDIA/nccl-tests#287",
+        weight="consequence",
+    ),
+    FailureRule(
         "nccl-not-installed",
         r"\bnccl\.h['\"]?: No such file|'nccl\.h' file not found|Could NOT find NCCL\b"
         r"|Cannot find libnccl\.so\.2|Failed to (?:import|load) (?:the )?NCCL library|cannot find -lnccl\b",

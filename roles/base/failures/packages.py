@@ -257,6 +257,20 @@ PACKAGES = (
             r"for '(?P<package>[\w.+:-]{1,100})' was not",
             r"(?:find a match|No match for argument): (?P<package>[\w.+:-]{1,100})",
         ),
+        variants=(
+            Variant(
+                r"(?:package '?|find a match: |for argument: )"
+                r"(?:cuda(?:-toolkit|-drivers|-keyring)?(?:-[0-9-]{1,6})?"
+                r"|nvidia-(?:open|container-toolkit|fabricmanager|imex|driver-pinning)\S*|(?:lib)?cudnn[0-9]\S*|libnccl\S*"
+                r"|libnv(?:infer|sdm|idia-nscq)\S*|nvlsm|tensorrt|datacenter-gpu-manager\S*)(?:['\s,]|$)",
+                "PACKAGE comes from NVIDIA's own repository, and this host has none of that, or the one of another"
+                " release of the distribution",
+                "Provision again where a role of the host installs it, which adds the repository. By hand: install"
+                " cuda-keyring from NVIDIA's CUDA repository for this release (debian12, ubuntu2404; the container"
+                " toolkit has a list of its own), then apt-get update. apt-cache policy PACKAGE shows whether it is"
+                " there then. Debian's and Ubuntu's own toolkit is nvidia-cuda-toolkit (non-free, multiverse)",
+            ),
+        ),
         weight="consequence",  # also after an update that found no mirror
     ),
     FailureRule(
@@ -308,6 +322,16 @@ PACKAGES = (
         closing=r"you have held broken packages|[Uu]nmet dependencies\. Try|may be caused by held packages"
         r"|Resolve generated breaks",
         variants=(
+            Variant(
+                r"xorg-video-abi-[0-9]{1,2} but"
+                r"|^ ?cuda(?:-runtime|-demo-suite)?(?:-[0-9]{1,2}-[0-9])? : (?:Pre)?Depends: ",
+                "a package of NVIDIA's that stands for CUDA as a whole (cuda, cuda-11-5) drags a driver of its own in,"
+                " which does not fit this release of the distribution or the driver that is installed: {PACKAGE needs"
+                " NEEDED|see the lines}",
+                "Install the toolkit alone (apt-get install cuda-toolkit-X-Y), never cuda or cuda-X-Y, and take"
+                " NVIDIA's repository for this release of the distribution (ubuntu2204 for 22.04;"
+                " /etc/apt/sources.list.d). The driver and X that are installed stay as they are",
+            ),
             Variant(
                 rf"{_DRIVER} : (?:Conflicts|Breaks): \S|{_DRIVER} : (?:Pre)?Depends: \S[^\n]* but [0-9]\S{{0,60}} is"
                 rf"|Depends: {_DRIVER} [^\n]* but [0-9]\S{{0,60}} is ",

@@ -155,7 +155,8 @@ PROGRAM_RULES = (
         r"|device kernel image is invalid|CUDNN_STATUS_ARCH_MISMATCH|only supports? (?:Ampere|Ada|Hopper"
         r"|Turing)[^\n]{0,20} GPUs?"
         r"|GPUs? with compute capability (?:of )?(?:at least|>)|does not include kernels for this GPU"
-        r"|capability supported by this version of PyTorch is|too old to be supported by the triton GPU compiler"
+        r"|(?:which is of cuda capability [^\n]*\n)?[^\n]*capability supported by this version of PyTorch is"
+        r"(?:[^\n]*\n[^\n]*\([0-9.]{3,4}\) - \([0-9.]{3,4}\))?|too old to be supported by the triton GPU compiler"
         r"|nvrtc: error: invalid value for --gpu-architecture|is not a recognized processor for this target"
         r"|type fp8\w{1,10} not supported in this architecture|not supported on CUDA arch < [0-9]"
         r"|ptxas[^\n]*requires \.target sm_[0-9]",
@@ -167,6 +168,7 @@ PROGRAM_RULES = (
         beside=r"supports CUDA capabilities|with CUDA capability sm_|which is of (?:cuda|compute) capability"
         r"|which is of compute capability|get_arch_list|not include kernels for"
         r"|^ {0,8}\([0-9.]{3,4}\) - \([0-9.]{3,4}\)",
+        unless=r"capability 12\.1(?s:.)*- \(12\.0\)",  # of one major version: the code runs
         names=(
             r"(?:architecture|Value) '(?P<chip>(?:compute|sm)_[0-9]{2,3}[af]?)'",
             r"with CUDA capability (?P<chip>sm_[0-9]{2,3}[af]?)",

@@ -16,7 +16,6 @@ _PARTS: Final = FailureRule(
     "framework-extension-apart",
     r"undefined symbol: _Z[A-Z]{0,6}[0-9]{0,3}(?:2at|3c10|5torch|6caffe2|10tensorflow|3tsl|6tflite)[0-9A-Z]"
     r"|/tensorflow_\w{2,30}/\S{1,200}\.so: undefined symbol"
-    r"|\blib(?:torch\w{0,12}|c10\w{0,6}|tensorflow_framework)\.so[.0-9]{0,8}: cannot open shared object"
     r"|operator torch(?:vision|audio|text)::\w{1,40} does not exist|Couldn't load custom C\+\+ ops"
     r"|PyTorch and torch(?:vision|audio) were compiled with different CUDA"
     r"|partially initialized module 'torch(?:vision|audio)' has no attribute"
@@ -28,10 +27,12 @@ _PARTS: Final = FailureRule(
     "a compiled package was built for another release of PyTorch, or with another CUDA, than the one that is"
     " installed{: FILE|}",
     "Compare with python -c 'import torch; print(torch.__version__, torch.version.cuda)' and install the package's"
-    " build for it (its wheels have both in their names), or build it again: pip install --no-build-isolation"
+    " build for it (its wheels have both in their names; flash-attn's also the C++ interface: cxx11abiTRUE for PyTorch"
+    " from 2.6 or 2.7 on), or build it again: pip install --no-build-isolation"
     " --no-cache-dir --force-reinstall --no-deps NAME, since pip keeps what it built for an earlier PyTorch",
     "vladmandic/sdnext#3531; PyTorch aten/src/ATen/core/dispatch; Dao-AILab/flash-attention#246",
     unless=r"Failed to load image Python extension",
+    closing=r"\blib(?:torch\w{0,12}|c10\w{0,6}|tensorflow_framework)\.so[.0-9]{0,8}: cannot open shared object",
     names=(
         r"(?P<file>[^\s'\":;,()/]{1,200}\.so[.0-9]{0,12}): undefined symbol",
         r"/(?P<addon>tensorflow_(?:text|addons|io|recommenders|ranking|decision_forests|quantum))/",

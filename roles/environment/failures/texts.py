@@ -159,7 +159,8 @@ OF_WHEELS: Final = (
         " missing",
     ),
     Variant(
-        r"Unable to load (?:CUDA|cuBLAS|cuFFT|cuSOLVER|cuSPARSE|cuDNN|CUPTI|NCCL|nvJitLink)\. Is it",
+        r"Unable to load (?:CUDA|cuBLAS|cuFFT|cuSOLVER|cuSPARSE|cuDNN|CUPTI|NCCL|nvJitLink)\. Is it"
+        r"|jaxlib[^\n]* library was not found",
         "JAX's CUDA plugin does not find a library of CUDA's: its wheels (nvidia-…) are not all installed, or"
         " LD_LIBRARY_PATH puts others before them",
         "Unset LD_LIBRARY_PATH for the program. Where the message stays, install JAX again with its wheels, in one"
@@ -313,6 +314,16 @@ TEXT_RULES = (
         " /etc/ld.so.conf.d, or the second copy out of the Python environment; `invoke doctor` names both",
         "nanoporetech/dorado#166; infiniflow/ragflow#4466; pytorch/pytorch#157381",
         beside=WHEEL_LINES,
-        variants=(TWO_SETS,),
+        variants=(
+            TWO_SETS,
+            Variant(
+                r"undefined symbol: nccl\w",
+                "PyTorch gets an older NCCL than the one that it was built with: the host's (libnccl2, LD_LIBRARY_PATH,"
+                " /etc/ld.so.conf.d) or an older wheel (nvidia-nccl-…) comes before its own",
+                "Unset LD_LIBRARY_PATH for the program. Where the message stays, see pip list | grep nccl: install"
+                " torch again with all that it requires (pip install --force-reinstall torch, from its index), which"
+                " brings the NCCL that it pins, and take a second one out; LD_DEBUG=libs shows which file is taken",
+            ),
+        ),
     ),
 )

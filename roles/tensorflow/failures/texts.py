@@ -215,6 +215,13 @@ TEXT_RULES = (
                 " install --index-strategy unsafe-best-match looks in all of them",
             ),
             Variant(
+                r"requested nvidia-[a-z-]{2,30}-cu1[0-9]|nvidia-[a-z-]{2,30}-cu1[0-9]==\S{1,30} because",
+                "a requirements file pins wheels of CUDA (nvidia-…-cu12), and PyTorch asks for exactly those that it"
+                " was built with",
+                "Take the lines nvidia-… and triton out of the requirements file: PyTorch brings the ones that belong"
+                " to it. Where one is pinned on purpose, pin the PyTorch that goes with it",
+            ),
+            Variant(
                 rf"\b{_TORCH}[ =][^\n]* depends on torch\b|\b{_TORCH}==\S* and {_TORCH}==",
                 "the releases of PyTorch and of packages that are built for one release of it exclude each other:"
                 " torchvision, torchaudio, xformers and vLLM each ask for exactly one torch, and builds with another"

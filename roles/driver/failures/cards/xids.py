@@ -232,7 +232,12 @@ def _by_meaning() -> Iterator[Variant]:
     for (meaning, action), some in numbers.items():
         range_of = " to ".join(dict.fromkeys((some[0], some[-1])))
         cause = f"{{the GPU CARD|a GPU}} reported Xid {{NUMBER|{range_of}}}: {meaning}"
-        yield Variant(_message(f"(?:{'|'.join(some)})"), cause, action.value[0].upper() + action.value[1:])
+        numbers_of = f"(?:{'|'.join(some)})"
+        yield Variant(
+            rf"{_message(numbers_of)}|caused by previous Xid {numbers_of}\b",
+            cause,
+            action.value[0].upper() + action.value[1:],
+        )
 
 
 CATALOG = "NVIDIA's Xid catalog; Azure/azurehpc-health-checks azure_gpu_xid.nhc"
@@ -245,6 +250,7 @@ XIDS = (
     FailureRule(
         "xid-fatal",
         _message(_FATAL) + rf"|NVRM: Xid [^\n]+caused by previous Xid {_FATAL}\b"
+        r"|NVRM: Xid [^\n]+\): 137, RLW_"
         r"|uncorrectable NVLink error (?:was )?(?:encountered|detected)"
         r"|RPC (?:event )?history \(CPU (?:->|<-) GSP\)|waiting for RPC (?:response )?from (?:GPU[0-9]{1,2} )?GSP"
         r"|NVRM: [^\n]*(?:heartbeat timed out|GSP-CrashCat Report|RC watchdog: GPU is probably locked"
@@ -271,7 +277,11 @@ XIDS = (
             ),
             *_by_meaning(),
         ),
-        names=(r"NVRM: Xid \((?:PCI:)?(?P<card>[0-9a-fA-F:.]{7,20})[^)\n]{0,40}\): (?P<number>[0-9]{1,3})\b",),
+        unless=r"\bNonfatal\b",  # of NVLink 5, which goes on
+        names=(
+            r"caused by previous Xid (?P<number>[0-9]{1,3})",
+            r"NVRM: Xid \((?:PCI:)?(?P<card>[0-9a-fA-F:.]{7,20})[^)\n]{0,40}\): (?P<number>[0-9]{1,3})\b",
+        ),
         sign=Sign("gpu", _standing),
         treatment=Hardware("power cycle", f"NVIDIA's Xid catalog; {GPUD}", gently=True, cases=by_number),
     ),

@@ -324,6 +324,17 @@ INSTALLING = (
         treatment=ForPeople(),
     ),
     FailureRule(
+        "kernel-without-precompiled",
+        r"NVIDIA driver: filtering kernel [^\n]*no precompiled modules[^\n]*",
+        "the driver is installed with precompiled modules (a module stream of dnf without -dkms), and NVIDIA has none"
+        " of release {VERSION|that release} for the newer kernels, so that dnf leaves these out of the update",
+        "Wait for a release of the driver with modules for the kernel, or change to the stream that builds them: dnf"
+        " module reset nvidia-driver, then dnf module install nvidia-driver:BRANCH-dkms (open-dkms). Keep the plug-in:"
+        " without it the host boots a kernel without a driver",
+        "NVIDIA/yum-packaging-precompiled-kmod#50",
+        names=(r"for version (?:[0-9]:)?(?P<version>[0-9][0-9.]{2,12}[0-9])",),
+    ),
+    FailureRule(
         "stale-dkms",
         r"DKMS tree already contains"
         r"|Failed to run [^\n]+dkms[^\n]*(?:\n[^\n]*){0,6}?\n[^\n]*already found in\s{1,9}kernel"
@@ -413,8 +424,17 @@ INSTALLING = (
             r"DKMS module 'nvidia-(?P<version>[0-9][0-9.]{2,12}[0-9])' for kernel-(?P<kernel>[\w.+-]{3,60}?)\.{3}",
             r"build on kernel: (?P<kernel>[\w.+~-]{3,80})",
             r"/usr/src/(?:linux-headers|kernels)[-/](?P<kernel>[\w.+~-]{3,80})/",
+            r"/NVIDIA-Linux-x86_64-(?P<version>[0-9][0-9.]{2,12}[0-9])(?:-no-compat32)?/kernel",
         ),
         variants=(
+            Variant(
+                r"conftest\w*\.c[^\n]*incompatible[- ]pointer",
+                "the compiler (GCC 14 or newer) takes for errors what older ones only warn of, so that the checks that"
+                " this release of the driver makes of the kernel (conftest) go wrong, and its module does not compile",
+                "Name a newer release of the driver's branch in the stack (535.161, 550.54.14 and later know GCC 14),"
+                " or make the compiler that the kernel was built with (/proc/version) the one that builds. Kernel and"
+                " headers are not at fault",
+            ),
             Variant(
                 r"BUILD_EXCLUSIVE",
                 "the driver's module says itself (BUILD_EXCLUSIVE in its dkms.conf) that it is not for this kernel,"

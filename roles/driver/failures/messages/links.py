@@ -23,6 +23,16 @@ FABRIC_LINKS = (
         "NVIDIA Fabric Manager user guide, NVSwitch errors",
     ),
     FailureRule(
+        "xid-nvlink-nonfatal",
+        r"NVRM: Xid [^\n]+\): 1(?:4[4-9]|50), [A-Z0-9_]{1,40} {1,4}Nonfatal\b",
+        "an NVLink of the fifth generation reported an error that the driver itself calls nonfatal: the transfer is"
+        " tried again, and the card goes on",
+        "Nothing is to be done at once. Count them for each link, and have the link looked at where they become"
+        " frequent or a fatal one comes",
+        "NVIDIA's Xid catalog; leptonai/gpud#1174",
+        weight="consequence",
+    ),
+    FailureRule(
         "nvswitch-missing",
         r"number of NVSwitches don't match|failed to find the GPU handle [0-9]{1,20} in the multicast team",
         "Fabric Manager finds fewer NVSwitches or links than the board has: one of them failed or did not start",
@@ -73,7 +83,7 @@ FABRIC_LINKS = (
     ),
     FailureRule(
         "imex-channel-missing",
-        r"cuMem(?:Create|ExportToShareableHandle|ImportFromShareableHandle)[^\n]{0,80}(?:operation not"
+        r"cuMem(?:Create|ExportToShareableHandle|ImportFromShareableHandle)[^\n]{0,200}(?:operation not"
         r" permitted|NOT_PERMITTED|[Ii]nsufficient permission)[^\n]*"
         r"|(?:CU_MEM_HANDLE_TYPE_FABRIC|[Ff]abric handle)[^\n]*(?:not permitted|NOT_PERMITTED)[^\n]*"
         r"|/dev/nvidia-caps-imex-channels[^\n]{0,60}(?:[Nn]o such|[Nn]ot found|[Pp]ermission denied"

@@ -24,8 +24,8 @@ RUNNING = (
         "a card cannot be reset, or its MIG mode or instances changed, while something has it open: a program, a daemon"
         " (nvidia-persistenced, DCGM, Fabric Manager), an X server, or the module nvidia_drm",
         "See who has it (nvidia-smi; fuser -v /dev/nvidia* as root; lsmod for nvidia_drm), end or stop that (systemctl"
-        " stop nvidia-persistenced nvidia-dcgm; modprobe -r nvidia_drm), do it again, and start the daemons; a pending"
-        " mode also comes into effect at a reboot",
+        " stop nvidia-persistenced nvidia-dcgm; nvidia-smi -pm 0 -i N; modprobe -r nvidia_drm), do it again, and start"
+        " the daemons; a pending mode also comes into effect at a reboot",
         "NVML, NVML_ERROR_IN_USE; NVIDIA/mig-parted#181; NVIDIA/gpu-operator#118",
     ),
     FailureRule(

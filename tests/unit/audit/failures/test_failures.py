@@ -17,6 +17,11 @@ SAMPLES = {
     "cuda-memory-not-shared": (
         "n1:774:854 [0] transport/shm.cc:590 NCCL WARN Cuda failure 217 'peer access is not supported'"
     ),
+    "kernel-without-precompiled": (
+        "NVIDIA driver: filtering kernel 4.18.0-553.el8_10, no precompiled modules available for version 3:550.54.15"
+    ),
+    "nccl-older-than-card": "NCCL INFO ncclMaxSharedMem 82240 exceeds device/fn maxSharedMem 79856",
+    "xid-nvlink-nonfatal": "NVRM: Xid (PCI:0018:01:00): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 13 (0x0409a0c2)",
     "fabric-not-joined": "    Fabric\n        State                             : In Progress",
     "fabric-manager-failed": "nv-fabricmanager[4711]: failed to find any GPU device",
     "nvls-not-set-up": "gpu4:49:50 [1] transport/nvls.cc:223 NCCL WARN Cuda failure 999 'unknown error'",

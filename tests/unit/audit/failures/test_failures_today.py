@@ -132,6 +132,10 @@ def test_messages_beside_them_lead_to_the_same_causes(text: str) -> None:
         'level=warning msg="Could not locate libnvidia-nscq.so.580.65.06: pattern libnvidia-nscq.so not found"',
         "NCCL INFO cuMem host allocations do not appear to be working; falling back to a /dev/shm/ based one.",
         "NCCL INFO NVLS multicast support is not available on dev 5",
+        "Found GPU0 NVIDIA GB10 which is of cuda capability 12.1. Minimum and Maximum cuda capability supported by this"
+        " version of PyTorch is (8.0) - (12.0)",
+        "Found GPU0 NVIDIA GB10 which is of cuda capability 12.1.\n    Minimum and Maximum cuda capability supported by"
+        " this version of PyTorch is\n    (8.0) - (12.0)",
         'level=warning msg="Could not locate /usr/bin/nvidia-imex: pattern nvidia-imex not found"',
         "nvidia-modeset: WARNING: GPU:0: Unable to read EDID for display device DP-0",
     ],

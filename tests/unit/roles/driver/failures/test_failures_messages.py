@@ -100,7 +100,7 @@ WORDINGS = (
     ("uvm-not-loaded", "systemd-modules-load[1054]: Failed to insert module 'nvidia_uvm': Cannot allocate memory"),
     ("module-missing", "modprobe: FATAL: Module nvidia not found in directory /lib/modules/5.15.0-91-generic"),
     ("row-remap-failed", "NVRM: Xid (PCI:0000:65:00): 64, pid='N/A', Row Remapper: Failed to remap row"),
-    ("xid-fatal", "NVRM: Xid (PCI:...): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 11"),
+    ("xid-nvlink-nonfatal", "NVRM: Xid (PCI:...): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 11"),
     ("xid-fatal", "NVRM: Xid (PCI:0000:dc:00): 45, pid=18, name=python3, Ch 00000001 caused by previous Xid 149"),
     ("xid-fatal", "NVRM: GPU6 RPC event history (CPU <- GSP):"),
     ("gpu-lost", "nvidia 0000:01:00.0: Unable to change power state from D3cold to D0, device inaccessible"),
