@@ -19,6 +19,8 @@ from hostwright.stack.ages import Aged
 SCHEMA = 1
 
 GPU_LAYER = "gpu"  #: the layer below all roles: cards, their links and memory
+#: layers whose values no stack brings: they are compared whatever the stacks of the hosts are
+MACHINE_LAYERS = frozenset({"base", GPU_LAYER})
 #: what could not be checked where no card could be read: the cards, or their driver where that is not there
 CARDS, DRIVER_OF_CARDS = "cards", "driver of cards"
 

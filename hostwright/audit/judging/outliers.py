@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from hostwright.audit.fleetaudit import GPU_LAYER, HostAudit, Reading, ValueSpread
+from hostwright.audit.fleetaudit import MACHINE_LAYERS, HostAudit, Reading, ValueSpread
 
 #: values that differ from host to host by nature
 OWN = frozenset({("base", "product"), ("release", "at")})
-#: layers of the machine, whose values no stack brings: compared whatever the stacks of the hosts are
-MACHINE = frozenset({"base", GPU_LAYER})
 
 Key = tuple[str, str, str]
 
@@ -26,7 +24,7 @@ def spreads(hosts: Iterable[HostAudit]) -> tuple[ValueSpread, ...]:
     groups: dict[Key, dict[str, list[str]]] = {}
     for host in audited:
         for reading in _compared(host):
-            own = mixed and reading.layer not in MACHINE
+            own = mixed and reading.layer not in MACHINE_LAYERS
             among = ", ".join(filter(None, (reading.among, host.stack))) if own else reading.among
             by_value = groups.setdefault((reading.layer, reading.name, among), {})
             by_value.setdefault(reading.have, []).append(host.host)
