@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, ForPeople, Hardware, Sign, Stuck, Unread, Variant
-from hostwright.resources import DPKG, HOST_PROBES, KERNEL_GONE, PCI
-from hostwright.roles import Pattern
+from hostwright.resources import DPKG, HOST_PROBES, KERNEL_GONE, PCI, Probe
+from hostwright.roles import Pattern, sh_file
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
 from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, NO_POWER
 from hostwright.standard.roles.driver.failures.logs import LOG_PROBES, log_cause
@@ -38,6 +38,8 @@ from hostwright.standard.roles.driver.xids.events import slot
 
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
+
+FIRMWARE = Probe(sh_file(__file__, "firmware.sh"))
 
 NO_PROGRAM = 127  #: exit status of a probe whose program is not on the host
 
@@ -113,6 +115,13 @@ def init_failed(ctx: AuditContext) -> Iterator[str]:
     if lines := _of_silent_cards(ctx, matching(ctx, _INIT.pattern), _INIT):
         lost = lost_gpus(ctx)
         yield from (line for bus, line in lines.items() if bus not in lost)
+
+
+def firmware_missing(ctx: AuditContext) -> Iterator[str]:
+    """The module on the disk is the open one, and a file of the GSP's firmware that it names (modinfo -F firmware) is
+    nowhere where the kernel looks for it.
+    """
+    yield from (f"/lib/firmware/{file} is not there" for file in ctx.text(FIRMWARE).splitlines() if file)
 
 
 def no_device(ctx: AuditContext) -> Iterator[str]:
@@ -215,6 +224,7 @@ def _of_silent_cards(ctx: AuditContext, lines: tuple[str, ...], pattern: Pattern
 NOUVEAU_SIGN = Sign("driver", nouveau_in_use, (NOUVEAU,), provision=True)
 NOT_SIGNED_SIGN = Sign("driver", not_signed, (SECURE_BOOT, BOOTED))
 GPU_UNSUPPORTED_SIGN = Sign("driver", gpu_unsupported, (*HOST_PROBES, NVIDIA_SMI, BOOTED))
+FIRMWARE_SIGN = Sign("driver", firmware_missing, (FIRMWARE,))
 NO_DEVICE_SIGN = Sign("driver", no_device, LOAD_PROBES)
 
 LOAD_RULES = (

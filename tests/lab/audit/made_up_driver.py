@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hostwright.standard.roles.driver.failures.load import FIRMWARE
 from hostwright.standard.roles.driver.failures.units import UNITS
 from hostwright.standard.roles.driver.states.fabric import FABRIC_MANAGER
 from tests.lab.audit.made_up_cards import REPORT
@@ -27,6 +28,8 @@ DRIVER = (
     made_up("cards that have not joined the fabric",
             hgx(put({"fabric/state": "In Progress", "fabric/status": "N/A"}, 3)), "fabric-not-joined"),
     made_up("cards in two cliques of the fabric", hgx(put(JOINED), put({"fabric/cliqueId": "2"}, 7)), "fabric-apart"),
+    made_up("an open module without its firmware",
+            says(FIRMWARE, "nvidia/470.182.03/gsp_ga10x.bin\n"), "gsp-firmware-missing"),
     made_up("a card that the driver does not find", together(NOBODY, on_bus(T4)), "no-device", REPORT),
     made_up("cards without their device files",
             together(own(times(4)), device_files(1, driven=4)), "device-files-missing"),

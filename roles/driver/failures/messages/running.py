@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from hostwright.failures import FailureRule, ForPeople, Hardware, Stuck, Variant
+from hostwright.failures import FailureRule, ForPeople, Hardware, Stuck, Tangled, Variant
 from hostwright.standard.roles.driver.failures import fabric
 from hostwright.standard.roles.driver.failures.build import MISSING_SIGN
 from hostwright.standard.roles.driver.failures.cards.lost import GPU_LOST_SIGN
 from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, GPUD, NO_POWER
 from hostwright.standard.roles.driver.failures.install import STUB, VERSION_MISMATCH_SIGN
-from hostwright.standard.roles.driver.failures.load import GPU_UNSUPPORTED_SIGN, NO_DEVICE_SIGN
+from hostwright.standard.roles.driver.failures.load import FIRMWARE_SIGN, GPU_UNSUPPORTED_SIGN, NO_DEVICE_SIGN
 
 #: words of a container's start, and of a libcuda that is not the loaded module's
 _IN_CONTAINER = (
@@ -193,9 +193,14 @@ RUNNING = (
         r"|firmware: failed to load nvidia/[0-9.]{3,12}/gsp|RmInitAdapter failed! \(0x61:",
         "the driver's own firmware for the card's system processor (GSP) is not where the kernel looks for it, or is of"
         " another version",
-        "Look into /lib/firmware/nvidia for a directory of the driver's version; install that version's files again"
-        " (provision does), and rebuild the initramfs where it holds the module",
+        "Look into /lib/firmware/nvidia for a directory of the driver's version, and bring that version's files back:"
+        " of packages apt-get install --reinstall with the one that brings them (dpkg -S /lib/firmware/nvidia; Ubuntu"
+        " nvidia-firmware-…, Debian firmware-nvidia-gsp), of a .run its installer once more (`invoke rebuild` does"
+        " either). Then rebuild the initramfs where it holds the module (update-initramfs -u -k all), and load the"
+        " module anew",
         "NVIDIA's open kernel modules, kernel-open/nvidia/nv.c; NVIDIA's driver README, GSP firmware",
+        sign=FIRMWARE_SIGN,
+        treatment=Tangled("files of the driver's firmware are missing"),
     ),
     FailureRule(
         "gpu-permission",

@@ -17,6 +17,7 @@ from hostwright.resources.system.kernel import Initramfs
 from hostwright.standard.roles.base.failures.host import NEXT_BOOT
 from hostwright.standard.roles.driver.failures import build as driver_build
 from hostwright.standard.roles.driver.failures import install as driver_install
+from hostwright.standard.roles.driver.failures import load as driver_load
 from hostwright.standard.roles.driver.failures import state as driver_state
 from hostwright.standard.roles.driver.failures.kernel import KERNELS, OPEN_DRIVERS, PREFERENCES, UDEV, UNATTENDED, VFIO
 from hostwright.standard.roles.driver.states.modprobe import MODPROBE
@@ -482,6 +483,21 @@ def test_a_program_in_usr_local_that_hides_the_drivers_is_named(tmp_path: Path) 
     said = ask(driver_install.HIDDEN.script.replace('"/usr/', f'"{tmp_path}/usr/'))[1]
     line = f"{tmp_path}/usr/local/bin/nvidia-smi is found before {tmp_path}/usr/bin/nvidia-smi"
     assert findings({driver_install.HIDDEN: said}) == {"program-hidden": [line]}
+
+
+@pytest.mark.parametrize(("license_", "named"), [("Dual MIT/GPL", True), ("NVIDIA", False)])
+def test_firmware_that_an_open_module_names_and_the_kernel_does_not_find_is_told(
+    tmp_path: Path, license_: str, named: bool
+) -> None:
+    (tmp_path / "lib/firmware/updates/nvidia/V").mkdir(parents=True)
+    (tmp_path / "lib/firmware/updates/nvidia/V/gsp_tu10x.bin.zst").touch()
+    listed = r"nvidia/V/gsp_ga10x.bin\nnvidia/V/gsp_tu10x.bin\nnvidia/V/other.bin\n"
+    program(tmp_path / "bin", "modinfo", f'[ "$2" = license ] && echo "{license_}" || printf "{listed}"')
+    script = driver_load.FIRMWARE.script.replace("/lib/firmware", f"{tmp_path}/lib/firmware")
+    status, said = ask(f"PATH={tmp_path}/bin:$PATH\n{script}")
+    assert (status, said) == (0, "nvidia/V/gsp_ga10x.bin\n" if named else "")
+    found = {"gsp-firmware-missing": ["/lib/firmware/nvidia/V/gsp_ga10x.bin is not there"]} if named else {}
+    assert findings({driver_load.FIRMWARE: said}) == found
 
 
 RULE = '/lib/udev/rules.d/50-x.rules:2:ACTION=="add", SUBSYSTEM=="pci", ATTR{{vendor}}=="0x10de", {}ATTR{{remove}}="1"'
