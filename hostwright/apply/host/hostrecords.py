@@ -36,7 +36,8 @@ class HostRecords:
         before, stack = self._read(facts), self._desired.stack
         record = newrelease.renewed(self._desired, before, self._run)
         if record is not None:
-            script = newrelease.write_script(record, former=newrelease.former_name(before, stack))
+            former, seen = newrelease.former_name(before, stack), [role.name for role in self._desired.roles]
+            script = newrelease.write_script(record, former=former, seen=seen)
             self._write(f"its release record {release.PATH}", script)
         return keep()
 

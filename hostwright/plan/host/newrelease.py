@@ -108,8 +108,14 @@ def former_name(before: Mapping[str, Any], stack: Stack) -> str:
     return f"{at_of(before) or '0000'}-{(digest_of(before) or 'unknown')[:12]}.json"
 
 
-def write_script(record: Mapping[str, Any], path: str = PATH, *, former: str = "", folder: str = FORMER) -> str:
-    """A root program that writes the record: whole, or not at all. ``former`` names the one before, to be kept."""
+def write_script(
+    record: Mapping[str, Any], path: str = PATH, *, former: str = "", folder: str = FORMER, seen: Iterable[str] = ()
+) -> str:
+    """A root program that writes the record: whole, or not at all. ``former`` names the one before, to be kept.
+
+    The file gets a new time where ``seen``, the roles that were looked at, are all that the record names.
+    """
     text = json.dumps(record, indent=2, sort_keys=False)
     values = {"path": path, "record": text, "name": former, "folder": folder, "first": MOST_FORMER + 1}
+    values["whole"] = "yes" if set(seen).issuperset(record.get("roles", ())) else ""
     return sh_file(__file__, "newrelease.sh", **values)

@@ -1,11 +1,13 @@
 # Writes a release record, $record, to $path: beside it and renamed, so that whoever reads sees the former record or this
 # one, never half of one. Where $name is not empty, the former record is kept under it in $folder. A stack has one former
 # record, its last; ls sorts by time, since the names begin with it, and what comes from place $first on is removed.
+# The record's own time is when all that it names was last found as desired: it stays where $whole is empty.
 : "${path:?}"
 : "${record:?}"
 : "${name?}"
 : "${folder:?}"
 : "${first:?}"
+: "${whole?}"
 set -eu
 umask 022
 mkdir -p "${path%/*}"
@@ -19,5 +21,6 @@ if [ -n "$name" ] && [ -f "$path" ]; then
   ls -1r "$folder" | grep '[.]json$' | tail -n "+$first" | while read -r old; do rm -f "$folder/$old"; done
 fi
 printf '%s\n' "$record" >"$path.new"
+[ -n "$whole" ] || touch -r "$path" "$path.new" 2>/dev/null || touch -d @0 "$path.new"
 sync "$path.new"
 mv -f "$path.new" "$path"

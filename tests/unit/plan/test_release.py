@@ -137,6 +137,19 @@ def test_last_record_of_each_former_stack_is_kept(tmp_path):
     assert [one["versions"]["driver"] for one in found] == ["1.6", "1.5", "1.4", "1.2", "1.3"]
 
 
+def test_a_run_of_some_roles_leaves_the_time_at_which_all_were_found_as_desired(tmp_path):
+    """apt is asked what is unmet since then: the role that asks may not be among them."""
+    path = tmp_path / "release.json"
+    record = {"roles": {"base": {}, "cuda": {}}}
+    run_script(write_script(record, str(path), seen=["cuda"]))
+    assert path.stat().st_mtime == 0
+    run_script(write_script(record, str(path), seen=["base", "cuda"]))
+    seen = path.stat().st_mtime_ns
+    assert seen > 0
+    run_script(write_script(record, str(path), seen=["cuda"]))
+    assert path.stat().st_mtime_ns == seen
+
+
 def test_a_write_that_is_done_again_keeps_one_former_record(tmp_path):
     path, folder = tmp_path / "release.json", tmp_path / "releases"
     before = renewed(other_stack("1.1"), {}, RUN)
