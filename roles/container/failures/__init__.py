@@ -75,7 +75,8 @@ FAILURES = (
         r"|Command not found: nvidia-container-cli",
         "Docker does not know the NVIDIA container toolkit: its program nvidia-container-runtime-hook is not installed,"
         " or was not yet when Docker started",
-        "Provision again: the container role installs the toolkit and restarts Docker",
+        "Provision again: the container role installs the toolkit and restarts Docker. By hand: install"
+        " nvidia-container-toolkit, run nvidia-ctk runtime configure --runtime=docker, then systemctl restart docker",
         "NVIDIA/nvidia-docker#1034, #1243",
         unless=r"device driver \W{1,3}(?:amd|intel|cdi)\b",
         narrower=r"snap\.docker|/snap/docker|docker-snap",

@@ -120,7 +120,9 @@ CDI_RULES = (
         r"|adding custom device \W{0,3}nvidia\.com/[^\n]*",
         "the container engine finds no CDI device of this name: nobody wrote a specification, or not before Docker"
         " started at the boot, it does not name this card, or it is newer than the engine reads",
-        f"Compare the name with nvidia-ctk cdi list; systemctl restart {REFRESH} writes them anew; then start a"
+        f"Compare the name with nvidia-ctk cdi list; systemctl restart {REFRESH} writes them anew (before toolkit 1.18:"
+        " nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml; without nvidia-ctk, install nvidia-container-toolkit"
+        " first, which podman and docker in podman's place need too); then start a"
         f" container of the boot again (docker start NAME). Version 0.7.0, which the toolkit writes since 1.19.1, is"
         f" read from {_readers()} on: for an older engine put"
         " NVIDIA_CTK_CDI_GENERATE_FEATURE_FLAGS=no-additional-gids-for-device-nodes into"

@@ -315,7 +315,7 @@ PROGRAM_RULES = (
         "cuda-memory-not-shared",
         r"transport/shm\.cc:[0-9]{1,5} NCCL WARN (?:Cuda|CUDA) failure [^\n]*"
         r"|NCCL WARN (?:Cuda|CUDA) failure [^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*transport/shm\.cc:[0-9]{1,5} -> [1-9]"
-        r"|attaching to shared memory segment [^\n]*\(size 0\)|NCCL WARN UDS: [^\n]*"
+        r"|attaching to shared memory segment [^\n]*\(size 0\)"
         r"|pidfd_(?:getfd|open)\b[^\n]*(?:[Ff]ail|[Nn]ot permitted|does not support|[Dd]enied)[^\n]*",
         "NCCL shares host memory between the processes of a host through CUDA (cuMem, bound to NUMA nodes; since 2.24),"
         " and that does not work here: the container forbids the NUMA calls, the cards have no peer access, or a NUMA"
@@ -324,6 +324,7 @@ PROGRAM_RULES = (
         " needs --ipc=host or --shm-size=8g. Or start the container with --cap-add SYS_NICE, which permits the calls,"
         " and take a newer NCCL (from 2.26.5 on it tries them first). Network and cards are not at fault",
         "NCCL user guide, NCCL_CUMEM_HOST_ENABLE; NVIDIA/nccl#1838, #2190, #2106; pytorch/pytorch#152302",
+        closing=r"NCCL WARN UDS: [^\n]*",
         variants=(
             Variant(
                 r"NCCL WARN UDS: ",

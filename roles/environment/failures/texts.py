@@ -32,7 +32,7 @@ NOT_FOUND: Final = (
     rf"|Library {_CUDA}[0-9.]{{0,20}} is not found or cannot be loaded"
     r"|CuPy failed to load lib|Unable to load any of \{libcudnn|Unable to load cuDNN DSO|Could not locate (?:lib)?cudnn"
     r"|cannot find -l(?:cudart|cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvrtc|nvToolsExt)\b"
-    r"|Cannot load symbol cudnn\w"
+    r"|Cannot load symbol cudnn\w|jaxlib/cuda/versions_helpers\.cc:[0-9]{1,4}: operation cu\w+\([^\n]*failed"
 )
 
 #: where a listing beside the message has such a library: in a wheel, or in a directory for the whole host
@@ -160,9 +160,9 @@ OF_WHEELS: Final = (
     ),
     Variant(
         r"Unable to load (?:CUDA|cuBLAS|cuFFT|cuSOLVER|cuSPARSE|cuDNN|CUPTI|NCCL|nvJitLink)\. Is it"
-        r"|jaxlib[^\n]* library was not found",
-        "JAX's CUDA plugin does not find a library of CUDA's: its wheels (nvidia-…) are not all installed, or"
-        " LD_LIBRARY_PATH puts others before them",
+        r"|jaxlib[^\n]* library was not found|versions_helpers",
+        "JAX's CUDA plugin does not find a library of CUDA's, or gets another one than its own: its wheels (nvidia-…)"
+        " are not all installed, or LD_LIBRARY_PATH puts others before them",
         "Unset LD_LIBRARY_PATH for the program. Where the message stays, install JAX again with its wheels, in one"
         " command: pip install -U 'jax[cuda13]' (or cuda12); jax[cuda13-local] takes the host's toolkit instead. The"
         " stack's own environment comes back when you provision",

@@ -55,6 +55,17 @@ _HELD_BY = (
     r"Module '?nvidia\w*'? is in use by:(?: nvidia(?:_uvm|_drm|_modeset))* (?P<module>nvidia_fs|[a-mo-z]\w{0,60})",
 )
 
+#: what to do about a module that is signed with another key than the kernel has
+_SIGNING_KEY = (
+    "Compare the two: modinfo -F signer nvidia (empty: not signed), and mokutil --list-enrolled | grep CN=. See which"
+    " key DKMS signs with (mok_signing_key in /etc/dkms/framework.conf; Ubuntu /var/lib/shim-signed/mok/MOK.der,"
+    " else /var/lib/dkms/mok.pub), enrol that (mokutil --import FILE, reboot, confirm at the console:"
+    " Enroll MOK; mokutil --test-key FILE says whether it is), and where the module is signed with an"
+    " older one, build it anew (dkms install --force -m nvidia -v VERSION). Ubuntu's"
+    " linux-modules-nvidia-… are signed with a key that every kernel of Ubuntu has; or, where the site"
+    " allows it, switch Secure Boot off"
+)
+
 INSTALLING = (
     FailureRule(
         "driver-branch-ended",
@@ -308,16 +319,16 @@ INSTALLING = (
         "nvidia-installer kernel.c; awesometic/realtek-r8126-dkms#3",
         variants=(
             Variant(
-                r"unavailable key|Key was rejected by service|Required\s{1,3}key not available|recognized key",
+                r"unavailable key",
                 "Secure Boot is on, and the module is signed with a key that the kernel does not have: none was"
                 " enrolled yet, or another one than that with which DKMS signs",
-                "Compare the two: modinfo -F signer nvidia, and mokutil --list-enrolled | grep CN=. See which key DKMS"
-                " signs with (mok_signing_key in /etc/dkms/framework.conf; Ubuntu /var/lib/shim-signed/mok/MOK.der,"
-                " else /var/lib/dkms/mok.pub), enrol that (mokutil --import FILE, reboot, confirm at the console:"
-                " Enroll MOK; mokutil --test-key FILE says whether it is), and where the module is signed with an"
-                " older one, build it anew (dkms install --force -m nvidia -v VERSION). Ubuntu's"
-                " linux-modules-nvidia-… are signed with a key that every kernel of Ubuntu has; or, where the site"
-                " allows it, switch Secure Boot off",
+                _SIGNING_KEY,
+            ),
+            Variant(
+                r"Key was rejected by service|Required\s{1,3}key not available|recognized key",
+                "Secure Boot is on, and the module is not signed, or with a key that the kernel does not have: none was"
+                " enrolled yet, or another one than that with which DKMS signs",
+                _SIGNING_KEY,
             ),
         ),
         sign=NOT_SIGNED_SIGN,

@@ -67,7 +67,7 @@ FABRIC_LINKS = (
         " failure is 'invalid argument', take a newer NCCL (2.26.5 or later)",
         "NVIDIA/nccl-tests#276; NCCL src/transport/nvls.cc; pytorch/pytorch#150852, #177472",
         closing=r"NCCL INFO transport/nvls\.cc:[0-9]{1,5} -> [1-9]",
-        unless=r"[Oo]ut of memory|[Pp]roceeding with",
+        unless=r"[Oo]ut of memory|[Pp]roceeding with|[Nn]ot supported|NOT_SUPPORTED",
         variants=(
             Variant(
                 r"not yet initialized|\b802\b",

@@ -20,7 +20,7 @@ RUNNING = (
     FailureRule(
         "gpu-reset-in-use",
         r": In use by another client|currently being used by one or more other processes"
-        r"|GPU \S{1,40} is currently in use by another process",
+        r"|GPU (?:\S{1,40} )?is currently in use by another process",
         "a card cannot be reset, or its MIG mode or instances changed, while something has it open: a program, a daemon"
         " (nvidia-persistenced, DCGM, Fabric Manager), an X server, or the module nvidia_drm",
         "See who has it (nvidia-smi; fuser -v /dev/nvidia* as root; lsmod for nvidia_drm), end or stop that (systemctl"
@@ -295,7 +295,8 @@ RUNNING = (
         r"|fabric ?manager[^\n]*version[^\n]*(?:mismatch|does not match)",
         "Fabric Manager is not of exactly the driver's version",
         "Install Fabric Manager's package of the driver's version (nvidia-fabricmanager-BRANCH before R580,"
-        " nvidia-fabricmanager since) and hold it; the driver role does",
+        " nvidia-fabricmanager since), from the repository that the driver is from, hold it and restart its service;"
+        " the driver role does",
         "Azure/azhpc-images#86",
         sign=fabric.VERSION_SIGN,
     ),
@@ -304,12 +305,12 @@ RUNNING = (
         r"[^\n]*\bib_umad\b[^\n]*(?:not (?:been )?loaded|is not (?:available|present)|not found|module loaded\?)[^\n]*"
         r"|(?:find|locate) [^\n]{0,60}\bnvlsm\b[^\n]*"
         r"|\bnvlsm\b[^\n]{0,40}(?:[Nn]o such file|not found|not installed)[^\n]*",
-        "Fabric Manager cannot start on a board with NVLink 5 (HGX B200, B300): it reaches the switches through the"
-        " board's own InfiniBand bridges, for which a kernel module, ib_umad, is not loaded",
+        "the kernel module ib_umad is not loaded, through which InfiniBand is managed: on a board with NVLink 5 (HGX"
+        " B200, B300) Fabric Manager reaches the switches by it, over the board's own bridges, and cannot start",
         "Load it (modprobe mlx5_ib; modprobe ib_umad) and for each boot write both names into a file of"
-        " /etc/modules-load.d (provision does that); where modprobe does not find it, install the running kernel's"
-        " further modules (Ubuntu: linux-modules-extra-$(uname -r)). Then systemctl restart nvidia-fabricmanager and"
-        " wait until nvidia-smi -q says Completed of each card's Fabric",
+        " /etc/modules-load.d (provision does that on such a board); where modprobe does not find it, install the"
+        " running kernel's further modules (Ubuntu: linux-modules-extra-$(uname -r)). Then systemctl restart"
+        " nvidia-fabricmanager and wait until nvidia-smi -q says Completed of each card's Fabric",
         "spectrocloud/CanvOS#700; NVIDIA/gpu-operator#2781; siderolabs/docs#581",
         variants=(
             Variant(
