@@ -101,6 +101,14 @@ NOT_SEARCHED: Final = (
 #: programs that open the libraries by their names, and bring none
 BY_NAME: Final = (
     Variant(
+        r"cannot find -l",
+        "the linker finds no library of this name to build with: the development part of the toolkit is not installed,"
+        " or its directory is not among those in which the linker looks",
+        "Name the toolkit's directory to the build (-L/usr/local/cuda/lib64, LIBRARY_PATH, CUDA_HOME). Where it is not"
+        " there, give the host a whole toolkit (the role cuda; ls /usr/local/cuda/lib64); cuDNN and NCCL have packages"
+        " of their own for it (libcudnn…-dev, libnccl-dev)",
+    ),
+    Variant(
         r"onnxruntime|Require cuDNN",
         "ONNX Runtime does not find {SONAME, a library of CUDA's|one of CUDA's libraries}, and computes on the"
         " processor: onnxruntime-gpu brings none, and each release is for one CUDA (from 1.19 on 12 and cuDNN 9, before"
@@ -258,7 +266,7 @@ TEXT_RULES = (
         r"|/bin/nvcc\"[^\n]*\n\s{0,8}TypeError: unsupported operand type"
         r"|CUDA_TOOLKIT_ROOT_DIR not found"
         r"|Specify CUDA_TOOLKIT_ROOT_DIR"
-        r"|nvcc[\"'`]?: No such file"
+        r"|nvcc[\"'`]?(?: failed)?: No such file"
         r"|CUDA_(?:HOME|PATH|TOOLKIT_PATH) (?:environment variable )?(?:is |was )?not (?:set|found|defined)"
         r"|CUDA_HOME does not exist"
         r"|CUDA toolkit (?:was |is )?not found"

@@ -73,13 +73,21 @@ RUNNING = (
         " run ldconfig as root; where both fail, provision the driver, or start the container with --gpus all; where a"
         " program asks for libcuda.so without a number, name the driver's directory to it (WSL: /usr/lib/wsl/lib)",
         "CUDA driver API; TensorFlow dso_loader.cc; tensorflow/tensorflow#42761",
-        closing=r"Found no NVIDIA driver on your system|NVMLError_LibraryNotFound|NVML Shared Library Not Found",
+        closing=r"Found no NVIDIA driver on your system|NVMLError_LibraryNotFound|NVML Shared Library Not Found"
+        r"|\bnvidia-smi['\"]?: (?:command )?not found",
         unless=r"GPU will not be used|\bCPU\b|skip|optional|fall(?:ing|s)? back",
         names=(
             r"(?P<library>lib(?:cuda|nvidia-ml|nvidia-cfg|nvidia-ptxjitcompiler|nvcuvid"
             r"|nvidia-encode)\.so(?:\.[0-9]{1,3})?)",
         ),
         variants=(
+            Variant(
+                r"nvidia-smi['\"]?: (?:command )?not found",
+                "nvidia-smi is not there: the host has no NVIDIA driver, or not its programs (nvidia-utils-…,"
+                " nvidia-smi), or the container was started without GPUs",
+                "On a host, provision the driver, or install the driver's own package with its programs at the same"
+                " version (Ubuntu nvidia-utils-BRANCH, Debian nvidia-smi). In a container, start it with --gpus all",
+            ),
             Variant(
                 r"NVMLError_LibraryNotFound|NVML Shared Library Not Found",
                 "the program (pynvml or another of NVML's) does not find the driver's library libnvidia-ml.so.1: the"
@@ -333,7 +341,8 @@ RUNNING = (
         " and enable it (systemctl enable --now nvidia-fabricmanager) and read its journal; HGX B200 and B300 need"
         " nvlsm beside it. nvidia-smi -q says of each card's Fabric whether its State is Completed and its Status"
         " Success. In a virtual machine without the switches, the machine below has to do it; the program is not to"
-        " blame, and waiting longer in it does not help",
+        " blame, and waiting longer in it does not help. A host without switches (RTX cards) meets it on some kernels"
+        " through their HMM: options nvidia_uvm uvm_disable_hmm=1 in /etc/modprobe.d, then load nvidia_uvm anew",
         "pytorch/pytorch#35710",
         unless=r"NVLS|nvls|[Mm]ulticast",  # of cards that are joined; they have a rule of their own
         sign=fabric.NOT_READY_SIGN,
