@@ -11,6 +11,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import yaml
@@ -65,6 +66,23 @@ class Way:
     def new(self) -> str:
         """The command that says which version the new environment has."""
         return f"{self.environment}/bin/python -c 'import {self.role}; print({self.role}.__version__)' 2>/dev/null"
+
+    def write(self, stacks: Path) -> None:
+        """Put the stack of today into a lab's site, beside the lab's own."""
+        (stacks / "constraints").mkdir(exist_ok=True)
+        (stacks / f"constraints/{self.stack}.txt").write_text(self.pins)
+        (stacks / "lab-bare.yml").write_text(yaml.safe_dump(BARE))
+        today = {
+            "extends": "lab-bare",
+            "description": f"{self.role} of the index",
+            "roles": ["base", "driver", self.role, "container"],
+            self.role: {
+                "version": self.version,
+                "pythons": ["3.9"],
+                "constraints": {"3.9": f"constraints/{self.stack}.txt"},
+            },
+        }
+        (stacks / f"{self.stack}.yml").write_text(yaml.safe_dump(today))
 
 
 JAX = """\
@@ -149,21 +167,7 @@ def way(request: pytest.FixtureRequest) -> Way:
 @pytest.fixture(scope="module")
 def migrating(provisioned: FrontDoor, lab: Lab, way: Way) -> FrontDoor:
     """``invoke``, with the stack of today in the site."""
-    stacks = lab.inventory.parent / "stacks"
-    (stacks / "constraints").mkdir(exist_ok=True)
-    (stacks / f"constraints/{way.stack}.txt").write_text(way.pins)
-    (stacks / "lab-bare.yml").write_text(yaml.safe_dump(BARE))
-    today = {
-        "extends": "lab-bare",
-        "description": f"{way.role} of the index",
-        "roles": ["base", "driver", way.role, "container"],
-        way.role: {
-            "version": way.version,
-            "pythons": ["3.9"],
-            "constraints": {"3.9": f"constraints/{way.stack}.txt"},
-        },
-    }
-    (stacks / f"{way.stack}.yml").write_text(yaml.safe_dump(today))
+    way.write(lab.stack.parent)
     return provisioned
 
 

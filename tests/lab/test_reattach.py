@@ -32,19 +32,16 @@ def door(provisioned: FrontDoor, gpu01: Machine) -> Iterator[FrontDoor]:
     assert provisioned("provision", "--hosts", "gpu01").returncode == 0
 
 
-def start(door: FrontDoor, state: Path, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
-    words = [
-        *before,
-        *HEARS_CTRL_C,
-        str(INVOKE),
-        "provision",
-        "--inventory",
-        str(door.lab.inventory.parent),
-        "--hosts",
-        "gpu01",
-    ]
+def start(
+    door: FrontDoor,
+    state: Path,
+    before: tuple[str, ...] = (),
+    words: tuple[str, ...] = ("provision", "--hosts", "gpu01"),
+) -> subprocess.Popen[str]:
+    """Begin a verb of which each line can be read as it comes."""
+    place = ("--inventory", str(door.lab.inventory.parent))
     return subprocess.Popen(
-        words,
+        [*before, *HEARS_CTRL_C, str(INVOKE), *words, *place],
         cwd=PROJECT,
         env={**os.environ, "HOSTWRIGHT_STATE": str(state), "PYTHONUNBUFFERED": "1"},
         stdin=subprocess.DEVNULL,
