@@ -160,7 +160,7 @@ def _recipe(distro: Distro) -> dict[str, object]:
 
 
 def _prefilled(distro: Distro) -> tuple[str, ...]:
-    """Return the packages to download in advance: none for trixie, whose hosts exist to be refused."""
+    """Return the packages to download in advance: none for trixie, on whose hosts few tests install any."""
     of_bookworm = GCC_10[:1] if distro == "bookworm" else ()
     return () if distro == "trixie" else (*PREFILLED, *of_bookworm)
 
