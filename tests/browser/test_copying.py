@@ -36,8 +36,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_commands_are_copied_and_nothing_else(browser: Browser, site: Path) -> None:
     browser.open(site / "start/first-hour.html")
     copied = browser.js(COPIED)
-    venv = "python3 -m venv ~/hostwright && . ~/hostwright/bin/activate"
-    assert copied[0] == f"{venv}\npip install dist/hostwright-*.whl\nhostwright init ~/fleet\ncd ~/fleet"
+    venv = "python3 -m venv ~/hostwright && . ~/hostwright/bin/activate\npip install dist/hostwright-*.whl"
+    assert copied[0] == f"{venv}\nhostwright init ~/fleet --stack pytorch-2.14\ncd ~/fleet"
     assert copied[2] == "hostwright hosts\nhostwright check", "without what they print"
     assert browser.js(SELECTED, 0) == copied[0], "and so it is where one selects a block"
     assert [text for text in copied if text.startswith("$") or "\n$" in text] == []
