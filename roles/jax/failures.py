@@ -36,8 +36,9 @@ FAILURES = (
         r"a CUDA-enabled jaxlib is not installed|Unknown backend:? '?(?:gpu|cuda)'?(?: requested|\. Available)"
         r"|Backend '(?:gpu|cuda)' is not in the list of known backends",
         "JAX computes on the CPU: its CUDA plugin is not in this environment, for pip install jax alone brings none",
-        "Use the stack's environment, which has it; elsewhere install jax[cuda13] or jax[cuda12] in one command;"
-        " driver, cards and toolkit have no part in it",
+        "Where another package brought JAX along and something else computes, nothing is to be done. Else use the"
+        " stack's environment, which has it, or install jax[cuda13] (drivers from R580 on) or jax[cuda12] in one"
+        " command; cards and toolkit have no part in it",
         "jax-ml/jax jax/_src/xla_bridge.py",
         variants=(
             Variant(

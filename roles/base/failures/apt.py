@@ -230,7 +230,7 @@ APT_RULES = (
     FailureRule(
         "apt-pin-forbids",
         r"(?:Candidate|Installationskandidat|Candidat ?|Candidato): \([a-zà-ÿ]{4,10}\)\s{1,9}"
-        r"[^\n:]{5,20}:\n[^\n]{1,120} -[0-9]{1,9}$",
+        r"[^\n:]{5,20}:\n[^\n]{1,120} -[0-9]{1,9}$|Version table:\n {3,9}[0-9]\S{0,80} -[0-9]{1,9}$",
         "apt's preferences forbid {NAMES|the package}: a pin with a negative priority, so that apt installs no version"
         " of it and says that it has no installation candidate",
         "Find out who wrote the pin and why ({PLACE|grep -rn Pin-Priority /etc/apt/preferences"

@@ -260,11 +260,12 @@ PACKAGES = (
         variants=(
             Variant(
                 r"(?:package '?|find a match: |for argument: )"
-                r"(?:cuda(?:-toolkit|-drivers|-keyring)?(?:-[0-9-]{1,6})?"
+                r"(?:cuda(?:-[a-z-]{2,30})?(?:-[0-9-]{1,6})?"
                 r"|nvidia-(?:open|container-toolkit|fabricmanager|imex|driver-pinning)\S*|(?:lib)?cudnn[0-9]\S*|libnccl\S*"
                 r"|libnv(?:infer|sdm|idia-nscq)\S*|nvlsm|tensorrt|datacenter-gpu-manager\S*)(?:['\s,]|$)",
                 "PACKAGE comes from NVIDIA's own repository, and this host has none of that, or the one of another"
-                " release of the distribution",
+                " release of the distribution; or it was never published for this one (Ubuntu 24.04's begins with CUDA"
+                " 12.5)",
                 "Provision again where a role of the host installs it, which adds the repository. By hand: install"
                 " cuda-keyring from NVIDIA's CUDA repository for this release (debian12, ubuntu2404; the container"
                 " toolkit has a list of its own), then apt-get update. apt-cache policy PACKAGE shows whether it is"

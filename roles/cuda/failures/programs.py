@@ -154,7 +154,9 @@ PROGRAM_RULES = (
         r"|\binvalid device function\b"
         r"|device kernel image is invalid|CUDNN_STATUS_ARCH_MISMATCH|only supports? (?:Ampere|Ada|Hopper"
         r"|Turing)[^\n]{0,20} GPUs?"
-        r"|GPUs? with compute capability (?:of )?(?:at least|>)|does not include kernels for this GPU"
+        r"|GPUs? with compute capability (?:of )?(?:at least|>)"
+        r"|(?:compute capability \(CC\) [0-9.]{3,5}\n[^\n]*)?does not include kernels for this GPU"
+        r"|a PyTorch release that supports one of these CUDA versions"
         r"|(?:which is of cuda capability [^\n]*\n)?[^\n]*capability supported by this version of PyTorch is"
         r"(?:[^\n]*\n[^\n]*\([0-9.]{3,4}\) - \([0-9.]{3,4}\))?|too old to be supported by the triton GPU compiler"
         r"|nvrtc: error: invalid value for --gpu-architecture|is not a recognized processor for this target"
@@ -168,7 +170,10 @@ PROGRAM_RULES = (
         beside=r"supports CUDA capabilities|with CUDA capability sm_|which is of (?:cuda|compute) capability"
         r"|which is of compute capability|get_arch_list|not include kernels for"
         r"|^ {0,8}\([0-9.]{3,4}\) - \([0-9.]{3,4}\)",
-        unless=r"capability 12\.1(?s:.)*- \(12\.0\)",  # of one major version: the code runs
+        # of one major version, or the build's oldest: the code runs, and PyTorch's own check was too strict
+        unless=r"capability 12\.1(?s:.)*- \(12\.0\)|\(CC\) 12\.1\.?\n[^\n]*\+cu1(?:29|3[0-9])"
+        r"|capability 7\.5(?s:.)*\(7\.5\) -|capability 8\.0(?s:.)*\(8\.0\) -|capability 8\.6(?s:.)*\(8\.6\) -"
+        r"|capability 8\.9(?s:.)*\(8\.9\) -|capability 9\.0(?s:.)*\(9\.0\) -",
         names=(
             r"(?:architecture|Value) '(?P<chip>(?:compute|sm)_[0-9]{2,3}[af]?)'",
             r"with CUDA capability (?P<chip>sm_[0-9]{2,3}[af]?)",

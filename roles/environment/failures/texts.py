@@ -238,7 +238,8 @@ TEXT_RULES = (
         r"|ptxas [0-9.]{3,12} has a bug|ptxas[^\n]*Unsupported \.version"
         r"|ptxas (?:version )?[0-9.]{1,9}[^\n]*(?:is )?too old|PTX assembler[^\n]*older than"
         r"|\bptxas(?: version)?(?: is)? too old|ptxas[^\n]*[Pp]lease use a newer"
-        r"|Invoking ptxas with version [0-9.]{3,12}, which corresponds to a CUDA version",
+        r"|Invoking ptxas with version [0-9.]{3,12}, which corresponds to a CUDA version"
+        r"|PTX version [0-9.]{3,5} does not support target",
         "the first ptxas on the path is of an older CUDA than the program, or the compiler in front of it, that calls"
         " it",
         "See which one it is (type -a ptxas; ptxas --version): put the newer toolkit's bin first on PATH, or remove the"
@@ -246,8 +247,17 @@ TEXT_RULES = (
         " of their own: pip install -U nvidia-cuda-nvcc-cu12 (CUDA 13: nvidia-cuda-nvcc), in the environment, and unset"
         " CUDA_HOME and --xla_gpu_cuda_data_dir, which lead elsewhere; Triton's is named by TRITON_PTXAS_PATH",
         "XLA xla/service/gpu, ptxas checks; tensorflow/tensorflow#39716; jax-ml/jax#25344, #25853",
-        names=(r"Unsupported \.version (?P<wanted>[0-9.]{1,6}); current version is '?(?P<has>[0-9.]{1,5}[0-9])",),
+        names=(
+            r"Unsupported \.version (?P<wanted>[0-9.]{1,6}); current version is '?(?P<has>[0-9.]{1,5}[0-9])",
+            r"PTX version (?P<has>[0-9.]{3,5}) does not support target '(?P<chip>sm_[0-9]{2,3}[af]?)'",
+        ),
         variants=(
+            Variant(
+                r"PTX version [0-9.]{3,5} does not support target",
+                "the CUDA that this program was built with, whose newest PTX is HAS, does not know the card (CHIP) yet",
+                "Install a release of the framework whose wheels have a newer CUDA (jax[cuda13] instead of"
+                " jax[cuda12]), or wait for one that names this card; driver and card are not at fault",
+            ),
             Variant(
                 r"Unsupported \.version",
                 "the ptxas that compiles for the program is older than what made its code: it reads PTX up to HAS, and"

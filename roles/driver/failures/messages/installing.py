@@ -447,6 +447,15 @@ INSTALLING = (
                 " headers are not at fault",
             ),
             Variant(
+                r"conflicting types for [‘'`](?:vm_fault_t|timespec64_to_ns|ktime_get_\w{1,20})"
+                r"|implicit declaration of function [‘'`]phys_to_dma",
+                "the checks that this release of the driver makes of the kernel (conftest) went wrong, so that it"
+                " declares again what the kernel has: mostly the compiler is newer than the release knows (GCC 15 takes"
+                " C23 for its default)",
+                "Make the compiler that the kernel was built with (/proc/version) the one that builds, or name a newer"
+                " release of the driver's branch in the stack. Kernel and headers are not at fault",
+            ),
+            Variant(
                 r"BUILD_EXCLUSIVE",
                 "the driver's module says itself (BUILD_EXCLUSIVE in its dkms.conf) that it is not for this kernel,"
                 " such as one with PREEMPT_RT or of another architecture, so that DKMS builds none for it",

@@ -86,6 +86,7 @@ FABRIC_LINKS = (
         r"cuMem(?:Create|ExportToShareableHandle|ImportFromShareableHandle)[^\n]{0,200}(?:operation not"
         r" permitted|NOT_PERMITTED|[Ii]nsufficient permission)[^\n]*"
         r"|(?:CU_MEM_HANDLE_TYPE_FABRIC|[Ff]abric handle)[^\n]*(?:not permitted|NOT_PERMITTED)[^\n]*"
+        r"|NOT_PERMITTED[^\n]{0,60}cuMemCreate\([^\n]*"
         r"|/dev/nvidia-caps-imex-channels[^\n]{0,60}(?:[Nn]o such|[Nn]ot found|[Pp]ermission denied"
         r"|not permitted)[^\n]*",
         "the program may not share the cards' memory over the fabric (NVLink of several hosts, MNNVL): it has no IMEX"

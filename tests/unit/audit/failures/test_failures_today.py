@@ -136,6 +136,11 @@ def test_messages_beside_them_lead_to_the_same_causes(text: str) -> None:
         " version of PyTorch is (8.0) - (12.0)",
         "Found GPU0 NVIDIA GB10 which is of cuda capability 12.1.\n    Minimum and Maximum cuda capability supported by"
         " this version of PyTorch is\n    (8.0) - (12.0)",
+        "Found GPU0 NVIDIA GB10 which is of compute capability (CC) 12.1.\n"
+        "Your installed torch==2.13.0+cu130 does not include kernels for this GPU.",
+        "Found GPU0 NVIDIA RTX 6000 Ada Generation which is of cuda capability 8.9.\n    Minimum and Maximum cuda"
+        " capability supported by this version of PyTorch is\n    (8.9) - (9.0)",
+        "nvlsm:\n  Installed: (none)\n  Candidate: 2025.10\n  Version table:\n     2025.10 500",
         'level=warning msg="Could not locate /usr/bin/nvidia-imex: pattern nvidia-imex not found"',
         "nvidia-modeset: WARNING: GPU:0: Unable to read EDID for display device DP-0",
     ],
