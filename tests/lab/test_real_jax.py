@@ -21,7 +21,7 @@ from lab.records import find_machine
 from tests.lab.conftest import FrontDoor, on
 from tests.lab.distributions import LEAVES
 from tests.lab.ownlab import own_lab
-from tests.lab.trees import KERNEL_INDEX, Tree
+from tests.lab.trees import KERNEL_INDEX, KERNEL_PACKAGE, Tree
 from tests.places import PROJECT
 
 HOST, STACK = "jax01", "jax-0.12-processor"
@@ -34,19 +34,6 @@ VALUES = {
 }
 WANTED, OTHER = "0.12.0.1", "0.11.0"
 EXTENSION = "jax_cuda13_plugin/cuda_plugin_extension.so"
-#: A Debian host has the package of its kernel, and Debian 13's headers want theirs: the lab's host gets an empty one
-#: that stands for both.
-KERNEL = """
-apt-get update -q
-kernel=$(apt-cache depends linux-headers-amd64 | sed -n 's/.*Depends: linux-headers-//p')
-version=$(apt-cache show --no-all-versions "linux-headers-$kernel" | sed -n 's/^Version: //p')
-mkdir -p /tmp/kernel/DEBIAN
-printf '%s\\n' "Package: linux-image-$(uname -r)" "Version: 1.0" "Architecture: all" \\
-    "Provides: linux-image-$kernel (= $version)" "Maintainer: lab <lab@localhost>" \\
-    "Description: stand-in for the running kernel" >/tmp/kernel/DEBIAN/control
-dpkg-deb --build /tmp/kernel /tmp/kernel.deb
-dpkg -i /tmp/kernel.deb
-"""
 #: somebody installs another jaxlib, and the disk fills while the plugin is copied
 DAMAGE = f"""
 /opt/jax-0.12/bin/pip install --quiet --no-cache-dir jaxlib=={OTHER}
@@ -81,7 +68,7 @@ def site() -> Iterator[Site]:
         variables = {"stack": STACK, "hostwright_roles": ["base", "jax"]}
         (lab.inventory.parent / f"host_vars/{HOST}.yml").write_text(yaml.safe_dump(variables))
         machine = find_machine(lab, HOST)
-        on(machine, KERNEL + KERNEL_INDEX)
+        on(machine, KERNEL_PACKAGE + KERNEL_INDEX)
         yield Site(machine, Tree.of(machine), FrontDoor(lab))
 
 

@@ -44,6 +44,19 @@ depmod
 rm "$index/modules.order" "$index/modules.builtin"  # the lab's headers bring these two, and take them along
 """
 
+#: A Debian host has the package of its kernel, and Debian 13's headers want theirs: the lab's host gets an empty one
+#: that stands for both.
+KERNEL_PACKAGE = """
+apt-get update -q
+kernel=$(apt-cache depends linux-headers-amd64 | sed -n 's/.*Depends: linux-headers-//p')
+version=$(apt-cache show --no-all-versions "linux-headers-$kernel" | sed -n 's/^Version: //p')
+mkdir -p /tmp/kernel/DEBIAN
+printf '%s\\n' "Package: linux-image-$(uname -r)" "Version: 1.0" "Architecture: all" \\
+    "Provides: linux-image-$kernel (= $version)" "Maintainer: lab <lab@localhost>" \\
+    "Description: stand-in for the running kernel" >/tmp/kernel/DEBIAN/control
+dpkg-deb --build /tmp/kernel /tmp/kernel.deb
+dpkg -i /tmp/kernel.deb
+"""
 #: dockerd's own mode, of a disk that is mounted there
 DISK = "chmod 710 /var/lib/docker\n"
 

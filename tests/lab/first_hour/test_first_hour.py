@@ -25,7 +25,7 @@ from tests.lab.first_hour import page
 from tests.lab.first_hour.desk import Desk, Typed
 from tests.lab.ownlab import own_lab
 from tests.lab.telling import tell
-from tests.lab.trees import Tree
+from tests.lab.trees import KERNEL_PACKAGE, Tree
 from tests.unit.support.package import build_wheel, copy_sources
 
 pytestmark = pytest.mark.long
@@ -49,6 +49,7 @@ def lab() -> Iterator[Lab]:
         fleet.up(opened, [DESK], options=HostOptions(profile="small", distro="bookworm"))
         for stack, options in HOSTS.items():
             fleet.up(opened, [machine_of(stack)], options=options)
+        on(find_machine(opened, machine_of(TODAY)), KERNEL_PACKAGE)
         yield opened
 
 
