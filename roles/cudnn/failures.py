@@ -171,7 +171,9 @@ FAILURES = (
         r"|cuDNN lib mismatch: linked-against",
         "cuDNN is not the version that this TensorFlow was built and tested with, which may fail at the first"
         " convolution only",
-        "Provision again: the cudnn role replaces it",
+        "Provision again where cuDNN is the host's: the cudnn role replaces it. In an environment with a cuDNN of its"
+        " own, install one of the same major version that is at least {BUILT|as new as the message names} (pip install"
+        " -U nvidia-cudnn-cu11 or -cu12), and give torch, which pins another, an environment of its own",
         "tensorflow/tensorflow, tested build configurations; tensorflow/tensorflow#60913; jax-ml/jax#29315",
         names=(
             r"CuDNN library: (?P<had>[0-9.]{3,12}) but source was compiled with: (?P<built>[0-9]{1,2}\.[0-9]{1,2})",

@@ -358,6 +358,15 @@ PROGRAM_RULES = (
         "Compare each process's RANK, LOCAL_RANK and CUDA_VISIBLE_DEVICES: every node needs its own node rank, every"
         " process a GPU of its own",
         "Lightning-AI/pytorch-lightning#14986",
+        variants=(
+            Variant(
+                r"Duplicate GPU detected",
+                "two processes of the job use the same GPU: mostly more of them are started on the host than it has"
+                " GPUs, or than CUDA_VISIBLE_DEVICES leaves",
+                "Start as many as the host has GPUs (torchrun --nproc_per_node, mpirun -N; nvidia-smi -L lists them),"
+                " and let each take the one of its LOCAL_RANK (torch.cuda.set_device)",
+            ),
+        ),
     ),
     FailureRule(
         "nccl-network",

@@ -147,6 +147,15 @@ FAILURES = (
         "tensorflow/tensorflow#33375, #58681; conda-forge/tensorflow-feedstock#420",
         variants=(
             Variant(
+                r"No PTX compilation provider",
+                "the compiler of TensorFlow or JAX (XLA) finds no ptxas, no nvlink and no libnvJitLink: they are on no"
+                " path, or not installed at all, as in an image of CUDA's runtime or an environment without nvcc",
+                "Install the compiler where the program runs (pip install nvidia-cuda-nvcc-cu12, CUDA 13:"
+                " nvidia-cuda-nvcc; an image that ends in -devel) and, where it is not found then, name its directory:"
+                " XLA_FLAGS=--xla_gpu_cuda_data_dir=DIRECTORY. With the stack's toolkit, provision again. Driver, card"
+                " and cuDNN are not at fault",
+            ),
+            Variant(
                 r"libdevice|Searched for CUDA",
                 "the compiler of TensorFlow or JAX (XLA) does not find libdevice.10.bc, which belongs to a CUDA toolkit"
                 " (nvvm/libdevice) and to the wheel or conda package of nvcc, in any directory that it looks into",

@@ -335,6 +335,14 @@ TEXT_RULES = (
         variants=(
             TWO_SETS,
             Variant(
+                r"undefined symbol: (?:__)?nvJitLink",
+                "the loader gives the program an older libnvJitLink than its cuSPARSE or cuSOLVER needs: that of a"
+                " toolkit of the host's (LD_LIBRARY_PATH, a module file, /etc/ld.so.conf.d), or an older wheel",
+                "Unset LD_LIBRARY_PATH for the program. Where the message stays, bring the wheel to the release of the"
+                " others (pip install -U nvidia-nvjitlink-cu12, or torch again with all that it requires), and see"
+                " which file comes first (LD_DEBUG=libs). Driver and toolkit stay",
+            ),
+            Variant(
                 r"undefined symbol: nccl\w",
                 "PyTorch gets an older NCCL than the one that it was built with: the host's (libnccl2, LD_LIBRARY_PATH,"
                 " /etc/ld.so.conf.d) or an older wheel (nvidia-nccl-…) comes before its own",

@@ -215,6 +215,12 @@ TEXT_RULES = (
                 " install --index-strategy unsafe-best-match looks in all of them",
             ),
             Variant(
+                r"\[(?:cu|cuda)1[0-9]\] and \S{1,80}\[(?:cu|cuda)1[0-9]\] are incompatible",
+                "uv resolves all extras of a project together, and those for two releases of CUDA exclude each other",
+                "Declare them as such in pyproject.toml ([tool.uv] conflicts = [[{ extra = … }, { extra = … }]]), so"
+                " that each is resolved by itself, and install one of them",
+            ),
+            Variant(
                 r"requested nvidia-[a-z-]{2,30}-cu1[0-9]|nvidia-[a-z-]{2,30}-cu1[0-9]==\S{1,30} because",
                 "a requirements file pins wheels of CUDA (nvidia-…-cu12), and PyTorch asks for exactly those that it"
                 " was built with",
