@@ -37,8 +37,9 @@ SITE, REMOVE, WHOLE = "~/fleet", "hostwright remove gpu01", "hostwright mirror"
 KEY = f"{HOME}/.ssh/id_ed25519"
 LONGEST_HOUR_S = 3600
 DIFFERS = 3  #: of plan, doctor and `remove --check`: something differs
-#: depmod's index (the lab's headers leave it), dockerd's own mode of its directory, the key that the test put there
-LEFT_BY_OTHERS = rf"/usr/lib/modules(/.*)?|/var/lib/docker|{HOME}/\.ssh(/.*)?"
+#: depmod's index (the lab's headers leave it), dockerd's own mode of its directory, the key that the test put there,
+#: and the mark that sudo makes in the home of who used it first
+LEFT_BY_OTHERS = rf"/usr/lib/modules(/.*)?|/var/lib/docker|{HOME}/\.ssh(/.*)?|{HOME}/\.sudo_as_admin_successful"
 
 
 @pytest.fixture(scope="module")
