@@ -52,6 +52,7 @@ from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.packages.dpkg import DPKG, dpkg_table
 from hostwright.resources.packages.mirrored import take
 from hostwright.resources.packages.openpgp import expired_on
+from hostwright.resources.packages.others import PackageDirectory
 from hostwright.resources.packages.packaged import CommandReports, PackagedPrograms, PackagedTree, reinstall_script
 from hostwright.resources.packages.packages import (
     DPKG_LOCK,
@@ -119,9 +120,10 @@ __all__ = [
     "Directory", "Dist", "Disturbing", "DpkgInOrder", "Drift", "EnvironmentSection", "EnvironmentVariables", "Facts",
     "File", "FormerName", "FoundVenv", "FreeSpace", "IndexFile", "Initramfs", "Installed", "JsonMerged",
     "KernelPackages", "KernelThere", "Keyring", "Link", "LoaderCache", "LocalRepo", "NamedLike", "NextBoot",
-    "NoStrayFiles", "PackageMirror", "PackagedPrograms", "PackagedTree", "Part", "Pass", "PassPart", "Planned", "Probe",
-    "Reboot", "Recipe", "Refusal", "RepoDropped", "Require", "Resource", "RestartedAfter", "RoleFile", "Running",
-    "Script", "Service", "Software", "SourcesDisabled", "Step", "SystemUser", "UserGone", "Venv", "VenvPackage",
+    "NoStrayFiles", "PackageDirectory", "PackageMirror", "PackagedPrograms", "PackagedTree", "Part", "Pass",
+    "PassPart", "Planned", "Probe", "Reboot", "Recipe", "Refusal", "RepoDropped", "Require", "Resource",
+    "RestartedAfter", "RoleFile", "Running", "Script", "Service", "Software", "SourcesDisabled", "Step", "SystemUser",
+    "UserGone", "Venv", "VenvPackage",
     "When", "bus_path", "changed", "content_probe", "display_controllers", "dpkg_rows", "dpkg_table",
     "environment_finder", "environment_states", "environment_values", "expired_on", "few", "find_drifts", "host_path",
     "installed_by_us", "interpreters", "is_broken", "is_loose_kernel", "jobs", "kept_aside", "memory_bytes", "merge",

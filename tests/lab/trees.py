@@ -57,6 +57,7 @@ printf '%s\\n' "Package: linux-image-$(uname -r)" "Version: 1.0" "Architecture: 
 dpkg-deb --build /tmp/kernel /tmp/kernel.deb
 dpkg -i /tmp/kernel.deb
 """
+
 #: dockerd's own mode, of a disk that is mounted there
 DISK = "chmod 710 /var/lib/docker\n"
 

@@ -87,8 +87,8 @@ class PackagedTree(Resource):
         owners: dict[str, str] = {}
         wrong: defaultdict[str, list[str]] = defaultdict(list)
         libraries: dict[str, tuple[str, str, str]] = {}
-        for row in sorted(line.split("\t") for line in facts[self.tree.probe].text.splitlines()):
-            match row:
+        for line in facts[self.tree.probe].text.splitlines():
+            match line.split("\t"):
                 case ["found", file_kind, size, path, target]:
                     libraries[path] = (file_kind, size, target)
                 case ["packaged", package, path]:
@@ -109,7 +109,7 @@ class PackagedTree(Resource):
         script = others.keeping + (KEEP_ASIDE + gone if aside else "") + reinstall_script(rows, self.source)
         return Change(
             f"packaged files below {self.root}",
-            few([fault for row in rows for fault in wrong[row.name]]),
+            few([fault for row in rows for fault in sorted(wrong[row.name])]),
             f"as packaged ({few([row.name for row in rows])} installed again)",
             (Step(script, DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES),),
             warnings=(*others.kept, *kept_aside(f"packages below {self.root}", aside)),

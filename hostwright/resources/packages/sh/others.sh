@@ -18,7 +18,8 @@ newline='
 '
 # What lies there, told apart by how its line begins: the path of one of dpkg's lists and what it names (grep), or `there`
 # with times, size, kind, path and target (find). Records of archives are read first, as files of their own.
-# Rows `look` (bytes are to be compared) and `gone` (where find does not look) are judged afterwards.
+# Rows `look` (its bytes are to be compared) and `gone` (find has not come by it, as it may lie on another disk) are judged
+# afterwards.
 whose='
   function parent(path) { return match(path, /\/[^\/]*$/) ? substr(path, 1, RSTART - 1) : "" }
   function own(path, by) { owner[path] = by; while ((path = parent(path)) != "" && !(path in folder)) folder[path] }

@@ -5,7 +5,8 @@
 # of apt's own simulation without these, or `unknown MESSAGE`; and before these `restarts NAME SERVICE` for a package that
 # is not in order, or leaves, whose scripts start or stop something and name one of $services. Nothing where dpkg is in
 # order. Whether something is unmet costs apt 20 ms: it is not asked again while $sound, whose time is when all of the host
-# was last found as desired, is newer than dpkg's database. $barred: preferences of apt's that keep it from bringing them again.
+# was last found as desired, is newer than dpkg's database. $barred: preferences of apt's that keep it from bringing them
+# again.
 # shellcheck disable=SC2016,SC2086  # dpkg's own expressions; $apt_options and $no_lists are words
 : "${apt_options:?}"
 : "${no_lists:?}"
