@@ -162,6 +162,11 @@ class FleetAudit:
         return one_order(dict.fromkeys(tuple(layer.name for layer in host.layers) for host in self.hosts))
 
 
+def have_several_stacks(hosts: Iterable[HostAudit]) -> bool:
+    """Whether a report has to say which host has which stack."""
+    return len({host.stack for host in hosts}) > 1
+
+
 def worst(statuses: Iterable[LayerStatus]) -> Status:
     """The status of a host whose layers have these statuses."""
     present = set(statuses)

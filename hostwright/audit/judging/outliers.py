@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from hostwright.audit.fleetaudit import MACHINE_LAYERS, HostAudit, Reading, ValueSpread
+from hostwright.audit.fleetaudit import MACHINE_LAYERS, HostAudit, Reading, ValueSpread, have_several_stacks
 
 #: values that differ from host to host by nature
 OWN = frozenset({("base", "product"), ("release", "at")})
@@ -20,7 +20,7 @@ def spreads(hosts: Iterable[HostAudit]) -> tuple[ValueSpread, ...]:
     and so are values that no host has.
     """
     audited = tuple(hosts)
-    mixed = len({host.stack for host in audited}) > 1
+    mixed = have_several_stacks(audited)
     groups: dict[Key, dict[str, list[str]]] = {}
     for host in audited:
         for reading in _compared(host):

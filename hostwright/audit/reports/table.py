@@ -11,7 +11,16 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from hostwright.audit.fleetaudit import Deviation, FleetAudit, HostAudit, LayerStatus, NotChecked, Reading, ValueSpread
+from hostwright.audit.fleetaudit import (
+    Deviation,
+    FleetAudit,
+    HostAudit,
+    LayerStatus,
+    NotChecked,
+    Reading,
+    ValueSpread,
+    have_several_stacks,
+)
 from hostwright.audit.found.groups import by_hand
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.hardware.gpucolumns import GPU_COLUMNS, UNKNOWN
@@ -139,7 +148,7 @@ def _rows(audit: FleetAudit, ages: Ages) -> Iterator[tuple[Text, str, tuple[Laye
     """Hosts of one stack whose layers all have the same status, the worst ones first: their names, the stack where
     there are several, the statuses, and since when."""
     blocks = {host.host for host in audit.hosts if _has_block(host) or host.sentence}
-    mixed = len({host.stack for host in audit.hosts}) > 1
+    mixed = have_several_stacks(audit.hosts)
     rows: dict[tuple[str, str, tuple[LayerStatus | None, ...]], list[str]] = {}
     layers = audit.layers
     for host in sorted(audit.hosts, key=_worst_first):

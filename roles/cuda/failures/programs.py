@@ -333,9 +333,9 @@ PROGRAM_RULES = (
         variants=(
             Variant(
                 r"NCCL WARN UDS: ",
-                "processes of one host hand each other shares of memory (NCCL's cuMem) over a local socket, and one of"
-                " them does not get through: it has ended before, or they run in containers that do not share the"
-                " network's namespace",
+                "the processes of a host pass handles of memory (NCCL's cuMem) to each other over a local socket, and"
+                " one of them gets no answer: the other has ended before, or they run in containers that do not share"
+                " the network's namespace",
                 "Read the first WARN of the other processes, of which one may have ended for another reason. Where they"
                 " run in several containers of one host, start these with --network=host and --ipc=host, or set"
                 " NCCL_CUMEM_ENABLE=0 for all of them. The network between hosts is not at fault",

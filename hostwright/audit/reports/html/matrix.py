@@ -10,7 +10,7 @@ from typing import Literal
 
 from hostwright.audit.failures.document import how_seen
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.fleetaudit import WORST_FIRST, FleetAudit, HostAudit, LayerStatus
+from hostwright.audit.fleetaudit import WORST_FIRST, FleetAudit, HostAudit, LayerStatus, have_several_stacks
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.html.commands import locked
 from hostwright.audit.reports.html.text import clean, first, folded, line, name
@@ -93,11 +93,11 @@ def _natural(host: HostAudit) -> list[tuple[int, str]]:
 
 def matrix(audit: FleetAudit, hosts: Sequence[HostAudit], ages: Ages) -> list[MatrixRow | FoldedRow]:
     """The rows of the matrix; ``hosts`` are the audit's in the page's order."""
-    stacks = {host.stack for host in hosts}
+    mixed = have_several_stacks(hosts)
     layers = audit.layers
     alike: dict[tuple[object, ...], list[MatrixRow]] = {}
     for index, host in enumerate(hosts):
-        row = _row(index, host, layers, ages, stack=name(host.stack) if len(stacks) > 1 else "")
+        row = _row(index, host, layers, ages, stack=name(host.stack) if mixed else "")
         alike.setdefault(_likeness(row, host, index), []).append(row)
     return list(_fold_healthy(alike.values()))
 
