@@ -131,9 +131,20 @@ FAILURES = (
         "Provision again: the cudnn role takes the other one out of apt and of the loader's directories; where the"
         " message stays, the program's own variables or packages bring it",
         "davisking/dlib#2719",
+        names=(r"(?P<place>/usr/\S{1,100}/libcudnn\S{1,40}): undefined symbol",),
         beside=WHEEL_LINES,
         variants=(
             TWO_SETS,
+            Variant(
+                r"(?:^|\s)/usr/\S{1,100}/libcudnn\S{1,40}: undefined symbol",
+                "two releases of cuDNN are mixed in one program: the loader takes PLACE, a copy of the host's, and the"
+                " library under it from another one, mostly the wheel of a framework (torch, nvidia-cudnn-…)",
+                "Let one of them serve the whole program: unset LD_LIBRARY_PATH, take the host's directory from the"
+                " loader (/etc/ld.so.conf.d, ldconfig; apt-get remove libcudnn8 where nobody needs it), or bring both"
+                " to one version (pip list | grep cudnn; dpkg -l '*cudnn*'). With several copies on the host itself,"
+                " provision again: the cudnn role keeps one. No single file is to be copied, and the driver has no part"
+                " in it",
+            ),
             Variant(
                 r"site-packages/nvidia/cudnn|SUBLIBRARY_VERSION|-cu1[0-9]\b",
                 "two copies of cuDNN are mixed in one program: libraries of the environment's wheel (nvidia-cudnn-…),"

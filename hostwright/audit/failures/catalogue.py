@@ -34,7 +34,7 @@ from hostwright.plan.roles.role import Role, discover, providers
 #: their sentences begin, ``TRIES`` are tries of their tools that failed before one that did not
 PART: Final = "failures"
 _WEIGHTS: tuple[Weight, ...] = get_args(Weight)
-_NEAR_LINES = 4  #: above and below a match, for the other half of its message
+_NEAR_LINES = 5  #: above and below a match, for the other half of its message
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from hostwright.standard.roles.base.failures.host import HOST_RULES
 from hostwright.standard.roles.base.failures.journal import UNIT_RULES
 from hostwright.standard.roles.base.failures.kernel import BUILD_KILLED, KERNEL, KERNEL_FAULTS, KILLED
 from hostwright.standard.roles.base.failures.network import HANDSHAKE, NETWORK, PLAIN, WAY
+from hostwright.standard.roles.base.failures.rpm import RPM_RULES
 from hostwright.standard.roles.base.failures.trust.signatures import SIGNATURES
 
 #: a line that says why a package's script failed
@@ -98,6 +99,7 @@ DISK = (
 )
 
 PACKAGES = (
+    *RPM_RULES,
     FailureRule(
         "apt-lock",
         r"(?:^|[^ \n]|[^:\n] |[^k\n]: )Could not get lock /var/(?:lib|cache)/(?:dpkg|apt)"
@@ -246,7 +248,7 @@ PACKAGES = (
         r"|Не удалось найти пакет|无法定位软件包"
         r"|is not available, but is referred to by another|Couldn't find package"
         r"|Can't select [a-z ]{0,20}version from package"
-        r"|No match for argument|nothing provides"
+        r"|No match for argument"
         r"|Unable to find a match:|PackagesNotFoundError|ResolvePackageNotFound",
         "no repository of the host has this package at this version",
         "Look at apt-cache policy PACKAGE on the host: a repository is missing, or a pin forbids it",
@@ -258,6 +260,14 @@ PACKAGES = (
             r"(?:find a match|No match for argument): (?P<package>[\w.+:-]{1,100})",
         ),
         variants=(
+            Variant(
+                r"nvidia-(?:docker2?|container-runtime)(?:['\s,=]|$)",
+                "PACKAGE is no longer made: NVIDIA's container toolkit has replaced it, as one package,"
+                " nvidia-container-toolkit",
+                "Provision again (the container role), or by hand add the toolkit's repository"
+                " (nvidia.github.io/libnvidia-container/stable/deb, with its key), install nvidia-container-toolkit, run"
+                " nvidia-ctk runtime configure --runtime=docker and restart Docker",
+            ),
             Variant(
                 r"(?:package '?|find a match: |for argument: )"
                 r"(?:cuda(?:-[a-z-]{2,30})?(?:-[0-9-]{1,6})?"
@@ -300,7 +310,7 @@ PACKAGES = (
         r"|Unsatisfied dependencies:|Unable to satisfy dependencies"
         r"|[Dd]epends: \S+ .*but it is not (?:installable|going to be installed)"
         r"|(?:[Dd]epends|Conflicts|Breaks): \S+ .*but \S+ is (?:to be )?installed|has unmet dependencies"
-        r"|conflicting requests|haben unerfüllte Abhängigkeiten|dépendances non satisfaites"
+        r"|haben unerfüllte Abhängigkeiten|dépendances non satisfaites"
         r"|dependencias incumplidas|dipendenze non soddisfatte|dependências desencontradas"
         r"|неудовлетворённые зависимости"
         r"|有未满足的依赖关系",
@@ -367,6 +377,17 @@ PACKAGES = (
                 " {PACKAGE|NAME} for what is held and from where each version comes. Take away the other branch or"
                 " source (apt-get -s purge shows what goes along), release what is held, and install the whole set from"
                 " one source; provision does that for the stack's driver",
+            ),
+            Variant(
+                r"Depends: \S{3,80} \(= [0-9]\S{0,40}\+cuda[0-9.]{1,6}\) but [0-9]\S{0,60} is to be installed",
+                "PACKAGE needs its parts at exactly its own version ({NEEDED|see the line}), and apt takes {HAVE|another}"
+                " for the part: only PACKAGE was named with a version, for the rest apt takes the newest, or what is"
+                " held or pinned",
+                "Name all parts in one command with that version, which has to be for one CUDA (apt-get install"
+                " PACKAGE=VERSION {OTHER|NAME}=VERSION …; --allow-downgrades where a newer one is there), or pin them:"
+                " in a file of /etc/apt/preferences.d Package: with their names (libnvinfer* libnvonnxparsers*"
+                " tensorrt* for TensorRT), Pin: version VERSION, Pin-Priority: 1001. apt-mark showhold says what is"
+                " held; there is nothing for --fix-broken to do",
             ),
             Variant(
                 r" but [0-9]\S{0,60} is (?:to be )?installed",

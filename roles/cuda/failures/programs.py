@@ -156,7 +156,8 @@ PROGRAM_RULES = (
         r"|Turing)[^\n]{0,20} GPUs?"
         r"|GPUs? with compute capability (?:of )?(?:at least|>)"
         r"|(?:compute capability \(CC\) [0-9.]{3,5}\n[^\n]*)?does not include kernels for this GPU"
-        r"|a PyTorch release that supports one of these CUDA versions"
+        r"|(?:compute capability \(CC\) [0-9.]{3,5}[^\n]*\n(?:[^\n]*\n){1,16}?[^\n]*)?a PyTorch release that supports one"
+        r" of these CUDA versions"
         r"|(?:which is of cuda capability [^\n]*\n)?[^\n]*capability supported by this version of PyTorch is"
         r"(?:[^\n]*\n[^\n]*\([0-9.]{3,4}\) - \([0-9.]{3,4}\))?|too old to be supported by the triton GPU compiler"
         r"|nvrtc: error: invalid value for --gpu-architecture|is not a recognized processor for this target"
@@ -171,7 +172,7 @@ PROGRAM_RULES = (
         r"|which is of compute capability|get_arch_list|not include kernels for"
         r"|^ {0,8}\([0-9.]{3,4}\) - \([0-9.]{3,4}\)",
         # of one major version, or the build's oldest: the code runs, and PyTorch's own check was too strict
-        unless=r"capability 12\.1(?s:.)*- \(12\.0\)|\(CC\) 12\.1\.?\n[^\n]*\+cu1(?:29|3[0-9])"
+        unless=r"capability 12\.1(?s:.)*- \(12\.0\)|\(CC\) 12\.1\.?\s[^\n]*\+cu1(?:29|3[0-9])"
         r"|capability 7\.5(?s:.)*\(7\.5\) -|capability 8\.0(?s:.)*\(8\.0\) -|capability 8\.6(?s:.)*\(8\.6\) -"
         r"|capability 8\.9(?s:.)*\(8\.9\) -|capability 9\.0(?s:.)*\(9\.0\) -",
         names=(
@@ -394,12 +395,22 @@ PROGRAM_RULES = (
         beside=r"\bGIDs?\b|\bfe80:",
         variants=(
             Variant(
+                r"ibv_modify_qp[^\n]*(?:\b110\b|[Tt]imed out)[^\n]*remote GID ::ffff:",
+                "two network cards of different hosts do not reach each other, though both have an address that is"
+                " routed (RoCE, IPv4): mostly the cards of each number have a network of their own (rails), without a"
+                " path from one to another, and NCCL joins different ones",
+                "Set NCCL_CROSS_NIC=0 for all processes of the job, which stays within a rail, or have the network"
+                " route between the rails (ping the remote address from the local card's interface: ping -I); NCCL"
+                " 2.29 and later choose better. GID index, driver and cards are not at fault",
+            ),
+            Variant(
                 r"\bGID|fe80:|ibv_modify_qp",
                 "the RDMA connection between two hosts gets no answer, or is not made: over RoCE mostly because the"
                 " address that was chosen for it (GID) is one that is not routed, such as a link-local one (fe80:,"
                 " index 0), or of another RoCE version than the peer's",
                 "See the addresses (show_gids, or ibv_devinfo -v) and name the index of the RoCE v2 address that the"
-                " other hosts reach: NCCL_IB_GID_INDEX=3 (or that program's own variable), the same on all hosts; over"
+                " other hosts reach: NCCL_IB_GID_INDEX=3 (or that program's own variable), the same on all hosts. Where"
+                " it is that already, and each card's number has a network of its own (rails), NCCL_CROSS_NIC=0. Over"
                 " InfiniBand look at the port's state (ibstat)",
             ),
             Variant(

@@ -293,7 +293,7 @@ LOAD_RULES = (
         "the driver cannot start a card: it has hung since the last reset, has no power, or is broken",
         "Drain the host and cycle its power; where it stays, check the card's seat and power, then have it replaced",
         "nvidia.ko, RmInitAdapter and kernel_gsp.c; NVIDIA/open-gpu-kernel-modules#1230, #876",
-        beside=r"WPR2 already up|Cannot initialize GSP|GSP task exception|GSP_INIT_DONE|RmInitAdapter failed! \(",
+        beside=r"Xid [^\n]+\): 169,|WPR2 already up|Cannot initialize GSP|GSP task exception|GSP_INIT_DONE|RmInitAdapter failed! \(",
         names=(r"GPU (?:at )?(?:PCI:)?(?P<card>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)",),
         variants=(
             # 0x61: RM_INIT_FIRMWARE_FETCH_FAILED; 0x62 and 0x63: RM_INIT_FIRMWARE_INIT_FAILED, by the branch
@@ -304,6 +304,16 @@ LOAD_RULES = (
                 "Look into /lib/firmware/nvidia for a directory of the driver's version; provision again, which"
                 " installs that version's files, and rebuild the initramfs where it holds the module (update-initramfs"
                 " -u -k all)",
+            ),
+            Variant(
+                r"Xid [^\n]+\): 169,",
+                "the driver cannot start {the card CARD|a card}, whose security controller stops (Xid 169): mostly the"
+                " proprietary kernel module is loaded on a card that only the open one drives (Blackwell and later,"
+                " GB10)",
+                "See which one it is: modinfo -F license nvidia says NVIDIA of the proprietary one, Dual MIT/GPL of the"
+                " open one. Set driver.module: open in the stack, or leave it out (auto takes the right one), and"
+                " provision again; of packages, the set with -open at the same version, then reboot. Where it is the"
+                " open one already, cycle the host's power and try another release of the driver",
             ),
             Variant(
                 r"GSP|FSP|WPR2|RmInitAdapter failed! \(0x6[23]:",

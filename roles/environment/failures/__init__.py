@@ -17,6 +17,7 @@ from hostwright.standard.roles.environment.failures.texts import (
     LIBRARY_NAMES,
     NOT_FOUND,
     NOT_SEARCHED,
+    OF_PACKAGE,
     OF_RELEASE,
     OF_WHEELS,
     OLD_SONAME,
@@ -122,6 +123,7 @@ FAILURES = (
             *NOT_SEARCHED,
             *OF_WHEELS[1:],
             *BY_NAME,
+            OF_PACKAGE,
             OF_RELEASE,
             Variant(
                 OLD_SONAME,

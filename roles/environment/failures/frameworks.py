@@ -48,6 +48,22 @@ _PARTS: Final = FailureRule(
             " constraints.txt)",
         ),
         Variant(
+            r"cxx11abiTRUE|undefined symbol: _ZN3c10(?:5Error|6detail)\w*__cxx11",
+            "{FILE|the compiled package} was built with the new C++ interface of strings (cxx11 ABI; __cxx11 in the"
+            " symbol), and the PyTorch that is installed with the old one, as pip's were up to 2.5 or 2.6",
+            "See torch._C._GLIBCXX_USE_CXX11_ABI: where it is False, install the package's wheel with cxx11abiFALSE in"
+            " its name, for the same PyTorch, CUDA and Python, or build it here (pip install --no-build-isolation"
+            " --no-cache-dir --force-reinstall --no-deps NAME). PyTorch and CUDA stay as they are",
+        ),
+        Variant(
+            r"cxx11abiFALSE|undefined symbol: _ZN3c10(?:5Error|6detail)\w*S[0-9A-Z]?_?s(?:E|$|\s)",
+            "{FILE|the compiled package} was built with the old C++ interface of strings (no __cxx11 in the symbol),"
+            " and the PyTorch that is installed with the new one (cxx11 ABI), as pip's are from 2.6 or 2.7 on",
+            "See torch._C._GLIBCXX_USE_CXX11_ABI: where it is True, install the package's wheel with cxx11abiTRUE in"
+            " its name, for the same PyTorch, CUDA and Python, or build it here (pip install --no-build-isolation"
+            " --no-cache-dir --force-reinstall --no-deps NAME). Host, driver and CUDA stay as they are",
+        ),
+        Variant(
             r"CUDA Setup failed|Configured \w+ binary|bitsandbytes",
             "bitsandbytes has no library for the CUDA that PyTorch was built with, or PyTorch itself is built for the"
             " processor alone",

@@ -54,13 +54,25 @@ def _listed(place: str) -> str:
 #: lines near it that name the framework which opens the library, or show where it is
 WHEEL_LOADS: Final = (
     r"/torch/__init__\.py|from torch\._C import|Skipping registering GPU devices|initialize backend|onnxruntime"
+    r"|/(?:site|dist)-packages/[^\n]*\.py\", line "
     rf"|{WHEEL_LINES}|{_PLACED}".replace("?P<place>", "?:")
 )
 _OF_RELEASE: Final = (
     r"(?P<soname>lib(?:cudart|cublas|cublasLt|nvJitLink)\.so\.(?P<release>1[1-9])(?:\.0)?)(?:[^.0-9]|$)"
 )
+#: the last file of a traceback above the message
+_OF_PACKAGE: Final = (
+    r"/(?:site|dist)-packages/(?P<owner>[A-Za-z][\w.-]{0,60})/[^\n]*\.py\", line [^\n]*\n"
+    r"[^\n]*lib\w{2,20}\.so\.1[1-9](?:\.0)?: cannot open"
+)
+#: a library that was found, and one that it needs itself
+_THROUGH: Final = (
+    r"library '(?P<through>lib(?:cusolver|cusparse|cublas)\w{0,6}\.so[.0-9]{0,12})'; dlerror: lib(?:nvJitLink|cublasLt)"
+)
 #: names in the sentences of ``library-not-found``
 LIBRARY_NAMES: Final = (
+    _OF_PACKAGE,
+    _THROUGH,
     OLD_SONAME,
     _OF_RELEASE,
     rf"(?P<soname>{_CUDA}(?:\.[0-9]{{1,4}}){{0,3}})",
@@ -101,6 +113,15 @@ NOT_SEARCHED: Final = (
 #: programs that open the libraries by their names, and bring none
 BY_NAME: Final = (
     Variant(
+        _THROUGH,
+        "the loader finds THROUGH, and not SONAME, which that one needs: it is of another CUDA (from 12 on cuSOLVER and"
+        " cuSPARSE need libnvJitLink) than the program's other libraries, or its toolkit or wheel is not whole",
+        "See where it comes from (ldconfig -p | grep -e cusolver -e nvJitLink; LD_LIBRARY_PATH; pip list | grep"
+        " nvidia): let the program find the libraries of the CUDA that it was built for, all from one place, or install"
+        " what is missing beside it (the toolkit's own package; pip install nvidia-nvjitlink-cu12). Driver and cards"
+        " are not at fault",
+    ),
+    Variant(
         r"cannot find -l",
         "the linker finds no library of this name to build with: the development part of the toolkit is not installed,"
         " or its directory is not among those in which the linker looks",
@@ -135,6 +156,16 @@ BY_NAME: Final = (
         " program alone (LD_LIBRARY_PATH=.../site-packages/nvidia/cudnn/lib PROGRAM) or import torch first; where"
         " nothing is, pip install 'nvidia-cudnn-cu12==9.*' (-cu13 for CUDA 13) into the environment",
     ),
+)
+#: a compiled package of a Python environment, for another CUDA than that has
+OF_PACKAGE: Final = Variant(
+    _OF_PACKAGE,
+    "OWNER, a compiled package of the Python environment, was built for CUDA RELEASE: it opens SONAME, which the"
+    " environment does not have, mostly as its framework is of another CUDA",
+    "See what that one is of (python -c 'import torch; print(torch.version.cuda)') and install OWNER's build for it: its"
+    " package's name or version ends in cu12 or cu13, or it comes from the index of that CUDA (pip uninstall the other"
+    " one; pip install --no-deps). Or bring the whole environment to CUDA RELEASE. Where the framework is of CUDA"
+    " RELEASE, import it first, or install its wheels again. No toolkit of the host's and no link of that name helps",
 )
 #: a release of CUDA that the name of the library gives
 OF_RELEASE: Final = Variant(
@@ -182,6 +213,11 @@ _MIXED: Final = (
     r"lib(?:cublas|cublasLt|cusparse|cusparseLt|cusolver|nvrtc|nvJitLink|cudart|cufft|curand|cupti|nccl|cufile"
     r"|nvshmem_host)"
 )
+
+#: where a toolkit has them, in the loader's trace (LD_DEBUG=libs)
+_OF_TOOLKIT: Final = rf"cuda[^/\s]{{0,30}}/(?:\w[^/\s]{{0,40}}/){{0,3}}{_MIXED}\.so[.0-9]{{0,12}}"
+
+_TAKEN: Final = r"(?:[0-9]{1,9}:\s+){1,2}file=\S+ [^\n]*generating link map"  # it follows the file that was found
 
 #: a file that the loader opens, in its messages (glibc elf/dl-load.c)
 _FILE: Final = r"(?P<file>[^\s'\":;,()]{1,300}\.so(?:\.[0-9]{1,9}){0,4})"
@@ -324,7 +360,9 @@ TEXT_RULES = (
         r"|undefined symbol: (?:nvrtc|(?:__)?nvJitLink|nccl|cusparse|cublas|cufft|curand|cusolver|cupti"
         r"|nvshmem)\w{1,80}"
         rf"|undefined symbol: \w{{1,200}},? version {_MIXED}"
-        rf"|version .?{_MIXED}\.so\.[0-9]{{1,2}}.? not (?:found|defined)",
+        rf"|version .?{_MIXED}\.so\.[0-9]{{1,2}}.? not (?:found|defined)"
+        rf"|needed by [^\n]*/(?:site|dist)-packages/[^\n]*\n(?:[^\n]*\n){{1,16}}?[^\n]*trying file=/[^\n]*{_OF_TOOLKIT}"
+        rf"\s+{_TAKEN}",
         "the loader gives the program libraries of two CUDA releases at once: a toolkit of the host's, or a second copy"
         " in the environment, comes before the one that the program was built with",
         "Unset LD_LIBRARY_PATH for the program: a framework from wheels finds its own libraries without it. Where the"
@@ -332,8 +370,18 @@ TEXT_RULES = (
         " /etc/ld.so.conf.d, or the second copy out of the Python environment; `invoke doctor` names both",
         "nanoporetech/dorado#166; infiniflow/ragflow#4466; pytorch/pytorch#157381",
         beside=WHEEL_LINES,
+        names=(rf"trying file=(?P<place>/\S{{1,200}}{_OF_TOOLKIT})\s+{_TAKEN}",),
         variants=(
             TWO_SETS,
+            Variant(
+                r"trying file=",
+                "the loader's trace shows it: a library of the Python environment's wheels gets {PLACE|a toolkit's"
+                " file} for one that it needs, from a toolkit of the host's that the search path names (mostly"
+                " LD_LIBRARY_PATH, which comes before the wheel's own place), whatever release that is of",
+                "Unset LD_LIBRARY_PATH for the program (module unload cuda where a module file sets it; take the line"
+                " out of ~/.bashrc or the job's script), so that the wheels' own libraries are taken. Nothing is"
+                " missing, and nothing is to be installed",
+            ),
             Variant(
                 r"undefined symbol: (?:__)?nvJitLink",
                 "the loader gives the program an older libnvJitLink than its cuSPARSE or cuSOLVER needs: that of a"

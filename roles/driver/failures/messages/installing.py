@@ -418,7 +418,8 @@ INSTALLING = (
         " kernel that it knows; then dpkg --configure -a where packages wait for it. Another module needs a newer"
         " release of its own",
         "nvidia-installer misc.c",
-        beside=r"[Cc]onsult [^\n]*/dkms/nvidia",
+        beside=r"[Cc]onsult [^\n]*/dkms/nvidia"
+        r"|: ?(?:fatal )?error: [^\n]*(?:conflicting types|implicit declaration|incompatible[- ]pointer|keyword)",
         closing=r"Failed to install the kernel module through\s{1,9}DKMS|Bad return status for module build"
         r"|(?:Failed|Unable) to build the\s{1,9}NVIDIA kernel module|\(bad exit status: [1-9]"
         r"|DKMS module '?nvidia\S* (?:failed to build|for \S+ FAILED)|failed for [^\n]{0,200}\bnvidia[^\s(]*\([1-9]"
@@ -448,7 +449,9 @@ INSTALLING = (
             ),
             Variant(
                 r"conflicting types for [‘'`](?:vm_fault_t|timespec64_to_ns|ktime_get_\w{1,20})"
-                r"|implicit declaration of function [‘'`]phys_to_dma",
+                r"|implicit declaration of function [‘'`]phys_to_dma"
+                r"|argument 1 of [‘'`]ktime_get_\w{1,20}[’'] from incompatible"
+                r"|cannot use keyword [‘'`](?:false|true|bool)|[‘'`]bool[’'] cannot be defined via [‘'`]typedef",
                 "the checks that this release of the driver makes of the kernel (conftest) went wrong, so that it"
                 " declares again what the kernel has: mostly the compiler is newer than the release knows (GCC 15 takes"
                 " C23 for its default)",

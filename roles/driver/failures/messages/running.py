@@ -175,13 +175,30 @@ RUNNING = (
         r"|SYSTEM_DRIVER_MISMATCH|cudaErrorSystemDriverMismatch"
         r"|has the version [0-9.]{3,20}, but\s{1,9}(?:NVRM: )?this kernel module has|RM version mismatch"
         r"",
-        "the loaded kernel module is of another version than the user-space libraries",
+        "{the loaded kernel module is of version MODULE, and the user-space libraries are of LIBRARY|the loaded kernel"
+        " module is of another version than the user-space libraries}; both have to be the same, to the last number",
         "Provision again: the driver role ends what uses the GPU, where that is allowed, and loads the module of the"
         " libraries' version, or reboots. By hand, first see that the module on disk is of that version (modinfo -F"
         " version nvidia, for the kernel of the next boot with -k KERNEL), else a reboot changes nothing",
         "shine-cluster#50",
-        beside=r"this kernel module has the version|the client has the version",
+        beside=r"this kernel module has the version|the client has the version|NVML library version: [0-9]"
+        r"|NVRM version: |NVIDIA-Linux-x86_64-[0-9.]+\S*\.run|open-gpu-kernel-modules-[0-9]",
+        names=(
+            r"NVIDIA-Linux-x86_64-(?P<library>[0-9.]{3,20}[0-9])\S{0,20}\.run",
+            r"(?:NVML library version:|client (?:has|\(has) (?:the )?version) (?P<library>[0-9.]{3,20}[0-9])",
+            r"open-gpu-kernel-modules-(?P<module>[0-9][0-9.]{2,20}[0-9])",
+            r"Kernel Module (?: for \w{3,10} )? ?(?P<module>[0-9][0-9.]{2,20}[0-9])",
+            r"kernel module has (?:the )?version (?P<module>[0-9.]{3,20}[0-9])",
+        ),
         variants=(
+            Variant(
+                r"open-gpu-kernel-modules-[0-9]|--no-kernel-modules?\b",
+                "the modules were built by hand from sources of another version{ (MODULE)|} than the user-space"
+                " libraries{, which are of LIBRARY|}; both have to be the same, to the last number",
+                "Take the user space out (nvidia-uninstall) and install that of exactly the modules' version"
+                " ({NVIDIA-Linux-x86_64-MODULE.run|the .run of that version} --no-kernel-modules), or build the modules"
+                " from the sources of the libraries' version; then load them anew. A reboot alone changes nothing",
+            ),
             Variant(
                 r"unsupported display driver|SYSTEM_DRIVER_MISMATCH|cudaErrorSystemDriverMismatch",
                 "the program's libcuda is of another version than the loaded kernel module: the driver was upgraded"
@@ -226,9 +243,12 @@ RUNNING = (
         r"|Unable to determine the device handle for [^\n]+(?:Unknown Error|Not Found)"
         r"|XID ?79\b|NVIDIA[^\n]+\(rev ff\)|nvidia [0-9a-f:.]{7,12}: (?:can't"
         r"|Unable to) change power state from D3(?:cold|hot) to D0[ ,(]{1,3}(?:config space|device) inaccess",
-        "a GPU stopped answering on PCIe: power, heat or hardware",
-        "Drain the host and cycle its power; if it recurs, have the card replaced",
+        "{the GPU CARD|a GPU} stopped answering on PCIe: power, heat, its link (slot, riser, cable) or the card itself",
+        "Drain the host and cycle its power. Where it recurs, check power and heat, the card's seat, slot and riser, and"
+        " the link's generation in the BIOS (one lower for a trial; lspci -vv, LnkSta); where it follows the card into"
+        " another slot, have it replaced",
         "NVIDIA Xid catalog, Xid 79",
+        names=(r"(?:Xid \((?:PCI:)?|GPU )(?P<card>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)",),
         sign=GPU_LOST_SIGN,
         treatment=Hardware(
             "power cycle", f"NVIDIA's Xid catalog: 79 RESTART_BM; {GPUD}", explains=("no-gpu", "gpus-fewer")
@@ -352,7 +372,7 @@ RUNNING = (
         r"(?:nv-fabricmanager|nvidia-fabricmanager(?:-start\.sh)?|nvlsm"
         r"|fabricmanager)(?:\[[0-9]{1,10}\])?: [^\n]*(?:[Ff]ail|FATAL"
         r"|\b[Ee]rror\b|[Uu]nable to|[Nn]ot installed|[Cc]ould not|[Nn]o such)[^\n]*"
-        r"|request to query NVSwitch device information[^\n]*failed[^\n]*"
+        r"|request to query NVSwitch device information[^\n]*failed[^\n]*|^Usage: \S*nvidia-fabricmanager-start\.sh[^\n]*"
         r"|Failed to start (?:nvidia-fabricmanager|NVIDIA fabric manager)[^\n]*"
         r"|nvidia-fabricmanager\.service: (?:Failed with"
         r" result|[Ss]tart operation timed out|(?:Main|Control) process exited, code=\w{1,10}, status=[1-9])[^\n]*",
@@ -364,6 +384,17 @@ RUNNING = (
         " it misses switches or cards, look for SXid and Xid in dmesg, and reset all cards or cycle the power. Where no"
         " switches are on the host (lspci -d 10de:), disable it",
         "NVIDIA Fabric Manager user guide",
+        variants=(
+            Variant(
+                r"^Usage: ",
+                "Fabric Manager was not started: its start script was called with arguments that this release does not"
+                " know, and printed how it is used. Caller (a driver's container, a GPU operator, a unit of one's own)"
+                " and package are of different releases",
+                "Start it by its own unit (systemctl start nvidia-fabricmanager), or take the release of the container"
+                " or operator that goes with the package; by hand the configuration is named by --fm-config-file"
+                " /usr/share/nvidia/nvswitch/fabricmanager.cfg. File, cards and switches are not at fault",
+            ),
+        ),
         unless=r"NV_WARN_NOTHING_TO_DO|[Nn]on-?fatal|[Nn]on-?critical|: Unit ",
         weight="consequence",
     ),

@@ -8,6 +8,14 @@ from tests.unit.support.checkout import here
 from tests.unit.support.known import KNOWN, RULES
 
 SAMPLES = {
+    "dnf-words-changed": 'Unknown argument "--add-repo" for command "config-manager". Add "--help" for more',
+    "rpm-driver-sources-mixed": (
+        " - package xorg-x11-drv-nvidia-3:550.78-1.fc40.x86_64 from rpmfusion is filtered out by modular filtering"
+    ),
+    "dnf-module-stream": "Error: Unable to find a match: nvidia-driver:latest-dkms",
+    "rpm-key-missing": "Public key for nvidia-driver-550.54.15-1.el9.x86_64.rpm is not installed",
+    "dnf-metadata": "Error: Failed to download metadata for repo 'cuda-rhel9-x86_64': Cannot download repomd.xml",
+    "rpm-unsolvable": "package cuda-12-6 from cuda requires nvidia-open >= 560, but none of the providers can be installed",
     "apt-pin-keeps": (
         "nvidia-driver:\n  Installed: 555.42.06-1\n  Candidate: 555.42.06-1\n  Version table:\n     560.28.03-1 500\n"
         "        500 https://mirror.example.org/debian12  Packages\n *** 555.42.06-1 1001"
