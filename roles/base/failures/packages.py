@@ -265,13 +265,15 @@ PACKAGES = (
                 "PACKAGE is no longer made: NVIDIA's container toolkit has replaced it, as one package,"
                 " nvidia-container-toolkit",
                 "Provision again (the container role), or by hand add the toolkit's repository"
-                " (nvidia.github.io/libnvidia-container/stable/deb, with its key), install nvidia-container-toolkit, run"
+                " (nvidia.github.io/libnvidia-container/stable/deb, with its key), install nvidia-container-toolkit,"
+                " run"
                 " nvidia-ctk runtime configure --runtime=docker and restart Docker",
             ),
             Variant(
                 r"(?:package '?|find a match: |for argument: )"
                 r"(?:cuda(?:-[a-z-]{2,30})?(?:-[0-9-]{1,6})?"
-                r"|nvidia-(?:open|container-toolkit|fabricmanager|imex|driver-pinning)\S*|(?:lib)?cudnn[0-9]\S*|libnccl\S*"
+                r"|nvidia-(?:open|container-toolkit|fabricmanager|imex|driver-pinning)\S*|(?:lib)?cudnn[0-9]\S*"
+                r"|libnccl\S*"
                 r"|libnv(?:infer|sdm|idia-nscq)\S*|nvlsm|tensorrt|datacenter-gpu-manager\S*)(?:['\s,]|$)",
                 "PACKAGE comes from NVIDIA's own repository, and this host has none of that, or the one of another"
                 " release of the distribution; or it was never published for this one (Ubuntu 24.04's begins with CUDA"
@@ -380,7 +382,8 @@ PACKAGES = (
             ),
             Variant(
                 r"Depends: \S{3,80} \(= [0-9]\S{0,40}\+cuda[0-9.]{1,6}\) but [0-9]\S{0,60} is to be installed",
-                "PACKAGE needs its parts at exactly its own version ({NEEDED|see the line}), and apt takes {HAVE|another}"
+                "PACKAGE needs its parts at exactly its own version ({NEEDED|see the line}), and apt takes"
+                " {HAVE|another}"
                 " for the part: only PACKAGE was named with a version, for the rest apt takes the newest, or what is"
                 " held or pinned",
                 "Name all parts in one command with that version, which has to be for one CUDA (apt-get install"

@@ -12,7 +12,8 @@ RPM_RULES = (
         "dnf-words-changed",
         r"Unknown argument \"[^\"\n]{1,60}\" for command \"(?:config-manager|module|repolist)\""
         r"|No such command: config-manager",
-        "dnf 5 (Fedora 41 and later) has other words than dnf 4: {WORD is|this is} the form of the older one, as scripts"
+        "dnf 5 (Fedora 41 and later) has other words than dnf 4: {WORD is|this is} the form of the older one, as"
+        " scripts"
         " and guides have it",
         "Write it in today's form: dnf config-manager addrepo --from-repofile=URL (for --add-repo), dnf config-manager"
         " setopt REPO.enabled=1 (for --set-enabled; 0 for --set-disabled); streams of modules are gone with Fedora 39."
@@ -35,7 +36,8 @@ RPM_RULES = (
         rf"|file \S+ from install of {_DRIVER} conflicts with file from package {_DRIVER}",
         "the driver's packages of two sources are mixed{, one of them SOURCE|}: NVIDIA's CUDA repository, RPM Fusion,"
         " negativo17 and the distribution have packages of the same purpose that exclude each other",
-        "Keep one source for the driver (rpm -qa '*nvidia*' and dnf list --installed say from where each is). Disable the"
+        "Keep one source for the driver (rpm -qa '*nvidia*' and dnf list --installed say from where each is). Disable"
+        " the"
         " other one: enabled=0 in its file in /etc/yum.repos.d, or keep it for CUDA alone with exclude=*nvidia* there."
         " Beside RPM Fusion's also run dnf module disable nvidia-driver, whose stream hides its packages. Take the"
         " repository for this release of the distribution. Then dnf distro-sync; --allowerasing and --skip-broken only"
@@ -57,7 +59,8 @@ RPM_RULES = (
                 r"^[^\n]*filtered out by modular filtering$",
                 "a stream of dnf's modules hides the package: while nvidia-driver of NVIDIA's CUDA repository is"
                 " active, dnf takes the driver from there alone",
-                "Choose one source for the driver: dnf module reset nvidia-driver, then dnf module disable nvidia-driver"
+                "Choose one source for the driver: dnf module reset nvidia-driver, then dnf module disable"
+                " nvidia-driver"
                 " for the driver of RPM Fusion or the distribution, or dnf module install nvidia-driver:STREAM for"
                 " NVIDIA's; disable the other repository",
             ),
@@ -69,7 +72,8 @@ RPM_RULES = (
         r"|(?:No match for argument|Unable to find a match): nvidia-driver:[^\n]*"
         r"|The operation would result in switching of module '[^'\n]*nvidia[^\n]*",
         "dnf does not take the module's stream{ STREAM|}: no repository of the host has it under this name",
-        "See what there is (dnf module list nvidia-driver) and add NVIDIA's CUDA repository for this release where there"
+        "See what there is (dnf module list nvidia-driver) and add NVIDIA's CUDA repository for this release where"
+        " there"
         " is none. Without streams (Fedora, RHEL 10) install the packages themselves: nvidia-open, or cuda-drivers",
         "NVIDIA's driver installation guide, RHEL; dnf's manual, module",
         names=(r"(?:modules|argument|match): (?P<stream>[\w:.@/-]{3,60})",),
@@ -104,9 +108,11 @@ RPM_RULES = (
         variants=(
             Variant(
                 r"(?:Status code: |HTTP Error )404",
-                "the address of a repository does not exist{: URL|}: it is not made for this release of the distribution"
+                "the address of a repository does not exist{: URL|}: it is not made for this release of the"
+                " distribution"
                 " (NVIDIA's CUDA repository has some releases of Fedora only), or its file was written for another one",
-                "Correct the .repo file in /etc/yum.repos.d: name the nearest release that the address has (open it in a"
+                "Correct the .repo file in /etc/yum.repos.d: name the nearest release that the address has (open it in"
+                " a"
                 " browser; for NVIDIA's driver and CUDA rhel9, fedora42 …), or disable it where it is not needed"
                 " (enabled=0); then dnf clean all",
             ),
@@ -118,9 +124,11 @@ RPM_RULES = (
         r"package \S+ (?:from \S+ )?requires [^\n]{1,160}, but none of the providers can be installed"
         r"|package \S+ (?:from \S+ )?conflicts with [^\n]{1,160}|Problem(?: [0-9]{1,2})?: conflicting requests[^\n]*"
         r"|error: Failed dependencies:\n[^\n]+ is needed by [^\n]+|nothing provides [^\n]{1,100} needed by [^\n]+",
-        "{PACKAGE needs NEEDED|packages that were asked for exclude each other}, and dnf finds no set of packages in which"
+        "{PACKAGE needs NEEDED|packages that were asked for exclude each other}, and dnf finds no set of packages in"
+        " which"
         " {that is there|all fit}",
-        "Read the lines of each Problem down to the last, which names the reason: a package of another source or release"
+        "Read the lines of each Problem down to the last, which names the reason: a package of another source or"
+        " release"
         " that is installed, a repository that is missing or disabled (EPEL, CRB), an exclude= or a stream of a module."
         " dnf repoquery --whatprovides '{NEEDED|NAME}' and dnf list --showduplicates say who has what. Mend that;"
         " --skip-broken and --nobest leave it out, --allowerasing may remove what works",
@@ -136,13 +144,15 @@ RPM_RULES = (
             Variant(
                 r"nothing provides '?dkms|requires '?dkms",
                 "PACKAGE builds its module with DKMS, and no enabled repository has that: it is in EPEL",
-                "Enable EPEL (dnf install epel-release, on RHEL its rpm from the Fedora project, with CRB enabled), then"
+                "Enable EPEL (dnf install epel-release, on RHEL its rpm from the Fedora project, with CRB enabled),"
+                " then"
                 " install again; or take a stream with precompiled modules",
             ),
             Variant(
                 r"nothing provides ",
                 "PACKAGE needs NEEDED, and no enabled repository has that",
-                "See what would have it (dnf provides '{NEEDED|NAME}'): mostly a repository is missing or disabled (EPEL,"
+                "See what would have it (dnf provides '{NEEDED|NAME}'): mostly a repository is missing or disabled"
+                " (EPEL,"
                 " CRB, the distribution's updates), or PACKAGE is from a repository for another release of the"
                 " distribution, or for a newer kernel than the host's. Add it, or take PACKAGE's release for this host",
             ),

@@ -162,7 +162,8 @@ OF_PACKAGE: Final = Variant(
     _OF_PACKAGE,
     "OWNER, a compiled package of the Python environment, was built for CUDA RELEASE: it opens SONAME, which the"
     " environment does not have, mostly as its framework is of another CUDA",
-    "See what that one is of (python -c 'import torch; print(torch.version.cuda)') and install OWNER's build for it: its"
+    "See what that one is of (python -c 'import torch; print(torch.version.cuda)') and install OWNER's build for it:"
+    " its"
     " package's name or version ends in cu12 or cu13, or it comes from the index of that CUDA (pip uninstall the other"
     " one; pip install --no-deps). Or bring the whole environment to CUDA RELEASE. Where the framework is of CUDA"
     " RELEASE, import it first, or install its wheels again. No toolkit of the host's and no link of that name helps",

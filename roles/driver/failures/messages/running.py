@@ -244,7 +244,8 @@ RUNNING = (
         r"|XID ?79\b|NVIDIA[^\n]+\(rev ff\)|nvidia [0-9a-f:.]{7,12}: (?:can't"
         r"|Unable to) change power state from D3(?:cold|hot) to D0[ ,(]{1,3}(?:config space|device) inaccess",
         "{the GPU CARD|a GPU} stopped answering on PCIe: power, heat, its link (slot, riser, cable) or the card itself",
-        "Drain the host and cycle its power. Where it recurs, check power and heat, the card's seat, slot and riser, and"
+        "Drain the host and cycle its power. Where it recurs, check power and heat, the card's seat, slot and riser,"
+        " and"
         " the link's generation in the BIOS (one lower for a trial; lspci -vv, LnkSta); where it follows the card into"
         " another slot, have it replaced",
         "NVIDIA Xid catalog, Xid 79",
@@ -372,7 +373,8 @@ RUNNING = (
         r"(?:nv-fabricmanager|nvidia-fabricmanager(?:-start\.sh)?|nvlsm"
         r"|fabricmanager)(?:\[[0-9]{1,10}\])?: [^\n]*(?:[Ff]ail|FATAL"
         r"|\b[Ee]rror\b|[Uu]nable to|[Nn]ot installed|[Cc]ould not|[Nn]o such)[^\n]*"
-        r"|request to query NVSwitch device information[^\n]*failed[^\n]*|^Usage: \S*nvidia-fabricmanager-start\.sh[^\n]*"
+        r"|request to query NVSwitch device information[^\n]*failed[^\n]*"
+        r"|^Usage: \S*nvidia-fabricmanager-start\.sh[^\n]*"
         r"|Failed to start (?:nvidia-fabricmanager|NVIDIA fabric manager)[^\n]*"
         r"|nvidia-fabricmanager\.service: (?:Failed with"
         r" result|[Ss]tart operation timed out|(?:Main|Control) process exited, code=\w{1,10}, status=[1-9])[^\n]*",

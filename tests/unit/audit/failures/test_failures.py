@@ -15,7 +15,8 @@ SAMPLES = {
     "dnf-module-stream": "Error: Unable to find a match: nvidia-driver:latest-dkms",
     "rpm-key-missing": "Public key for nvidia-driver-550.54.15-1.el9.x86_64.rpm is not installed",
     "dnf-metadata": "Error: Failed to download metadata for repo 'cuda-rhel9-x86_64': Cannot download repomd.xml",
-    "rpm-unsolvable": "package cuda-12-6 from cuda requires nvidia-open >= 560, but none of the providers can be installed",
+    "rpm-unsolvable": "package cuda-12-6 from cuda requires nvidia-open >= 560, but none of the providers can be"
+    " installed",
     "apt-pin-keeps": (
         "nvidia-driver:\n  Installed: 555.42.06-1\n  Candidate: 555.42.06-1\n  Version table:\n     560.28.03-1 500\n"
         "        500 https://mirror.example.org/debian12  Packages\n *** 555.42.06-1 1001"
