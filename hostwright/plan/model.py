@@ -217,6 +217,12 @@ class RemovalState(Resource):
         return ()
 
 
+class ReturnState(RemovalState):
+    """A removal that brings back what was there before; who provisions the host right afterwards does without it."""
+
+    __slots__ = ()
+
+
 class Condition(ABC):
     """A question about a host with yes or no for an answer: a frozen dataclass that derives from this class."""
 

@@ -23,7 +23,7 @@ from hostwright.plan.host import locks
 from hostwright.plan.host.hostfacts import read_host
 from hostwright.plan.host.occupancy import AtWork
 from hostwright.plan.host.release import RELEASE, read, refusal
-from hostwright.plan.model import Change, Facts, Plan, Planned, Probe, Refusal, Resource, RolePlan
+from hostwright.plan.model import Change, Facts, Plan, Planned, Probe, Refusal, Resource, ReturnState, RolePlan
 from hostwright.stack.ages import aged, day_of
 from hostwright.stack.rules import check_host
 from hostwright.stack.stack import Stack
@@ -36,11 +36,14 @@ NOT_ANSWERED = "not-answered"  #: the rule by which a host is not changed of whi
 _ASKERS = 4  #: named of those who asked what was not answered
 
 
-def removal_of(desired: Desired, former: Iterable[Desired] = (), staying: Desired | None = None) -> Desired:
+def removal_of(
+    desired: Desired, former: Iterable[Desired] = (), staying: Desired | None = None, *, returned: bool = True
+) -> Desired:
     """The desired states of a host without these roles, which are removed last one first, before what they need.
 
     ``former`` are the same roles on the stacks that the host had before, so that what an upgrade left is removed too.
-    ``staying`` are the other roles of the host: what they want as well stays with them.
+    ``staying`` are the other roles of the host: what they want as well stays with them. ``returned`` says whether what
+    the roles took away comes back.
     """
     stacks, wanted = (desired, *former), _wanted(staying) if staying else frozenset[str]()
     going = {role.name: role for stack in reversed(stacks) for role in stack.roles}
@@ -51,18 +54,19 @@ def removal_of(desired: Desired, former: Iterable[Desired] = (), staying: Desire
         DesiredRole(
             role.name,
             tuple(other.name for other in ordered if role.name in needs[other.name]),
-            tuple(dict.fromkeys(_taken_away(role.name, stacks, wanted))),
+            tuple(dict.fromkeys(_taken_away(role.name, stacks, wanted, returned=returned))),
         )
         for role in reversed(ordered)
     )
     return Desired(desired.host, desired.stack, tuple(roles), removes=True, occupancy=desired.occupancy)
 
 
-def _taken_away(name: str, stacks: Iterable[Desired], wanted: Set[str]) -> Iterator[Resource]:
+def _taken_away(name: str, stacks: Iterable[Desired], wanted: Set[str], *, returned: bool) -> Iterator[Resource]:
     """The states of a host without the role of this name, as each of the stacks wants it."""
     for role in (role for stack in stacks for role in stack.roles if role.name == name):
         removals = (state for resource in reversed(role.resources) for state in resource.removal())
-        yield from filter(None, (state.sparing(wanted) for state in removals))
+        left = (state for state in removals if returned or not isinstance(state, ReturnState))
+        yield from filter(None, (state.sparing(wanted) for state in left))
 
 
 def _wanted(staying: Desired) -> frozenset[str]:

@@ -42,6 +42,7 @@ class Past:
         keeps: those of them whose cure is the user's: ``provision`` leaves them.
         says: what the plan of ``provision`` must say, in these words.
         goes: the packages of a driver that are gone in the end, beside those of ``driver``.
+        back: whether all packages of the driver are there again in the end, since the host's own sources have them.
         taken: an expression for paths of others that need not be as before in the end.
         ipv6: whether the inventory has an IPv6 address of it.
         options: what the lab makes it of.
@@ -55,6 +56,7 @@ class Past:
     keeps: frozenset[str] = frozenset()
     says: tuple[str, ...] = ()
     goes: frozenset[str] = frozenset()
+    back: bool = False
     taken: str = NOTHING
     ipv6: bool = False
     options: HostOptions = field(default=SMALL)
@@ -124,6 +126,7 @@ PASTS = (
         driver=DRIVER,
         finds=frozenset({"other-installer", "no-headers"}),  # the second was not foreseen: a module without headers
         says=("libnvidia-tesla-470-cuda1",),
+        back=True,
         options=HostOptions(profile="small", hardware=Hardware(loaded="470.256.02")),
     ),
     Past(

@@ -85,6 +85,8 @@ def test_after_removal_what_was_the_users_is_as_before(story: Story) -> None:
     assert story.once("remove", "--yes").returncode == 0
     lines = story.before.differences(Tree.of(story.machine))
     none([line for line in lines if not story.taken.has(line, story.past)])
+    if story.past.back:
+        none([line for line in lines if line.startswith(("gone: ", "come: "))])
     none(users(story))
 
 

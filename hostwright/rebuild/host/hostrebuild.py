@@ -167,7 +167,7 @@ class HostRebuild:
                     self._clean()
                 self._provision()
             case "relayer":
-                self._converge(removal_of(self._tools.target.desired), "remove")
+                self._converge(removal_of(self._tools.target.desired, returned=False), "remove")
                 self._provision()
             case "reinstall":
                 self._tools.install("; ".join(decision.reasons), self._phases, self._begin)

@@ -15,11 +15,19 @@ from itertools import groupby
 from operator import itemgetter
 
 from hostwright.common.quoting import sh, sh_file, words
-from hostwright.plan.model import Change, Condition, Facts, Probe, Refusal, Resource, Step
+from hostwright.plan.model import Change, Condition, Facts, Probe, Refusal, Resource, ReturnState, Step
 from hostwright.plan.roles.software import Software
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT, few
-from hostwright.resources.originals import INSTALLED, note_installed
+from hostwright.resources.originals import (
+    FILES,
+    INSTALLED,
+    MANUAL_BEFORE,
+    ORIGIN,
+    PACKAGES_BEFORE,
+    note_installed,
+    packages_before,
+)
 from hostwright.resources.packages.debs_gone import TAKE, DebsGone
 from hostwright.resources.packages.dpkg import (
     ALONG,
@@ -242,7 +250,8 @@ class DebsAbsent(Resource):
     r"""No package is installed whose name matches one of these patterns.
 
     Those of other architectures go as well (``NAME:i386``). What depends on such a package goes with it, held or not,
-    and the plan names it; the change fails where more would go by then. They do not come back when the role is removed.
+    and the plan names it; the change fails where more would go by then. Those that were there before the first change
+    come back when the role is removed.
 
     >>> others = DebsAbsent(("chrony", "ntp*"), "two would set the clock", keep=("ntpdate",))
     >>> installed = "ntp\t4.2.8\tii \nntpdate\t4.2.8\tii \nour-clocks\t1.0\tii \n"
@@ -295,7 +304,71 @@ class DebsAbsent(Resource):
         )
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()
+        return (DebsBack(self.patterns, self.keep),)
+
+
+_OWN_APT = sh_file(__file__, "sh/own_apt.sh", files=FILES)
+
+
+@dataclass(frozen=True, slots=True)
+class DebsBack(ReturnState):
+    r"""Packages with such names that were on the host before the first change are there again.
+
+    They come from the host's own sources, as if our sources and preferences were gone already: at the version of that
+    time, or else at the one that apt would choose. Marks and holds are as before. Those that no source has any more
+    are named, and the host counts as it should be without them.
+
+    >>> answers = {"origin/packages": "ntp\t4.2.8\thi \nntpdate\t4.2.8\tii \n", "own_apt": "back ntp 4.2.9\n"}
+    >>> print(plan_text(DebsBack(("ntp*",), keep=("ntpdate",)), answers))
+    ~ packages ntp*: absent → as before: ntp 4.2.9 (it was 4.2.8)
+    """
+
+    patterns: tuple[str, ...]  #: shell patterns of names
+    keep: tuple[str, ...] = ()  #: shell patterns of names that were not taken away although they match
+
+    @property
+    def _found(self) -> Probe:
+        """What apt would install."""
+        values = {"patterns": " ".join(self.patterns), "keep": " ".join(self.keep), "before": f"{ORIGIN}/packages"}
+        return Probe(_OWN_APT + sh_file(__file__, "sh/back.sh", **values) + "back", root=True, cap_bytes=256 * 1024)
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (PACKAGES_BEFORE, MANUAL_BEFORE, self._found)
+
+    def _rows(self, facts: Facts, kind: str) -> list[list[str]]:
+        return [row.split(" ") for row in facts[self._found].text.splitlines() if row.startswith(f"{kind} ")]
+
+    def plan(self, facts: Facts) -> Change | None:
+        before = packages_before(facts) or {}
+        rows = [(row[1], row[2]) for row in self._rows(facts, "back") if len(row) == 3 and row[1] in before]
+        if not rows:
+            return None
+        manual = facts[MANUAL_BEFORE].text.split()
+        auto = tuple(name for name, _ in rows if name not in manual)
+        held = tuple(name for name, _ in rows if before[name].held)
+        packages = tuple(f"{name}={version}" for name, version in rows)
+        script = [_OWN_APT + "own_apt", install_script(packages, downgrade=True)]
+        if auto:
+            script.append(f"{PATIENTLY} apt-mark auto {words(auto)}")
+        if held:
+            script.append(hold_script(held))
+        now = (
+            f"{name} {version}" + (f" (it was {old})" if (old := before[name].version) != version else "")
+            for name, version in rows
+        )
+        return Change(
+            f"packages {' '.join(self.patterns)}",
+            ABSENT,
+            f"as before: {', '.join(now)}",
+            (Step("\n".join(script), DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES),),
+        )
+
+    def notes(self, facts: Facts) -> tuple[str, ...]:
+        lost = [" ".join(row[1:]) for row in self._rows(facts, "lost")]
+        unknown = [" ".join(row[1:]) for row in self._rows(facts, "unknown")]
+        notes = [f"not there as before, since no source of the host has it any more: {few(lost)}"] if lost else []
+        notes += [f"apt cannot install again what was there before: {reason}" for reason in unknown[:1]]
+        return tuple(notes)
 
 
 #: what the plan says of each kind of line of ``mending``

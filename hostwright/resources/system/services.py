@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import ClassVar
 
 from hostwright.common.quoting import sh, sh_file, words
-from hostwright.plan.model import Change, Condition, Facts, Planned, Probe, Resource, Step
+from hostwright.plan.model import Change, Condition, Facts, Planned, Probe, Resource, ReturnState, Step
 from hostwright.plan.roles.software import Software
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.originals import MARK, ORIGIN, changed, keep_unit
@@ -154,7 +154,7 @@ class Disturbing(Resource):
     r"""Another state holds, and its change disturbs running work where a condition holds.
 
     Such a change waits for a host on which nothing runs, or for an operator who allows it. What stays when the role is
-    removed is what the other state leaves, and taking that away disturbs likewise.
+    removed is what the other state leaves, and taking that away disturbs likewise. What then comes back does not.
 
     >>> restarted = RestartedAfter("metrics.service", ("/etc/metrics.conf",))
     >>> careful = Disturbing(restarted, "interrupts the metrics", Running("metrics.service"))
@@ -190,7 +190,10 @@ class Disturbing(Resource):
         return self.resource.software(facts)
 
     def removal(self) -> tuple[Resource, ...]:
-        return tuple(Disturbing(state, self.what, self.when) for state in self.resource.removal())
+        states = self.resource.removal()
+        return tuple(
+            state if isinstance(state, ReturnState) else Disturbing(state, self.what, self.when) for state in states
+        )
 
     def takes(self) -> frozenset[str]:
         return self.resource.takes()

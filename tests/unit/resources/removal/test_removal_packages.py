@@ -20,7 +20,7 @@ from hostwright.resources.packages import debs_gone
 from hostwright.resources.packages.debfile import DebFile
 from hostwright.resources.packages.debs_gone import DEPENDS, MANUAL, WERE_BROUGHT, DebsGone, parse_depends
 from hostwright.resources.packages.dpkg import ALONG, DPKG, DPKG_LOCK, mend_cut_script
-from hostwright.resources.packages.packages import Debs, DebsAbsent, DpkgInOrder
+from hostwright.resources.packages.packages import Debs, DebsAbsent, DebsBack, DpkgInOrder
 from hostwright.resources.packages.repositories import LocalRepo, RepoDropped
 from hostwright.resources.python.interpreters import VenvPackage
 from hostwright.resources.system.kernel import KernelPackages, KernelsAsBefore
@@ -482,7 +482,7 @@ def test_headers_that_the_hosts_own_kernel_brought_later_stay() -> None:
 def test_every_resource_of_packages_says_how_it_goes() -> None:
     assert Debs(("gcc=4", "make")).removal() == (DebsGone(("gcc", "make"), common=True),)
     assert Debs(("cuda=11",), hold=True).removal() == (DebsGone(("cuda",)),)
-    assert DebsAbsent(("x",), "").removal() == ()
+    assert DebsAbsent(("x",), "", ("xy",)).removal() == (DebsBack(("x",), ("xy",)),)
     assert DpkgInOrder().removal() == (DpkgInOrder(),)
     assert KernelPackages().removal() == (KernelsAsBefore(),)
     assert VenvPackage(("3.8",)).removal() == (DebsGone(("python3-venv", "python3.8-venv"), common=True),)
