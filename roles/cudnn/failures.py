@@ -136,6 +136,15 @@ FAILURES = (
         variants=(
             TWO_SETS,
             Variant(
+                r"(?:site|dist)-packages/nvidia/cudnn|SUBLIBRARY_VERSION|-cu1[0-9]\b",
+                "two copies of cuDNN are mixed in one program: libraries of the environment's wheel (nvidia-cudnn-…),"
+                " and others of the same name from the host, from conda or from a second wheel",
+                "Unset LD_LIBRARY_PATH for the program (`invoke doctor` names a copy that comes before the wheel's; so"
+                " does LD_DEBUG=libs). Where the message stays, pip list | grep cudnn has two of them, or files of an"
+                " older one are left: uninstall them all and install the framework again with its wheels (pip install"
+                " --force-reinstall). The stack's own comes back when you provision",
+            ),
+            Variant(
                 r"(?:^|\s)/usr/\S{1,100}/libcudnn\S{1,40}: undefined symbol",
                 "two releases of cuDNN are mixed in one program: the loader takes PLACE, a copy of the host's, and the"
                 " library under it from another one, mostly the wheel of a framework (torch, nvidia-cudnn-…)",
@@ -144,15 +153,6 @@ FAILURES = (
                 " to one version (pip list | grep cudnn; dpkg -l '*cudnn*'). With several copies on the host itself,"
                 " provision again: the cudnn role keeps one. No single file is to be copied, and the driver has no part"
                 " in it",
-            ),
-            Variant(
-                r"site-packages/nvidia/cudnn|SUBLIBRARY_VERSION|-cu1[0-9]\b",
-                "two copies of cuDNN are mixed in one program: libraries of the environment's wheel (nvidia-cudnn-…),"
-                " and others of the same name from the host, from conda or from a second wheel",
-                "Unset LD_LIBRARY_PATH for the program (`invoke doctor` names a copy that comes before the wheel's; so"
-                " does LD_DEBUG=libs). Where the message stays, pip list | grep cudnn has two of them, or files of an"
-                " older one are left: uninstall them all and install the framework again with its wheels (pip install"
-                " --force-reinstall). The stack's own comes back when you provision",
             ),
         ),
         sign=Sign("cudnn", mixed, (DPKG,), provision=True),

@@ -9,13 +9,23 @@ FAILURES = (
     FailureRule(
         "torch-without-cuda",
         r"Torch not compiled with CUDA enabled|PyTorch (?:was|is) (?:not )?(?:compiled|built) without CUDA"
-        r"|Attempting to deserialize object on a CUDA device but torch\.cuda\.is_available\(\) is False",
+        r"|Attempting to deserialize object on a CUDA device but torch\.cuda\.is_available\(\) is False"
+        r"|torch\.version\.cuda\W{1,4}None\b|torch\.__version__\W{1,4}[0-9.]{3,9}\+cpu\b",
         "PyTorch finds no GPU: a build for the processor alone is installed",
         "See torch.version.cuda: where it is None, use the stack's environment, or install a build with CUDA over it"
         " (pip install --force-reinstall torch, with --index-url https://download.pytorch.org/whl/cu130 where another"
         " index gave the other one); where it names a release, run nvidia-smi as the same user in the same place",
         "PyTorch torch/cuda/__init__.py",
         variants=(
+            Variant(
+                r"torch\.version\.cuda|\+cpu\b",
+                "the PyTorch that is installed is a build for the processor alone, so that it sees no GPU: an index"
+                " without CUDA gave it (PyTorch's /whl/cpu; on aarch64 PyPI too, before 2.11), or another package asked"
+                " for it",
+                "Install a build with CUDA over it (pip install --force-reinstall torch --index-url"
+                " https://download.pytorch.org/whl/cu130, or cu126 to cu129 for an older driver), or use the stack's"
+                " environment. Driver, cards and CUDA_VISIBLE_DEVICES are not at fault",
+            ),
             Variant(
                 r"deserialize object",
                 "the saved file holds tensors of a GPU, and PyTorch finds none here: it is a build for the processor"
@@ -83,7 +93,7 @@ FAILURES = (
     ),
     FailureRule(
         "torch-nvml-assert",
-        r"NVML_SUCCESS == r[^\n]*INTERNAL ASSERT FAILED",
+        r"NVML_SUCCESS == [^\n]*INTERNAL ASSERT FAILED",
         "PyTorch ran out of GPU memory and asked NVML who has it, and NVML did not answer: as on a MIG instance, or"
         " because the driver was upgraded under a running program or the container lost its GPUs",
         "Run nvidia-smi in the same place: where it fails, restart the container, or see what `invoke doctor` says"

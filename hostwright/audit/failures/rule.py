@@ -16,6 +16,7 @@ from hostwright.plan.model import Probe
 EVIDENCE_CHARACTERS = 300  #: of each line of a finding's evidence
 
 _GROUP = Pattern(r"\(\?P<(\w+)>")
+_WORD = Pattern(r"[A-Z_]+")
 _CHOICE = Pattern(r"\{([^{}|]*)\|([^{}|]*)\}")
 
 #: root cause: tried first, for whatever else an output says follows from it · cause: tried in the order of layers, and
@@ -159,16 +160,18 @@ def _filled(sentence: str, values: Mapping[str, str]) -> str:
     """The sentence with these values in place of their words."""
     unknown = [word for word, value in values.items() if not value]
     sentence = _chosen(sentence, lambda choice: choice[2 if any(word in choice[1] for word in unknown) else 1])
-    for word, value in values.items():
-        sentence = sentence.replace(word, value or word)
-    return sentence
+    return _replaced(_WORD, sentence, lambda word: values.get(word[0]) or word[0])
 
 
 def _chosen(sentence: str, choose: Callable[[Match], str]) -> str:
+    return _replaced(_CHOICE, sentence, choose)
+
+
+def _replaced(pattern: Pattern, sentence: str, replacement: Callable[[Match], str]) -> str:
     parts, end = [], 0
-    for choice in _CHOICE.finditer(sentence):
-        parts += [sentence[end : choice.start()], choose(choice)]
-        end = choice.end()
+    for match in pattern.finditer(sentence):
+        parts += [sentence[end : match.start()], replacement(match)]
+        end = match.end()
     return "".join([*parts, sentence[end:]])
 
 

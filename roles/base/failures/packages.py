@@ -283,6 +283,13 @@ PACKAGES = (
                 " toolkit has a list of its own), then apt-get update. apt-cache policy PACKAGE shows whether it is"
                 " there then. Debian's and Ubuntu's own toolkit is nvidia-cuda-toolkit (non-free, multiverse)",
             ),
+            Variant(
+                r"No match for argument|Unable to find a match",
+                "no enabled repository of dnf's has PACKAGE",
+                "See how it is called and who has it: dnf provides '*/PACKAGE', dnf search PACKAGE, dnf repolist --all."
+                " Enable the repository that has it (EPEL, CRB, NVIDIA's CUDA repository for this release), or take"
+                " PACKAGE's name in this release of the distribution",
+            ),
         ),
         weight="consequence",  # also after an update that found no mirror
     ),

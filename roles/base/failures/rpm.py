@@ -120,6 +120,16 @@ RPM_RULES = (
         closing=r"Failed to download metadata for repo [^\n]*|Cannot download repomd\.xml",
     ),
     FailureRule(
+        "rpm-build-needs",
+        r"error: Failed build dependencies:\n[^\n]* is needed by [^\n]*",
+        "PACKAGE is built on this host (akmods builds the driver's module so) and needs NEEDED for that, which is not"
+        " installed",
+        "Install it (dnf install '{NEEDED|NAME}'), then build again: akmods --force --kernels $(uname -r), or rpmbuild."
+        " Kernel, headers and driver fit",
+        "rpm, build/parsePreamble.c",
+        names=(r"\n\s*(?P<needed>[^\n]{1,100}?) is needed by (?P<package>\S{1,120})",),
+    ),
+    FailureRule(
         "rpm-unsolvable",
         r"package \S+ (?:from \S+ )?requires [^\n]{1,160}, but none of the providers can be installed"
         r"|package \S+ (?:from \S+ )?conflicts with [^\n]{1,160}|Problem(?: [0-9]{1,2})?: conflicting requests[^\n]*"
@@ -147,6 +157,18 @@ RPM_RULES = (
                 "Enable EPEL (dnf install epel-release, on RHEL its rpm from the Fedora project, with CRB enabled),"
                 " then"
                 " install again; or take a stream with precompiled modules",
+            ),
+            Variant(
+                r"package (?:cuda(?:-(?:runtime|demo-suite|drivers)\S{0,4})?-[0-9]\S*) (?:from \S+ )?requires",
+                "PACKAGE stands for CUDA as a whole and needs NEEDED, with a driver of its own branch, which dnf does"
+                " not"
+                " take: a stream of the module nvidia-driver, a versionlock, an exclude= or a driver of another source"
+                " holds another branch",
+                "Install the toolkit alone (dnf install cuda-toolkit-X-Y), which needs no driver package. Or let both"
+                " go"
+                " together: the CUDA of the branch that is held (cuda-X-Y of its time), or that branch's stream (dnf"
+                " module list nvidia-driver; dnf module reset nvidia-driver, then install nvidia-driver:BRANCH). The"
+                " repository is not at fault",
             ),
             Variant(
                 r"nothing provides ",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.failures import FailureRule, ForPeople, Sign, Stuck
+from hostwright.failures import FailureRule, ForPeople, Sign, Stuck, Variant
 from hostwright.resources import DPKG, Probe
 from hostwright.standard.roles.container.engine import DAEMON_JSON, NAME_SERVERS_SH
 from hostwright.standard.roles.container.failures.access import ACCESS_RULES
@@ -79,6 +79,17 @@ FAILURES = (
         " nvidia-container-toolkit, run nvidia-ctk runtime configure --runtime=docker, then systemctl restart docker",
         "NVIDIA/nvidia-docker#1034, #1243",
         unless=r"device driver \W{1,3}(?:amd|intel|cdi)\b",
+        variants=(
+            Variant(
+                r"discover GPU vendor from CDI",
+                "Docker (from 29 on) is asked for GPUs and finds no CDI specification of any maker's: the host has no"
+                " NVIDIA card, or its driver or container toolkit is not installed, or wrote none",
+                "Run nvidia-smi on the host. Where there is no NVIDIA card, take --gpus (in a compose file the device"
+                " reservation) out. Where it lists cards, provision again: the container role installs the toolkit,"
+                " whose service writes the specification (by hand: nvidia-ctk cdi generate"
+                " --output=/etc/cdi/nvidia.yaml; nvidia-ctk cdi list), then restart Docker",
+            ),
+        ),
         narrower=r"snap\.docker|/snap/docker|docker-snap",
         sign=Sign("container", no_hook, (DPKG, *SETTINGS, HOOK_THERE), provision=True),
     ),

@@ -153,6 +153,18 @@ CDI_RULES = (
                 " an older version; a toolkit before 1.19.1 does so too",
             ),
             Variant(
+                r"setting up CDI devices: ",
+                "podman finds no CDI device of this name: nobody wrote a specification, or not where this podman looks"
+                " (older ones in /etc/cdi alone, while the toolkit's service writes it to /var/run/cdi), or it does not"
+                " name this card",
+                "Compare with nvidia-ctk cdi list (ls /etc/cdi /run/cdi). Where it lists the name, show podman the"
+                " directory (podman --cdi-spec-dir=/run/cdi; cdi_spec_dirs in containers.conf), or write it to the"
+                " usual one: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml. Where there is none, install"
+                f" nvidia-container-toolkit and systemctl restart {REFRESH} (before 1.18 generate it so). podman before"
+                f" 5.1 does not read version 0.7.0, which the toolkit writes since 1.19.1. Docker's settings have no"
+                " part in it",
+            ),
+            Variant(
                 r"custom device",
                 "Docker took the name of a CDI device for a device file: it does not use CDI, as it is older than 25,"
                 " or before 28.2 and features.cdi is not set",

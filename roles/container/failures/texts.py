@@ -206,8 +206,9 @@ HOOK_RULES = (
         r"unsatisfied condition: (?:cuda|driver|brand|arch)|requirement error: unsatisfied"
         r"|use an earlier cuda container",
         "the image needs {CONDITION|a newer CUDA}, which the host's driver does not support",
-        "Use an image for the CUDA that nvidia-smi names, or a stack with a newer driver; NVIDIA_DISABLE_REQUIRE=1 only"
-        " hides it",
+        "Use an image for the CUDA that nvidia-smi names, or a stack with a newer driver (CUDA 12.4 needs R550, 12.8"
+        " R570, 13.0 R580; cards of data centres run a newer one of the same major number from R525 on);"
+        " NVIDIA_DISABLE_REQUIRE=1 only hides it, and a toolkit on the host does not help",
         "NVIDIA/nvidia-docker#1442",
         names=(r"unsatisfied condition: (?P<condition>[\w<>=. ]{4,40}?)(?:,|\\|:|\"|$)",),
     ),

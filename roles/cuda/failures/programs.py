@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 _NO_DEVICE = (
     r"CUDA_ERROR_NO_DEVICE\b|cudaErrorNoDevice\b|no CUDA-capable device is detected|No CUDA GPUs are available"
-    r"|No visible GPU devices|no supported devices found for platform CUDA|Failed to infer device type"
+    r"|\binit(?:ialization)? failure(?: with error)?[ :]{1,3}100\b|No visible GPU devices"
+    r"|no supported devices found for platform CUDA|Failed to infer device type"
 )
 
 
@@ -27,6 +28,15 @@ def compiler_too_new(ctx: AuditContext) -> Iterator[str]:
 
 #: what a build for one generation of cards says on another
 CODE_VARIANTS = (
+    Variant(
+        r"\bSM ?[0-9]{1,2}\.[0-9x] requires CUDA|NVCC version should be",
+        "the program compiles for the card while it runs (FlashInfer or DeepGEMM, parts of vLLM and SGLang), and the"
+        " toolkit that it takes (CUDA_HOME, else /usr/local/cuda) is too old for that: it needs CUDA LEAST",
+        "Name a toolkit that knows the card and is of torch's own release: CUDA_HOME=/usr/local/cuda-13.0 and that"
+        " one's"
+        " bin first on PATH (ls -d /usr/local/cuda-*; torch.version.cuda), or have the stack's cuda section name it."
+        " Driver, card and the program are not at fault",
+    ),
     Variant(
         r"Unsupported gpu architecture|nvcc fatal",
         "this nvcc does not compile for {CHIP|that architecture}: it is older than the card (Blackwell needs CUDA"
@@ -42,6 +52,13 @@ CODE_VARIANTS = (
         "Give it a newer one: for Triton TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas of a toolkit that lists"
         " {CHIP|the card} (ptxas --help; CUDA 13 has all of Blackwell), for XLA that toolkit's bin first on PATH; or"
         " install a release of the framework that is built with it",
+    ),
+    Variant(
+        r"(?:supported on|requires?) SM ?|device capability: ?[0-9]|[Nn]o compiled",
+        "the kernels of this build, or the kind of attention that was chosen, are not for this card's generation",
+        "Choose another kind (vLLM: --attention-backend, before it VLLM_ATTENTION_BACKEND; another quantisation), or"
+        " install a release or image of the program that is built for the card (Blackwell: CUDA 12.8 or newer). Driver"
+        " and card are not at fault",
     ),
     Variant(
         r"only supports? (?:Ampere|Ada|Hopper|Turing)|compute capability (?:of )?(?:at least|>)"
@@ -147,7 +164,7 @@ PROGRAM_RULES = (
     ),
     FailureRule(
         "gpu-code-missing",
-        r"no kernel image is available for|CUDA_ERROR_NO_BINARY_FOR_GPU|cudaErrorNoKernelImageForDevice"
+        r"no kernel image is available|CUDA_ERROR_NO_BINARY_FOR_GPU|cudaErrorNoKernelImageForDevice"
         r"|no longer supports this GPU because it is too old|is not compatible with the current PyTorch installation"
         r"|[Mm]inimum required Cuda (?:compute )?capability is|Unsupported gpu architecture"
         r"|nvcc fatal {1,3}: Value 'sm_|is not defined for option 'gpu-|ptxas fatal {1,3}: Value 'sm_"
@@ -163,11 +180,17 @@ PROGRAM_RULES = (
         r"(?:[^\n]*\n[^\n]*\([0-9.]{3,4}\) - \([0-9.]{3,4}\))?|too old to be supported by the triton GPU compiler"
         r"|nvrtc: error: invalid value for --gpu-architecture|is not a recognized processor for this target"
         r"|type fp8\w{1,10} not supported in this architecture|not supported on CUDA arch < [0-9]"
-        r"|ptxas[^\n]*requires \.target sm_[0-9]",
+        r"|ptxas[^\n]*requires \.target sm_[0-9]|\bSM ?[0-9]{1,2}\.[0-9x] requires CUDA ?>=? ?[0-9.]{2,5}"
+        r"|NVCC version should be >= ?[0-9.]{2,5}|compute capability less than CUDA device capability: ?[0-9]{2,3}"
+        r"|(?:not supported on|requires|require) SM ?(?:>=? ?)?[0-9]{1,2}[0-9.]{0,3}\b"
+        r"|[Nn]o compiled \w{3,60} for[^\n]*"
+        r"(?:capability|SM ?[0-9])[^\n]*",
         "the program or its toolkit has no code for this GPU's compute capability: the GPU is newer or older than the"
         " build",
-        "Compare nvidia-smi --query-gpu=compute_cap --format=csv with the capabilities of the build; install a build"
-        " for this GPU, or use another GPU",
+        "Compare nvidia-smi --query-gpu=compute_cap --format=csv with the capabilities of the build; install a build,"
+        " or"
+        " take an image, for this GPU (Blackwell, 10.0 to 12.1, needs one of CUDA 12.8 or newer, a card before Turing"
+        " one of CUDA 12), or use another GPU. Driver and toolkit of the host stay",
         "pytorch/pytorch#6515; NVIDIA's CUDA release notes 12.8 and 13.0; PyTorch RELEASE.md, CUDA support matrix",
         beside=r"supports CUDA capabilities|with CUDA capability sm_|which is of (?:cuda|compute) capability"
         r"|which is of compute capability|get_arch_list|not include kernels for"
@@ -179,6 +202,7 @@ PROGRAM_RULES = (
         names=(
             r"(?:architecture|Value) '(?P<chip>(?:compute|sm)_[0-9]{2,3}[af]?)'",
             r"with CUDA capability (?P<chip>sm_[0-9]{2,3}[af]?)",
+            r"(?:requires CUDA|version should be) ?>=? ?(?P<least>[0-9.]{2,5})",
         ),
         variants=CODE_VARIANTS,
     ),
@@ -200,13 +224,22 @@ PROGRAM_RULES = (
         r"|provided PTX was compiled with an unsupported toolchain"
         r"|Unsupported \.version [0-9.]{1,6}; current version is|CUDA driver is too old for"
         r"|driver version \([^)\n]+\) is older than|API call is not supported in the installed CUDA driver"
-        r"|cudaErrorCallRequiresNewerDriver\b",
+        r"|cudaErrorCallRequiresNewerDriver\b|\binit(?:ialization)? failure(?: with error)?[ :]{1,3}35\b",
         "the program brings a newer CUDA than the driver supports, or the driver is not loaded",
         "Compare the CUDA that nvidia-smi names with the program's; install a build for that one (the stack's), or"
         " provision a stack with a newer driver",
         "NVIDIA's CUDA compatibility guide; PyTorch torch/cuda/__init__.py",
         names=(r"found version (?P<major>1[0-9])0(?P<minor>[0-9])0\b",),
         variants=(
+            Variant(
+                r"UNSUPPORTED_PTX_VERSION|unsupported toolchain|Unsupported \.version",
+                "the program, or one of its libraries, holds code that a newer CUDA compiled (PTX) than the driver can"
+                " translate for the card",
+                "Compare the CUDA that nvidia-smi names with that of the build (torch.version.cuda; nvcc --version"
+                " where it was built here): install a newer driver, a build for that CUDA or an older one, or, on cards"
+                " of data centres, the package cuda-compat. A toolkit on the host does not change it; card and model"
+                " are not at fault",
+            ),
             Variant(
                 r"driver on your system is too old",
                 "the PyTorch that is installed was built for a newer CUDA than the host's driver supports{, which is"
@@ -292,6 +325,7 @@ PROGRAM_RULES = (
         "cuinit-unknown",
         r"CUDA_ERROR_UNKNOWN\b|cudaErrorUnknown\b|CUDA error: unknown error|\bError 999: unknown error"
         r"|cuda runtime error \((?:30|999)\) ?: unknown|error=(?:30|999) ?: unknown|cudaSuccess \((?:30|999) vs\. 0\)"
+        r"|\binit(?:ialization)? failure(?: with error)?[ :]{1,3}999\b"
         r"|code 999, ERROR_UNKNOWN|CUDA unknown error - this may be due to"
         r"|cuInit\b[^\n]*(?:\b999\b|UNKNOWN_CUDA_ERROR|unknown error)"
         r"|CUDA_ERROR_OPERATING_SYSTEM\b|cudaErrorOperatingSystem\b|\bError 304: OS call failed"
@@ -369,6 +403,29 @@ PROGRAM_RULES = (
                 " and let each take the one of its LOCAL_RANK (torch.cuda.set_device)",
             ),
         ),
+    ),
+    FailureRule(
+        "nccl-cuda-error",
+        r"(?:NCCL [Ee]rror|ncclUnhandledCudaError|NCCL WARN Cuda failure|NCCL WARN CUDA failure)[^\n]*",
+        "a call of NCCL failed, because one of CUDA's did: the line alone does not say why",
+        "Run it again with NCCL_DEBUG=INFO and read the first WARN of every process, which names the call and CUDA's"
+        " own"
+        " error: a card that is out of memory or gone, a driver that is too old for this NCCL, Fabric Manager (NVLS),"
+        " or two processes on one card; what a process printed before it ended comes first",
+        "NCCL's troubleshooting guide",
+        weight="general",
+        unless=r"unhandled system|internal error|invalid usage|remote process",
+    ),
+    FailureRule(
+        "engine-failed",
+        r"Engine core initialization failed[^\n]*|EngineCore failed to start[^\n]*|Engine process failed to start[^\n]*"
+        r"|\bEngineDeadError\b[^\n]*",
+        "the inference server's own process ended, and this line only says that it did",
+        "The cause is the first error that the process printed, above this line, in the whole log of the server (grep"
+        " -n"
+        " -m 5 -E 'ERROR|Error'): read that one",
+        "vLLM vllm/v1/engine/core_client.py",
+        weight="general",
     ),
     FailureRule(
         "nccl-network",

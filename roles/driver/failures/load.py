@@ -289,9 +289,18 @@ LOAD_RULES = (
         "gpu-init-failed",
         r"Cannot initialize GSP firmware|failed to wait for GFW.?(?:BOOT|boot)|[Ff]ailed to copy vbios"
         r"|unexpected WPR2 already up|RmInitAdapter failed! \(0x6[123]:|GSP-FMC reported an error"
-        r"|kgspBootstrap_\w+: [^\n]*(?:error|fail)|kfsp\w+: FSP [^\n]*(?:error|timed out)",
-        "the driver cannot start a card: it has hung since the last reset, has no power, or is broken",
-        "Drain the host and cycle its power; where it stays, check the card's seat and power, then have it replaced",
+        r"|Booter failed with non-zero error|prepare interface data for FWSEC"
+        r"|kgsp(?:Bootstrap|ExecuteFwsec)\w*: [^\n]*(?:error|fail)|kfsp\w+: FSP [^\n]*(?:error|timed out)"
+        r"|kfsp\w+ failed|kfsp\w+: [^\n]*fail",
+        "the driver cannot start {the card CARD|a card}: it has hung since the last reset, has no power, its memory"
+        " windows (BARs) have no place (Above 4G Decoding off in the BIOS, a hypervisor that does not pass it whole),"
+        " the"
+        " driver or the kind of its module is not for it, or it is broken",
+        "Read the lines of NVRM in front of it (dmesg | grep -iE 'NVRM|BAR'): one that the card requires the open"
+        " module, or is not supported, is the cause (driver.module, another release in the stack). Else drain the host"
+        " and cycle its power; then turn on Above 4G Decoding and Resizable BAR in the BIOS (in a virtual machine: UEFI"
+        " and a large 64-bit MMIO window), and check the card's seat and power; where it follows the card, have it"
+        " replaced",
         "nvidia.ko, RmInitAdapter and kernel_gsp.c; NVIDIA/open-gpu-kernel-modules#1230, #876",
         beside=r"Xid [^\n]+\): 169,"
         r"|WPR2 already up|Cannot initialize GSP|GSP task exception|GSP_INIT_DONE|RmInitAdapter failed! \(",
@@ -315,6 +324,16 @@ LOAD_RULES = (
                 " open one. Set driver.module: open in the stack, or leave it out (auto takes the right one), and"
                 " provision again; of packages, the set with -open at the same version, then reboot. Where it is the"
                 " open one already, cycle the host's power and try another release of the driver",
+            ),
+            Variant(
+                r"Booter failed|FWSEC",
+                "the driver cannot start {the card CARD|a card}: the firmware of its system processor (GSP) does not"
+                " boot, which is the first error; that WPR2 is already up, and that the card may need a reset, only"
+                " follows. Mostly this release of the driver has a fault with this card, or with its VBIOS",
+                "Name another release of the driver in the stack, the former one or a newer one (595.58.03 has such a"
+                " fault, 595.45.04 has not), and reset the card or cycle the host's power before it loads. Before"
+                " Blackwell the proprietary module does without this firmware (NVreg_EnableGpuFirmware=0). Where no"
+                " release starts it, bring the card's VBIOS up to date, then have it checked",
             ),
             Variant(
                 r"GSP|FSP|WPR2|RmInitAdapter failed! \(0x6[23]:",

@@ -23,7 +23,8 @@ _PARTS: Final = FailureRule(
     r"|Could not load this library: [^\n]*/torch(?:vision|audio|text)/"
     r"|xFormers (?:can't load C\+\+/CUDA extensions|was built for)"
     r"|CUDA Setup failed despite (?:GPU|CUDA) being available|Configured (?:CUDA|ROCm) binary not found at"
-    r"|bitsandbytes was compiled without GPU support",
+    r"|bitsandbytes was compiled without GPU support|Could not find the bitsandbytes CUDA binary"
+    r"|No module named '[a-z_]\w{1,40}\._C'|'_OpNamespace' '\w{1,40}' object has no attribute",
     "a compiled package was built for another release of PyTorch, or with another CUDA, than the one that is"
     " installed{: FILE|}",
     "Compare with python -c 'import torch; print(torch.__version__, torch.version.cuda)' and install the package's"
@@ -35,6 +36,7 @@ _PARTS: Final = FailureRule(
     closing=r"\blib(?:torch\w{0,12}|c10\w{0,6}|tensorflow_framework)\.so[.0-9]{0,8}: cannot open shared object",
     names=(
         r"(?P<file>[^\s'\":;,()/]{1,200}\.so[.0-9]{0,12}): undefined symbol",
+        r"No module named '(?P<owner>\w{2,40})\._C'",
         r"/(?P<addon>tensorflow_(?:text|addons|io|recommenders|ranking|decision_forests|quantum))/",
     ),
     variants=(
@@ -62,6 +64,16 @@ _PARTS: Final = FailureRule(
             "See torch._C._GLIBCXX_USE_CXX11_ABI: where it is True, install the package's wheel with cxx11abiTRUE in"
             " its name, for the same PyTorch, CUDA and Python, or build it here (pip install --no-build-isolation"
             " --no-cache-dir --force-reinstall --no-deps NAME). Host, driver and CUDA stay as they are",
+        ),
+        Variant(
+            r"No module named '\w{2,40}\._C'|_OpNamespace",
+            "the compiled part of a package{, OWNER,|} is not there or was not loaded: Python imports the package's"
+            " sources in its place (the program was started in a checkout of it), or it was built for another PyTorch"
+            " and its error stands further above",
+            "Start the program in another directory, and see which file is taken (python -c 'import {OWNER|NAME};"
+            " print({OWNER|NAME}.__file__)'). Where that is in site-packages, read the first warning above (Failed to"
+            " import from …), and install the package's build for this PyTorch and CUDA, or build it anew (pip install"
+            " --no-build-isolation --no-cache-dir --force-reinstall --no-deps {OWNER|NAME})",
         ),
         Variant(
             r"CUDA Setup failed|Configured \w+ binary|bitsandbytes",

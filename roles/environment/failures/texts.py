@@ -32,7 +32,7 @@ NOT_FOUND: Final = (
     rf"|Library {_CUDA}[0-9.]{{0,20}} is not found or cannot be loaded"
     r"|CuPy failed to load lib|Unable to load any of \{libcudnn|Unable to load cuDNN DSO|Could not locate (?:lib)?cudnn"
     r"|cannot find -l(?:cudart|cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvrtc|nvToolsExt)\b"
-    r"|Cannot load symbol cudnn\w|jaxlib/cuda/versions_helpers\.cc:[0-9]{1,4}: operation cu\w+\([^\n]*failed"
+    r"|Cannot load symbol cudnn\w|jaxlib/cuda/versions_helpers\.cc:[0-9]{1,4}: operation (?:cu|gpu)\w+\([^\n]*failed"
 )
 
 #: where a listing beside the message has such a library: in a wheel, or in a directory for the whole host
@@ -202,7 +202,8 @@ OF_WHEELS: Final = (
         r"Unable to load (?:CUDA|cuBLAS|cuFFT|cuSOLVER|cuSPARSE|cuDNN|CUPTI|NCCL|nvJitLink)\. Is it"
         r"|jaxlib[^\n]* library was not found|versions_helpers",
         "JAX's CUDA plugin does not find a library of CUDA's, or gets another one than its own: its wheels (nvidia-…)"
-        " are not all installed, or LD_LIBRARY_PATH puts others before them",
+        " are not all installed, LD_LIBRARY_PATH puts others before them, or jax, jaxlib and plugin are not of one"
+        " release and CUDA",
         "Unset LD_LIBRARY_PATH for the program. Where the message stays, install JAX again with its wheels, in one"
         " command: pip install -U 'jax[cuda13]' (or cuda12); jax[cuda13-local] takes the host's toolkit instead. The"
         " stack's own environment comes back when you provision",
@@ -222,6 +223,13 @@ _TAKEN: Final = r"(?:[0-9]{1,9}:\s+){1,2}file=\S+ [^\n]*generating link map"  # 
 
 #: a file that the loader opens, in its messages (glibc elf/dl-load.c)
 _FILE: Final = r"(?P<file>[^\s'\":;,()]{1,300}\.so(?:\.[0-9]{1,9}){0,4})"
+
+#: libraries of the distribution's that frameworks and their companions need, and minimal images lack
+_OF_SYSTEM: Final = (
+    r"lib(?:GL|EGL|GLX|OpenGL|SM|ICE|Xext|Xrender|X11|gthread-2\.0|glib-2\.0|gomp|numa|ibverbs|rdmacm|mpi|aio|openblas"
+    r"|gfortran|quadmath|tinfo|ncurses\w{0,2}|sndfile|jpeg|png16|jemalloc|tcmalloc\w{0,12}|hwloc|pmix|ucp|ucs|efa"
+    r"|stdc\+\+|crypt|ffi|ssl|crypto)\.so(?:\.[0-9]{1,4}){1,3}"
+)
 
 TEXT_RULES = (
     FailureRule(
@@ -270,6 +278,19 @@ TEXT_RULES = (
         names=(rf"{_FILE}['\"]?: ",),
     ),
     FailureRule(
+        "system-library-missing",
+        rf"\b{_OF_SYSTEM}: cannot open shared object[^\n]*",
+        "the program needs SONAME, a library of the distribution's, which is not installed",
+        "Install the package that has it (apt-file search SONAME; dnf provides '*/SONAME*'): libGL.so.1 is in libgl1,"
+        " libgthread-2.0.so.0 in libglib2.0-0, libgomp.so.1 in libgomp1, libnuma.so.1 in libnuma1, libmpi.so.40 in"
+        " libopenmpi3, libaio.so.1 in libaio1. An image needs it in its own build; opencv-python-headless does without"
+        " libGL. CUDA, driver and framework are not at fault",
+        "glibc elf/dl-load.c; opencv/opencv-python#370",
+        names=(rf"\b(?P<soname>{_OF_SYSTEM})",),
+        unless=r"NCCL INFO|plugin|optional|fall(?:ing|s)? back|level=DEBUG",
+        weight="consequence",
+    ),
+    FailureRule(
         "ptxas-too-old",
         r"You are using ptxas [0-9.x]{1,12}, (?:but|which is)|requires ptxas version [0-9]"
         r"|ptxas [0-9.]{3,12} has a bug|ptxas[^\n]*Unsupported \.version"
@@ -303,6 +324,30 @@ TEXT_RULES = (
         ),
     ),
     FailureRule(
+        "toolkit-mixed",
+        r"CUDA compiler and CUDA toolkit headers are incompatible[^\n]*",
+        "nvcc and the headers that it gets are of two releases of CUDA: CUDA_HOME, CPATH or an include directory of"
+        " another toolkit, of wheels (site-packages/nvidia/…/include) or of conda is mixed in",
+        "Let one toolkit give both: CUDA_HOME=/usr/local/cuda-X.Y, that one's bin first on PATH, CPATH and"
+        " CPLUS_INCLUDE_PATH unset; in an environment with CUDA from wheels, nvidia-cuda-nvcc, -runtime and -cccl at"
+        " one"
+        " release (pip list | grep nvidia-cuda). Then empty the cache of what was compiled (~/.cache/flashinfer). Until"
+        " then vLLM starts with VLLM_USE_FLASHINFER_SAMPLER=0",
+        "CUDA's cuda/std/__cccl/cuda_toolkit.h; flashinfer-ai/flashinfer#3493",
+    ),
+    FailureRule(
+        "jit-build-failed",
+        r"[Nn]inja build failed[^\n]*|ninja: build stopped: subcommand failed[^\n]*",
+        "sources that a package compiles for this card, while it runs or is installed, did not compile; this line does"
+        " not say why",
+        "Read the compiler's first error above it (FAILED: and the lines below that): an nvcc or header that is missing"
+        " or of another CUDA (CUDA_HOME, PATH), an architecture that nvcc does not know (CUDA 12.9 or newer for"
+        " Blackwell), or too little memory (MAX_JOBS=1). FlashInfer needs no compiler with its package"
+        " flashinfer-jit-cache for torch's CUDA; vLLM can do without its sampler (VLLM_USE_FLASHINFER_SAMPLER=0)",
+        "PyTorch torch/utils/cpp_extension.py; vllm-project/vllm#36077, #50705",
+        weight="general",
+    ),
+    FailureRule(
         "nvcc-not-found",
         r"\bnvcc[\"'`]?: (?:command )?not found|No CMAKE_CUDA_COMPILER could be found"
         r"|Failed to find (?:a working CUDA compiler|nvcc)"
@@ -313,9 +358,9 @@ TEXT_RULES = (
         r"|/bin/nvcc\"[^\n]*\n\s{0,8}TypeError: unsupported operand type"
         r"|CUDA_TOOLKIT_ROOT_DIR not found"
         r"|Specify CUDA_TOOLKIT_ROOT_DIR"
-        r"|nvcc[\"'`]?(?: failed)?: No such file"
+        r"|nvcc[\"'`]?(?: failed)?: No such file|\['which', 'nvcc'\]' returned non-zero"
         r"|CUDA_(?:HOME|PATH|TOOLKIT_PATH) (?:environment variable )?(?:is |was )?not (?:set|found|defined)"
-        r"|CUDA_HOME does not exist"
+        r"|^[^\n]*\bsh: [0-9]: :\S{3,80}/nvcc: not found|CUDA_HOME does not exist|assert CUDA_HOME is not None"
         r"|CUDA toolkit (?:was |is )?not found"
         r"|(?:Unable to|Could not|Cannot) find (?:the )?CUDA (?:toolkit|compiler)",
         "a build finds no CUDA compiler (nvcc): the toolkit is not installed, or its bin directory is not on PATH",
@@ -323,6 +368,18 @@ TEXT_RULES = (
         " asks for CUDA_HOME, set it to /usr/local/cuda. A package of Python's may have a wheel that is built already"
         " for this torch, CUDA and Python; else the toolkit has to be of torch's own release (torch.version.cuda)",
         "CMake's FindCUDAToolkit; PyTorch torch.utils.cpp_extension",
+        beside=r"Cuda compilation tools, release|Build cuda_[0-9]",
+        variants=(
+            Variant(
+                r"Cuda compilation tools, release|Build cuda_[0-9]",
+                "a program that compiles while it runs does not find nvcc, though the output shows that one is there:"
+                " it looks for it in another way than by this PATH (CUDA_HOME, /usr/local/cuda, the PATH of a service"
+                " or container)",
+                "Give the program both, where it is started: CUDA_HOME=/usr/local/cuda (the directory above nvcc's bin)"
+                " and that bin on PATH. Where the message stays, it is the package's own search (FlashInfer 0.4.0):"
+                " take its release before or after. No toolkit is missing",
+            ),
+        ),
         unless="^-- Could NOT find"
         r"|nvcc (?:was |is )?not [^\n]*(?:skipping|without CUDA|CUDA support (?:is )?disabled)",
         weight="consequence",
@@ -358,20 +415,25 @@ TEXT_RULES = (
     FailureRule(
         "loader-mixed-cuda",
         rf"{_MIXED}[^\s:]*: undefined symbol"
-        r"|undefined symbol: (?:nvrtc|(?:__)?nvJitLink|nccl|cusparse|cublas|cufft|curand|cusolver|cupti"
+        r"|undefined symbol:? [\"'`]?(?:nvrtc|(?:__)?nvJitLink|nccl|cusparse|cublas|cufft|curand|cusolver|cupti"
         r"|nvshmem)\w{1,80}"
         rf"|undefined symbol: \w{{1,200}},? version {_MIXED}"
         rf"|version .?{_MIXED}\.so\.[0-9]{{1,2}}.? not (?:found|defined)"
         rf"|needed by [^\n]*/(?:site|dist)-packages/[^\n]*\n(?:[^\n]*\n){{1,16}}?[^\n]*trying file=/[^\n]*{_OF_TOOLKIT}"
         rf"\s+{_TAKEN}",
-        "the loader gives the program libraries of two CUDA releases at once: a toolkit of the host's, or a second copy"
-        " in the environment, comes before the one that the program was built with",
+        "{TAKER gets a GIVEN of another release than it was built with|the loader gives the program libraries of two"
+        " CUDA"
+        " releases at once}: a toolkit of the host's, or a second copy in the environment, comes before the right one",
         "Unset LD_LIBRARY_PATH for the program: a framework from wheels finds its own libraries without it. Where the"
         " message stays, see which file comes first (ldd, LD_DEBUG=libs), and take the other CUDA's directory out of"
         " /etc/ld.so.conf.d, or the second copy out of the Python environment; `invoke doctor` names both",
         "nanoporetech/dorado#166; infiniflow/ragflow#4466; pytorch/pytorch#157381",
         beside=WHEEL_LINES,
-        names=(rf"trying file=(?P<place>/\S{{1,200}}{_OF_TOOLKIT})\s+{_TAKEN}",),
+        names=(
+            rf"trying file=(?P<place>/\S{{1,200}}{_OF_TOOLKIT})\s+{_TAKEN}",
+            r"(?P<taker>lib[\w+-]{2,40}\.so[.0-9]{0,12}): (?:undefined )?symbol",
+            r"version (?P<given>lib\w{2,30}\.so\.[0-9]{1,2})",
+        ),
         variants=(
             TWO_SETS,
             Variant(
@@ -392,12 +454,15 @@ TEXT_RULES = (
                 " which file comes first (LD_DEBUG=libs). Driver and toolkit stay",
             ),
             Variant(
-                r"undefined symbol: nccl\w",
-                "PyTorch gets an older NCCL than the one that it was built with: the host's (libnccl2, LD_LIBRARY_PATH,"
-                " /etc/ld.so.conf.d) or an older wheel (nvidia-nccl-…) comes before its own",
-                "Unset LD_LIBRARY_PATH for the program. Where the message stays, see pip list | grep nccl: install"
+                r"undefined symbol:? [\"'`]?nccl\w",
+                "the program (PyTorch, or one built with NCCL) gets an older NCCL than the one that it was built with:"
+                " the host's (libnccl2, LD_LIBRARY_PATH, /etc/ld.so.conf.d), an older wheel, or two wheels in one place"
+                " (nvidia-nccl-cu11, -cu12, -cu13) come before its own",
+                "See which file is taken (ldd, LD_DEBUG=libs). A program that was built with NCCL gets that one's"
+                " directory (LD_LIBRARY_PATH for it alone), or upgrade the host's (libnccl2, libnccl-dev; the role"
+                " nccl). For PyTorch unset LD_LIBRARY_PATH; where the message stays, see pip list | grep nccl: install"
                 " torch again with all that it requires (pip install --force-reinstall torch, from its index), which"
-                " brings the NCCL that it pins, and take a second one out; LD_DEBUG=libs shows which file is taken",
+                " brings the NCCL that it pins, and take a second one out",
             ),
         ),
     ),

@@ -8,7 +8,7 @@ from hostwright.failures import FailureRule, Variant
 _IMPORTED = r"(?:torch|numpy|Cython|packaging|setuptools|pkg_resources|wheel|pybind11|ninja|psutil|tensorflow|jax)"
 
 #: lines beside pip's message that say where it looked
-LOOKED_AT = r"^Looking in (?:indexes|links): |--no-index\b|--find-links|^hint: |was found on \S"
+LOOKED_AT = r"^Looking in (?:indexes|links): |--no-index\b|--find-links|^ {0,8}hint: |was found on \S"
 
 _TORCH = r"(?:torch|torchvision|torchaudio|triton|pytorch-triton|xformers)"
 #: PyTorch's own index is the only one that pip asked
@@ -16,6 +16,14 @@ _PYTORCH_ALONE = r"^Looking in indexes: \S*pytorch\.org/whl/\S*[^\s,]\s*$"
 
 #: versions that only one index has, or none any more
 NO_SUCH_WHEEL = (
+    Variant(
+        r"no wheels with a matching|we only found wheels for|source distribution or wheel for the current platform",
+        "the installer finds no wheel of {PACKAGE|a package that was asked for, or of one that it needs,} for this"
+        " Python{ (PYTHON)|} and processor{, only for TAGS|}: what needs it cannot be installed either",
+        "Make the environment with a Python that it has wheels for (uv venv --python 3.12; pythons of the layer in the"
+        " stack file; requires-python in pyproject.toml), or ask for a release of it that has one for this Python. On"
+        " another processor (aarch64) see the project's page for it. Index, network and CUDA are not at fault",
+    ),
     Variant(
         r"is not a supported wheel on this platform",
         "{FILE is|a wheel that is named as a file is} for another Python, processor or system than this one: the end of"
@@ -203,7 +211,7 @@ TEXT_RULES = (
         "pip, pip._internal.resolution; ZJUICSR/AIcert#3",
         closing=r"No solution found when resolving dependencies",
         beside=r"^ {1,8}\S.* (?:depends on|requires) |The user requested |subsequent index|first index that",
-        narrower=r"has no wheels with a matching|was not found in the package registry"
+        narrower=r"ha(?:s|ve) no wheels with a matching|was not found in the package registry"
         r"|Because there (?:is|are) no versions? of \S{1,80} and (?:you|your project) ",
         variants=(
             Variant(
@@ -310,7 +318,8 @@ TEXT_RULES = (
     ),
     FailureRule(
         "build-header-missing",
-        r"(?:^|[:Z] )(?:fatal )?error: '?[\w./+-]{1,80}\.(?:h|hpp|cuh)'?(?:: No such file| file not found)"
+        r"(?:^|[:Z] )(?:fatal )?error: '?(?:[\w./+-]{1,80}\.(?:h|hpp|cuh)|nv/target"
+        r"|(?:cccl/)?cuda/std/\w+)'?(?:: No such file| file not found)"
         r"|Could NOT find Python\w*[^\n]*(?:INCLUDE|Development)"
         r"|(?:cannot|could not|can't) find [\"'`]?Python\.h"
         r"|Python\.h [\"'`]?(?:not found|could not be found|is missing)"
@@ -323,7 +332,8 @@ TEXT_RULES = (
         " package for which there is a wheel",
         "gcc, cpperror; scrapy/scrapy#2115; sgl-project/sglang#18644",
         names=(
-            r"error: '?(?P<header>[\w./+-]{1,80}\.(?:h|hpp|cuh))'?(?:: No such| file not found)",
+            r"error: '?(?P<header>[\w./+-]{1,80}\.(?:h|hpp|cuh)|nv/target|(?:cccl/)?cuda/std/\w+)'?(?:: No such"
+            r"| file not found)",
             r"\b(?P<header>(?:pg|mysql|mariadb|llvm|krb5|curl|xml2|gdal|freetype)[-_]config)",
         ),
         variants=(
@@ -335,8 +345,9 @@ TEXT_RULES = (
                 " (Red Hat: python3-devel); or take a version of the package for which there is a wheel",
             ),
             Variant(
-                r"error: '?(?:\w+/)?(?:cuda|cu(?:blas|sparse|solver|rand|fft|dnn|pti)|nvrtc|nvToolsExt|nvtx|thrust"
-                r"|cub/|crt/|host_defines)[\w./+-]{0,70}'?(?:: No such| file not found)",
+                r"error: '?(?:\w+/)?(?:cuda|cccl/|cu(?:blas|sparse|solver|rand|fft|dnn|pti)|nvrtc|nvToolsExt|nvtx"
+                r"|thrust"
+                r"|cub/|crt/|nv/|nvml|host_defines)[\w./+-]{0,70}'?(?:: No such| file not found)",
                 "a package is compiled for CUDA, and the toolkit's header HEADER is not where the compiler looks: only"
                 " a part of the toolkit is installed (a runtime, or wheels), CUDA_HOME leads elsewhere, or this"
                 " release has moved it (CUDA 13 keeps thrust, cub and cuda/std in include/cccl, and has no"
@@ -347,7 +358,7 @@ TEXT_RULES = (
             ),
         ),
         weight="consequence",
-        unless=r"conftest|cuda_runtime",
+        unless=r"conftest",
     ),
     FailureRule(
         "numpy-too-old",

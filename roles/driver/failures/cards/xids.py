@@ -223,11 +223,11 @@ def _numbers(concern: Concern, but: Action) -> str:
     return f"(?:{'|'.join(map(str, rows))})"
 
 
-def _by_meaning() -> Iterator[Variant]:
+def _by_meaning(concern: Concern, further: str = "") -> Iterator[Variant]:
     """The meaning and the action of each Xid in NVIDIA's catalog, for a text; on a host, the evidence has them."""
     numbers: dict[tuple[str, Action], list[str]] = {}
     for number, xid in sorted(ROWS.items()):
-        if xid.concern is Concern.NODE:
+        if xid.concern is concern:
             numbers.setdefault((xid.meaning, xid.action), []).append(str(number))
     for (meaning, action), some in numbers.items():
         range_of = " to ".join(dict.fromkeys((some[0], some[-1])))
@@ -236,10 +236,15 @@ def _by_meaning() -> Iterator[Variant]:
         yield Variant(
             rf"{_message(numbers_of)}|caused by previous Xid {numbers_of}\b",
             cause,
-            action.value[0].upper() + action.value[1:],
+            action.value[0].upper() + action.value[1:] + (_WHERE_IT_RECURS if action is Action.UNSTATED else further),
         )
 
 
+_WHERE_IT_RECURS = ": where work on the card fails, drain the host and reset the card; ask the vendor if it recurs"
+_NAMES = (
+    r"caused by previous Xid (?P<number>[0-9]{1,3})",
+    r"NVRM: Xid \((?:PCI:)?(?P<card>[0-9a-fA-F:.]{7,20})[^)\n]{0,40}\): (?P<number>[0-9]{1,3})\b",
+)
 CATALOG = "NVIDIA's Xid catalog; Azure/azurehpc-health-checks azure_gpu_xid.nhc"
 
 #: in a text, without those that NVIDIA answers by starting the program again: they follow from a fault of its own
@@ -275,13 +280,10 @@ XIDS = (
                 " stack, which brings other firmware (before Blackwell, the proprietary module does without it:"
                 " NVreg_EnableGpuFirmware=0); where it follows the card, have that checked",
             ),
-            *_by_meaning(),
+            *_by_meaning(Concern.NODE),
         ),
         unless=r"\bNonfatal\b",  # of NVLink 5, which goes on
-        names=(
-            r"caused by previous Xid (?P<number>[0-9]{1,3})",
-            r"NVRM: Xid \((?:PCI:)?(?P<card>[0-9a-fA-F:.]{7,20})[^)\n]{0,40}\): (?P<number>[0-9]{1,3})\b",
-        ),
+        names=_NAMES,
         sign=Sign("gpu", _standing),
         treatment=Hardware("power cycle", f"NVIDIA's Xid catalog; {GPUD}", gently=True, cases=by_number),
     ),
@@ -313,6 +315,14 @@ XIDS = (
         "Do what stands beside each Xid; where a program was ended, look at it (compute-sanitizer finds accesses out of"
         " bounds); when several programs meet it on the same card, run dcgmi diag -r 3 on it",
         CATALOG,
+        names=_NAMES,
+        variants=(
+            *_by_meaning(
+                Concern.PROGRAM,
+                ". The host needs no repair for it; where several programs meet it on the same card, drain the host and"
+                " run dcgmi diag -r 3 on it (compute-sanitizer finds a program's own accesses out of bounds)",
+            ),
+        ),
         unless=f"{_message(_FATAL)}|{_message(_NOBODYS)}",
         narrower=r"can't recover \(no error_detected callback\)|AER: device recovery failed",  # the slot's fault
         sign=Sign("gpu", _program, grave=False),

@@ -6,8 +6,9 @@ from hostwright.standard.roles.driver.failures.messages.bus import BUS
 from hostwright.standard.roles.driver.failures.messages.installing import INSTALLING
 from hostwright.standard.roles.driver.failures.messages.links import FABRIC_LINKS
 from hostwright.standard.roles.driver.failures.messages.modules import DISABLED, MODULES, PEERMEM
+from hostwright.standard.roles.driver.failures.messages.power import POWER
 from hostwright.standard.roles.driver.failures.messages.running import RUNNING
 
 #: a peer-memory module of the wrong kind is more precise than any module of another kernel, and what the bus refuses is
 #: the reason for a card that does not start
-MESSAGES = (*PEERMEM, *DISABLED, *INSTALLING, *MODULES, *BUS, *RUNNING, *FABRIC_LINKS)
+MESSAGES = (*PEERMEM, *DISABLED, *INSTALLING, *MODULES, *BUS, *POWER, *RUNNING, *FABRIC_LINKS)

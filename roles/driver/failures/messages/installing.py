@@ -191,7 +191,8 @@ INSTALLING = (
         r"|cannot find ['\"`](?:ld|as)['\"`]|error trying to exec '(?:cc1(?:plus|obj)?|as|collect2|ld)'"
         r"|no acceptable C compiler found|No CMAKE_C(?:XX)?_COMPILER could be found|cannot execute .?cc1"
         r"|hostwright: no C compiler|Failed CC sanity check|does not appear to be able to\s{1,9}create executables"
-        r"|Failed to find C compiler|Cannot find (?:a )?C compiler|No working C\+\+ compiler found|(?:stdio|features"
+        r"|Ninja is required to load C\+\+ extensions|No such file or directory: 'ninja'|Failed to find C compiler"
+        r"|Cannot find (?:a )?C compiler|No working C\+\+ compiler found|(?:stdio|features"
         r"|sys/cdefs)\.h: No such file|unable to find a build program corresponding to",
         "{PROGRAM is missing|a compiler, make or the C library's headers are missing}: nothing can be built without it",
         f"Install gcc (Debian, Ubuntu: build-essential, which brings gcc, g++, make and the C library's headers; Red"
@@ -201,6 +202,13 @@ INSTALLING = (
         unless=r"conftest",
         names=_NO_TOOL,
         variants=(
+            Variant(
+                r"[Nn]inja",
+                "ninja is missing, with which a package compiles its C++ and CUDA sources while it runs or is"
+                " installed",
+                "Install it where the program finds it: pip install ninja into the environment, and start the program"
+                " with the environment activated (its bin on PATH); or apt-get install ninja-build",
+            ),
             Variant(r"^not there: ", cure="Provision again: the base role installs build-essential and dkms"),
             Variant(
                 r"(?:gcc|g\+\+|cpp|gfortran|clang)-[0-9.]{1,5}['\"`]?(?:: (?:[Cc]ommand |)not found|: No such|"
@@ -389,14 +397,15 @@ INSTALLING = (
         "dkms-build",
         r"\bmodpost: \S+ \[[^\]\n]*nvidia[^\]\n]*\] undefined"
         rf"|(?:\bnv|\bnv-[\w-]{{1,60}}|\bnvidia[\w-]{{0,60}}|\buvm[\w-]{{0,60}}|\bos-[\w-]{{1,40}})\.[ch]"
-        rf":[0-9]{{1,6}}:[0-9]{{1,4}}: ?(?:fatal )?{_ERROR}"
+        rf":[0-9]{{1,6}}:(?:[0-9]{{1,4}}:)? ?(?:fatal )?{_ERROR}"
         rf"|\*\*\* \[[^\]\n]*[/ ]nv[\w-]{{0,60}}\.o\] {_ERROR} [1-9]"
         rf"|\*\*\* \[[^\]\n]*(?:kernel(?:-open)?/nvidia|scripts/Makefile\.(?:build|modpost"
         rf"|modfinal))[^\]\n]*\]"
         rf" {_ERROR} [1-9]"
         r"|\.c:[0-9]{1,6}:[0-9]{1,4}: (?:fatal )?error: [^\n]*struct (?:drm|mm|vm|pci|dma|file|proc|task|timer"
         r"|net)_\w{1,30}"
-        r"|\bnvidia[\w-]{0,20}/[\w/-]{1,80}\.[ch]:[0-9]{1,6}:[0-9]{1,4}: (?:fatal )?error: "
+        r"|\bnvidia[\w-]{0,20}/[\w/-]{1,80}\.[ch]:[0-9]{1,6}:(?:[0-9]{1,4}:)? ?(?:fatal )?error: "
+        r"|fatal error: (?:nv-\w|nvidia[\w-]*/nv|nvtypes|uvm_|os-interface|nv_)[\w./-]{0,60}\.h: No such file"
         r"|implicit declaration of function [‘'`](?:crypto|drm|pci|dma|vm|mm|kthread|ioremap|get_user_pages|pin_user"
         r"|do_gettimeofday"
         r"|del_timer|timer|pde|proc|efi|acpi|follow_pfn|screen_info|register_|unregister_|set_memory|follow_|vfs|i2c"
@@ -415,8 +424,8 @@ INSTALLING = (
         " usually because the kernel is newer than this release of the module knows",
         "Read make.log of the module that failed (/var/lib/dkms/MODULE/VERSION/build), whose first error counts. Where"
         " that is nvidia, name a newer release of its branch, or a newer branch, in the stack, or boot and keep a"
-        " kernel that it knows; then dpkg --configure -a where packages wait for it. Another module needs a newer"
-        " release of its own",
+        " kernel that it knows; then dpkg --configure -a where packages wait for it. Sources that somebody patched for"
+        " another kernel fail in the same way. Another module needs a newer release of its own",
         "nvidia-installer misc.c",
         beside=r"[Cc]onsult [^\n]*/dkms/nvidia"
         r"|: ?(?:fatal )?error: [^\n]*(?:conflicting types|implicit declaration|incompatible[- ]pointer|keyword)",

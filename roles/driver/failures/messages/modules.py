@@ -146,7 +146,9 @@ MODULES = (
     ),
     FailureRule(
         "module-load-failed",
-        r"Unable to load the\s{1,9}kernel module '?nvidia[\w-]{0,20}\.ko'?|Kernel module load error: [^\n]*",
+        r"Unable to load the\s{1,9}kernel module '?nvidia[\w-]{0,20}\.ko'?|Kernel module load error: [^\n]*"
+        r"|insert(?:ing)? (?:module )?'?nvidia[\w-]{0,20}'?: (?:-1 )?(?:Invalid argument|Unknown error"
+        r"|Input/output)[^\n]*",
         "the installer built the module, and the kernel did not take it; the installer's own sentence names every"
         " reason that there may be{, and the kernel said: SAID|}",
         "Read the entries 'Kernel module load error' and 'Kernel messages' at the end of /var/log/nvidia-installer.log,"
@@ -155,6 +157,16 @@ MODULES = (
         " know",
         "nvidia-installer kernel.c, test_kernel_module",
         names=(r"Kernel module load error: (?P<said>[^\n]{3,200})",),
+        variants=(
+            Variant(
+                r"insert(?:ing)? (?:module )?'?nvidia",
+                "the kernel does not take the driver's module; modprobe does not say why, and the kernel's log does",
+                "Read dmesg | tail right after another modprobe: a line 'disagrees about version of symbol' or 'version"
+                " magic' is a module of another kernel's headers (build it again), 'unknown parameter' or 'invalid for"
+                " parameter' a line in /etc/modprobe.d, NVRM's lines are of the card itself. provision builds and loads"
+                " the module anew where that is the cause",
+            ),
+        ),
         weight="wrapper",
     ),
     FailureRule(

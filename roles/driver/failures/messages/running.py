@@ -71,7 +71,8 @@ RUNNING = (
         " container was started without GPUs, or the loader does not know the library's directory",
         "Look for it (ldconfig -p | grep -e libcuda -e libnvidia-ml) and run nvidia-smi. Where nvidia-smi alone works,"
         " run ldconfig as root; where both fail, provision the driver, or start the container with --gpus all; where a"
-        " program asks for libcuda.so without a number, name the driver's directory to it (WSL: /usr/lib/wsl/lib)",
+        " program asks for libcuda.so without a number, name the driver's directory to it (WSL: /usr/lib/wsl/lib). A"
+        " Flatpak has the driver's libraries of its own: flatpak update brings those of the host's version",
         "CUDA driver API; TensorFlow dso_loader.cc; tensorflow/tensorflow#42761",
         closing=r"Found no NVIDIA driver on your system|NVMLError_LibraryNotFound|NVML Shared Library Not Found"
         r"|\bnvidia-smi['\"]?: (?:command )?not found",
@@ -179,7 +180,10 @@ RUNNING = (
         " module is of another version than the user-space libraries}; both have to be the same, to the last number",
         "Provision again: the driver role ends what uses the GPU, where that is allowed, and loads the module of the"
         " libraries' version, or reboots. By hand, first see that the module on disk is of that version (modinfo -F"
-        " version nvidia, for the kernel of the next boot with -k KERNEL), else a reboot changes nothing",
+        " version nvidia, for the kernel of the next boot with -k KERNEL), else a reboot changes nothing. In a"
+        " container"
+        " alone, while nvidia-smi works on the host: the image brings libraries of the driver's own (libnvidia-*,"
+        " nvidia-utils), which are to be taken out of it, for the container toolkit mounts the host's",
         "shine-cluster#50",
         beside=r"this kernel module has the version|the client has the version|NVML library version: [0-9]"
         r"|NVRM version: |NVIDIA-Linux-x86_64-[0-9.]+\S*\.run|open-gpu-kernel-modules-[0-9]",
@@ -215,6 +219,8 @@ RUNNING = (
     FailureRule(
         "gsp-firmware-missing",
         r"RmFetchGspRmImages: No firmware image found|Direct firmware load for nvidia/[0-9.]{3,12}/gsp\S{0,20} failed"
+        r"|(?:GSP|gsp)[^\n]*firmware version mismatch|firmware version mismatch[^\n]*(?:GSP|gsp)"
+        r"|loading \S{0,60}nvidia/[0-9.]{3,12}/gsp\S{0,20} failed with error"
         r"|firmware: failed to load nvidia/[0-9.]{3,12}/gsp|RmInitAdapter failed! \(0x61:",
         "the driver's own firmware for the card's system processor (GSP) is not where the kernel looks for it, or is of"
         " another version",
@@ -266,9 +272,10 @@ RUNNING = (
         " all: the card is not on the bus",
         "nvidia-installer kernel.c",
         sign=NO_DEVICE_SIGN,
-        narrower=NO_POWER,
+        narrower=rf"{NO_POWER}|RmInitAdapter failed|rm_init_adapter failed",
         closing=r"^No devices were found|NVRM: No NVIDIA (?:graphics adapter|GPU|devices?) (?:found|probed)"
-        r"|NVRM: The NVIDIA probe routine (?:failed|was not called)"
+        r"|NVRM: The NVIDIA probe routine (?:failed|was not called)|\bprobe with driver nvidia failed with error"
+        r"|\bnvidia: probe of \S{7,12} failed with error"
         r"|NVRM: None of the NVIDIA (?:devices|graphics adapters) were|No NVIDIA GPUs? (?:were )?(?:found|detected)",
         treatment=Hardware("power cycle", CYCLE, tries=1, layer="driver"),
         unless=r"\bCPU\b|skip|fall(?:ing|s)? back",
@@ -322,11 +329,15 @@ RUNNING = (
         "fabric-manager-version",
         r"driver interface version \S+ don't match with driver version"
         r"|fabric ?manager[^\n]*version[^\n]*(?:mismatch|does not match)",
-        "Fabric Manager is not of exactly the driver's version",
+        "Fabric Manager{, which is MANAGER,|} is not of exactly the driver's version{, which is DRIVER|}",
         "Install Fabric Manager's package of the driver's version (nvidia-fabricmanager-BRANCH before R580,"
         " nvidia-fabricmanager since), from the repository that the driver is from, hold it and restart its service;"
         " the driver role does",
         "Azure/azhpc-images#86",
+        names=(
+            r"interface version (?P<manager>[0-9.]{3,20}[0-9]) don't match with driver version"
+            r" (?P<driver>[0-9.]{3,20}[0-9])",
+        ),
         sign=fabric.VERSION_SIGN,
     ),
     FailureRule(

@@ -8,6 +8,15 @@ from tests.unit.support.checkout import here
 from tests.unit.support.known import KNOWN, RULES
 
 SAMPLES = {
+    "toolkit-mixed": '#error "CUDA compiler and CUDA toolkit headers are incompatible, please check your paths"',
+    "jit-build-failed": "ninja: build stopped: subcommand failed.",
+    "rpm-build-needs": "error: Failed build dependencies:\n\tgcc-c++ is needed by"
+    " nvidia-kmod-3:590.48.01-1.fc43.x86_64",
+    "suspend-failed": "nvidia 0000:01:00.0: PM: failed to suspend async: error -5",
+    "suspend-not-frozen": "Freezing user space processes failed after 20.005 seconds (1 tasks refusing to freeze):",
+    "system-library-missing": "ImportError: libGL.so.1: cannot open shared object file: No such file or directory",
+    "nccl-cuda-error": "RuntimeError: NCCL error: unhandled cuda error (run with NCCL_DEBUG=INFO for details)",
+    "engine-failed": "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}",
     "dnf-words-changed": 'Unknown argument "--add-repo" for command "config-manager". Add "--help" for more',
     "rpm-driver-sources-mixed": (
         " - package xorg-x11-drv-nvidia-3:550.78-1.fc40.x86_64 from rpmfusion is filtered out by modular filtering"
@@ -652,7 +661,14 @@ def test_a_copied_library_is_no_failure_of_what_printed_it() -> None:
 
 @pytest.mark.parametrize("noise", NOISE)
 def test_what_good_installations_print_too_explains_only_what_nothing_else_does(noise: str) -> None:
-    for name in {*SAMPLES} - {"library-not-found", "no-wheel", "preload-missing"}:
+    for name in {*SAMPLES} - {
+        "library-not-found",
+        "no-wheel",
+        "preload-missing",
+        "nccl-cuda-error",
+        "engine-failed",
+        "jit-build-failed",
+    }:
         failure = KNOWN.classify(f"{NOISE[noise]}\n{SAMPLES[name]}")
         assert failure is not None, name
         assert failure.rule.name == name
