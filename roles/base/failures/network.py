@@ -145,7 +145,9 @@ NETWORK = (
         r"|(?:connection reset by peer"
         r"|NewConnectionError|(?:Read|Connect)TimeoutError|[Rr]ead timed out|RemoteDisconnected|[Cc]onnection broken: )"
         r"|Error reading from server|Failed to connect to \S+ port [0-9]"
-        r"|IncompleteRead|The read operation timed out"
+        r"|IncompleteRead|The read operation timed out|Failed to (?:download"
+        r"|fetch)[^\n]*(?:\n[^\n]*){0,3}?operation timed"
+        r" out|set UV_HTTP_TIMEOUT"
         rf"|connect \([0-9]{{1,3}}: {_ERRNO}|Connection failed \[IP|[Cc]onnection timed out \[IP"
         r"|Unable to connect to \S+:(?:https?|[0-9]{1,5}):"
         r"|curl: \((?:7|18|28|52|55|56|92)\) |transfer closed with"
@@ -192,6 +194,16 @@ NETWORK = (
         "Provision again; when it stays, go around the proxy or take another mirror",
         "apt, pip; vectorch-ai/ScaleLLM#286",
         variants=(
+            Variant(
+                r"File has unexpected size|Mirror sync in progress|unerwartete Größe",
+                "the repository's lists are of two states: a mirror, or the vendor's own network, is in the middle of"
+                " an"
+                " update, or a mirror of one's own is stale",
+                "Wait and run apt-get update again, or provision again. Where it stays for hours, have the mirror"
+                " synchronised, or name the vendor's own address; until then the list can be taken out of"
+                " /etc/apt/sources.list.d where nothing of it is to be installed. Keys, clock and this host's lists are"
+                " not at fault",
+            ),
             Variant(
                 r"DO NOT MATCH THE HASHES|[Hh]ash mismatch for|located at \S{1,300} is invalid",
                 "the wheel that pip took is not the one that the index or the constraints name by its hash: a copy"

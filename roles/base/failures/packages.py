@@ -281,7 +281,16 @@ PACKAGES = (
                 "Provision again where a role of the host installs it, which adds the repository. By hand: install"
                 " cuda-keyring from NVIDIA's CUDA repository for this release (debian12, ubuntu2404; the container"
                 " toolkit has a list of its own), then apt-get update. apt-cache policy PACKAGE shows whether it is"
-                " there then. Debian's and Ubuntu's own toolkit is nvidia-cuda-toolkit (non-free, multiverse)",
+                " there. A release of CUDA that was never published for this distribution: take one that is (apt-cache"
+                " search cuda-toolkit), an image of the older distribution, or the .run, not that one's repository."
+                " Debian's and Ubuntu's own toolkit is nvidia-cuda-toolkit (non-free, multiverse)",
+            ),
+            Variant(
+                r"PackagesNotFoundError|ResolvePackageNotFound",
+                "no channel that conda was told to ask has a package of this name, version and system",
+                "Name the channel that has it (conda install -c conda-forge -c nvidia NAME; conda search -c conda-forge"
+                " NAME lists its versions). cudatoolkit ends with CUDA 11.8: from 12 on it is cuda-toolkit and"
+                " cuda-version; PyTorch's own channel has no build after 2.5, conda-forge and pip have",
             ),
             Variant(
                 r"No match for argument|Unable to find a match",

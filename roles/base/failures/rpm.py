@@ -33,7 +33,9 @@ RPM_RULES = (
         "rpm-driver-sources-mixed",
         rf"package {_DRIVER} from \S+ (?:conflicts with|obsoletes) {_DRIVER}[^\n]*"
         rf"|package {_DRIVER} from \S+ is filtered out by (?:modular|exclude) filtering"
-        rf"|file \S+ from install of {_DRIVER} conflicts with file from package {_DRIVER}",
+        rf"|file \S+ from install of {_DRIVER} conflicts with file from package {_DRIVER}"
+        rf"|file \S+ conflicts between attempted installs of {_DRIVER} and {_DRIVER}"
+        rf"|cannot install both {_DRIVER} from",
         "the driver's packages of two sources are mixed{, one of them SOURCE|}: NVIDIA's CUDA repository, RPM Fusion,"
         " negativo17 and the distribution have packages of the same purpose that exclude each other",
         "Keep one source for the driver (rpm -qa '*nvidia*' and dnf list --installed say from where each is). Disable"
@@ -68,7 +70,8 @@ RPM_RULES = (
     ),
     FailureRule(
         "dnf-module-stream",
-        r"not possible to switch enabled streams of a module|missing groups or modules: [^\n]*"
+        r"not possible to switch enabled streams of a module|Cannot enable more streams from module[^\n]*"
+        r"|missing groups or modules: [^\n]*"
         r"|(?:No match for argument|Unable to find a match): nvidia-driver:[^\n]*"
         r"|The operation would result in switching of module '[^'\n]*nvidia[^\n]*",
         "dnf does not take the module's stream{ STREAM|}: no repository of the host has it under this name",
@@ -79,7 +82,7 @@ RPM_RULES = (
         names=(r"(?:modules|argument|match): (?P<stream>[\w:.@/-]{3,60})",),
         variants=(
             Variant(
-                r"switch",
+                r"switch|more streams",
                 "another stream of the module is enabled already, and dnf changes it only when it is reset",
                 "Run dnf module reset nvidia-driver, then dnf module install nvidia-driver:STREAM with the one that is"
                 " wanted (dnf module list nvidia-driver)",

@@ -78,6 +78,7 @@ FAILURES = (
         "no-wheel",
         r"No matching distribution found for|\bha(?:s|ve) no wheels with a matching"
         r"|because it doesn't have a source distribution or wheel for the current platform"
+        r"|Unable to find installation candidates for|was not found in the package registry"
         r"|Could not find a version that satisfies the requirement|is not a supported wheel on this platform"
         r"|requires a different Python: |Because there (?:is|are) no versions? of \S{1,80} and (?:you|your project) ",
         "pip finds no wheel of {PACKAGE|that version} for this Python and processor, or the index has none",
@@ -94,6 +95,8 @@ FAILURES = (
             r"Because (?:all versions of )?(?P<package>[\w.+=-]{2,80}) ha(?:s|ve) no wheels with",
             r"wheels for `(?P<package>[\w.-]{1,60})` [^\n]*tags?: (?P<tags>[`\w, ]{3,120})",
             r"Distribution `(?P<package>[\w.+=-]{2,80})",
+            r"candidates for (?P<package>[\w.-]{2,60}(?: \([\w.+-]{1,40}\))?)",
+            r"Because (?P<package>[\w.-]{2,60}) was not found in the package registry",
             r"(?:require|using) CPython (?P<python>3\.[0-9]{1,2})",
         ),
         variants=NO_SUCH_WHEEL,

@@ -17,6 +17,22 @@ _PYTORCH_ALONE = r"^Looking in indexes: \S*pytorch\.org/whl/\S*[^\s,]\s*$"
 #: versions that only one index has, or none any more
 NO_SUCH_WHEEL = (
     Variant(
+        r"was not found in the package registry",
+        "uv found no package {PACKAGE|of that name} in the index that it asked: the name is wrong, or it is in another"
+        " index, as where only PyTorch's is named (index-url, an index that is marked as default)",
+        "Let uv ask the other index as well: PyPI as the default, PyTorch's as a further, explicit one for torch alone"
+        " ([[tool.uv.index]] explicit = true, [tool.uv.sources]); packages of NVIDIA's own are at"
+        " https://pypi.nvidia.com (--extra-index-url). Compare the name on pypi.org",
+    ),
+    Variant(
+        r"Unable to find installation candidates",
+        "poetry's lock names {PACKAGE|a package} in a version or file that the index has not for this Python, processor"
+        " or system, or that is not in the index which is asked",
+        "See which files there are (pip index versions NAME; the index's page): use a Python that it has wheels for, or"
+        " lock anew here (poetry lock, poetry cache clear --all .). PyTorch's builds with +cu… need its own index as a"
+        " source ([[tool.poetry.source]] url = https://download.pytorch.org/whl/cu128, priority explicit)",
+    ),
+    Variant(
         r"no wheels with a matching|we only found wheels for|source distribution or wheel for the current platform",
         "the installer finds no wheel of {PACKAGE|a package that was asked for, or of one that it needs,} for this"
         " Python{ (PYTHON)|} and processor{, only for TAGS|}: what needs it cannot be installed either",
