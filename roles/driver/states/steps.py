@@ -15,6 +15,9 @@ from hostwright.standard.roles.driver.states.gpu_use import OUR_SERVICES
 STATE_DIR = "/var/lib/hostwright"
 INSTALLING = f"{STATE_DIR}/driver.installing"
 RECORD = f"{STATE_DIR}/driver.files"
+#: What writes the CDI specification when a module is installed: in the middle of our work it would find no driver and
+#: fail, again and again until systemd has had enough. The path unit starts the other.
+_REFRESH = ("nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service")
 UNITS = "/run/hostwright-driver.units"  #: units and containers that were stopped for the driver, until they run again
 LOG = "/var/log/nvidia-installer.log"
 
@@ -59,7 +62,7 @@ def unload(*, force: bool, build: bool = True) -> str:
     uses the driver's, or if, without ``force``, other processes use the GPU.
     """
     leave = sh_file(__file__, "sh/leave_holders.sh", ours=OUR_SERVICES)
-    stop = sh_file(__file__, "sh/stop_services.sh", services=OUR_SERVICES, units=UNITS)
+    stop = sh_file(__file__, "sh/stop_services.sh", services=(*_REFRESH, *OUR_SERVICES), units=UNITS)
     units = sh_file(__file__, "sh/stop_units.sh", units=UNITS, ours=OUR_SERVICES)
     containers = sh_file(__file__, "sh/stop_containers.sh", units=UNITS)
     persons = _PERSONAL + sh_file(__file__, "sh/stop_persons.sh", units=UNITS)
@@ -129,9 +132,11 @@ for module in nvidia nvidia-uvm; do
 done
 """
     + MAKE_DEVICES
-    + f"for unit in {words(OUR_SERVICES)}; do"
+    + f"for unit in {words((*OUR_SERVICES, *_REFRESH))}; do"
     + """
-  if systemctl -q is-enabled "$unit" 2>/dev/null; then systemctl start "$unit" || true; fi
+  systemctl -q is-enabled "$unit" 2>/dev/null || continue
+  systemctl reset-failed "$unit" 2>/dev/null || true  # it had not failed
+  timeout 60 systemctl start "$unit" || true
 done
 """
     + returned()

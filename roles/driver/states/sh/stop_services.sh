@@ -1,5 +1,5 @@
-# Stops the running ones of the $services, in their order; $stopped names them. The sockets and timers that systemd stops
-# along with them are named in $units, until `returned.sh` starts them again. Needs `bound`.
+# Stops those of the $services that run or are about to, in their order; $stopped names them. The sockets and timers that
+# systemd stops along with them are named in $units, until `returned.sh` starts them again. Needs `bound`.
 : "${services:?}"
 : "${units:?}"
 stopped=
@@ -7,5 +7,7 @@ eval "set -- $services"
 along=$(bound "$@" | sed '/\.service$/d')
 [ -z "$along" ] || echo "$along" >>"$units"
 for unit; do
-  if systemctl -q is-active "$unit"; then systemctl stop "$unit"; stopped="$stopped $unit"; fi
+  if systemctl -q is-active "$unit" || [ "$(systemctl show --value -p ActiveState "$unit")" = activating ]; then
+    systemctl stop "$unit"; stopped="$stopped $unit"
+  fi
 done
