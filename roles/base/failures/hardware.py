@@ -128,7 +128,7 @@ HARDWARE = (
         "Save the data; check the disk (smartctl -a, nvme smart-log, /proc/mdstat), its cable or network path and its"
         " firmware, and replace it",
         "Linux block/blk-core.c, drivers/ata, drivers/scsi, drivers/nvme, drivers/md; smartd",
-        unless=rf"{_NO_DISK}|(?:nvidia|tty|stdin|stdout)[^\n]*: input/output error",
+        unless=rf"{_NO_DISK}|(?:nvidia|tty|stdin|stdout|resumed again)[^\n]*: input/output error",
         transient=False,
         sign=kernel_sign(_DISK, _NO_DISK),
     ),

@@ -35,7 +35,8 @@ RPM_RULES = (
         rf"|package {_DRIVER} from \S+ is filtered out by (?:modular|exclude) filtering"
         rf"|file \S+ from install of {_DRIVER} conflicts with file from package {_DRIVER}"
         rf"|file \S+ conflicts between attempted installs of {_DRIVER} and {_DRIVER}"
-        rf"|cannot install both {_DRIVER} from",
+        rf"|cannot install both {_DRIVER} (?:from|and) |Processing Conflict: {_DRIVER} conflicts [^\n]*"
+        rf"|{_DRIVER} does not belong to a distupgrade repository",
         "the driver's packages of two sources are mixed{, one of them SOURCE|}: NVIDIA's CUDA repository, RPM Fusion,"
         " negativo17 and the distribution have packages of the same purpose that exclude each other",
         "Keep one source for the driver (rpm -qa '*nvidia*' and dnf list --installed say from where each is). Disable"
@@ -50,6 +51,17 @@ RPM_RULES = (
             rf"package {_DRIVER} from (?P<source>[^@\s]\S{{0,60}})",
         ),
         variants=(
+            Variant(
+                r"does not belong to a distupgrade repository",
+                "the upgrade of the distribution stops at the driver's packages: they are of a repository that has"
+                " none for"
+                " the new release, or that is still the one of the old release",
+                "Name the repository for the new release (RPM Fusion's release package, or the .repo file of NVIDIA's"
+                " CUDA"
+                " repository for it), or take the driver out for the upgrade (dnf remove '*nvidia*') and install it"
+                " again"
+                " after; --allowerasing removes it without saying what comes back",
+            ),
             Variant(
                 r"filtered out by exclude",
                 "a line exclude= of dnf's (/etc/dnf/dnf.conf, or the repository's file) hides the package, so that what"
@@ -137,9 +149,8 @@ RPM_RULES = (
         r"package \S+ (?:from \S+ )?requires [^\n]{1,160}, but none of the providers can be installed"
         r"|package \S+ (?:from \S+ )?conflicts with [^\n]{1,160}|Problem(?: [0-9]{1,2})?: conflicting requests[^\n]*"
         r"|error: Failed dependencies:\n[^\n]+ is needed by [^\n]+|nothing provides [^\n]{1,100} needed by [^\n]+",
-        "{PACKAGE needs NEEDED|packages that were asked for exclude each other}, and dnf finds no set of packages in"
-        " which"
-        " {that is there|all fit}",
+        "{PACKAGE needs NEEDED|packages that were asked for exclude each other}, and dnf finds no set of packages that"
+        " fits together",
         "Read the lines of each Problem down to the last, which names the reason: a package of another source or"
         " release"
         " that is installed, a repository that is missing or disabled (EPEL, CRB), an exclude= or a stream of a module."
@@ -151,7 +162,7 @@ RPM_RULES = (
             r"package (?P<package>\S{1,120}) (?:from \S+ )?requires (?P<needed>[^\n,]{1,120}),",
             r"dependencies:\n\s*(?P<needed>[^\n]{1,100}?) is needed by (?:\(installed\) )?(?P<package>\S{1,120})",
         ),
-        beside=r"nothing provides ",
+        beside=r"nothing provides |, but none of the providers can be installed",
         narrower=r"\b(?:conda|mamba|micromamba|LibMamba\w*|environment\.yml)\b",  # which has these words too
         variants=(
             Variant(

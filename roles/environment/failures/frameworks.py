@@ -12,6 +12,11 @@ _OWNERS: Final = (
     r"|transformers|diffusers|huggingface_hub"
 )
 
+#: functions of every PyTorch that take a string: where one is missing, its C++ interface is the other one
+_WITH_STRINGS: Final = (
+    r"_ZN(?:3c10(?:5Error|6detail(?:14torchCheckFail|23torchInternalAssertFail))|5torch3jit17parseSchemaOrName)"
+)
+
 _PARTS: Final = FailureRule(
     "framework-extension-apart",
     r"undefined symbol: _Z[A-Z]{0,6}[0-9]{0,3}(?:2at|3c10|5torch|6caffe2|10tensorflow|3tsl|6tflite)[0-9A-Z]"
@@ -50,7 +55,7 @@ _PARTS: Final = FailureRule(
             " constraints.txt)",
         ),
         Variant(
-            r"cxx11abiTRUE|undefined symbol: _ZN3c10(?:5Error|6detail)\w*__cxx11",
+            rf"cxx11abiTRUE|undefined symbol: {_WITH_STRINGS}\w*__cxx11",
             "{FILE|the compiled package} was built with the new C++ interface of strings (cxx11 ABI; __cxx11 in the"
             " symbol), and the PyTorch that is installed with the old one, as pip's were up to 2.5 or 2.6",
             "See torch._C._GLIBCXX_USE_CXX11_ABI: where it is False, install the package's wheel with cxx11abiFALSE in"
@@ -58,7 +63,7 @@ _PARTS: Final = FailureRule(
             " --no-cache-dir --force-reinstall --no-deps NAME). PyTorch and CUDA stay as they are",
         ),
         Variant(
-            r"cxx11abiFALSE|undefined symbol: _ZN3c10(?:5Error|6detail)\w*S[0-9A-Z]?_?s(?:E|$|\s)",
+            rf"cxx11abiFALSE|undefined symbol: {_WITH_STRINGS}\w*Ss(?:[Ebijm]|$|\s)",
             "{FILE|the compiled package} was built with the old C++ interface of strings (no __cxx11 in the symbol),"
             " and the PyTorch that is installed with the new one (cxx11 ABI), as pip's are from 2.6 or 2.7 on",
             "See torch._C._GLIBCXX_USE_CXX11_ABI: where it is True, install the package's wheel with cxx11abiTRUE in"

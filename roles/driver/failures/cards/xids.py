@@ -223,7 +223,7 @@ def _numbers(concern: Concern, but: Action) -> str:
     return f"(?:{'|'.join(map(str, rows))})"
 
 
-def _by_meaning(concern: Concern, further: str = "") -> Iterator[Variant]:
+def _by_meaning(concern: Concern, further: Mapping[Action, str]) -> Iterator[Variant]:
     """The meaning and the action of each Xid in NVIDIA's catalog, for a text; on a host, the evidence has them."""
     numbers: dict[tuple[str, Action], list[str]] = {}
     for number, xid in sorted(ROWS.items()):
@@ -236,11 +236,19 @@ def _by_meaning(concern: Concern, further: str = "") -> Iterator[Variant]:
         yield Variant(
             rf"{_message(numbers_of)}|caused by previous Xid {numbers_of}\b",
             cause,
-            action.value[0].upper() + action.value[1:] + (_WHERE_IT_RECURS if action is Action.UNSTATED else further),
+            action.value[0].upper() + action.value[1:] + further.get(action, ""),
         )
 
 
-_WHERE_IT_RECURS = ": where work on the card fails, drain the host and reset the card; ask the vendor if it recurs"
+_NO_REPAIR = (
+    ". The host needs no repair for it; where several programs meet it on the same card, drain the host and run dcgmi"
+    " diag -r 3 on it"
+)
+_OF_PROGRAMS = {
+    Action.IGNORE: _NO_REPAIR,
+    Action.RESTART_APP: f"{_NO_REPAIR} (compute-sanitizer finds a program's own accesses out of bounds)",
+    Action.UNSTATED: ": where work on the card fails, drain the host and reset the card; ask the vendor if it recurs",
+}
 _NAMES = (
     r"caused by previous Xid (?P<number>[0-9]{1,3})",
     r"NVRM: Xid \((?:PCI:)?(?P<card>[0-9a-fA-F:.]{7,20})[^)\n]{0,40}\): (?P<number>[0-9]{1,3})\b",
@@ -257,7 +265,8 @@ XIDS = (
         _message(_FATAL) + rf"|NVRM: Xid [^\n]+caused by previous Xid {_FATAL}\b"
         r"|NVRM: Xid [^\n]+\): 137, RLW_"
         r"|uncorrectable NVLink error (?:was )?(?:encountered|detected)"
-        r"|RPC (?:event )?history \(CPU (?:->|<-) GSP\)|waiting for RPC (?:response )?from (?:GPU[0-9]{1,2} )?GSP"
+        r"|rpcRecvPoll timed ?out|RPC (?:event )?history \(CPU (?:->|<-) GSP\)"
+        r"|waiting for RPC (?:response )?from (?:GPU[0-9]{1,2} )?GSP"
         r"|NVRM: [^\n]*(?:heartbeat timed out|GSP-CrashCat Report|RC watchdog: GPU is probably locked"
         r"|uvm encountered global fatal error)",
         "a GPU reported an error (Xid) after which it should get no work until it is repaired",
@@ -270,7 +279,8 @@ XIDS = (
         variants=(
             # of a text: on a host, each Xid stands in the evidence with its meaning
             Variant(
-                r"NVRM: (?:Xid [^\n]+\): 1(?:19|20)\b|[^\n]*(?:heartbeat timed out|GSP-CrashCat|GSP Timeout|\bGSP\) *$"
+                r"NVRM: (?:Xid [^\n]+\): 1(?:19|20)\b|[^\n]*(?:heartbeat timed out|GSP-CrashCat|GSP Timeout"
+                r"|rpcRecvPoll|\bGSP\) *$"
                 r"|GSP!))",
                 "a GPU's system processor (GSP) stopped answering or crashed (Xid 119, 120): its firmware, which comes"
                 " with the driver, or the card is at fault, not a program. Other Xids beside it (8, 109, 154) follow"
@@ -280,7 +290,7 @@ XIDS = (
                 " stack, which brings other firmware (before Blackwell, the proprietary module does without it:"
                 " NVreg_EnableGpuFirmware=0); where it follows the card, have that checked",
             ),
-            *_by_meaning(Concern.NODE),
+            *_by_meaning(Concern.NODE, {}),
         ),
         unless=r"\bNonfatal\b",  # of NVLink 5, which goes on
         names=_NAMES,
@@ -316,13 +326,7 @@ XIDS = (
         " bounds); when several programs meet it on the same card, run dcgmi diag -r 3 on it",
         CATALOG,
         names=_NAMES,
-        variants=(
-            *_by_meaning(
-                Concern.PROGRAM,
-                ". The host needs no repair for it; where several programs meet it on the same card, drain the host and"
-                " run dcgmi diag -r 3 on it (compute-sanitizer finds a program's own accesses out of bounds)",
-            ),
-        ),
+        variants=(*_by_meaning(Concern.PROGRAM, _OF_PROGRAMS),),
         unless=f"{_message(_FATAL)}|{_message(_NOBODYS)}",
         narrower=r"can't recover \(no error_detected callback\)|AER: device recovery failed",  # the slot's fault
         sign=Sign("gpu", _program, grave=False),

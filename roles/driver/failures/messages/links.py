@@ -104,7 +104,7 @@ FABRIC_LINKS = (
         r"IMEX_UNHEALTHY|IMEX daemon status is -[0-9]|[Nn]ode configuration mismatch|Domain State: (?:DOWN|DEGRADED)"
         r"|nvidia-imex\.service: (?:Failed with result|Main process exited, code=\w{1,10}, status=[1-9])"
         r"|IMEX (?:domain|daemon)[^\n]{0,40}(?:NOT[ _]READY|DEGRADED|UNAVAILABLE)"
-        r"|nvidia-imex\[[0-9]{1,10}\]: [^\n]*(?:[Ff]ail|\b[Ee]rror\b|[Mm]ismatch|[Uu]nable to|[Cc]ould not"
+        r"|(?:^|\s)nvidia-imex(?:\[[0-9]{1,10}\])?: [^\n]*(?:[Ff]ail|\b[Ee]rror\b|[Mm]ismatch|[Uu]nable to|[Cc]ould not"
         r"|not found)[^\n]*",
         "the IMEX daemon does not run, or does not reach that of another host: it shares memory between the hosts of a"
         " rack with one NVLink domain (GB200, GB300); a host without such neighbours needs none, and no link is broken",
@@ -112,6 +112,18 @@ FABRIC_LINKS = (
         " addresses on all, start nvidia-imex on all and read nvidia-imex-ctl -N and /var/log/nvidia-imex.log;"
         " elsewhere take the message for harmless",
         "NVIDIA IMEX guide; NVIDIA/NVSentinel#1471",
+        variants=(
+            Variant(
+                r"IMEX_UNHEALTHY|IMEX daemon status is",
+                "DCGM says that no IMEX daemon is ready, which is so wherever none is needed at the moment: a host"
+                " without"
+                " neighbours in its NVLink domain, or one on which no job over several hosts runs (Kubernetes: no"
+                " ComputeDomain). No link, switch or card is broken",
+                "Nothing is to be done for this alone. Only where a job over several hosts of a rack fails, start"
+                " nvidia-imex on all of them (the same addresses in /etc/nvidia-imex/nodes_config.cfg) and read"
+                " nvidia-imex-ctl -N",
+            ),
+        ),
         weight="consequence",
     ),
     FailureRule(

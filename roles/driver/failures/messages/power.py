@@ -22,7 +22,17 @@ POWER = (
         " NVreg_TemporaryFilePath=/var/tmp in /etc/modprobe.d with as much room there as the cards have memory, rebuild"
         " the initramfs and reboot",
         "NVIDIA's driver README, configuring power management support",
+        closing=r"Failed to put system to sleep[^\n]*|Some devices failed to suspend[^\n]*",
         variants=(
+            Variant(
+                r"put system to sleep|Some devices failed",
+                "the host could not be suspended: a device's driver refused, which the kernel's log names in the lines"
+                " above (failed to suspend)",
+                "Read them (journalctl -k -b | grep -iE 'suspend|NVRM'). Where it is nvidia, end what uses the cards"
+                " and"
+                " see that nvidia-suspend, nvidia-resume and nvidia-hibernate are enabled. A host for computing is"
+                " better kept awake: systemctl mask sleep.target suspend.target hibernate.target hybrid-sleep.target",
+            ),
             Variant(
                 r"without driver procfs suspend interface",
                 "the module's option NVreg_PreserveVideoMemoryAllocations is set, and the host was suspended without"
