@@ -17,7 +17,8 @@ from tests.lab.conftest import FrontDoor
 
 AT_ONCE = 4  #: hosts that boot or are planted side by side: the machine has few cores
 SETTLE = (
-    'n=0; until [ "$(systemctl is-system-running)" = running ] && systemctl -q is-active docker; do n=$((n + 1)); '
+    'n=0; until [ "$(systemctl is-system-running)" = running ] && '
+    "{ ! systemctl -q is-enabled docker || systemctl -q is-active docker; }; do n=$((n + 1)); "
     '[ "$n" -le 600 ] || { systemctl --failed; exit 1; }; sleep 0.1; done'
 )
 

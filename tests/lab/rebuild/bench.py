@@ -12,12 +12,14 @@ from typing import Any
 
 import yaml
 
-from lab import fleet
+from lab import fleet, snapshots
 from lab.config import HostOptions, Lab, Machine
-from lab.records import Snapshot, find_machine, read_records
+from lab.records import Snapshot, find_machine, read_records, read_snapshots
 from tests.lab.audit.bench import AT_ONCE, SETTLE
-from tests.lab.conftest import FrontDoor, on
+from tests.lab.conftest import SMALL, FrontDoor, on
 
+Roles = tuple[str, ...]
+GOOD = "good"  #: how the names of good hosts begin
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
@@ -40,10 +42,9 @@ class Told:
 
 @dataclass(frozen=True)
 class Bench:
-    """The lab, its good snapshot and ``invoke``. ``story`` is what the table at the end shows."""
+    """The lab and ``invoke``. ``story`` is what the table at the end shows."""
 
     lab: Lab
-    snapshot: Snapshot
     invoke: FrontDoor
     story: list[tuple[str, str, str, Mapping[str, float], float]] = field(default_factory=list)
 
@@ -51,13 +52,34 @@ class Bench:
         """A host of the lab."""
         return find_machine(self.lab, host)
 
+    def good(self, roles: Roles = ()) -> Snapshot:
+        """A host with these roles (none: all of its stack), provisioned from bare when first asked for, and frozen."""
+        name = "".join((GOOD, *roles))
+        frozen = read_snapshots(self.lab)
+        if name in frozen:
+            return frozen[name]
+        fleet.supply(self.lab, SMALL)
+        fleet.up(self.lab, [name], options=SMALL, bmc=True)
+        self._has(name, roles)
+        for words in (("mirror", "--stack", "lab"), ("provision", "--hosts", name)):
+            done = self.invoke(*words)
+            assert done.returncode == 0, f"{words}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+        return snapshots.freeze(self.machine(name), name)
+
+    def _has(self, host: str, roles: Roles) -> None:
+        if roles:
+            self.say(host, hostwright_roles=list(roles))
+
     @contextmanager
-    def clones(self, hosts: Mapping[str, HostOptions | None]) -> Iterator[None]:
+    def clones(self, hosts: Mapping[str, HostOptions | None], roles: Roles = ()) -> Iterator[None]:
         """Clones of the good host with these options, once they have settled (Docker takes a moment), for the body."""
+        snapshot = self.good(roles)
         try:
             for kind in dict.fromkeys(hosts.values()):
                 names = [host for host, options in hosts.items() if options == kind]
-                fleet.up(self.lab, names, options=kind, snapshot=self.snapshot)
+                fleet.up(self.lab, names, options=kind, snapshot=snapshot)
+            for host in hosts:
+                self._has(host, roles)
             self.each(hosts, lambda host: on(self.machine(host), SETTLE))
             yield
         finally:

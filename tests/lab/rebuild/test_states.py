@@ -7,24 +7,35 @@ from collections.abc import Iterator
 import pytest
 
 from tests.lab.conftest import on
-from tests.lab.rebuild.bench import Bench, Told
+from tests.lab.rebuild.bench import Bench, Roles, Told
 from tests.lab.rebuild.states import RELAYERED, WIPED, State, break_all, kinds, require_back
 
 Broken = tuple[State, ...]
-SEVERAL = [pytest.param(WIPED, id="wiped"), pytest.param(RELAYERED, id="relayered", marks=pytest.mark.long)]
+#: states of hosts, and the roles that these have; none: all of their stack
+SEVERAL = [
+    pytest.param((WIPED, ("base", "driver")), id="wiped, driver alone"),
+    pytest.param((WIPED, ()), id="wiped", marks=pytest.mark.long),
+    pytest.param((RELAYERED, ()), id="relayered", marks=pytest.mark.long),
+]
 
 
 @pytest.fixture(scope="module", params=SEVERAL)
-def broken(request: pytest.FixtureRequest) -> Broken:
-    """The states of the hosts that one command brings back."""
-    states: Broken = request.param
-    return states
+def case(request: pytest.FixtureRequest) -> tuple[Broken, Roles]:
+    """The states of the hosts that one command brings back, and the roles of these."""
+    states, roles = request.param
+    return states, roles
 
 
 @pytest.fixture(scope="module")
-def told(bench: Bench, broken: Broken) -> Iterator[Told]:
+def broken(case: tuple[Broken, Roles]) -> Broken:
+    return case[0]
+
+
+@pytest.fixture(scope="module")
+def told(bench: Bench, case: tuple[Broken, Roles]) -> Iterator[Told]:
     """The hosts broken, and rebuilt by one command."""
-    with bench.clones(kinds(broken)):
+    broken, roles = case
+    with bench.clones(kinds(broken), roles):
         break_all(bench, broken)
         yield bench.rebuild(names(broken))
 
