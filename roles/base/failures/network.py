@@ -234,8 +234,9 @@ NETWORK = (
         r"|404 Client Error: .+ for url: https?:|\b404  Not Found"
         r"|HTTP(?: status(?: code)?)?:? ?404\b|404:? Not Found|status code:? 404",
         "a file is no longer at its address, or the address is wrong{: ADDRESS|}",
-        "Run apt-get update, and compare the address with what the server has; the file of CUDA 11.2.2 ends in"
-        " 11.2.2-460.32.03-1, not 460.27.04",
+        "Run apt-get update and try again: a list that is older than the mirror names files that are gone. Where it"
+        " stays, compare the address with what the server has (an old release moves to an archive; the file of CUDA"
+        " 11.2.2 ends in 11.2.2-460.32.03-1, not 460.27.04)",
         "conda-forge/cudatoolkit-feedstock",
         names=(r"(?:etch|for url:|url) {1,3}['\"]?(?P<address>https?://[^\s'\"@]{1,300})",),
     ),

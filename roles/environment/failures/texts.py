@@ -283,7 +283,9 @@ TEXT_RULES = (
         "the program needs SONAME, a library of the distribution's, which is not installed",
         "Install the package that has it (apt-file search SONAME; dnf provides '*/SONAME*'): libGL.so.1 is in libgl1,"
         " libgthread-2.0.so.0 in libglib2.0-0, libgomp.so.1 in libgomp1, libnuma.so.1 in libnuma1, libmpi.so.40 in"
-        " libopenmpi3, libaio.so.1 in libaio1. An image needs it in its own build; opencv-python-headless does without"
+        " libopenmpi3, libaio.so.1 in libaio1. A number that this release of the distribution no longer has"
+        " (libssl.so.1.1,"
+        " libffi.so.7) means a build for an older one: take the program's for this. opencv-python-headless does without"
         " libGL. CUDA, driver and framework are not at fault",
         "glibc elf/dl-load.c; opencv/opencv-python#370",
         names=(rf"\b(?P<soname>{_OF_SYSTEM})",),

@@ -77,11 +77,23 @@ RUNNING = (
         closing=r"Found no NVIDIA driver on your system|NVMLError_LibraryNotFound|NVML Shared Library Not Found"
         r"|\bnvidia-smi['\"]?: (?:command )?not found",
         unless=r"GPU will not be used|\bCPU\b|skip|optional|fall(?:ing|s)? back",
+        beside=r"driver (?:was )?detected, but|[Ff]latpak|org\.freedesktop\.Platform",
         names=(
             r"(?P<library>lib(?:cuda|nvidia-ml|nvidia-cfg|nvidia-ptxjitcompiler|nvcuvid"
             r"|nvidia-encode)\.so(?:\.[0-9]{1,3})?)",
         ),
         variants=(
+            Variant(
+                r"driver (?:was )?detected, but|[Ff]latpak|org\.freedesktop\.Platform",
+                "the driver is there, and the program does not find its library {LIBRARY|libnvidia-ml.so.1}: it runs"
+                " in a"
+                " Flatpak or another container of its own, which needs the libraries of exactly the host driver's"
+                " version"
+                " and has none, or those of the version before an upgrade",
+                "Run nvidia-smi on the host: where that works, its driver stays as it is. flatpak update brings the"
+                " runtime of that version (org.freedesktop.Platform.GL.nvidia-…), as soon as there is one; go back to"
+                " the driver before until then, or start another container with --gpus all",
+            ),
             Variant(
                 r"nvidia-smi['\"]?: (?:command )?not found",
                 "nvidia-smi is not there: the host has no NVIDIA driver, or not its programs (nvidia-utils-…,"
@@ -177,7 +189,9 @@ RUNNING = (
         r"|has the version [0-9.]{3,20}, but\s{1,9}(?:NVRM: )?this kernel module has|RM version mismatch"
         r"",
         "{the loaded kernel module is of version MODULE, and the user-space libraries are of LIBRARY|the loaded kernel"
-        " module is of another version than the user-space libraries}; both have to be the same, to the last number",
+        " module is of another version than the user-space libraries}, which have to be the same to the last number:"
+        " the"
+        " libraries were upgraded since the module was loaded, or a container's image brings some of its own",
         "Provision again: the driver role ends what uses the GPU, where that is allowed, and loads the module of the"
         " libraries' version, or reboots. By hand, first see that the module on disk is of that version (modinfo -F"
         " version nvidia, for the kernel of the next boot with -k KERNEL), else a reboot changes nothing. In a"
