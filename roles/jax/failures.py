@@ -11,7 +11,8 @@ FAILURES = (
         r"JAX plugin jax_cuda\w{1,20} version [0-9.]{1,12} is installed, but it is not compatible"
         r"|No FFI handler registered for cu\w{1,60}|No registered implementation for (?:FFI )?custom call to cu"
         r"|jaxlib version [\w.+]{1,30} is newer than and incompatible with jax|jaxlib is version [^\n]*requires version"
-        r"|PJRT_Api already exists for device type cuda|Mismatched PJRT plugin PJRT API version",
+        r"|PJRT_Api already exists for device type cuda|Mismatched PJRT plugin PJRT API version"
+        r"|Unexpected PJRT_\w{1,60} size: expected",
         "the parts of JAX are of different releases: jax, jaxlib and its CUDA plugin (jax-cuda13-plugin and -pjrt, or"
         " -cuda12-) belong together{; the plugin is PLUGIN, jaxlib JAXLIB|}",
         "Use the stack's environment, which has them in one release; elsewhere install all of them in one command (pip"

@@ -117,7 +117,7 @@ CDI_RULES = (
         r" [\w.]{0,20}nvidia"
         r"|could not select device driver \W{0,3}cdi\b|conflicting device \W{0,2}[\w.]{0,20}nvidia\.com/"
         r"|failed to (?:load|read|parse) CDI [Ss]pec [^\n]*nvidia[^\n]*"
-        r"|adding custom device \W{0,3}nvidia\.com/[^\n]*",
+        r"|adding custom device \W{0,3}nvidia\.com/[^\n]*|failed to stat CDI host device \W{1,3}/dev/[^n][^\n]*",
         "the container engine finds no CDI device of this name: nobody wrote a specification, or not before Docker"
         " started at the boot, it does not name this card, or it is newer than the engine reads",
         f"Compare the name with nvidia-ctk cdi list; systemctl restart {REFRESH} writes them anew (before toolkit 1.18:"
@@ -128,6 +128,7 @@ CDI_RULES = (
         " NVIDIA_CTK_CDI_GENERATE_FEATURE_FLAGS=no-additional-gids-for-device-nodes into"
         f" /etc/nvidia-container-toolkit/nvidia-cdi-refresh.env, then systemctl restart {REFRESH}",
         "NVIDIA/nvidia-container-toolkit#146, #1940, #1853; its release notes of 1.19.1",
+        names=(r"stat CDI host device \\?\"(?P<file>/[^\s\"\\]{1,120})",),
         sign=Sign("container", too_new, (DPKG, CDI), grave=False),
         treatment=ForPeople(),
         narrower=r"failed to initialize NVML: ",  # why nobody wrote it, in the generator's own line
@@ -163,6 +164,15 @@ CDI_RULES = (
                 f" nvidia-container-toolkit and systemctl restart {REFRESH} (before 1.18 generate it so). podman before"
                 f" 5.1 does not read version 0.7.0, which the toolkit writes since 1.19.1. Docker's settings have no"
                 " part in it",
+            ),
+            Variant(
+                r"stat CDI host device",
+                "the CDI specification names a device file that the host no longer has{ (FILE)|}: it was written"
+                " before a"
+                " driver, a card or the order of the cards changed",
+                f"Write it anew: systemctl restart {REFRESH}, or nvidia-ctk cdi generate"
+                f" --output=/etc/cdi/nvidia.yaml, and"
+                " remove an older copy in the other directory (ls -l /etc/cdi /var/run/cdi)",
             ),
             Variant(
                 r"custom device",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _NO_DEVICE = (
     r"CUDA_ERROR_NO_DEVICE\b|cudaErrorNoDevice\b|no CUDA-capable device is detected|No CUDA GPUs are available"
     r"|\binit(?:ialization)? failure(?: with error)?[ :]{1,3}100\b|No visible GPU devices"
+    r"|\b0 active drivers \(\[\]\)|CUDA driver initialization failed, you might not have"
     r"|no supported devices found for platform CUDA|Failed to infer device type"
 )
 
@@ -28,6 +29,12 @@ def compiler_too_new(ctx: AuditContext) -> Iterator[str]:
 
 #: what a build for one generation of cards says on another
 CODE_VARIANTS = (
+    Variant(
+        r"[Mm]inimum required Cuda",
+        "the framework leaves the card out, as it is older than what the build was made for",
+        "Use a build that still has its capability (an older release, or one of your own), or a newer card; let it"
+        " compute on the processor where that is enough. No driver and no CUDA brings the card back",
+    ),
     Variant(
         r"\bSM ?[0-9]{1,2}\.[0-9x] requires CUDA|NVCC version should be",
         "the program compiles for the card while it runs (FlashInfer or DeepGEMM, parts of vLLM and SGLang), and the"
@@ -169,7 +176,8 @@ PROGRAM_RULES = (
         r"|[Mm]inimum required Cuda (?:compute )?capability is|Unsupported gpu architecture"
         r"|nvcc fatal {1,3}: Value 'sm_|is not defined for option 'gpu-|ptxas fatal {1,3}: Value 'sm_"
         r"|\binvalid device function\b"
-        r"|device kernel image is invalid|CUDNN_STATUS_ARCH_MISMATCH|only supports? (?:Ampere|Ada|Hopper"
+        r"|device kernel image is invalid|CU(?:DNN|BLAS|SPARSE)_STATUS_ARCH_MISMATCH|only supports? (?:Ampere|Ada"
+        r"|Hopper"
         r"|Turing)[^\n]{0,20} GPUs?"
         r"|GPUs? with compute capability (?:of )?(?:at least|>)"
         r"|(?:compute capability \(CC\) [0-9.]{3,5}\n[^\n]*)?does not include kernels for this GPU"
@@ -282,13 +290,23 @@ PROGRAM_RULES = (
         "illegal-memory-access",
         r"an illegal memory access was encountered|CUDA_ERROR_ILLEGAL_ADDRESS\b|cudaErrorIllegalAddress\b"
         r"|CUDA error[^\n]*(?:misaligned address|unspecified launch failure|an illegal instruction was encountered)"
-        r"|CUDA_ERROR_(?:MISALIGNED_ADDRESS|LAUNCH_FAILED|ILLEGAL_INSTRUCTION)\b",
+        r"|\bCUDA error:? (?:700|714|715|716|719)\b|CUDA_ERROR_(?:MISALIGNED_ADDRESS|LAUNCH_FAILED"
+        r"|ILLEGAL_INSTRUCTION)\b",
         "a program read or wrote beyond its memory on the GPU: nearly always a fault of the program or its libraries",
         "Run it with CUDA_LAUNCH_BLOCKING=1 or under compute-sanitizer to find the place; where many programs end so on"
         " one GPU alone, look at its Xids and memory errors",
         "NVIDIA CUDA Runtime API, cudaErrorIllegalAddress",
         weight="consequence",
         unless="NCCL",  # it only hands on what another rank, or the network, began
+    ),
+    FailureRule(
+        "kernel-timed-out",
+        r"the launch timed out and was terminated|CUDA_ERROR_LAUNCH_TIMEOUT\b|cudaErrorLaunchTimeout\b",
+        "a kernel ran longer than the driver lets one run on a card that drives a screen (some seconds)",
+        "Compute on a card without a screen (CUDA_VISIBLE_DEVICES), or end the display (systemctl isolate"
+        " multi-user.target), or let the program do less in one kernel; nvidia-smi -q -d DISPLAY says which card has a"
+        " screen. The card is not at fault",
+        "NVIDIA CUDA Runtime API, cudaErrorLaunchTimeout",
     ),
     FailureRule(
         "device-assert",

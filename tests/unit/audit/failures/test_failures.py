@@ -8,6 +8,7 @@ from tests.unit.support.checkout import here
 from tests.unit.support.known import KNOWN, RULES
 
 SAMPLES = {
+    "kernel-timed-out": "RuntimeError: CUDA error: the launch timed out and was terminated",
     "toolkit-mixed": '#error "CUDA compiler and CUDA toolkit headers are incompatible, please check your paths"',
     "jit-build-failed": "ninja: build stopped: subcommand failed.",
     "rpm-build-needs": "error: Failed build dependencies:\n\tgcc-c++ is needed by"
