@@ -150,8 +150,7 @@ HARDWARE = (
         r" features? \(0x[0-9a-f]{1,16}\) (?:enabled|present)"
         r"|cannot mount[^\n]*unsupported (?:optional )?features",
         "a filesystem has features that this kernel, or this fsck, is too old to know, so that it is not mounted, or"
-        " only"
-        " to be read: it was made on a newer system",
+        " only to be read: it was made on a newer system",
         "Mount or check it on a system at least as new as the one that made it, or switch the feature off there"
         " (tune2fs -O ^FEATURE); make it anew with this host's own mkfs where nothing on it is needed",
         "Linux fs/ext4/super.c and fs/xfs/xfs_sb.c; e2fsprogs e2fsck",

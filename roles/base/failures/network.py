@@ -197,8 +197,7 @@ NETWORK = (
             Variant(
                 r"File has unexpected size|Mirror sync in progress|unerwartete Größe",
                 "the repository's lists are of two states: a mirror, or the vendor's own network, is in the middle of"
-                " an"
-                " update, or a mirror of one's own is stale",
+                " an update, or a mirror of one's own is stale",
                 "Wait and run apt-get update again, or provision again. Where it stays for hours, have the mirror"
                 " synchronised, or name the vendor's own address; until then the list can be taken out of"
                 " /etc/apt/sources.list.d where nothing of it is to be installed. Keys, clock and this host's lists are"

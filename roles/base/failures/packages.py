@@ -266,8 +266,7 @@ PACKAGES = (
                 " nvidia-container-toolkit",
                 "Provision again (the container role), or by hand add the toolkit's repository"
                 " (nvidia.github.io/libnvidia-container/stable/deb, with its key), install nvidia-container-toolkit,"
-                " run"
-                " nvidia-ctk runtime configure --runtime=docker and restart Docker",
+                " run nvidia-ctk runtime configure --runtime=docker and restart Docker",
             ),
             Variant(
                 r"(?:package '?|find a match: |for argument: )"
@@ -399,9 +398,8 @@ PACKAGES = (
             Variant(
                 r"Depends: \S{3,80} \(= [0-9]\S{0,40}\+cuda[0-9.]{1,6}\) but [0-9]\S{0,60} is to be installed",
                 "PACKAGE needs its parts at exactly its own version ({NEEDED|see the line}), and apt takes"
-                " {HAVE|another}"
-                " for the part: only PACKAGE was named with a version, for the rest apt takes the newest, or what is"
-                " held or pinned",
+                " {HAVE|another} for the part: only PACKAGE was named with a version, for the rest apt takes the"
+                " newest, or what is held or pinned",
                 "Name all parts in one command with that version, which has to be for one CUDA (apt-get install"
                 " PACKAGE=VERSION {OTHER|NAME}=VERSION …; --allow-downgrades where a newer one is there), or pin them:"
                 " in a file of /etc/apt/preferences.d Package: with their names (libnvinfer* libnvonnxparsers*"

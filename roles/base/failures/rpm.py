@@ -13,8 +13,7 @@ RPM_RULES = (
         r"Unknown argument \"[^\"\n]{1,60}\" for command \"(?:config-manager|module|repolist)\""
         r"|No such command: config-manager",
         "dnf 5 (Fedora 41 and later) has other words than dnf 4: {WORD is|this is} the form of the older one, as"
-        " scripts"
-        " and guides have it",
+        " scripts and guides have it",
         "Write it in today's form: dnf config-manager addrepo --from-repofile=URL (for --add-repo), dnf config-manager"
         " setopt REPO.enabled=1 (for --set-enabled; 0 for --set-disabled); streams of modules are gone with Fedora 39."
         " Or take the script's newer release. Repositories and cards are not at fault",
@@ -40,11 +39,10 @@ RPM_RULES = (
         "the driver's packages of two sources are mixed{, one of them SOURCE|}: NVIDIA's CUDA repository, RPM Fusion,"
         " negativo17 and the distribution have packages of the same purpose that exclude each other",
         "Keep one source for the driver (rpm -qa '*nvidia*' and dnf list --installed say from where each is). Disable"
-        " the"
-        " other one: enabled=0 in its file in /etc/yum.repos.d, or keep it for CUDA alone with exclude=*nvidia* there."
-        " Beside RPM Fusion's also run dnf module disable nvidia-driver, whose stream hides its packages. Take the"
-        " repository for this release of the distribution. Then dnf distro-sync; --allowerasing and --skip-broken only"
-        " take the working driver away, or hide it",
+        " the other one: enabled=0 in its file in /etc/yum.repos.d, or keep it for CUDA alone with exclude=*nvidia*"
+        " there. Beside RPM Fusion's also run dnf module disable nvidia-driver, whose stream hides its packages. Take"
+        " the repository for this release of the distribution. Then dnf distro-sync; --allowerasing and --skip-broken"
+        " only take the working driver away, or hide it",
         "RPM Fusion's guide to CUDA; ollama/ollama#1593",
         names=(
             r"from (?P<source>cuda-\S{1,60})",
@@ -53,14 +51,11 @@ RPM_RULES = (
         variants=(
             Variant(
                 r"does not belong to a distupgrade repository",
-                "the upgrade of the distribution stops at the driver's packages: they are of a repository that has"
-                " none for"
-                " the new release, or that is still the one of the old release",
+                "the upgrade of the distribution stops at the driver's packages: they are of a repository that has none"
+                " for the new release, or that is still the one of the old release",
                 "Name the repository for the new release (RPM Fusion's release package, or the .repo file of NVIDIA's"
-                " CUDA"
-                " repository for it), or take the driver out for the upgrade (dnf remove '*nvidia*') and install it"
-                " again"
-                " after; --allowerasing removes it without saying what comes back",
+                " CUDA repository for it), or take the driver out for the upgrade (dnf remove '*nvidia*') and install"
+                " it again after; --allowerasing removes it without saying what comes back",
             ),
             Variant(
                 r"filtered out by exclude",
@@ -74,9 +69,8 @@ RPM_RULES = (
                 "a stream of dnf's modules hides the package: while nvidia-driver of NVIDIA's CUDA repository is"
                 " active, dnf takes the driver from there alone",
                 "Choose one source for the driver: dnf module reset nvidia-driver, then dnf module disable"
-                " nvidia-driver"
-                " for the driver of RPM Fusion or the distribution, or dnf module install nvidia-driver:STREAM for"
-                " NVIDIA's; disable the other repository",
+                " nvidia-driver for the driver of RPM Fusion or the distribution, or dnf module install"
+                " nvidia-driver:STREAM for NVIDIA's; disable the other repository",
             ),
         ),
     ),
@@ -88,8 +82,8 @@ RPM_RULES = (
         r"|The operation would result in switching of module '[^'\n]*nvidia[^\n]*",
         "dnf does not take the module's stream{ STREAM|}: no repository of the host has it under this name",
         "See what there is (dnf module list nvidia-driver) and add NVIDIA's CUDA repository for this release where"
-        " there"
-        " is none. Without streams (Fedora, RHEL 10) install the packages themselves: nvidia-open, or cuda-drivers",
+        " there is none. Without streams (Fedora, RHEL 10) install the packages themselves: nvidia-open, or"
+        " cuda-drivers",
         "NVIDIA's driver installation guide, RHEL; dnf's manual, module",
         names=(r"(?:modules|argument|match): (?P<stream>[\w:.@/-]{3,60})",),
         variants=(
@@ -124,11 +118,10 @@ RPM_RULES = (
             Variant(
                 r"(?:Status code: |HTTP Error )404",
                 "the address of a repository does not exist{: URL|}: it is not made for this release of the"
-                " distribution"
-                " (NVIDIA's CUDA repository has some releases of Fedora only), or its file was written for another one",
+                " distribution (NVIDIA's CUDA repository has some releases of Fedora only), or its file was written for"
+                " another one",
                 "Correct the .repo file in /etc/yum.repos.d: name the nearest release that the address has (open it in"
-                " a"
-                " browser; for NVIDIA's driver and CUDA rhel9, fedora42 …), or disable it where it is not needed"
+                " a browser; for NVIDIA's driver and CUDA rhel9, fedora42 …), or disable it where it is not needed"
                 " (enabled=0); then dnf clean all",
             ),
         ),
@@ -152,10 +145,9 @@ RPM_RULES = (
         "{PACKAGE needs NEEDED|packages that were asked for exclude each other}, and dnf finds no set of packages that"
         " fits together",
         "Read the lines of each Problem down to the last, which names the reason: a package of another source or"
-        " release"
-        " that is installed, a repository that is missing or disabled (EPEL, CRB), an exclude= or a stream of a module."
-        " dnf repoquery --whatprovides '{NEEDED|NAME}' and dnf list --showduplicates say who has what. Mend that;"
-        " --skip-broken and --nobest leave it out, --allowerasing may remove what works",
+        " release that is installed, a repository that is missing or disabled (EPEL, CRB), an exclude= or a stream of a"
+        " module. dnf repoquery --whatprovides '{NEEDED|NAME}' and dnf list --showduplicates say who has what. Mend"
+        " that; --skip-broken and --nobest leave it out, --allowerasing may remove what works",
         "libsolv, problems.c; dnf(8)",
         names=(
             r"nothing provides (?P<needed>[^\n]{1,100}?) needed by (?P<package>\S{1,120})",
@@ -169,18 +161,15 @@ RPM_RULES = (
                 r"nothing provides '?dkms|requires '?dkms",
                 "PACKAGE builds its module with DKMS, and no enabled repository has that: it is in EPEL",
                 "Enable EPEL (dnf install epel-release, on RHEL its rpm from the Fedora project, with CRB enabled),"
-                " then"
-                " install again; or take a stream with precompiled modules",
+                " then install again; or take a stream with precompiled modules",
             ),
             Variant(
                 r"package (?:cuda(?:-(?:runtime|demo-suite|drivers)\S{0,4})?-[0-9]\S*) (?:from \S+ )?requires",
                 "PACKAGE stands for CUDA as a whole and needs NEEDED, with a driver of its own branch, which dnf does"
-                " not"
-                " take: a stream of the module nvidia-driver, a versionlock, an exclude= or a driver of another source"
-                " holds another branch",
+                " not take: a stream of the module nvidia-driver, a versionlock, an exclude= or a driver of another"
+                " source holds another branch",
                 "Install the toolkit alone (dnf install cuda-toolkit-X-Y), which needs no driver package. Or let both"
-                " go"
-                " together: the CUDA of the branch that is held (cuda-X-Y of its time), or that branch's stream (dnf"
+                " go together: the CUDA of the branch that is held (cuda-X-Y of its time), or that branch's stream (dnf"
                 " module list nvidia-driver; dnf module reset nvidia-driver, then install nvidia-driver:BRANCH). The"
                 " repository is not at fault",
             ),
@@ -188,8 +177,7 @@ RPM_RULES = (
                 r"nothing provides ",
                 "PACKAGE needs NEEDED, and no enabled repository has that",
                 "See what would have it (dnf provides '{NEEDED|NAME}'): mostly a repository is missing or disabled"
-                " (EPEL,"
-                " CRB, the distribution's updates), or PACKAGE is from a repository for another release of the"
+                " (EPEL, CRB, the distribution's updates), or PACKAGE is from a repository for another release of the"
                 " distribution, or for a newer kernel than the host's. Add it, or take PACKAGE's release for this host",
             ),
         ),

@@ -167,9 +167,8 @@ CDI_RULES = (
             ),
             Variant(
                 r"stat CDI host device",
-                "the CDI specification names a device file that the host no longer has{ (FILE)|}: it was written"
-                " before a"
-                " driver, a card or the order of the cards changed",
+                "the CDI specification names a device file that the host no longer has{ (FILE)|}: it was written before"
+                " a driver, a card or the order of the cards changed",
                 f"Write it anew: systemctl restart {REFRESH}, or nvidia-ctk cdi generate"
                 f" --output=/etc/cdi/nvidia.yaml, and"
                 " remove an older copy in the other directory (ls -l /etc/cdi /var/run/cdi)",

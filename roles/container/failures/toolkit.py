@@ -197,16 +197,14 @@ TOOLKIT_RULES = (
                 " SIGNAL): mostly this release of libnvidia-container does not go with the host's C library or kernel,"
                 " as after an upgrade; 31 is its filter of system calls, 9 may be the container's limit of memory",
                 "Bring nvidia-container-toolkit and libnvidia-container1 up to date. Where it stays, in every image,"
-                " let"
-                " the runtime do without the sandbox, by CDI: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml,"
-                " nvidia-ctk config --in-place --set nvidia-container-runtime.mode=cdi, and start containers with"
-                " --device nvidia.com/gpu=all. Driver and cards are not at fault",
+                " let the runtime do without the sandbox, by CDI: nvidia-ctk cdi generate"
+                " --output=/etc/cdi/nvidia.yaml, nvidia-ctk config --in-place --set nvidia-container-runtime.mode=cdi,"
+                " and start containers with --device nvidia.com/gpu=all. Driver and cards are not at fault",
             ),
             Variant(
                 r"open failed: \S+ldconfig\S*: [Nn]o such",
                 "the toolkit is to run the host's PROGRAM for the container, and the host has none there: config.toml"
-                " is"
-                " another distribution's (Ubuntu alone has /sbin/ldconfig.real), or it lies elsewhere, as on NixOS",
+                " is another distribution's (Ubuntu alone has /sbin/ldconfig.real), or it lies elsewhere, as on NixOS",
                 "Name the real one (command -v ldconfig) in /etc/nvidia-container-runtime/config.toml"
                 ' (nvidia-container-cli.ldconfig = "@/PATH/TO/ldconfig"; on Ubuntu @/sbin/ldconfig.real), or use CDI,'
                 " which needs none: nvidia-ctk cdi generate, then --device nvidia.com/gpu=all. On NixOS"

@@ -40,9 +40,8 @@ CODE_VARIANTS = (
         "the program compiles for the card while it runs (FlashInfer or DeepGEMM, parts of vLLM and SGLang), and the"
         " toolkit that it takes (CUDA_HOME, else /usr/local/cuda) is too old for that: it needs CUDA LEAST",
         "Name a toolkit that knows the card and is of torch's own release: CUDA_HOME=/usr/local/cuda-13.0 and that"
-        " one's"
-        " bin first on PATH (ls -d /usr/local/cuda-*; torch.version.cuda), or have the stack's cuda section name it."
-        " Driver, card and the program are not at fault",
+        " one's bin first on PATH (ls -d /usr/local/cuda-*; torch.version.cuda), or have the stack's cuda section name"
+        " it. Driver, card and the program are not at fault",
     ),
     Variant(
         r"Unsupported gpu architecture|nvcc fatal",
@@ -177,13 +176,11 @@ PROGRAM_RULES = (
         r"|nvcc fatal {1,3}: Value 'sm_|is not defined for option 'gpu-|ptxas fatal {1,3}: Value 'sm_"
         r"|\binvalid device function\b"
         r"|device kernel image is invalid|CU(?:DNN|BLAS|SPARSE)_STATUS_ARCH_MISMATCH|only supports? (?:Ampere|Ada"
-        r"|Hopper"
-        r"|Turing)[^\n]{0,20} GPUs?"
+        r"|Hopper|Turing)[^\n]{0,20} GPUs?"
         r"|GPUs? with compute capability (?:of )?(?:at least|>)"
         r"|(?:compute capability \(CC\) [0-9.]{3,5}\n[^\n]*)?does not include kernels for this GPU"
         r"|(?:compute capability \(CC\) [0-9.]{3,5}[^\n]*\n(?:[^\n]*\n){1,16}?[^\n]*)?a PyTorch release that supports"
-        r" one"
-        r" of these CUDA versions"
+        r" one of these CUDA versions"
         r"|(?:which is of cuda capability [^\n]*\n)?[^\n]*capability supported by this version of PyTorch is"
         r"(?:[^\n]*\n[^\n]*\([0-9.]{3,4}\) - \([0-9.]{3,4}\))?|too old to be supported by the triton GPU compiler"
         r"|nvrtc: error: invalid value for --gpu-architecture|is not a recognized processor for this target"
@@ -196,9 +193,8 @@ PROGRAM_RULES = (
         "the program or its toolkit has no code for this GPU's compute capability: the GPU is newer or older than the"
         " build",
         "Compare nvidia-smi --query-gpu=compute_cap --format=csv with the capabilities of the build; install a build,"
-        " or"
-        " take an image, for this GPU (Blackwell, 10.0 to 12.1, needs one of CUDA 12.8 or newer, a card before Turing"
-        " one of CUDA 12), or use another GPU. Driver and toolkit of the host stay",
+        " or take an image, for this GPU (Blackwell, 10.0 to 12.1, needs one of CUDA 12.8 or newer, a card before"
+        " Turing one of CUDA 12), or use another GPU. Driver and toolkit of the host stay",
         "pytorch/pytorch#6515; NVIDIA's CUDA release notes 12.8 and 13.0; PyTorch RELEASE.md, CUDA support matrix",
         beside=r"supports CUDA capabilities|with CUDA capability sm_|which is of (?:cuda|compute) capability"
         r"|which is of compute capability|get_arch_list|not include kernels for"
@@ -427,9 +423,8 @@ PROGRAM_RULES = (
         r"(?:NCCL [Ee]rror|ncclUnhandledCudaError|NCCL WARN Cuda failure|NCCL WARN CUDA failure)[^\n]*",
         "a call of NCCL failed, because one of CUDA's did: the line alone does not say why",
         "Run it again with NCCL_DEBUG=INFO and read the first WARN of every process, which names the call and CUDA's"
-        " own"
-        " error: a card that is out of memory or gone, a driver that is too old for this NCCL, Fabric Manager (NVLS),"
-        " or two processes on one card; what a process printed before it ended comes first",
+        " own error: a card that is out of memory or gone, a driver that is too old for this NCCL, Fabric Manager"
+        " (NVLS), or two processes on one card; what a process printed before it ended comes first",
         "NCCL's troubleshooting guide",
         weight="general",
         unless=r"unhandled system|internal error|invalid usage|remote process",
@@ -440,8 +435,7 @@ PROGRAM_RULES = (
         r"|\bEngineDeadError\b[^\n]*",
         "the inference server's own process ended, and this line only says that it did",
         "The cause is the first error that the process printed, above this line, in the whole log of the server (grep"
-        " -n"
-        " -m 5 -E 'ERROR|Error'): read that one",
+        " -n -m 5 -E 'ERROR|Error'): read that one",
         "vLLM vllm/v1/engine/core_client.py",
         weight="general",
     ),

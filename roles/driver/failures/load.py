@@ -294,8 +294,7 @@ LOAD_RULES = (
         r"|kfsp\w+ failed|kfsp\w+: [^\n]*fail",
         "the driver cannot start {the card CARD|a card}: it has hung since the last reset, has no power, its memory"
         " windows (BARs) have no place (Above 4G Decoding off in the BIOS, a hypervisor that does not pass it whole),"
-        " the"
-        " driver or the kind of its module is not for it, or it is broken",
+        " the driver or the kind of its module is not for it, or it is broken",
         "Read the lines of NVRM in front of it (dmesg | grep -iE 'NVRM|BAR'): one that the card requires the open"
         " module, or is not supported, is the cause (driver.module, another release in the stack). Else drain the host"
         " and cycle its power; then turn on Above 4G Decoding and Resizable BAR in the BIOS (in a virtual machine: UEFI"

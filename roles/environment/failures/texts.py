@@ -163,9 +163,8 @@ OF_PACKAGE: Final = Variant(
     "OWNER, a compiled package of the Python environment, was built for CUDA RELEASE: it opens SONAME, which the"
     " environment does not have, mostly as its framework is of another CUDA",
     "See what that one is of (python -c 'import torch; print(torch.version.cuda)') and install OWNER's build for it:"
-    " its"
-    " package's name or version ends in cu12 or cu13, or it comes from the index of that CUDA (pip uninstall the other"
-    " one; pip install --no-deps). Or bring the whole environment to CUDA RELEASE. Where the framework is of CUDA"
+    " its package's name or version ends in cu12 or cu13, or it comes from the index of that CUDA (pip uninstall the"
+    " other one; pip install --no-deps). Or bring the whole environment to CUDA RELEASE. Where the framework is of CUDA"
     " RELEASE, import it first, or install its wheels again. No toolkit of the host's and no link of that name helps",
 )
 #: a release of CUDA that the name of the library gives
@@ -284,9 +283,8 @@ TEXT_RULES = (
         "Install the package that has it (apt-file search SONAME; dnf provides '*/SONAME*'): libGL.so.1 is in libgl1,"
         " libgthread-2.0.so.0 in libglib2.0-0, libgomp.so.1 in libgomp1, libnuma.so.1 in libnuma1, libmpi.so.40 in"
         " libopenmpi3, libaio.so.1 in libaio1. A number that this release of the distribution no longer has"
-        " (libssl.so.1.1,"
-        " libffi.so.7) means a build for an older one: take the program's for this. opencv-python-headless does without"
-        " libGL. CUDA, driver and framework are not at fault",
+        " (libssl.so.1.1, libffi.so.7) means a build for an older one: take the program's for this."
+        " opencv-python-headless does without libGL. CUDA, driver and framework are not at fault",
         "glibc elf/dl-load.c; opencv/opencv-python#370",
         names=(rf"\b(?P<soname>{_OF_SYSTEM})",),
         unless=r"NCCL INFO|plugin|optional|fall(?:ing|s)? back|level=DEBUG",
@@ -332,9 +330,8 @@ TEXT_RULES = (
         " another toolkit, of wheels (site-packages/nvidia/…/include) or of conda is mixed in",
         "Let one toolkit give both: CUDA_HOME=/usr/local/cuda-X.Y, that one's bin first on PATH, CPATH and"
         " CPLUS_INCLUDE_PATH unset; in an environment with CUDA from wheels, nvidia-cuda-nvcc, -runtime and -cccl at"
-        " one"
-        " release (pip list | grep nvidia-cuda). Then empty the cache of what was compiled (~/.cache/flashinfer). Until"
-        " then vLLM starts with VLLM_USE_FLASHINFER_SAMPLER=0",
+        " one release (pip list | grep nvidia-cuda). Then empty the cache of what was compiled (~/.cache/flashinfer)."
+        " Until then vLLM starts with VLLM_USE_FLASHINFER_SAMPLER=0",
         "CUDA's cuda/std/__cccl/cuda_toolkit.h; flashinfer-ai/flashinfer#3493",
     ),
     FailureRule(
@@ -424,8 +421,8 @@ TEXT_RULES = (
         rf"|needed by [^\n]*/(?:site|dist)-packages/[^\n]*\n(?:[^\n]*\n){{1,16}}?[^\n]*trying file=/[^\n]*{_OF_TOOLKIT}"
         rf"\s+{_TAKEN}",
         "{TAKER gets a GIVEN of another release than it was built with|the loader gives the program libraries of two"
-        " CUDA"
-        " releases at once}: a toolkit of the host's, or a second copy in the environment, comes before the right one",
+        " CUDA releases at once}: a toolkit of the host's, or a second copy in the environment, comes before the right"
+        " one",
         "Unset LD_LIBRARY_PATH for the program: a framework from wheels finds its own libraries without it. Where the"
         " message stays, see which file comes first (ldd, LD_DEBUG=libs), and take the other CUDA's directory out of"
         " /etc/ld.so.conf.d, or the second copy out of the Python environment; `invoke doctor` names both",

@@ -224,8 +224,7 @@ INSTALLING = (
                 r"g\+\+|c\+\+|cc1plus|CMAKE_CXX_COMPILER",
                 "the C++ compiler{, PROGRAM,|} is missing: nothing of C++ can be built without it",
                 f"Install g++ (Debian, Ubuntu: g++, or build-essential, which brings gcc and make too; Red Hat:"
-                f" gcc-c++)"
-                f"{_BUILD_AGAIN}",
+                f" gcc-c++){_BUILD_AGAIN}",
             ),
             Variant(
                 r"(?:^|[^\w+-])make['\"`]?(?:: |'|$)[^\n]*(?:not found|No such)|directory: 'make'|tool\s{1,9}[`'\"]make"
@@ -419,7 +418,8 @@ INSTALLING = (
         r"|kobj|device|bus)_?\w{0,30}[’'] has no member named|\berror: [‘'`]DRM_\w+[’'] undeclared"
         r"|\berror: too (?:few|many) arguments to function [‘'`](?:drm|get_user_pages|pin_user|vma|vm|dma|pci|follow"
         r"|timer|class_create|acpi|backlight|migrate_vma|register_|unregister_)\w{0,40}[’']"
-        r"|fatal error: (?:drm|linux)/[\w./-]{1,60}\.h: No such file"
+        r"|fatal error: (?:drm/drm\w{0,40}|linux/(?:swiotlb|of_gpio|dma-\w[\w-]{1,20}|iosys-map|mmu_notifier"
+        r"|screen_info|aperture|time|pci-\w[\w-]{1,20}))\.h: No such file"
         r"|\*\*\* \[[^\]\n]*/usr/src/nvidia-[^\]\n]+\] \w{3,12} [1-9]"
         r"|is a PREEMPT_RT kernel"
         rf"|{_MAKE_FAILED}[^\n]*\n(?:[^\n]*\n){{0,5}}?[^\n]*{_IN_OUR_TREE}"

@@ -116,9 +116,8 @@ FABRIC_LINKS = (
             Variant(
                 r"IMEX_UNHEALTHY|IMEX daemon status is",
                 "DCGM says that no IMEX daemon is ready, which is so wherever none is needed at the moment: a host"
-                " without"
-                " neighbours in its NVLink domain, or one on which no job over several hosts runs (Kubernetes: no"
-                " ComputeDomain). No link, switch or card is broken",
+                " without neighbours in its NVLink domain, or one on which no job over several hosts runs (Kubernetes:"
+                " no ComputeDomain). No link, switch or card is broken",
                 "Nothing is to be done for this alone. Only where a job over several hosts of a rack fails, start"
                 " nvidia-imex on all of them (the same addresses in /etc/nvidia-imex/nodes_config.cfg) and read"
                 " nvidia-imex-ctl -N",

@@ -89,14 +89,12 @@ MODULES = (
             Variant(
                 r"\bnvidia[\w-]{0,20}(?:\.ko)?: (?:disagrees|Unknown symbol|version magic)",
                 "the driver's module (MODULE) was built for another kernel, or against headers of another"
-                " configuration,"
-                " than the one that runs",
+                " configuration, than the one that runs",
                 "Build MODULE again for the kernel that runs, against that one's own headers (linux-headers-$(uname"
-                " -r)):"
-                " provision again, or dkms install -k $(uname -r). A driver's container builds with the headers of its"
-                " image's distribution, so take the image of the host's own release. Compare modinfo -F vermagic MODULE"
-                " with uname -r: where they agree, another copy is loaded than modinfo -n MODULE finds (extra, updates,"
-                " weak-updates, the initramfs), and that one is to be removed or made anew",
+                " -r)): provision again, or dkms install -k $(uname -r). A driver's container builds with the headers"
+                " of its image's distribution, so take the image of the host's own release. Compare modinfo -F vermagic"
+                " MODULE with uname -r: where they agree, another copy is loaded than modinfo -n MODULE finds (extra,"
+                " updates, weak-updates, the initramfs), and that one is to be removed or made anew",
             ),
         ),
     ),

@@ -29,15 +29,13 @@ POWER = (
                 "the host could not be suspended: a device's driver refused, which the kernel's log names in the lines"
                 " above (failed to suspend)",
                 "Read them (journalctl -k -b | grep -iE 'suspend|NVRM'). Where it is nvidia, end what uses the cards"
-                " and"
-                " see that nvidia-suspend, nvidia-resume and nvidia-hibernate are enabled. A host for computing is"
+                " and see that nvidia-suspend, nvidia-resume and nvidia-hibernate are enabled. A host for computing is"
                 " better kept awake: systemctl mask sleep.target suspend.target hibernate.target hybrid-sleep.target",
             ),
             Variant(
                 r"without driver procfs suspend interface",
                 "the module's option NVreg_PreserveVideoMemoryAllocations is set, and the host was suspended without"
-                " the"
-                " driver's own units, which have to save the cards' memory first: the driver then refuses",
+                " the driver's own units, which have to save the cards' memory first: the driver then refuses",
                 "Enable them: systemctl enable nvidia-suspend nvidia-resume nvidia-hibernate (they come with the"
                 " driver's packages, or lie in its documentation's folder after a .run), and suspend with systemctl"
                 " suspend. Or take the option out of /etc/modprobe.d, rebuild the initramfs and reboot; what is in the"
@@ -53,8 +51,7 @@ POWER = (
         " server, or one that has to act before the driver can save the cards' memory",
         "The lines below the message name the process: end it first. A host for computing is better kept awake"
         " (systemctl mask sleep.target suspend.target). With systemd 256 or later and NVIDIA's driver, let it not"
-        " freeze"
-        " the sessions first: SYSTEMD_SLEEP_FREEZE_USER_SESSIONS=false in a drop-in of systemd-suspend.service",
+        " freeze the sessions first: SYSTEMD_SLEEP_FREEZE_USER_SESSIONS=false in a drop-in of systemd-suspend.service",
         "Linux kernel/power/process.c; systemd's news of 256",
     ),
 )

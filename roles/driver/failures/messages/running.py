@@ -85,11 +85,9 @@ RUNNING = (
         variants=(
             Variant(
                 r"driver (?:was )?detected, but|[Ff]latpak|org\.freedesktop\.Platform",
-                "the driver is there, and the program does not find its library {LIBRARY|libnvidia-ml.so.1}: it runs"
-                " in a"
-                " Flatpak or another container of its own, which needs the libraries of exactly the host driver's"
-                " version"
-                " and has none, or those of the version before an upgrade",
+                "the driver is there, and the program does not find its library {LIBRARY|libnvidia-ml.so.1}: it runs in"
+                " a Flatpak or another container of its own, which needs the libraries of exactly the host driver's"
+                " version and has none, or those of the version before an upgrade",
                 "Run nvidia-smi on the host: where that works, its driver stays as it is. flatpak update brings the"
                 " runtime of that version (org.freedesktop.Platform.GL.nvidia-…), as soon as there is one; go back to"
                 " the driver before until then, or start another container with --gpus all",
@@ -190,14 +188,12 @@ RUNNING = (
         r"",
         "{the loaded kernel module is of version MODULE, and the user-space libraries are of LIBRARY|the loaded kernel"
         " module is of another version than the user-space libraries}, which have to be the same to the last number:"
-        " the"
-        " libraries were upgraded since the module was loaded, or a container's image brings some of its own",
+        " the libraries were upgraded since the module was loaded, or a container's image brings some of its own",
         "Provision again: the driver role ends what uses the GPU, where that is allowed, and loads the module of the"
         " libraries' version, or reboots. By hand, first see that the module on disk is of that version (modinfo -F"
         " version nvidia, for the kernel of the next boot with -k KERNEL), else a reboot changes nothing. In a"
-        " container"
-        " alone, while nvidia-smi works on the host: the image brings libraries of the driver's own (libnvidia-*,"
-        " nvidia-utils), which are to be taken out of it, for the container toolkit mounts the host's",
+        " container alone, while nvidia-smi works on the host: the image brings libraries of the driver's own"
+        " (libnvidia-*, nvidia-utils), which are to be taken out of it, for the container toolkit mounts the host's",
         "shine-cluster#50",
         beside=r"this kernel module has the version|the client has the version|NVML library version: [0-9]"
         r"|NVRM version: |NVIDIA-Linux-x86_64-[0-9.]+\S*\.run|open-gpu-kernel-modules-[0-9]",
@@ -265,9 +261,8 @@ RUNNING = (
         r"|Unable to) change power state from D3(?:cold|hot) to D0[ ,(]{1,3}(?:config space|device) inaccess",
         "{the GPU CARD|a GPU} stopped answering on PCIe: power, heat, its link (slot, riser, cable) or the card itself",
         "Drain the host and cycle its power. Where it recurs, check power and heat, the card's seat, slot and riser,"
-        " and"
-        " the link's generation in the BIOS (one lower for a trial; lspci -vv, LnkSta); where it follows the card into"
-        " another slot, have it replaced",
+        " and the link's generation in the BIOS (one lower for a trial; lspci -vv, LnkSta); where it follows the card"
+        " into another slot, have it replaced",
         "NVIDIA Xid catalog, Xid 79",
         names=(r"(?:Xid \((?:PCI:)?|GPU )(?P<card>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)",),
         sign=GPU_LOST_SIGN,
