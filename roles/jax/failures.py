@@ -41,7 +41,16 @@ FAILURES = (
         " stack's environment, which has it, or install jax[cuda13] (drivers from R580 on) or jax[cuda12] in one"
         " command; cards and toolkit have no part in it",
         "jax-ml/jax jax/_src/xla_bridge.py",
+        beside=r"CUDA Version: 1[0-9]\.[0-9]",
+        names=(r"CUDA Version: (?P<release>1[0-9]\.[0-9])",),
         variants=(
+            Variant(
+                r"CUDA Version: 1[0-2]\.",
+                cure="Where another package brought JAX along and something else computes, nothing is to be done. Else"
+                " use the stack's environment, which has the plugin, or install it in one command: pip install -U"
+                " 'jax[cuda12]', for the host's driver (CUDA RELEASE) is too old for CUDA 13; cards and toolkit have no"
+                " part in it",
+            ),
             Variant(
                 r"Unknown backend|list of known backends",
                 "JAX has no GPU to compute on: its CUDA plugin is not in this environment, or could not start, for"

@@ -31,7 +31,7 @@ RPM_RULES = (
     FailureRule(
         "rpm-driver-sources-mixed",
         rf"package {_DRIVER} from \S+ (?:conflicts with|obsoletes) {_DRIVER}[^\n]*"
-        rf"|package {_DRIVER} from \S+ is filtered out by (?:modular|exclude) filtering"
+        rf"|package {_DRIVER} (?:from \S+ )?is filtered out by (?:modular|exclude) filtering"
         rf"|file \S+ from install of {_DRIVER} conflicts with file from package {_DRIVER}"
         rf"|file \S+ conflicts between attempted installs of {_DRIVER} and {_DRIVER}"
         rf"|cannot install both {_DRIVER} (?:from|and) |Processing Conflict: {_DRIVER} conflicts [^\n]*"
