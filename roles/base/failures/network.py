@@ -172,7 +172,7 @@ NETWORK = (
         "{SERVER|a mirror or a package index} did not answer, or broke off, at every attempt",
         "See from the host whether it answers (curl -I the address above); take another mirror, or provision later",
         "apt, pip, curl",
-        unless=r"NCCL|c10d|gloo/|socket\.cpp|TCPStore|sshd|kex_|nginx|haproxy|next endpoint",
+        unless=r"NCCL|c10d|gloo/|socket\.cpp|TCPStore|sshd|kex_|nginx|haproxy|next endpoint|CUDA|cudaGet|cuInit",
         names=(SERVER, r"host='(?P<server>[^'\n]{1,200})'", r"(?:onnect to|Connecting to) (?P<server>[\w.-]{1,200})"),
         transient=True,
     ),

@@ -179,6 +179,7 @@ PROGRAM_RULES = (
         r"|Hopper|Turing)[^\n]{0,20} GPUs?"
         r"|GPUs? with compute capability (?:of )?(?:at least|>)"
         r"|(?:compute capability \(CC\) [0-9.]{3,5}\n[^\n]*)?does not include kernels for this GPU"
+        r"|compute capability \(CC\) [0-9.]{3,5}\.?\s{1,9}The following list shows the CCs"
         r"|(?:compute capability \(CC\) [0-9.]{3,5}[^\n]*\n(?:[^\n]*\n){1,16}?[^\n]*)?a PyTorch release that supports"
         r" one of these CUDA versions"
         r"|(?:which is of cuda capability [^\n]*\n)?[^\n]*capability supported by this version of PyTorch is"
@@ -228,13 +229,23 @@ PROGRAM_RULES = (
         r"|provided PTX was compiled with an unsupported toolchain"
         r"|Unsupported \.version [0-9.]{1,6}; current version is|CUDA driver is too old for"
         r"|driver version \([^)\n]+\) is older than|API call is not supported in the installed CUDA driver"
-        r"|cudaErrorCallRequiresNewerDriver\b|\binit(?:ialization)? failure(?: with error)?[ :]{1,3}35\b",
+        r"|cudaErrorCallRequiresNewerDriver\b|\bError 500: named symbol|CUDA error: named symbol not found"
+        r"|\binit(?:ialization)? failure(?: with error)?[ :]{1,3}35\b",
         "the program brings a newer CUDA than the driver supports, or the driver is not loaded",
         "Compare the CUDA that nvidia-smi names with the program's; install a build for that one (the stack's), or"
         " provision a stack with a newer driver",
         "NVIDIA's CUDA compatibility guide; PyTorch torch/cuda/__init__.py",
         names=(r"found version (?P<major>1[0-9])0(?P<minor>[0-9])0\b",),
         variants=(
+            Variant(
+                r"named symbol not found",
+                "the program calls what the libcuda that it gets does not have: the driver is older than the program's"
+                " CUDA, or another libcuda comes before the driver's (in WSL and Docker Desktop one of another"
+                " release)",
+                "Run nvidia-smi in the same place and compare its CUDA with the program's (torch.version.cuda): take a"
+                " newer driver or a build for that CUDA. Where they fit, see which libcuda is taken (ldconfig -p | grep"
+                " libcuda; LD_LIBRARY_PATH), and bring Docker Desktop or WSL up to date (wsl --update)",
+            ),
             Variant(
                 r"UNSUPPORTED_PTX_VERSION|unsupported toolchain|Unsupported \.version",
                 "the program, or one of its libraries, holds code that a newer CUDA compiled (PTX) than the driver can"
@@ -343,7 +354,7 @@ PROGRAM_RULES = (
         r"|code 999, ERROR_UNKNOWN|CUDA unknown error - this may be due to"
         r"|cuInit\b[^\n]*(?:\b999\b|UNKNOWN_CUDA_ERROR|unknown error)"
         r"|CUDA_ERROR_OPERATING_SYSTEM\b|cudaErrorOperatingSystem\b|\bError 304: OS call failed"
-        r"|\bError 30: unknown error"
+        r"|\bError 30: unknown error|\bError 3: initialization error"
         r"|cudaGetDeviceCount[^\n]*returned (?:30|999)\b",
         "CUDA cannot be initialised: nvidia-uvm or its device files are not ready for this user, often after suspend or"
         " an upgrade of the driver",

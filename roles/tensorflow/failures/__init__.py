@@ -131,9 +131,21 @@ FAILURES = (
         r"CUDA_ERROR_INVALID_PTX|cu(?:LaunchKernel|ModuleGetFunction)\([^\n]*failed with 'CUDA_ERROR_INVALID_HANDLE'"
         r"|kernel binaries compatible with compute capability 1[0-9]\."
         r"|PTX version [0-9.]{1,6} does not support target 'sm_1[0-9]{2}'",
-        "no release of TensorFlow has code for cards of Blackwell: what the driver compiles of its PTX does not run",
-        "Use another framework or card, or NVIDIA's container of TensorFlow, which is built for these cards",
+        "the framework has no code for this card, of Blackwell, and what the driver compiles of its PTX does not run:"
+        " no release of TensorFlow has code for these cards, and none of another framework that was built with a CUDA"
+        " before 12.8",
+        "For TensorFlow use another framework or card, or NVIDIA's container of TensorFlow, which is built for these"
+        " cards. Of another framework (JAX, Triton, CuPy …) install a release that is built with CUDA 12.8 or newer."
+        " Driver and card are not at fault",
         "tensorflow/tensorflow#89272, #99592, #111958",
+        variants=(
+            Variant(
+                r"tensorflow|tf_gpu_runtime|op_kernel\.cc",
+                "no release of TensorFlow has code for cards of Blackwell: what the driver compiles of its PTX does not"
+                " run",
+                "Use another framework or card, or NVIDIA's container of TensorFlow, which is built for these cards",
+            ),
+        ),
     ),
     *PYTHON,
     *environment_rules("tensorflow", "TensorFlow", "tensorflow/tensorflow#63362, #117538"),

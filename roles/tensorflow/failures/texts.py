@@ -289,7 +289,8 @@ TEXT_RULES = (
     ),
     FailureRule(
         "gpu-out-of-memory",
-        r"CUDA(?: driver)?(?: error:)? out of memory|Cuda failure (?:[0-9]{1,4} )?'out of memory'"
+        r"CUDA(?: driver)?(?: error:)? out of memory|\bError 2: out of memory"
+        r"|Cuda failure (?:[0-9]{1,4} )?'out of memory'"
         r"|Failed to allocate memory for requested buffer of size|cuMemAlloc\w{0,8} failed: out of memory"
         r"|Requested amount of GPU memory|Failed to allocate request for [0-9.]{1,8}[KMGT]iB"
         r"|No available memory for the cache blocks|is less than desired GPU memory utilization|OOM error encountered"
