@@ -7,6 +7,8 @@ from hostwright.standard.roles.base.failures.trust import PROXY_REFUSES
 
 #: the server of an address, without a login
 SERVER = r"https?://(?:[^/\s@'\"]{1,200}@)?(?P<server>[\w.-]{1,200})"
+#: a server's own log of what it was asked
+_SERVED = r"\"(?:GET|POST|PUT|HEAD|DELETE|OPTIONS|PATCH) /[^\n]{0,300} HTTP/"
 _AWAY = "(?:408|429|5[0-9]{2})"  #: too slow, too many requests, or the server's own trouble (RFC 9110, RFC 6585)
 _ERRNO = r"(?:Network is unreachable|No route to host|[Cc]onnection (?:refused|timed out|reset))"
 
@@ -154,7 +156,7 @@ NETWORK = (
         r"|dial tcp\b.*(?:connection refused|i/o timeout|no route to host"
         r"|network is unreachable)|Client\.Timeout exceeded"
         rf"|(?:Failed to|could not) fetch .+[ :] {_AWAY}\s{{1,3}}|The requested URL returned error: {_AWAY}"
-        rf"|ERROR {_AWAY}: "
+        rf"|(?-i:ERROR {_AWAY}: )"
         rf"|HTTP error {_AWAY}|\b{_AWAY} (?:Client|Server) Error: |too many {_AWAY} error responses"
         rf"|unexpected HTTP status: {_AWAY}|toomanyrequests: "
         r"|requests\.exceptions\.(?:ConnectionError|ChunkedEncodingError)"
@@ -163,8 +165,8 @@ NETWORK = (
         r"|remote end hung up unexpectedly"
         r"|net/http: request canceled|Too Many Requests|CondaHTTPError"
         r"|Cannot initiate the connection to"
-        r"|(?:HTTP error|returned error:|Server Error:) 5[0-9]{2}\b|ERROR 5[0-9]{2}: |\b50[234]\s{1,3}(?:Bad Gateway"
-        r"|Service Unavailable|Gateway Time-?out)"
+        r"|(?:HTTP error|returned error:|Server Error:) 5[0-9]{2}\b|(?-i:ERROR 5[0-9]{2}: )"
+        r"|\b50[234]\s{1,3}(?:Bad Gateway|Service Unavailable|Gateway Time-?out)"
         r"|Connecting to [^\n]+\.\.\. failed: (?:Connection|Network|No route)"
         r"|Read error at byte"
         r"|curl: \((?:16|95|97)\) |Connection timed out after|Operation timed out after"
@@ -172,7 +174,8 @@ NETWORK = (
         "{SERVER|a mirror or a package index} did not answer, or broke off, at every attempt",
         "See from the host whether it answers (curl -I the address above); take another mirror, or provision later",
         "apt, pip, curl",
-        unless=r"NCCL|c10d|gloo/|socket\.cpp|TCPStore|sshd|kex_|nginx|haproxy|next endpoint|CUDA|cudaGet|cuInit",
+        unless=r"NCCL|c10d|gloo/|socket\.cpp|TCPStore|sshd|kex_|nginx|haproxy|next endpoint|CUDA|cudaGet|cuInit"
+        rf"|{_SERVED}",
         names=(SERVER, r"host='(?P<server>[^'\n]{1,200})'", r"(?:onnect to|Connecting to) (?P<server>[\w.-]{1,200})"),
         transient=True,
     ),
@@ -237,6 +240,15 @@ NETWORK = (
         " stays, compare the address with what the server has (an old release moves to an archive; the file of CUDA"
         " 11.2.2 ends in 11.2.2-460.32.03-1, not 460.27.04)",
         "conda-forge/cudatoolkit-feedstock",
+        unless=_SERVED,
         names=(r"(?:etch|for url:|url) {1,3}['\"]?(?P<address>https?://[^\s'\"@]{1,300})",),
+        variants=(
+            Variant(
+                r"for url|requested URL|HTTP error|HTTP status|ERROR 404",
+                cure="Compare the address with what the server has: a name, version or branch in it is wrong, or gone;"
+                " some servers answer so too where a login is missing. Of a package, run apt-get update first (the file"
+                " of CUDA 11.2.2 ends in 11.2.2-460.32.03-1, not 460.27.04)",
+            ),
+        ),
     ),
 )

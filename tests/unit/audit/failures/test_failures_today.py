@@ -143,6 +143,8 @@ def test_messages_beside_them_lead_to_the_same_causes(text: str) -> None:
         "nvlsm:\n  Installed: (none)\n  Candidate: 2025.10\n  Version table:\n     2025.10 500",
         'level=warning msg="Could not locate /usr/bin/nvidia-imex: pattern nvidia-imex not found"',
         "nvidia-modeset: WARNING: GPU:0: Unable to read EDID for display device DP-0",
+        'INFO:     192.0.2.1:41234 - "POST /v1/chat/completions HTTP/1.1" 404 Not Found',
+        'INFO:     192.0.2.1:41234 - "GET /health HTTP/1.1" 503 Service Unavailable',
     ],
 )
 def test_what_is_harmless_beside_them_is_not_blamed(text: str) -> None:
