@@ -290,6 +290,8 @@ def test_no_other_driver_is_installed(host: Host, stack: Stack) -> None:
 def test_an_upgrade_would_not_move_the_driver(root_run: Run, stack: Stack) -> None:
     """Upgrades of everything, simulated, move no package of the driver, and unattended-upgrades leaves them alone."""
     wanted = stack.section(DriverSection).packages
+    if not wanted:
+        return  # a driver from the .run has no package that could move, and each answer costs a host a second
     for verb in ("upgrade", "dist-upgrade"):
         plan = root_run(f"LC_ALL=C apt-get -s {verb}")
         assert plan.rc == 0, plan.stderr.strip()
