@@ -51,8 +51,8 @@ def driver(v: Driver, ctx: RoleContext) -> Iterator[Resource]:
         yield from _own_daemon(ctx, installed)
     else:
         source = wanted.repository.list_file if wanted.repository else ""
-        words = tuple(f"{name}={version}" for name, version in wanted.packages.items())
-        installed = NvidiaPackages(words, wanted.version, source, force, v.force, precompiled=wanted.precompiled_names)
+        names = wanted.precompiled_names
+        installed = NvidiaPackages(wanted.words, wanted.version, source, force, v.force, precompiled=names)
         yield DriverGone(force, v.force)
         yield installed
         yield PackagedPrograms(tuple(wanted.packages))

@@ -172,6 +172,11 @@ class DriverSection(Section):
         return {"driver": self.version}
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """The packages as ``name=version``."""
+        return tuple(f"{name}={version}" for name, version in self.packages.items())
+
+    @property
     def kept(self) -> tuple[str, ...]:
         """Patterns of the packages that stay although their names are a driver's."""
         return (*NOT_DRIVER, *self.packages, *(f"{name}-[0-9]*" for name in self.precompiled_names))

@@ -10,7 +10,7 @@ import fnmatch
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
 from operator import itemgetter
 
@@ -101,6 +101,7 @@ def install_script(
     source: str = "",
     names: tuple[str, ...] = (),
     mirrored: tuple[Artifact, ...] = (),
+    rehearse: str = "",
 ) -> str:
     """Commands that install ``name`` or ``name=version`` words, or package files by their paths.
 
@@ -112,12 +113,16 @@ def install_script(
     ``names`` are the packages' names, where ``packages`` are paths.
     ``mirrored`` are package files on the host: apt installs from these and ``source`` alone, and no other source of the
     host is asked.
+    ``rehearse``: they change no package. ``prepare`` fails where apt cannot install them beside what is installed,
+    ``offered`` where no source has one of them.
     """
     flags = "--no-install-recommends --allow-change-held-packages"
     flags += (" --allow-downgrades" if downgrade else "") + (" --reinstall" if reinstall else "")
     values = {"apt_options": APT_OPTIONS, "flags": flags, "guard": guard, "source": source, "installed": INSTALLED}
     values |= {"mirrored": " ".join(map(host_path, mirrored))}
-    lines = [LISTS + sh_file(__file__, "sh/install.sh", **values), "prepare " + words(packages)]
+    lines = [LISTS + sh_file(__file__, "sh/install.sh", **values), f"{rehearse or 'prepare'} {words(packages)}"]
+    if rehearse:
+        return "\n".join(lines)
     if not reinstall:
         lines.append(note_installed(names or packages))
     return "\n".join([*lines, "bring " + words(packages)])
@@ -158,6 +163,8 @@ class Debs(Resource):
     #: whether no installed package changes with them: then apt is not asked, which takes a second of a host's time in
     #: every plan until they are there
     leaf: bool = field(default=False, metadata=NO_IDENTITY)
+    #: whether a step before that of the change fails where apt cannot install them
+    rehearsed: bool = field(default=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
         others = (self._moves,) if self.packages and not self.leaf else ()
@@ -197,20 +204,20 @@ class Debs(Resource):
             return taken.refusal(what, ", ".join(have), want)
         others = Others.of(facts, self.tree).within(word.partition("=")[0] for word in missing)
         script = [others.keeping] if others.keeping else []
+        install = partial(
+            install_script, tuple(missing), downgrade=True, guard=self.guard, source=self.source, mirrored=taken.files
+        )
+        rehearsal = (install(rehearse="prepare"),) if missing and self.rehearsed else ()
         if missing:
-            script.append(
-                install_script(
-                    tuple(missing), downgrade=True, guard=self.guard, source=self.source, mirrored=taken.files
-                )
-            )
+            script.append(install())
         if loose:
             script.append(f"{PATIENTLY} apt-mark manual {words(loose)}")
         if self.hold and (missing or unheld):
             script.append(hold_script(names))
-        step = Step("\n".join(script), lock=DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES)
+        steps = (Step(one, DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES) for one in (*rehearsal, "\n".join(script)))
         have_all, want = ", ".join(have), want + taken.noted
         warnings = (*others.kept, *(self._moved(facts) if self._moves in facts else ()))
-        return Change(what, have_all, want, (step,), artifacts=taken.names, warnings=warnings)
+        return Change(what, have_all, want, tuple(steps), artifacts=taken.names, warnings=warnings)
 
     def _moved(self, facts: Facts) -> Iterator[str]:
         """What the plan says of other packages."""
@@ -264,6 +271,12 @@ class DebsAbsent(Resource):
     because: str = field(metadata=NO_IDENTITY)  #: why they must go, for the plan
     keep: tuple[str, ...] = ()  #: shell patterns of names that stay although they match
     purge: bool = True  #: ``False`` leaves their configuration files, for one that owns a file which others write in
+    #: ``name=version`` of those that replace them: nothing is removed where no source has one of these
+    instead: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
+
+    def from_mirror(self, _mirror: PackageMirror, /) -> DebsAbsent:
+        """The mirror has those that replace them."""
+        return replace(self, instead=())
 
     def probes(self) -> tuple[Probe, ...]:
         return (DPKG, self._along)
@@ -294,12 +307,13 @@ class DebsAbsent(Resource):
                 f"apt cannot say yet what goes with them ({unknown}): unless it can then, nothing is removed"
             )
         have = [f"{row.name} {row.version}" for row in (*unwanted, *along)]
+        first = (install_script(self.instead, rehearse="offered"),) if self.instead else ()
         script = TAKE + sh("take %s ", self._verb) + words(tuple(row.name for row in (*unwanted, *along)))
         return Change(
             f"packages {' '.join(self.patterns)}",
             ", ".join(have),
             f"{ABSENT} ({self.because})",
-            (Step(script, lock=DPKG_LOCK, timeout_s=1800, tries=MIRROR_TRIES),),
+            tuple(Step(one, lock=DPKG_LOCK, timeout_s=1800, tries=MIRROR_TRIES) for one in (*first, script)),
             warnings=tuple(warnings),
         )
 

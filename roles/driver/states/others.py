@@ -39,7 +39,10 @@ def no_other_driver(ctx: RoleContext) -> Iterator[Resource]:
     yield File(PREFERENCES, text)
     where = "packages of the stack" if section.packages else "the .run"
     other = DebsAbsent(
-        DRIVER_PACKAGES, f"the driver comes from {where}, and two drivers break each other", section.kept
+        DRIVER_PACKAGES,
+        f"the driver comes from {where}, and two drivers break each other",
+        section.kept,
+        instead=section.words,
     )
     yield Disturbing(other, "removes a driver", Answers(DRIVER_LOADED))
     if not section.packages:

@@ -95,10 +95,11 @@ class NvidiaPackages(Resource):
 
     def plan(self, facts: Facts) -> Planned | None:
         state = DriverState.read(facts[self.state_probe].text)
-        planned = self._debs.plan(facts)
+        debs = replace(self._debs, rehearsed=bool(state.loaded))
+        planned = debs.plan(facts)
         if modules := self._modules(facts):
             warnings = planned.warnings if isinstance(planned, Change) else ()
-            planned = replace(self._debs, packages=(*self.packages, *modules)).plan(facts)
+            planned = replace(debs, packages=(*self.packages, *modules)).plan(facts)
             planned = replace(planned, warnings=warnings) if isinstance(planned, Change) else planned
         if planned is not None:
             return self._install(planned, state, facts) if isinstance(planned, Change) else planned
@@ -119,7 +120,8 @@ class NvidiaPackages(Resource):
         if sentence := _shown(facts, "replaced") if state.loaded and not self.force else "":
             return Refusal(what, have, want, "display", sentence)
         unload = (Step(steps.unload(force=self.force, build=False), timeout_s=300),) if state.loaded else ()
-        todo = (*unload, *change.steps, Step(steps.LOAD, timeout_s=300))
+        *rehearsal, install = change.steps  # what apt cannot install leaves the loaded module where it is
+        todo = (*rehearsal, *unload, install, Step(steps.LOAD, timeout_s=300))
         return replace(
             change,
             what=what,

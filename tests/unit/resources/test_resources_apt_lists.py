@@ -268,6 +268,34 @@ def test_an_unknown_package_is_not_blamed_on_a_repository(apt: AptRoot, good: Pa
     assert b"Unable to locate package no-such-tool" in done.stdout
 
 
+def test_a_version_that_no_source_has_is_named_with_those_that_are_there(apt: AptRoot, good: Path) -> None:
+    """As Debian 12's open module 535.309.01, beside which the role's own preferences keep apt from other versions."""
+    (apt.etc / "preferences.d/ours").write_text("Package: tool\nPin: version *\nPin-Priority: -1\n")
+    for rehearse in ("", "prepare", "offered"):
+        done = run(install_script(("tool=2",), rehearse=rehearse), path=apt.root.parent / "bin")
+        assert done.returncode == 100
+        assert lines(done, ERROR) == ["no source of this host has tool 2: they have 1"]
+
+
+def test_what_a_source_has_is_offered_whatever_it_needs_and_nothing_is_installed(apt: AptRoot, tmp_path: Path) -> None:
+    ours = repository(tmp_path / "ours", deb(tmp_path, "tool", Depends="nowhere"))
+    apt.source(f"deb [trusted=yes] file:{ours} stable main\n")
+    (apt.etc / "preferences.d/ours").write_text("Package: tool\nPin: version *\nPin-Priority: -1\n")
+    done = run(install_script(("tool=1",), rehearse="offered"), path=apt.root.parent / "bin")
+    assert (done.returncode, apt.unpacked) == (0, []), done.stdout.decode()
+
+
+def test_what_a_package_needs_and_no_source_has_is_named(apt: AptRoot, tmp_path: Path) -> None:
+    needs = deb(tmp_path, "tool", Depends="lib (= 1) | lib-1", Recommends="other")
+    ours = repository(tmp_path / "ours", needs, deb(tmp_path, "lib", "2"))
+    apt.source(f"deb [trusted=yes] file:{ours} stable main\n")
+    done = install(apt)
+    assert done.returncode == 100
+    (error,) = lines(done, ERROR)
+    assert error.startswith("apt cannot install these together: tool : Depends: lib (= 1)")
+    assert "lib-1" in error
+
+
 def test_a_strangers_pin_is_named(apt: AptRoot, good: Path) -> None:
     pin = apt.etc / "preferences.d/theirs"
     pin.write_text('Package: *\nPin: origin ""\nPin-Priority: -1\n')

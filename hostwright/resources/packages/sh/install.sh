@@ -2,6 +2,7 @@
 # prepare WORD...: lists that are stale are fetched once; it ends the step when apt knows no way to install these, when apt
 # would remove a package for their sake that is not in the list $installed of ours, and when apt would install with them
 # one whose name matches $guard.
+# offered WORD...: it ends the step where no source has one of these, whatever they need; lists are fetched once.
 # bring WORD...: installs them; where an archive is no longer at its address, lists are fetched and it is tried again.
 # $source: the source list that should know them, which is fetched first and alone; may be empty for all of the host's.
 # $mirrored: package files, in directories that are named by their sha256. Where there are some, apt gets a list of these
@@ -62,6 +63,14 @@ known() {
   simulated=$(install -s install "$@" 2>&1) || return 1
   case $simulated in *'is not possible, it cannot be downloaded'*) return 1 ;; esac
 }
+offered() {
+  alone "$@" && return 0
+  all_lists
+  alone "$@" || unknown "$@"
+}
+alone() {
+  simulated=$(install --print-uris download "$@" 2>&1)
+}
 prepare() {
   if [ -n "$mirrored" ]; then
     from_files "$@"
@@ -120,7 +129,8 @@ bring() {
 can_download() {
   downloaded=$(install -o DPkg::Lock::Timeout=0 -d install "$@" 2>&1)
 }
-# Ends the step: which packages no list has, and which lists are missing, or which preferences keep apt from them.
+# Ends the step: which packages or versions no list has, which of them do not fit together, which lists are missing, or
+# which preferences keep apt from them.
 unknown() {
   printf '%s\n' "$printed" "$simulated"
   missing=$(printf '%s\n' "$simulated" | sed -n \
@@ -131,8 +141,16 @@ unknown() {
     -e "s/.*Reinstallation of \([^ ]*\) is not possible.*/\1/p" | sort -u | tr '\n' ' ')
   if [ -z "$missing" ]; then
     held_named
-    [ -z "$held" ] || echo "hostwright: error: $* cannot be installed beside what is on hold on this host:$held" \
-      "(apt-mark unhold NAME on the host lets it change)"
+    if [ -n "$held" ]; then
+      echo "hostwright: error: $* cannot be installed beside what is on hold on this host:$held" \
+        "(apt-mark unhold NAME on the host lets it change)"
+    else
+      printf '%s\n' "$simulated" | awk '
+        / unmet dependencies:$/ { on = 1; next }
+        /^[^ ]/ { on = 0 }
+        on { sub(/^ +/, /^ [^ ]/ && all != "" ? "; " : /^ [^ ]/ ? "" : " "); all = all $0 }
+        END { if (all != "") print "hostwright: error: apt cannot install these together: " substr(all, 1, 400) }'
+    fi
     exit 100
   fi
   missing=${missing% }
@@ -142,6 +160,13 @@ unknown() {
   preferences='' parts=''
   eval "$(apt-config shell preferences Dir::Etc::Preferences/f parts Dir::Etc::PreferencesParts/f)"
   for name in $missing; do
+    version=''
+    for word; do case $word in "$name="*) version=${word#*=} ;; esac; done
+    others=$(LC_ALL=C apt-cache madison "$name" 2>/dev/null | cut -d '|' -f 2 | sort -u | tr -s '\n ' ' ')
+    case $version:$others in
+      :* | *: | *" $version "*) ;;
+      *) echo "hostwright: error: no source of this host has $name $version: they have${others% }"; continue ;;
+    esac
     case $(LC_ALL=C apt-cache policy "$name") in
       *'Candidate: (none)'*' -'[0-9]*)
         pins=$(grep -ls '^Pin-Priority: *-' "$preferences" "$parts"/* | tr '\n' ' ')

@@ -13,8 +13,10 @@ from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.model import Answer, Change, Deferred, Facts, Planned, Reboot, Refusal
 from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.files.files import File
-from hostwright.resources.packages.packages import DPKG, named_like
+from hostwright.resources.packages.packages import DPKG, DebsAbsent, named_like
+from hostwright.resources.system.services import Disturbing
 from hostwright.stack.stack import AptRepository
+from hostwright.stack.store.debs import PackageMirror
 from hostwright.standard.roles.base import Base, base
 from hostwright.standard.roles.driver import Driver, driver
 from hostwright.standard.roles.driver.failures.kernel import KERNEL_RULES, MOVING
@@ -166,7 +168,8 @@ def test_another_version_leaves_the_kernel_before_its_files_go() -> None:
     change = planned(state(loaded=other), ROWS.replace(f"libcuda1\t{V}-2", f"libcuda1\t{other}-1"))
     assert isinstance(change, Change)
     assert change.have == f"libcuda1 {other}-1"
-    unload, install, _ = (step.script for step in change.steps)
+    rehearsal, unload, install, _ = (step.script for step in change.steps)
+    assert rehearsal.rstrip().splitlines()[-1] == f"prepare libcuda1={V}-2"
     assert "modprobe -r" in unload
     assert "modprobe -r" not in install
     assert change.disturbs == "replaces the driver"
@@ -242,6 +245,18 @@ def test_the_shipped_set_is_for_computing_alone() -> None:
 
 
 # --- beside it
+
+
+def test_nothing_of_another_driver_goes_unless_a_source_has_the_whole_set() -> None:
+    parts = (one.resource for one in RESOURCES if isinstance(one, Disturbing))
+    (gone,) = (part for part in parts if isinstance(part, DebsAbsent))
+    (change,) = changes_of(gone, {"dpkg-query": "nvidia-kernel-dkms\t535.309.01-0+deb12u1\thi \n", "look purge": ""})
+    assert isinstance(change, Change)
+    offered, take = (step.script.rstrip().splitlines()[-1] for step in change.steps)
+    assert offered.startswith("offered ")
+    assert f"nvidia-open-kernel-dkms={V}-2" in offered.split()
+    assert take == "take purge nvidia-kernel-dkms"
+    assert gone.from_mirror(PackageMirror()).instead == ()
 
 
 def test_the_pins_let_the_set_come_and_nothing_else_of_its_names() -> None:
