@@ -314,7 +314,9 @@ PACKAGES = (
     ),
     FailureRule(
         "packages-on-hold",
-        r"The following held packages will be changed:\s+[^\n]+|Held packages were changed and",
+        # the list alone stands where our own flag for held packages lets them change
+        r"(?:The following held packages will be changed:\s+[^\n]+(?:\n[^\n]*){0,20}?\n[^\n]*)?"
+        r"Held packages were changed and",
         "PACKAGES: on hold on this host (apt-mark hold), so that apt does not change them unasked",
         "Keep their versions, or run apt-mark unhold PACKAGES on the host and try again; apt-mark showhold lists all",
         "vanzod/ccslurm4ai#5; apt private-install.cc",

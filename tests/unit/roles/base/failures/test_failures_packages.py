@@ -301,6 +301,10 @@ def test_the_unreadable_list_and_the_held_packages_are_named_in_the_cause() -> N
     assert found is not None
     assert found.cause.startswith("libnvidia-container-tools libnvidia-container1: on hold on this host")
     assert "apt-mark unhold libnvidia-container-tools libnvidia-container1 on" in found.cure
+    built = "Error! Bad return status for module build on kernel: 6.1.0-57-amd64 (x86_64)\n"
+    named = KNOWN.named("The following held packages will be changed:\n  libcuda1\n" + built)
+    assert named is not None
+    assert named[0] == "dkms-build"  # apt lists what our own flag lets it change
     clash = (
         "The following packages have unmet dependencies:\n"
         " docker-ce : Depends: containerd.io (>= 1.6.24) but 1.4.3-1 is to be installed\n"
