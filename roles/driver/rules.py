@@ -109,6 +109,7 @@ DRIVERS = (
     DriverRow("530.41.03", "<6.4", "open-gpu-kernel-modules #501: fixed in 525.116.04, and in no 530", offered=False),
     # pfn_valid() became GPL-only in 6.1.76, 6.6.15 and 6.7.3; Debian's `uname -r` says 6.1.0 of every 6.1
     DriverRow("535.154.05", "<6.6.15,!=6.1.*", "void-packages #48504, xanmod-linux #411", offered=False),
+    DriverRow("535.309.01", "<7.3", "own build on 7.3.4: tests/fixtures/build/make-7.3-535.txt", offered=False),
     DriverRow("545.29.06", "<6.6.15,!=6.1.*", "xanmod-linux #411, #412", offered=False),
     DriverRow("550.78", "<6.10", "nixpkgs #332350", offered=False),
     DriverRow("550.163.01", "<6.17", "open-gpu-kernel-modules #1143", offered=False),

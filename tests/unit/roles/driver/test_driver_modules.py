@@ -192,6 +192,9 @@ def test_a_stack_with_a_module_that_its_driver_has_not_is_refused_before_any_hos
         ("590.48.01", "6.18.20", True),
         ("550.163.01", "6.17.13-2-pve", False),  # open-gpu-kernel-modules#1143
         ("550.163.01", "6.12.117+deb13-amd64", True),  # Debian 13's own
+        ("550.163.01", "7.3.4+deb13-amd64", False),  # tests/fixtures/build/make-7.3-550.txt
+        ("535.309.01", "7.3.4+deb13-amd64", False),  # tests/fixtures/build/make-7.3-535.txt
+        ("535.309.01", "6.1.0-57-amd64", True),  # tests/real/test_debian12.py
         ("570.153.02", "6.15.0_2", False),  # void-packages#55536
         ("575.51.02", "6.15.0-0.rc3", False),  # open-gpu-kernel-modules#840
         ("565.77", "6.13.0-aosc-main", False),  # open-gpu-kernel-modules#751
