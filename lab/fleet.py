@@ -152,7 +152,7 @@ def supply(lab: Lab, options: HostOptions) -> None:
     stack.write(vendor.build(options.profile, lab.cache), lab.stack)
     give_to_user(lab.stack)
     if options.real == "packages":
-        stack.write_of_debian(lab.stack)
+        stack.write_of_debian(lab.stack, options.distro)
     elif options.real:
         stack.write_real(*vendor.build_real(options.real, lab.cache), lab.stack)
 

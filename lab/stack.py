@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from lab.config import CHECKOUT
+from lab.config import CHECKOUT, Distro
 from lab.records import give_to_user
 from lab.rootfs import VENDOR_MOUNT
 from lab.vendor import driver, interpreter, real_cudnn, wheels
@@ -38,6 +38,18 @@ OPTIONAL = ("nccl", "nccl-dev", "tensorrt", "nvrtc-11.1")
 _HEADER = "# Written by `lab up` from the vendor files in the lab's cache; not for editing.\n"
 #: the stack of Debian 13 with its own driver, and that of the PyTorch whose CUDA this driver runs, with its base
 OF_DEBIAN, TORCH, BEFORE_TORCH = "debian-13-r550", "pytorch-2.10", "pytorch-2.14"
+#: Debian 12's own R535 of its security archive, which has no open module; other names and 1.2.2 are Debian 13's
+_R535, _TOOLS = "535.309.01-0+deb12u1", "20220217+3~deb12u1"
+_R535_PACKAGES = {
+    **dict.fromkeys(
+        ("firmware-nvidia-gsp", "libcuda1", "libnvidia-cfg1", "libnvidia-ml1", "libnvidia-pkcs11-openssl3",
+         "libnvidia-ptxjitcompiler1", "nvidia-alternative", "nvidia-kernel-dkms", "nvidia-kernel-support",
+         "nvidia-legacy-check", "nvidia-modprobe", "nvidia-smi"), _R535,
+    ),
+    **dict.fromkeys(("nvidia-installer-cleanup", "nvidia-kernel-common", "nvidia-support"), _TOOLS),
+    **dict.fromkeys(("nvidia-open-kernel-dkms", "nvidia-open-kernel-support")),
+    "nvidia-persistenced": "535.171.04-1~deb12u1",
+}  # fmt: skip
 KEY = "container-toolkit-key"
 #: artifacts of the base stack for which the lab has its own file
 _NEEDED = ("driver", "fabric-manager", "cuda-repository", "cuda-pin", "cudnn", KEY)
@@ -147,26 +159,43 @@ def write_real(file: VendorFile, out: Path, base: Path) -> None:
             give_to_user(dest)
 
 
-def write_of_debian(base: Path) -> None:
-    """Write the stack of a host with Debian 13's own driver and PyTorch's own wheels beside the lab's stack `base`.
+def write_of_debian(base: Path, distro: Distro) -> None:
+    """Write the stack of a host with Debian's own driver beside the lab's stack `base`.
 
-    The container toolkit is that of `base`: no public index has a file of it."""
-    folder = CHECKOUT / "inventory/stacks"
+    Debian 13's has PyTorch's wheels. The container toolkit is that of `base`: no public index has a file of it."""
     lab = yaml.safe_load(base.read_text())
-    torch, shared = (yaml.safe_load((folder / f"{name}.yml").read_text())["pytorch"] for name in (TORCH, BEFORE_TORCH))
     values = {
         "extends": OF_DEBIAN,
         "include": ["parts/container.yml"],
-        "description": f"{OF_DEBIAN} with the wheels of {TORCH}, for the kernel that the lab's headers lead to",
-        "roles": ["base", "driver", "pytorch", "container"],
         "container": lab["container"],
         "driver": {"kernels": ">=3.10"},  # as above: what has Debian's headers builds, or its compiler says why not
-        "pytorch": {**shared, **torch, "constraints": _constraints(TORCH, "pytorch")},
         "artifacts": {KEY: lab["artifacts"][KEY]},
+        **(_with_r535() if distro == "bookworm" else _with_torch()),
     }
-    dest = base.with_name(f"{base.stem}-real-packages.yml")
+    variant = f"-{VARIANTS[distro]}" if distro in VARIANTS else ""
+    dest = base.with_name(f"{base.stem}{variant}-real-packages.yml")
     _write(dest, values)
     give_to_user(dest)
+
+
+def _with_torch() -> dict[str, Any]:
+    folder = CHECKOUT / "inventory/stacks"
+    torch, shared = (yaml.safe_load((folder / f"{name}.yml").read_text())["pytorch"] for name in (TORCH, BEFORE_TORCH))
+    return {
+        "description": f"{OF_DEBIAN} with the wheels of {TORCH}, for the kernel that the lab's headers lead to",
+        "roles": ["base", "driver", "pytorch", "container"],
+        "pytorch": {**shared, **torch, "constraints": _constraints(TORCH, "pytorch")},
+    }
+
+
+def _with_r535() -> dict[str, Any]:
+    version = _R535.partition("-")[0]
+    return {
+        "description": f"NVIDIA driver {version} with its proprietary module from Debian 12's own archive",
+        "roles": ["base", "driver", "container"],
+        "distributions": {"debian": ["12"]},
+        "driver": {"version": version, "module": "proprietary", "kernels": ">=3.10", "packages": _R535_PACKAGES},
+    }
 
 
 def real_bases(base: str, what: str) -> dict[str, str]:

@@ -25,7 +25,7 @@ def pytest_configure() -> None:
 @pytest.fixture(scope="module")
 def guest(request: pytest.FixtureRequest) -> Iterator[Guest]:
     """Bring up a host, with its stack's files mirrored here: ``guest("real01", "lab-real-cudnn", options)``."""
-    with own_lab(f"real{request.node.path.stem.removeprefix('test_')[:4]}") as lab:
+    with own_lab(f"real{request.node.path.stem[-4:]}") as lab:
 
         def make(name: str, stack: str, options: HostOptions) -> tuple[Machine, FrontDoor]:
             fleet.supply(lab, options)

@@ -22,7 +22,7 @@ NEWER = """
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Release: bookworm' | head -n 1)
 echo "deb $mirror bookworm-backports main" >/etc/apt/sources.list.d/newer.list
 apt-get update -q
-headers=$(apt-cache depends linux-headers-amd64/bookworm-backports | sed -n 's/^ *Depends: //p')
+headers=$(apt-cache depends linux-headers-amd64/bookworm-backports | sed -n 's/^ *Depends: \\(linux-headers-\\)/\\1/p')
 needed=$(apt-cache depends "$headers" | sed -n 's/^ *Depends: \\(linux-\\(headers\\|kbuild\\)-.*\\)/\\1/p')
 mkdir /root/newer
 cd /root/newer
