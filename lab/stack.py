@@ -38,15 +38,15 @@ OPTIONAL = ("nccl", "nccl-dev", "tensorrt", "nvrtc-11.1")
 _HEADER = "# Written by `lab up` from the vendor files in the lab's cache; not for editing.\n"
 #: the stack of Debian 13 with its own driver, and that of the PyTorch whose CUDA this driver runs, with its base
 OF_DEBIAN, TORCH, BEFORE_TORCH = "debian-13-r550", "pytorch-2.10", "pytorch-2.14"
-#: Debian 12's own R535 of its security archive, which has no open module; other names and 1.2.2 are Debian 13's
-_R535, _TOOLS = "535.309.01-0+deb12u1", "20220217+3~deb12u1"
+#: R535 of Debian 12's security archive, which has no open module: how its set differs from that of `OF_DEBIAN`
+_R535, _SUPPORT = "535.309.01-0+deb12u1", "20220217+3~deb12u1"
 _R535_PACKAGES = {
     **dict.fromkeys(
         ("firmware-nvidia-gsp", "libcuda1", "libnvidia-cfg1", "libnvidia-ml1", "libnvidia-pkcs11-openssl3",
          "libnvidia-ptxjitcompiler1", "nvidia-alternative", "nvidia-kernel-dkms", "nvidia-kernel-support",
          "nvidia-legacy-check", "nvidia-modprobe", "nvidia-smi"), _R535,
     ),
-    **dict.fromkeys(("nvidia-installer-cleanup", "nvidia-kernel-common", "nvidia-support"), _TOOLS),
+    **dict.fromkeys(("nvidia-installer-cleanup", "nvidia-kernel-common", "nvidia-support"), _SUPPORT),
     **dict.fromkeys(("nvidia-open-kernel-dkms", "nvidia-open-kernel-support")),
     "nvidia-persistenced": "535.171.04-1~deb12u1",
 }  # fmt: skip
