@@ -20,7 +20,7 @@ from lab import snapshots
 from lab.config import HostOptions, Lab, Machine
 from lab.image import ensure_programs
 from lab.machine import console, start, wait_for_ssh
-from lab.records import Snapshot, find_machine, read_snapshots
+from lab.records import Snapshot, find_machine, read_record, read_snapshots
 from tests import reruns
 from tests.lab import recording
 from tests.lab.ownlab import own_lab
@@ -129,24 +129,28 @@ def invoke(lab: Lab) -> FrontDoor:
 
 
 @pytest.fixture(scope="session")
-def provisioned(invoke: FrontDoor) -> FrontDoor:
-    """Both hosts brought from bare to the stack, once for all tests."""
-    done = invoke("provision", "--hosts", "gpu01,gpu02")
-    assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
-    return invoke
-
-
-@pytest.fixture(scope="session")
-def as_provisioned(provisioned: FrontDoor, lab: Lab) -> Snapshot:
-    """The suite's second host as it is when it is as desired: other hosts start as its clones, in seconds."""
+def as_provisioned(invoke: FrontDoor, lab: Lab) -> Snapshot:
+    """The suite's second host, brought from bare to the stack: other hosts start as its clones, in seconds."""
     if DESIRED in read_snapshots(lab):  # of a run that was kept
         return read_snapshots(lab)[DESIRED]
-    assert provisioned("provision", "--hosts", "gpu02").returncode == 0  # whatever the tests before this one did
+    done = invoke("provision", "--hosts", "gpu02")
+    assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
     source = find_machine(lab, "gpu02")
     snapshot = snapshots.freeze(source, DESIRED)
     start(source)
     wait_for_ssh(source)
     return snapshot
+
+
+@pytest.fixture(scope="session")
+def provisioned(invoke: FrontDoor, lab: Lab, as_provisioned: Snapshot) -> FrontDoor:
+    """Both hosts as the stack wants them, once for all tests: the first is a clone of the second."""
+    gpu01 = find_machine(lab, "gpu01")
+    if read_record(gpu01.directory).snapshot != DESIRED:
+        snapshots.thaw(gpu01, as_provisioned)
+    done = invoke("provision", "--hosts", "gpu01,gpu02")
+    assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+    return invoke
 
 
 @pytest.fixture(scope="session")

@@ -17,20 +17,13 @@ from tests.unit.support.checkout import FOR_PEOPLE
 PROJECT = Path(__file__).parents[3]
 ROLES = "hostwright.standard.roles"
 DECLARED = {role.name: {*role.needs, *role.uses} for role in discover()}
-#: tests of the rest that take a second or so each; those of local hosts plan and audit this machine, as it is
+#: tests of the rest that take a second or so together
 STILL = (
-    "tests/unit/audit/failures/test_failures_planted.py",
-    "tests/unit/audit/failures/test_figures.py",
     "tests/unit/cli/shell/test_shell_words.py",
     "tests/unit/cli/test_schemas.py",
-    "tests/unit/cli/test_tasks.py",
-    "tests/unit/common/test_untrusted_source.py",
     "tests/unit/plan/test_hostroles.py",
     "tests/unit/plan/test_role.py",
-    "tests/unit/plan/test_site.py",
-    "tests/unit/roles/container/images",
-    "tests/unit/roles/test_role_*.py",
-    "tests/unit/test_local_host.py",
+    "tests/unit/roles/test_role_container.py",
 )
 
 #: what a checkout without some roles still does: every module of a role is imported, and all parts of roles are read
