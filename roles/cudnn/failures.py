@@ -131,10 +131,22 @@ FAILURES = (
         "Provision again: the cudnn role takes the other one out of apt and of the loader's directories; where the"
         " message stays, the program's own variables or packages bring it",
         "davisking/dlib#2719",
-        names=(r"(?P<place>/usr/\S{1,100}/libcudnn\S{1,40}): undefined symbol",),
-        beside=WHEEL_LINES,
+        names=(
+            r"(?P<place>/usr/\S{1,100}/libcudnn\S{1,40}): undefined symbol",
+            r"calling init: (?P<place>/(?:usr/)?lib/\S{1,60}/libcudnn\S{1,40})",
+        ),
+        beside=rf"{WHEEL_LINES}|calling init: /(?:usr/)?lib/\S{{1,60}}/libcudnn",
         variants=(
             TWO_SETS,
+            Variant(
+                r"calling init: /(?:usr/)?lib/\S{1,60}/libcudnn",
+                "two copies of cuDNN are mixed in one program: most of its parts come from the environment's wheel, and"
+                " {PLACE|one} from the host's cuDNN, in a directory that the loader always reads, since the wheel lacks"
+                " that part or does not load it by itself",
+                "Take the host's cuDNN away where nobody needs it (dpkg -S on the file names its package; apt-get"
+                " remove it), or bring both to one version (pip list | grep cudnn; dpkg -l '*cudnn*'), or take a wheel"
+                " of cuDNN that has the part. LD_LIBRARY_PATH and the driver have no part in it",
+            ),
             Variant(
                 r"(?:site|dist)-packages/nvidia/cudnn|SUBLIBRARY_VERSION|-cu1[0-9]\b",
                 "two copies of cuDNN are mixed in one program: libraries of the environment's wheel (nvidia-cudnn-…),"

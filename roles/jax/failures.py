@@ -41,6 +41,7 @@ FAILURES = (
         " stack's environment, which has it, or install jax[cuda13] (drivers from R580 on) or jax[cuda12] in one"
         " command; cards and toolkit have no part in it",
         "jax-ml/jax jax/_src/xla_bridge.py",
+        narrower=r"jax_plugins/xla_cuda[0-9]{2}/",  # the plugin is there, and says itself why it does not start
         beside=r"CUDA Version: 1[0-9]\.[0-9]",
         names=(r"CUDA Version: (?P<release>1[0-9]\.[0-9])",),
         variants=(
@@ -71,7 +72,24 @@ FAILURES = (
         " install it with its wheels in one command (pip install -U 'jax[cuda13]', or cuda12), or upgrade the nvidia-"
         " wheel of the library that the message names",
         "jax-ml/jax jax_plugins/cuda/__init__.py",
-        names=(r"(?:Outdated|Found) (?P<part>\w{2,12}) ",),
+        beside=r"Minimum supported: [0-9]|Installed version: [0-9]",
+        names=(
+            r"(?:Outdated|Found) (?P<part>\w{2,12}) ",
+            r"Minimum supported: (?P<least>[0-9]{3,6})",
+            r"Installed version: (?P<have>[0-9]{3,6})",
+        ),
+        variants=(
+            Variant(
+                r"Minimum supported: [0-9]",
+                "this JAX needs {PART LEAST|a newer library of CUDA's} or newer, and the program gets{ HAVE|an older"
+                " one}: another package of the environment pins it (torch pins cuDNN), or LD_LIBRARY_PATH puts a"
+                " toolkit of the host's before the wheels",
+                "Upgrade that library's nvidia- wheel in the environment (pip install -U nvidia-cudnn-cu12, or -cu13),"
+                " or install JAX with its wheels in one command (pip install -U 'jax[cuda13]', or cuda12); where"
+                " another package pins it, give JAX an environment of its own, or take the JAX release before. Unset"
+                " LD_LIBRARY_PATH for the program. The driver is not at fault",
+            ),
+        ),
     ),
     *environment_rules("jax", "JAX", "jax-ml/jax docs/installation.md"),
 )

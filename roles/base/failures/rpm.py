@@ -70,7 +70,9 @@ RPM_RULES = (
                 " active, dnf takes the driver from there alone",
                 "Choose one source for the driver: dnf module reset nvidia-driver, then dnf module disable"
                 " nvidia-driver for the driver of RPM Fusion or the distribution, or dnf module install"
-                " nvidia-driver:STREAM for NVIDIA's; disable the other repository",
+                " nvidia-driver:STREAM for NVIDIA's; disable the other repository. Where NVIDIA's repository is the"
+                " only one, fetch its metadata anew (dnf clean metadata), and where the packages stay hidden, write"
+                " module_hotfixes=1 into its file below /etc/yum.repos.d; --skip-broken does not help",
             ),
         ),
     ),
@@ -157,6 +159,13 @@ RPM_RULES = (
         beside=r"nothing provides |, but none of the providers can be installed",
         narrower=r"\b(?:conda|mamba|micromamba|LibMamba\w*|environment\.yml)\b",  # which has these words too
         variants=(
+            Variant(
+                r"(?:nothing provides|requires) '?dkms(?:\(\S{1,20}\))? ?>?= ?[0-9]",
+                "PACKAGE builds its module with {NEEDED|a newer dkms}, and the enabled repositories have an older one"
+                " or none: it comes from EPEL, or from a mirror or snapshot of it that is behind",
+                "Enable EPEL, or bring the mirror or snapshot of it up to date (dnf list --showduplicates dkms; dnf"
+                " clean metadata), then install again. NVIDIA's repository and the kernel are in order",
+            ),
             Variant(
                 r"nothing provides '?dkms|requires '?dkms",
                 "PACKAGE builds its module with DKMS, and no enabled repository has that: it is in EPEL",

@@ -156,7 +156,7 @@ CDI_RULES = (
             Variant(
                 r"setting up CDI devices: ",
                 "podman finds no CDI device of this name: nobody wrote a specification, or not where this podman looks"
-                " (older ones in /etc/cdi alone, while the toolkit's service writes it to /var/run/cdi), or it does not"
+                " (not every release looks into /var/run/cdi, where the toolkit's service writes it), or it does not"
                 " name this card",
                 "Compare with nvidia-ctk cdi list (ls /etc/cdi /run/cdi). Where it lists the name, show podman the"
                 " directory (podman --cdi-spec-dir=/run/cdi; cdi_spec_dirs in containers.conf), or write it to the"

@@ -52,7 +52,7 @@ CODE_VARIANTS = (
         " no such card is used; driver and card are not at fault",
     ),
     Variant(
-        r"is not defined for option 'gpu-|ptxas fatal|not a recognized processor|nvrtc: error",
+        r"is not defined for option 'gpu-|ptxas fatal|--gpu-name=|not a recognized processor|nvrtc: error",
         "the compiler that the program calls while it runs (ptxas or NVRTC, which Triton, PyTorch and XLA bring) is too"
         " old for this GPU{, CHIP|}; the card and its driver are not at fault",
         "Give it a newer one: for Triton TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas of a toolkit that lists"
@@ -186,6 +186,7 @@ PROGRAM_RULES = (
         r"(?:[^\n]*\n[^\n]*\([0-9.]{3,4}\) - \([0-9.]{3,4}\))?|too old to be supported by the triton GPU compiler"
         r"|nvrtc: error: invalid value for --gpu-architecture|is not a recognized processor for this target"
         r"|type fp8\w{1,10} not supported in this architecture|not supported on CUDA arch < [0-9]"
+        r"|/ptxas'[^\n]*--gpu-name=sm_[^\n]* non-zero exit status 255"
         r"|ptxas[^\n]*requires \.target sm_[0-9]|\bSM ?[0-9]{1,2}\.[0-9x] requires CUDA ?>=? ?[0-9.]{2,5}"
         r"|NVCC version should be >= ?[0-9.]{2,5}|compute capability less than CUDA device capability: ?[0-9]{2,3}"
         r"|(?:not supported on|requires|require) SM ?(?:>=? ?)?[0-9]{1,2}[0-9.]{0,3}\b"
@@ -194,8 +195,8 @@ PROGRAM_RULES = (
         "the program or its toolkit has no code for this GPU's compute capability: the GPU is newer or older than the"
         " build",
         "Compare nvidia-smi --query-gpu=compute_cap --format=csv with the capabilities of the build; install a build,"
-        " or take an image, for this GPU (Blackwell, 10.0 to 12.1, needs one of CUDA 12.8 or newer, a card before"
-        " Turing one of CUDA 12), or use another GPU. Driver and toolkit of the host stay",
+        " or take an image, for this GPU (10.0 and 12.0 need one of CUDA 12.8 or newer, 10.3 and 12.1 of 12.9, 11.0 of"
+        " 13.0, and a card before Turing one of CUDA 12), or use another GPU. Driver and toolkit of the host stay",
         "pytorch/pytorch#6515; NVIDIA's CUDA release notes 12.8 and 13.0; PyTorch RELEASE.md, CUDA support matrix",
         beside=r"supports CUDA capabilities|with CUDA capability sm_|which is of (?:cuda|compute) capability"
         r"|which is of compute capability|get_arch_list|not include kernels for"
@@ -207,6 +208,7 @@ PROGRAM_RULES = (
         names=(
             r"(?:architecture|Value) '(?P<chip>(?:compute|sm)_[0-9]{2,3}[af]?)'",
             r"with CUDA capability (?P<chip>sm_[0-9]{2,3}[af]?)",
+            r"--gpu-name=(?P<chip>sm_[0-9]{2,3}[af]?)",
             r"(?:requires CUDA|version should be) ?>=? ?(?P<least>[0-9.]{2,5})",
         ),
         variants=CODE_VARIANTS,
@@ -305,6 +307,17 @@ PROGRAM_RULES = (
         "NVIDIA CUDA Runtime API, cudaErrorIllegalAddress",
         weight="consequence",
         unless="NCCL",  # it only hands on what another rank, or the network, began
+        variants=(
+            Variant(
+                r"unspecified launch failure|\b719\b|LAUNCH_FAILED",
+                "a kernel ended in its middle, and CUDA does not say why: a program that read or wrote beyond its"
+                " memory or, where programs end so on one card alone, that card",
+                "Run it on another card (CUDA_VISIBLE_DEVICES). Where it ends likewise there, CUDA_LAUNCH_BLOCKING=1 or"
+                " compute-sanitizer finds the place in the program. Where it does not, look at the first card's Xids"
+                " and memory errors (dmesg, nvidia-smi -q), cycle the host's power, prove that card (`invoke prove`),"
+                " and have one that fails again replaced",
+            ),
+        ),
     ),
     FailureRule(
         "kernel-timed-out",

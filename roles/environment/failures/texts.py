@@ -195,7 +195,8 @@ OF_WHEELS: Final = (
         " was installed with them, and a host's toolkit has to be of the release that it was built for",
         "Use the stack's environment (provision again where it is the one), or install them beside it: pip install"
         " 'tensorflow[and-cuda]', the same release as the one that is there; the lines above name the library that is"
-        " missing",
+        " missing. Where pip list has them all (nvidia-…-cu12) and the message stays, name their directories to the"
+        " loader: LD_LIBRARY_PATH with each lib below site-packages/nvidia of that environment",
     ),
     Variant(
         r"Unable to load (?:CUDA|cuBLAS|cuFFT|cuSOLVER|cuSPARSE|cuDNN|CUPTI|NCCL|nvJitLink)\. Is it"
@@ -369,6 +370,13 @@ TEXT_RULES = (
         "CMake's FindCUDAToolkit; PyTorch torch.utils.cpp_extension",
         beside=r"Cuda compilation tools, release|Build cuda_[0-9]",
         variants=(
+            Variant(
+                r"\bsh: [0-9]: :\S{3,80}/nvcc: not found",
+                "CUDA_HOME begins with a colon, so that the build starts a program named :/…/nvcc, which is nowhere;"
+                " the toolkit may well be there",
+                "Take the colon out where CUDA_HOME is set (export CUDA_HOME=$CUDA_HOME:/… makes it; only lists as PATH"
+                " are written so): CUDA_HOME=/usr/local/cuda. Start the program again; nothing is to be installed",
+            ),
             Variant(
                 r"Cuda compilation tools, release|Build cuda_[0-9]",
                 "a program that compiles while it runs does not find nvcc, though the output shows that one is there:"

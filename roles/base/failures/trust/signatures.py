@@ -106,7 +106,7 @@ SIGNATURES = (
         r"\bBADSIG\b|\bREVKEYSIG\b|[Aa]t least one invalid signature was encountered|Clearsigned file isn't valid"
         r"|does not start with a cleartext signature|Policy rejected (?:non-revocation )?(?:signature|packet"
         r"|asymmetric)"
-        r"|because: \w{2,20} is not considered secure"
+        r"|\b\w{2,20} is not considered secure since"
         r"|uses weak (?:digest )?algorithm .*and is not trusted"
         r"|\bNODATA [12]\b|[Ss]igned file isn't valid|untrusted public key algorithm"
         r"|Good signature, but could not determine",
@@ -120,7 +120,7 @@ SIGNATURES = (
             r"signature verification failed: (?P<repository>https?://[^\s'\"]{1,200})",
             r"GPG error: (?P<repository>https?://[^\s'\"]{1,200})",
             r"(?:Signing key on|[Ss]ignature by key) (?P<key>[0-9A-F]{8,40})",
-            r"because: (?P<algorithm>\w{2,20}) is not considered secure",
+            r"\b(?P<algorithm>\w{2,20}) is not considered secure",
             r"considered secure since (?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})",
             r"uses weak (?:digest )?algorithm \(?(?P<algorithm>\w{2,20})",
         ),
@@ -156,14 +156,14 @@ SIGNATURES = (
     ),
     FailureRule(
         "no-public-key",
-        r"NO_PUBKEY|Missing key [0-9A-F]{8,40}, which is needed to verify|repository .+ is not signed"
-        r"|because the public key is not available|repository .+ is no longer signed"
-        r"|packages cannot be authenticated|there were unauthenticated packages"
+        r"NO_PUBKEY|Missing key [0-9A-F]{8,40}, which is needed to verify"
+        r"|because the public key is not available|packages cannot be authenticated|there were unauthenticated packages"
         r"|Public key for \S+ is not installed",
         "{the apt repository REPOSITORY|an apt repository} is signed with a key{, FINGERPRINT,|} that the host does not"
         " have",
         "Remove the repository from /etc/apt/sources.list.d, or install its key and name it with signed-by",
         "apt-secure(8)",
+        closing=r"repository .+ is (?:not|no longer) signed",
         names=(REPOSITORY, r"(?:NO_PUBKEY|[Mm]issing key) (?P<fingerprint>[0-9A-F]{8,40})"),
     ),
     FailureRule(

@@ -68,7 +68,19 @@ FABRIC_LINKS = (
         "NVIDIA/nccl-tests#276; NCCL src/transport/nvls.cc; pytorch/pytorch#150852, #177472",
         closing=r"NCCL INFO transport/nvls\.cc:[0-9]{1,5} -> [1-9]",
         unless=r"[Oo]ut of memory|[Pp]roceeding with|[Nn]ot supported|NOT_SUPPORTED",
+        beside=r"CUDA error 401|in the present state",
         variants=(
+            Variant(
+                r"\b401\b|in the present state",
+                "the cards are not joined for the sums in the NVSwitches (NVLS): Fabric Manager does not run, or it was"
+                " restarted and the cards were not reset since, or the host has no IMEX channel",
+                "Look at systemctl status nvidia-fabricmanager and at Fabric in nvidia-smi -q. Where it does not run,"
+                " systemctl enable --now nvidia-fabricmanager (of exactly the driver's version). Where it was"
+                " restarted, drain the host, reset all cards together (nvidia-smi --gpu-reset) or reboot. Where ls"
+                " /dev/nvidia-caps-imex-channels shows no channel0, write options nvidia NVreg_CreateImexChannel0=1"
+                " into /etc/modprobe.d and load the driver anew. NCCL_NVLS_ENABLE=0 lets a job run without NVLS until"
+                " then. Where all that is in order, take a newer NCCL (2.26.5 or later)",
+            ),
             Variant(
                 r"not yet initialized|\b802\b",
                 "Fabric Manager did not join the cards for the sums in the NVSwitches (NVLS) when NCCL asked for it: it"

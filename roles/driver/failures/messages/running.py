@@ -77,12 +77,21 @@ RUNNING = (
         closing=r"Found no NVIDIA driver on your system|NVMLError_LibraryNotFound|NVML Shared Library Not Found"
         r"|\bnvidia-smi['\"]?: (?:command )?not found",
         unless=r"GPU will not be used|\bCPU\b|skip|optional|fall(?:ing|s)? back",
-        beside=r"driver (?:was )?detected, but|[Ff]latpak|org\.freedesktop\.Platform",
+        beside=r"driver (?:was )?detected, but|[Ff]latpak|org\.freedesktop\.Platform"
+        r"|[Cc]apabilities\W{1,8}(?:gpu\W{1,6})?utility\W{0,6}$|DRIVER_CAPABILITIES=utility\s*$",
         names=(
             r"(?P<library>lib(?:cuda|nvidia-ml|nvidia-cfg|nvidia-ptxjitcompiler|nvcuvid"
             r"|nvidia-encode)\.so(?:\.[0-9]{1,3})?)",
         ),
         variants=(
+            Variant(
+                r"[Cc]apabilities\W{1,8}(?:gpu\W{1,6})?utility\W{0,6}$|DRIVER_CAPABILITIES=utility\s*$",
+                "the container asks for the driver's programs alone (capability utility), without compute: so it gets"
+                " nvidia-smi and libnvidia-ml, and not {LIBRARY|libcuda.so.1}",
+                "Ask for compute as well: capabilities: [gpu] alone in a compose file, or [gpu, compute, utility];"
+                " NVIDIA_DRIVER_CAPABILITIES=compute,utility in the container's environment. Driver and toolkit are in"
+                " order",
+            ),
             Variant(
                 r"driver (?:was )?detected, but|[Ff]latpak|org\.freedesktop\.Platform",
                 "the driver is there, and the program does not find its library {LIBRARY|libnvidia-ml.so.1}: it runs in"
@@ -229,7 +238,7 @@ RUNNING = (
     FailureRule(
         "gsp-firmware-missing",
         r"RmFetchGspRmImages: No firmware image found|Direct firmware load for nvidia/[0-9.]{3,12}/gsp\S{0,20} failed"
-        r"|(?:GSP|gsp)[^\n]*firmware version mismatch|firmware version mismatch[^\n]*(?:GSP|gsp)"
+        r"|(?:GSP|gsp)[^\n]*firmware (?:image )?version mismatch|firmware version mismatch[^\n]*(?:GSP|gsp)"
         r"|loading \S{0,60}nvidia/[0-9.]{3,12}/gsp\S{0,20} failed with error"
         r"|firmware: failed to load nvidia/[0-9.]{3,12}/gsp|RmInitAdapter failed! \(0x61:",
         "the driver's own firmware for the card's system processor (GSP) is not where the kernel looks for it, or is of"
@@ -240,6 +249,21 @@ RUNNING = (
         " either). Then rebuild the initramfs where it holds the module (update-initramfs -u -k all), and load the"
         " module anew",
         "NVIDIA's open kernel modules, kernel-open/nvidia/nv.c; NVIDIA's driver README, GSP firmware",
+        beside=r"got version [0-9.]{3,12}, expected version [0-9.]{3,12}",
+        names=(r"got version (?P<got>[0-9.]{3,12}), expected version (?P<expected>[0-9.]{3,12})",),
+        variants=(
+            Variant(
+                r"firmware (?:image )?version mismatch",
+                "the firmware for the card's system processor (GSP) is of another version than the driver's module{"
+                " (GOT and EXPECTED)|}: packages of two releases are mixed, or the package of the module's sources has"
+                " those of another release than it says",
+                "Compare modinfo -F version nvidia, ls /lib/firmware/nvidia and the packages (dpkg -l '*nvidia*', rpm"
+                " -qa '*nvidia*'). Bring all of them to one release: the one that is behind, or all to the release"
+                " before; where a package's sources are not of its own version (dkms status against modinfo), take its"
+                " next build. Build the module anew (dkms), renew the initramfs where it holds it, and reboot. A reboot"
+                " alone or the same firmware once more does not help, and the card is in order",
+            ),
+        ),
         sign=FIRMWARE_SIGN,
         treatment=Tangled("files of the driver's firmware are missing"),
     ),
@@ -395,6 +419,8 @@ RUNNING = (
         r"|\b[Ee]rror\b|[Uu]nable to|[Nn]ot installed|[Cc]ould not|[Nn]o such)[^\n]*"
         r"|request to query NVSwitch device information[^\n]*failed[^\n]*"
         r"|^Usage: \S*nvidia-fabricmanager-start\.sh[^\n]*"
+        r"|not all local fabric manager instances finished their configuration[^\n]*"
+        r"|failed to configure all the available GPUs or NVSwitches[^\n]*"
         r"|Failed to start (?:nvidia-fabricmanager|NVIDIA fabric manager)[^\n]*"
         r"|nvidia-fabricmanager\.service: (?:Failed with"
         r" result|[Ss]tart operation timed out|(?:Main|Control) process exited, code=\w{1,10}, status=[1-9])[^\n]*",
@@ -407,6 +433,16 @@ RUNNING = (
         " switches are on the host (lspci -d 10de:), disable it",
         "NVIDIA Fabric Manager user guide",
         variants=(
+            Variant(
+                r"not all local fabric manager instances finished|failed to configure all the available GPUs or",
+                "Fabric Manager gave up before all cards and switches were ready: it was started too early (by"
+                " cloud-init or a script of one's own, while the driver was still coming up), or one of them does not"
+                " come up",
+                "Start it now: systemctl restart nvidia-fabricmanager. Where that succeeds, leave its start to the"
+                " enabled unit (systemctl enable nvidia-fabricmanager) and take it out of cloud-init. Where it fails"
+                " again, look for SXid and Xid in dmesg, compare its version with the driver's, and reset all cards or"
+                " cycle the power",
+            ),
             Variant(
                 r"^Usage: ",
                 "Fabric Manager was not started: its start script was called with arguments that this release does not"
