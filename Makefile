@@ -72,9 +72,10 @@ programs: setup
 
 unit: lint programs unit-tests
 
-# Beside lab tests, which wait for hosts that are on the same cores, they stand back.
+# Beside lab tests, which wait for hosts that are on the same cores, they stand back; a third process works while another
+# waits, once those are through.
 unit-tests:
-	nice -n $(if $(BESIDE_LABS),10,0) $(VENV)/bin/python -m pytest tests/unit -n auto
+	nice -n $(if $(BESIDE_LABS),10,0) $(VENV)/bin/python -m pytest tests/unit -n $(if $(BESIDE_LABS),3,auto)
 
 # Tests with hosts of their own run beside those on the hosts that many tests share: two cores, half of it is waiting.
 lab-test: setup
