@@ -60,9 +60,9 @@ down before), rules were mended with one half on 29 November 2026. Of the other 
 80 were told rightly (67 %), 9 wrongly (11 %), 7 in part and 10 not at all; nothing harmless was blamed. Of 60
 further ones, which nobody who wrote rules has read (55 failures, 5 harmless), 28 were told rightly on the same day
 (47 %; 36 where a disputed verdict counts as the milder one), 9 wrongly (1), 12 in part and 8 not at all; 3 harmless
-ones were blamed. Of 50 others, read by nobody either (45 failures, 5 harmless), 19 were told rightly once rules had been
-mended with these 60 and with a seen half (42 %; 26), 8 wrongly (2), 11 in part and 7 not at all; nothing harmless was
-blamed. Rules know what they have met: of a text that is new to them, expect half to be told.
+ones were blamed. Of 50 others, read by nobody either (45 failures, 5 harmless), 19 were told rightly once rules had
+been mended with these 60 and with a seen half (42 %; 26), 8 wrongly (2), 11 in part and 7 not at all; nothing harmless
+was blamed. Rules know what they have met: of a text that is new to them, expect half to be told.
 
 This page is written by `python -m hostwright.audit.failures.document` from the rules of the roles (`roles/*/failures`).
 """
