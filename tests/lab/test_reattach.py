@@ -39,7 +39,7 @@ STEPS = "cuda: 2 steps"
 
 @pytest.fixture
 def door(provisioned: FrontDoor, gpu01: Machine) -> Iterator[FrontDoor]:
-    """A host of which two steps of one role are due, that takes until the test says ``DONE``."""
+    """A host on which one role has two steps to do; that of the hold waits until ``DONE`` frees dpkg's lock."""
     on(gpu01, "apt-mark unhold cuda-toolkit-11-2; ln -sfn /usr/local/cuda-11.4 /usr/local/cuda")
     on(gpu01, BUSY)
     yield provisioned

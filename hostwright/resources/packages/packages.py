@@ -342,7 +342,7 @@ class DebsBack(ReturnState):
 
     @property
     def _found(self) -> Probe:
-        """What apt would install."""
+        """The packages that apt would install, or why it cannot."""
         values = {"patterns": " ".join(self.patterns), "keep": " ".join(self.keep), "before": f"{ORIGIN}/packages"}
         return Probe(_OWN_APT + sh_file(__file__, "sh/back.sh", **values) + "back", root=True, cap_bytes=256 * 1024)
 

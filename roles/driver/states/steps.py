@@ -136,7 +136,7 @@ done
     + """
   systemctl -q is-enabled "$unit" 2>/dev/null || continue
   systemctl reset-failed "$unit" 2>/dev/null || true  # it had not failed
-  timeout 60 systemctl start "$unit" || true
+  timeout 60 systemctl start "$unit" || true  # whether it runs is checked afterwards
 done
 """
     + returned()

@@ -22,7 +22,7 @@ NO_SUCH_WHEEL = (
         " index, as where only PyTorch's is named (index-url, an index that is marked as default)",
         "Let uv ask the other index as well: PyPI as the default, PyTorch's as a further, explicit one for torch alone"
         " ([[tool.uv.index]] explicit = true, [tool.uv.sources]); packages of NVIDIA's own are at"
-        " https://pypi.nvidia.com (--extra-index-url). Compare the name on pypi.org",
+        " https://pypi.nvidia.com (--extra-index-url). Compare the name on PyPI",
     ),
     Variant(
         r"Unable to find installation candidates",

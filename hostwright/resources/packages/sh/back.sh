@@ -35,7 +35,7 @@ back() (
   own_apt
   rows=$(printf '%s\n' "$names" | chosen)
   words=$(printf '%s\n' "$rows" | sed -n 's/^back \([^ ]*\) /\1=/p')
-  printf '%s\n' "$rows" | grep '^lost ' || true
+  printf '%s\n' "$rows" | grep '^lost ' || true  # none is lost
   [ -n "$words" ] || return 0
   if simulated=$(LC_ALL=C apt-get -q -s -o Debug::NoLocking=true -o APT::Get::AutomaticRemove=false \
     --no-install-recommends --allow-downgrades install $words 2>&1); then
