@@ -40,10 +40,11 @@ def reason(rules: Iterable[RetryRule], text: str) -> str:
     """The last line that names a transient cause; empty when none does."""
     passing = [rule for rule in rules if rule.passes]
     lines = reversed(text.split("\n"))
-    return next((line.strip() for line in lines if any(_named(rule, line) for rule in passing)), "")
+    return next((line.strip() for line in lines if any(names_it(rule, line) for rule in passing)), "")
 
 
-def _named(rule: RetryRule, line: str) -> bool:
+def names_it(rule: RetryRule, line: str) -> bool:
+    """Whether a line of a failed step's output names the rule's cause."""
     return bool(_compiled(rule.pattern).search(line)) and not (rule.unless and _compiled(rule.unless).search(line))
 
 

@@ -136,7 +136,7 @@ HANDSHAKE = FailureRule(
     "Try from the host (curl -v the address above): where a second try works, provision again; where none does, look at"
     " the proxy or firewall in between and at the host's age (OpenSSL before 1.0.1 has no TLS 1.2), or take a mirror",
     "apt connect.cc; GnuTLS; OpenSSL; Go crypto/tls",
-    unless=r"NCCL|sshd|nginx|haproxy",
+    unless=r"(?-i:NCCL)|sshd|nginx|haproxy",
     transient=True,
 )
 
@@ -174,7 +174,7 @@ NETWORK = (
         "{SERVER|a mirror or a package index} did not answer, or broke off, at every attempt",
         "See from the host whether it answers (curl -I the address above); take another mirror, or provision later",
         "apt, pip, curl",
-        unless=r"NCCL|c10d|gloo/|socket\.cpp|TCPStore|sshd|kex_|nginx|haproxy|next endpoint|CUDA|cudaGet|cuInit"
+        unless=r"(?-i:NCCL|CUDA)|c10d|gloo/|socket\.cpp|TCPStore|sshd|kex_|nginx|haproxy|next endpoint|cudaGet|cuInit"
         rf"|{_SERVED}",
         names=(SERVER, r"host='(?P<server>[^'\n]{1,200})'", r"(?:onnect to|Connecting to) (?P<server>[\w.-]{1,200})"),
         transient=True,

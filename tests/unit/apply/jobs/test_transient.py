@@ -41,6 +41,10 @@ PASSING = {
         "  Error reading from server. Remote end closed connection [IP: 10.0.0.9 80]",
         "  Could not connect to mirror.example:443 (10.0.0.9), connection timed out",
         "E: Failed to fetch http://mirror.example/a.deb  Connection failed [IP: 10.0.0.9 80]",
+        "E: Failed to fetch http://mirror.example/cuda/repos/cuda-nvcc-12-4.deb  Connection failed [IP: 10.0.0.9 80]",
+        "E: Failed to fetch http://mirror.example/libnccl2_2.27.3.deb  Could not handshake: The TLS connection was "
+        "non-properly terminated. [IP: 10.0.0.9 443]",
+        "Failed to download nvidia-nccl-cu13==2.28.9: error sending request: connection reset by peer",
         "read tcp 10.0.0.1:3->10.0.0.9:443: read: connection reset by peer",
         "  Cannot initiate the connection to mirror.example:80 (2001:db8::1). - connect (101: Network is unreachable)",
         "  Could not handshake: The TLS connection was non-properly terminated. [IP: 10.0.0.9 443]",
@@ -140,7 +144,8 @@ def on_the_host(text: str) -> bool:
 
 def here(text: str) -> bool:
     """The same by Python."""
-    return next((rule.passes for rule in RULES if re.search(rule.pattern, text, re.MULTILINE | re.IGNORECASE)), False)
+    lines = text.split("\n")
+    return next((rule.passes for rule in RULES if any(transient.names_it(rule, line) for line in lines)), False)
 
 
 def test_each_rule_that_is_retried_has_a_message_here():
