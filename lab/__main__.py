@@ -68,7 +68,8 @@ def status(arguments: argparse.Namespace) -> None:
     lab = find_lab(arguments.name)
     for host in fleet.status(lab) if lab else ():
         size = f"{host.memory_bytes / 2**20:.0f} MiB"
-        print(f"{host.name:<16} {host.address:<15} {host.state:<10} {host.distro:<9} {host.profile:<6} {size:>9}")
+        words = (f"{host.name:<16} {host.address:<15} {host.state:<10} {host.distro:<9} {host.profile:<6} {size:>9}",)
+        print("  ".join((*words, *host.labels)))
     if lab is None:
         print(f"lab {arguments.name}: there is none; `python -m lab up --hosts gpu01,gpu02` makes one")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable
@@ -44,6 +45,7 @@ class HostStatus:
     distro: str
     profile: str
     memory_bytes: int
+    labels: tuple[str, ...] = ()  #: what its packages of the lab that hold a vendor's files say of these
 
 
 def up(
@@ -153,6 +155,8 @@ def supply(lab: Lab, options: HostOptions) -> None:
     give_to_user(lab.stack)
     if options.real == "packages":
         stack.write_of_debian(lab.stack, options.distro)
+        drivers = stack.of_today().values()
+        stack.write_repackaged(lab.stack, *vendor.build_repackaged(options.profile, drivers, lab.cache))
     elif options.real:
         stack.write_real(*vendor.build_real(options.real, lab.cache), lab.stack)
 
@@ -255,7 +259,14 @@ def _look(machine: Machine, record: HostRecord) -> HostStatus:
         state = exec_in(machine, ["systemctl", "is-system-running"]).stdout.strip()
     kind = record.options
     address = str(machine.address)
-    return HostStatus(machine.name, address, state, kind["distro"], kind["profile"], memory_bytes(machine))
+    labels = dict.fromkeys(
+        found[1]
+        for file in (machine.merged / "usr/share/hostwright").glob("*")
+        if file.is_file() and (found := re.search(r"Hostwright lab: (repackaged: .*)\.\n", file.read_text()))
+    )
+    return HostStatus(
+        machine.name, address, state, kind["distro"], kind["profile"], memory_bytes(machine), tuple(labels)
+    )
 
 
 def _remove_state(lab: Lab) -> None:

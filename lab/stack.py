@@ -12,10 +12,12 @@ from typing import Any
 
 import yaml
 
+from hostwright.fleet import Fleet
+from hostwright.standard.roles.driver.section import DriverSection
 from lab.config import CHECKOUT, Distro
 from lab.records import give_to_user
 from lab.rootfs import VENDOR_MOUNT
-from lab.vendor import driver, interpreter, real_cudnn, wheels
+from lab.vendor import driver, interpreter, real_cudnn, repackaged, wheels
 from lab.vendor.model import VendorBuildError, VendorFile, read_manifest
 
 EXTENDS = "tensorflow-2.9"
@@ -176,6 +178,52 @@ def write_of_debian(base: Path, distro: Distro) -> None:
     dest = base.with_name(f"{base.stem}{variant}-real-packages.yml")
     _write(dest, values)
     give_to_user(dest)
+
+
+def of_today() -> dict[str, str]:
+    """Return the stacks for Debian whose driver is the `.run` of a branch that no public index carries: name → driver.
+
+    Without those that need the proprietary module.
+    """
+    found = {}
+    for listed in Fleet.load(CHECKOUT / "inventory").stacks():
+        if listed.standard and listed.stack and listed.stack.distributions.get("debian"):
+            section = listed.stack.section(DriverSection)
+            if section.artifact and section.module == "auto" and int(section.branch) >= repackaged.FIRST:
+                found[listed.name] = section.version
+    return found
+
+
+def write_repackaged(base: Path, key: VendorFile, out: Path) -> None:
+    """Write each stack of today beside the lab's stack `base`, with its driver from the repository whose key is `key`,
+    in `out`: Debian's files under the driver's version."""
+    lab = yaml.safe_load(base.read_text())
+    for name, version in of_today().items():
+        values = {
+            "extends": name,
+            "description": f"{name} with the driver {version} from packages ({key.note})",
+            "container": lab["container"],
+            "driver": {
+                "artifact": None,
+                "fabric_manager": None,
+                "source": "packages",
+                "kernels": ">=3.10",
+                "packages": repackaged.names(version),
+                "repository": {
+                    "name": "nvidia-driver",
+                    "uri": f"file:{VENDOR_MOUNT}/{Path(repackaged.DIRECTORY).name}",
+                    "key": key.artifact,
+                    "fingerprint": key.fingerprint,
+                },
+            },
+            "artifacts": {
+                KEY: lab["artifacts"][KEY],
+                key.artifact: {**_artifact(key, out), "stand_in": key.note},
+            },
+        }
+        dest = base.with_name(f"{base.stem}-repackaged-{name}.yml")
+        _write(dest, values)
+        give_to_user(dest)
 
 
 def _with_torch() -> dict[str, Any]:

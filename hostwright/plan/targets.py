@@ -151,7 +151,7 @@ class TargetHost:
     @property
     def stand_ins(self) -> tuple[str, ...]:
         """The files among them that are not the vendor's own but stand-ins of the lab."""
-        return tuple(artifact.file for artifact in self.artifacts if artifact.stand_in)
+        return tuple(artifact.labelled(artifact.file) for artifact in self.artifacts if artifact.stand_in)
 
     def having(self, stack: Stack, more: Collection[str] = ()) -> TargetHost:
         """The host with another stack, and with ``more`` roles that it has then.

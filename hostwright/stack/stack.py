@@ -26,8 +26,8 @@ class Artifact(StackPart):
     """One file of the stack: where it comes from and what it must be.
 
     ``sha256`` and ``size`` (bytes) are absent where nobody has published them: then the first download pins them.
-    ``stand_in`` marks a file that is not the vendor's; every report mentions it. A ``private`` one goes to hosts over
-    SSH alone, never by HTTP.
+    ``stand_in`` marks a file that is not the vendor's, by a text where there is more to say; every report mentions it.
+    A ``private`` one goes to hosts over SSH alone, never by HTTP.
     """
 
     name: Name
@@ -35,8 +35,12 @@ class Artifact(StackPart):
     urls: tuple[Url, ...] = ()
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
     size: Annotated[int, Field(gt=0)] | None = None
-    stand_in: bool = False
+    stand_in: bool | str = False
     private: bool = False
+
+    def labelled(self, name: str) -> str:
+        """One of its names, followed by the text of ``stand_in`` if there is one."""
+        return f"{name} ({self.stand_in})" if isinstance(self.stand_in, str) else name
 
 
 class RoleFile(Artifact):
@@ -248,6 +252,10 @@ class Stack(StackHead):
         sections = [section for name, section in self.sections.items() if name in here]
         names = [name for section in sections for way, name in section.artifact_uses() if way[0] not in section.spare]
         return tuple(self.artifact(name) for name in dict.fromkeys(names))
+
+    def stand_ins(self, roles: Iterable[str]) -> tuple[str, ...]:
+        """The files that a host with these roles may need and that are not the vendor's own, with their texts."""
+        return tuple(one.labelled(one.file) for one in self.used_by(roles) if one.stand_in)
 
     def artifact_uses(self) -> tuple[tuple[Where, str], ...]:
         """The artifacts that the stack names: the path to each name, and the name."""

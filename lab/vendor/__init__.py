@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from itertools import chain
@@ -19,6 +19,7 @@ from hostwright.common.errors import HostwrightError
 from lab.config import cache_directory
 from lab.image import ensure_tools
 from lab.locking import locked
+from lab.vendor import repackaged
 from lab.vendor.model import Profile, VendorFile, read_manifest, write_manifest
 
 __all__ = ["BUILDERS", "Profile", "VendorFile", "build", "build_real", "read_manifest"]
@@ -68,6 +69,16 @@ def build_real(what: str, cache: Path) -> tuple[VendorFile, Path]:
     with locked("vendor-real"):
         file: VendorFile = import_module(f"{__name__}.real_{what}").build(out)
     return file, out
+
+
+def build_repackaged(profile: str, versions: Iterable[str], cache: Path) -> tuple[VendorFile, Path]:
+    """Build the repository with these drivers below `cache`, if it is missing; return its key and the key's directory.
+
+    Hosts of the profile see it as they see the vendor's others.
+    """
+    out = cache / "vendor" / profile
+    with locked(f"vendor-{profile}"):
+        return repackaged.build(out, versions), out
 
 
 def _builder(name: str) -> Builder:

@@ -51,24 +51,24 @@ def trees(sources: Path, wanted: Mapping[str, Iterable[str]]) -> dict[str, Path]
     return places
 
 
-def fetch(directory: Path, packages: Iterable[str]) -> None:
+def fetch(directory: Path, packages: Iterable[str], suite: str = SUITE, components: str = COMPONENTS) -> None:
     """Download the newest `.deb` of each package of the suite into `directory`, checked by apt's signatures."""
     values = {"HOSTWRIGHT_OUT": str(directory), "HOSTWRIGHT_PACKAGES": " ".join(packages)}
     argv = [
-        *("mmdebstrap", "--variant=custom", "--format=null", f"--components={COMPONENTS}"),
+        *("mmdebstrap", "--variant=custom", "--format=null", f"--components={components}"),
         *(f"--aptopt={line}" for line in surroundings.apt_settings()),
         '--aptopt=Acquire::Check-Valid-Until "false"',  # the old suite's lists are past their date
         '--aptopt=Acquire::Languages "none"',
         '--aptopt=APT::Sandbox::User "root"',  # apt's own user may not write into a private directory
-        *(f"--customize-hook={_HOOK}", SUITE, "-", *mirror()),
+        *(f"--customize-hook={_HOOK}", suite, "-", *mirror(suite, components)),
     ]
     run_logged(argv, directory.parent / "debian.log", env={**os.environ, **values})
 
 
-def mirror() -> tuple[str, ...]:
+def mirror(suite: str = SUITE, components: str = COMPONENTS) -> tuple[str, ...]:
     """Return the suite's apt source on the machine's own mirror, or nothing for mmdebstrap's default."""
     mirrors = surroundings.debian_mirrors()
-    return (f"deb {mirrors[0]} {SUITE} {COMPONENTS}",) if mirrors else ()
+    return (f"deb {mirrors[0]} {suite} {components}",) if mirrors else ()
 
 
 def _key(patterns: Iterable[str]) -> str:

@@ -70,7 +70,7 @@ def _trial(target: TargetHost, verb: str, distro: str) -> Trial | None:
         release=release,
         roles=tuple(role.name for role in target.roles),
         verbs=(verb,),
-        stand_ins=tuple(sorted(artifact.name for artifact in target.artifacts if artifact.stand_in)),
+        stand_ins=tuple(sorted(one.labelled(one.name) for one in target.artifacts if one.stand_in)),
         tests=(os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0],),
         date=datetime.now(UTC).date(),
     )

@@ -46,7 +46,7 @@ class SbomItem:
     supplier: str = ""
     namespace: str = ""
     address: str = ""
-    stand_in: bool = False
+    stand_in: bool | str = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +172,10 @@ def _item(layer: str, software: Software, stack: Stack, system: System, redacted
         others = vendor or urlsplit(address).hostname or ""
         supplier = supplier or (others if software.brought else system.name)
     foreign = software.brought or software.supplier
-    stand_ins = [artifact for artifact in stack.used_by([layer]) if artifact.stand_in]
+    stand_ins = [artifact.stand_in for artifact in stack.used_by([layer]) if artifact.stand_in]
     # What is in a repository that is a stand-in, or that has a stand-in's key, is no more the vendor's than that
-    lab = software.artifact.stand_in if software.artifact else software.kind == "deb" and bool(stand_ins)
+    of_deb = stand_ins[0] if stand_ins and software.kind == "deb" else False
+    lab = software.artifact.stand_in if software.artifact else of_deb
     return SbomItem(
         software,
         (layer,),

@@ -150,7 +150,8 @@ def _differences(item: SbomItem) -> Iterator[Property]:
     if software.artifact:
         yield _property("file", software.artifact.file)
     if item.stand_in:
-        yield _property("stand-in", "not the vendor's own: made for a lab")
+        made = item.stand_in if isinstance(item.stand_in, str) else "made for a lab"
+        yield _property("stand-in", f"not the vendor's own: {made}")
 
 
 def _purl(item: SbomItem, sbom: Sbom) -> PackageURL:

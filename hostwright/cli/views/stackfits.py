@@ -16,6 +16,7 @@ from hostwright.common.errors import HostError
 from hostwright.common.text import printable
 from hostwright.inventory.patterns import fold
 from hostwright.plan.stacks.fits import HostFits, StackFit
+from hostwright.stack.store.artifacts import stand_ins_line
 
 
 def show_fits(found: Sequence[HostFits], errors: tuple[HostError, ...], *, as_json: bool) -> None:
@@ -49,6 +50,7 @@ def fits_json(one: HostFits) -> dict[str, Any]:
                 ],
                 "aged": [one.sentence for one in fit.aged],
                 "lifetimes": list(fit.lifetimes),
+                "stand_ins": list(fit.stand_ins),
             }
             for fit in one.stacks
         ],
@@ -76,6 +78,8 @@ def _lines(fit: StackFit) -> Iterator[Text]:
     if fit.fits:
         yield Hanging(printable("; ".join(("fits", *fit.lifetimes))), style="green")
         yield from (Hanging(printable(one.sentence), style="yellow") for one in fit.aged)
+        if fit.stand_ins:
+            yield Hanging(printable(stand_ins_line(fit.stand_ins)), style="magenta")
         return
     for misfit in fit.misfits:
         yield Hanging(printable(f"{misfit.sentence} [{misfit.rule}]"), style="dim")

@@ -66,7 +66,7 @@ def stack_json(listed: ListedStack, advisories: Advisories = NONE) -> dict[str, 
         "roles": list(stack.roles),
         "aged": [one.sentence for one in aged(advisories, stack.versions(), day_of(None))],
         "lifetimes": list(lifetimes(advisories, stack.versions(), day_of(None))),
-        "stand_ins": [artifact.name for artifact in stack.used_by(stack.roles) if artifact.stand_in],
+        "stand_ins": [one.labelled(one.name) for one in stack.used_by(stack.roles) if one.stand_in],
         "matrix": [_cell_json(cell) for cell in listed.matrix],
     }
 
@@ -124,7 +124,7 @@ def _pinned(stack: Stack) -> Iterator[tuple[str, str]]:
     yield "pins", ", ".join(f"{name} {version}" for name, version in stack.versions().items())
     yield "for", ", ".join(f"{name} {release}" for name, all_of in stack.distributions.items() for release in all_of)
     yield "roles", ", ".join(stack.roles)
-    if stand_ins := [artifact.file for artifact in stack.used_by(stack.roles) if artifact.stand_in]:
+    if stand_ins := stack.stand_ins(stack.roles):
         yield "stand-ins", ", ".join(stand_ins)
 
 

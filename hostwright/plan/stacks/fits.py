@@ -19,7 +19,7 @@ class StackFit:
     """Whether a host can have a stack, with its default roles.
 
     ``misfits`` are the rules that it breaks, ``aged`` what is known against the stack's versions, ``lifetimes`` until
-    when their series get fixes.
+    when their series get fixes, ``stand_ins`` its files that are not the vendor's own.
     """
 
     stack: str
@@ -27,6 +27,7 @@ class StackFit:
     misfits: tuple[Misfit, ...] = ()
     aged: tuple[Aged, ...] = ()
     lifetimes: tuple[str, ...] = ()
+    stand_ins: tuple[str, ...] = ()
 
     @property
     def old(self) -> tuple[Aged, ...]:
@@ -84,6 +85,7 @@ def _fit(
         tuple(misfits),
         aged(advisories, versions, today),
         lifetimes(advisories, versions, today),
+        stack.stand_ins(stack.roles),
     )
 
 

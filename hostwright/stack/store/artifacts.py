@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
@@ -54,8 +55,8 @@ class AnyArtifact(Protocol):
         """Its size in bytes."""
 
     @property
-    def stand_in(self) -> bool:
-        """Whether it is not the vendor's own file."""
+    def stand_in(self) -> bool | str:
+        """Whether it is not the vendor's own file; a text says what it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,5 +222,8 @@ def sha256_of(path: Path) -> str:
 
 
 def stand_ins_line(files: Iterable[str]) -> str:
-    """The line that says how many files are stand-ins, so that nobody takes a lab for real hosts."""
-    return f"lab stack: {count(len({*files}), 'stand-in file')}, not the vendor's own: see docs/lab.md"
+    """The line that says how many files are stand-ins, so that nobody takes a lab for real hosts, with their texts."""
+    unique = sorted({*files})
+    texts = dict.fromkeys(found[1] for file in unique if (found := re.search(r" \((.*)\)$", file)))
+    line = f"lab stack: {count(len(unique), 'stand-in file')}, not the vendor's own: see docs/lab.md"
+    return "; ".join((line, *texts))

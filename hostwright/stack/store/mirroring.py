@@ -268,5 +268,5 @@ class _Run:
         if came != "was there":
             self._progress.end(artifact.file, came + (", pinned" if pinned else ""))
         return Mirrored(
-            artifact.name, artifact.file, path, sha256, path.stat().st_size, came, pinned, artifact.stand_in
+            artifact.name, artifact.file, path, sha256, path.stat().st_size, came, pinned, bool(artifact.stand_in)
         )

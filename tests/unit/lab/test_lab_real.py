@@ -13,7 +13,7 @@ from lab import hardware, inventory, stack
 from lab.config import CHECKOUT, HostOptions, Lab
 from lab.hardware import Hardware
 from lab.records import HostRecord
-from lab.vendor import interpreter, real_driver
+from lab.vendor import interpreter, real_driver, repackaged
 from lab.vendor.model import Profile, VendorFile, write_manifest
 from tests.unit.lab.test_lab_vendor import TestStack, vendor_file
 from tests.unit.support.stacks import check_stack, load_stack
@@ -67,6 +67,24 @@ class TestStacks:
         assert check_stack(loaded) == []
         assert (loaded.section(CudnnSection).number, loaded.artifact("cudnn").stand_in) == (8600, False)
         assert "tensorflow" not in loaded.roles
+
+    def test_stacks_of_today_have_their_driver_from_debians_files_and_say_so(self, stacks: list[Path]) -> None:
+        said = "repackaged: the files are 550.163.01's"
+        key = replace(self.file(repackaged.ARTIFACT, "550.163.01", stand_in=True), note=said)
+        stack.write_repackaged(stacks[0] / "lab.yml", key, stacks[0])
+        today = stack.of_today()
+        assert {"pytorch-2.14", "pytorch-2.15-r620"} <= set(today)
+        for name, version in today.items():
+            loaded = load_stack(f"lab-repackaged-{name}", stacks)
+            assert check_stack(loaded) == []
+            assert loaded.versions() == load_stack(name, stacks).versions()
+            section = loaded.section(DriverSection)
+            assert (section.version, section.kind, set(section.packages.values())) == (
+                version,
+                "open",
+                {f"{version}-1"},
+            )
+            assert loaded.stand_ins(["driver"]) == (f"{key.name} ({said})",)
 
     @pytest.mark.parametrize(
         ("options", "name"),

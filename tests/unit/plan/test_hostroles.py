@@ -23,6 +23,7 @@ from hostwright.plan.planning import plan_host
 from hostwright.plan.roles.role import discover
 from hostwright.plan.stacks.files import artifacts_for_hosts
 from hostwright.stack.stack import Artifact
+from hostwright.stack.store.artifacts import stand_ins_line
 
 DEFAULT = ["base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container"]
 
@@ -83,6 +84,17 @@ def names_of(artifacts: Iterable[Artifact]) -> set[str]:
 
 
 STAND_INS = "extends: tensorflow-2.9\nartifacts: {driver: {stand_in: true}, cudnn: {stand_in: true}}\n"
+
+
+def test_the_text_of_a_stand_in_is_beside_its_file_and_in_the_line_of_every_report(tmp_path: Path) -> None:
+    said = "repackaged: the files are 550.163.01's"
+    write(tmp_path / "stacks/ours.yml", STAND_INS.replace("true", f'"{said}"', 1))
+    found = target(tmp_path, stack="ours")
+    driver, cudnn = (found.stack.artifact(name).file for name in ("driver", "cudnn"))
+    assert set(found.stand_ins) == {f"{driver} ({said})", cudnn}
+    line = "lab stack: 2 stand-in files, not the vendor's own: see docs/lab.md"
+    assert stand_ins_line(found.stand_ins) == f"{line}; {said}"
+    assert stand_ins_line([driver, cudnn]) == line
 
 
 def test_probes_of_absent_roles_are_not_run(tmp_path: Path) -> None:

@@ -219,6 +219,7 @@ class StackForHost(TypedDict):
     misfits: list[FoundMisfit]
     aged: list[str]
     lifetimes: list[str]
+    stand_ins: list[str]
 
 
 class FittedHost(TypedDict):

@@ -236,6 +236,8 @@ def test_stand_ins_are_labelled_and_have_no_address():
     assert {"tensorflow", "curl", "docker.io", "debian"} & labelled == set(), "these are real"
     assert "download_url" not in json.dumps(list(found.values()))
     assert not any("stand-in" in properties(component) for component in components(document()).values())
+    said = components(document(of=with_artifacts(HOST, stand_in="of another branch")))["nvidia-driver"]
+    assert properties(said)["stand-in"] == ["not the vendor's own: of another branch"]
 
 
 def test_no_address_of_the_host_nor_a_secret_is_in_it():
