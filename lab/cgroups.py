@@ -88,6 +88,27 @@ def memory_bytes(group: str) -> int:
     return 0
 
 
+def cpu_s(group: str) -> float:
+    """Return the processor time, user and system, of all processes that ever were in the group.
+
+    Raises `LabError` where it is not counted.
+    """
+    for hierarchy in hierarchies():
+        for name, unit, word in (("cpuacct.usage", 1e-9, None), ("cpu.stat", 1e-6, "usage_usec")):
+            with contextlib.suppress(OSError):
+                if (value := number((hierarchy / group / name).read_text(), word)) is not None:
+                    return value * unit
+    raise LabError(f"this machine's control groups count no processor time of {group}")
+
+
+def number(text: str, word: str | None) -> int | None:
+    """Return the number of a file that holds only one, or behind ``word`` in a file of lines ``word number``."""
+    if word is None:
+        return int(text)
+    lines = (line.split() for line in text.splitlines())
+    return next((int(line[1]) for line in lines if line[:1] == [word]), None)
+
+
 def limit(group: str, values: Mapping[str, str]) -> None:
     """Write limits of the group by the names of their files, those of v1 and of v2: each hierarchy has its own.
 

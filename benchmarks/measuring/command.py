@@ -53,4 +53,5 @@ class Command:
     before: Callable[[], None] = nothing  #: makes the state that it begins from; is not measured
     check: Callable[[Done], str] = ended_well  #: empty if it did the work, else a sentence that says what it did not
     counted: Callable[[Done], Mapping[str, float]] | None = None  #: further values
+    hosts: tuple[str, ...] = ()  #: control groups of hosts; their processor time is measured as well
     rounds: int = 0  #: fewer than the run's; 0: as many

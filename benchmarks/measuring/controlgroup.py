@@ -26,12 +26,7 @@ class ControlGroup:
     @property
     def cpu_s(self) -> float:
         """User and system time of all that ever was in it."""
-        for entry in self.entries:
-            for file, unit, word in (("cpuacct.usage", 1e-9, None), ("cpu.stat", 1e-6, "usage_usec")):
-                with suppress(OSError):
-                    if (value := used((entry.parent / file).read_text(), word)) is not None:
-                        return value * unit
-        raise OSError("this machine's control groups count no processor time")
+        return cgroups.cpu_s(self.name)
 
     @property
     def entering(self) -> list[str]:
@@ -49,14 +44,6 @@ class ControlGroup:
             with suppress(OSError):  # it has ended
                 pages += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
         return pages * PAGE_BYTES, len(pids)
-
-
-def used(text: str, word: str | None) -> int | None:
-    """The number of a file that holds only one, or behind ``word`` in a file of lines ``word number``."""
-    if word is None:
-        return int(text)
-    lines = (line.split() for line in text.splitlines())
-    return next((int(line[1]) for line in lines if line[:1] == [word]), None)
 
 
 @contextmanager

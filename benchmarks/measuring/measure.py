@@ -16,10 +16,12 @@ from benchmarks.figures.sample import Sample
 from benchmarks.measuring.command import Command, Done
 from benchmarks.measuring.controlgroup import ControlGroup, control_group
 from benchmarks.measuring.traffic import through
+from lab import cgroups
 
 LOOK_S = 0.05  #: between two looks at the memory
 OUTPUT_BYTES = 8 << 20  #: kept of each output
 REST_S = 2.0  #: for what is still on its way when the process has ended
+HOST_CPU = "hosts_cpu_s"  #: name in ``Sample.extra``: processor seconds of all hosts together
 TIMED_OUT = -1  #: the status of a command that was ended
 
 _numbers = itertools.count()
@@ -37,6 +39,7 @@ def _run(command: Command, round_: int, group: ControlGroup, err: IO[bytes]) -> 
     if command.netns:
         words += ["nsenter", f"--net={command.netns}", "--"]
     traffic = through(command.cable) if command.cable else None
+    before_s = sum(map(cgroups.cpu_s, command.hosts))
     with _memory(group) as memory, tempfile.TemporaryFile() as stdin:
         stdin.write(command.stdin)
         stdin.seek(0)
@@ -52,10 +55,12 @@ def _run(command: Command, round_: int, group: ControlGroup, err: IO[bytes]) -> 
         status = _wait(process, command.timeout_s)
         wall_s = time.perf_counter() - began_s
         reader.join(REST_S)
+    hosts_s = {HOST_CPU: sum(map(cgroups.cpu_s, command.hosts)) - before_s} if command.hosts else {}
     gone = through(command.cable).since(traffic) if traffic else {}
     sample = Sample(
-        command.contender, command.size, command.variant, round_, wall_s, group.cpu_s, *memory.most, extra={}, **gone
-    )
+        command.contender, command.size, command.variant, round_, wall_s, group.cpu_s, *memory.most,
+        extra=hosts_s, **gone,
+    )  # fmt: skip
     err.seek(0)
     return Done(
         sample, status, bytes(reader.kept).decode(errors="replace"), err.read(OUTPUT_BYTES).decode(errors="replace")

@@ -17,10 +17,10 @@ from benchmarks.cases.ours import AUDIT, PLAN, all_green, probe_script
 from benchmarks.figures.sample import Sample
 from benchmarks.figures.statistics import Figures
 from benchmarks.measuring.command import PROJECT
-from benchmarks.measuring.controlgroup import used
 from benchmarks.measuring.machine import quiet, too_loaded
 from benchmarks.page import tables
 from benchmarks.places.places import Places
+from lab import cgroups
 
 
 def test_files_of_an_operator_have_the_lines_that_they_should() -> None:
@@ -118,6 +118,6 @@ def test_a_loaded_machine_is_refused() -> None:
 
 
 def test_processor_time_is_read_from_both_kinds_of_control_groups() -> None:
-    assert used("123456789\n", None) == 123456789
-    assert used("usage_usec 5000\nuser_usec 4000\n", "usage_usec") == 5000
-    assert used("nr_periods 0\n", "usage_usec") is None
+    assert cgroups.number("123456789\n", None) == 123456789
+    assert cgroups.number("usage_usec 5000\nuser_usec 4000\n", "usage_usec") == 5000
+    assert cgroups.number("nr_periods 0\n", "usage_usec") is None
