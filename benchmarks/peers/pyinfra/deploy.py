@@ -23,11 +23,12 @@ CUDA = [
     "libcusparse-11-2=11.4.1.1152-1",
 ]
 TOOLKIT = [
-    "nvidia-container-toolkit=1.17.8-1",
-    "nvidia-container-toolkit-base=1.17.8-1",
-    "libnvidia-container-tools=1.17.8-1",
-    "libnvidia-container1=1.17.8-1",
+    "nvidia-container-toolkit=1.20.0-1",
+    "nvidia-container-toolkit-base=1.20.0-1",
+    "libnvidia-container-tools=1.20.0-1",
+    "libnvidia-container1=1.20.0-1",
 ]
+MODE = 'mode = "legacy"'  #: of the section ``nvidia-container-runtime``, which alone has such a line
 INSTALLER = (
     "--silent --dkms --no-cc-version-check --disable-nouveau --no-install-compat32-libs "
     "--no-check-for-alternate-installs --log-file-name=/var/log/nvidia-installer.log"
@@ -144,6 +145,8 @@ source = put("nvidia-container-toolkit.list", "/etc/apt/sources.list.d/nvidia-co
 apt.update(name="lists of the toolkit", _if=source.did_change)
 toolkit = apt.packages(name="container toolkit", packages=TOOLKIT)
 hold(named(TOOLKIT))
+if not host.get_fact(Command, f"grep -x '{MODE}' /etc/nvidia-container-runtime/config.toml || true"):
+    server.shell(name="mode", commands=["nvidia-ctk config --in-place --set nvidia-container-runtime.mode=legacy"])
 links = put("hostwright-nvidia-dev-char.service", "/etc/systemd/system/hostwright-nvidia-dev-char.service")
 systemd.daemon_reload(name="read units again", _if=links.did_change)
 server.shell(

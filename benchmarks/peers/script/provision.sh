@@ -72,9 +72,10 @@ put nvidia-container-toolkit.list /etc/apt/sources.list.d/nvidia-container-toolk
 apt-get -qy update
 toolkit='nvidia-container-toolkit nvidia-container-toolkit-base libnvidia-container-tools libnvidia-container1'
 # shellcheck disable=SC2046,SC2086
-apt-get -qy install $(printf '%s=1.17.8-1 ' $toolkit)
+apt-get -qy install $(printf '%s=1.20.0-1 ' $toolkit)
 # shellcheck disable=SC2086
 apt-mark hold $toolkit
+nvidia-ctk config --in-place --set nvidia-container-runtime.mode=legacy
 put hostwright-nvidia-dev-char.service /etc/systemd/system/hostwright-nvidia-dev-char.service
 put daemon.json /etc/docker/daemon.json
 systemctl daemon-reload

@@ -174,7 +174,7 @@ class Debs(Resource):
     @property
     def _moves(self) -> Probe:
         """What else apt changes."""
-        return Probe(sh_file(__file__, "sh/moves.sh", words=" ".join(self.packages)), shared=True)
+        return Probe(sh_file(__file__, "sh/moves.sh", words=" ".join(self.packages), source=self.source), shared=True)
 
     def plan(self, facts: Facts) -> Change | Refusal | None:
         table = dpkg_table(facts)

@@ -221,6 +221,17 @@ def test_apts_simulation_is_read_only_where_a_package_is_missing(tmp_path: Path)
     assert forks(script) == 0
 
 
+def test_apt_is_not_asked_about_packages_whose_source_is_yet_to_come(tmp_path: Path) -> None:
+    source = tmp_path / "vendor.list"
+    (asked,) = (probe for probe in Debs(("made-up=10",), source=str(source)).probes() if "apt-get" in probe.script)
+    log = apt(tmp_path, UPGRADE)
+    assert run(asked.script, path=tmp_path / "bin").stdout == b""
+    assert forks(asked.script) == 0
+    source.touch()
+    assert b"moves b 1 2" in run(asked.script, path=tmp_path / "bin").stdout
+    assert log.read_text().count("\n") == 1
+
+
 def test_a_package_that_somebody_holds_is_not_changed_for_another(tmp_path: Path) -> None:
     log = apt(tmp_path, UPGRADE)
     program(tmp_path / "bin", "apt-mark", "echo libc6")

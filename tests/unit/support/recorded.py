@@ -75,16 +75,20 @@ def _first_line(probe: Probe) -> str:
 
 
 def rename() -> None:
-    """Name the answers of probes that are no more after those without one. Raises ``LookupError`` where they differ."""
+    """Name the answers of probes that are no more after those without one, whose first lines are the same. An answer
+    counts for several, where nothing else has its first line. Raises ``LookupError`` where they differ."""
     names = {digest(probe): _first_line(probe) for probe in all_probes()}
     for file in HOSTS.glob("*.json"):
         rows = json.loads(file.read_text("utf-8"))
         former = [row for row in rows if row["probe"] not in names]
         coming = [key for key in names if key not in {row["probe"] for row in rows}]
-        if [row["script"] for row in former] != [names[key] for key in coming]:
-            raise LookupError(f"{file}: {len(former)} answers, {len(coming)} new probes, and their first lines differ")
-        for row, key in zip(former, coming, strict=True):
-            row["probe"] = key
+        for line in dict.fromkeys((*(row["script"] for row in former), *(names[key] for key in coming))):
+            old, new = [row for row in former if row["script"] == line], [key for key in coming if names[key] == line]
+            if len(old) != len(new) and (len(old) != 1 or not new):
+                raise LookupError(f"{file}: {len(old)} answers and {len(new)} new probes begin with {line!r}")
+            rows += [{**old[0], "probe": key} for key in new[len(old) :]]
+            for row, key in zip(old, new, strict=False):
+                row["probe"] = key
         file.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
