@@ -96,7 +96,7 @@ def finders_of(roles: Iterable[Role]) -> Finders:
     """The finders of these roles: of those that read cards, of others that list what is on the system, and then of
     those whose layers are only in environments."""
     parts = [(role, part.FOUND) for role in roles if (part := role.part("found"))]
-    parts.sort(key=lambda one: (not one[1].script, one[0].part("gpus") is None))
+    parts.sort(key=lambda one: (not one[1].script, not one[0].part_name("gpus")))
     return Finders({role.name: finder for role, finder in parts})
 
 

@@ -153,6 +153,11 @@ class Role:
         is none. Raises ``InputError``."""
         return next(iter(self.parts(name)), None)
 
+    def part_name(self, name: Part) -> str:
+        """The full name of that module, which is not imported for it; empty where there is none."""
+        own = _part_name(_import(self.function.__module__), name)
+        return own or (self.extends.part_name(name) if self.extends else "")
+
     def parts(self, name: Part) -> tuple[ModuleType, ...]:
         """The module of that name in the role's folder, and in that of the role which it extends. Raises
         ``InputError``."""
@@ -187,10 +192,17 @@ class Role:
 
 
 @cache
+def _part_name(folder: ModuleType, name: str) -> str:
+    """The full name of a module of a role's folder; empty where there is none. It is looked up once: every host asks
+    for several of each role."""
+    full = f"{folder.__name__}.{name}"
+    return full if hasattr(folder, "__path__") and importlib.util.find_spec(full) else ""
+
+
 def _part(folder: ModuleType, name: str) -> ModuleType | None:
-    """A module of a role's folder. Whether there is one is looked up once: every host asks for several of each role."""
-    there = hasattr(folder, "__path__") and importlib.util.find_spec(f"{folder.__name__}.{name}")
-    return _import(f"{folder.__name__}.{name}") if there else None
+    """A module of a role's folder."""
+    full = _part_name(folder, name)
+    return _import(full) if full else None
 
 
 _advisories = cache(read_advisories)
@@ -322,8 +334,8 @@ def providers(need: str, roles: Iterable[Role]) -> tuple[Role, ...]:
 
 def reading_cards(roles: Iterable[Role]) -> tuple[Role, ...]:
     """The roles whose folders say how cards are read, also the standard ones whose name a site's own role has."""
-    parts = {role.part("gpus"): role for role in reversed((*discover(), *roles))}
-    return tuple(role for part, role in reversed(parts.items()) if part)
+    parts = {role.part_name("gpus"): role for role in reversed((*discover(), *roles))}
+    return tuple(role for name, role in reversed(parts.items()) if name)
 
 
 def _before(role: Role, known: Mapping[str, Role]) -> Iterator[str]:

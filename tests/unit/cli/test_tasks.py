@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import Any
@@ -66,7 +67,24 @@ NOT_FOR_PLANS = (
 )
 
 
-def test_a_plan_waits_for_nothing_that_it_does_not_need() -> None:
-    program = f"import sys, hostwright.cli.changing; print([n for n in {NOT_FOR_PLANS!r} if n in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+#: plans the hosts of an inventory, and prints which of some modules it imported
+PLANNED = f"""
+import sys
+from hostwright.__main__ import main
+try:
+    main()
+except SystemExit:
+    print([name for name in {NOT_FOR_PLANS!r} if name in sys.modules])
+"""
+
+
+def test_a_plan_waits_for_nothing_that_it_does_not_need(tmp_path) -> None:
+    """Nobody listens on that port: the stack and the roles are read, and what is shared by hosts is made of them."""
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text("all: {hosts: {gpu01: {ansible_host: 127.0.0.1, ansible_port: 1}}, vars: {stack: jax-0.12}}")
+    done = subprocess.run(
+        [sys.executable, "-c", PLANNED, "plan", "--hosts", "all", "--inventory", str(inventory)],
+        cwd=PROJECT, env={**os.environ, "HOSTWRIGHT_STATE": str(tmp_path)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "refuses the connection" in done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"
