@@ -16,7 +16,7 @@ help:
 	@echo "make long      lab tests that take minutes each: ten hosts rebuilt at once, 24 hosts with drift, Debian 12, several workers, …"
 	@echo "make faults    hosts disturbed in 210 ways at random moments, an hour; writes the table of docs/reliability.md"
 	@echo "make fuzz      hosts that lie: 2000 examples of each property (FUZZ=…), every lie told to every verb; prints its seed"
-	@echo "make vm        one whole virtual machine: real modules, reboots, Secure Boot; half an hour on two idle cores"
+	@echo "make vm        two whole virtual machines: real modules, reboots, Secure Boot; an hour on two idle cores"
 	@echo "make real      NVIDIA's and Debian's own driver, cuDNN and PyTorch on lab hosts: an hour on two idle cores, 4 GB to fetch"
 	@echo "make past      hosts as people leave them (by hand, another driver, a dead proxy, fish and noexec), every verb on each"
 	@echo "make workspaces   real TensorFlow and Jupyter in containers for people, behind the proxy in a real browser: an hour or more"

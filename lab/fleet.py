@@ -145,7 +145,7 @@ def prepare(lab: Lab, options: HostOptions) -> Path:
     require_support(lab.root)
     ensure_tools()
     base = ensure_base(options.distro, lab.cache)
-    return ensure_vm_base(base) if options.kind == "vm" else base
+    return ensure_vm_base(base, driver=options.real == "packages") if options.kind == "vm" else base
 
 
 def supply(lab: Lab, options: HostOptions) -> None:

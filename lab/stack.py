@@ -226,6 +226,12 @@ def write_repackaged(base: Path, key: VendorFile, out: Path) -> None:
         give_to_user(dest)
 
 
+def packages_of_debian() -> tuple[str, ...]:
+    """Return the set of packages of `OF_DEBIAN`, as ``name=version``."""
+    section = yaml.safe_load((CHECKOUT / "inventory/stacks" / f"{OF_DEBIAN}.yml").read_text())["driver"]
+    return tuple(f"{name}={version}" for name, version in section["packages"].items())
+
+
 def _with_torch() -> dict[str, Any]:
     folder = CHECKOUT / "inventory/stacks"
     torch, shared = (yaml.safe_load((folder / f"{name}.yml").read_text())["pytorch"] for name in (TORCH, BEFORE_TORCH))

@@ -7,10 +7,12 @@ import shutil
 import sys
 from pathlib import Path
 
+from hostwright.common.errors import LabError
 from hostwright.common.quoting import sh_file
 from lab.image import ensure_programs
 from lab.locking import locked
 from lab.programs import run, run_logged
+from lab.stack import packages_of_debian
 
 #: program → package, for what makes and runs virtual machines on this machine.
 TOOLS = {
@@ -27,25 +29,58 @@ PACKAGES = (
     *("linux-image-amd64", "initramfs-tools", "zstd"),
     *("grub2-common", "grub-efi-amd64-bin", "grub-efi-amd64-signed", "shim-signed", "mokutil"),
 )
+#: The newest kernel of Debian 13 for which its own R550 is known to build, as the archive's files with their SHA-256:
+#: its indexes list the kernels of today.
+KERNEL, _VERSION = "6.12.94+deb13", "6.12.94-1"
+KERNEL_FILES = {
+    f"linux-signed-amd64/linux-image-{KERNEL}-amd64_{_VERSION}_amd64.deb": (
+        "e38184e9aee8814cc12559abd10437ff2970c12cd01339e871b881abd9a5344e"
+    ),
+    f"linux/linux-headers-{KERNEL}-amd64_{_VERSION}_amd64.deb": (
+        "cccbc5f3ad910054585eb0897e48a9ae55794349a9ba60d7a5e57beca0b4d7dc"
+    ),
+    f"linux/linux-headers-{KERNEL}-common_{_VERSION}_all.deb": (
+        "1eeb2e7613cbf5cf3dad183e58aa7d36d090cdad5a63cb8278f8c0957d3b8111"
+    ),
+    f"linux/linux-kbuild-{KERNEL}_{_VERSION}_amd64.deb": (
+        "3b9ac78989be3ba9ffcbccee881dd6697f9e62fd615b72b7516c2114ac79de3d"
+    ),
+}
 _RECIPE = 1
 
 
-def ensure_vm_base(base: Path) -> Path:
-    """Return the root filesystem of virtual machines that is made from the image ``base``; make it if missing."""
+def ensure_vm_base(base: Path, *, driver: bool = False) -> Path:
+    """Return the root filesystem of virtual machines that is made from the image ``base``; make it if missing.
+
+    With ``driver``, that of Debian 13 has Debian's own driver, which is compiled here: an emulated machine compiles for
+    hours. Raises `LabError` for another distribution.
+    """
     missing = {name: package for name, package in TOOLS.items() if not Path(name).exists()}
     ensure_programs({name: package for name, package in missing.items() if not shutil.which(name)})
-    install = sh_file(__file__, "sh/install.sh", root="", packages=PACKAGES)
-    key = hashlib.sha256(f"{_RECIPE} {base.name} {install}".encode()).hexdigest()[:12]
     distro = base.name.partition("-")[0]
-    made = base.with_name(f"vm-{distro}-{key}")
-    with locked(f"image-vm-{distro}"):
+    if driver and distro != "trixie":
+        raise LabError(f"a virtual machine with real packages is of trixie; one of {distro} takes none")
+    key = hashlib.sha256(f"{_RECIPE} {base.name} {_script('', driver=driver)}".encode()).hexdigest()[:12]
+    name = f"vm-packages-{distro}" if driver else f"vm-{distro}"
+    made = base.with_name(f"{name}-{key}")
+    with locked(f"image-{name}"):
         if not made.is_dir():
-            print(f"lab: building the {distro} image of virtual machines (a minute or two, once)", file=sys.stderr)
-            _build(base, made, made.with_name(f"vm-{distro}.log"))
+            minutes = "ten minutes" if driver else "a minute or two"
+            print(f"lab: building the {distro} image of virtual machines ({minutes}, once)", file=sys.stderr)
+            _build(base, made, made.with_name(f"{name}.log"), driver=driver)
     return made
 
 
-def _build(base: Path, made: Path, log: Path) -> None:
+def _script(root: str, *, driver: bool) -> str:
+    """Return the shell that installs into ``root`` what a machine boots, and its driver."""
+    if not driver:
+        return sh_file(__file__, "sh/install.sh", root=root, packages=PACKAGES)
+    files = tuple(word for pair in KERNEL_FILES.items() for word in pair)
+    more = sh_file(__file__, "sh/driver.sh", root=root, files=files, packages=packages_of_debian())
+    return sh_file(__file__, "sh/install.sh", root=root, packages=PACKAGES[1:]) + more
+
+
+def _build(base: Path, made: Path, log: Path, *, driver: bool) -> None:
     root = made.with_name(f".building-{made.name}")
     shutil.rmtree(root, ignore_errors=True)
     try:
@@ -53,7 +88,7 @@ def _build(base: Path, made: Path, log: Path) -> None:
         for old in base.parent.glob(f"{made.name.rpartition('-')[0]}-*"):
             _drop(old)
         shutil.copyfile("/etc/resolv.conf", root / "etc/resolv.conf")
-        script = sh_file(__file__, "sh/install.sh", root=str(root), packages=PACKAGES)
+        script = _script(str(root), driver=driver)
         log.unlink(missing_ok=True)
         run_logged(["unshare", "--mount", "--pid", "--fork", "sh", "-euc", script], log)
         root.rename(made)

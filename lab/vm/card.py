@@ -19,17 +19,24 @@ from lab.hardware import T4, Card, display_config
 #: QEMU's messages (include/hw/remote/mpqemu-link.h): command, size; then that many bytes.
 _HEADER = struct.Struct("<i4xQ")
 _ACCESS = struct.Struct("<IIi")  # of the configuration space: address, value, length
+_MEMORY = struct.Struct("<QQI")  # of a register: address, value, length
 _NUMBER = struct.Struct("<Q")
 _RETURN, _CONFIG_WRITE, _CONFIG_READ, _MEMORY_WRITE, _MEMORY_READ, _RESET = 1, 2, 3, 4, 5, 7
 _ANSWERED = (_CONFIG_READ, _CONFIG_WRITE, _MEMORY_WRITE, _MEMORY_READ, _RESET)
 
 _COMMAND, _BAR0, _LINE = 0x04, 0x10, 0x3C
-_REGISTERS_BYTES = 16 * 2**20  # the registers of every NVIDIA card
+#: The windows, one after the other: registers, memory, instances. A card has larger ones, and those after
+#: the first are of 64 bits, which QEMU's proxy does not know.
+_WINDOWS_BYTES = (16 * 2**20, 64 * 2**20, 32 * 2**20)
+#: A byte of the configuration space that no card has: 1 lets the chip's identity be read, until the power goes off.
+_IDENTIFIES = 0xF0
+#: The identity of a T4's chip, TU104 A1, by register (NV_PMC_BOOT_0 and NV_PMC_BOOT_42).
+_IDENTITY = {0x0: 0x1640_00A1, 0xA00: 0x164A_1000}
 
 
 @dataclass
 class Function:
-    """One PCI function: its configuration space, of which the guest may write command, first window and interrupt."""
+    """One PCI function: its configuration space, of which the guest may write command, windows and interrupt."""
 
     card: Card = T4
     config: bytearray = field(init=False)
@@ -40,8 +47,10 @@ class Function:
         self.config[0x3D] = 1  # interrupt pin A
         self.writable = bytearray(len(self.config))
         struct.pack_into("<H", self.writable, _COMMAND, 0x0407)
-        struct.pack_into("<I", self.writable, _BAR0, 0x1_0000_0000 - _REGISTERS_BYTES)
+        masks = (0x1_0000_0000 - size for size in _WINDOWS_BYTES)
+        struct.pack_into("<III", self.writable, _BAR0, *masks)
         self.writable[_LINE] = 0xFF
+        self.writable[_IDENTIFIES] = 1
 
     def read(self, address: int, length: int) -> int:
         """Return what a read of the configuration space yields."""
@@ -56,13 +65,16 @@ class Function:
     def answer(self, command: int, data: bytes) -> int | None:
         """Return the number with which QEMU is answered; None where it expects no answer.
 
-        Every register reads as 0, as no chip's does: a driver that knows its chips leaves this one alone.
+        Every register reads as 0, as no chip's does: a driver that knows its chips leaves this one alone. NVIDIA's
+        drivers take one whose identity can be read, until a program wants to use it.
         """
         if command in (_CONFIG_READ, _CONFIG_WRITE):
             address, value, length = _ACCESS.unpack_from(data)
             if command == _CONFIG_READ:
                 return self.read(address, length)
             self.write(address, value, length)
+        if command == _MEMORY_READ and self.config[_IDENTIFIES]:
+            return _IDENTITY.get(_MEMORY.unpack_from(data)[0] - self.read(_BAR0, 4), 0)
         return 0 if command in _ANSWERED else None
 
 

@@ -7,25 +7,14 @@ from __future__ import annotations
 
 import shutil
 
-import pytest
-
-from lab.config import Machine
+from lab.config import HostOptions, Machine
 from lab.vendor.driver import VERSION
 from lab.vm import disks, firmware, qemu
-from tests.vm.real import real_module, send
-from tests.vm.whole import Whole, both
+from tests.vm.real import R470, real_module, send
+from tests.vm.whole import LOADED, PLUG, UNPLUG, Whole, both
 
 HOST = "vm01"
-#: Takes the card off the bus.
-_UNPLUG = "echo 1 >/sys/bus/pci/devices/$(lspci -D -d 10de: | cut -d' ' -f1)/remove"
-LOADED = "cat /sys/module/nvidia/version"
-
-
-@pytest.fixture(autouse=True)
-def in_order(request: pytest.FixtureRequest) -> None:
-    """After a failure the machine is in no known state: the rest would only say so at length."""
-    if request.session.testsfailed:
-        pytest.skip("an earlier test failed")
+OPTIONS = HostOptions(profile="small", kind="vm")
 
 
 def provision(whole: Whole) -> str:
@@ -40,18 +29,20 @@ def test_nouveau_is_loaded_for_the_card_at_the_first_boot(whole: Whole) -> None:
 
 
 def test_the_real_module_loads_and_finds_no_gpu(whole: Whole) -> None:
-    send(whole.machine, real_module(whole.run("uname -r").strip()), "/root/nvidia.ko")
+    send(whole.machine, real_module(R470, whole.run("uname -r").strip()), "/root/nvidia.ko")
     dead = whole.ask("modprobe drm; rmmod nouveau; dmesg -C; insmod /root/nvidia.ko")
     text = whole.keep("real-module-dead-card", both(dead) + whole.kernel_log("."))
     assert "installed in this system is not supported by the" in text
-    none = whole.ask(f"dmesg -C; {_UNPLUG}; insmod /root/nvidia.ko")
+    none = whole.ask(f"dmesg -C; {UNPLUG}; insmod /root/nvidia.ko")
     text = whole.keep("real-module-no-gpu", both(none) + whole.kernel_log("."))
     assert none.returncode != 0
     assert "NVRM: No NVIDIA GPU found." in text
-    whole.run("echo 1 >/sys/bus/pci/rescan; udevadm settle; lspci -d 10de: | grep -q .")
+    whole.run(PLUG)
 
 
 def test_the_kernel_loads_the_module_that_dkms_built(whole: Whole) -> None:
+    mirrored = whole.invoke("mirror", "--stack", "lab")
+    assert mirrored.returncode == 0, mirrored.stderr
     provision(whole)
     assert whole.run(LOADED).strip() == VERSION
     built = whole.show("dkms-status", whole.run("dkms status"))

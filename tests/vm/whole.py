@@ -17,6 +17,10 @@ from tests.places import PROJECT
 
 PRINTED = PROJECT / "tests" / "fixtures" / "kernel"
 RECORD = "HOSTWRIGHT_RECORD_KERNEL"  #: set it to keep what was printed as fixtures
+#: Takes the card off the bus, and puts it back.
+UNPLUG = "echo 1 >/sys/bus/pci/devices/$(lspci -D -d 10de: | cut -d' ' -f1)/remove"
+PLUG = "echo 1 >/sys/bus/pci/rescan; udevadm settle; lspci -d 10de: | grep -q ."
+LOADED = "cat /sys/module/nvidia/version"
 _HALT_S = 300.0
 _LOOK_S = 1.0  # each look is a connection
 
