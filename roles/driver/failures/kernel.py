@@ -522,7 +522,7 @@ KERNEL_RULES = (
     FailureRule(
         "driver-not-pinned",
         "",
-        "apt may bring a distribution's driver beside the one from the .run, as somebody's dependency",
+        "apt may bring another driver beside the stack's, as somebody's dependency",
         "Provision again: the driver role writes the pins",
         "shine-cluster#50; apt_preferences(5)",
         sign=Sign("driver", not_pinned, (DPKG,), grave=False, provision=True),

@@ -301,7 +301,7 @@ LOAD_RULES = (
         " and a large 64-bit MMIO window), and check the card's seat and power; where it follows the card, have it"
         " replaced",
         "nvidia.ko, RmInitAdapter and kernel_gsp.c; NVIDIA/open-gpu-kernel-modules#1230, #876",
-        beside=r"Xid [^\n]+\): 169,"
+        beside=r"Xid [^\n]+\): 169,|VBIOS image from ROM"
         r"|WPR2 already up|Cannot initialize GSP|GSP task exception|GSP_INIT_DONE|RmInitAdapter failed! \(",
         names=(r"GPU (?:at )?(?:PCI:)?(?P<card>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)",),
         variants=(
@@ -333,6 +333,13 @@ LOAD_RULES = (
                 " fault, 595.45.04 has not), and reset the card or cycle the host's power before it loads. Before"
                 " Blackwell the proprietary module does without this firmware (NVreg_EnableGpuFirmware=0). Where no"
                 " release starts it, bring the card's VBIOS up to date, then have it checked",
+            ),
+            Variant(
+                r"VBIOS image from ROM|valid ROM signature",
+                "the driver cannot start {the card CARD|a card}: it does not find the card's VBIOS, without which the"
+                " card's system processor (GSP) is not started. The card answers in part only",
+                "Drain the host and cycle its power; then check the card's seat and power. In a virtual machine, let"
+                " the hypervisor reset the card and pass it anew. Where it follows the card, have it replaced",
             ),
             Variant(
                 r"GSP|FSP|WPR2|RmInitAdapter failed! \(0x6[23]:",

@@ -42,6 +42,8 @@ DISABLED = (
         " the same name there in place of one in /usr/lib, /lib or /run. Look at who wrote the line (prime-select, a"
         " package, a colleague), who may write it again; for another module, find it with modprobe -c",
         "modprobe.d(5); kmod libkmod-module.c; canonical/nvidia-prime#20",
+        # Debian's own install line found the module, and why that is not taken stands beside it
+        narrower=r"could not insert '?nvidia_(?:current|tesla|legacy)",
         sign=FORBIDDEN_SIGN,
     ),
     FailureRule(

@@ -13,6 +13,10 @@ PRINTED = PROJECT / "tests" / "fixtures" / "kernel"
 #: file → the rule that names its cause; None: nothing is wrong, and nothing may be blamed
 CAUSES = {
     "nouveau-probes-a-dead-card": None,
+    "open-module-dead-card": "gpu-unsupported",
+    "open-module-no-gpu": "no-device",
+    "open-module-other-version": "version-mismatch",
+    "open-module-silent-card": "gpu-init-failed",
     "real-module-dead-card": "gpu-unsupported",
     "real-module-no-gpu": "no-device",
     "secure-boot-enrolled-key": None,
@@ -40,6 +44,12 @@ def test_every_text_says_when_and_on_which_kernel_it_was_printed() -> None:
 @pytest.mark.parametrize(("name", "rule"), CAUSES.items())
 def test_what_was_printed_names_its_cause(name: str, rule: str | None) -> None:
     assert cause(printed(name)) == rule
+
+
+def test_a_card_without_a_vbios_is_named_as_such() -> None:
+    failure = KNOWN.classify(printed("open-module-silent-card"))
+    assert failure
+    assert "the card 0000:00:03.0: it does not find the card's VBIOS" in failure.cause
 
 
 def first_line(name: str) -> str:
