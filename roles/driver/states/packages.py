@@ -103,6 +103,10 @@ class NvidiaPackages(Resource):
             planned = replace(planned, warnings=warnings) if isinstance(planned, Change) else planned
         if planned is not None:
             return self._install(planned, state, facts) if isinstance(planned, Change) else planned
+        return self._installed(state, facts)
+
+    def _installed(self, state: DriverState, facts: Facts) -> Planned | None:
+        """What differs once the packages are there and held."""
         return self._links(state, facts) or self._module(state, facts) or self._loaded(state, facts)
 
     def _install(self, change: Change, state: DriverState, facts: Facts) -> Planned:
@@ -110,7 +114,9 @@ class NvidiaPackages(Resource):
         table = dpkg_table(facts)
         words = [word.partition("=")[::2] for word in (*self.packages, *self._modules(facts))]
         if all((row := table.get(name)) and row.present and version in {"", row.version} for name, version in words):
-            return change
+            later = self._installed(state, facts)
+            follows = (f"a reboot follows: {later.reason}",) if isinstance(later, Reboot) else ()
+            return replace(change, warnings=(*change.warnings, *follows))
         what, want = "NVIDIA driver", f"{self.version}, from {len(self.packages)} packages, held, loaded"
         have = change.have if any(word.partition("=")[0] in table for word in self.packages) else str(state)
         if boots_first(facts):

@@ -179,6 +179,14 @@ def test_a_hold_alone_disturbs_nothing() -> None:
     change = planned(rows=ROWS.replace(f"libcuda1\t{V}-2\thi", f"libcuda1\t{V}-2\tii"))
     assert isinstance(change, Change)
     assert (change.have, change.disturbs, len(change.steps)) == ("libcuda1 not held", "", 1)
+    assert not change.warnings
+
+
+def test_a_hold_tells_of_the_reboot_that_comes_after_it() -> None:
+    """An upgrade under the loaded module: the plan after this one has the reboot."""
+    change = planned(state(loaded=OTHER), ROWS.replace(f"libcuda1\t{V}-2\thi", f"libcuda1\t{V}-2\tii"))
+    assert isinstance(change, Change)
+    assert change.warnings == (f"a reboot follows: driver {OTHER} is loaded and {V} is installed",)
 
 
 def test_a_library_that_is_gone_comes_again_without_the_module() -> None:
