@@ -16,9 +16,10 @@ from lab.programs import run
 from lab.vendor.model import Profile, VendorBuildError, VendorFile, build_once, describe, recipe_key
 from lab.vendor.native import Compiler
 
-#: the driver of the stack, and the last one of the branch, for upgrades
+#: the driver of the stack, the last one of the branch, for upgrades, and that of the stacks of today
 VERSION = "470.182.03"
 UPGRADE = "470.256.02"
+TODAY = "580.159.04"
 VERSIONS = (VERSION, UPGRADE)
 
 SOURCES = Path(__file__).parent / "src" / "driver"
@@ -48,7 +49,7 @@ def build(out: Path, profile: Profile) -> list[VendorFile]:
     sources = [path for path in SOURCES.rglob("*") if path.is_file()]
     sources += [Path(__file__), Path(__file__).with_name("native.py")]
     files: list[VendorFile] = []
-    for version in VERSIONS:
+    for version in (*VERSIONS, TODAY):
         key = recipe_key(profile, sources, version=version)
         files += build_once(out, f"driver-{version}", key, partial(_run_file, version))
     return files

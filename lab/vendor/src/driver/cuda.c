@@ -9,7 +9,7 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 #define MIB 1048576ul
-#define DRIVER_API 11040 /* CUDA 11.4, what R470 speaks */
+#define DRIVER_API (NV_VERSION[0] == '4' ? 11040 : 13000) /* what R470 speaks, and R580 */
 
 enum {
     SUCCESS = 0, INVALID_VALUE = 1, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_CONTEXT = 201,

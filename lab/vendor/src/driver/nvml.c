@@ -60,7 +60,10 @@ static int number(unsigned *target, unsigned value) {
 
 PUBLIC int nvmlSystemGetDriverVersion(char *version, unsigned size) { return text(version, size, NV_VERSION); }
 PUBLIC int nvmlSystemGetNVMLVersion(char *version, unsigned size) { return text(version, size, "11." NV_VERSION); }
-PUBLIC int nvmlSystemGetCudaDriverVersion_v2(int *version) { *version = 11040; return NVML_SUCCESS; }
+PUBLIC int nvmlSystemGetCudaDriverVersion_v2(int *version) {
+    *version = NV_VERSION[0] == '4' ? 11040 : 13000; /* R470's, and R580's */
+    return NVML_SUCCESS;
+}
 PUBLIC int nvmlSystemGetCudaDriverVersion(int *version) { return nvmlSystemGetCudaDriverVersion_v2(version); }
 PUBLIC int nvmlDeviceGetCount_v2(unsigned *devices) { return number(devices, count); }
 

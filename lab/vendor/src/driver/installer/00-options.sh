@@ -25,6 +25,8 @@ VALUES=" x-prefix xfree86-prefix x-module-path x-library-path x-sysconfig-path o
  systemd-unit-prefix systemd-sleep-prefix systemd-sysconf-prefix kernel-module-build-directory rpm-file-list force-tls
  force-tls-compat32 "
 BOOLEANS=" install-compat32-libs install-libglvnd systemd install-vdpau-wrapper glvnd-glx-client glvnd-egl-client "
+# What R580 knows beside them.
+[ "${VERSION%%.*}" = 470 ] || VALUES="$VALUES kernel-module-type " FLAGS="$FLAGS skip-module-load "
 
 silent= uninstall= sanity= driver_info= dkms= disable_nouveau= no_nouveau_check= no_x_check= no_kernel_module=
 kernel_module_only= ignore_cc= no_alternates= skip_depmod= signing_secret= signing_public= excluded=
