@@ -77,4 +77,4 @@ def _mistakes(
                 yield InputError(sentence, place)
         if role.section is not None and name not in stack.sections:
             sentence = f"{variable}: the stack {stack.name} has no section {name!r}, which the role {name} needs"
-            yield InputError(sentence, place)
+            yield InputError(f"{sentence}: leave it out; the stack names {', '.join(stack.roles)}", place)
