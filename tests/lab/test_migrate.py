@@ -7,10 +7,7 @@ containers in the mode of today. Drivers and container toolkit are stand-ins.
 
 from __future__ import annotations
 
-import re
-import shlex
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,13 +16,11 @@ import yaml
 from lab import fleet as lab_fleet
 from lab.config import Lab, Machine
 from lab.records import Snapshot, find_machine
-from tests.lab.conftest import SMALL, UNATTENDED, FrontDoor, on
-from tests.places import PROJECT
+from tests.lab.conftest import SMALL, FrontDoor, on
+from tests.lab.ways import OLD, STEPS, Way, typed
 
 pytestmark = pytest.mark.long
 HOST = "gpu05"
-PAGE = (PROJECT / "docs/operators/migrate.md").read_text("utf-8")
-STEPS = ["stacks", "mirror", "plan", "provision", "verify", "rollback", "remove"]
 OTHER_LAYERS = "base,driver,container"  # the lab's frameworks find no CUDA, and their checks say so
 BARE = {
     "extends": "lab-470.256",
@@ -34,55 +29,6 @@ BARE = {
     "container": {"toolkit": {"mode": "auto"}},
     **dict.fromkeys(("cuda", "cudnn", "tensorflow")),
 }
-
-
-@dataclass(frozen=True)
-class Way:
-    """A section of the page, the stack that it names, and one in its place that the lab can have."""
-
-    section: str
-    published: str
-    stack: str
-    role: str  #: of the framework; its package has the same name
-    version: str
-    pins: str
-
-    @property
-    def environment(self) -> str:
-        """Where the new one is."""
-        return f"/opt/{self.role}-{self.version.rpartition('.')[0]}"
-
-    @property
-    def commands(self) -> Mapping[str, list[str]]:
-        """The section's commands by their verbs, with the lab's host and stacks."""
-        text = PAGE.partition(f"## {self.section}\n")[2].partition("\n## ")[0]
-        lines = [
-            line.replace("gpu01", HOST).replace(self.published, self.stack).replace("--to tensorflow-2.9", "--to lab")
-            for line in re.findall(r"^\$ hostwright (.+)$", text, re.MULTILINE)
-        ]
-        return {words[0]: words for words in map(shlex.split, lines)}
-
-    @property
-    def new(self) -> str:
-        """The command that says which version the new environment has."""
-        return f"{self.environment}/bin/python -c 'import {self.role}; print({self.role}.__version__)' 2>/dev/null"
-
-    def write(self, stacks: Path) -> None:
-        """Put the stack of today into a lab's site, beside the lab's own."""
-        (stacks / "constraints").mkdir(exist_ok=True)
-        (stacks / f"constraints/{self.stack}.txt").write_text(self.pins)
-        (stacks / "lab-bare.yml").write_text(yaml.safe_dump(BARE))
-        today = {
-            "extends": "lab-bare",
-            "description": f"{self.role} of the index",
-            "roles": ["base", "driver", self.role, "container"],
-            self.role: {
-                "version": self.version,
-                "pythons": ["3.9"],
-                "constraints": {"3.9": f"constraints/{self.stack}.txt"},
-            },
-        }
-        (stacks / f"{self.stack}.yml").write_text(yaml.safe_dump(today))
 
 
 JAX = """\
@@ -143,10 +89,10 @@ wheel==0.48.0
 wrapt==1.14.2
 zipp==3.23.1
 """
-WAYS = (
-    Way("To PyTorch", "pytorch-2.14", "lab-today", "jax", "0.4.30", JAX),
-    Way("To TensorFlow 2.15", "tensorflow-2.15", "lab-keras2", "tensorflow", "2.14.1", TENSORFLOW),
-)
+PINS = {
+    Way("To PyTorch", "pytorch-2.14", "lab-today", "jax", "0.4.30"): JAX,
+    Way("To TensorFlow 2.15", "tensorflow-2.15", "lab-keras2", "tensorflow", "2.14.1"): TENSORFLOW,
+}
 #: a person's container, which starts again by itself
 TRAINING = """\
 tar -chf - --no-recursion -C / etc/debian_version $(ldd /bin/sleep | grep -oE '/[^ ]+' | sed 's|^/||') bin/sleep |
@@ -154,10 +100,27 @@ tar -chf - --no-recursion -C / etc/debian_version $(ldd /bin/sleep | grep -oE '/
 docker run -d --name training --gpus all --network none --restart unless-stopped people /bin/sleep 100000
 """
 STARTED = "docker inspect -f '{{.State.Running}} {{.State.StartedAt}}' training"
-OLD = "/opt/tensorflow-2.9/bin/python -c 'import tensorflow as tf; print(tf.__version__)' 2>/dev/null"
 
 
-@pytest.fixture(scope="module", params=WAYS, ids=lambda way: way.stack)
+def write(way: Way, stacks: Path) -> None:
+    """Put the stack of today into a lab's site, beside the lab's own."""
+    (stacks / "constraints").mkdir(exist_ok=True)
+    (stacks / f"constraints/{way.stack}.txt").write_text(PINS[way])
+    (stacks / "lab-bare.yml").write_text(yaml.safe_dump(BARE))
+    today = {
+        "extends": "lab-bare",
+        "description": f"{way.role} of the index",
+        "roles": ["base", "driver", way.role, "container"],
+        way.role: {
+            "version": way.version,
+            "pythons": ["3.9"],
+            "constraints": {"3.9": f"constraints/{way.stack}.txt"},
+        },
+    }
+    (stacks / f"{way.stack}.yml").write_text(yaml.safe_dump(today))
+
+
+@pytest.fixture(scope="module", params=PINS, ids=lambda way: way.stack)
 def way(request: pytest.FixtureRequest) -> Way:
     """One way of the page."""
     chosen: Way = request.param
@@ -167,7 +130,7 @@ def way(request: pytest.FixtureRequest) -> Way:
 @pytest.fixture(scope="module")
 def migrating(provisioned: FrontDoor, lab: Lab, way: Way) -> FrontDoor:
     """``invoke``, with the stack of today in the site."""
-    way.write(lab.stack.parent)
+    write(way, lab.stack.parent)
     return provisioned
 
 
@@ -183,13 +146,11 @@ def machine(lab: Lab, migrating: FrontDoor, as_provisioned: Snapshot) -> Iterato
 
 def say(door: FrontDoor, way: Way, verb: str, *more: str, status: int) -> str:
     """Run the section's command of that verb; what it prints."""
-    done = door(*way.commands[verb], *more, **UNATTENDED.get(verb, {"HOSTWRIGHT_YES": "1"}))
-    assert done.returncode == status, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-    return done.stdout + done.stderr
+    return typed(door, way.commands(HOST, "lab")[verb], *more, status=status)
 
 
 def test_the_section_has_the_commands_of_the_way_there_and_back(way: Way) -> None:
-    assert list(way.commands) == STEPS
+    assert list(way.commands(HOST, "lab")) == STEPS
 
 
 def test_the_plan_names_what_changes_and_whose_container_is_ended(
