@@ -17,7 +17,7 @@ help:
 	@echo "make faults    hosts disturbed in 210 ways at random moments, an hour; writes the table of docs/reliability.md"
 	@echo "make fuzz      hosts that lie: 2000 examples of each property (FUZZ=…), every lie told to every verb; prints its seed"
 	@echo "make vm        two whole virtual machines: real modules, reboots, Secure Boot; an hour on two idle cores"
-	@echo "make real      NVIDIA's and Debian's own driver, cuDNN and PyTorch on lab hosts: an hour on two idle cores, 4 GB to fetch"
+	@echo "make real      NVIDIA's and Debian's own driver, cuDNN and PyTorch on lab hosts, from stack to stack: 90 minutes, 8 GB to fetch"
 	@echo "make past      hosts as people leave them (by hand, another driver, a dead proxy, fish and noexec), every verb on each"
 	@echo "make workspaces   real TensorFlow and Jupyter in containers for people, behind the proxy in a real browser: an hour or more"
 	@echo "make proof     proofs on lab hosts with real TensorFlow, what is planted found, false alarms of 24 hosts counted (ROUNDS=3)"

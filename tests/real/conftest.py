@@ -10,16 +10,19 @@ import pytest
 from lab import fleet
 from lab.config import HostOptions, Machine
 from lab.records import find_machine
+from tests.lab import recording
 from tests.lab.conftest import FrontDoor
 from tests.lab.ownlab import own_lab
 
 Guest = Callable[[str, str, HostOptions], tuple[Machine, FrontDoor]]
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """The lab makes network namespaces and boots hosts."""
     if os.geteuid() != 0:
         raise pytest.UsageError("hosts of the lab need root: say `make real`, which uses sudo")
+    if not config.pluginmanager.is_registered(recording):
+        config.pluginmanager.register(recording)
 
 
 @pytest.fixture(scope="module")
