@@ -16,6 +16,8 @@ CAUSES = {
     "open-module-dead-card": "gpu-unsupported",
     "open-module-no-gpu": "no-device",
     "open-module-other-version": "version-mismatch",
+    "open-module-secure-boot-unknown-key": "module-not-signed",
+    "open-module-secure-boot-unsigned": "module-not-signed",
     "open-module-silent-card": "gpu-init-failed",
     "real-module-dead-card": "gpu-unsupported",
     "real-module-no-gpu": "no-device",
