@@ -33,6 +33,7 @@ class Call:
     program: str = "invoke"
     site: str = ""
     request: Request = field(default_factory=Request)
+    stack: str = ""  #: whose files the call brings, where that is not the hosts' present one
 
 
 CALL: ContextVar[Call] = ContextVar("CALL")
@@ -129,7 +130,8 @@ def _completed(found: _Found) -> str:
 
 def _missing(options: Set[str], named: Set[str]) -> Iterator[str]:
     """The options of this call that a command wants and does not name."""
-    for name, value in _repeated(current().request).items():
+    call = current()
+    for name, value in (_repeated(call.request) | ({"stack": call.stack} if call.stack else {})).items():
         one = name == "hosts" and "hosts" not in options and _is_one_host(str(value))
         option = "host" if one else name
         if option not in options or option in named:

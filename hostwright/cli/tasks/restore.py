@@ -122,6 +122,7 @@ def rollback(request: Request, to: str = "") -> int:
 
     from hostwright.cli.changing import change
     from hostwright.cli.opening import open_fleet, targets_of
+    from hostwright.cli.shell.advice import CALL, current
     from hostwright.cli.views.changing.outcomes import intents, show_no_way_back
     from hostwright.cli.views.shared import warn
 
@@ -133,6 +134,8 @@ def rollback(request: Request, to: str = "") -> int:
     for sentence in intents(ways.values):
         warn(sentence)
     targets = replace(targets, chosen=tuple(way.back for way in ways.values))
+    stacks = {way.back.stack.name for way in ways.values}
+    CALL.set(replace(current(), stack=stacks.pop() if len(stacks) == 1 else ""))  # the one whose files may be missing
     request = replace(request, own={"to": to})
     return change("rollback", fleet, targets, request, partial(fleet.rollback, targets, request))
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextvars import copy_context
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,9 @@ from hostwright.apply.rollout import rollback as ways
 from hostwright.apply.rollout.rollback import WayBack, way_back
 from hostwright.apply.rollout.rollout import Results
 from hostwright.apply.run import RunResults
+from hostwright.cli.shell.advice import shown
 from hostwright.cli.tasks import restore
+from hostwright.common.command import Command
 from hostwright.common.errors import FAILED, HostError, InputError, Refused, Unreachable
 from hostwright.common.request import Request
 from hostwright.common.text import local_time
@@ -328,7 +332,8 @@ def answers(monkeypatch: pytest.MonkeyPatch, said: Mapping[str, Facts | HostErro
 
 
 def rollback(inventory: Path, *, to: str = "", **options: Any) -> int:
-    return restore.rollback(Request("all", inventory=(str(inventory),), **options), to=to)
+    request = Request("all", inventory=(str(inventory),), **options)
+    return copy_context().run(partial(restore.rollback, request, to=to))
 
 
 def test_every_host_goes_back_and_it_is_said_what_the_inventory_wants(
@@ -347,6 +352,24 @@ def test_every_host_goes_back_and_it_is_said_what_the_inventory_wants(
     when = local_time(datetime(2026, 11, 2, 8, tzinfo=UTC))
     assert f"back to tensorflow-2.9: gpu[01-02] (verified {when}). The" in said
     assert "The inventory still says tensorflow-2.9.3: audits show these hosts as behind it (intent)" in said
+
+
+def test_a_missing_file_is_mirrored_with_the_stack_that_hosts_go_back_to(
+    inventory: Path, target: TargetHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The inventory, or --var, still names the other one, whose files are there."""
+    advised = []
+
+    def ran(*_: Any, **__: Any) -> RunResults[Outcome]:
+        advised.append(shown(Command("mirror")))
+        return RunResults("run", Results((), ()), 0)
+
+    stackstore.keep(OLD)
+    same = facts(record(target, NEW, "2026-11-03T08:00:00Z"), record(target, OLD, "2026-11-02T08:00:00Z"))
+    answers(monkeypatch, {"gpu01": same, "gpu02": same})
+    monkeypatch.setattr(Fleet, "rollback", ran)
+    rollback(inventory)
+    assert advised == ["invoke mirror --stack tensorflow-2.9"]
 
 
 def test_check_shows_the_plan_and_runs_nothing(
