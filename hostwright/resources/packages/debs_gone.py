@@ -133,8 +133,9 @@ class Database:
         return not self.was_there(name) and (self._installed is None or name in self._installed)
 
     def became_manual(self, name: str) -> bool:
-        """Whether it was installed automatically before, and is marked as manually installed now."""
-        return self.was_there(name) and name in self._manual and name not in self._manual_before
+        """Whether we or somebody marked it as manually installed since, of what was there before or came by us."""
+        known = self.was_there(name) or self.came_by_us(name)
+        return known and name in self._manual and name not in self._manual_before
 
     def became_held(self, name: str) -> bool:
         """Whether it is held now and was not before; false without a record."""

@@ -211,7 +211,7 @@ class Debs(Resource):
         if missing:
             script.append(install())
         if loose:
-            script.append(f"{PATIENTLY} apt-mark manual {words(loose)}")
+            script += [note_installed(loose), f"{PATIENTLY} apt-mark manual {words(loose)}"]
         if self.hold and (missing or unheld):
             script.append(hold_script(names))
         steps = (Step(one, DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES) for one in (*rehearsal, "\n".join(script)))

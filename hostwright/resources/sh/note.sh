@@ -1,12 +1,18 @@
-# note PACKAGE...: what is not there now is about to be installed by us; its name is added to the file $installed. Where
-# that is missing, an earlier release of Hostwright may have installed others, and none is written.
+# note PACKAGE...: what is not there now is about to be installed by us, and what is there for another package's sake
+# stays from now on because we name it: its name is added to the file $installed. Where that is missing, an earlier
+# release of Hostwright may have installed others, and none is written.
 : "${installed:?}"
 note() {
   [ -e "$installed" ] || return 0
+  automatic=$(apt-mark showauto 2>/dev/null) || automatic=
   {
     cat "$installed"
     for name; do
-      dpkg-query -W -f='${db:Status-Status}\n' "$name" 2>/dev/null | grep -qx installed || printf '%s\n' "$name"
+      if dpkg-query -W -f='${db:Status-Status}\n' "$name" 2>/dev/null | grep -qx installed; then
+        printf '%s\n' "$automatic" | grep -xF -- "$name" || :
+      else
+        printf '%s\n' "$name"
+      fi
     done
   } | sort -u >"$installed.new"
   sync "$installed.new"

@@ -128,17 +128,32 @@ def test_a_venv_package_of_others_stays_with_ours_that_it_needs() -> None:
     assert goes(gone, World((*BARE, ours), BARE, installed=("python3.9-venv",))) == ["python3.9-venv"]
 
 
+def test_a_package_of_two_roles_goes_with_the_last_one_that_needs_it() -> None:
+    """PyTorch's role names gcc, which build-essential of another role needs and brought."""
+    gcc, build, by_us = Deb("gcc", "libc6"), Deb("build-essential", "gcc"), ("build-essential", "gcc")
+    change = plan(DebsGone(("gcc",)), World((*BARE, gcc, build), BARE, installed=by_us))
+    assert change is not None
+    assert (change.have, change.want) == ("gcc wanted for itself", "as before: gcc there for others")
+    automatic = replace(gcc, auto=True)
+    assert plan(DebsGone(("gcc",)), World((*BARE, automatic, build), BARE, installed=by_us)) is None
+    there = World((*BARE, automatic, build), BARE, installed=by_us)
+    assert goes(DebsGone(("build-essential",)), there) == ["build-essential", "gcc"]
+    assert goes(DebsGone(("gcc",)), World((*BARE, gcc), BARE, installed=by_us)) == ["gcc"]
+
+
 def test_what_we_install_is_written_down_before_unless_it_is_there(tmp_path: Path) -> None:
-    program(tmp_path / "bin", "dpkg-query", 'case "$*" in *there) echo installed ;; *old) echo config-files ;; esac')
+    states = 'case "$*" in *there | *sake) echo installed ;; *old) echo config-files ;; esac'
+    program(tmp_path / "bin", "dpkg-query", states)
+    program(tmp_path / "bin", "apt-mark", "echo libc6; echo sake")
     origin = tmp_path / "origin"
-    script = note_installed(("there", "old=1.0", "it's new"))
+    script = note_installed(("there", "old=1.0", "it's new", "sake"))
     assert run(script, path=tmp_path / "bin", origin=origin).returncode == 0
     assert not origin.exists(), "an earlier release made the record of this host: it would name a part"
     origin.mkdir()
     (origin / "installed").touch()
     for _ in range(2):
         assert run(script, path=tmp_path / "bin", origin=origin).returncode == 0
-    assert (origin / "installed").read_text() == "it's new\nold\n"
+    assert (origin / "installed").read_text() == "it's new\nold\nsake\n", "sake: there for another one's, until now"
 
 
 def test_the_record_of_what_was_there_before_begins_with_nothing_installed(tmp_path: Path) -> None:
