@@ -24,7 +24,7 @@ help:
 	@echo "make stand-ins    the lab itself: its hosts, faults and vendors, and what the benchmark measures with; a quarter of an hour"
 	@echo "make first-hour   a new user's commands on a host with nothing but Python; nine minutes"
 	@echo "make pictures  every verb in a real terminal of 80 and 120 columns, on hosts in every state; build/pictures/index.html"
-	@echo "make distributions   Debian 11 and Debian 12 from bare to bare, ten minutes; writes the table of docs/lab.md"
+	@echo "make distributions   Debian 11, 12 and 13 from bare to bare, half an hour; writes the table of docs/lab.md"
 	@echo "make facts     what lab hosts answer to every probe of the standard stacks, into tests/fixtures/hosts; ten minutes"
 	@echo "make bench     beside ssh, pyinfra, Ansible, nginx, rsync: an hour and a half, quiet cores, root (CASES=plan HOSTS=1,10 FORCE=1)"
 	@echo "make beside    372 configurations of ssh_config and known_hosts beside the answer of ssh; a minute, no root"

@@ -1,7 +1,8 @@
 """A host of a distribution from bare to bare: provisioned, damaged in every layer, audited, mended, verified, removed.
 
-``make distributions`` does it on Debian 11 and Debian 12 side by side, and writes the table of docs/lab.md;
-``make test`` does it on Debian 12 with the layers that take no minutes.
+``make distributions`` does it on Debian 11, 12 and 13 side by side, with the stack of TensorFlow 2.9 and with Debian's
+own drivers, and writes the table of docs/lab.md; ``make long`` does it on Debian 12 with the layers that take no
+minutes.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,27 +19,46 @@ from pathlib import Path
 from typing import Any
 
 from lab import fleet
-from lab.config import Distro, HostOptions, Machine
+from lab.config import Distro, HostOptions, Machine, Real
 from lab.records import find_machine
 from tests.lab import recording
 from tests.lab.audit.bench import SETTLE
 from tests.lab.conftest import FrontDoor, on
 from tests.lab.ownlab import own_lab
+from tests.lab.test_cdi import DOCKER_IN_THE_LAB
 from tests.lab.trees import DISK, KERNEL_INDEX, Tree
 from tests.places import PROJECT
+from tests.real.test_debian13 import ASKS_THE_KERNEL, DAEMON, OLDER
 
 DOCUMENT = PROJECT / "docs" / "lab.md"
 BEGIN, END = "<!-- distributions: begin -->", "<!-- distributions: end -->"
-#: the distributions that a stack of the lab fits, with that stack
-STACKS: dict[Distro, str] = {"bullseye": "lab", "bookworm": "lab-debian12"}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A host of a distribution, its stack, and a damage for each of its layers."""
+
+    title: str
+    distro: Distro
+    stack: str
+    damages: Mapping[str, str]
+    prepare: str = ""  #: what its host gets before it is looked at
+    real: Real = ""
+
+    @property
+    def options(self) -> HostOptions:
+        """The properties of its host."""
+        return HostOptions(profile="small", distro=self.distro, real=self.real)
+
+
 #: what others' programs leave: sudo's mark of who has used it, the key with which dkms 3 signs modules (its package
 #: leaves it: firmware may know it), an index that depmod 30 writes once more
 LEAVES = (
     r"/(root|home/ops)/\.sudo_as_admin_successful|/var/lib/dkms(/mok\.(key|pub))?"
     r"|/usr/lib/modules/[^/]*/modules\.builtin\.alias\.bin"
 )
-TITLES = {"bullseye": "Debian 11", "bookworm": "Debian 12"}
 VENV = "/opt/tensorflow-2.9"
+#: the layer that it takes → the question
 ABOUT = {
     "kernel headers": "ls /usr/src | sed -n 's/^linux-headers-\\([0-9.]*-[0-9]*\\)-amd64$/\\1/p' | tail -n 1",
     "apt": "apt-get --version | sed -n '1s/apt \\([0-9.]*\\).*/\\1/p'",
@@ -46,10 +66,12 @@ ABOUT = {
     "glibc": "ldd --version | sed -n '1s/.* //p'",
     "Python of the host": "/usr/bin/python3 -c 'import platform; print(platform.python_version())'",
     "gcc of the host": "gcc -dumpfullversion",
-    "gcc that nvcc gets": ". /etc/profile.d/cuda.sh; set -- ${NVCC_PREPEND_FLAGS-}; ${2-gcc} -dumpfullversion",
     "driver": "cat /sys/module/nvidia/version",
+    "gcc that nvcc gets": ". /etc/profile.d/cuda.sh; set -- ${NVCC_PREPEND_FLAGS-}; ${2-gcc} -dumpfullversion",
     "Python of TensorFlow": f"{VENV}/bin/python -c 'import platform; print(platform.python_version())'",
+    "PyTorch": "/opt/pytorch-2.10/bin/python -c 'import torch; print(torch.__version__)'",
 }
+NEEDS = {"gcc that nvcc gets": "cuda", "Python of TensorFlow": "tensorflow", "PyTorch": "pytorch"}  #: a layer
 LIBRARIES = "/usr/local/cuda-11.2/targets/x86_64-linux/lib"
 #: a damage in each layer
 DAMAGES = {
@@ -63,6 +85,39 @@ DAMAGES = {
     f"*) rm {VENV}/bin/python ;; esac",  # the interpreter that the stack brought, or the link to the host's
     "container": "echo '{\"runtimes\": ' >/etc/docker/daemon.json",
 }
+#: The persistence daemon's account: Debian's packages leave theirs when they are purged.
+ACCOUNT = "useradd --system --no-create-home --home-dir /var/run/nvpd --shell /usr/sbin/nologin nvpd\n"
+#: the same for stacks of Debian's own driver
+OF_TODAY = {
+    "base": DAMAGES["base"],
+    "driver": "rm /usr/lib/x86_64-linux-gnu/nvidia/current/libcuda.so.5* /etc/modprobe.d/hostwright-nouveau.conf; "
+    "apt-mark unhold nvidia-smi >/dev/null",
+    "pytorch": "rm /opt/pytorch-2.10/lib/python3.13/site-packages/torch/__init__.py",
+    "container": DAMAGES["container"],
+}
+#: a name of the command line → the trial
+TRIALS = {
+    "bullseye": Trial("Debian 11", "bullseye", "lab", DAMAGES),
+    "bookworm": Trial("Debian 12", "bookworm", "lab-debian12", DAMAGES),
+    "bookworm-own": Trial(
+        "Debian 12, its own driver",
+        "bookworm",
+        "lab-debian12-real-packages",
+        {layer: damage for layer, damage in OF_TODAY.items() if layer != "pytorch"},
+        ACCOUNT + DAEMON,
+        "packages",
+    ),
+    "trixie-own": Trial(
+        "Debian 13, its own driver",
+        "trixie",
+        "lab-real-packages",
+        OF_TODAY,
+        ACCOUNT + OLDER + DAEMON + DOCKER_IN_THE_LAB,
+        "packages",
+    ),
+}
+#: the stand-ins that a stack without others may have: no public index has these files
+NOWHERE = {"container-toolkit-key", "fabric-manager"}
 
 
 @dataclass
@@ -70,17 +125,22 @@ class Story:
     """What was done to one host, and what was seen of it."""
 
     machine: Machine
-    distro: Distro
-    layers: tuple[str, ...] = tuple(DAMAGES)
+    trial: Trial
+    layers: tuple[str, ...]
     seconds: dict[str, float] = field(default_factory=dict)
     about: dict[str, str] = field(default_factory=dict)
     found: dict[str, set[str]] = field(default_factory=dict)  #: by the verb that says so: the layers that differ
+    stand_ins: set[str] = field(default_factory=set)  #: the artifacts of its stack, beside `NOWHERE`
     left: list[str] = field(default_factory=list)  #: what the removal left otherwise than it was
 
     @property
     def well(self) -> bool:
-        """Whether every damaged layer was named, by each verb, no other, and the removal left the host as it was."""
-        return all(layers == set(self.layers) for layers in self.found.values()) and not self.left
+        """Whether every damaged layer was named, by each verb, no other, and the removal left the host as it was.
+
+        A stack of today has no stand-ins beside.
+        """
+        named = all(layers == set(self.layers) for layers in self.found.values())
+        return named and not self.left and not (self.trial.real and self.stand_ins)
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
@@ -90,44 +150,53 @@ class Story:
         self.seconds[step] = time.monotonic() - began_s
 
 
-def tell(door: FrontDoor, machine: Machine, distro: Distro, layers: tuple[str, ...] = tuple(DAMAGES)) -> Story:
+def tell(door: FrontDoor, machine: Machine, trial: Trial, layers: tuple[str, ...] = ()) -> Story:
     """Take a bare host through all of it, with these layers, by default all.
 
     Raises ``AssertionError`` where a verb does not end as it should.
     """
-    story = Story(machine, distro, layers)
-    chosen = () if set(layers) == set(DAMAGES) else ("--var", f"hostwright_roles={','.join(layers)}")
+    story = Story(machine, trial, layers or tuple(trial.damages))
+    chosen = ("--var", f"hostwright_roles={','.join(layers)}") if layers else ()
 
     def verb(step: str, name: str, status: int = 0) -> Any:
         with story.timed(step):
             return door.json(name, "--hosts", machine.name, *chosen, status=status)
 
-    on(machine, KERNEL_INDEX + DISK)
+    asks = ASKS_THE_KERNEL if trial.real else ()  # what fails with a real driver and no card
+
+    def well(step: str) -> None:
+        assert not _failed(verb(step, "verify", status=1 if trial.real else 0), but=asks)
+
+    on(machine, KERNEL_INDEX + DISK + trial.prepare)
     before = Tree.of(machine)
     verb("provision", "provision")
-    verb("verify", "verify")
+    well("verify")
     verb("plan with nothing to do", "plan")
-    story.about = {
-        name: on(machine, script).strip() for name, script in ABOUT.items() if VENV not in script or not chosen
-    }
-    for layer in layers:
-        on(machine, DAMAGES[layer])
-    story.found["verify"] = _failed(verb("verify, damaged", "verify", status=1))
+    has = (name for name in ABOUT if NEEDS.get(name, "base") in story.layers)
+    story.about = {name: on(machine, ABOUT[name]).strip() for name in has}
+    for layer in story.layers:
+        on(machine, trial.damages[layer])
+    story.found["verify"] = _failed(verb("verify, damaged", "verify", status=1), but=asks)
     story.found["plan"] = _planned(verb("plan, damaged", "plan", status=3))
-    story.found["audit"] = _layers(verb("audit, damaged", "audit", status=3))
+    story.found["audit"] = _layers(verb("audit, damaged", "audit", status=1 if trial.real else 3))
     verb("mend (provision)", "provision")
-    verb("verify, mended", "verify")
-    if "container" in layers:
-        on(machine, SETTLE)
-    verb("audit, mended", "audit")
+    well("verify, mended")
+    if not trial.real:  # the real toolkit's unit and nvidia-smi want a card, and an audit says that they fail
+        if "container" in story.layers:
+            on(machine, SETTLE)
+        verb("audit, mended", "audit")
+    verb("plan, mended", "plan")
     verb("remove", "remove")
     story.left = before.differences(Tree.of(machine), but=LEAVES)
+    (stack,) = (one for one in door.json("stacks", status=0)["stacks"] if one["name"] == trial.stack)
+    story.stand_ins = {*stack["stand_ins"]} - NOWHERE
     return story
 
 
-def _failed(document: dict[str, Any]) -> set[str]:
+def _failed(document: dict[str, Any], but: Collection[str] = ()) -> set[str]:
+    """Return the roles of the checks that failed, without those of that name."""
     (host,) = document["hosts"]
-    return {check["role"] for check in host["checks"] if not check["passed"]}
+    return {check["role"] for check in host["checks"] if not check["passed"] and check["check"] not in but}
 
 
 def _planned(document: dict[str, Any]) -> set[str]:
@@ -137,34 +206,41 @@ def _planned(document: dict[str, Any]) -> set[str]:
 
 def _layers(document: dict[str, Any]) -> set[str]:
     (host,) = document["hosts"]
-    return {layer["name"] for layer in host["layers"] if layer["status"] not in {"desired", "absent", "unread"}}
+    return {deviation["layer"] for deviation in host["deviations"]}
 
 
 def table(stories: Sequence[Story]) -> str:
     """The stories side by side, in Markdown."""
-    first = stories[0]
-    rows = [[name, *(story.about[name] for story in stories)] for name in first.about]
-    rows += [[step, *(f"{story.seconds[step]:.0f} s" for story in stories)] for step in first.seconds]
-    for verb in first.found:
+    rows = [[name, *(story.about.get(name, "") for story in stories)] for name in ABOUT]
+    steps = dict.fromkeys(step for story in stories for step in story.seconds)
+    rows += [
+        [step, *(f"{story.seconds[step]:.0f} s" if step in story.seconds else "" for story in stories)]
+        for step in steps
+    ]
+    for verb in stories[0].found:
         seen = (f"{len(story.found[verb] & set(story.layers))} of {len(story.layers)}" for story in stories)
         rows.append([f"damaged layers that `{verb}` names", *seen])
     rows.append(["paths and packages that `remove` leaves otherwise", *(str(len(story.left)) for story in stories)])
-    head = [["what", *(TITLES[story.distro] for story in stories)], ["---"] * (len(stories) + 1)]
+    beside = (str(len(story.stand_ins)) for story in stories)
+    rows.append(["stand-ins beside the container toolkit and Fabric Manager", *beside])
+    head = [["what", *(story.trial.title for story in stories)], ["---"] * (len(stories) + 1)]
     return "\n".join(f"| {' | '.join(row)} |" for row in [*head, *rows])
 
 
 def main(names: Sequence[str]) -> int:
-    """Tell the stories of these distributions, print their table, and put it into the document if none is left out."""
-    chosen = [distro for distro in STACKS if not names or distro in names]
+    """Tell the stories of these trials, print their table, and put it into the document if none is left out."""
+    chosen = [name for name in TRIALS if not names or name in names]
     os.environ["PYTEST_CURRENT_TEST"] = str(Path(__file__).relative_to(PROJECT))  # under which verbs are recorded
+    began_s = time.monotonic()
     stories = _stories(chosen)
     load = f"{os.getloadavg()[2] / (os.cpu_count() or 1):.1f}"
     text = (
-        f"{table(stories)}\n\nWritten by `make distributions` on {datetime.now(UTC):%Y-%m-%d}, with the small profile;"
+        f"{table(stories)}\n\nWritten by `make distributions` on {datetime.now(UTC):%Y-%m-%d}, with the small profile, "
+        f"in {(time.monotonic() - began_s) / 60:.0f} minutes; all\nhosts were worked on at the same time, on a machine "
+        f"with a load of {load} a core."
     )
-    text += f" both hosts were worked\non at the same time, on a machine with a load of {load} a core."
-    print(text, *(f"{story.distro}: {story.found} {story.left}" for story in stories if not story.well), sep="\n")
-    if len(stories) == len(STACKS):
+    print(text, *(f"{story.machine.name}: {story.found} {story.left}" for story in stories if not story.well), sep="\n")
+    if len(stories) == len(TRIALS):
         head, _, rest = DOCUMENT.read_text().partition(BEGIN)
         DOCUMENT.write_text(f"{head}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}")
     status = 0 if all(story.well for story in stories) else 1
@@ -172,17 +248,16 @@ def main(names: Sequence[str]) -> int:
     return status
 
 
-def _stories(chosen: Sequence[Distro]) -> list[Story]:
+def _stories(chosen: Sequence[str]) -> list[Story]:
     """The stories of a host of each, at the same time, in a lab of their own."""
     with own_lab("distros") as lab, ThreadPoolExecutor() as pool:
-        for distro in chosen:
-            options = HostOptions(profile="small", distro=distro)
-            fleet.supply(lab, options)
-            fleet.up(lab, [distro], options=options)
+        for name in chosen:
+            fleet.supply(lab, TRIALS[name].options)
+            fleet.up(lab, [name], options=TRIALS[name].options)
         door = FrontDoor(lab)
-        for distro in chosen:
-            assert door("mirror", "--stack", STACKS[distro]).returncode == 0
-        return list(pool.map(lambda distro: tell(door, find_machine(lab, distro), distro), chosen))
+        for name in chosen:
+            assert door("mirror", "--stack", TRIALS[name].stack).returncode == 0
+        return list(pool.map(lambda name: tell(door, find_machine(lab, name), TRIALS[name]), chosen))
 
 
 if __name__ == "__main__":

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from lab.config import HostOptions
 from tests.lab.conftest import FrontDoor, Guest
-from tests.lab.distributions import STACKS, Story, tell
+from tests.lab.distributions import TRIALS, Story, tell
 
 pytestmark = pytest.mark.long
 LAYERS = ("base", "driver", "cuda", "cudnn", "environment")
@@ -19,9 +18,10 @@ LAYERS = ("base", "driver", "cuda", "cudnn", "environment")
 @pytest.fixture(scope="module")
 def story(invoke: FrontDoor, guest: Guest) -> Story:
     """A host of Debian 12: provisioned, damaged in every layer, mended, removed."""
-    done = invoke("mirror", "--stack", STACKS["bookworm"])
+    trial = TRIALS["bookworm"]
+    done = invoke("mirror", "--stack", trial.stack)
     assert done.returncode == 0, done.stderr
-    return tell(invoke, guest("bookworm01", HostOptions(profile="small", distro="bookworm")), "bookworm", LAYERS)
+    return tell(invoke, guest("bookworm01", trial.options), trial, LAYERS)
 
 
 def test_it_is_provisioned_with_a_driver_for_its_kernel_and_a_compiler_for_nvcc(story: Story) -> None:
