@@ -71,7 +71,12 @@ ABOUT = {
     "Python of TensorFlow": f"{VENV}/bin/python -c 'import platform; print(platform.python_version())'",
     "PyTorch": "/opt/pytorch-2.10/bin/python -c 'import torch; print(torch.__version__)'",
 }
-NEEDS = {"gcc that nvcc gets": "cuda", "Python of TensorFlow": "tensorflow", "PyTorch": "pytorch"}  #: a layer
+NEEDS = {  #: a layer
+    "driver": "driver",
+    "gcc that nvcc gets": "cuda",
+    "Python of TensorFlow": "tensorflow",
+    "PyTorch": "pytorch",
+}
 LIBRARIES = "/usr/local/cuda-11.2/targets/x86_64-linux/lib"
 #: a damage in each layer
 DAMAGES = {
