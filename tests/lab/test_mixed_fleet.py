@@ -24,11 +24,11 @@ from lab.records import find_machine, read_snapshots
 from tests.lab.audit.bench import AT_ONCE, SETTLE
 from tests.lab.conftest import SMALL, FrontDoor, on
 from tests.lab.ownlab import own_lab
-from tests.lab.test_migrate import TRAINING, WAYS
+from tests.lab.test_migrate import PINS, TRAINING, write
 from tests.lab.test_reattach import JOBS, read_until, start
 
 pytestmark = pytest.mark.long
-WAY = WAYS[0]
+WAY = next(iter(PINS))
 RACKS = {
     "rack1": tuple(f"mix{number:02}" for number in range(1, 13)),
     "rack2": tuple(f"mix{number:02}" for number in range(13, 25)),
@@ -61,7 +61,7 @@ def lab() -> Iterator[Lab]:
     """A lab of its own, with a bare host for each rack."""
     with own_lab("mixed") as opened:
         lab_fleet.supply(opened, SMALL)
-        WAY.write(opened.stack.parent)
+        write(WAY, opened.stack.parent)
         lab_fleet.up(opened, [hosts[0] for hosts in RACKS.values()], options=SMALL)
         choose(opened, STACKS)
         yield opened
