@@ -32,7 +32,7 @@ class Way:
 
     @property
     def package(self) -> str:
-        """What a program imports."""
+        """The name under which Python imports it."""
         return {"pytorch": "torch"}.get(self.role, self.role)
 
     @property

@@ -94,7 +94,7 @@ def of_new(way: Way) -> tuple[str, ...]:
 
 
 def roles_of(way: Way) -> tuple[str, str]:
-    """Said with each command of a way: the inventory names roles of which the new stack has no section."""
+    """The option of each command of a way: the new stack has no sections for some roles of the inventory."""
     return "--var", f"hostwright_roles={','.join(of_new(way))}"
 
 

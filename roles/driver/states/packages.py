@@ -106,7 +106,7 @@ class NvidiaPackages(Resource):
         return self._installed(state, facts)
 
     def _installed(self, state: DriverState, facts: Facts) -> Planned | None:
-        """What differs once the packages are there and held."""
+        """Plan what is left once the packages are installed and held."""
         return self._links(state, facts) or self._module(state, facts) or self._loaded(state, facts)
 
     def _install(self, change: Change, state: DriverState, facts: Facts) -> Planned:
