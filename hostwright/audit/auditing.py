@@ -84,7 +84,7 @@ def examine(
 def judged(target: TargetHost, facts: Facts, at: datetime, known: KnownHardware = NOTHING_KNOWN) -> HostAudit:
     """What these facts say about a host; never an error, whatever the host put into them."""
     try:
-        with guarded(target.name):
+        with guarded(target.name), target.memory.turn:
             return judge(target, facts, at, known)
     except HostError as error:
         return unread(target, error.sentence, at)

@@ -47,7 +47,7 @@ def kernel_log(ctx: AuditContext) -> tuple[KernelLine, ...]:
     """The kernel's messages about GPUs in the last days. Raises ``Unread``."""
     if ctx.answer(KERNEL_LOG).status == 1:  # its script says so
         raise Unread("no line of the kernel is in the journal, in /var/log/kern.log or in the file before that")
-    return kernel_lines(ctx.text(KERNEL_LOG), ctx.now)
+    return kernel_lines(ctx.text(KERNEL_LOG), ctx.minute)
 
 
 def _gpus(ctx: AuditContext) -> tuple[Gpu, ...]:

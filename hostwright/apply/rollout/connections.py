@@ -86,6 +86,7 @@ class Connections:
         wanted = desired or target.desired
         with self.connect(target) as shell:
             facts = observe(shell, wanted)
-        looked_at = plan_host(wanted, facts, datetime.now(UTC), target.memory)
+        with target.memory.turn:
+            looked_at = plan_host(wanted, facts, datetime.now(UTC), target.memory)
         emit(Observed(target.name, looked_at.plan, facts))
         return looked_at

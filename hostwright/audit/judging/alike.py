@@ -90,7 +90,7 @@ def alike(ctx: AuditContext, looks_at: AuditScope) -> Alike:
     """What an audit says of this host and of all that answer alike; ``ctx`` has no changes yet. Hosts that share one
     ``Facts``, as stored ones do, are not compared answer by answer.
     """
-    same = (Same(looks_at), Same(ctx.facts), ctx.known)
+    same = (Same(looks_at), Same(ctx.facts), ctx.known, ctx.minute)
     judged = partial(ctx.judged, ("alike", same[0]), partial(_alike, ctx, looks_at), tries=_TRIES)
     return ctx.memory.kept("alike", same, judged)
 

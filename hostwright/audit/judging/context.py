@@ -59,6 +59,12 @@ class AuditContext:
         """The stack that the host should have."""
         return self.desired.stack
 
+    @property
+    def minute(self) -> datetime:
+        """``now`` to the full minute. Read this where a minute does not matter: what reads ``now`` is judged for each
+        host, what reads this once for all hosts of a minute that look alike."""
+        return self.now.replace(second=0, microsecond=0)
+
     def section(self, kind: type[S]) -> S:
         """The stack's section of that kind: the role's own, or that of a role that it needs."""
         return self.stack.section(kind)
@@ -138,7 +144,8 @@ class AuditContext:
 
 
 NOW, CHANGES = "now", "changes"  #: the questions of what depends on the time, and of what reads what differs
-_VALUES = (NOW, "named", "known")  #: parts that are compared by their value; others are, by being the same object
+#: parts that are compared by their value; others are, by being the same object
+_VALUES = (NOW, "minute", "named", "known")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +194,7 @@ class NotedContext(AuditContext):
         return notes[question]
 
 
-_PARTS = frozenset({"stack", *(part.name for part in fields(AuditContext))})
+_PARTS = frozenset({"stack", "minute", *(part.name for part in fields(AuditContext))})
 
 
 def _of_cards(ctx: AuditContext, read: Callable[[Cards], tuple[T, ...]]) -> tuple[T, ...]:

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TypeVar
@@ -88,6 +89,13 @@ class Memory:
         self._judgements: dict[Hashable, _Judgement] = {}
         self._kept: dict[str, dict[Hashable, Any]] = {}
         self._lock = threading.RLock()
+
+    @property
+    def turn(self) -> AbstractContextManager[object]:
+        """The time in which a thread judges one host. In it, the thread waits for other threads once, and not again in
+        each of some hundred judgements: with many threads, this waiting takes an eighth of an audit's processor time.
+        """
+        return self._lock
 
     def judged(
         self,

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hostwright.audit.auditing import judged
 from hostwright.audit.auditor import AuditOptions, Auditor
 from hostwright.audit.failures import Catalogue, FailureRule, Sign
 from hostwright.audit.judging import alike, audited
@@ -24,6 +25,8 @@ from hostwright.plan.desired import DesiredRole
 from hostwright.plan.facts.memory import Memory
 from hostwright.plan.model import Answer, Facts, Planned, Probe, Resource
 from hostwright.resources.packages.packages import DPKG, is_broken
+from hostwright.standard.roles.base.failures.host import CLOCK
+from hostwright.standard.roles.driver import gpus
 
 AT = datetime(2026, 11, 24, 12, tzinfo=UTC)
 SEEN, OTHER = Probe("seen"), Probe("other")
@@ -203,6 +206,48 @@ def test_what_looks_at_the_time_is_judged_for_each_host(tmp_path: Path, monkeypa
     assert [of_host["late"] for of_host in evidence] == [(f"seen at 12:0{number}",) for number in range(5)]
     assert {of_host["steady"] for of_host in evidence} == {("x",)}
     assert asked == {"late": 5, "steady": 1}
+
+
+def test_the_standard_roles_judge_the_time_of_a_host_once_a_minute(
+    two: tuple[TargetHost, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 100 hosts that are read within two minutes, no two at the same time: only the clock is judged for each."""
+    asked, read = Counter[str](), gpus.kernel_lines
+    monkeypatch.setattr(gpus, "kernel_lines", lambda *given: asked.update(["kernel log"]) or read(*given))
+    evidence = Catalogue.evidence
+    monkeypatch.setattr(
+        Catalogue, "evidence", lambda own, rule, ctx: asked.update([rule.name]) or evidence(own, rule, ctx)
+    )
+    target = replace(two[0], memory=Memory())
+    usual = dict.fromkeys(audit_probes(target), Answer(0, "+0000\nsource journal\n"))
+    for number in range(100):
+        at = AT + timedelta(seconds=1.2 * number)
+        judge(target, Facts({**usual, CLOCK: Answer(0, f"{at.timestamp():.0f}")}), at)
+    assert asked.pop("clock-off") == 100
+    assert asked["kernel log"] == 2
+    assert max(asked.values()) == 2
+
+
+def test_a_thread_waits_for_others_once_a_host(two: tuple[TargetHost, ...]) -> None:
+    waited: list[str] = []
+
+    class Counting:
+        """A lock that counts how often a thread takes it that does not hold it yet."""
+
+        held = 0
+
+        def __enter__(self) -> None:
+            waited.extend(["once"] if not self.held else [])
+            self.held += 1
+
+        def __exit__(self, *_: object) -> None:
+            self.held -= 1
+
+    target = replace(two[0], memory=Memory())
+    facts = Facts(dict.fromkeys(audit_probes(target), Answer(1, "")))
+    target.memory._lock = Counting()  # type: ignore[assignment]
+    judged(target, facts, AT)
+    assert waited == ["once"]
 
 
 def test_what_is_different_on_every_host_is_soon_not_noted_any_more_with_all_the_rest(

@@ -53,7 +53,7 @@ def broken(ctx: AuditContext) -> Iterator[Distrusted]:
     for file, numbered in groupby(lines, key=lambda row: row[1]):
         for source in parsed(file, [(int(row[2]), row[3]) for row in numbered]):
             paths = [path for path in source.signed_by if path.startswith("/")]
-            faults = [_fault(states.get(path, ""), ctx.now) for path in paths]
+            faults = [_fault(states.get(path, ""), ctx.minute) for path in paths]
             if faults and all(faults) and len(paths) == len(source.signed_by):  # one good keyring is enough for apt
                 needed = file in ours or any(_OF_DISTRIBUTION.fullmatch(path) for path in paths)
                 named = ", ".join(f"{path} {fault}" for path, fault in zip(paths, faults, strict=True))
