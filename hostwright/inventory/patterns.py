@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from itertools import pairwise
 
 from hostwright.common.command import Command
@@ -76,6 +77,11 @@ def _refuse_one_machine_twice(hosts: Iterable[Host]) -> None:
 
 def fold(names: Iterable[str]) -> str:
     """Names, abbreviated: ``gpu[01-03],login1``."""
+    return _folded(tuple(names))
+
+
+@lru_cache(maxsize=16)  # our choice: a report names the same hosts in several of its sentences
+def _folded(names: tuple[str, ...]) -> str:
     from ClusterShell.NodeSet import NodeSet
 
     plain = {name: _FOLDABLE.fullmatch(name) is not None for name in names}

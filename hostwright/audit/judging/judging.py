@@ -19,6 +19,7 @@ from datetime import date, datetime
 from functools import cached_property, partial
 from typing import Any
 
+from hostwright.audit.failures import FailureRule
 from hostwright.audit.fleetaudit import (
     CARDS,
     DRIVER_OF_CARDS,
@@ -35,7 +36,7 @@ from hostwright.audit.fleetaudit import (
 )
 from hostwright.audit.found.reading import cut_short
 from hostwright.audit.hardware.known import NOTHING_KNOWN, KnownHardware
-from hostwright.audit.judging.alike import NOT_ASKED, OPEN, Alike, alike, all_readings, events_of, gpus_of
+from hostwright.audit.judging.alike import NOT_ASKED, OPEN, Alike, Found, alike, all_readings, events_of, gpus_of
 from hostwright.audit.judging.audited import AuditScope, audited
 from hostwright.audit.judging.context import AuditContext, Unread
 from hostwright.audit.readings.answers import RELEASE_LAYER
@@ -115,9 +116,6 @@ def shown(record: Mapping[str, Any]) -> ReleaseRecord | None:
     return ReleaseRecord(*(str(record.get(key, "")) for key in ("stack", "at", "run", "operator")))
 
 
-Found = Finding | NotChecked  #: what comes of a rule on a host
-
-
 def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHardware = NOTHING_KNOWN) -> HostAudit:
     """The audit of a host by these facts, which were read ``at`` that time; ``known_before`` is what earlier audits
     found of its hardware. Of hosts that answer alike, everything is judged once but what depends on the time
@@ -130,8 +128,21 @@ def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHar
     first = AuditContext(wanted, target.variables, facts, {}, at, looks_at.cards, named, hardware, memory)
     known = alike(first, looks_at)
     ctx = replace(first, changes=known.changes)
+    timed = known.timed(ctx, looks_at.rules)
+    whole = partial(_whole, target, ctx, looks_at, known, timed)
+    key = (Same(known), Same(facts), ctx.minute, tuple(timed.values()))
+    audit = whole() if known.open else memory.kept("whole", key, whole)
+    return replace(audit, host=target.name, at=_iso(at), groups=target.host.groups, notes=_notes(target, facts, at))
+
+
+def _whole(
+    target: TargetHost, ctx: AuditContext, looks_at: AuditScope, known: Alike, timed: Mapping[FailureRule, Found | None]
+) -> HostAudit:
+    """The audit of a host with these facts in this minute, without what is the host's own; ``timed`` is what came of
+    the rules that depend on the second."""
+    memory, facts = ctx.memory, ctx.facts
     read = all_readings(looks_at, ctx) if known.readings is OPEN else known.readings
-    found = [_repairable(one, known.changes) for one in known.found(ctx, looks_at.rules)]
+    found = [_repairable(one, known.changes) for one in known.found(timed)]
     record = memory.judged("recorded", facts, _record)
     deviations = tuple(_deviations(target, known, read, record))
     not_checked = (*_not_checked(known, found), *_unread_cards(ctx, looks_at))
@@ -142,9 +153,9 @@ def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHar
     key = (names, deviations, findings, not_checked)
     layers = memory.kept("layers", key, lambda: tuple(_layer(name, *key[1:]) for name in names))
     return HostAudit(
-        host=target.name,
+        host="",
         stack=target.stack.name,
-        at=_iso(at),
+        at="",
         status=worst(layer.status for layer in layers),
         layers=layers,
         readings=read,
@@ -154,9 +165,7 @@ def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHar
         gpus=gpus_of(ctx) if known.gpus is OPEN else known.gpus,
         xids=events_of(ctx) if known.events is OPEN else known.events,
         record=shown(record),
-        groups=target.host.groups,
         stand_ins=target.stand_ins,
-        notes=_notes(target, facts, at),
         changed=memory.judged("changed", facts, changed_since),
         aged=aged_on(ctx),
     )

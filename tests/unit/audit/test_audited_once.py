@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hostwright.audit.auditing import judged
 from hostwright.audit.auditor import AuditOptions, Auditor
 from hostwright.audit.failures import Catalogue, FailureRule, Sign
-from hostwright.audit.judging import alike, audited
+from hostwright.audit.judging import alike, audited, judging
 from hostwright.audit.judging.audited import audit_probes
 from hostwright.audit.judging.context import AuditContext, once
 from hostwright.audit.judging.judging import judge
@@ -27,6 +27,7 @@ from hostwright.plan.model import Answer, Facts, Planned, Probe, Resource
 from hostwright.resources.packages.packages import DPKG, is_broken
 from hostwright.standard.roles.base.failures.host import CLOCK
 from hostwright.standard.roles.driver import gpus
+from hostwright.standard.roles.driver.xids.kernellog import kernel_lines
 
 AT = datetime(2026, 11, 24, 12, tzinfo=UTC)
 SEEN, OTHER = Probe("seen"), Probe("other")
@@ -97,8 +98,11 @@ def test_a_stored_fleet_of_two_stacks_is_judged_once_for_each_kind_of_host(
     and no state is planned more often than in a fleet of these four."""
     monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
     stacks, judgements, planned = ("tensorflow-2.9", "pytorch-2.14"), Counter[str](), Counter[int]()
-    whole = alike._alike
-    monkeypatch.setattr(alike, "_alike", lambda ctx, *rest: judgements.update([ctx.stack.name]) or whole(ctx, *rest))
+    same, whole, made = alike._alike, judging._whole, Counter[str]()
+    monkeypatch.setattr(alike, "_alike", lambda ctx, *rest: judgements.update([ctx.stack.name]) or same(ctx, *rest))
+    monkeypatch.setattr(
+        judging, "_whole", lambda target, *rest: made.update([target.stack.name]) or whole(target, *rest)
+    )
     states = [
         state
         for target in mixed(tmp_path, stacks, 2).targets
@@ -111,11 +115,12 @@ def test_a_stored_fleet_of_two_stacks_is_judged_once_for_each_kind_of_host(
     for hosts in (4, 24):
         judgements.clear()
         planned.clear()
+        made.clear()
         audit = mixed(tmp_path, stacks, hosts).audit().audit
         assert Counter((host.stack, host.status) for host in audit.hosts) == {
             (one, "new"): hosts // 2 for one in stacks
         }
-        assert judgements == dict.fromkeys(stacks, 2)
+        assert judgements == made == dict.fromkeys(stacks, 2)
         plans.append(planned.total())
     assert plans[1] == plans[0] > len(states)
 
@@ -212,8 +217,8 @@ def test_the_standard_roles_judge_the_time_of_a_host_once_a_minute(
     two: tuple[TargetHost, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of 100 hosts that are read within two minutes, no two at the same time: only the clock is judged for each."""
-    asked, read = Counter[str](), gpus.kernel_lines
-    monkeypatch.setattr(gpus, "kernel_lines", lambda *given: asked.update(["kernel log"]) or read(*given))
+    asked = Counter[str]()
+    monkeypatch.setattr(gpus, "kernel_lines", lambda *given: asked.update(["kernel log"]) or kernel_lines(*given))
     evidence = Catalogue.evidence
     monkeypatch.setattr(
         Catalogue, "evidence", lambda own, rule, ctx: asked.update([rule.name]) or evidence(own, rule, ctx)
@@ -299,8 +304,6 @@ def test_a_function_of_many_rules_runs_once_for_all_hosts(two: tuple[TargetHost,
 def test_the_hashes_of_a_roles_states_are_made_once(
     two: tuple[TargetHost, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from hostwright.audit.judging import judging
-
     hashed: list[DesiredRole] = []
     own = judging.desired_sha256
     monkeypatch.setattr(judging, "desired_sha256", lambda role: hashed.append(role) or own(role))
