@@ -64,6 +64,7 @@ lint: setup
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-cache
 	find hostwright roles lab benchmarks -name '*.sh' ! -path '*/installer/*' -exec $(VENV)/bin/shellcheck {} +
+	$(VENV)/bin/python -m tests.prose
 	cat lab/vendor/src/driver/installer/*.sh | $(VENV)/bin/shellcheck -S warning -e SC1007 -  # parts of one program
 
 # Unit tests talk to an sshd of their own: with apt, as root, where this machine has none.

@@ -1,0 +1,79 @@
+"""The prose linter of ``make lint`` finds each kind of sentence, and fails only where a count rises."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.prose import __main__ as linter
+
+PLANTED = {
+    "AnotherAn": "Use another an address for the mirror.",
+    "Homely": "The package stays on the host.",
+    "IsNo": "The path is no link.",
+    "ItsContraction": "Its not the driver of the stack.",
+    "Long": " ".join(["word"] * 40) + ".",
+    "Metaphor": "A witness reports the errand.",
+    "Perception": "The host is not asked for it.",
+    "RepeatedWords": "The host sends the the record.",
+    "StartsWithClause": "What differs is printed first.",
+    "ThatThan": "This host is newer that the other.",
+    "ThereIs": "On the host there is a package.",
+}
+HARMLESS = "The module MODULE reports what it reads. There it is."
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in the place of the project."""
+    for name, value in {"PROJECT": tmp_path, "BASELINE": tmp_path / "baseline.json"}.items():
+        monkeypatch.setattr(linter, name, value)
+    return tmp_path
+
+
+def test_each_rule_finds_its_sentence(project: Path) -> None:
+    path = project / "page.md"
+    path.write_text("\n\n".join(["# Title", *PLANTED.values(), HARMLESS]) + "\n")
+    found = linter.check([path])
+    assert {(one.rule, one.line) for one in found} == {(rule, 3 + 2 * n) for n, rule in enumerate(PLANTED)}
+    text = next(str(one) for one in found if one.rule == "ThereIs")
+    assert text.startswith("page.md:23: ThereIs: begin with the subject")
+    assert text.endswith(f"\n    {PLANTED['ThereIs']}")
+    assert set(PLANTED) == {*linter.HARPERS, *(rule.stem for rule in linter.RULES)}
+
+
+@pytest.mark.parametrize("rule", linter.RULES, ids=lambda path: path.stem)
+def test_rules_pass_their_own_tests(rule: Path) -> None:
+    done = subprocess.run([Path(sys.executable).with_name("harper"), "test", rule], check=False, capture_output=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_lower_count_passes_and_a_higher_one_fails() -> None:
+    before = {"a.md": {"Long": 2, "IsNo": 1}}
+    assert linter.risen({"a.md": {"Long": 1}}, before) == []
+    assert linter.risen({"a.md": {"Long": 4, "IsNo": 1}, "b.md": {"IsNo": 1}}, before) == [
+        ("a.md", "Long", 2),
+        ("b.md", "IsNo", 1),
+    ]
+    assert linter.lowered({"a.md": {"Long": 1, "ThereIs": 9}}, before) == {"a.md": {"Long": 1}}
+    assert linter.lowered({"a.md": {"Long": 3, "IsNo": 1}}, before) == before
+
+
+def test_the_lint_names_what_is_new(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page, baseline = project / "page.md", project / "baseline.json"
+    page.write_text("# Title\n\nThe package stays.\n")
+    baseline.write_text(json.dumps({"page.md": {"Homely": 2}}))
+    assert (linter.main([]), capsys.readouterr().out) == (0, "")
+    assert linter.main(["--lower"]) == 0
+    for words in (["init", "-q"], ["add", "."], ["-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "x"]):
+        subprocess.run(["git", *words], cwd=project, check=True)
+    page.write_text("# Title\n\nThe package stays.\n\nThe file goes.\n")
+    assert linter.main([]) == 1
+    first, sentence, last = capsys.readouterr().out.splitlines()
+    assert first.startswith("page.md:5: Homely: ")
+    assert sentence.strip() == "The file goes."
+    assert last == "page.md has 1 more of Homely than tests/prose/baseline.json allows: rewrite what is new"
