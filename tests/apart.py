@@ -24,7 +24,7 @@ OF_ROLES = (
 #: what writes the generated files anew
 GENERATORS = (
     "hostwright.audit.failures.document", "hostwright.cli.shell.reference", "tests.unit.support.schemas",
-    "tests.unit.support.identifiers",
+    "tests.unit.support.identifiers", "tests.prose.messages",
 )  # fmt: skip
 
 

@@ -1,4 +1,5 @@
-"""The prose linter of ``make lint`` finds each kind of sentence, and fails only where a count rises."""
+"""The prose linter of ``make lint`` finds each kind of sentence, and fails only where a count rises; the page of all
+messages is what the code says."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.prose import __main__ as linter
+from tests.prose.messages import PAGE, messages, page
 
 PLANTED = {
     "AnotherAn": "Use another an address for the mirror.",
@@ -24,6 +26,21 @@ PLANTED = {
     "ThatThan": "This host is newer that the other.",
     "ThereIs": "On the host there is a package.",
 }
+MODULE = """
+class Busy(HostError):
+    def __init__(self, host):
+        super().__init__(f"{host}: another run is at work")
+
+class HostError(OSError): ...
+
+def _unfit(what) -> Refusal | None:
+    return None
+
+def f(ctx, name, sizes):
+    raise Busy("only one host")
+    raise ValueError(f"found {ctx.size} in {', '.join(sizes)}" if sizes else "no sizes are there: run " + f"{name!r}")
+    return _unfit("a file is missing"), other("a text of something else"), self._refuse(one or "two words", "no-word")
+"""
 HARMLESS = "The module MODULE reports what it reads. There it is."
 
 
@@ -77,3 +94,20 @@ def test_the_lint_names_what_is_new(project: Path, capsys: pytest.CaptureFixture
     assert first.startswith("page.md:5: Homely: ")
     assert sentence.strip() == "The file goes."
     assert last == "page.md has 1 more of Homely than tests/prose/baseline.json allows: rewrite what is new"
+
+
+def test_messages_are_the_texts_of_what_carries_one_to_an_operator() -> None:
+    assert messages({"a.py": MODULE, "b.py": "print('a text of something else')"}) == {
+        "a.py": [
+            "{host}: another run is at work",
+            "only one host",
+            "found {size} in {sizes}",
+            "no sizes are there: run ",
+            "a file is missing",
+            "two words",
+        ]
+    }
+
+
+def test_the_page_of_messages_is_what_the_code_says() -> None:
+    assert PAGE.read_text("utf-8") == page(), "run python -m tests.prose.messages"
