@@ -20,9 +20,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.cases.all import CASES, named
-from benchmarks.cases.case import Case, Wanted
+from benchmarks.cases.case import Case, Wanted, costed, estimate_s
 from benchmarks.figures import record as recorded
 from benchmarks.figures.record import CaseRecord, Conditions
+from benchmarks.measuring.calibration import calibration_s
 from benchmarks.measuring.command import PROJECT, Command
 from benchmarks.measuring.machine import conditions, too_loaded
 from benchmarks.measuring.measure import measure
@@ -36,7 +37,7 @@ from hostwright.common.errors import HostwrightError
 from lab.image import ensure_programs
 
 LAST = PROJECT / "build/benchmarks/figures.json"
-PLACES_S = 300.0  #: to make the lab, provision its first host and record it, about
+PLACES_S = 180.0  #: to make the lab and provision its first host, about
 ROUNDS = 3
 SHOWN = 300  #: characters of what went wrong
 #: program → package: what peers and replayed hosts need on this machine
@@ -66,8 +67,8 @@ def show(_: argparse.Namespace) -> int:
     """List the cases, and how long each takes."""
     wanted = Wanted(rounds=ROUNDS)
     for case in CASES:
-        print(f"{case.NAME:14} {case.estimate_s(wanted) / 60:5.0f} min  {case.TITLE}")
-    print(f"{'all':14} {estimate_s(CASES, wanted) / 60:5.0f} min  with {PLACES_S / 60:.0f} min for the lab")
+        print(f"{case.NAME:14} {estimate_s(case, wanted) / 60:5.1f} min  {case.TITLE}")
+    print(f"{'all':14} {all_s(CASES, wanted) / 60:5.1f} min  with {PLACES_S / 60:.0f} min for the lab")
     return 0
 
 
@@ -85,7 +86,7 @@ def run(given: argparse.Namespace) -> int:
     refusal = too_loaded(os.getloadavg()[0], os.cpu_count() or 1)
     if refusal and not given.force:
         raise ValueError(refusal)
-    tell(f"{len(cases)} cases, about {estimate_s(cases, wanted) / 60:.0f} minutes on two quiet cores")
+    tell(f"{len(cases)} cases, about {all_s(cases, wanted) / 60:.0f} minutes on two quiet cores")
     ensure_programs(PACKAGES)
     now = conditions(versions())
     whole = given.keep or not (given.cases or given.without or wanted.sizes)
@@ -103,20 +104,22 @@ def run(given: argparse.Namespace) -> int:
     return int(failed)
 
 
-def estimate_s(cases: Sequence[Case], wanted: Wanted) -> float:
-    """How long some cases take together."""
-    return PLACES_S + sum(min(case.estimate_s(wanted), 1.5 * case.BOUND_S) for case in cases)
+def all_s(cases: Sequence[Case], wanted: Wanted) -> float:
+    """How long some cases take together, with the lab."""
+    return PLACES_S + sum(estimate_s(case, wanted) for case in cases)
 
 
 def _measured(case: Case, place: Places, wanted: Wanted, now: Conditions, without: str) -> CaseRecord:
     """One case. What goes wrong before a command is measured is this case's failure, and the others go on."""
-    tell(f"{case.NAME}: {case.TITLE}, about {case.estimate_s(wanted) / 60:.0f} min")
+    tell(f"{case.NAME}: {case.TITLE}, about {estimate_s(case, wanted) / 60:.0f} min")
     began_s, load = time.monotonic(), os.getloadavg()[0]
+    unit_s = calibration_s()
     try:
         with case.setup(place, wanted) as ready:
             if wrong := case.check(ready):
                 raise ValueError(wrong)
-            found = alternate(left(case.commands(ready), without), wanted.rounds, case.BOUND_S, measure, tell)
+            chosen = left(costed(case.COSTS, case.commands(ready)), without)
+            found = alternate(chosen, wanted.rounds, case.BOUND_S, measure, tell)
             if wrong := case.check(ready):
                 raise ValueError(wrong)
             facts = {**case.facts(ready), "load before this case": f"{load:.2f}"}
@@ -125,7 +128,7 @@ def _measured(case: Case, place: Places, wanted: Wanted, now: Conditions, withou
         return CaseRecord(now, wanted.rounds, time.monotonic() - began_s, (), {}, {"all": shown(str(error), place)})
     took_s = time.monotonic() - began_s
     failed = {name: shown(why, place) for name, why in found.failed.items()}
-    return CaseRecord(now, wanted.rounds, took_s, tuple(found.samples), facts, failed, found.cut)
+    return CaseRecord(now, wanted.rounds, took_s, tuple(found.samples), facts, failed, found.cut, unit_s)
 
 
 def left(commands: Sequence[Command], without: str) -> list[Command]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from benchmarks.figures.goals import Goal
@@ -22,6 +22,17 @@ class Wanted:
     def of(self, sizes: Sequence[int]) -> tuple[int, ...]:
         """The sizes that a case measures: its own, or those that were asked for."""
         return self.sizes or tuple(sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one run of a contender takes under all its conditions together, by walls that were recorded on two quiet
+    cores."""
+
+    contender: str
+    size: int
+    wall_s: float
+    rounds: int = 0  #: fewer than the run's; 0: as many
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +70,16 @@ class Case(Protocol):
         ...
 
     @property
+    def COSTS(self) -> Sequence[Cost]:  # noqa: N802
+        """Everything that is measured when no other sizes are asked for, and what that takes."""
+        ...
+
+    @property
+    def REST_S(self) -> float:  # noqa: N802
+        """What takes time besides: setup, the states that commands begin from, checks."""
+        ...
+
+    @property
     def TABLE(self) -> Table:  # noqa: N802
         """The columns of its samples."""
         ...
@@ -66,10 +87,6 @@ class Case(Protocol):
     @property
     def PLOTTED(self) -> Sequence[str]:  # noqa: N802
         """The contenders of its picture, in their order; none: it has no picture."""
-        ...
-
-    def estimate_s(self, wanted: Wanted) -> float:
-        """How long it takes, about, on two quiet cores, without what places need to be made."""
         ...
 
     def setup(self, places: Places, wanted: Wanted) -> AbstractContextManager[Any]:
@@ -91,3 +108,24 @@ class Case(Protocol):
     def goals(self) -> Sequence[Goal]:
         """What is to be reached."""
         ...
+
+
+def estimate_s(case: Case, wanted: Wanted) -> float:
+    """How long a case takes, about, on two quiet cores, without what places need to be made. Other sizes than its own
+    are taken to cost as much for each host."""
+    own = case.REST_S + sum(min(cost.rounds or wanted.rounds, wanted.rounds) * cost.wall_s for cost in case.COSTS)
+    sizes = {cost.size for cost in case.COSTS}
+    return own * sum(wanted.of(tuple(sizes))) / max(1, sum(sizes)) if any(sizes) else own
+
+
+def costed(costs: Sequence[Cost], commands: Sequence[Command]) -> list[Command]:
+    """The commands that are measured, with their rounds: at the case's own sizes those that have a cost, at others all,
+    as often as at the largest of these."""
+    rounds = {(cost.contender, cost.size): cost.rounds for cost in costs}
+    largest = {cost.contender: cost.rounds for cost in sorted(costs, key=lambda cost: cost.size)}
+    own = {cost.size for cost in costs}
+    return [
+        replace(command, rounds=rounds.get((command.contender, command.size), largest.get(command.contender, 1)))
+        for command in commands
+        if command.size not in own or (command.contender, command.size) in rounds
+    ]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from benchmarks.cases.case import Table, Wanted
+from benchmarks.cases.case import Cost, Table, Wanted
 from benchmarks.figures.goals import Goal
 from benchmarks.figures.statistics import Figures
 from benchmarks.measuring.command import Command, ended_well
@@ -31,6 +31,8 @@ RUN = "hostwright run"
 SMALL, LARGE = "small files", "large files"
 SIZES = (1, 100)
 LINES, STANZAS = 10_000, 1_000
+COSTS = (Cost(RUN, 1, 1.6), Cost(RUN, 100, 5.7))  #: with both kinds of files
+REST_S = 1.0
 #: In a mount namespace of its own the user's ``~/.ssh`` is another directory; the user's own is not touched.
 AT_HOME = (
     "unshare", "--mount", "sh", "-euc",
@@ -46,11 +48,6 @@ class Ready:
     homes: dict[str, Path]
     inventories: dict[int, Path]
     environment: dict[str, str]
-
-
-def estimate_s(wanted: Wanted) -> float:
-    """Four runs of some seconds."""
-    return wanted.rounds * 4 * 5
 
 
 @contextmanager

@@ -7,25 +7,30 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 from benchmarks.cases import plan
-from benchmarks.cases.case import Table, Wanted
+from benchmarks.cases.case import Cost, Table, Wanted
 from benchmarks.cases.ours import AUDIT, PLAN, PROBES
 from benchmarks.figures.goals import Goal
 from benchmarks.figures.statistics import Figures
 from benchmarks.measuring.command import Command
-from benchmarks.peers.tools import ANSIBLE, MITOGEN, PYINFRA, SSH
+from benchmarks.peers.tools import PYINFRA, SSH
 from benchmarks.places.desk import Desk, long_cable, round_trip_s, set_up
 from benchmarks.places.places import Places
 
 NAME = "latency"
 TITLE = "The same, with 25 and 80 ms of added round trip"
 ABOUT = """\
-One host and ten, with each frame of the controller's cable held back by half of the round trip in each direction.
-The round trips from nothing to the plan are the slope of the wall over the added round trip: what is waited for,
-one after the other, from the first packet to the last. Two rounds; Ansible is measured with one host, in one round."""
-BOUND_S = 900.0
+One host, with each frame of the controller's cable held back by half of the round trip in each direction. The round
+trips from nothing to the plan are the slope of the wall over the added round trip: what is waited for, one after the
+other, from the first packet to the last. pyinfra runs once."""
+BOUND_S = 300.0
 TABLE = Table(memory=False)
-SIZES = (1, 10)
-ROUNDS = 2
+SIZES = (1,)
+#: over cables of all lengths
+COSTS = (
+    Cost(SSH, 1, 2, rounds=2), Cost(PROBES, 1, 2.8, rounds=2), Cost(PLAN, 1, 6.3, rounds=2),
+    Cost(AUDIT, 1, 9, rounds=2), Cost(PYINFRA, 1, 47, rounds=1),
+)  # fmt: skip
+REST_S = 10.0
 #: variant → seconds that are added to a round trip
 DELAYS_S = {"0 ms": 0.0, "25 ms": 0.025, "80 ms": 0.08}
 
@@ -65,11 +70,6 @@ class Ready:
     line: Line
 
 
-def estimate_s(wanted: Wanted) -> float:
-    """Some seconds a command, and Ansible once."""
-    return min(wanted.rounds, ROUNDS) * 3 * sum(20 + 2 * size for size in wanted.of(SIZES)) + 3 * 60
-
-
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
     """As for ``plan``, with fewer hosts."""
@@ -97,16 +97,13 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def under(ready: Ready, variant: str, size: int) -> list[Command]:
-    """All contenders behind one length of the cable; Ansible with one host, once."""
+    """All contenders behind one length of the cable."""
     (first,) = ready.hosts.hosts.machines(ready.hosts.names[:1])
 
     def before() -> None:
         ready.line.be(DELAYS_S[variant], str(first.address))
 
-    found = [replace(command, before=before, rounds=ROUNDS) for command in plan.at(ready.hosts, size, variant)]
-    quick = [one for one in found if one.contender not in (ANSIBLE, MITOGEN)]
-    slow = [replace(one, rounds=1) for one in found if one.contender in (ANSIBLE, MITOGEN)]
-    return quick + (slow if size == 1 else [])
+    return [replace(command, before=before) for command in plan.at(ready.hosts, size, variant)]
 
 
 def round_trips(found: Figures, contender: str) -> float:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.cases.case import Table, Wanted
+from benchmarks.cases.case import Cost, Table, Wanted
 from benchmarks.figures.goals import Goal
 from benchmarks.measuring.command import Command, Done, ended_well
 from benchmarks.measuring.machine import own_program
@@ -26,6 +26,8 @@ TABLE = Table(traffic=False)
 OURS, THEIRS = "hostwright hosts", "ansible-inventory --list"
 MOST = 5000
 A_GROUP = 100
+COSTS = (Cost(OURS, MOST, 0.9), Cost(THEIRS, MOST, 3.2))
+REST_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +36,6 @@ class Ready:
 
     inventories: dict[int, Path]
     folder: Path
-
-
-def estimate_s(wanted: Wanted) -> float:
-    """Both."""
-    return wanted.rounds * 12
 
 
 @contextmanager

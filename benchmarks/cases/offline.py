@@ -2,62 +2,75 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.cases.case import Table, Wanted
+from benchmarks.cases.case import Cost, Table, Wanted
 from benchmarks.cases.ours import AUDIT, ours
 from benchmarks.figures.goals import Goal
 from benchmarks.figures.statistics import Figures
 from benchmarks.measuring.command import Command
 from benchmarks.places.hosts import run_own
 from benchmarks.places.places import Places
+from hostwright.apply.journal.factfiles import load_facts, write_facts
+from hostwright.apply.journal.redaction import Redactor
+from hostwright.plan.model import Facts
 
 NAME = "offline"
 TITLE = "Planning 1,000 hosts from stored facts"
 ABOUT = """\
-`hostwright audit --offline` of hosts that were audited before: alike, and with a package list of its own on every
-host, so that no host's answers equal another's. The goals are for what 1,000 hosts cost beyond one host, which is
-mostly start-up."""
+`hostwright audit --offline` of hosts that were audited before: alike, and with a package's version and an amount of
+memory of its own on every host, so that no host's answers equal another's. The goals are for what 1,000 hosts cost
+beyond one host, which is mostly start-up."""
 BOUND_S = 300.0
 TABLE = Table(traffic=False)
 ALIKE, DIFFER = "alike", "all differ"
 MOST = 1000
-CONTENDER = "hostwright audit --offline"
+#: alike and differing
+COSTS = (Cost(AUDIT, 1, 2.7), Cost(AUDIT, MOST, 6))
+REST_S = 70.0
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Where the audits are kept, by variant and size."""
+    """The inventories by size, and the variables with which their audits are found, by variant."""
 
-    inventories: dict[tuple[str, int], Path]
+    inventories: dict[int, Path]
     environments: dict[str, dict[str, str]]
-
-
-def estimate_s(wanted: Wanted) -> float:
-    """Two audits of 1,000 hosts to begin with."""
-    return 180 + wanted.rounds * 20
 
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Audit all hosts once alike, and once with differences."""
+    """Audit all hosts once, and make differing facts of theirs."""
     place, folder = places.replaying(), places.folder(NAME)
-    environment = places.hosts().environment
     sizes = (1, max(wanted.sizes, default=MOST))
-    inventories, environments = {}, {}
-    for variant, words in ((ALIKE, ()), (DIFFER, place.varying())):
-        place.vary(words)
-        environments[variant] = {**environment, "HOSTWRIGHT_STATE": str(folder / variant.replace(" ", "-"))}
-        for size in sizes:
-            inventories[variant, size] = place.inventory(f"offline-{variant.replace(' ', '-')}-{size}", size)
-        largest = str(inventories[variant, sizes[-1]])
-        run_own(["audit", "--inventory", largest], environments[variant], netns=place.netns)
-        run_own(["audit", "--inventory", str(inventories[variant, 1])], environments[variant], netns=place.netns)
-    place.vary(())
+    inventories = {size: place.inventory(f"offline-{size}", size) for size in sizes}
+    states = {variant: folder / variant.replace(" ", "-") for variant in (ALIKE, DIFFER)}
+    environments = {
+        variant: {**places.hosts().environment, "HOSTWRIGHT_STATE": str(state)} for variant, state in states.items()
+    }
+    for inventory in inventories.values():
+        run_own(["audit", "--inventory", str(inventory)], environments[ALIKE], netns=place.netns)
+    shutil.copytree(states[ALIKE], states[DIFFER])
+    for number, path in enumerate(sorted(states[DIFFER].rglob("*.last.json.gz"))):
+        facts, at = load_facts(path)
+        own = Facts({probe: replace(answer, text=of_its_own(answer.text, number)) for probe, answer in facts.items()})
+        write_facts(path, path.name.partition(".")[0], at.isoformat(), own, Redactor(()))
     yield Ready(inventories, environments)
+
+
+def of_its_own(text: str, number: int) -> str:
+    """An answer with a version of ``tzdata``, and an amount of memory in kB, that only one host has.
+
+    >>> of_its_own("tzdata\\t2024a-0+deb11u1\\tii ", 7), of_its_own("25165824\\n", 7)
+    ('tzdata\\t000007\\tii ', '25000007\\n')
+    """
+    with_version = re.sub(r"\btzdata\t[^\t\n]+\t", f"tzdata\t{number:06}\t", text)
+    return re.sub(r"(?m)^([0-9]{2})[0-9]{6}$", rf"\g<1>{number:06}", with_version)
 
 
 def check(ready: Ready) -> str:
@@ -72,12 +85,11 @@ def facts(ready: Ready) -> dict[str, str]:
 
 def commands(ready: Ready) -> Sequence[Command]:
     """Both variants."""
-    found = []
-    for (variant, size), inventory in ready.inventories.items():
-        words = ("--offline", "--inventory", str(inventory))
-        command = ours(AUDIT, size, *words, env=ready.environments[variant], variant=variant)
-        found.append(command)
-    return found
+    return [
+        ours(AUDIT, size, "--offline", "--inventory", str(inventory), env=environment, variant=variant)
+        for variant, environment in ready.environments.items()
+        for size, inventory in ready.inventories.items()
+    ]
 
 
 def beyond_one(found: Figures, variant: str) -> float:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.cases.case import Table, Wanted
+from benchmarks.cases.case import Cost, Table, Wanted
 from benchmarks.cases.ours import AUDIT, PLAN, PROBES, ours, probe_script
 from benchmarks.figures.goals import Goal
 from benchmarks.figures.statistics import divided
@@ -24,13 +24,20 @@ ABOUT = """\
 Clones of one provisioned lab host: nothing differs from the stack. `hostwright plan` and `audit`, beside the same
 work written for pyinfra and Ansible (about 60 tasks: files, packages and their holds, units, links, the virtual
 environment), beside `ssh HOST true` with 32 clients at a time, and beside the probe program that a plan sends,
-piped into `ssh` with its answers thrown away. Every run of a tool must find nothing to change. Ansible is measured
-up to 10 hosts, in two rounds; pyinfra runs with `-y`, which looks once."""
-BOUND_S = 1500.0
+piped into `ssh` with its answers thrown away. Every run of a tool must find nothing to change. Other tools run once:
+Ansible with Mitogen on 1 host, with pipelining on 4, pyinfra also on 24, with `-y`, which looks once."""
+BOUND_S = 900.0
 TABLE = Table()
-SIZES = (1, 10, 24)
-MOST_OF_ANSIBLE = 10
-ROUNDS_OF_ANSIBLE = {1: 2}  #: by the number of hosts; one round of ten takes minutes
+SIZES = (1, 4, 24)
+COSTS = (
+    Cost(SSH, 1, 0.3), Cost(PROBES, 1, 0.5), Cost(PLAN, 1, 1.9), Cost(AUDIT, 1, 3.3),
+    Cost(PYINFRA, 1, 8, rounds=1), Cost(MITOGEN, 1, 61, rounds=1),
+    Cost(SSH, 4, 0.5), Cost(PROBES, 4, 0.9), Cost(PLAN, 4, 2.3), Cost(AUDIT, 4, 5.1),
+    Cost(PYINFRA, 4, 12, rounds=1), Cost(ANSIBLE, 4, 217, rounds=1),
+    Cost(SSH, 24, 1.4), Cost(PROBES, 24, 3.7), Cost(PLAN, 24, 5.5), Cost(AUDIT, 24, 17),
+    Cost(PYINFRA, 24, 57, rounds=1),
+)  # fmt: skip
+REST_S = 90.0
 SITE = HERE / "ansible/site.yml"
 
 
@@ -50,18 +57,6 @@ class Ready:
         folder = self.folder / str(size)
         folder.mkdir(exist_ok=True)
         return tools.of(self.hosts, self.names[:size], self.variables, folder)
-
-
-def estimate_s(wanted: Wanted) -> float:
-    """From the figures of two quiet cores: a second for each host and round, and Ansible."""
-    sizes = wanted.of(SIZES)
-    slow = sum(2 * (20 + 8 * size) * rounds_of_ansible(size) for size in sizes if size <= MOST_OF_ANSIBLE)
-    return wanted.rounds * sum(10 + 2 * size for size in sizes) + slow
-
-
-def rounds_of_ansible(size: int) -> int:
-    """How often Ansible is measured with so many hosts."""
-    return ROUNDS_OF_ANSIBLE.get(size, 1)
 
 
 @contextmanager
@@ -99,8 +94,7 @@ def at(ready: Ready, size: int, variant: str = "") -> list[Command]:
         *(look(ready, verb, size) for verb in (PLAN, AUDIT)),
         peers.pyinfra(),
     ]
-    if size <= MOST_OF_ANSIBLE:
-        found += [replace(peers.ansible(SITE, mitogen=one), rounds=rounds_of_ansible(size)) for one in (False, True)]
+    found += [peers.ansible(SITE, mitogen=one) for one in (False, True)]
     return [replace(command, variant=variant) for command in found]
 
 
@@ -122,8 +116,8 @@ def goals() -> Sequence[Goal]:
              lambda found: found.ratio(PLAN, SSH, 24, "wall_s"), "×"),
         Goal("24 hosts: wall of pyinfra / of the plan", 10,
              lambda found: found.ratio(PYINFRA, PLAN, 24, "wall_s"), "×", at_least=True),
-        Goal("10 hosts: wall of Ansible with pipelining / of the plan", 50,
-             lambda found: found.ratio(ANSIBLE, PLAN, 10, "wall_s"), "×", at_least=True),
+        Goal("4 hosts: wall of Ansible with pipelining / of the plan", 50,
+             lambda found: found.ratio(ANSIBLE, PLAN, 4, "wall_s"), "×", at_least=True),
         Goal("controller CPU of the plan for each added green host", 6,
              lambda found: 1000 * found.per_added(PLAN, 1, 24, "cpu_s"), " ms"),
         Goal("controller CPU of the audit for each added green host", 9,

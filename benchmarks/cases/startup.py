@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from benchmarks.cases.case import Table, Wanted
+from benchmarks.cases.case import Cost, Table, Wanted
 from benchmarks.cases.ours import PLAN, ours
 from benchmarks.figures.goals import Goal
 from benchmarks.measuring.command import Command
@@ -20,6 +20,8 @@ ABOUT = "`hostwright --list`, and the plan of two green lab hosts, from the shel
 BOUND_S = 120.0
 TABLE = Table(traffic=False)
 LIST = "hostwright --list"
+COSTS = (Cost(LIST, 0, 0.4), Cost(PLAN, 2, 1.9))
+REST_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +30,6 @@ class Ready:
 
     hosts: Hosts
     names: tuple[str, ...]
-
-
-def estimate_s(wanted: Wanted) -> float:
-    """Seconds."""
-    return wanted.rounds * 5
 
 
 @contextmanager

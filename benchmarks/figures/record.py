@@ -43,11 +43,12 @@ class CaseRecord:
     facts: dict[str, str] = field(default_factory=dict)  #: about the place, one sentence each
     failed: dict[str, str] = field(default_factory=dict)  #: contender → why it could not be measured
     cut: str = ""  #: why it ended before its time; empty: it did not
+    calibration_s: float = 0.0  #: of the machine just before (``measuring.calibration``); 0: not measured
 
     @property
     def figures(self) -> Figures:
         """The samples, to compute with."""
-        return Figures(self.samples)
+        return Figures(self.samples, self.calibration_s)
 
     @property
     def whole(self) -> bool:
@@ -56,7 +57,12 @@ class CaseRecord:
 
     def to_json(self) -> dict[str, Any]:
         """As it is kept."""
-        return {**asdict(self), "samples": [one.to_json() for one in self.samples], "took_s": round(self.took_s, 1)}
+        return {
+            **asdict(self),
+            "samples": [one.to_json() for one in self.samples],
+            "took_s": round(self.took_s, 1),
+            "calibration_s": round(self.calibration_s, 4),
+        }
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> CaseRecord:

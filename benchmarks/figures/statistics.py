@@ -37,6 +37,7 @@ class Figures:
     """The samples of one case, and what is computed from them."""
 
     samples: tuple[Sample, ...]
+    calibration_s: float = 0.0  #: of the machine just before (``measuring.calibration``); 0: not measured
 
     def series(self) -> tuple[Series, ...]:
         """Every series, in the order of its first sample."""

@@ -7,7 +7,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.cases.case import Case
+from benchmarks.cases.case import Case, Wanted, estimate_s
+from benchmarks.figures.goals import number
 from benchmarks.figures.record import CaseRecord, Conditions
 from benchmarks.measuring.command import PROJECT
 from benchmarks.page import tables
@@ -41,7 +42,7 @@ def replaced(page: str, text: str) -> str:
 def render(cases: Sequence[Case], records: Mapping[str, CaseRecord]) -> str:
     """Everything between the marks."""
     measured = [(case, records[case.NAME]) for case in cases if case.NAME in records]
-    parts = [*_summary(measured), *_conditions(measured)]
+    parts = [*_summary(measured), *_costs(cases, records), *_conditions(measured)]
     for case, record in measured:
         parts += _section(case, record)
     return "".join(f"{part}\n\n" for part in ["", *parts])[1:]
@@ -53,8 +54,8 @@ def _summary(measured: Sequence[tuple[Case, CaseRecord]]) -> Iterator[str]:
     yield f"{reached} of {len(every)} goals are reached."
     if warning := warned(measured):
         yield f"> {warning}"
-    rows = [[case.TITLE, one.goal.what, one.goal.wanted, one.shown, f"**{one.verdict}**"] for case, one in every]
-    yield tables.markdown(["case", "figure", "to reach", "measured", "verdict"], rows)
+    rows = [[case.TITLE, *tables.goal_cells(one)] for case, one in every]
+    yield tables.markdown(["case", *tables.GOAL_COLUMNS], rows)
 
 
 def warned(measured: Sequence[tuple[Case, CaseRecord]]) -> str:
@@ -67,6 +68,23 @@ def warned(measured: Sequence[tuple[Case, CaseRecord]]) -> str:
         f"**Not figures to quote.** The machine was loaded with other work (up to {most:.1f} before a run began), "
         f"and so walls, and verdicts on them, only show that the benchmark works: {', '.join(loaded)}."
     )
+
+
+def _costs(cases: Sequence[Case], records: Mapping[str, CaseRecord]) -> Iterator[str]:
+    yield "## Cost of a run"
+    rows = [
+        [
+            case.NAME,
+            f"{estimate_s(case, Wanted()) / 60:.1f}",
+            _minutes(records[case.NAME]) if case.NAME in records else "–",
+        ]
+        for case in cases
+    ]
+    yield tables.markdown(["case", "estimate, minutes", "its last run, minutes"], rows)
+
+
+def _minutes(record: CaseRecord) -> str:
+    return f"{record.took_s / 60:.1f}"
 
 
 def _conditions(measured: Sequence[tuple[Case, CaseRecord]]) -> Iterator[str]:
@@ -98,8 +116,9 @@ def _section(case: Case, record: CaseRecord) -> Iterator[str]:
     if case.PLOTTED and record.samples:
         yield f"![{case.TITLE}: wall](performance/{plot_of(case.NAME).name})"
     yield tables.samples(case.TABLE, record.figures)
-    minutes = f"{record.took_s / 60:.0f} min"
-    facts = [("rounds", f"{record.rounds}, alternated; {minutes} in all"), *record.facts.items()]
+    facts = [("rounds", f"{record.rounds}, alternated; {_minutes(record)} min in all"), *record.facts.items()]
+    unit = record.calibration_s
+    facts.append(("calibration", f"{number(unit)} s of processor time" if unit else "not measured"))
     facts += [("not measured", f"{name}: {why}") for name, why in record.failed.items()]
     facts += [("cut short", record.cut)] if record.cut else []
     yield "\n".join(tables.lines(facts))

@@ -70,8 +70,15 @@ def verdicts(case: Case, figures: Figures) -> tuple[Judged, ...]:
 
 def goals(judged: Sequence[Judged]) -> str:
     """A row for each goal."""
-    rows = [[one.goal.what, one.goal.wanted, one.shown, f"**{one.verdict}**"] for one in judged]
-    return markdown(["figure", "to reach", "measured", "verdict"], rows)
+    return markdown(GOAL_COLUMNS, (goal_cells(one) for one in judged))
+
+
+GOAL_COLUMNS = ("figure", "to reach", "measured", "verdict", "as a time")
+
+
+def goal_cells(one: Judged) -> list[str]:
+    """The row of a goal."""
+    return [one.goal.title, one.goal.wanted, one.shown, f"**{one.verdict}**", one.shown_time]
 
 
 def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

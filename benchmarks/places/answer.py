@@ -62,18 +62,6 @@ def _substituted(text: bytes, words: dict[bytes, bytes]) -> bytes:
     return text
 
 
-def own_words(place: str, address: str) -> dict[bytes, bytes]:
-    """What of the answers is this host's own: ``place`` names the file of words that get the host's number."""
-    try:
-        with open(place, "rb") as file:  # noqa: PTH123 - pathlib costs more than all the rest
-            varied = file.read().split()
-    except FileNotFoundError:
-        return {}
-    third, last = address.split(".")[2:]
-    number = f"{int(third) * 256 + int(last):06}"
-    return {word: word[: -len(number)] + number.encode() for word in varied}
-
-
 def read(size: int) -> bytes:
     """So many bytes of what the client sends, or up to its end."""
     parts = []
@@ -98,8 +86,7 @@ def main() -> int:
     candidates = recording.get(masked(asked), [])
     if not candidates:
         return unknown(store, asked)
-    words = own_words(store + ".vary", os.environ.get("SSH_CONNECTION", "").split(" ")[2])
-    words.update(changed(candidates[0]["command"], asked))
+    words = changed(candidates[0]["command"], asked)
     for turn in range(max(len(one["turns"]) for one in candidates)):
         sent, candidates = chosen(candidates, turn)
         if not candidates:

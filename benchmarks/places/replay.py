@@ -6,13 +6,11 @@ as its sshd does, so that the controller can be measured with far more hosts tha
 
 from __future__ import annotations
 
-import marshal
 import pwd
-import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,8 +30,6 @@ SERVERS = 4  #: sshds, so that not one process accepts all connections
 REPLAY_PORT, REAL_PORT, HUNG_PORT = 2201, 2301, 2401  #: the first of each kind; ports of a network of their own
 USER = "hwbench"
 PYTHON = "/usr/bin/python3"  #: the distribution's: other users may run it
-#: In the answers, which may be compressed: a package's version in the list of packages, and the memory in kB.
-_VARYING = (rb"\btzdata\t([^\t\n]{7,})\t", rb"\n([0-9]{8,})\n")
 _HUNG = """
 import signal, socket, sys
 server = socket.create_server(("0.0.0.0", int(sys.argv[1])), backlog=128)
@@ -133,20 +129,6 @@ class Replaying:
             " KexAlgorithms curve25519-sha256\n ConnectTimeout 60\n"
         )
         return path
-
-    def vary(self, words: Sequence[str]) -> None:
-        """From now on these words of the answers end in each host's own number; without words, all answer alike."""
-        place = Path(f"{self.recording}.vary")
-        place.write_text("\n".join(words)) if words else place.unlink(missing_ok=True)
-
-    def varying(self) -> list[str]:
-        """Words for ``vary``: the version of a package that no stack names, and the memory of the host."""
-        answers = b"".join(
-            out for entries in marshal.loads(self.recording.read_bytes()).values() for one in entries  # noqa: S302 - ours
-            for _, out, _ in one["turns"]
-        )  # fmt: skip
-        found = [re.search(pattern, answer.unpacked(answers)) for pattern in _VARYING]
-        return [match[1].decode() for match in found if match]
 
     def unknown(self) -> str:
         """What was asked that the recorded host was not asked; empty: nothing."""

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.figures.goals import Goal, judge
+from benchmarks.figures.goals import Goal, judge, number
 from benchmarks.figures.record import CaseRecord, Conditions
 from benchmarks.figures.sample import Sample
 from benchmarks.figures.statistics import Figures, NotMeasured, Series, divided, spread
+from benchmarks.measuring import calibration
 
 CONDITIONS = Conditions(
     "2026-11-24T12:00:00+00:00", "0123456789ab", {"cores": "2"}, {"pyinfra": "3.10.0"}, (0.1, 0.2, 0.3), True
@@ -29,7 +30,8 @@ FIGURES = Figures(
         sample("plan", 1, 0, 0.5, cpu_s=0.4),
         sample("plan", 1, 0, 0.9, variant="25 ms"),
         sample("plan", 1, 0, 2.0, variant="80 ms", extra={"copies": 3.5}),
-    )
+    ),
+    calibration_s=1.0,
 )
 
 
@@ -104,8 +106,38 @@ def test_a_verdict_is_what_the_figures_say(goal: Goal, verdict: str) -> None:
 
 
 def test_a_verdict_is_of_the_value_and_not_of_what_is_shown() -> None:
-    found = judge(wall(1.1), Figures((sample("plan", 24, 0, 1.1004),)))
-    assert (found.shown, found.goal.wanted, found.verdict) == ("1.10 s", "≤ 1.10 s", "not reached")
+    found = judge(wall(1.1), Figures((sample("plan", 24, 0, 1.1004),), 1.0))
+    assert (found.shown, found.goal.wanted, found.verdict) == ("1.10×", "≤ 1.10×", "not reached")
+
+
+def test_a_time_is_judged_in_parts_of_the_calibration() -> None:
+    """The same on a machine that is half as quick; without a calibration, only the time is shown."""
+    for factor in (1.0, 2.0):
+        found = judge(wall(0.5), Figures((sample("plan", 24, 0, 0.45 * factor),), factor))
+        assert (found.shown, found.shown_time, found.verdict) == ("0.450×", f"{number(0.45 * factor)} s", "reached")
+    found = judge(wall(0.5), Figures((sample("plan", 24, 0, 0.45),)))
+    assert (found.shown, found.shown_time, found.verdict) == ("–", "0.450 s", "not measured")
+
+
+def test_milliseconds_are_thousandths_of_the_calibration() -> None:
+    found = judge(Goal("CPU", 6, lambda _: 5.0, " ms"), Figures((), 2.0))
+    assert (found.goal.title, found.goal.wanted, found.shown) == ("CPU / the calibration", "≤ 6‰", "2.50‰")
+
+
+def test_the_calibration_is_the_least_of_its_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    took_s = iter([0.9, 0.7, 0.8])
+    monkeypatch.setattr(calibration, "_once", lambda: next(took_s))
+    assert calibration.calibration_s() == 0.7
+
+
+def test_both_halves_of_the_calibration_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration, "TRIES", 1)
+    found = []
+    for work in ((0, 0), (300, 0), (0, 30)):
+        monkeypatch.setattr(calibration, "DOCUMENTS", work[0])
+        monkeypatch.setattr(calibration, "PROCESSES", work[1])
+        found.append(calibration.calibration_s())
+    assert found[0] < min(found[1:])
 
 
 def case(**more: Any) -> CaseRecord:
