@@ -63,7 +63,7 @@ lint: setup
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-cache
-	find hostwright roles lab benchmarks -name '*.sh' ! -path '*/installer/*' -exec $(VENV)/bin/shellcheck {} +
+	find hostwright roles lab benchmarks -name '*.sh' ! -path '*/installer/*' -exec $(VENV)/bin/shellcheck .githooks/commit-msg {} +
 	$(VENV)/bin/python -m tests.prose
 	cat lab/vendor/src/driver/installer/*.sh | $(VENV)/bin/shellcheck -S warning -e SC1007 -  # parts of one program
 

@@ -12,9 +12,9 @@ from tests.places import PROJECT
 from tests.unit.support.checkout import FOR_PEOPLE
 
 CHECKOUT = (
-    ".gitignore", "benchmarks", "docs", "hostwright", "inventory", "lab", "roles", "templates", "tests", "CHANGELOG.md",
-    "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "mkdocs.yml", "pyproject.toml", "requirements.lock",
-    "tasks.py",
+    ".githooks", ".gitignore", "benchmarks", "docs", "hostwright", "inventory", "lab", "roles", "templates", "tests",
+    "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "mkdocs.yml", "pyproject.toml",
+    "requirements.lock", "tasks.py",
 )  # fmt: skip
 #: what is deleted with a role
 OF_ROLES = (
