@@ -1,6 +1,7 @@
 """Templates: the files ``templates/<role>/*.j2``, rendered as plain text.
 
-The result is the exact content of a file on a host, so nothing is escaped and no name may be undefined.
+The result is the exact content of a file on a host, so nothing is escaped and no name may be undefined. Jinja2 is
+imported with the first template: verbs that render none start without it.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ import traceback
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateNotFound, UndefinedError
-from jinja2 import TemplateSyntaxError as SyntaxMistake
+from typing import TYPE_CHECKING
 
 import hostwright
 from hostwright.common.errors import InputError
 from hostwright.common.input.yamlfile import read_text
+
+if TYPE_CHECKING:
+    from jinja2 import Environment, UndefinedError
 
 STANDARD = Path(hostwright.__file__).parent / "standard" / "templates"  #: those of the standard roles
 _DEEP = "is nested too deeply"
@@ -23,9 +25,11 @@ _DEEP = "is nested too deeply"
 
 @lru_cache(maxsize=8)
 def _environment(folders: tuple[Path, ...]) -> Environment:
-    return Environment(
-        loader=FileSystemLoader(folders),
-        undefined=StrictUndefined,
+    import jinja2
+
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folders),
+        undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -38,15 +42,17 @@ def render(name: str, folders: Sequence[Path] = (STANDARD,), /, **values: object
 
     A missing template, a mistake in it, or an undefined name is an ``InputError`` that says where.
     """
+    import jinja2
+
     try:
         return _environment(tuple(folders)).get_template(name).render(values)
     except RecursionError as error:
         raise InputError(_DEEP, f"templates/{name}") from error
-    except TemplateNotFound as error:
+    except jinja2.TemplateNotFound as error:
         raise InputError("there is no such template", f"templates/{name}") from error
-    except SyntaxMistake as error:
+    except jinja2.TemplateSyntaxError as error:
         raise InputError(str(error.message), f"templates/{error.name or name}:{error.lineno}") from error
-    except UndefinedError as error:
+    except jinja2.UndefinedError as error:
         raise InputError(f"{error.message}; the role must pass it to render()", _place(error, name, folders)) from error
 
 
@@ -61,6 +67,8 @@ def _place(error: UndefinedError, name: str, folders: Sequence[Path]) -> str:
 
 def mistakes_in(folder: Path) -> Iterator[InputError]:
     """What cannot be parsed in a folder of templates (``*.j2``), also in those that nothing renders yet."""
+    import jinja2
+
     for file in sorted(folder.rglob("*.j2")):
         try:
             _environment((folder,)).parse(read_text(file))
@@ -68,5 +76,5 @@ def mistakes_in(folder: Path) -> Iterator[InputError]:
             yield error
         except RecursionError:
             yield InputError(_DEEP, f"templates/{file.relative_to(folder)}")
-        except SyntaxMistake as error:
+        except jinja2.TemplateSyntaxError as error:
             yield InputError(str(error.message), f"templates/{file.relative_to(folder)}:{error.lineno}")

@@ -11,15 +11,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import Any
-
-from jinja2 import StrictUndefined, Template, TemplateError, UndefinedError, nodes
-from jinja2.meta import find_undeclared_variables
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from typing import TYPE_CHECKING, Any
 
 from hostwright.common.input.yamlfile import Vaulted
 from hostwright.common.secret import Secret
 from hostwright.inventory.model import ALL, Value
+
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
 
 _MAGIC = frozenset(["inventory_hostname", "inventory_hostname_short", "group_names", "groups", "hostvars"])
 _UNDEFINED = re.compile(r"'(\w+)' is undefined")
@@ -38,20 +37,22 @@ class World:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-class _Bounded(ImmutableSandboxedEnvironment):
-    """A sandbox in which nothing grows without end."""
-
-    intercepted_binops = frozenset(["*", "**"])
-
-    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        sizes = [len(side) if isinstance(side, (str, list, tuple)) else abs(side) for side in (left, right)]
-        if operator == "**" or sizes[0] * sizes[1] > _MOST:
-            raise CannotRender("its template multiplies without bound")
-        return super().call_binop(context, operator, left, right)
-
-
 @cache
-def _environment() -> _Bounded:
+def _environment() -> Environment:
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    class _Bounded(ImmutableSandboxedEnvironment):
+        """A sandbox in which nothing grows without end."""
+
+        intercepted_binops = frozenset(["*", "**"])
+
+        def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+            sizes = [len(side) if isinstance(side, (str, list, tuple)) else abs(side) for side in (left, right)]
+            if operator == "**" or sizes[0] * sizes[1] > _MOST:
+                raise CannotRender("its template multiplies without bound")
+            return super().call_binop(context, operator, left, right)
+
     environment = _Bounded(undefined=StrictUndefined)
     environment.filters["bool"] = lambda value: str(value).lower() in ("true", "yes", "on", "1")
     environment.globals = {"lookup": _lookup}
@@ -74,6 +75,8 @@ class _Scope:
 
     def text(self, text: str, circle: tuple[str, ...]) -> str:
         """A text with its templates evaluated; ``circle`` are the variables that led to it."""
+        from jinja2 import TemplateError, UndefinedError
+
         template, names = _compiled(text)
         try:
             rendered: str = template.render({name: self._named(name, circle) for name in names if self._has(name)})
@@ -142,6 +145,9 @@ class _OneHost:
 @lru_cache(maxsize=1024)
 def _compiled(text: str) -> tuple[Template, frozenset[str]]:
     """A template and the names in it: many hosts share one."""
+    from jinja2 import TemplateError, nodes
+    from jinja2.meta import find_undeclared_variables
+
     try:
         tree = _environment().parse(text)
         if next(tree.find_all(nodes.For), None):

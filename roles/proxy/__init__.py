@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
 
-from hostwright.resources import Absent, Debs, Directory, File, Resource, Service
-from hostwright.roles import HostPath, InputError, RoleContext, role, sh, sh_file
-from hostwright.standard.roles.base.states.certificate import OwnCertificate
-from hostwright.standard.roles.proxy.acme import CERTIFICATE as ACME
-from hostwright.standard.roles.proxy.acme import CONF as ACME_CONF
-from hostwright.standard.roles.proxy.acme import TIMER, acme_states
-from hostwright.standard.roles.proxy.states.reloaded import ReloadedAfter
-from hostwright.standard.roles.proxy.states.tokens import PageTokens, SharedName
+from hostwright.resources import Resource
+from hostwright.roles import HostPath, InputError, RoleContext, role
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace, workspaces_of
 
@@ -71,42 +65,9 @@ class Proxy:
 @role(needs=["workspaces"])
 def proxy(v: Proxy, ctx: RoleContext) -> Iterator[Resource]:
     """Each workspace with a page has its path on the host's HTTPS port."""
-    yield Debs(("nginx", "openssl"))
-    inputs: list[Resource] = []
-    files: tuple[str, ...] = (v.certificate, v.key)
-    spaces = served(ctx)
-    people = names_of_people(v, spaces)
-    names = (*v.names, *([v.people_domain] if people else []), *people)
-    gated = tuple(space.name for space in spaces if space.entry.kind in GATED)
-    if gated or not v.certificate:
-        yield Directory(STATE)
-    if v.acme:
-        states = tuple(acme_states(replace(v, names=(*v.names, *people)), ctx))
-        yield from states
-        inputs, files = [states[-1]], (ACME, ACME)
-    elif not v.certificate:
-        own = OwnCertificate(STATE, names, "proxy")
-        yield own
-        inputs, files = [own], (own.file, own.file)
-    text = ctx.render(
-        "proxy/workspaces.conf.j2", v=v, spaces=spaces, people=people, certificate=files[0], key=files[1],
-        given=v.certificate or v.acme, gated=GATED, tokens=TOKENS if gated else "",
-    )  # fmt: skip
-    if gated:
-        inputs.append(PageTokens(TOKENS, gated))
-        files = (*files, TOKENS)
-        yield inputs[-1]
-    conf = File(CONF, text, check=_check())
-    yield conf
-    if not v.acme:
-        yield Service(TIMER, running=False)
-        yield Absent(ACME_CONF, "the certificate is of no ACME authority")
-    if not gated:
-        yield Absent(TOKENS, "no page of a workspace needs it")
-    if not people:
-        yield SharedName(tuple(sorted({space.owner for space in spaces})))
-    yield Service(UNIT)
-    yield ReloadedAfter(UNIT, (CONF, *dict.fromkeys(files)), (*inputs, conf))
+    from hostwright.standard.roles.proxy.desired import states
+
+    yield from states(v, ctx)
 
 
 def served(ctx: RoleContext) -> tuple[Workspace, ...]:
@@ -131,9 +92,3 @@ def names_of_people(v: Proxy, spaces: Sequence[Workspace]) -> dict[str, tuple[Wo
             raise InputError(f"{name!r} is a name of the host, and would be that of {space.owner}'s pages", _PEOPLE)
         names[name] = (*names.get(name, ()), space)
     return names
-
-
-def _check() -> str:
-    """nginx reads its whole configuration with the new file in the place of the old one, which only it sees there."""
-    program = sh_file(__file__, "states/sh/tried.sh", conf=CONF)
-    return sh("unshare -m -- sh -euc %s sh", program).replace("%", "%%") + " %s"

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from hostwright.resources import Resource
 from hostwright.roles import RoleContext, role
-from hostwright.standard.roles.serving.states.served import ModelReadable, ModelServed
-from hostwright.standard.roles.serving.states.unserved import Unserved
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace, workspaces_of
 
@@ -21,11 +19,9 @@ class Serving:
 @role(needs=["workspaces"])
 def serving(v: Serving, ctx: RoleContext) -> Iterator[Resource]:  # noqa: ARG001 - every role has variables
     """Which versions of each model answer, and to which of them the label ``live`` leads."""
-    servers = model_servers(ctx)
-    yield Unserved(tuple(space.name for space in servers))
-    for space in servers:
-        yield ModelReadable(space.name)
-        yield ModelServed(space.name, space.port, tuple(sorted(space.entry.versions.items())), space.entry.live)
+    from hostwright.standard.roles.serving.desired import states
+
+    yield from states(model_servers(ctx))
 
 
 def model_servers(ctx: RoleContext) -> tuple[Workspace, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.roles import AuditValue, RoleContext, Snippet
-from hostwright.standard.roles.workspaces import Workspaces, runs_of
+from hostwright.standard.roles.workspaces import Workspaces
+from hostwright.standard.roles.workspaces.desired import runs_of
 from hostwright.standard.roles.workspaces.states.access import KEPT
 from hostwright.standard.roles.workspaces.states.running import digest
 

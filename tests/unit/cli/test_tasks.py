@@ -57,34 +57,58 @@ def test_the_list_of_verbs_waits_for_nothing_that_verbs_need(told) -> None:
     assert told[0] == []
 
 
-#: what knows failures, ways to rebuild and how files are brought: a plan that finds nothing waits for none of it
-NOT_FOR_PLANS = (
+#: known failures, ways to rebuild, how files are delivered: a plan that finds nothing waits for none of it
+CHANGING = (
     "hostwright.apply.delivery.fetch",
     "hostwright.apply.host.outcome",
     "hostwright.audit.failures",
     "hostwright.rebuild.ways.ways",
     "tenacity",
 )
+SSH = ("fabric", "paramiko")
+#: proofs, and the states of roles that the host does not have
+OF_OTHERS = (
+    *("hostwright.proofs", "hostwright.prove", "hostwright.standard.roles.workspaces.proofs"),
+    *(f"hostwright.standard.roles.{role}.desired" for role in ("jupyterhub", "proxy", "serving", "workspaces")),
+)
 
+#: for each call the greatest number of our own modules that it imports (those of Python and of libraries differ between
+#: machines), and modules that it must not import
+IMPORTED: dict[str, tuple[int, tuple[str, ...]]] = {
+    "--list": (46, SLOW),
+    "--help": (46, SLOW),
+    "runs": (166, (*SSH, *CHANGING, *OF_OTHERS, "jinja2", "hostwright.plan.roles.role")),
+    "stacks": (314, (*SSH, *CHANGING, *OF_OTHERS, "jinja2")),
+    "hosts INVENTORY": (310, (*SSH, *CHANGING, *OF_OTHERS, "jinja2")),
+    "plan INVENTORY": (329, (*CHANGING, *OF_OTHERS, "ClusterShell", "requests")),
+    "verify INVENTORY": (376, (*OF_OTHERS, "requests")),
+    "audit INVENTORY": (466, (*OF_OTHERS, "jinja2", "requests")),
+    "doctor INVENTORY": (466, (*OF_OTHERS, "jinja2", "requests")),
+}
 
-#: plans the hosts of an inventory, and prints which of some modules it imported
-PLANNED = f"""
+CALLED = """
 import sys
 from hostwright.__main__ import main
 try:
     main()
 except SystemExit:
-    print([name for name in {NOT_FOR_PLANS!r} if name in sys.modules])
+    print(*sys.modules)
 """
 
 
-def test_a_plan_waits_for_nothing_that_it_does_not_need(tmp_path) -> None:
+@pytest.mark.parametrize("call", IMPORTED)
+def test_a_verb_imports_only_what_it_needs(call: str, tmp_path) -> None:
     """Nobody listens on that port: the stack and the roles are read, and what is shared by hosts is made of them."""
     inventory = tmp_path / "hosts.yml"
     inventory.write_text("all: {hosts: {gpu01: {ansible_host: 127.0.0.1, ansible_port: 1}}, vars: {stack: jax-0.12}}")
+    verb, _, reaches = call.partition(" ")
+    options = ["--hosts", "all", "--inventory", str(inventory)] if reaches else []
     done = subprocess.run(
-        [sys.executable, "-c", PLANNED, "plan", "--hosts", "all", "--inventory", str(inventory)],
+        [sys.executable, "-c", CALLED, verb, *options],
         cwd=PROJECT, env={**os.environ, "HOSTWRIGHT_STATE": str(tmp_path)}, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert "refuses the connection" in done.stdout + done.stderr
-    assert done.stdout.splitlines()[-1] == "[]"
+    modules = done.stdout.splitlines()[-1].split()
+    most, unwanted = IMPORTED[call]
+    assert [name for name in unwanted if name in modules] == []
+    assert len([name for name in modules if name.startswith("hostwright.")]) <= most
+    assert ("refuses the connection" in done.stdout + done.stderr) is (reaches != "" and verb != "hosts")

@@ -12,7 +12,8 @@ import pytest
 
 from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.files.files import File
-from hostwright.standard.roles.jupyterhub import LIMITS, LOCATIONS, Jupyterhub, jupyterhub
+from hostwright.standard.roles.jupyterhub import Jupyterhub, jupyterhub
+from hostwright.standard.roles.jupyterhub.desired import LIMITS, LOCATIONS
 from hostwright.standard.roles.proxy import Proxy, proxy
 from hostwright.standard.roles.workspaces import Workspaces, workspaces
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceUser

@@ -19,16 +19,8 @@ from hostwright.plan.testing import facts_for
 from hostwright.resources.files.files import File
 from hostwright.resources.python.hashes import wheel_hashes
 from hostwright.standard.roles.container.running import CHILDREN, CONTAINERS
-from hostwright.standard.roles.jupyterhub import (
-    LOCATIONS,
-    PYTHONS,
-    Jupyterhub,
-    _inside,
-    _pins,
-    _recipe,
-    jupyterhub,
-    users_of,
-)
+from hostwright.standard.roles.jupyterhub import Jupyterhub, jupyterhub
+from hostwright.standard.roles.jupyterhub.desired import LOCATIONS, PYTHONS, _inside, _pins, _recipe, users_of
 from hostwright.standard.roles.jupyterhub.occupancy import OCCUPANCY
 from hostwright.standard.roles.jupyterhub.states.cards import HubCards
 from hostwright.standard.roles.jupyterhub.states.facts import HUB_PROBE, read_hub

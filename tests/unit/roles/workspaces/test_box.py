@@ -12,7 +12,7 @@ import pytest
 from hostwright.plan.host.jobs import ERROR
 from hostwright.plan.model import Change
 from hostwright.plan.testing import facts_for
-from hostwright.standard.roles.workspaces import BOX
+from hostwright.standard.roles.workspaces.desired import BOX
 from hostwright.standard.roles.workspaces.states.images import ImageBuilt
 from tests.unit.roles.workspaces.spaces import states
 from tests.unit.support.known import KNOWN
