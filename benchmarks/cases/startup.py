@@ -4,43 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from benchmarks.cases.case import Cost, Table, Wanted
 from benchmarks.cases.ours import PLAN, ours
 from benchmarks.figures.goals import Goal
 from benchmarks.measuring.command import Command
 from benchmarks.measuring.machine import own_program
+from benchmarks.peers import files, tools
+from benchmarks.peers.tools import HERE, PYINFRA, Tools
+from benchmarks.peers.venvs import environment
 from benchmarks.places.hosts import Hosts
 from benchmarks.places.places import Places
 
 NAME = "start-up"
 TITLE = "From the prompt to the answer"
-ABOUT = "`hostwright --list`, and the plan of two green lab hosts, from the shell's prompt."
-BOUND_S = 120.0
+ABOUT = """\
+`hostwright --list` and `--help` beside `ansible --version`, and the plan of two green lab hosts beside pyinfra's run on
+the same two, from the shell's prompt."""
+BOUND_S = 240.0
 TABLE = Table(traffic=False)
-LIST = "hostwright --list"
-COSTS = (Cost(LIST, 0, 0.4), Cost(PLAN, 2, 1.9))
+LIST, HELP, ANSIBLE = "hostwright --list", "hostwright --help", "ansible --version"
+SIZE = 2
+COSTS = (
+    Cost(LIST, 0, 0.4), Cost(HELP, 0, 0.4), Cost(ANSIBLE, 0, 1), Cost(PLAN, SIZE, 1.9), Cost(PYINFRA, SIZE, 9),
+)  # fmt: skip
 REST_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Two clones."""
+    """Two clones, and what pyinfra needs."""
 
     hosts: Hosts
     names: tuple[str, ...]
+    peers: Tools
 
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
     """Two clones."""
-    hosts = places.hosts()
-    yield Ready(hosts, hosts.clones(2))
+    hosts, folder = places.hosts(), places.folder(NAME)
+    names = hosts.clones(SIZE)
+    variables = files.lay_out(hosts, names[0], places.folder("at-hand"))
+    yield Ready(hosts, names, tools.of(hosts, names, variables, folder))
 
 
 def check(ready: Ready) -> str:
-    """The plan's own check asks that both are as desired."""
+    """The checks of the plan and of pyinfra ask that both hosts are as desired."""
     return ""
 
 
@@ -50,20 +62,33 @@ def facts(ready: Ready) -> dict[str, str]:
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Both."""
+    """The calls without hosts, then those with two."""
     words = ("--inventory", str(ready.hosts.inventory), "--hosts", ",".join(ready.names))
+    desk = ready.hosts.desk
     return [
-        Command(LIST, 0, (own_program("hostwright"), "--list")),
-        ours(PLAN, 2, *words, env=ready.hosts.environment),
+        *(Command(name, 0, (own_program("hostwright"), name.split()[1])) for name in (LIST, HELP)),
+        ansible(ready.peers.folder),
+        replace(ours(PLAN, SIZE, *words, env=ready.hosts.environment), netns=desk.netns, cable=desk.cable),
+        ready.peers.pyinfra(),
     ]
 
 
+def ansible(folder: Path) -> Command:
+    """The least that Ansible does."""
+    env = {"ANSIBLE_CONFIG": str(HERE / "ansible/ansible.cfg"), "ANSIBLE_HOME": str(folder / "ansible")}
+    return Command(ANSIBLE, 0, (str(environment("ansible") / "ansible"), "--version"), env=env)
+
+
 def goals() -> Sequence[Goal]:
-    """What a user does not notice, and what they wait for."""
+    """Half of what others make a user wait."""
     return (
-        Goal("`hostwright --list`", 0.3, lambda found: found.median(LIST, 0, "wall_s"), " s"),
-        Goal("plan of two green hosts", 1.5, lambda found: found.median(PLAN, 2, "wall_s"), " s"),
-    )
+        Goal("wall of `hostwright --list` / of `ansible --version`", 0.5,
+             lambda found: found.ratio(LIST, ANSIBLE, 0, "wall_s"), "×"),
+        Goal("wall of `hostwright --help` / of `ansible --version`", 0.5,
+             lambda found: found.ratio(HELP, ANSIBLE, 0, "wall_s"), "×"),
+        Goal("2 hosts: wall of the plan / of pyinfra", 0.5,
+             lambda found: found.ratio(PLAN, PYINFRA, SIZE, "wall_s"), "×"),
+    )  # fmt: skip
 
 
-PLOTTED = (LIST, PLAN)
+PLOTTED = (LIST, HELP, ANSIBLE, PLAN, PYINFRA)
