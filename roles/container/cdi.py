@@ -37,7 +37,7 @@ _WORDS = {
     "lacks": "does not name %s",
     "disabled": f"{REFRESH} does not start at boot",
 }
-_STATE = Probe(f"{CDI_SH}cdi_refreshed", root=True)
+_STATE = Probe(f"{CDI_SH}cdi_refreshed", root=True, shared=True)
 (_UNIT,) = Service(REFRESH).probes()  # systemd's answer for it
 #: what a host says of its files, before root removes them
 _LINK = Pattern(r"/etc/systemd/system/[a-z.-]{1,60}\.wants/nvidia-cdi-refresh\.[a-z]{1,20}")

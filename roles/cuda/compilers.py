@@ -38,7 +38,7 @@ class HostCompiler(Resource):
 
     def probes(self) -> tuple[Probe, ...]:
         script = sh_file(__file__, "compilers.sh", newest=self.newest, compiler=self.compiler)
-        return (Probe(OLDER_GCC + script),)
+        return (Probe(OLDER_GCC + script, shared=True),)
 
     def plan(self, _facts: Facts) -> None:
         return None

@@ -10,18 +10,21 @@ candidates() {
         sed -n '/^[^ ]/{s/:$//;h;};/^ *Candidate: [0-9]/{s/.*Candidate: //;H;x;s/\n/ /p;}'
 }
 
-if [ -n "$compiler" ]; then
-    command -v "$compiler" >/dev/null || candidates "$compiler" | grep -q "^$compiler " || echo "missing ${compiler#*-}"
-    exit 0
-fi
-have=$(gcc -dumpversion 2>/dev/null) || have=$(candidates gcc | sed -n 's/^gcc \([0-9]*:\)\{0,1\}//p')
-have=${have%%[!0-9]*}
-[ -n "$have" ] || exit 0
-echo "gcc $have"
-[ "$have" -gt "$newest" ] || exit 0
-if version=$(older_gcc "$newest"); then echo "installed $version"; exit 0; fi
-# shellcheck disable=SC2046  # a name a word
-candidates $(LC_ALL=C apt-cache pkgnames g++- 2>/dev/null | grep -x 'g++-[0-9]\{1,2\}') |
-    sed -n 's/^g++-\([0-9]*\) .*/\1/p' | sort -rn | while read -r version; do
-        if [ "$version" -le "$newest" ]; then echo "offered $version"; break; fi
-    done
+compared() {
+    if [ -n "$compiler" ]; then
+        command -v "$compiler" >/dev/null || candidates "$compiler" | grep -q "^$compiler " || echo "missing ${compiler#*-}"
+        return 0
+    fi
+    have=$(gcc -dumpversion 2>/dev/null) || have=$(candidates gcc | sed -n 's/^gcc \([0-9]*:\)\{0,1\}//p')
+    have=${have%%[!0-9]*}
+    [ -n "$have" ] || return 0
+    echo "gcc $have"
+    [ "$have" -gt "$newest" ] || return 0
+    if version=$(older_gcc "$newest"); then echo "installed $version"; return 0; fi
+    # shellcheck disable=SC2046  # a name a word
+    candidates $(LC_ALL=C apt-cache pkgnames g++- 2>/dev/null | grep -x 'g++-[0-9]\{1,2\}') |
+        sed -n 's/^g++-\([0-9]*\) .*/\1/p' | sort -rn | while read -r version; do
+            if [ "$version" -le "$newest" ]; then echo "offered $version"; break; fi
+        done
+}
+compared

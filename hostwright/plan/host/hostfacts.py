@@ -12,7 +12,11 @@ from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.stack.rules import HostFacts
 
 OS_RELEASE = Probe("while IFS= read -r line; do printf '%s\\n' \"$line\"; done </etc/os-release", shared=True)
-UNAME = Probe("uname -rm")
+#: ``uname -rm``, which only kernels before 6.1 need: their /proc does not name the machine
+UNAME = Probe(
+    'read -r k </proc/sys/kernel/osrelease && read -r m </proc/sys/kernel/arch && echo "$k $m" || uname -rm',
+    shared=True,
+)
 #: vendor, class and device of each display controller (0x03…), and of bridges of no kind of their own (0x0680), as
 #: which switches between cards are seen; one a line: ``0x10de 0x030200 0x1eb8``
 PCI = Probe(
@@ -20,7 +24,12 @@ PCI = Probe(
     'case $c in 0x03*|0x0680*) read -r i <"$d/device"; echo "$v $c $i" ;; esac; done; :',
     shared=True,
 )
-AVX = Probe("grep -qw avx /proc/cpuinfo")
+#: whether the first processor has AVX: where there are many, the kernel takes milliseconds to write of all
+AVX = Probe(
+    'avx=; while read -r name _ flags; do case $name" $flags " in flags*" avx "*) avx=yes; break ;; " "*) break ;; '
+    'esac; done </proc/cpuinfo; [ "$avx" ]',
+    shared=True,
+)
 #: ``path version`` of each interpreter that a venv could be made of; deadsnakes and source builds are found by name.
 #: All directories are looked through: what comes first on a user's PATH (pyenv, conda) hides no other.
 PYTHONS = Probe(

@@ -39,6 +39,7 @@ RUNNING = Probe(
     alive_script() + sh_file(__file__, "running.sh", jobs=JOBS_DIR, cap=_RECORD_CAP_BYTES),
     root=True,
     cap_bytes=_RUNNING_CAP_BYTES,
+    shared=True,
 )
 
 

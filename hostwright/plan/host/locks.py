@@ -110,10 +110,11 @@ START_OF = "sed 's/.*) //' \"/proc/$pid/stat\" 2>/dev/null | cut -d' ' -f20"
 #: the lock's file is closed to other users, for with flock(2) they could block every run. ``/proc/locks`` does not
 #: show, in a container, a lock whose flock(1) has ended. Under ``hidepid`` a login user sees nothing; the lock counts.
 RUN_LOCK = Probe(
-    f"cd {RUN_DIR} 2>/dev/null && read -r pid started <run.pid || exit 0\n"
-    f'if [ -n "$started" ] && [ "$({START_OF})" = "$started" ]; then '
-    "echo heard $(( $(date +%s) - $(stat -c %Y run.json) )); cat run.json; fi",
+    f"if [ -e {RUN_DIR}/run.pid ] && read -r pid started <{RUN_DIR}/run.pid"
+    f' && [ -n "$started" ] && [ "$({START_OF})" = "$started" ]; then '
+    f"echo heard $(( $(date +%s) - $(stat -c %Y {RUN_DIR}/run.json) )); cat {RUN_DIR}/run.json; fi",
     cap_bytes=RECORD_CAP_BYTES,
+    shared=True,
 )
 
 

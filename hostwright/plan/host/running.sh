@@ -2,9 +2,9 @@
 # `alive` of alive.sh.
 : "${jobs:?}"
 : "${cap:?}"
-cd "$jobs" 2>/dev/null || exit 0
-for job in *; do
+for job in "$jobs"/*; do
+  job=${job##*/}
   alive "$job" || continue
-  printf '%s ' "$job"; head -c "$cap" "$job/job.json" 2>/dev/null | tr -d '\n'; echo
+  printf '%s ' "$job"; head -c "$cap" "$jobs/$job/job.json" 2>/dev/null | tr -d '\n'; echo
 done
-exit 0
+:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import ClassVar
 
-from hostwright.common.quoting import sh, sh_file, words
+from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.plan.roles.software import Software
 from hostwright.plan.state_identity import NO_IDENTITY
@@ -95,7 +95,7 @@ class ArchiveUnpacked(Resource):
         return f"{self.version} {host_path(self.artifact)}"
 
     def probes(self) -> tuple[Probe, ...]:
-        return (Probe(sh_file(__file__, "sh/unpacked.sh", record=self.record, line=LINE)),)
+        return (Probe(sh_file(__file__, "sh/unpacked.sh", record=self.record, line=LINE), shared=True),)
 
     def plan(self, facts: Facts) -> Change | None:
         answer = facts[self.probes()[0]]
@@ -210,7 +210,7 @@ class NoStrayFiles(Resource):
 
     >>> because = "the loader finds it first"
     >>> strays = NoStrayFiles("libtool.so*", "/opt/tool/lib", ("libtool.so.1",), ("/usr/lib",), because)
-    >>> print(plan_text(strays, {"find": "/usr/lib/libtool.so.0"}))
+    >>> print(plan_text(strays, {"dpkg-query": "/usr/lib/libtool.so.0"}))
     ~ other libtool.so*: /usr/lib/libtool.so.0 → moved to /var/lib/hostwright/set-aside (the loader finds it first)
     """
 
@@ -223,11 +223,9 @@ class NoStrayFiles(Resource):
     because: str = field(metadata=NO_IDENTITY)  #: why they must go, for the plan
 
     def probes(self) -> tuple[Probe, ...]:
-        find = f"find {words((self.home, *self.directories))} -maxdepth 1 " + sh("-name %s ! -type d", self.names)
-        for name in self.right:  # dpkg takes 40 ms a question: it is asked about what is left only
-            find += sh(" ! -path %s", f"{self.home}/{name}")
-        alone = 'for f; do dpkg-query -S -- "$f" >&2 || echo "$f"; done'
-        return (Probe(find + sh(" -exec sh -c %s sh {} +", alone)),)
+        right = tuple(f"{self.home}/{name}" for name in self.right)
+        values = {"directories": (self.home, *self.directories), "names": self.names, "right": right}
+        return (Probe(sh_file(__file__, "sh/strays.sh", **values), shared=True),)
 
     def plan(self, facts: Facts) -> Change | None:
         strays = [PurePosixPath(line) for line in facts[self.probes()[0]].text.splitlines()]

@@ -92,7 +92,7 @@ class ArchiveGone(RemovalState):
             '  if [ -e "$path" ] || [ -L "$path" ]; then echo "file=$path"; fi',
             "done; exit 0",
         ]
-        changed = Probe(sh_file(__file__, "sh/unpacked.sh", record=self._records[0], line=LINE))
+        changed = Probe(sh_file(__file__, "sh/unpacked.sh", record=self._records[0], line=LINE), shared=True)
         return (Probe("\n".join(lines), root=True, cap_bytes=256 * 1024), changed)
 
     def plan(self, facts: Facts) -> Change | None:

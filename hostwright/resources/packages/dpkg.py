@@ -88,7 +88,7 @@ def mend_cut_script(removable: Iterable[str] = ()) -> str:
 @lru_cache(maxsize=8)
 def mending(leaving: tuple[str, ...] = (), services: tuple[str, ...] = ()) -> Probe:
     """What mending would do, a line each (``sh/mending/mend_probe.sh``); nothing where dpkg is in order."""
-    return Probe(_looked(leaving, services) + "looked", root=True)
+    return Probe(_looked(leaving, services) + "looked", root=True, shared=True)
 
 
 def _looked(leaving: tuple[str, ...], services: tuple[str, ...] = ()) -> str:

@@ -40,7 +40,7 @@ class PackageDirectory:
 
 @lru_cache(maxsize=16)
 def _below(tree: PackageDirectory) -> Probe:
-    return Probe(_OTHERS + "others " + words((tree.root, *tree.libraries)), root=True, cap_bytes=CAP_BYTES)
+    return Probe(_OTHERS + "others " + words((tree.root, *tree.libraries)), root=True, cap_bytes=CAP_BYTES, shared=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,16 +161,17 @@ class Keyring(Resource):
     def probes(self) -> tuple[Probe, ...]:
         folder = self.path.rpartition("/")[0]
         lines = [
-            DEARMOR,
-            sh("test -x %s || { stat -c 'directory of mode %%a of %%U' -- %s; exit 1; }", folder, folder),
-            sh("test -f %s && test -s %s || exit 1", self.path, self.path),
-            sh("test -r %s || { stat -c 'mode %%a of %%U' -- %s; exit 1; }", self.path, self.path),
+            f"{DEARMOR}held() {{",
+            sh("test -x %s || { stat -c 'directory of mode %%a of %%U' -- %s; return 1; }", folder, folder),
+            sh("test -f %s && test -s %s || return 1", self.path, self.path),
+            sh("test -r %s || { stat -c 'mode %%a of %%U' -- %s; return 1; }", self.path, self.path),
             sh("key=$(base64 -w 0 <%s) && printf '%%s\\n' \"$key\"", self.path),
-            sh('[ "$(stat -c %%a:%%U -- %s)" = 644:root ] || exit 1', self.path),
-            sh("test -e %s || exit %s", self.source, NO_SOURCE),
+            sh('[ "$(stat -c %%a:%%U -- %s)" = 644:root ] || return 1', self.path),
+            sh("test -e %s || return %s", self.source, NO_SOURCE),
             sh('armored %s "$key" || dearmor %s | cmp -s - %s', self.source, self.source, self.path),
+            "}\nheld",
         ]
-        return (Probe("\n".join(lines)),)
+        return (Probe("\n".join(lines), shared=True),)
 
     def plan(self, facts: Facts) -> Change | None:
         answer = facts[self.probes()[0]]

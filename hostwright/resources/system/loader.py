@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 from hostwright.common.quoting import sh, sh_file
@@ -36,12 +35,8 @@ class LoaderCache(Resource):
     #: the file in ``/etc/ld.so.conf.d`` that names the directories, for the sentence when another wins
     conf: str = field(metadata=NO_IDENTITY)
 
-    @property
-    def _pattern(self) -> str:
-        return "|".join(re.escape(name) for name in self.libraries)
-
     def probes(self) -> tuple[Probe, ...]:
-        return (Probe(FOUND + sh("found %s %s", self._pattern, self.home)),)
+        return (Probe(FOUND + sh("found %s %s", " ".join(self.libraries), self.home)),)
 
     def plan(self, facts: Facts) -> Change | None:
         lines = (line.partition(" ") for line in facts[self.probes()[0]].text.splitlines())
@@ -61,7 +56,7 @@ class LoaderCache(Resource):
 
     def _check(self) -> str:
         """What another directory puts first, ldconfig alone cannot mend: say which, and fail."""
-        values = {"libraries": self.libraries, "pattern": self._pattern, "home": self.home, "conf": self.conf}
+        values = {"libraries": self.libraries, "home": self.home, "conf": self.conf}
         return sh_file(__file__, "sh/loader_check.sh", **values)
 
 

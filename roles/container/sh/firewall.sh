@@ -21,7 +21,8 @@ lost_rules() {
   lost_of "$nat" "$there"
 }
 # The same of what iptables says of the tables nat and filter, read by the shell alone: this runs in every look at a host.
-lost_of() (
+# It leaves the shell splitting at line ends.
+lost_of() {
   IFS='
 '
   set -f
@@ -42,4 +43,4 @@ lost_of() (
     [ ! -e "/sys/class/net/$bridge" ] || case $2 in *" -o $bridge "*) ;; *) forward='' ;; esac
   done
   [ -n "$forward" ] || echo filter
-)
+}

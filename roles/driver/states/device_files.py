@@ -10,7 +10,7 @@ from hostwright.resources import Change, Facts, Probe, Resource, Step, few
 from hostwright.roles import Pattern, sh_file
 
 #: The rows of ``device``, ``link``, ``major``, ``loaded``, ``card``, ``cap``, the module's settings, and find's.
-DEVICES = Probe(sh_file(__file__, "devices.sh"))
+DEVICES = Probe(sh_file(__file__, "devices.sh"), shared=True)
 
 #: Makes the device files of the loaded driver that are not there.
 MAKE_DEVICES = sh_file(__file__, "make_devices.sh")

@@ -26,4 +26,4 @@ done
 set -- /dev/nvidia*
 [ -e "$1" ] || set --
 find /dev/char "$@" -maxdepth 1 \( -lname '*nvidia*' -printf 'link %l\n' \) -o \( -path '/dev/nvidia*' -ls \) 2>/dev/null
-exit 0
+:

@@ -33,6 +33,7 @@ SECURE_BOOT = Probe(
         keys=tuple(_KEYS),
     ),
     root=True,
+    shared=True,
 )
 
 #: As dkms 3 makes its key when it builds for the first time.
@@ -57,13 +58,17 @@ _ASKED_ABOUT = "|".join(f"{name}.service" for name in OUR_SERVICES if name != PE
 HOLDERS = Probe(
     sh_file(__file__, "sh/holders.sh")
     + sh_file(__file__, "sh/bound.sh")
-    + 'ours=\nfor p in $(holders); do read -r n <"/proc/$p/comm" || continue\nservice "$p"\n'
+    # `holders` would be a process more
+    + "ours= last=\nfor link in $(find /proc/[0-9]*/fd -lname '/dev/nvidia*' 2>/dev/null); do\n"
+    + 'p=${link#/proc/} p=${p%%/*}; [ "$p" != "$last" ] || continue; last=$p\n'
+    'read -r n <"/proc/$p/comm" || continue\nservice "$p"\n'
     f'case $unit in {_ASKED_ABOUT}) ours="$ours $unit" ;; esac\n'
     '[ "$person" = - ] || unit=$person; echo "$p $unit $(called "$p" "$n")"; done\n'
     '[ -z "$ours" ] || for unit in $(bound $ours); do\n'
     "  case $unit in *.service) ;; *) continue ;; esac\n"
-    '  echo "$(systemctl show --value -p MainPID -- "$unit") $unit $unit"\ndone; exit 0',
+    '  echo "$(systemctl show --value -p MainPID -- "$unit") $unit $unit"\ndone; :',
     root=True,
+    shared=True,
 )
 
 #: One line for each container that has the GPU's device files, as ``_CONTAINER`` reads them.
@@ -71,6 +76,7 @@ GPU_CONTAINERS = Probe(
     sh_file(__file__, "sh/containers.sh"),
     root=True,
     cap_bytes=512 * 1024,  # 60,000 processes in containers
+    shared=True,
 )
 
 #: Who uses the GPU, for changes that disturb running work.

@@ -4,15 +4,17 @@
 # The variable's fifth byte is its value, after four bytes of attributes. MOK.der is Ubuntu's key, mok.pub that of dkms 3.
 : "${variable:?}"
 : "${keys:?}"
-if [ ! -e "$variable" ] || [ "$(od -An -tu1 -j4 -N1 "$variable" | tr -d ' ')" != 1 ]; then echo off; exit 0; fi
-state=on
-eval "set -- $keys"
-for key; do
-  [ -e "$key" ] || continue
-  case $(mokutil --test-key "$key") in
-    *'already enrolled'*) echo "enrolled $key"; exit 0 ;;
-    *'enrollment request'*) state="pending $key" ;;
-    *) state="made $key" ;;
-  esac
-done
+state=off
+if [ -e "$variable" ] && [ "$(od -An -tu1 -j4 -N1 "$variable" | tr -d ' ')" = 1 ]; then
+  state=on
+  eval "set -- $keys"
+  for key; do
+    [ -e "$key" ] || continue
+    case $(mokutil --test-key "$key") in
+      *'already enrolled'*) state="enrolled $key"; break ;;
+      *'enrollment request'*) state="pending $key" ;;
+      *) state="made $key" ;;
+    esac
+  done
+fi
 echo "$state"

@@ -14,19 +14,22 @@ compare='
   $4 in present { print ">" present[$4] }
   END { exit !rows }
 '
-[ -e "$record" ] || exit 1
-text=$(cat "$record")
 newline='
 ' tab='	'
-IFS=$newline
-set -f
-if [ "${#text}" -lt 10000 ]; then # a hundred files: the time that `set` takes grows with the square of their number
-  set --
-  for row in $text; do
-    case $row in *"$tab"*) row=${row#*"$tab"*"$tab"*"$tab"} && set -- "$@" "${row%%"$tab"*}" ;; *) seal=$row ;; esac
-  done
-  [ $# -eq 0 ] || now=$(find "$@" -maxdepth 0 -printf "$line")
-  if [ $# -gt 0 ] && [ "$seal$newline$now" = "$text" ]; then printf '%s\n' "$seal"; exit 0; fi
-fi
-sed 1d "$record" | cut -f4 | xargs -r -d '\n' sh -c 'format=$1; shift; find "$@" -maxdepth 0 -printf "$format"' find "$line" |
-  awk -F '\t' "$compare" now=1 - now= "$record"
+differing() {
+  [ -e "$record" ] || return 1
+  text=$(cat "$record")
+  IFS=$newline
+  set -f
+  if [ "${#text}" -lt 10000 ]; then # a hundred files: the time that `set` takes grows with the square of their number
+    set --
+    for row in $text; do
+      case $row in *"$tab"*) row=${row#*"$tab"*"$tab"*"$tab"} && set -- "$@" "${row%%"$tab"*}" ;; *) seal=$row ;; esac
+    done
+    [ $# -eq 0 ] || now=$(find "$@" -maxdepth 0 -printf "$line")
+    if [ $# -gt 0 ] && [ "$seal$newline$now" = "$text" ]; then printf '%s\n' "$seal"; return 0; fi
+  fi
+  sed 1d "$record" | cut -f4 | xargs -r -d '\n' sh -c 'format=$1; shift; find "$@" -maxdepth 0 -printf "$format"' find "$line" |
+    awk -F '\t' "$compare" now=1 - now= "$record"
+}
+differing

@@ -13,9 +13,8 @@
 : "${records:?}"
 : "${files:?}"
 : "${look_bytes:?}"
-tab=$(printf '\t')
 newline='
-'
+' tab='	'
 # What lies there, told apart by how its line begins: the path of one of dpkg's lists and what it names (grep), or `there`
 # with times, size, kind, path and target (find). Records of archives are read first, as files of their own.
 # Rows `look` (its bytes are to be compared) and `gone` (find has not come by it, as it may lie on another disk) are judged

@@ -1,13 +1,11 @@
 # Fails where the loader finds one of the libraries elsewhere than below $home, and says where. What another directory
-# puts first, ldconfig alone cannot mend. $pattern: their names as a regular expression; $conf: the file that should
-# name the directory first. Needs found.
+# puts first, ldconfig alone cannot mend. $conf: the file that should name the directory first. Needs found.
 : "${libraries:?}"
-: "${pattern:?}"
 : "${home:?}"
 : "${conf:?}"
-places=$(found "$pattern" "$home")
-bad=
 eval "set -- $libraries"
+places=$(found "$*" "$home")
+bad=
 for name in "$@"; do
   path=$(echo "$places" | sed -n "s/^$name //p")
   case $path in "$home"/*) continue ;; esac

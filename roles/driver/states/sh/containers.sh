@@ -5,18 +5,18 @@
 # sandboxed services have the host's root; snaps, recognised by their cgroup, see the host's devices whether they use
 # them or not. `find -H` gives device and inode of the targets of links in /proc.
 # Most hosts have no process with another root, which the shell sees by itself.
-export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
+docker=unix:///var/run/docker.sock # whatever context root has
 others=''
 for process in /proc/[0-9]*; do
   # shellcheck disable=SC3013  # every sh of a distribution has it
   [ "$process/root" -ef / ] || { others=yes; break; }
 done
-[ -n "$others" ] || exit 0
 names() {
-  if [ -e /run/docker.pid ]; then timeout 5 docker ps --no-trunc --format '{{.ID}} {{.Names}}'; fi
+  if [ -e /run/docker.pid ]; then DOCKER_HOST=$docker timeout 5 docker ps --no-trunc --format '{{.ID}} {{.Names}}'; fi
   if [ -d /run/libpod ]; then timeout 5 podman ps --no-trunc --format '{{.ID}} {{.Names}}'; fi
 } 2>/dev/null
 named=
+[ -z "$others" ] ||
 find -H /proc/self/ns/mnt /proc/self/root /proc/[0-9]*/ns/mnt /proc/[0-9]*/root -maxdepth 0 -printf '%D:%i %p\n' |
 awk -F'[ /]' '$5 == "ns" { space[$4] = $1 } $5 == "root" { root[$4] = $1 } END {
   for (p in root) {
@@ -38,4 +38,4 @@ awk -F'[ /]' '$5 == "ns" { space[$4] = $1 } $5 == "root" { root[$4] = $1 } END {
     called=$(sed -nE 's,^.*:/lxc(\.payload\.|/)([^/]+).*,\2,p' "/proc/$p/cgroup" | head -n 1)
   fi
   echo "$p $(printf %.12s "${id:--}") $all ${called:--} $name"
-done; exit 0
+done; :

@@ -29,13 +29,23 @@ strays() {
     /usr/local/lib/depmod.d/*.conf /lib/depmod.d/*.conf | sed 's/^/preferred=/'
 }
 read -r kernel </proc/sys/kernel/osrelease
-modinfo -k "$kernel" nvidia nvidia-uvm | while read -r key value; do
+file=
+IFS=$newline
+set -f
+# The shell splits what these tools print in memory: `read` from a pipe would take a system call for each byte.
+for row in $(modinfo -k "$kernel" nvidia nvidia-uvm); do
+  unset IFS
+  set +f
+  key=${row%%:*}: value=${row#*:}
+  value=${value#"${value%%[![:space:]]*}"} value=${value%"${value##*[![:space:]]}"}
   case $key in filename:) file=$value ;; esac
   case $key-${file##*/} in *uvm*) ;; license:-*) echo "license=$value" ;; esac
   [ "$key" = version: ] || continue
   case ${file##*/} in *uvm*) ;; *) echo "module=$value" ;; esac
   case $value-$file in "$version"-* | *-"/lib/modules/$kernel/updates/dkms/"*) ;; *) strays "$file" ;; esac
 done
+unset IFS
+set +f
 loaded=
 if [ -d /sys/module/nvidia ]; then
   read -r loaded </sys/module/nvidia/version; echo "loaded=$loaded"
@@ -49,17 +59,28 @@ if [ -e "/usr/src/nvidia-$version/dkms.conf" ]; then echo source=yes; fi
 if [ -e "$installing" ]; then echo cut=yes; fi
 if [ -e "$record.theirs" ]; then echo theirs=yes; fi
 eval "set -- $libraries"
-# the first entry of this architecture for each library
-# shellcheck disable=SC2016  # awk's
-first='/[(]libc6,x86-64/ && index(wanted, " " $1 " ") && !seen[$1]++'
 others=
 firsts=
 read=$newline
-paths=$(ldconfig -p | awk -v wanted=" $* " "$first")
+# the first entry of this architecture for each library
+wanted=" $* "
+paths=$newline
+IFS=$newline
+set -f
+for row in $(ldconfig -p); do
+  name=${row#"${row%%[![:space:]]*}"} name=${name%% *}
+  case $wanted in *" $name "*) ;; *) continue ;; esac
+  case $row in *'(libc6,x86-64'*) ;; *) continue ;; esac
+  case $paths in *"$newline$name "*) ;; *) paths="$paths$name ${row#*=> }$newline" ;; esac
+done
+unset IFS
+set +f
 for library; do
   first=
-  case $paths in *"$library "*) first=${paths#*"$library "} first=${first#*=> } first=${first%%"$newline"*} ;; esac
-  path=$(readlink -e "$first")
+  case $paths in *"$newline$library "*) first=${paths#*"$newline$library "} first=${first%%"$newline"*} ;; esac
+  path=${first%/*}/${library%.1}.$version
+  if [ "$first" -ef "$path" ] && [ ! -L "$path" ] && cd -P -- "${first%/*}"; then path=$PWD/${path##*/}
+  else path=$(readlink -e "$first"); fi
   echo "$library=$path"
   case $path in '' | */"${library%.1}.$version") ;; *) others="$others$path$newline" firsts="$firsts$first$newline" ;; esac
   case $read in *"$newline${path%/*}$newline"*) continue ;; esac
@@ -81,7 +102,7 @@ if [ -n "$others" ]; then
   done
 fi
 [ -z "$firsts" ] || home=$(sed -n 's,/libcuda\.so\.[0-9.]*|.*,,p' "$record" | head -n 1)
-printf %s "$firsts" | while read -r first; do
+[ -z "$firsts" ] || printf %s "$firsts" | while read -r first; do
   path=$(readlink -e "$first")
   place=$(cd -P -- "${first%/*}" && pwd)
   owner=$(dpkg-query -S -- "$path" "${path#/usr}" 2>/dev/null)

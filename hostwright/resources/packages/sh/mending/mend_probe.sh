@@ -14,13 +14,16 @@
 : "${barred?}"
 : "${services?}"
 : "${sound:?}"
-looked() (
+looked() { ! damaged || mended; }
+damaged() {
   unmet=''
   [ "$sound" -nt /var/lib/dpkg/status ] || unmet=$(LC_ALL=C apt-get $no_lists -o Debug::NoLocking=true -q check 2>&1 |
     sed -n 's/^ \([^ ]*\) : \([A-Za-z-]*: [^ ]*\).*/unmet \1 (\2)/p')
   [ -n "$unmet" ] ||
     grep -Eq '^Status: [^ ]+ (reinstreq|[^ ]+ (half-|unpacked|triggers-))' /var/lib/dpkg/status ||
-    { set -- /var/lib/dpkg/updates/*; [ -e "$1" ]; } || exit 0
+    { set -- /var/lib/dpkg/updates/*; [ -e "$1" ]; }
+}
+mended() (
   # Who holds dpkg's lock is not done yet: it was not interrupted so far, and beside a dpkg that unpacks, apt's simulation
   # would keep whoever asks waiting for seconds.
   if frontend=$(stat -c %i /var/lib/dpkg/lock-frontend 2>/dev/null) && grep -q "POSIX.*:$frontend " /proc/locks; then
