@@ -63,7 +63,7 @@ HOLDERS = Probe(
     + 'p=${link#/proc/} p=${p%%/*}; [ "$p" != "$last" ] || continue; last=$p\n'
     'read -r n <"/proc/$p/comm" || continue\nservice "$p"\n'
     f'case $unit in {_ASKED_ABOUT}) ours="$ours $unit" ;; esac\n'
-    '[ "$person" = - ] || unit=$person; echo "$p $unit $(called "$p" "$n")"; done\n'
+    '[ "$person" = - ] || unit=$person; called "$p" "$n"; echo "$p $unit $program"; done\n'
     '[ -z "$ours" ] || for unit in $(bound $ours); do\n'
     "  case $unit in *.service) ;; *) continue ;; esac\n"
     '  echo "$(systemctl show --value -p MainPID -- "$unit") $unit $unit"\ndone; :',

@@ -14,12 +14,14 @@ holders() {
     last=$process
   done
 }
-# called PID NAME: the name and, of an interpreter, the file or the module that it runs. Never another argument, which may be
-# a secret, and no directory.
+# called PID NAME: sets $program to the name and, of an interpreter, the file or the module that it runs. Never another
+# argument, which may be a secret, and no directory.
+# shellcheck disable=SC2034  # for whoever calls it
 called() {
-  case $2 in python* | perl* | ruby* | node | java | Rscript | bash | sh) ;; *) echo "$2"; return ;; esac
+  program=$2
+  case $2 in python* | perl* | ruby* | node | java | Rscript | bash | sh) ;; *) return ;; esac
   script=$(tr '\0' '\n' <"/proc/$1/cmdline" | sed -n '2,8{/^-c$/q; /^-/d; s:.*/::; /^[A-Za-z0-9._-]\{1,60\}$/p; q}') || :
-  echo "$2${script:+ $script}"
+  program="$2${script:+ $script}"
 } 2>/dev/null
 # shellcheck disable=SC2034  # for whoever calls it
 service() {

@@ -155,7 +155,7 @@ def test_an_interpreter_is_named_with_what_it_runs_and_no_other_argument(
     with subprocess.Popen(command) as process:
         try:
             until(lambda: b"python" in Path(f"/proc/{process.pid}/cmdline").read_bytes(), "the program runs")
-            called = run(f"{functions}called {process.pid} python3").stdout.decode()
+            called = run(f'{functions}called {process.pid} python3\necho "$program"').stdout.decode()
         finally:
             process.kill()
     assert called == f"python3 {name}".strip() + "\n"
