@@ -27,7 +27,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 - MkDocs'
-    """A link out of docs/ leads to the page of that file, or becomes the file's name."""
+    """Rank the known failures first in the search. A link out of docs/ leads to that file's page, or is its name."""
+    if page.file.src_uri.startswith("failures/"):
+        page.meta["search"] = {"boost": 2}  # words of a message are on many pages, and its cause is on these
     depth = page.file.src_uri.count("/")
 
     def led(match: re.Match[str]) -> str:

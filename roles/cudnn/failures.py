@@ -1,4 +1,4 @@
-"""Signs about cuDNN: copies where links belong, two versions of it, headers that do not fit."""
+"""Failures of cuDNN: copies in the place of links, two versions of it, headers that do not fit."""
 
 from __future__ import annotations
 

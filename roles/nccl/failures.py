@@ -1,4 +1,4 @@
-"""Signs about NCCL: built for another CUDA, a second one, not held; and messages of programs that lack it."""
+"""Failures of NCCL: built for another CUDA, a second one, not held; and of programs that lack it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failures of PyTorch and its environment; messages of CUDA programs are those of the layer ``cuda``."""
+"""Failures of PyTorch and its environment; the layer ``cuda`` has the messages of CUDA programs."""
 
 from __future__ import annotations
 

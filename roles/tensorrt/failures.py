@@ -1,4 +1,4 @@
-"""Signs about TensorRT: without the runtime compiler that it wants, or a second one; and messages of its users.
+"""Failures of TensorRT: without the runtime compiler that it wants, or a second one; and messages of its users.
 
 That TensorFlow cannot open TensorRT is no failure: it notes so on every host without it, and works.
 """

@@ -18,7 +18,7 @@ INTRO = """\
 
 All texts of errors, refusals and notes, by the module that makes them. A name in braces stands for a value. Read the
 page as an operator would: each text says where, what is wrong and what to do. `make lint` checks its prose. The page
-[Known failures](failures.md) has the texts of the failure rules.
+[Known failures](failures/index.md) has the texts of the failure rules.
 
 `python -m tests.prose.messages` writes this page from the code.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import shlex
@@ -131,6 +132,12 @@ def test_links_out_of_the_documents_lead_to_pages_or_name_files(site: Path) -> N
     assert '<a href="contributing.html#testing">' in (site / "tests.html").read_text("utf-8")
     assert "(<code>tests/fixtures/site</code>)" in (site / "roles.html").read_text("utf-8")
     assert 'href="start/when-not.html"' in (site / "changes.html").read_text("utf-8")
+
+
+def test_the_search_ranks_known_failures_first(site: Path) -> None:
+    entries = json.loads((site / "search" / "search_index.json").read_text("utf-8"))["docs"]
+    ranks = {one["location"]: one.get("boost", 1) for one in entries}
+    assert (ranks["failures/base.html#no-space"], ranks["settings.html#notifications"]) == (2, 1)
 
 
 def transcripts() -> list[str]:

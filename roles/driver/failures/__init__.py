@@ -1,4 +1,4 @@
-"""Failures of the NVIDIA driver, its installer, its module, its daemons, and of the cards."""
+"""Failures of the NVIDIA driver, its installer, its module and its daemons; those of cards have another page."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def test_commands_and_links_of_alerts_are_ours() -> None:
             assert command.split()[1] in {"audit", "doctor", "plan", "provision", "prove"}, command
     links = [rule["annotations"]["documentation"] for rule in RULES if "documentation" in rule["annotations"]]
     assert links == ["hostwright doctor --explain {{ $labels.rule }}"]
-    assert "### `xid-fatal`" in text_of("docs/failures.md"), "a rule's name is its section's"
+    assert "### `xid-fatal`" in text_of("docs/failures/gpu.md"), "a rule's name is its section's"
 
 
 def test_every_panel_can_be_read_and_asks_the_source_that_is_chosen() -> None:
