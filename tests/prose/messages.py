@@ -40,9 +40,8 @@ def messages(sources: Mapping[str, str]) -> dict[str, list[str]]:
 def page() -> str:
     """The page of the texts of this checkout, as Markdown."""
     paths = (path for folder in ("hostwright", "roles") for path in (PROJECT / folder).rglob("*.py"))
-    found = messages(
-        {".".join(path.relative_to(PROJECT).with_suffix("").parts): path.read_text("utf-8") for path in paths}
-    )
+    names = {".".join(path.relative_to(PROJECT).with_suffix("").parts): path for path in paths}
+    found = messages({name: path.read_text("utf-8") for name, path in names.items()})
     parts, room = [INTRO], ""
     for name, texts in found.items():
         if (here := ".".join(name.split(".")[:2])) != room:
@@ -123,10 +122,5 @@ def _hole(node: ast.AST) -> str:
     return "{…}"
 
 
-def main() -> None:
-    """Write the page."""
-    PAGE.write_text(page(), "utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    PAGE.write_text(page(), "utf-8")
