@@ -48,6 +48,7 @@ class Session(ABC):
         self.execs = 0  #: commands begun so far
         self.noise = b""  #: the beginning of what the login shell prints before a command; see ``frame``
         self.noise_note = ""  #: what ``login.startfiles`` has found out about it
+        self.idle: list[Callable[[], None]] = []  #: end channels that wait for work, where a host refuses one more
         self._on_close = on_close
         self._allowance = allowance or Allowance()
         self._lock = threading.Lock()
@@ -63,6 +64,7 @@ class Session(ABC):
         idle_s: float | None = None,
         cap_bytes: int = CAP_BYTES,
         on_stdout: Callable[[bytes], None] | None = None,
+        on_stderr: Callable[[bytes], None] | None = None,
         name: str = "",
     ) -> Output:
         """Run ``command``, POSIX sh, as the login user and return its status and output, whatever the status is.
@@ -70,10 +72,10 @@ class Session(ABC):
         ``/bin/sh`` runs it, whatever the login shell is and prints (see ``frame``). ``stdin`` is sent while the output
         is read; the command then sees end of file. ``timeout_s`` bounds all of it, ``idle_s`` the time in which not
         one byte moves in either direction. More than ``cap_bytes`` of output cut the command off (``truncated``).
-        ``on_stdout`` gets standard output as it comes, in this thread; ``Output.stdout`` is then empty. Errors call the
-        command by its ``name``, where it has one. Raises
+        ``on_stdout`` gets standard output as it comes, in this thread; ``Output.stdout`` is then empty; ``on_stderr``
+        likewise. Errors call the command by its ``name``, where it has one. Raises
         ``Unreachable`` when the time is over, the connection is lost or the login shell does not run the command, and
-        what ``stdin`` or ``on_stdout`` raise. Values go into a command through ``common.quoting.sh`` alone:
+        what ``stdin`` or the two functions raise. Values go into a command through ``common.quoting.sh`` alone:
 
         >>> from hostwright.common.quoting import sh
         >>> output = session.run(sh("wc -c; test -d %s", "/no such"), stdin=b"hello", timeout_s=10)
@@ -121,6 +123,7 @@ class ChannelSession(Session):
         idle_s: float | None = None,
         cap_bytes: int = CAP_BYTES,
         on_stdout: Callable[[bytes], None] | None = None,
+        on_stderr: Callable[[bytes], None] | None = None,
         name: str = "",
     ) -> Output:
         """See ``Session``."""
@@ -135,7 +138,7 @@ class ChannelSession(Session):
         try:
             with self._allowance.command(cap_bytes):
                 channel = self._start(frame.line, deadline)
-                exchange = Exchange(channel, frame, stdin, cap_bytes, on_stdout)
+                exchange = Exchange(channel, frame, stdin, cap_bytes, on_stdout, on_stderr=on_stderr)
                 try:
                     in_time = exchange.run(deadline, idle_s)
                 except BaseException:
@@ -205,7 +208,7 @@ class SshSession(ChannelSession):
 
         transport = self._connection.transport
         try:
-            channel: paramiko.Channel = transport.open_session(timeout=deadline.left_s())
+            channel: paramiko.Channel = self._open(transport, deadline)
         except ChannelException as error:
             sentence = f"it refuses one more channel: {error.text} (MaxSessions in its sshd_config?)"
             raise self._failure(sentence) from error
@@ -218,6 +221,20 @@ class SshSession(ChannelSession):
                 raise self._failure("it lets this user log in, but not run commands") from error
             raise self._failure(self._silence(deadline)) from error
         return channel
+
+    def _open(self, transport: paramiko.Transport, deadline: Deadline) -> paramiko.Channel:
+        """Open a channel. A host that refuses one is asked again: it may have as many as it allows, of which one waits
+        for work, or one is closed and not yet forgotten.
+        """
+        from paramiko import ChannelException
+
+        try:
+            return transport.open_session(timeout=deadline.left_s())
+        except ChannelException:
+            if self.idle:
+                self.idle.pop()()
+            transport.global_request("keepalive@openssh.com")  # when it answers, sshd has forgotten closed channels
+            return transport.open_session(timeout=deadline.left_s())
 
     def _silence(self, deadline: Deadline) -> str:
         if deadline.passed():

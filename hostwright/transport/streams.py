@@ -94,6 +94,8 @@ class Exchange:
         stdin: bytes | Readable | None,
         cap_bytes: int,
         on_stdout: Callable[[bytes], None] | None,
+        *,
+        on_stderr: Callable[[bytes], None] | None = None,
     ):
         self.stdout = bytearray()
         self.stderr = bytearray()
@@ -103,6 +105,7 @@ class Exchange:
         self._stdin = stdin
         self._room = cap_bytes
         self._on_stdout = on_stdout or self.stdout.extend
+        self._on_stderr = on_stderr or self.stderr.extend
         self._moved = time.monotonic()
         self._stdin_error: BaseException | None = None
 
@@ -153,7 +156,7 @@ class Exchange:
         if channel.recv_ready():
             some = self._take(channel.recv(_RECV_BYTES), self._frame.stdout, self._on_stdout)
         if not self.truncated and channel.recv_stderr_ready():
-            some = self._take(channel.recv_stderr(_RECV_BYTES), self._frame.stderr, self.stderr.extend) or some
+            some = self._take(channel.recv_stderr(_RECV_BYTES), self._frame.stderr, self._on_stderr) or some
         return some
 
     def _take(self, data: bytes, stream: Stream, sink: Callable[[bytes], None]) -> bool:
@@ -164,7 +167,7 @@ class Exchange:
     def _rest(self) -> None:
         stdout, stderr = self._frame.rest()
         self._pass_on(stdout, self._on_stdout)
-        self._pass_on(stderr, self.stderr.extend)
+        self._pass_on(stderr, self._on_stderr)
 
     def _pass_on(self, data: bytes, sink: Callable[[bytes], None]) -> None:
         self.truncated = self.truncated or len(data) > self._room

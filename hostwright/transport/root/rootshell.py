@@ -29,6 +29,7 @@ class ProgramLimits(TypedDict, total=False):
     idle_s: float | None
     cap_bytes: int
     on_stdout: Callable[[bytes], None] | None
+    on_stderr: Callable[[bytes], None] | None
 
 
 class RootShell:
@@ -79,7 +80,7 @@ class RootShell:
         1
         """
         program = wrap(as_user, script, password=self._password, sudo=self._sudo)
-        return self._checked(self.session.run("/bin/sh", stdin=program, timeout_s=timeout_s, **limits))
+        return self.checked(self.session.run("/bin/sh", stdin=program, timeout_s=timeout_s, **limits))
 
     def collect(
         self,
@@ -108,14 +109,14 @@ class RootShell:
             output = self.session.run("/bin/sh", stdin=program, timeout_s=timeout_s - output.duration_s, **limits)
         else:
             output = unpacked(self.host, output, cap_bytes)
-        return self._checked(output)
+        return self.checked(output)
 
     def as_login_user(self, script: str, *, timeout_s: float) -> Output:
         """Run a program as the login user, in its own environment; the caller judges its status.
 
         Raises ``Unreachable`` like ``attempt``.
         """
-        return self._checked(self.session.run("/bin/sh", stdin=script.encode(), timeout_s=timeout_s))
+        return self.checked(self.session.run("/bin/sh", stdin=script.encode(), timeout_s=timeout_s))
 
     def stream(
         self, script: str, *arguments: object, stdin: Readable, timeout_s: float, **limits: Unpack[ProgramLimits]
@@ -130,7 +131,7 @@ class RootShell:
         """
         command, opening = root_command(script, *arguments, password=self._password, sudo=self._sudo)
         opened = _Opened(opening, stdin)
-        return self._checked(self.session.run(command, stdin=opened, timeout_s=timeout_s, **limits))
+        return self.checked(self.session.run(command, stdin=opened, timeout_s=timeout_s, **limits))
 
     def failed(self, failure: str, output: Output) -> ScriptFailed:
         """The error for a program that failed by its exit status: ``failure``, then its last error line."""
@@ -140,8 +141,8 @@ class RootShell:
         ]
         return ScriptFailed(self.host, failure, output.status, tuple(line for line in lines if line)[-_LINES:])
 
-    def _checked(self, output: Output) -> Output:
-        """``output``, unless its status says nothing about the program itself.
+    def checked(self, output: Output) -> Output:
+        """Return ``output``, unless its status says nothing about the program itself.
 
         When a host goes down, programs are killed before the connection is lost: that is not their own failure.
         """
