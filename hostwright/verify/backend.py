@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
 from fcntl import LOCK_EX, flock
 from pathlib import Path
@@ -15,6 +17,7 @@ from hostwright.common.errors import ProtocolError
 from hostwright.common.quoting import sh_file
 from hostwright.transport import Output
 from hostwright.transport.root.become import PATH
+from hostwright.transport.root.keptshell import KeptShell
 from hostwright.transport.root.rootshell import RootShell
 
 ANSWER_S = 30  #: one command of a program that may hang; the time that probes give such a program, too
@@ -33,6 +36,7 @@ _NOWHERE = 79  #: our choice of an exit status: the user has no directory in whi
 #: check of that.
 _SEARCH = f"SESSION_PATH=${{PATH-}} PATH={PATH}:${{PATH:-/bin}}; export SESSION_PATH PATH\n"
 
+_BYTES = "latin-1"  #: a character for each byte
 _LAST_LINES = 3  #: our choice, of what a command printed, in the message of an assertion
 _LAST_CHARACTERS = 300  #: our choice, of these
 
@@ -60,16 +64,19 @@ class SessionBackend(BaseBackend):  # type: ignore[misc]  # testinfra has no typ
     def __init__(self, shell: RootShell, *, root: bool = False, heard: Heard = _unheard, **kwargs: Any):
         super().__init__(shell.host, **kwargs)
         self._heard = heard
-        self._shell = shell
-        self._root = root
+        self._kept = KeptShell(shell, root=root)
+        self.root = root  #: whether its commands run as root
 
     def run(self, command: str, *args: str, **kwargs: Any) -> CommandResult:  # noqa: ARG002 (testinfra's signature)
         """Run a command; ``%s`` in it take the arguments, quoted. Raises ``HostError`` where it could not be asked."""
         line = self.get_command(command, *args)
-        run = self._shell.attempt if self._root else self._shell.as_login_user
-        output = run(("" if self._root else _SEARCH) + line + "\n", timeout_s=CHECK_TIMEOUT_S)
+        output = self._kept.run(("" if self.root else _SEARCH) + line + "\n", timeout_s=CHECK_TIMEOUT_S)
         if output.truncated:
-            raise ProtocolError(self._shell.host, f"it printed more than can be read: {line}")
+            raise ProtocolError(self._kept.host, f"it printed more than can be read: {line}")
+        return self.completed(line, output)
+
+    def completed(self, line: str, output: Output) -> CommandResult:
+        """Return the result of a command that printed this output to the check that runs now."""
         self._heard(output)
         return Completed(self, output.status, self.encode(line), output.stdout, output.stderr)
 
@@ -79,14 +86,41 @@ def testinfra_host(shell: RootShell, *, root: bool = False, heard: Heard = _unhe
     return TestinfraHost(SessionBackend(shell, root=root, heard=heard))
 
 
-class BoundedRunner:
-    """Runs commands of programs that may hang, each within ``ANSWER_S``. A program that hung is not run again, by any
-    process that has the same file of those that hung; meanwhile the others wait for its answer.
+class OnceRunner:
+    """Runs each command once, for all processes that have the same folder of answers; meanwhile the others wait.
+
+    Its commands only read, and their answers do not change while a host is verified.
     """
 
-    def __init__(self, host: TestinfraHost, hung: Path):
-        self._host = host
-        self._hung = hung
+    def __init__(self, host: TestinfraHost, folder: Path):
+        self._backend: SessionBackend = host.backend
+        self._folder = folder
+
+    def __call__(self, command: str, *arguments: str) -> CommandResult:
+        """Return the command's result. Raises ``HostError`` if it could not be asked; the next process then asks."""
+        line = self._backend.get_command(command, *arguments)
+        name = hashlib.sha256(f"{self._backend.root} {line}".encode("utf-8", "surrogateescape")).hexdigest()
+        with (self._folder / name).open("a+b") as file:
+            flock(file, LOCK_EX)
+            file.seek(0)
+            if known := file.read():
+                status, *texts = json.loads(known)
+                stdout, stderr = (text.encode(_BYTES) for text in texts)
+                return self._backend.completed(line, Output(status, stdout, stderr, False, 0.0))
+            done = self._backend.run(line)
+            texts = [data.decode(_BYTES) for data in (done.stdout_bytes, done.stderr_bytes)]
+            file.write(json.dumps([done.rc, *texts]).encode())
+            return done
+
+
+class BoundedRunner:
+    """Runs commands of programs that may hang, each once and within ``ANSWER_S``. A program that hung is not run again,
+    by any process that has the same folder of answers; meanwhile the others wait for its answer.
+    """
+
+    def __init__(self, host: TestinfraHost, folder: Path):
+        self._once = OnceRunner(host, folder)
+        self._hung = folder / "hung"
 
     def __call__(self, command: str, *arguments: str) -> CommandResult:
         """Run a command as the host's user. Raises ``AssertionError`` if its program, the first word, hangs."""
@@ -95,24 +129,22 @@ class BoundedRunner:
             flock(file, LOCK_EX)
             file.seek(0)
             if program not in file.read().splitlines():
-                done = self._host.run(f"timeout -k {_KILL_S} {ANSWER_S} {command} {KILLED_AS_TIMED_OUT}", *arguments)
+                done = self._once(f"timeout -k {_KILL_S} {ANSWER_S} {command} {KILLED_AS_TIMED_OUT}", *arguments)
                 if done.rc != TIMED_OUT:
                     return done
                 file.write(f"{program}\n")
         raise AssertionError(f"{program} does not answer within {ANSWER_S} s: it hangs")
 
 
-def program_runner(shell: RootShell, heard: Heard = _unheard) -> Callable[..., CommandResult]:
+def program_runner(host: TestinfraHost, root_run: Callable[..., CommandResult]) -> Callable[..., CommandResult]:
     """``run(script, *arguments)`` runs a script that makes programs and runs them, in a ``$TMPDIR`` where it may.
 
-    It is run as the login user, and as root on a host where that user may run nothing of his own.
+    It is run by ``host``, as the login user, and by ``root_run`` on a host where that user may run nothing of his own.
     """
 
     def run(script: str, *arguments: str) -> CommandResult:
         program = sh_file(__file__, "program.sh", program=script, arguments=arguments, nowhere=_NOWHERE)
-        done = testinfra_host(shell, heard=heard).run(work_script(USER_DIRS) + program)
-        return (
-            done if done.rc != _NOWHERE else testinfra_host(shell, root=True, heard=heard).run(work_script() + program)
-        )
+        done = host.run(work_script(USER_DIRS) + program)
+        return done if done.rc != _NOWHERE else root_run(work_script() + program)
 
     return run

@@ -37,7 +37,7 @@ from hostwright.plan.targets import Roster, TargetHost
 from hostwright.stack.stack import Stack
 from hostwright.transport import Output, import_all
 from hostwright.transport.root.rootshell import RootShell
-from hostwright.verify.backend import BoundedRunner, program_runner, testinfra_host
+from hostwright.verify.backend import BoundedRunner, OnceRunner, program_runner, testinfra_host
 from hostwright.verify.units import MARKS, PlacedCheck, Unit, lanes_for, units_of
 from hostwright.verify.worker import UNREADABLE, Order, Task, run_in_lanes, serve
 
@@ -87,7 +87,7 @@ class CheckedHost:
 
 HOST = pytest.StashKey[CheckedHost]()
 INVENTORY = pytest.StashKey[str]()  #: the inventory's place, by which records name it
-HUNG = pytest.StashKey[Path]()  #: the programs that hung on the host, a line each, for all processes that check it
+ANSWERS = pytest.StashKey[Path]()  #: the folder of what the host is asked once, for all processes that check it
 OUTPUTS = pytest.StashKey[CheckOutputs]()
 BROKEN = pytest.StashKey[ConftestImportFailure]()  #: the site's conftest.py that cannot be read
 UNREAD = pytest.StashKey[list[tuple[str, str]]]()  #: role, and why a file of its checks cannot be imported
@@ -172,7 +172,8 @@ def _check(session: pytest.Session, roster: Roster, order: Order) -> int:
     units = units_of([_placed(item) for item in items])
     results = _Results(Path(order["results"]), items)
     session.config.stash[HOST] = CheckedHost(target, order["password"] and Secret(order["password"]))
-    session.config.stash[HUNG] = Path(f"{order['results']}.hung")
+    session.config.stash[ANSWERS] = Path(f"{order['results']}.answers")
+    session.config.stash[ANSWERS].mkdir(0o700)
     session.config.pluginmanager.register(results, "hostwright-results")
 
     def run(taken: Iterable[Unit]) -> int:
@@ -318,21 +319,39 @@ def host(shell: RootShell, pytestconfig: pytest.Config) -> TestinfraHost:
 
 @pytest.fixture(scope="session")
 def bounded_run(host: TestinfraHost, pytestconfig: pytest.Config) -> BoundedRunner:
-    """``bounded_run("cmd -a")`` runs a command that may hang, as the login user; once it hung, it fails at once."""
-    return BoundedRunner(host, pytestconfig.stash[HUNG])
+    """``bounded_run("cmd -a")`` runs a command that may hang, once, as the login user; of one that hung it fails."""
+    return BoundedRunner(host, pytestconfig.stash[ANSWERS])
 
 
 @pytest.fixture(scope="session")
-def root_run(shell: RootShell, pytestconfig: pytest.Config) -> Callable[..., CommandResult]:
+def once(host: TestinfraHost, pytestconfig: pytest.Config) -> OnceRunner:
+    """``once("cmd %s", argument)`` is like ``host.run``, for what does not change: the host is asked once."""
+    return OnceRunner(host, pytestconfig.stash[ANSWERS])
+
+
+@pytest.fixture(scope="session")
+def root_host(shell: RootShell, pytestconfig: pytest.Config) -> TestinfraHost:
+    """testinfra's host, as root."""
+    return testinfra_host(shell, root=True, heard=pytestconfig.stash[OUTPUTS].hear)
+
+
+@pytest.fixture(scope="session")
+def root_run(root_host: TestinfraHost) -> Callable[..., CommandResult]:
     """``root_run("cmd %s", argument)`` runs a command as root; arguments are quoted."""
-    run: Callable[..., CommandResult] = testinfra_host(shell, root=True, heard=pytestconfig.stash[OUTPUTS].hear).run
+    run: Callable[..., CommandResult] = root_host.run
     return run
 
 
 @pytest.fixture(scope="session")
-def run_program(shell: RootShell, pytestconfig: pytest.Config) -> Callable[..., CommandResult]:
+def root_once(root_host: TestinfraHost, pytestconfig: pytest.Config) -> OnceRunner:
+    """``root_once("cmd %s", argument)`` is like ``root_run``, for what does not change: the host is asked once."""
+    return OnceRunner(root_host, pytestconfig.stash[ANSWERS])
+
+
+@pytest.fixture(scope="session")
+def run_program(host: TestinfraHost, root_run: Callable[..., CommandResult]) -> Callable[..., CommandResult]:
     """``run_program(script, argument)`` runs a script that compiles or unpacks programs and runs them."""
-    return program_runner(shell, pytestconfig.stash[OUTPUTS].hear)
+    return program_runner(host, root_run)
 
 
 @pytest.fixture(scope="session")

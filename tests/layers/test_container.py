@@ -41,9 +41,9 @@ def image(root_run, variables):
 
 
 @pytest.fixture(scope="module")
-def card(root_run, no_gpu):
+def card(root_once, no_gpu):
     """Ends a check where the PCI bus shows no card, which is no fault of this layer; one that does not work is one."""
-    if not has_cards(root_run):
+    if not has_cards(root_once):
         no_gpu()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -84,9 +85,9 @@ OTHER_DRIVERS = (
 MODULES = "nvidia nvidia-current-open nvidia-current"
 
 
-def cards_on_the_bus(root_run: Run) -> int:
+def cards_on_the_bus(root_once: Run) -> int:
     """How many NVIDIA display (0300) and 3D (0302) controllers the PCI bus shows."""
-    lines = root_run("lspci -n -d 10de:").stdout.splitlines()
+    lines = root_once("lspci -n -d 10de:").stdout.splitlines()
     return sum(1 for line in lines if line.split()[1].rstrip(":") in {"0300", "0302"})
 
 
@@ -112,21 +113,21 @@ def test_one_version_everywhere(host: Host, root_run: Run, bounded_run: Run, sta
     assert not wrong, f"not {stack.section(DriverSection).version}: {', '.join(wrong)}"
 
 
-def test_nvidia_smi_lists_every_card(root_run: Run, bounded_run: Run) -> None:
+def test_nvidia_smi_lists_every_card(root_once: Run, bounded_run: Run) -> None:
     """nvidia-smi, run by the login user, lists as many cards as the PCI bus shows."""
     listed = bounded_run("nvidia-smi -L")
     assert listed.rc == 0, f"nvidia-smi says: {(listed.stdout + listed.stderr).strip()}"
     cards = sum(1 for line in listed.stdout.splitlines() if "UUID: GPU-" in line)
-    on_bus = cards_on_the_bus(root_run)
+    on_bus = cards_on_the_bus(root_once)
     assert on_bus > 0, "the PCI bus shows no NVIDIA card"
     assert cards == on_bus, f"nvidia-smi lists {cards} of {on_bus} cards"
 
 
 def test_every_card_of_the_inventory_is_there(
-    root_run: Run, bounded_run: Run, target: TargetHost, inventory: str
+    root_once: Run, bounded_run: Run, target: TargetHost, inventory: str
 ) -> None:
     """The PCI bus shows as many cards as the inventory says that the host has, where it says so."""
-    declared, on_bus = read_expected_gpus(target.host), cards_on_the_bus(root_run)
+    declared, on_bus = read_expected_gpus(target.host), cards_on_the_bus(root_once)
     known = History(state_root()).hardware(inventory).get(target.name, NOTHING_KNOWN)
     rows = bounded_run("nvidia-smi --query-gpu=pci.bus_id,uuid --format=csv,noheader").stdout.splitlines()
     present = [row.partition(",")[::2] for row in rows]
@@ -135,7 +136,7 @@ def test_every_card_of_the_inventory_is_there(
     assert declared is None or on_bus >= declared, f"{on_bus} of {declared} GPUs (hostwright_gpus){names}"
 
 
-def test_cuda_starts(run_program: Run, root_run: Run) -> None:
+def test_cuda_starts(run_program: Run, root_once: Run) -> None:
     """A program of the login user opens libcuda.so.1, starts CUDA and counts every card."""
     answer = run_program(COUNT_CARDS)
     said = (answer.stdout + answer.stderr).strip()
@@ -145,15 +146,15 @@ def test_cuda_starts(run_program: Run, root_run: Run) -> None:
     error, driver, cards = map(int, numbers)
     assert error == 0, f"CUDA does not start: error {error} of {library}"
     assert driver >= 11020, f"the driver supports CUDA {driver}, older than 11.2"
-    on_bus = cards_on_the_bus(root_run)
+    on_bus = cards_on_the_bus(root_once)
     assert cards == on_bus, f"CUDA sees {cards} of {on_bus} cards"
 
 
-def test_the_driver_has_every_card(root_run: Run) -> None:
+def test_the_driver_has_every_card(root_once: Run) -> None:
     """Every card is driven by the nvidia module."""
-    lines = root_run("lspci -k -d 10de:").stdout.splitlines()
+    lines = root_once("lspci -k -d 10de:").stdout.splitlines()
     users = [line.rpartition(": ")[2] for line in lines if "Kernel driver in use" in line]
-    assert users.count("nvidia") >= cards_on_the_bus(root_run), f"drivers in use: {', '.join(users) or 'none'}"
+    assert users.count("nvidia") >= cards_on_the_bus(root_once), f"drivers in use: {', '.join(users) or 'none'}"
 
 
 def test_device_files_are_there(host: Host) -> None:
@@ -164,15 +165,16 @@ def test_device_files_are_there(host: Host) -> None:
         assert status == 0, f"{path} is there, and not for every user"
 
 
-def test_dkms_builds_it_for_the_next_kernel(root_run: Run, stack: Stack) -> None:
+def test_dkms_builds_it_for_the_next_kernel(root_run: Run, root_once: Run, stack: Stack) -> None:
     """DKMS has the driver installed for the running kernel, and its sources for the next one."""
     wanted = stack.section(DriverSection)
     if wanted.packages and not any(name.endswith("-dkms") or "-dkms-" in name for name in wanted.packages):
         return  # its module comes compiled, with each kernel's package
     names = MODULES if wanted.packages else "nvidia"
-    each = f'for name in {names}; do dkms status -m $name -v %s -k "$(uname -r)"; done'
-    status = root_run(each, wanted.version)
-    assert "installed" in status.stdout, f"dkms says: {status.stdout.strip() or 'nothing'}"
+    kernel = root_once("uname -r").stdout.strip()
+    ours = re.compile(rf"({'|'.join(names.split())})(, |/){re.escape(wanted.version)}(, {re.escape(kernel)},|:)")
+    status = "\n".join(line for line in root_once("dkms status").stdout.splitlines() if ours.match(line))
+    assert "installed" in status, f"dkms says: {status or 'nothing'}"
     sources = " ".join(f"/usr/src/{name}-{wanted.version}/dkms.conf" for name in names.split())
     assert root_run(f"cat {sources} 2>/dev/null").stdout.strip(), "its sources are gone"
 
@@ -185,7 +187,7 @@ def test_it_comes_back_after_a_boot(host: Host) -> None:
     assert host.service("nvidia-persistenced").is_enabled, "nvidia-persistenced is not enabled"
 
 
-def test_it_is_there_after_the_next_boot(root_run: Run, stack: Stack) -> None:
+def test_it_is_there_after_the_next_boot(root_run: Run, root_once: Run, stack: Stack) -> None:
     """The kernel that boots next has the module, and neither modprobe.d nor its command line keeps it away."""
     wanted = stack.section(DriverSection)
     kernels, boot_loader, tree, modprobe = (
@@ -199,7 +201,7 @@ def test_it_is_there_after_the_next_boot(root_run: Run, stack: Stack) -> None:
     boot = booted_next(found, boot_loader)
     words = blacklisted_by(boot.words)
     assert not words, f"after a reboot the module is not loaded: {boot.where} has {' '.join(words)}"
-    cards = gpu_ids(Facts({PCI: Answer(0, root_run(PCI.script).stdout)}))
+    cards = gpu_ids(Facts({PCI: Answer(0, root_once(PCI.script).stdout)}))
     taken = for_vfio(root_run(VFIO.script).stdout, cards, boot)
     assert not taken, f"after a reboot vfio-pci has the card: {'; '.join(taken)}"
     taking = root_run(UDEV.script).stdout
@@ -207,7 +209,7 @@ def test_it_is_there_after_the_next_boot(root_run: Run, stack: Stack) -> None:
     assert not rules, f"after a reboot a udev rule removes the cards: {'; '.join(rules)}"
     given = overridden(taking)
     assert not given, f"after a reboot another driver has a card: {'; '.join(given)}"
-    kernel = other_kernel(found, boot, root_run("uname -r").stdout.strip()) if not boot.unknown else None
+    kernel = other_kernel(found, boot, root_once("uname -r").stdout.strip()) if not boot.unknown else None
     lacking = lacks_driver(kernel, {wanted.version}, read_tree(tree), wanted) if kernel else ""
     assert not kernel or not lacking, f"after a reboot into {kernel.version} there are no GPUs: {lacking} ({boot.why})"
 
@@ -220,9 +222,9 @@ def test_persistence_mode_is_on(host: Host, bounded_run: Run) -> None:
 
 
 @pytest.fixture(name="fabric")
-def _fabric(root_run: Run) -> Fabric:
+def _fabric(root_once: Run) -> Fabric:
     """What joins the cards of the host."""
-    return fabric_of(Facts({probe: Answer(0, root_run(probe.script).stdout) for probe in (PCI, FABRIC)}))
+    return fabric_of(Facts({probe: Answer(0, root_once(probe.script).stdout) for probe in (PCI, FABRIC)}))
 
 
 def test_fabric_manager_runs_where_it_has_switches(host: Host, stack: Stack, fabric: Fabric) -> None:
@@ -287,13 +289,13 @@ def test_no_other_driver_is_installed(host: Host, stack: Stack) -> None:
 
 
 @pytest.mark.beside
-def test_an_upgrade_would_not_move_the_driver(root_run: Run, stack: Stack) -> None:
+def test_an_upgrade_would_not_move_the_driver(root_run: Run, root_once: Run, stack: Stack) -> None:
     """Upgrades of everything, simulated, move no package of the driver, and unattended-upgrades leaves them alone."""
     wanted = stack.section(DriverSection).packages
     if not wanted:
         return  # a driver from the .run has no package that could move, and each answer costs a host a second
     for verb in ("upgrade", "dist-upgrade"):
-        plan = root_run(f"LC_ALL=C apt-get -s {verb}")
+        plan = root_once(f"apt-get -s {verb}")
         assert plan.rc == 0, plan.stderr.strip()
         moved = [words[1] for line in plan.stdout.splitlines() if (words := line.split())[:1] in (["Inst"], ["Remv"])]
         bad = sorted({*moved}.intersection(wanted))
@@ -303,9 +305,9 @@ def test_an_upgrade_would_not_move_the_driver(root_run: Run, stack: Stack) -> No
     assert not free, f"unattended-upgrades may move {', '.join(free)}"
 
 
-def test_open_drivers_do_not_have_a_card(root_run: Run) -> None:
+def test_open_drivers_do_not_have_a_card(root_run: Run, root_once: Run) -> None:
     """No NVIDIA card is driven by nouveau or its successors, and modprobe would not load them by itself."""
-    cards = root_run("lspci -k -d 10de:")
+    cards = root_once("lspci -k -d 10de:")
     assert "in use: nouveau" not in cards.stdout, "nouveau drives a card; the host needs a reboot"
     assert "in use: nova" not in cards.stdout, "nova drives a card; the host needs a reboot"
     config = root_run("modprobe --showconfig").stdout.splitlines()

@@ -10,6 +10,7 @@ import pytest
 from hostwright.standard.roles.cuda.wheels import LOGIN_SHELL, OPENED, opened_elsewhere
 from hostwright.standard.roles.driver.states.gpu_use import has_cards
 from hostwright.standard.roles.jax.section import JaxSection
+from hostwright.verify.pip_check import PIP_CHECK
 
 LOOK = (
     r"""
@@ -62,13 +63,13 @@ def test_its_cuda_libraries_are_its_own(look):
 @pytest.mark.beside
 def test_its_packages_agree(host, stack, variables):
     """Every installed package finds those that it needs (pip check)."""
-    done = host.run("%s -m pip check", f"{stack.section(JaxSection).home(variables.path)}/bin/python")
+    done = host.run("%s -c %s", f"{stack.section(JaxSection).home(variables.path)}/bin/python", PIP_CHECK)
     assert done.rc == 0, done.stdout.strip() or done.stderr.strip()
 
 
-def test_it_lists_every_card(look, bounded_run, root_run, no_gpu):
+def test_it_lists_every_card(look, bounded_run, root_once, no_gpu):
     """JAX lists as many GPUs as the driver has cards."""
-    if not has_cards(root_run):
+    if not has_cards(root_once):
         no_gpu()
     listed = bounded_run("nvidia-smi -L")
     cards = sum(line.startswith("GPU ") for line in listed.stdout.splitlines())

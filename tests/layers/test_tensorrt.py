@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from testinfra.backend.base import CommandResult
 from testinfra.host import Host
 
 from hostwright.plan.targets import TargetHost
 from hostwright.stack.stack import Stack
-from hostwright.standard.roles.tensorflow.section import TensorflowSection
+from hostwright.standard.roles.tensorflow.look import look_command
 from hostwright.standard.roles.tensorrt.section import TensorrtSection
+
+Run = Callable[..., CommandResult]
 
 #: Opens the libraries of its arguments, and prints the version of the first and the file of each.
 OPEN = """\
@@ -16,12 +21,6 @@ opened = [ctypes.CDLL(name) for name in sys.argv[1:]]
 print(opened[0].getInferLibVersion())
 for line in sorted({line.split()[-1] for line in open("/proc/self/maps") if "/libnvinfer" in line}):
     print(line)
-"""
-
-#: TensorFlow's own answer: which version its wheel was linked with, and which one it opens here.
-ASK = """\
-from tensorflow.compiler.tf2tensorrt import _pywrap_py_utils as trt
-print(*trt.get_linked_tensorrt_version(), *trt.get_loaded_tensorrt_version())
 """
 
 
@@ -44,14 +43,13 @@ def test_it_gets_the_runtime_compiler_that_it_was_linked_with(host: Host, stack:
     assert answer.rc == 0, f"it does not: {answer.stderr.strip()[-300:]}"
 
 
-def test_tensorflow_opens_it(host: Host, stack: Stack, target: TargetHost) -> None:
+def test_tensorflow_opens_it(once: Run, stack: Stack, target: TargetHost) -> None:
     """TensorFlow, where the host has it, opens this TensorRT, of the major version that its wheel was linked with."""
     if "tensorflow" not in target.variables:
         return
-    python = f"{stack.section(TensorflowSection).home(target.variables['tensorflow'].path)}/bin/python"
-    answer = host.run("env TF_CPP_MIN_LOG_LEVEL=2 %s -c %s", python, ASK)
-    assert answer.rc == 0, f"it does not: {answer.stderr.strip()[-300:]}"
-    versions = answer.stdout.split()[-6:]
-    linked, loaded = versions[:3], versions[3:]
+    answer = once(*look_command(target))
+    versions = [line.split()[1:] for line in answer.stdout.splitlines() if line.startswith("tensorrt ")]
+    assert answer.rc == 0 and versions, f"it does not: {answer.stderr.strip()[-300:]}"
+    linked, loaded = versions[0][:3], versions[0][3:]
     assert ".".join(loaded) == stack.section(TensorrtSection).library_version, f"it opens {'.'.join(loaded)}"
     assert linked[0] == loaded[0], f"it is linked with {'.'.join(linked)}"

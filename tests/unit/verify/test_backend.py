@@ -23,15 +23,18 @@ from tests.unit.transport.test_become import SUDO
 
 @dataclass
 class Here:
-    """This machine in the place of a session, with a stand-in of sudo; ``killed`` ends what it runs."""
+    """This machine as a session that keeps no shell, with a stand-in of sudo; ``killed`` ends what it runs."""
 
     folder: Path
     killed: bool = False
     truncated: bool = False
     path: str = ""
     host: Host = field(default_factory=lambda: Host("gpu01"))
+    idle: list[Any] = field(default_factory=list)
 
-    def run(self, command: str, *, stdin: bytes, timeout_s: float) -> Output:
+    def run(self, command: str, *, stdin: Any, timeout_s: float, **_: Any) -> Output:
+        if not isinstance(stdin, bytes):
+            return Output(1, b"", b"", False, 0.0)
         if self.killed:
             return Output(143, b"", b"Terminated\n", False, 0.0)
         if self.truncated:
@@ -97,9 +100,14 @@ exit 3
 """
 
 
+def runner(here: Any) -> Any:
+    shell = RootShell(here, Secret("hunter2"))
+    return backend.program_runner(backend.testinfra_host(shell), backend.testinfra_host(shell, root=True).run)
+
+
 def test_a_program_runs_where_programs_may_and_nothing_is_left(here: Any, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(backend, "USER_DIRS", f'"{tmp_path}/own place"')
-    done = backend.program_runner(RootShell(here, Secret("hunter2")))(COMPILED, "a b", "$(id)")
+    done = runner(here)(COMPILED, "a b", "$(id)")
     assert (done.rc, done.stderr) == (3, "")
     assert done.stdout.startswith(f"ran in {tmp_path}/own place/check.")
     assert done.stdout.endswith("/program with a b $(id)\n")
@@ -110,7 +118,7 @@ def test_root_runs_it_where_the_user_may_run_nothing(here: Any, tmp_path: Path, 
     (tmp_path / "file").touch()
     monkeypatch.setattr(backend, "USER_DIRS", f"{tmp_path}/file/work")
     monkeypatch.setattr(hostjobs, "WORK_DIRS", (f"{tmp_path}/roots",))
-    done = backend.program_runner(RootShell(here, Secret("hunter2")))(COMPILED, "1", "2")
+    done = runner(here)(COMPILED, "1", "2")
     assert (done.rc, done.stderr) == (3, "")
     assert done.stdout.startswith(f"ran in {tmp_path}/roots/check.")
 
@@ -119,7 +127,7 @@ def test_where_nobody_may_it_says_so(here: Any, tmp_path: Path, monkeypatch: Any
     (tmp_path / "file").touch()
     monkeypatch.setattr(backend, "USER_DIRS", f"{tmp_path}/file/work")
     monkeypatch.setattr(hostjobs, "WORK_DIRS", (f"{tmp_path}/file/roots",))
-    done = backend.program_runner(RootShell(here, Secret("hunter2")))(COMPILED, "1", "2")
+    done = runner(here)(COMPILED, "1", "2")
     assert done.rc != 0
     assert done.stderr == "no directory was found in which programs may be run\n"
 
@@ -130,12 +138,26 @@ def test_a_program_that_hung_is_not_run_again(here: Any, tmp_path: Path, monkeyp
     (tmp_path / "hangs").write_text('#!/bin/sh\necho once >>"$0.ran"\ntrap : TERM\nwhile :; do sleep 60; done\n')
     (tmp_path / "hangs").chmod(0o755)
     host = backend.testinfra_host(RootShell(here, Secret("hunter2")))
-    run = backend.BoundedRunner(host, tmp_path / "hung")
-    for one in (run, run, backend.BoundedRunner(host, tmp_path / "hung")):  # the last as of another process
+    run = backend.BoundedRunner(host, tmp_path)
+    for one in (run, run, backend.BoundedRunner(host, tmp_path)):  # the last as of another process
         with pytest.raises(AssertionError, match=r"hangs does not answer within 0\.1 s"):
             one(f"{tmp_path}/hangs -L")
     assert (tmp_path / "hangs.ran").read_text() == "once\n"
     assert run("printf %s", "a b").stdout == "a b"
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_what_does_not_change_is_asked_once_and_printed_to_each_check(here: Any, tmp_path: Path, root: bool) -> None:
+    heard: list[Output] = []
+    (tmp_path / "answers").mkdir()
+    for asked in range(3):  # the last two as of other processes
+        host = backend.testinfra_host(RootShell(here, Secret("hunter2")), root=root, heard=heard.append)
+        once = backend.OnceRunner(host, tmp_path / "answers")
+        for argument in ("a", "b"):
+            done = once("echo %s >>%s; printf '\\377'; echo no >&2; exit 3", argument, f"{tmp_path}/asked")
+            assert (done.rc, done.stdout_bytes, done.stderr) == (3, b"\377", "no\n")
+        assert len(heard) == 2 * (asked + 1)
+    assert (tmp_path / "asked").read_text() == "a\nb\n"
 
 
 def test_no_message_of_a_check_shows_a_python_object() -> None:
