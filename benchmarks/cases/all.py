@@ -14,11 +14,12 @@ from benchmarks.cases import (
     provision,
     startup,
     thousand,
+    verify,
 )
 from benchmarks.cases.case import Case
 
 CASES: tuple[Case, ...] = (
-    plan, latency, thousand, provision, copying, offline, listing, hung, clientfiles, startup, history,
+    plan, verify, latency, thousand, provision, copying, offline, listing, hung, clientfiles, startup, history,
 )  # fmt: skip
 
 
