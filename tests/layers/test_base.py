@@ -9,6 +9,9 @@ import pytest
 from testinfra.backend.base import CommandResult
 from testinfra.host import Host
 
+from hostwright.plan.targets import TargetHost
+from hostwright.standard.roles.driver.apt_answers import DIST_UPGRADE, apt_answers
+
 Run = Callable[..., CommandResult]
 
 #: A kernel module of three lines, compiled in a directory of its own that is removed again.
@@ -60,9 +63,9 @@ def test_kernels_are_held(host: Host) -> None:
 
 
 @pytest.mark.beside
-def test_an_upgrade_would_not_touch_kernels_or_drivers(root_once: Run) -> None:
+def test_an_upgrade_would_not_touch_kernels_or_drivers(root_once: Run, target: TargetHost) -> None:
     """A full upgrade of everything, simulated, moves no kernel and brings no NVIDIA driver."""
-    plan = root_once("apt-get -s dist-upgrade")
+    plan = apt_answers(root_once, target)[DIST_UPGRADE]
     assert plan.rc == 0, plan.stderr.strip()
     moved = [line.split()[1] for line in plan.stdout.splitlines() if line.startswith("Inst ")]
     bad = [name for name in moved if name.startswith(("linux-image", "linux-headers", "nvidia-driver", "cuda-drivers"))]

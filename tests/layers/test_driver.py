@@ -19,6 +19,7 @@ from hostwright.plan.model import Answer, Facts
 from hostwright.plan.targets import TargetHost
 from hostwright.resources.system.bootloader import BOOT_LOADER
 from hostwright.stack.stack import Stack
+from hostwright.standard.roles.driver.apt_answers import DIST_UPGRADE, POLICY, UPGRADE, apt_answers
 from hostwright.standard.roles.driver.failures.kernel import (
     KERNELS,
     UDEV,
@@ -72,13 +73,6 @@ cc -o "$work/count" "$work/count.c" -ldl
 timeout -k 5 60 "$work/count" """
     + KILLED_AS_TIMED_OUT
 )
-
-
-#: Names of a driver in the archives of Debian, Ubuntu and NVIDIA.
-OTHER_DRIVERS = (
-    "nvidia-driver", "nvidia-driver-470", "nvidia-kernel-dkms", "nvidia-dkms-470", "libcuda1", "libnvidia-ml1",
-    "libnvidia-compute-470", "cuda-drivers", "nvidia-smi", "nvidia-utils-470",
-)  # fmt: skip
 
 
 #: Names of the module's file; Debian's have names of their own on the disk.
@@ -260,10 +254,10 @@ def test_a_racks_tray_shares_memory_with_the_others(host: Host, stack: Stack, fa
 
 
 @pytest.mark.beside
-def test_no_other_driver_can_be_installed(root_run: Run, stack: Stack) -> None:
+def test_no_other_driver_can_be_installed(root_run: Run, root_once: Run, stack: Stack, target: TargetHost) -> None:
     """apt offers no NVIDIA driver of any repository: only the stack's packages, at the stack's versions."""
     wanted = stack.section(DriverSection).packages
-    policy = root_run("LC_ALL=C apt-cache policy " + " ".join(dict.fromkeys((*OTHER_DRIVERS, *wanted))))
+    policy = apt_answers(root_once, target)[POLICY]
     assert policy.rc == 0
     offered: dict[str, str] = {}
     name = ""
@@ -289,13 +283,13 @@ def test_no_other_driver_is_installed(host: Host, stack: Stack) -> None:
 
 
 @pytest.mark.beside
-def test_an_upgrade_would_not_move_the_driver(root_run: Run, root_once: Run, stack: Stack) -> None:
+def test_an_upgrade_would_not_move_the_driver(root_run: Run, root_once: Run, stack: Stack, target: TargetHost) -> None:
     """Upgrades of everything, simulated, move no package of the driver, and unattended-upgrades leaves them alone."""
     wanted = stack.section(DriverSection).packages
     if not wanted:
         return  # a driver from the .run has no package that could move, and each answer costs a host a second
-    for verb in ("upgrade", "dist-upgrade"):
-        plan = root_once(f"apt-get -s {verb}")
+    for verb in (UPGRADE, DIST_UPGRADE):
+        plan = apt_answers(root_once, target)[verb]
         assert plan.rc == 0, plan.stderr.strip()
         moved = [words[1] for line in plan.stdout.splitlines() if (words := line.split())[:1] in (["Inst"], ["Remv"])]
         bad = sorted({*moved}.intersection(wanted))

@@ -1,0 +1,42 @@
+"""What apt would do on a host and offers it, asked in one program for all checks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hostwright.common.quoting import sh_file
+from hostwright.plan.targets import TargetHost
+from hostwright.standard.roles.driver.section import DriverSection
+
+#: Names of a driver in the archives of Debian, Ubuntu and NVIDIA.
+OTHER_DRIVERS = (
+    "nvidia-driver", "nvidia-driver-470", "nvidia-kernel-dkms", "nvidia-dkms-470", "libcuda1", "libnvidia-ml1",
+    "libnvidia-compute-470", "cuda-drivers", "nvidia-smi", "nvidia-utils-470",
+)  # fmt: skip
+UPGRADE, DIST_UPGRADE, POLICY = "upgrade", "dist-upgrade", "policy"
+_ANSWER = re.compile(r"== hostwright ([a-z-]+)\n(.*?)\n== hostwright ([0-9]+)\n(.*?)(?=== hostwright|\Z)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class AptAnswer:
+    """What apt printed, and its exit status."""
+
+    rc: int
+    stdout: str
+    stderr: str
+
+
+def apt_answers(root_once: Callable[[str], Any], target: TargetHost) -> Mapping[str, AptAnswer]:
+    """Return what simulated upgrades of a host print, and the policy of drivers. Raises ``AssertionError``."""
+    driver = target.context.find(DriverSection)
+    packages = tuple(driver.packages) if driver else ()
+    names = dict.fromkeys((*OTHER_DRIVERS, *packages))
+    verbs = (DIST_UPGRADE, *([UPGRADE] if packages else []))
+    done = root_once(sh_file(__file__, "apt_answers.sh", verbs=" ".join(verbs), names=" ".join(names)))
+    found = {name: AptAnswer(int(rc), out, err) for name, out, rc, err in _ANSWER.findall(done.stdout)}
+    missing = [name for name in (*verbs, POLICY) if name not in found]
+    assert not missing, f"apt cannot be asked: {done.stderr.strip()}"  # noqa: S101 - the outcome of a check
+    return found
