@@ -50,6 +50,7 @@ from hostwright.resources.packages.dpkg import (
     parse_dpkg,
 )
 from hostwright.resources.packages.mirrored import PROBES, take, take_for_others
+from hostwright.resources.packages.namepass import none_like
 from hostwright.resources.packages.others import Others, PackageDirectory
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.debs import PackageMirror
@@ -287,7 +288,10 @@ class DebsAbsent(Resource):
         kept = f"(?!{_any_of(self.keep).pattern})" if self.keep else ""
         matching = f"{kept}(?:{_any_of(self.patterns).pattern})"
         asked = sh("look %s %s %s %s", self._verb, matching, " ".join(self.patterns), " ".join(self.keep))
-        return Probe(ALONG + asked, root=True, shared=True)
+        return Probe(ALONG + asked, root=True, part=none_like(self.patterns, self._matches), shared=True)
+
+    def _matches(self, name: str) -> bool:
+        return named_like(name, self.patterns) and not named_like(name, self.keep)
 
     @property
     def _verb(self) -> str:

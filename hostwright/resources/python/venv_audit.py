@@ -77,7 +77,7 @@ def audit_probe(link: str, homes: tuple[str, ...], constraints: str) -> Probe:
     """The probe of a link, those of these venvs that were completed, and what people put into others of the name."""
     stem = homes[0].partition("-py3.")[0]
     values = {"link": link, "homes": homes, "marker": MARKER, "constraints": constraints, "stem": stem}
-    return Probe(USERS_FILES + sh_file(__file__, "sh/venv_audit.sh", **values, no_perl=NO_PERL))
+    return Probe(USERS_FILES + sh_file(__file__, "sh/venv_audit.sh", **values, no_perl=NO_PERL), shared=True)
 
 
 def parse_audit(text: str) -> Venvs:

@@ -8,10 +8,9 @@ from hostwright.resources import KERNEL_GONE, Facts, Probe, Reboot, Resource
 
 #: NVIDIA devices bound to an open driver, in lines ``0000:3b:00.0 nouveau``; nova is nouveau's successor.
 NOUVEAU = Probe(
-    'set --; for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor" || continue; '
-    '[ "$v" != 0x10de ] || [ ! -L "$d/driver" ] || set -- "$@" "$d/driver"; done\n'
-    "[ $# -eq 0 ] || for n in $(find \"$@\" -maxdepth 0 -printf '%h=%l\\n'); do d=${n%%=*}; "
-    'case ${n##*/} in nouveau|nova*) echo "${d##*/} ${n##*/}";; esac; done; :',
+    'for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor" || continue; [ "$v" != 0x10de ] || '
+    "for n in /sys/bus/pci/drivers/nouveau /sys/bus/pci/drivers/nova*; do "
+    '[ ! "$d/driver" -ef "$n" ] || echo "${d##*/} ${n##*/}"; done; done; :',
     shared=True,
 )
 

@@ -12,6 +12,7 @@ import pytest
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.plan.probing import new_nonce, parse, programs
 from hostwright.resources.files.archives import Delivered
+from hostwright.resources.packages.packages import DebsAbsent
 from hostwright.resources.packages.repositories import SourcesDisabled
 from hostwright.resources.system.services import RestartedAfter
 from hostwright.resources.system.units import UNITS, show_probe
@@ -175,3 +176,15 @@ def test_a_file_that_is_an_artifact_is_known_by_its_sum(tmp_path: Path) -> None:
     assert look(probes)[probes[1]] == Answer(0, f"{digest}  -\n")
     unpinned = Delivered("/x", Artifact(name="tool", file="tool"))
     assert [probe.part is None for probe in unpinned.probes()] == [False, True]
+
+
+def test_packages_are_asked_about_again_where_some_are_there(tmp_path: Path) -> None:
+    status = tmp_path / "status"
+    status.write_text("Package: odd-one\nStatus: install ok installed\n\nPackage: libeven-kept\n\nPackage: odder\n")
+    path = program(tmp_path / "bin", "dpkg-query", "echo installed odd-one").parent
+    program(path, "apt-get", "echo Purg odd-one; echo Purg other")
+    odd, even = DebsAbsent(("odd-*",), "why"), DebsAbsent(("even?", "libeven-*"), "why", keep=("libeven-k*",))
+    probes = [state.probes()[1] for state in (odd, even)]
+    assert look(probes, path, _var_lib_dpkg_status=str(status)) == {probes[1]: Answer(0, "")}
+    alone = look(probes, path, alone=True, _var_lib_dpkg_status=str(status))
+    assert [alone[probe] for probe in probes] == [Answer(0, "along other\n"), Answer(0, "")]

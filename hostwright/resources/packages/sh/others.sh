@@ -15,8 +15,8 @@
 : "${look_bytes:?}"
 newline='
 ' tab='	'
-# What lies there, told apart by how its line begins: the path of one of dpkg's lists and what it names (grep), or `there`
-# with times, size, kind, path and target (find). Records of archives are read first, as files of their own.
+# What lies there: find's lines, each of `there`, times, size, kind, path and target. Records of archives are read first, as
+# files of their own, and then those of dpkg's lists that name anything there.
 # Rows `look` (its bytes are to be compared) and `gone` (find has not come by it, as it may lie on another disk) are judged
 # afterwards.
 whose='
@@ -24,13 +24,13 @@ whose='
   function own(path, by) { owner[path] = by; while ((path = parent(path)) != "" && !(path in folder)) folder[path] }
   function package(list) { sub(/.*\//, "", list); sub(/(:[^:]*)?[.]list$/, "", list); return list }
   BEGIN { folder[tree]; count = split(libraries, names, FS); for (i = 1; i <= count; i++) library[names[i]] }
-  FILENAME != "-" { if (FNR > 1) { if (index($4, tree "/") == 1) known++; own($4, "") } next }
-  index($0, info "/") == 1 {
-    known++; at = index($0, ".list:"); list = substr($0, 1, at + 4); path = substr($0, at + 6)
-    own(path, list)
-    if (path ~ /[.]so[^\/]*$/ && parent(path) in library) print "packaged" FS package(list) FS path
+  index(FILENAME, info "/") == 1 {
+    if (!index($0, tree "/")) next
+    known++; own($0, FILENAME)
+    if ($0 ~ /[.]so[^\/]*$/ && parent($0) in library) print "packaged" FS package(FILENAME) FS $0
     next
   }
+  FILENAME != "-" { if (FNR > 1) { if (index($4, tree "/") == 1) known++; own($4, "") } next }
   NF != 7 { next }
   { path = $6 }
   index(path, info "/") == 1 { unpacked[path] = $2; next }
@@ -92,12 +92,10 @@ there() {
   IFS=$newline
   set -f
   # shellcheck disable=SC2086  # a path a word
-  {
-    [ -z "$lists" ] || grep -HsF -e "$tree/" -- $lists
-    find -H $lists "$files$tree" "$tree" -xdev \( -name "*$newline*" -o -lname "*$newline*" -o -name __pycache__ \) -prune -o \
-      ! -type d -printf 'there\t%T@\t%C@\t%s\t%y\t%p\t%l\n'
-  } | LC_ALL=C awk -F '\t' -v tree="$tree" -v libraries="$libraries" -v info="$info" -v files="$files" -v whole="$whole" \
-    "$whose" "$@" -
+  find -H $lists "$files$tree" "$tree" -xdev \( -name "*$newline*" -o -lname "*$newline*" -o -name __pycache__ \) -prune -o \
+    ! -type d -printf 'there\t%T@\t%C@\t%s\t%y\t%p\t%l\n' |
+    LC_ALL=C awk -F '\t' -v tree="$tree" -v libraries="$libraries" -v info="$info" -v files="$files" -v whole="$whole" \
+      "$whose" "$@" $lists -
 }
 # The shell splits the rows in memory: `read` in a loop would cost a system call for each byte of them.
 judged() (

@@ -1,5 +1,5 @@
 # What the link $link and those of the venvs $homes that have a $marker hold, one thing a line, its words between tabs.
-# Needs users_files. Nothing is imported and nothing is hashed but $constraints, a file in each venv. It ends with $no_perl
+# Needs users_files. Nothing is imported and nothing is hashed but $constraints, a file in each venv. Its status is $no_perl
 # where the files of a venv cannot be compared: perl, which every Debian has, does that in half the time of awk and stat.
 # shellcheck disable=SC2016  # the program is perl's
 : "${link:?}"
@@ -16,6 +16,7 @@ elif [ -e "$link" ] && [ ! -L "$link" ]; then printf 'instead\ta file\n'; fi
 # Of each package the first file that is missing or of another size is named; one in bin/ may be longer by the venv's path.
 damage='
   my $longer = shift;
+  chdir shift or exit 1;
   for my $record (@ARGV) {
     open(my $rows, "<:raw", $record) or next;
     local $/;
@@ -42,23 +43,28 @@ for home in "$stem"-py3.*-????????????; do
   fi
   [ ! -d "$home" ] || users_files "$home" | while IFS= read -r path; do printf 'added\t%s\t%s\n' "$home" "$path"; done
 done
-eval "set -- $homes"
-for home in "$@"; do
-  [ -e "$home/$marker" ] || continue
+audited() {
+  [ -e "$1/$marker" ] || return 0
+  home=$1
   set -- "$home"/lib/python3*/site-packages
+  site=$1
   printf 'home\t%s\n' "$home"
   [ -x "$home/bin/python" ] || printf 'gone\tinterpreter\n'
-  [ -d "$1/pip" ] || printf 'gone\tpip\n'
-  cd "$1" || { printf 'gone\tsite-packages\n'; continue; }
+  [ -d "$site/pip" ] || printf 'gone\tpip\n'
+  [ -x "$site/." ] || { printf 'gone\tsite-packages\n'; return 0; }
   sum=$(sha256sum <"$home/$constraints") && printf 'constraints\t%s\n' "${sum%% *}"
   set --
-  for dist in *.dist-info; do
-    if [ -s "$dist/RECORD" ]; then
+  for dist in "$site"/*.dist-info; do
+    dist=${dist##*/}
+    if [ -s "$site/$dist/RECORD" ]; then
       set -- "$@" "$dist/RECORD"
       printf 'dist\t%s\trecorded\n' "$dist"
     else
       printf 'dist\t%s\tbare\n' "$dist"
     fi
   done
-  [ $# -eq 0 ] || perl -e "$damage" "$((${#home} + 5))" "$@" || exit "$no_perl"
-done
+  [ $# -eq 0 ] || perl -e "$damage" "$((${#home} + 5))" "$site" "$@" || return "$no_perl"
+}
+each() { for home; do audited "$home" || return; done; }
+eval "set -- $homes"
+each "$@"
