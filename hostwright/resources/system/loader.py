@@ -36,7 +36,7 @@ class LoaderCache(Resource):
     conf: str = field(metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
-        return (Probe(FOUND + sh("found %s %s", " ".join(self.libraries), self.home)),)
+        return (Probe(FOUND + sh("found %s %s", " ".join(self.libraries), self.home), shared=True),)
 
     def plan(self, facts: Facts) -> Change | None:
         lines = (line.partition(" ") for line in facts[self.probes()[0]].text.splitlines())

@@ -50,37 +50,40 @@ cdi_refreshed() {
     if [ -e /lib/systemd/system/nvidia-cdi-refresh.path ]; then echo unlisted; fi
     return 0
   done
-  wrong=$(cdi_wrong)
-  [ -n "$wrong" ] || return 0
+  flaws=
+  cdi_wrong >/dev/null
+  [ -n "$flaws" ] || return 0
   case $(timeout -k 1 20 nvidia-smi -L 2>/dev/null) in
-    'GPU '*) echo "$wrong" ;;
+    'GPU '*) cdi_wrong ;;
     *) echo unlisted ;;
   esac
 }
 
-# The unit's file of variables may say another place.
+flaw() { flaws=yes; echo "$1"; }
+
+# The unit's file of variables may say another place. It sets $flaws where anything is wrong.
 cdi_wrong() {
-  [ -e /etc/systemd/system/multi-user.target.wants/nvidia-cdi-refresh.service ] || echo disabled
+  [ -e /etc/systemd/system/multi-user.target.wants/nvidia-cdi-refresh.service ] || flaw disabled
   spec=/var/run/cdi/nvidia.yaml nodes=' ' left=$most
   while read -r line; do
     case $line in NVIDIA_CTK_CDI_OUTPUT_FILE_PATH=/?*) spec=${line#*=} ;; esac
   done 2>/dev/null </etc/nvidia-container-toolkit/nvidia-cdi-refresh.env || :
-  if [ ! -f "$spec" ]; then echo absent; return 0; fi
+  if [ ! -f "$spec" ]; then flaw absent; return 0; fi
   IFS='
 '
   set -f
   for line in $(awk "$cdi_program" /proc/devices "$spec"); do
     case $line in
-      number\ *) echo "$line" ;;
+      number\ *) flaw "$line" ;;
       node\ *) nodes="$nodes${line#node } " ;;
       file\ *)
-        if [ "$left" -gt 0 ] && [ ! -e "${line#file }" ]; then echo "missing ${line#file }"; left=$((left - 1)); fi ;;
+        if [ "$left" -gt 0 ] && [ ! -e "${line#file }" ]; then flaw "missing ${line#file }"; left=$((left - 1)); fi ;;
     esac
   done
   for node in /dev/nvidiactl /dev/nvidia-uvm; do
     case $nodes in
       *" $node "*) ;;
-      *) [ ! -c "$node" ] || echo "lacks $node" ;;
+      *) [ ! -c "$node" ] || flaw "lacks $node" ;;
     esac
   done
 }
