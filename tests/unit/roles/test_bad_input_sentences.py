@@ -45,7 +45,7 @@ NOBLE = replace(
     GOOD, version="24.04", kernel=SYSTEMS["ubuntu 24.04"][0], pythons=("3.12",), memory_bytes=512_000_000_000
 )
 QUIET: dict[str, Reply] = {
-    "nouveau|nova": "",
+    "drivers/nouveau": "",
     "/boot/vmlinuz": "",
     "secure boot": "off\n",
     "display-manager": "",

@@ -26,7 +26,7 @@ FILES = HEADER + "".join(
 )
 GREEN: dict[str, str | Answer] = {
     "dpkg-query -W": "bash\t5.1\tii \n",
-    "-name 'libcudnn*": "",
+    "names='libcudnn*": "",
     LOOK: SEAL,
 }
 
@@ -116,7 +116,7 @@ def test_a_second_cudnn_of_apt_is_removed_with_the_reason(package: str) -> None:
 
 
 def test_a_stray_copy_is_set_aside_and_never_deleted() -> None:
-    change = changed("-name 'libcudnn*", "/usr/local/lib/libcudnn.so.8\n")
+    change = changed("names='libcudnn*", "/usr/local/lib/libcudnn.so.8\n")
     assert "moved to /var/lib/hostwright/set-aside" in change.want
     assert "rm " not in script(change)
 

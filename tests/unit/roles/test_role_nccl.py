@@ -21,7 +21,7 @@ RESOURCES = nccl.resources(Nccl(), WANTED)
 HOME = "/usr/lib/x86_64-linux-gnu"
 TABLE = "libnccl2\t2.8.4-1+cuda11.2\thi \nlibnccl-dev\t2.8.4-1+cuda11.2\thi \n"
 GREEN: dict[str, str | Answer] = {
-    "-name 'libnccl.so*'": "",
+    "names='libnccl.so*'": "",
     "dpkg-query -W": TABLE,
     "[ -s /usr": "",
     "ldconfig -p": f"libnccl.so.2 {HOME}/libnccl.so.2\n",
@@ -67,7 +67,7 @@ def test_a_library_that_is_gone_is_unpacked_again() -> None:
 
 @pytest.mark.parametrize("directory", ["/usr/local/lib", "/usr/local/cuda-11.2/targets/x86_64-linux/lib"])
 def test_a_copy_that_the_loader_finds_is_set_aside(directory: str) -> None:
-    change = only(changed("-name 'libnccl.so*'", f"{directory}/libnccl.so.2\n"))
+    change = only(changed("names='libnccl.so*'", f"{directory}/libnccl.so.2\n"))
     assert change.have == f"{directory}/libnccl.so.2"
     assert "moved to /var/lib/hostwright/set-aside" in change.want
     asked = "\n".join(probe.script for one in RESOURCES for probe in one.probes())

@@ -19,7 +19,7 @@ RESOURCES = tensorrt.resources(Tensorrt(), WANTED)
 PREFIX, CUDA = "/usr/local/TensorRT-7.2.3.4", "/usr/local/cuda-11.1/targets/x86_64-linux/lib"
 SEAL = f"7.2.3.4 {host_path(STACK.artifact('tensorrt'))}\n"
 GREEN: dict[str, str | Answer] = {
-    "-name 'libnvinfer*.so.7*'": "",
+    "names='libnvinfer*.so.7*'": "",
     "dpkg-query -W": "cuda-nvrtc-11-1\t11.1.105-1\thi \n",
     "maxdepth 0": SEAL,  # in the probe that answers with the record's first line and the files that differ from it
     "[ -s /usr": "",
@@ -27,7 +27,7 @@ GREEN: dict[str, str | Answer] = {
     f"stat -c '%F|%a|%U:%G' -- {CONF}": "regular file|644|root:root\n",
     "found 'libnvinfer": f"libnvinfer.so.7 {PREFIX}/lib/libnvinfer.so.7\n"
     f"libnvinfer_plugin.so.7 {PREFIX}/lib/libnvinfer_plugin.so.7\n",
-    "found 'libnvrtc": f"libnvrtc.so.11.1 {CUDA}/libnvrtc.so.11.1\n",
+    "found libnvrtc": f"libnvrtc.so.11.1 {CUDA}/libnvrtc.so.11.1\n",
 }
 
 
@@ -55,7 +55,7 @@ def test_apts_tensorrt_of_the_same_major_version_goes_and_others_stay() -> None:
 
 
 def test_a_copy_in_the_loaders_directories_is_set_aside() -> None:
-    change = only(changed("-name 'libnvinfer*.so.7*'", "/usr/lib/x86_64-linux-gnu/libnvinfer.so.7\n"))
+    change = only(changed("names='libnvinfer*.so.7*'", "/usr/lib/x86_64-linux-gnu/libnvinfer.so.7\n"))
     assert "moved to /var/lib/hostwright/set-aside" in change.want
 
 

@@ -5,14 +5,15 @@
 # sandboxed services have the host's root; snaps, recognised by their cgroup, see the host's devices whether they use
 # them or not. `find -H` gives device and inode of the targets of links in /proc.
 # Most hosts have no process with another root, which the shell sees by itself.
-docker=unix:///var/run/docker.sock # whatever context root has
 others=''
 for process in /proc/[0-9]*; do
   # shellcheck disable=SC3013  # every sh of a distribution has it
   [ "$process/root" -ef / ] || { others=yes; break; }
 done
 names() {
-  if [ -e /run/docker.pid ]; then DOCKER_HOST=$docker timeout 5 docker ps --no-trunc --format '{{.ID}} {{.Names}}'; fi
+  if [ -e /run/docker.pid ]; then # whatever context root has
+    DOCKER_HOST=unix:///var/run/docker.sock timeout 5 docker ps --no-trunc --format '{{.ID}} {{.Names}}'
+  fi
   if [ -d /run/libpod ]; then timeout 5 podman ps --no-trunc --format '{{.ID}} {{.Names}}'; fi
 } 2>/dev/null
 named=

@@ -227,7 +227,7 @@ def state(**differs: str) -> str:
 
 def planned(runfile: NvidiaRunfile, nouveau: str = "", **answers: str) -> object:
     cards = answers.pop("cards", "0x10de 0x030200 0x20b0\n")
-    others = {"read -r c <": cards, "nouveau|nova": nouveau}
+    others = {"read -r c <": cards, "drivers/nouveau": nouveau}
     return runfile.plan(role_driver.host((runfile,), **{"modinfo -k": state(**answers), **others}))
 
 
@@ -262,7 +262,7 @@ def test_a_module_of_the_other_kind_in_the_kernel_waits_for_a_reboot() -> None:
     assert (reboot.have, reboot.want) == ("the proprietary kernel module loaded", "the open one")
 
 
-BOUND = {"nouveau|nova": "0000:3b:00.0 nouveau\n"}
+BOUND = {"drivers/nouveau": "0000:3b:00.0 nouveau\n"}
 
 
 def bare(**answers: str) -> Planned | None:

@@ -64,7 +64,7 @@ def planned(text: str = "", rows: str = ROWS, **answers: str | Answer) -> Planne
         "modinfo -k": text or state(),
         "dpkg-query -W": rows,
         "extended_states": "",
-        "nouveau|nova": "",
+        "drivers/nouveau": "",
         "/boot/vmlinuz": "",
         "SecureBoot": "off\n",
         "display-manager": "",
@@ -222,7 +222,7 @@ def test_what_only_a_reboot_changes() -> None:
     reboot = planned(state(**{"loaded kind": "proprietary"}))
     assert isinstance(reboot, Reboot)
     assert reboot.want == "the open one"
-    assert isinstance(planned(BARE, "bash\t5.1\tii \n", **{"nouveau|nova": "0000:3b:00.0 nouveau\n"}), Deferred)
+    assert isinstance(planned(BARE, "bash\t5.1\tii \n", **{"drivers/nouveau": "0000:3b:00.0 nouveau\n"}), Deferred)
 
 
 def test_a_module_that_is_not_loaded_is_loaded() -> None:

@@ -175,7 +175,7 @@ def planned(wanted: Stack, pci: str, answers: Replies, variables: Driver | None 
     """What is planned of the states that stand under a condition about the fabric."""
     found = driver.resources(variables or Driver(), RoleContext(wanted))
     states = [one for one in found if isinstance(one, When)]
-    told = {"dpkg-query -W": "bash\t5.1\tii \n", "read -r c <": pci, "nouveau|nova": "", "/boot/vmlinuz": "",
+    told = {"dpkg-query -W": "bash\t5.1\tii \n", "read -r c <": pci, "drivers/nouveau": "", "/boot/vmlinuz": "",
             "show -p LoadState": GONE, "SecureBoot": "off\n", "extended_states": "", **answers}  # fmt: skip
     return list(changes_of(states, told))
 
