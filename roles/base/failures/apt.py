@@ -53,6 +53,8 @@ def interrupted(ctx: AuditContext) -> Iterator[str]:
     is not empty, while nobody runs dpkg.
     """
     failed, journal = _failed(ctx), _journal(ctx)
+    for probe in IN_ORDER.probes():
+        ctx.require(probe)
     if IN_ORDER.plan(ctx.facts) is None:
         return
     yield from (_told(row) for row in ctx.packages_where(is_broken) if row not in failed)
