@@ -7,11 +7,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.cases import thousand
 from benchmarks.cases.case import Case, Wanted, estimate_s
 from benchmarks.figures.goals import number
 from benchmarks.figures.record import CaseRecord, Conditions
 from benchmarks.measuring.command import PROJECT
-from benchmarks.page import tables
+from benchmarks.page import paper, tables
 
 FOLDER = PROJECT / "docs/performance"
 FIGURES = FOLDER / "figures.json"
@@ -45,6 +46,8 @@ def render(cases: Sequence[Case], records: Mapping[str, CaseRecord]) -> str:
     parts = [*_summary(measured), *_costs(cases, records), *_conditions(measured)]
     for case, record in measured:
         parts += _section(case, record)
+    if thousand.NAME in records:
+        parts += paper.section(records[thousand.NAME].figures)
     return "".join(f"{part}\n\n" for part in ["", *parts])[1:]
 
 

@@ -29,7 +29,8 @@ class FactStore:
         """
         path = self._path(inventory, host)
         try:
-            make_folder(path.parent)
+            if not path.parent.is_dir():
+                make_folder(path.parent)
             write_facts(path, host, at.isoformat(timespec="seconds"), facts, redactor)
         except OSError as error:
             raise HostwrightError(f"{path}: cannot be written: {refused(error, ANOTHER_STATE)}") from error

@@ -9,6 +9,8 @@ from benchmarks.cases.all import CASES
 from benchmarks.figures import record as recorded
 from benchmarks.figures.record import CaseRecord, Conditions
 from benchmarks.figures.sample import Sample
+from benchmarks.figures.statistics import Figures
+from benchmarks.page import paper
 from benchmarks.page.document import FIGURES, FOLDER, PAGE, digest, plot_of, render, replaced, warned
 
 QUIET = Conditions(
@@ -81,3 +83,16 @@ def test_a_loaded_machine_is_said_before_any_figure() -> None:
 
 def test_other_samples_have_another_digest() -> None:
     assert digest(RECORD) != digest(replace(RECORD, samples=RECORD.samples[1:]))
+
+
+def test_ten_thousand_hosts_are_the_figures_of_a_thousand_carried_on() -> None:
+    each = {1: (1.0, 80), 100: (2.0, 90), 1000: (20.0, 180)}
+    found = tuple(
+        replace(sample(verb, size, 0, 9.0), cpu_s=cpu_s, rss_bytes=megabytes * 10**6)
+        for verb in (plan.PLAN, plan.AUDIT)
+        for size, (cpu_s, megabytes) in each.items()
+    )
+    text = "\n".join(paper.section(Figures(found)))
+    assert "| processor time of `hostwright plan` | 20 ms | 200 s on one core |" in text
+    assert "| memory of `hostwright audit` | 100 kB | 1 080 MB |" in text
+    assert not [*paper.section(Figures(found[:2]))]
