@@ -29,7 +29,6 @@ from hostwright.plan.planning import plan_state
 from hostwright.plan.roles.auditvalue import AuditValue
 
 T = TypeVar("T")
-Found = Finding | NotChecked  #: what comes of a rule on a host
 
 #: Our choice. On most fleets every host has something of its own that the whole judgement reads (a serial number, a
 #: process id), and to note all that it reads costs twice as much as to make it of its parts.
@@ -77,22 +76,13 @@ class Alike:
     changes: Mapping[str, tuple[Planned, ...]]  #: by role
     readings: tuple[Reading, ...] | Open
     #: what each rule found that is not open and found something, in their order, and each that is open
-    rules: tuple[Found | FailureRule, ...]
+    rules: tuple[Finding | NotChecked | FailureRule, ...]
     gpus: tuple[Gpu, ...] | Open
     events: tuple[GpuEvent, ...] | Open
 
-    @property
-    def open(self) -> bool:
-        """Whether more than rules is open."""
-        return OPEN in (self.readings, self.gpus, self.events)
-
-    def timed(self, ctx: AuditContext, known: Catalogue) -> Mapping[FailureRule, Found | None]:
-        """What the open rules find on one of the hosts."""
-        return {rule: judge_rule(known, rule, ctx) for rule in self.rules if isinstance(rule, FailureRule)}
-
-    def found(self, timed: Mapping[FailureRule, Found | None]) -> tuple[Found, ...]:
-        """What all rules found on one of the hosts, with ``timed`` of the open ones."""
-        each = (timed[rule] if isinstance(rule, FailureRule) else rule for rule in self.rules)
+    def found(self, ctx: AuditContext, known: Catalogue) -> tuple[Finding | NotChecked, ...]:
+        """What all rules found on one of the hosts."""
+        each = (judge_rule(known, rule, ctx) if isinstance(rule, FailureRule) else rule for rule in self.rules)
         return tuple(found for found in each if found is not None)
 
 

@@ -19,7 +19,6 @@ from datetime import date, datetime
 from functools import cached_property, partial
 from typing import Any
 
-from hostwright.audit.failures import FailureRule
 from hostwright.audit.fleetaudit import (
     CARDS,
     DRIVER_OF_CARDS,
@@ -36,7 +35,7 @@ from hostwright.audit.fleetaudit import (
 )
 from hostwright.audit.found.reading import cut_short
 from hostwright.audit.hardware.known import NOTHING_KNOWN, KnownHardware
-from hostwright.audit.judging.alike import NOT_ASKED, OPEN, Alike, Found, alike, all_readings, events_of, gpus_of
+from hostwright.audit.judging.alike import NOT_ASKED, OPEN, Alike, alike, all_readings, events_of, gpus_of
 from hostwright.audit.judging.audited import AuditScope, audited
 from hostwright.audit.judging.context import AuditContext, Unread
 from hostwright.audit.readings.answers import RELEASE_LAYER
@@ -116,33 +115,31 @@ def shown(record: Mapping[str, Any]) -> ReleaseRecord | None:
     return ReleaseRecord(*(str(record.get(key, "")) for key in ("stack", "at", "run", "operator")))
 
 
+Found = Finding | NotChecked  #: what comes of a rule on a host
+
+
 def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHardware = NOTHING_KNOWN) -> HostAudit:
     """The audit of a host by these facts, which were read ``at`` that time; ``known_before`` is what earlier audits
     found of its hardware. Of hosts that answer alike, everything is judged once but what depends on the time
-    (``target.memory``)."""
-    memory, looks_at = target.memory, audited(target)
+    (``target.memory``); of those that share their facts and their time, as stored ones do, everything."""
+    looks_at = audited(target)
     hardware = replace(known_before, gpus=read_expected_gpus(target.host))
+    work = partial(_judged, target, looks_at, facts, at, hardware)
+    audit = target.memory.kept("audit", (Same(looks_at), Same(facts), at, hardware), work)
+    return replace(audit, host=target.name, groups=target.host.groups)
+
+
+def _judged(target: TargetHost, looks_at: AuditScope, facts: Facts, at: datetime, hardware: KnownHardware) -> HostAudit:
+    """``judge``, for any host of which the same is wanted."""
+    memory = target.memory
     if refusal := memory.judged("refusal", facts, release.refusal):
         return unread(target, refusal, at)
     wanted, named = target.desired_of_all, looks_at.named
     first = AuditContext(wanted, target.variables, facts, {}, at, looks_at.cards, named, hardware, memory)
     known = alike(first, looks_at)
     ctx = replace(first, changes=known.changes)
-    timed = known.timed(ctx, looks_at.rules)
-    whole = partial(_whole, target, ctx, looks_at, known, timed)
-    key = (Same(known), Same(facts), ctx.minute, tuple(timed.values()))
-    audit = whole() if known.open else memory.kept("whole", key, whole)
-    return replace(audit, host=target.name, at=_iso(at), groups=target.host.groups, notes=_notes(target, facts, at))
-
-
-def _whole(
-    target: TargetHost, ctx: AuditContext, looks_at: AuditScope, known: Alike, timed: Mapping[FailureRule, Found | None]
-) -> HostAudit:
-    """The audit of a host with these facts in this minute, without what is the host's own; ``timed`` is what came of
-    the rules that depend on the second."""
-    memory, facts = ctx.memory, ctx.facts
     read = all_readings(looks_at, ctx) if known.readings is OPEN else known.readings
-    found = [_repairable(one, known.changes) for one in known.found(timed)]
+    found = [_repairable(one, known.changes) for one in known.found(ctx, looks_at.rules)]
     record = memory.judged("recorded", facts, _record)
     deviations = tuple(_deviations(target, known, read, record))
     not_checked = (*_not_checked(known, found), *_unread_cards(ctx, looks_at))
@@ -153,9 +150,9 @@ def _whole(
     key = (names, deviations, findings, not_checked)
     layers = memory.kept("layers", key, lambda: tuple(_layer(name, *key[1:]) for name in names))
     return HostAudit(
-        host="",
+        host=target.name,
         stack=target.stack.name,
-        at="",
+        at=_iso(at),
         status=worst(layer.status for layer in layers),
         layers=layers,
         readings=read,
@@ -165,7 +162,9 @@ def _whole(
         gpus=gpus_of(ctx) if known.gpus is OPEN else known.gpus,
         xids=events_of(ctx) if known.events is OPEN else known.events,
         record=shown(record),
+        groups=target.host.groups,
         stand_ins=target.stand_ins,
+        notes=_notes(target, facts, at),
         changed=memory.judged("changed", facts, changed_since),
         aged=aged_on(ctx),
     )

@@ -98,10 +98,10 @@ def test_a_stored_fleet_of_two_stacks_is_judged_once_for_each_kind_of_host(
     and no state is planned more often than in a fleet of these four."""
     monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
     stacks, judgements, planned = ("tensorflow-2.9", "pytorch-2.14"), Counter[str](), Counter[int]()
-    same, whole, made = alike._alike, judging._whole, Counter[str]()
+    same, whole, made = alike._alike, judging._judged, Counter[str]()
     monkeypatch.setattr(alike, "_alike", lambda ctx, *rest: judgements.update([ctx.stack.name]) or same(ctx, *rest))
     monkeypatch.setattr(
-        judging, "_whole", lambda target, *rest: made.update([target.stack.name]) or whole(target, *rest)
+        judging, "_judged", lambda target, *rest: made.update([target.stack.name]) or whole(target, *rest)
     )
     states = [
         state
