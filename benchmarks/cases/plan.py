@@ -34,7 +34,7 @@ COSTS = (
     Cost(PYINFRA, 1, 8, rounds=1), Cost(MITOGEN, 1, 61, rounds=1),
     Cost(SSH, 4, 0.5), Cost(PROBES, 4, 0.9), Cost(PLAN, 4, 2.3), Cost(AUDIT, 4, 5.1),
     Cost(PYINFRA, 4, 12, rounds=1), Cost(ANSIBLE, 4, 217, rounds=1),
-    Cost(SSH, 24, 1.4), Cost(PROBES, 24, 3.7), Cost(PLAN, 24, 5.5), Cost(AUDIT, 24, 17),
+    Cost(SSH, 24, 1.4), Cost(PROBES, 24, 3.7), Cost(PLAN, 24, 5.5), Cost(AUDIT, 24, 17, rounds=2),
     Cost(PYINFRA, 24, 57, rounds=1),
 )  # fmt: skip
 REST_S = 90.0

@@ -29,7 +29,7 @@ SIZES = (1, 100, 1000)
 COSTS = (
     Cost(SSH, 1, 0.3, rounds=2), Cost(PLAN, 1, 3.4, rounds=2), Cost(AUDIT, 1, 2.1, rounds=2),
     Cost(SSH, 100, 2.9, rounds=2), Cost(PLAN, 100, 6.2, rounds=2), Cost(AUDIT, 100, 6.7, rounds=2),
-    Cost(SSH, 1000, 25, rounds=1), Cost(PLAN, 1000, 42, rounds=1), Cost(AUDIT, 1000, 56, rounds=1),
+    Cost(PLAN, 1000, 42, rounds=1), Cost(AUDIT, 1000, 56, rounds=1),
 )  # fmt: skip
 REST_S = 85.0
 LIMIT_MB, FLAT = 250, 1.1  #: our choice: 10 % is what rounds differ by
