@@ -21,6 +21,7 @@ from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.observing import observe
 from hostwright.plan.planning import make_plan
 from hostwright.plan.probing import new_nonce, programs
+from hostwright.verify.units import MOST_PER_HOST
 from lab.config import USER, HostOptions, Lab, Machine
 from tests.lab.conftest import FrontDoor, Guest, on
 from tests.unit.support.counting import counted
@@ -39,6 +40,48 @@ def test_every_layer_of_both_hosts_is_verified(provisioned: FrontDoor, gpu01: Ma
     for host in hosts:
         assert host["passed"]
         assert {check["role"] for check in host["checks"]} == LAYERS
+
+
+#: apt's and DKMS's programs, lspci, and each process that imports TensorFlow tell of themselves; $1 is where.
+TELLING_OF_CHECKS = """\
+mkdir -p "$1"; : >"$1/told"; chmod 666 "$1/told"
+for tool in apt-get apt-cache dkms lspci; do
+    real=$(command -v "$tool")
+    printf '#!/bin/sh\\necho "%s" >>%s/told\\nexec %s "$@"\\n' "$tool" "$1" "$real" >"/usr/local/sbin/$tool"
+    chmod 755 "/usr/local/sbin/$tool"
+done
+cat >>/etc/python3.9/sitecustomize.py <<END
+import os, sys  # told
+class Telling:  # told
+    def find_spec(self, name, path=None, target=None):  # told
+        if name == "tensorflow": print(name, os.getpid(), file=open("$1/told", "a"))  # told
+sys.meta_path.insert(0, Telling())  # told
+END
+date +%s
+"""
+SILENT_AGAIN = """\
+cd /usr/local/sbin; rm apt-get apt-cache dkms lspci
+sed -i '/# told$/d' /etc/python3.9/sitecustomize.py
+"""
+
+
+def test_a_verification_logs_in_a_few_times_and_asks_each_question_once(provisioned: FrontDoor, gpu01: Machine):
+    """There were a login shell for each of some 130 commands, a sudo for each of some 100, and six calls of lspci."""
+    place = "/run/told"
+    since = on(gpu01, f"set -- {place}\n{TELLING_OF_CHECKS}").strip()
+    try:
+        provisioned.json("verify", "--hosts", gpu01.name, status=0)
+        told = on(gpu01, f"cat {place}/told").splitlines()
+        journal = on(gpu01, f"journalctl -q -o cat --since=@{since}")
+    finally:
+        on(gpu01, f"{SILENT_AGAIN}rm -rf {place}")
+    tools, imports = Counter(line for line in told if " " not in line), {line for line in told if " " in line}
+    assert tools == {"apt-get": 3, "apt-cache": 2, "dkms": 1, "lspci": 2}, "of apt-get's, one is the plan's"
+    assert len(imports) == 1, imports
+    assert journal.count("Accepted publickey for ") == 1 + MOST_PER_HOST, "the plan, and the lanes of the checks"
+    assert journal.count("COMMAND=") <= 2 * (1 + MOST_PER_HOST), (
+        "each lane's first program, and the shell that it keeps"
+    )
 
 
 def test_a_second_provision_changes_nothing(provisioned: FrontDoor, gpu01: Machine):
