@@ -1,0 +1,28 @@
+"""What checks ask TensorFlow itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hostwright.plan.targets import TargetHost
+from hostwright.standard.roles.cuda.wheels import LOGIN_SHELL, OPENED, libraries_in
+from hostwright.standard.roles.tensorflow.section import TensorflowSection
+
+_PRINT = "import json\nprint(json.dumps({**FOUND, **opened}), flush=True)\n"
+LOOK = (Path(__file__).parent / "program.py").read_text("utf-8") + OPENED + _PRINT
+
+#: On a host with TensorRT, afterwards, since a TensorRT that does not fit may end the process: which version the wheel
+#: was linked with, and which one TensorFlow opens here.
+_OPEN_TENSORRT = """\
+from tensorflow.compiler.tf2tensorrt import _pywrap_py_utils as trt
+print("tensorrt", *trt.get_linked_tensorrt_version(), *trt.get_loaded_tensorrt_version())
+"""
+
+
+def look_command(target: TargetHost) -> tuple[str, ...]:
+    """The command that asks TensorFlow everything that the checks of a host want to know of it."""
+    section = target.stack.section(TensorflowSection)
+    python = f"{section.home(target.variables['tensorflow'].path)}/bin/python"
+    program = LOOK + (_OPEN_TENSORRT if "tensorrt" in target.variables else "")
+    way = LOGIN_SHELL if libraries_in(section) else "%s -c %s"
+    return (way + " %s" * len(section.libraries), python, program, *section.libraries)
