@@ -39,8 +39,10 @@ ACCOUNTS_BEFORE = Probe(
     sh("cd %s && sed 's/:.*//; s/^/user /' passwd && sed 's/:.*//; s/^/group /' group", ORIGIN), root=True
 )
 
+#: The shell function ``automatic``: the packages that apt has marked as installed for others' sake.
+_AUTOMATIC = sh_file(__file__, "sh/automatic.sh")
 #: A root program that records the original state of a host; it does nothing if that was done before.
-RECORD = sh_file(__file__, "sh/record.sh", origin=ORIGIN, installed=INSTALLED)
+RECORD = _AUTOMATIC + sh_file(__file__, "sh/record.sh", origin=ORIGIN, installed=INSTALLED)
 #: ``made PATH`` marks a directory that is about to be made, and its missing parents.
 _MADE = sh_file(__file__, "sh/made.sh", origin=ORIGIN)
 #: ``keep PATH`` keeps what is at a path, once for each path.
@@ -49,7 +51,7 @@ _KEEP = _MADE + sh_file(__file__, "sh/keep.sh", origin=ORIGIN)
 #: upwards, as long as they are empty.
 FORGET = sh_file(__file__, "sh/forget.sh", origin=ORIGIN)
 #: ``note PACKAGE...``: those that are not installed now are about to be installed by us.
-_NOTE = sh_file(__file__, "sh/note.sh", installed=INSTALLED)
+_NOTE = _AUTOMATIC + sh_file(__file__, "sh/note.sh", installed=INSTALLED)
 
 
 def packages_before(facts: Facts) -> Mapping[str, Installed] | None:

@@ -49,6 +49,9 @@ NO_LISTS = (
     "-o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache="
 )
 
+#: packages whose files may not be on the disk yet, below the id of the boot in which they were unpacked
+UNSYNCED = "/var/lib/hostwright/origin/unsynced"
+
 #: A program for ``sh -c`` that runs its arguments: again every two seconds, for ten minutes, as long as a lock is what
 #: they fail for.
 PATIENCE = (
@@ -58,6 +61,9 @@ PATIENCE = (
 )
 #: Before a command that does not wait for a lock by itself: apt-mark, dpkg, apt-get for its lists.
 PATIENTLY = sh("sh -c %s patiently", PATIENCE)
+
+#: Before the names of packages that apt must not move. apt-mark would read all of apt's lists for it.
+HOLD = PATIENTLY + sh(" sh -c %s hold ", 'printf "%s hold\\n" "$@" | dpkg --set-selections')
 
 #: The shell function ``along``: what apt removes beside packages.
 ALONG = sh_file(__file__, "sh/along.sh", no_lists=NO_LISTS)
@@ -75,7 +81,7 @@ def mend_script(removable: Iterable[str] = (), leaving: Iterable[str] = (), patt
     """
     gone = " ".join(leaving)
     values = {"patiently": PATIENCE, "apt_options": APT_OPTIONS}
-    values |= {"removable": " ".join(removable), "leaving": gone, "barred": _barred(patterns)}
+    values |= {"removable": " ".join(removable), "leaving": gone, "barred": _barred(patterns), "unsynced": UNSYNCED}
     looked = _looked(patterns) if gone else ""
     return looked + LISTS + UNSTARTED + sh_file(__file__, "sh/mending/mend.sh", **values).rstrip("\n")
 
@@ -93,7 +99,7 @@ def mending(leaving: tuple[str, ...] = (), services: tuple[str, ...] = ()) -> Pr
 
 def _looked(leaving: tuple[str, ...], services: tuple[str, ...] = ()) -> str:
     values = {"apt_options": APT_OPTIONS, "no_lists": NO_LISTS, "leaving": " ".join(leaving)}
-    values |= {"services": " ".join(services), "sound": release.PATH}
+    values |= {"services": " ".join(services), "sound": release.PATH, "unsynced": UNSYNCED}
     return sh_file(__file__, "sh/mending/mend_probe.sh", **values, barred=_barred(leaving))
 
 

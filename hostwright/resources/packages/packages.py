@@ -36,9 +36,11 @@ from hostwright.resources.packages.dpkg import (
     AUTOMATIC,
     DPKG,
     DPKG_LOCK,
+    HOLD,
     LISTS,
     MIRROR_TRIES,
     PATIENTLY,
+    UNSYNCED,
     Installed,
     deb_software,
     dpkg_rows,
@@ -90,7 +92,7 @@ def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
 
 def hold_script(names: tuple[str, ...]) -> str:
     """The command that keeps apt from ever moving these packages."""
-    return PATIENTLY + " apt-mark hold " + words(names)
+    return HOLD + words(names)
 
 
 def install_script(
@@ -120,7 +122,7 @@ def install_script(
     flags = "--no-install-recommends --allow-change-held-packages"
     flags += (" --allow-downgrades" if downgrade else "") + (" --reinstall" if reinstall else "")
     values = {"apt_options": APT_OPTIONS, "flags": flags, "guard": guard, "source": source, "installed": INSTALLED}
-    values |= {"mirrored": " ".join(map(host_path, mirrored))}
+    values |= {"mirrored": " ".join(map(host_path, mirrored)), "unsynced": UNSYNCED}
     lines = [LISTS + sh_file(__file__, "sh/install.sh", **values), f"{rehearse or 'prepare'} {words(packages)}"]
     if rehearse:
         return "\n".join(lines)
@@ -392,6 +394,7 @@ class DebsBack(ReturnState):
 #: what the plan says of each kind of line of ``mending``
 _MENDED = {
     "leave": "%s removed, as the host's roles replace it",
+    "lost": "%s compared with dpkg's sums, and unpacked again where a file differs",
     "unpack": "%s unpacked again",
     "gone": "%s unpacked again or, if no repository has it, removed",
     "Inst": "%s installed",
@@ -426,6 +429,9 @@ class DpkgInOrder(Resource):
     → in order (tool-2 unpacked again or, if no repository has it, removed; libtool3 installed; oldtool removed)
     >>> print(plan_text(DpkgInOrder(), {"--print-uris": "unmet tool (Depends: libtool3)\nInst libtool3\n"}))
     ~ dpkg: unmet dependencies (tool (Depends: libtool3)) → in order (libtool3 installed)
+    >>> print(plan_text(DpkgInOrder(), {"--print-uris": "lost gcc\n"}))
+    ~ dpkg: not written to the disk when the host stopped (gcc)
+    → in order (gcc compared with dpkg's sums, and unpacked again where a file differs)
     """
 
     #: shell patterns of the packages that roles of the host take away
@@ -448,6 +454,7 @@ class DpkgInOrder(Resource):
         have = [f"interrupted ({', '.join(broken) or 'unfinished journal'})"] if broken or journal else []
         unmet = [row for row in names["unmet"] if row.partition(" ")[0] not in broken]
         have += [f"unmet dependencies ({', '.join(unmet)})"] if unmet else []
+        have += [f"not written to the disk when the host stopped ({few(names['lost'])})"] if names["lost"] else []
         if not have:
             return None
         effects = [text % ", ".join(names[kind]) for kind, text in _MENDED.items() if names[kind]]

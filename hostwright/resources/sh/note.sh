@@ -1,10 +1,10 @@
 # note PACKAGE...: what is not there now is about to be installed by us, and what is there for another package's sake
 # stays from now on because we name it: its name is added to the file $installed. Where that is missing, an earlier
-# release of Hostwright may have installed others, and none is written.
+# release of Hostwright may have installed others, and none is written. Needs automatic.sh.
 : "${installed:?}"
 note() {
   [ -e "$installed" ] || return 0
-  automatic=$(apt-mark showauto 2>/dev/null) || automatic=
+  automatic=$(automatic)
   {
     cat "$installed"
     for name; do

@@ -1,4 +1,5 @@
-# Writes down what is on a host before its first change, below $origin; does nothing where that was done before.
+# Writes down what is on a host before its first change, below $origin; does nothing where that was done before. Needs
+# automatic.sh.
 : "${origin:?}"
 : "${installed:?}"
 set -eu
@@ -10,7 +11,7 @@ install -d -m 700 "$origin"
 native=$(dpkg --print-architecture)
 dpkg-query -W -f='${Package}:${Architecture}\t${Version}\t${db:Status-Abbrev}\n' >"$origin/packages.new"
 sed -i "s/^\([^:]*\):\($native\|all\|\)\t/\1\t/" "$origin/packages.new"
-apt-mark showmanual >"$origin/manual"
+sed -n 's/^\([^\t]*\)\t[^\t]*\t.i.*/\1/p' "$origin/packages.new" | grep -vxF -e "$(automatic)" >"$origin/manual" || [ $? -eq 1 ]  # none is
 getent passwd >"$origin/passwd"
 getent group >"$origin/group"
 : >"$installed"

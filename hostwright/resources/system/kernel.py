@@ -20,7 +20,7 @@ from hostwright.plan.stacks.distribution import distribution_of
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.packages.debs_gone import Database, DebsGone
-from hostwright.resources.packages.dpkg import APT_OPTIONS, LISTS, PATIENCE, deb_software, mend_cut_script
+from hostwright.resources.packages.dpkg import APT_OPTIONS, HOLD, LISTS, PATIENCE, deb_software, mend_cut_script
 from hostwright.resources.packages.mirrored import PROBES, Taken, take
 from hostwright.resources.packages.packaged import reinstall_script
 from hostwright.resources.packages.packages import (
@@ -215,8 +215,7 @@ _HOLD = (
     "dpkg-query -W -f='${db:Status-Status} ${Package}\\n' "
     + words(KERNEL_PACKAGES)
     + " 2>/dev/null | sed -n 's/^installed //p' | xargs -r "
-    + PATIENTLY
-    + " apt-mark hold"
+    + HOLD
 )
 
 

@@ -6,7 +6,9 @@ dpkg works on a root of its own, which only root may make it do.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
+import subprocess
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -37,20 +39,22 @@ def lists(apt: AptRoot, folder: Path, *packages: Path) -> None:
     assert run("apt-get -q update").returncode == 0
 
 
-def plan(apt: AptRoot, *leaving: str) -> Change | None:
+def plan(apt: AptRoot, *leaving: str, origin: Path | None = None) -> Change | None:
     """What is planned, from the answers of this root."""
     state = DpkgInOrder(leaving)
-    answers = {probe: Answer(*ask(probe.script.replace("/var/lib/dpkg", str(apt.dpkg)))) for probe in state.probes()}
+    scripts = {probe: probe.script.replace("/var/lib/dpkg", str(apt.dpkg)) for probe in state.probes()}
+    answers = {probe: Answer(*ask(script, origin=origin)) for probe, script in scripts.items()}
     change = state.plan(Facts(answers))
     assert change is None or isinstance(change, Change)
     return change
 
 
-def mend(apt: AptRoot, *leaving: str) -> CompletedProcess[bytes]:
-    change = plan(apt, *leaving)
+def mend(apt: AptRoot, *leaving: str, origin: Path | None = None) -> CompletedProcess[bytes]:
+    change = plan(apt, *leaving, origin=origin)
     assert change is not None
     script = change.steps[0].script.replace("Acquire::Retries=3", "Acquire::Retries=0")
-    return run(script.replace("/var/lib/dpkg", str(apt.dpkg)).replace("/usr/sbin/policy-rc.d", f"{apt.root}/policy"))
+    script = script.replace("/var/lib/dpkg", str(apt.dpkg)).replace("/usr/sbin/policy-rc.d", f"{apt.root}/policy")
+    return run(script, origin=origin)
 
 
 def test_a_host_in_order_plans_nothing_and_asks_apt_nothing(apt: AptRoot) -> None:
@@ -105,6 +109,45 @@ def test_what_was_cut_off_is_unpacked_again(apt: AptRoot, tmp_path: Path) -> Non
     assert change.want == "in order (tool unpacked again)"
     assert mend(apt).returncode == 0
     assert states(apt) == {"tool": "ii"}
+
+
+def test_files_that_a_crash_cut_short_are_unpacked_again(
+    apt: AptRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the packages in the list, those that are not what dpkg's sums say; a file that somebody changed stays."""
+    monkeypatch.setenv("DPKG_ROOT", str(apt.root))
+    packages = [with_settings(tmp_path, name) for name in ("tool", "whole", "settings")]
+    lists(apt, tmp_path / "r", *packages)
+    assert run(f"dpkg --install {' '.join(map(str, packages))}").returncode == 0
+    file, settings, edited = (apt.root / path for path in ("usr/share/tool/file", "etc/settings", "etc/whole"))
+    file.write_text("")
+    settings.write_text("")
+    edited.write_text("mine")
+    origin = tmp_path / "origin"
+    origin.mkdir()
+    (origin / "unsynced").write_text("another boot\nsettings\ntool\nwhole\n")
+    change = plan(apt, origin=origin)
+    assert change is not None
+    assert change.have == "not written to the disk when the host stopped (settings; tool; whole)"
+    done = mend(apt, origin=origin)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count(b"was unpacked again") == 2
+    assert (file.read_text(), settings.read_text(), edited.read_text()) == ("1", "on", "mine")
+    assert plan(apt, origin=origin) is None
+    assert not (origin / "unsynced").exists()
+
+
+def with_settings(folder: Path, name: str) -> Path:
+    """A package with a file in ``/etc`` of its own name, which people may change."""
+    packed = deb(folder, name)
+    tree = folder / f"tree-{name}-1"
+    (tree / "etc").mkdir()
+    (tree / f"etc/{name}").write_text("on")
+    (tree / "DEBIAN/conffiles").write_text(f"/etc/{name}\n")
+    sums = f"{hashlib.md5(b'1', usedforsecurity=False).hexdigest()}  usr/share/{name}/file\n"
+    (tree / "DEBIAN/md5sums").write_text(sums)
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "-b", tree, packed], check=True, capture_output=True)
+    return packed
 
 
 def test_what_was_cut_off_is_looked_for_in_new_lists_before_it_goes(apt: AptRoot, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.plan.model import Answer, Change
+from hostwright.resources.packages.dpkg import HOLD
 from hostwright.resources.packages.packaged import CommandReports, PackagedTree
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import ask
@@ -80,7 +81,7 @@ def test_missing_files_are_counted_and_only_their_package_comes_again() -> None:
 def test_a_held_package_is_held_again_after_it_came_again() -> None:
     change = plan(f"gone\tcuda-cudart-11-2\t{LIB}/libcudart.so.11.0\n")
     assert change is not None
-    assert change.steps[0].script.endswith("apt-mark hold cuda-cudart-11-2")
+    assert change.steps[0].script.endswith(f"{HOLD}cuda-cudart-11-2")
 
 
 def test_what_is_not_installed_is_another_states_concern() -> None:

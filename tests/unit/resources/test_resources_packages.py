@@ -10,6 +10,7 @@ import pytest
 from hostwright.plan.model import Answer, Change
 from hostwright.plan.testing import plan_text
 from hostwright.resources.packages.debfile import DebFile
+from hostwright.resources.packages.dpkg import HOLD
 from hostwright.resources.packages.packages import (
     DPKG_LOCK,
     PATIENTLY,
@@ -52,7 +53,7 @@ def test_a_package_that_is_there_is_held_without_installing_anything() -> None:
     change = plan(Debs(("bash", "docker.io"), hold=True))
     assert change is not None
     assert (change.have, change.want) == ("bash not held", "bash held")
-    assert change.steps[0].script == f"{PATIENTLY} apt-mark hold bash docker.io"
+    assert change.steps[0].script == f"{HOLD}bash docker.io"
 
 
 def debfile(table: str, *, there: bool) -> Change | None:
@@ -68,7 +69,7 @@ def test_a_package_of_a_file_whose_own_file_is_gone_is_unpacked_again() -> None:
     assert change is not None
     assert (change.have, change.artifacts) == ("/usr/bin/agent gone", ("agent",))
     assert "--reinstall" in change.steps[0].script
-    assert change.steps[0].script.endswith("apt-mark hold agent")
+    assert change.steps[0].script.endswith(f"{HOLD}agent")
 
 
 @pytest.mark.parametrize("table", ["bash\t5\tii \n", "agent\t2.0\thi \n"])
@@ -123,7 +124,7 @@ def test_an_unfinished_journal_is_an_interrupted_dpkg() -> None:
 def test_the_lock_is_waited_for_and_never_removed() -> None:
     script = install_script(("gcc",))
     assert "DPkg::Lock::Timeout=600" in script
-    assert "rm " not in script
+    assert not any("rm " in line and "lock" in line for line in script.splitlines())
 
 
 def apt(folder: Path, simulation: str, *, known_after_update: bool = False) -> Path:
@@ -148,6 +149,31 @@ def test_lists_are_fetched_only_when_the_package_is_not_known(tmp_path: Path) ->
     log = apt(tmp_path, "Inst gcc (1)\\n")
     assert run(install_script(("gcc",)), path=tmp_path / "bin").returncode == 0
     assert calls(log) == ["simulate", "install"]
+
+
+def test_packages_are_listed_until_their_files_are_on_the_disk(tmp_path: Path) -> None:
+    origin = tmp_path / "origin"
+    origin.mkdir()
+    log = apt(tmp_path, "Inst gcc (1)\\nInst cpp [1] (2)\\n")
+    program(
+        tmp_path / "bin", "sync", f'echo "sync $*" >>{log}; cat {origin}/unsynced >{tmp_path}/listed 2>/dev/null || :'
+    )
+    assert run(install_script(("gcc",)), path=tmp_path / "bin", origin=origin).returncode == 0
+    *_, before, install, after = log.read_text().splitlines()
+    assert (before, after) == (f"sync {origin}", "sync -f / /usr /var /opt /boot")
+    assert "--force-unsafe-io" in install
+    assert (tmp_path / "listed").read_text() == Path("/proc/sys/kernel/random/boot_id").read_text() + "cpp\ngcc\n"
+    assert not (origin / "unsynced").exists()
+
+
+def test_a_list_of_an_earlier_boot_is_kept_until_it_is_mended(tmp_path: Path) -> None:
+    origin = tmp_path / "origin"
+    origin.mkdir()
+    (origin / "unsynced").write_text("another boot\nlibc6\n")
+    log = apt(tmp_path, "Inst gcc (1)\\n")
+    assert run(install_script(("gcc",)), path=tmp_path / "bin", origin=origin).returncode == 0
+    assert "--force-unsafe-io" not in log.read_text()
+    assert (origin / "unsynced").read_text() == "another boot\nlibc6\n"
 
 
 def test_stale_lists_are_fetched_once(tmp_path: Path) -> None:

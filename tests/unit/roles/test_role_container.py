@@ -10,6 +10,7 @@ import pytest
 from hostwright.plan.model import Answer, Change, Refusal
 from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.files.files import File
+from hostwright.resources.packages.dpkg import HOLD
 from hostwright.standard.roles.container import Container, container
 from hostwright.standard.roles.container.cdi import REFRESH_PATH
 from hostwright.standard.roles.container.engine import ENGINES, LINKS_UNIT, DockerEngine
@@ -90,7 +91,7 @@ def test_all_four_packages_are_at_one_version_and_held() -> None:
     text = script(packages_line(plan({"dpkg-query": newer})))
     assert f"libnvidia-container1={TOOLKIT.version}" in text
     assert "--allow-downgrades" in text
-    assert f"apt-mark hold {' '.join(TOOLKIT.packages)}" in text
+    assert f"{HOLD}{' '.join(TOOLKIT.packages)}" in text
     assert len(TOOLKIT.packages) == 4
 
 

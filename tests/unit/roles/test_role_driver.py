@@ -10,6 +10,7 @@ import pytest
 from hostwright.plan.model import Answer, Change, Deferred, Facts, Reboot, Refusal, Resource
 from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.files.files import File
+from hostwright.resources.packages.dpkg import HOLD
 from hostwright.resources.packages.packages import hold_script
 from hostwright.resources.system.services import Disturbing
 from hostwright.stack.store.hostcache import host_path
@@ -440,7 +441,7 @@ def test_fabric_manager_of_exactly_the_drivers_version_and_held_where_nvswitches
     assert plan(**hgx, **{"dpkg-query": ONE_ROW + FM}) == []
     (missing,) = plan(**hgx)
     assert missing.artifacts == ("fabric-manager",)
-    assert "apt-mark hold nvidia-fabricmanager-470" in scripts(missing)[0]
+    assert f"{HOLD}nvidia-fabricmanager-470" in scripts(missing)[0]
     (other,) = plan(**hgx, **{"dpkg-query": ONE_ROW + FM.replace(V, "470.199.02")})
     assert other.have == "470.199.02-1"
     (unheld,) = plan(**hgx, **{"dpkg-query": ONE_ROW + FM.replace("hi", "ii")})

@@ -7,6 +7,7 @@ import pytest
 from hostwright.common.errors import InputError
 from hostwright.plan.model import Answer, Change
 from hostwright.plan.roles.role import RoleContext
+from hostwright.resources.packages.dpkg import HOLD
 from hostwright.stack.stackdata import plain
 from hostwright.standard.roles.nccl import Nccl, nccl
 from hostwright.standard.roles.nccl.audit import audit_values
@@ -42,7 +43,7 @@ def test_a_bare_host_gets_both_packages_from_files_of_the_stack() -> None:
     packages = changes["packages libnccl2 libnccl-dev"]
     assert packages.artifacts == ("nccl", "nccl-dev")
     assert packages.want == "libnccl2 2.8.4-1+cuda11.2, libnccl-dev 2.8.4-1+cuda11.2, held"
-    assert packages.steps[0].script.endswith("apt-mark hold libnccl2 libnccl-dev")
+    assert packages.steps[0].script.endswith(f"{HOLD}libnccl2 libnccl-dev")
 
 
 def test_one_for_another_cuda_is_replaced() -> None:

@@ -18,12 +18,12 @@ def run(script: str, *, path: Path | None = None, origin: Path | None = None) ->
     """Run a step's script; ``path`` is put before the programs' path, for stand-ins of dangerous programs.
 
     What a host keeps of its former state lies in ``origin``; without one, in a directory that is thrown away, never in
-    this machine's own.
+    this machine's own. Nothing waits for this machine's disk.
     """
-    env = {**os.environ, "LC_ALL": "C"}
-    if path:
-        env["PATH"] = f"{path}:{env['PATH']}"
-    with tempfile.TemporaryDirectory() as thrown_away:
+    with tempfile.TemporaryDirectory() as thrown_away, tempfile.TemporaryDirectory() as programs:
+        program(Path(programs), "sync", ":")
+        first = f"{path}:" if path else ""
+        env = {**os.environ, "LC_ALL": "C", "PATH": f"{first}{programs}:{os.environ['PATH']}"}
         text = script.replace(ORIGIN, str(origin or thrown_away))
         return subprocess.run(["/bin/sh", "-eu"], input=text.encode(), capture_output=True, check=False, env=env)
 

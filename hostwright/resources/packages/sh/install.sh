@@ -4,17 +4,21 @@
 # one whose name matches $guard.
 # offered WORD...: it ends the step where no source has one of these, whatever they need; lists are fetched once.
 # bring WORD...: installs them; where an archive is no longer at its address, lists are fetched and it is tried again.
+# dpkg does not wait for the disk after each file, which takes most of its time: everything is written at the end. Until
+# then the packages are in $unsynced, below the id of this boot; mending dpkg unpacks what a crash cut short again.
 # $source: the source list that should know them, which is fetched first and alone; may be empty for all of the host's.
 # $mirrored: package files, in directories that are named by their sha256. Where there are some, apt gets a list of these
 # for this step, with $source and no other source of the host, whose lists stay as they are.
-# shellcheck disable=SC2086  # $apt_options, $flags, $mirrored, $only, $keep, $going and $bad are words
+# shellcheck disable=SC2086  # $apt_options, $flags, $mirrored, $only, $keep, $fast, $going and $bad are words
 : "${apt_options:?}"
 : "${flags:?}"
 : "${guard?}"
 : "${source?}"
 : "${mirrored?}"
 : "${installed:?}"
+: "${unsynced:?}"
 keep=''
+fast=''
 own=''
 only=''
 fetched=''
@@ -116,11 +120,34 @@ all_lists() {
   fetch_lists
 }
 bring() {
-  if install $keep install "$@"; then notes; return 0; fi
+  read -r boot </proc/sys/kernel/random/boot_id
+  before=$boot
+  [ ! -e "$unsynced" ] || read -r before <"$unsynced" || before=''
+  # else what is in the list was not mended yet, or no record is kept of this host
+  if [ "$before" = "$boot" ] && [ -d "${unsynced%/*}" ]; then
+    {
+      sed 1d "$unsynced" 2>/dev/null || true  # most often there is none
+      printf '%s\n' "$simulated" | sed -n 's/^Inst \([^ ]*\).*/\1/p'
+    } | sort -u | sed "1i $boot" >"$unsynced.new"
+    sync "$unsynced.new"
+    mv -f "$unsynced.new" "$unsynced"
+    sync "${unsynced%/*}"
+    fast='-o Dpkg::Options::=--force-unsafe-io'
+  fi
+  status=0
+  brought "$@" || status=$?
+  if [ -n "$fast" ]; then
+    sync -f / /usr /var /opt /boot
+    rm -f "$unsynced"
+  fi
+  return "$status"
+}
+brought() {
+  if install $keep $fast install "$@"; then notes; return 0; fi
   can_download "$@" && return 100
   if [ -z "$fetched" ] && [ -z "$mirrored" ]; then
     all_lists
-    if install $keep install "$@"; then notes; return 0; fi
+    if install $keep $fast install "$@"; then notes; return 0; fi
     can_download "$@" && return 100
   fi
   printf '%s\n' "$downloaded" | sed -n 's/^E: Failed to fetch /hostwright: error: apt could not fetch /p' | head -n 3

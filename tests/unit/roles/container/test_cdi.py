@@ -8,6 +8,7 @@ import pytest
 
 from hostwright.plan.model import Change, Probe, Refusal
 from hostwright.plan.roles.role import RoleContext
+from hostwright.resources.packages.dpkg import HOLD
 from hostwright.resources.system.services import Disturbing
 from hostwright.stack.fitting import Misfit
 from hostwright.stack.rules import HostFacts, check_host, check_stack
@@ -349,4 +350,4 @@ def test_a_docker_of_an_exact_version_is_held(tmp_path: Path) -> None:
     engine = next(one for one in changes if one.what == "packages docker.io")
     assert isinstance(engine, Change)
     assert "docker.io=20.10.5+dfsg1-1+deb11u2" in engine.steps[0].script
-    assert "apt-mark hold docker.io" in engine.steps[0].script
+    assert f"{HOLD}docker.io" in engine.steps[0].script

@@ -13,6 +13,7 @@ import pytest
 from hostwright.plan.model import Answer, Change, Planned, Refusal
 from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.files.files import File
+from hostwright.resources.packages.dpkg import HOLD
 from hostwright.resources.packages.packages import DebsAbsent
 from hostwright.resources.packages.repositories import AptSource, Keyring
 from hostwright.resources.system.services import Disturbing
@@ -151,7 +152,7 @@ def test_a_signed_module_of_the_running_kernel_comes_under_secure_boot_and_is_he
     for name in MODULES:
         assert f" {name}" in install
     assert f"nvidia-utils-580-server={V}-0ubuntu0.24.04.1" in install
-    assert "apt-mark hold" in install
+    assert HOLD in install
     assert not any("dkms" in step.script for step in change.steps[:1])
 
 

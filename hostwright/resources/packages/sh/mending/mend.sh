@@ -4,10 +4,13 @@
 # those that were cut off only ones that no repository has. $leaving, which roles of the host take away, go before anything
 # is configured or apt is asked for anything: nobody needs a script of theirs to succeed. `looked` prints what mend_probe.sh
 # says by now; $barred are preferences that keep apt from bringing them again.
+# Of the packages in $unsynced, whose files were perhaps not written to the disk when the host stopped, those go the same
+# way that are not what dpkg's sums say.
 # `configured` may fail for a dependency that `apt-get -f` brings only then; the last line decides.
 # $patiently: a program for `sh -c` that runs its arguments, and again while another process has the lock.
 # shellcheck disable=SC2016,SC2086,SC2154  # dpkg's own expressions; $apt_options are words; lists.sh sets $printed
 : "${patiently:?}"
+: "${unsynced:?}"
 : "${apt_options:?}"
 : "${removable?}"
 : "${leaving?}"
@@ -28,6 +31,22 @@ unfetched() {
 }
 offered() { apt-get -q --print-uris download "$name=$version" >/dev/null 2>&1; }
 archive() { rm -f ./*.deb; apt-get -q download "$name=$version" 2>&1; }
+stopped() {
+  [ -e "$unsynced" ] && read -r boot <"$unsynced" && read -r now </proc/sys/kernel/random/boot_id && [ "$boot" != "$now" ]
+}
+differs() { # a file of the package, or a configuration file that is empty
+  dpkg --verify "$1" 2>/dev/null | sed 's/^[^ ]* *//' | while read -r file; do
+    case $file in 'c '*) [ ! -s "${DPKG_ROOT-}${file#c }" ] || continue ;; esac
+    echo "$file"
+  done
+}
+lost() {
+  ! stopped || sed 1d "$unsynced" | while read -r name; do
+    case $(dpkg-query -W -f='${db:Status-Status}' "$name" 2>/dev/null) in
+      installed | unpacked | half-configured | triggers-*) [ -z "$(differs "$name")" ] || echo "$name" ;;
+    esac
+  done
+}
 fetched=''
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
@@ -37,7 +56,8 @@ if [ -n "$leaving" ]; then
   only_what_was_shown "$(looked | sed -n 's/^\(Remv\|gone\|leave\) //p')"
   sh -c "$patiently" patiently dpkg --purge --force-depends --force-remove-reinstreq --force-hold $leaving
 fi
-for name in $(dpkg-query -W -f='${db:Status-Eflag} ${binary:Package}\n' | sed -n 's/^reinstreq //p'); do
+lost=$(lost)
+for name in $(dpkg-query -W -f='${db:Status-Eflag} ${binary:Package}\n' | sed -n 's/^reinstreq //p') $lost; do
   version=$(dpkg-query -W -f='${Version}' "$name")
   if [ -z "$fetched" ] && ! offered; then
     fetched=yes
@@ -47,6 +67,8 @@ for name in $(dpkg-query -W -f='${db:Status-Eflag} ${binary:Package}\n' | sed -n
   fi
   if offered; then
     output=$(cd "$work" && archive) || { printf '%s\n' "$output"; unfetched "$output"; }
+    # dpkg would keep an empty configuration file as somebody's own
+    [ -z "$lost" ] || differs "$name" | sed -n "s|^c |${DPKG_ROOT-}|p" | xargs -r -d '\n' rm -f --
     (cd "$work" && sh -c "$patiently" patiently dpkg --unpack ./*.deb)
     echo "hostwright: note: $name $version was unpacked again"
   elif may_go "$name"; then
@@ -70,3 +92,7 @@ fix || {
   }
 }
 sh -c "$patiently" patiently dpkg --configure -a
+if stopped; then
+  sync -f / /usr /var /opt /boot
+  rm -f "$unsynced"
+fi

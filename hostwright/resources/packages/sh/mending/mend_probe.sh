@@ -3,10 +3,10 @@
 # have; `leave NAME` for each whose name matches a shell pattern in $leaving (the first one counts, and one that begins with
 # `!` says that it stays), where one of these is not in order or anything lacks what it needs; then `Inst NAME`, `Remv NAME`
 # of apt's own simulation without these, or `unknown MESSAGE`; and before these `restarts NAME SERVICE` for a package that
-# is not in order, or leaves, whose scripts start or stop something and name one of $services. Nothing where dpkg is in
-# order. Whether something is unmet costs apt 20 ms: it is not asked again while $sound, whose time is when all of the host
-# was last found as desired, is newer than dpkg's database. $barred: preferences of apt's that keep it from bringing them
-# again.
+# is not in order, or leaves, whose scripts start or stop something and name one of $services; first of all `lost NAME` for
+# each package in $unsynced, if the host stopped before its files were written to the disk. Nothing where dpkg is in order.
+# Whether something is unmet costs apt 20 ms: it is not asked again while $sound, whose time is when all of the host was last
+# found as desired, is newer than dpkg's database. $barred: preferences of apt's that keep it from bringing them again.
 # shellcheck disable=SC2016,SC2086  # dpkg's own expressions; $apt_options and $no_lists are words
 : "${apt_options:?}"
 : "${no_lists:?}"
@@ -14,7 +14,14 @@
 : "${barred?}"
 : "${services?}"
 : "${sound:?}"
-looked() { ! damaged || mended; }
+: "${unsynced:?}"
+looked() {
+  ! stopped || sed '1d; s/^/lost /' "$unsynced"
+  ! damaged || mended
+}
+stopped() {
+  [ -e "$unsynced" ] && read -r boot <"$unsynced" && read -r now </proc/sys/kernel/random/boot_id && [ "$boot" != "$now" ]
+}
 damaged() {
   unmet=''
   [ "$sound" -nt /var/lib/dpkg/status ] || unmet=$(LC_ALL=C apt-get $no_lists -o Debug::NoLocking=true -q check 2>&1 |

@@ -7,7 +7,9 @@
 : "${patiently:?}"
 policy=/usr/sbin/policy-rc.d
 own='# Hostwright: while it configures packages whose services do not start'
-configure() { sh -c "$patiently" patiently dpkg --configure -a --force-confdef --force-confold; }
+configure() {
+  sh -c "$patiently" patiently dpkg --configure -a --force-confdef --force-confold ${lost:+--force-confmiss}
+}
 configured() {
   configure && return 0
   grep -qsxF "$own" "$policy" || { [ ! -e "$policy" ] && [ ! -L "$policy" ]; } || return 1
