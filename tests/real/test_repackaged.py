@@ -1,6 +1,6 @@
-"""A stack of today on Debian 13: its R580 under NVIDIA's package names, whose files are those of Debian's R550.
+"""Stacks of today on Debian 13: R580, R595 and R620 under NVIDIA's package names, with the files of Debian's R550.
 
-No public index carries that branch. The packages' names, versions, layout and repository are as NVIDIA's, and DKMS
+No public index carries these branches. The packages' names, versions, layout and repository are as NVIDIA's, and DKMS
 builds the module of their sources; all that reports says what the files are. What stands in for the kernel is as in
 `test_debian13`, and so are the headers. Each test goes on where the last one ended.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from hostwright.common.errors import DIFFERS
 from lab import stack
 from lab.config import Machine
 from lab.machine import exec_in
@@ -21,10 +22,13 @@ from tests.places import PROJECT
 from tests.real.conftest import Guest
 from tests.real.test_debian13 import DAEMON, HOST, OLDER, OPTIONS, as_desired, left
 
+TODAY = stack.of_today()
 NAME = "pytorch-2.14"
-STACK, V = f"lab-repackaged-{NAME}", stack.of_today()[NAME]
+STACK, V = f"lab-repackaged-{NAME}", TODAY[NAME]
+NEWER = ("pytorch-2.15", "pytorch-2.15-r620")  #: R595 and R620
 LABEL = "repackaged: the files are 550.163.01's"
 ON = ("--hosts", HOST, "--var", f"stack={STACK}")
+DRIVERS = "dpkg-query -W -f '${db:Status-Abbrev}${Version}\\n' 'nvidia-driver-*' libcuda1 'nvidia-kernel-*'"
 DRIVER = ("--roles", "base,driver")
 
 
@@ -77,9 +81,39 @@ def test_every_report_says_what_the_files_are(host: tuple[Machine, FrontDoor], t
     assert [name for name, text in reports.items() if LABEL not in " ".join(text.split())] == []
 
 
+def has_only(machine: Machine, version: str) -> None:
+    """Assert that every package, the built module, the loaded one and the pin are of this driver."""
+    installed = [line.split()[1] for line in on(machine, DRIVERS).splitlines() if line.startswith("ii")]
+    assert set(installed) == {f"{version}-1"}
+    built = on(machine, "dkms status nvidia").splitlines()
+    assert [line.partition(",")[0] for line in built] == [f"nvidia/{version}"]
+    assert on(machine, "modinfo -F version nvidia").strip() == version
+    assert on(machine, "cat /sys/module/nvidia/version").strip() == version
+    assert on(machine, "ls /etc/apt/preferences.d | grep nvidia").split() == [f"nvidia-driver-pinning-{version}"]
+
+
+@pytest.mark.parametrize("name", NEWER)
+def test_a_newer_branch_takes_the_place_of_the_older(host: tuple[Machine, FrontDoor], name: str) -> None:
+    machine, door = host
+    other = ("--var", f"stack=lab-repackaged-{name}", *DRIVER)
+    planned = door("plan", "--hosts", HOST, *other)
+    assert planned.returncode == DIFFERS, planned.stdout
+    as_desired(door, *other)
+    has_only(machine, TODAY[name])
+
+
+def test_rollback_brings_the_older_branch_again(host: tuple[Machine, FrontDoor]) -> None:
+    """NVIDIA's pin has a priority that lets apt go back to an older version."""
+    machine, door = host
+    done = door("rollback", "--hosts", HOST, "--force")
+    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    has_only(machine, TODAY[NEWER[0]])
+
+
 def test_removed_nothing_of_it_is_left(host: tuple[Machine, FrontDoor]) -> None:
     machine, door = host
-    done = door("remove", *ON, "--roles", "driver")
+    last = ("--hosts", HOST, "--var", f"stack=lab-repackaged-{NEWER[0]}")
+    done = door("remove", *last, "--roles", "driver")
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     assert not left(machine)
     places = "/usr/src/nvidia* /var/lib/dkms/nvidia* /lib/modules/*/updates/dkms/nvidia* /usr/lib/firmware/nvidia"
