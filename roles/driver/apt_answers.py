@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hostwright.common.quoting import sh_file
-from hostwright.plan.targets import TargetHost
+from hostwright.roles import RoleContext, sh_file
 from hostwright.standard.roles.driver.section import DriverSection
 
 #: Names of a driver in the archives of Debian, Ubuntu and NVIDIA.
@@ -29,9 +28,9 @@ class AptAnswer:
     stderr: str
 
 
-def apt_answers(root_once: Callable[[str], Any], target: TargetHost) -> Mapping[str, AptAnswer]:
+def apt_answers(root_once: Callable[[str], Any], context: RoleContext) -> Mapping[str, AptAnswer]:
     """Return what simulated upgrades of a host print, and the policy of drivers. Raises ``AssertionError``."""
-    driver = target.context.find(DriverSection)
+    driver = context.find(DriverSection)
     packages = tuple(driver.packages) if driver else ()
     names = dict.fromkeys((*OTHER_DRIVERS, *packages))
     verbs = (DIST_UPGRADE, *([UPGRADE] if packages else []))

@@ -65,7 +65,7 @@ def test_kernels_are_held(host: Host) -> None:
 @pytest.mark.beside
 def test_an_upgrade_would_not_touch_kernels_or_drivers(root_once: Run, target: TargetHost) -> None:
     """A full upgrade of everything, simulated, moves no kernel and brings no NVIDIA driver."""
-    plan = apt_answers(root_once, target)[DIST_UPGRADE]
+    plan = apt_answers(root_once, target.context)[DIST_UPGRADE]
     assert plan.rc == 0, plan.stderr.strip()
     moved = [line.split()[1] for line in plan.stdout.splitlines() if line.startswith("Inst ")]
     bad = [name for name in moved if name.startswith(("linux-image", "linux-headers", "nvidia-driver", "cuda-drivers"))]

@@ -257,7 +257,7 @@ def test_a_racks_tray_shares_memory_with_the_others(host: Host, stack: Stack, fa
 def test_no_other_driver_can_be_installed(root_run: Run, root_once: Run, stack: Stack, target: TargetHost) -> None:
     """apt offers no NVIDIA driver of any repository: only the stack's packages, at the stack's versions."""
     wanted = stack.section(DriverSection).packages
-    policy = apt_answers(root_once, target)[POLICY]
+    policy = apt_answers(root_once, target.context)[POLICY]
     assert policy.rc == 0
     offered: dict[str, str] = {}
     name = ""
@@ -289,7 +289,7 @@ def test_an_upgrade_would_not_move_the_driver(root_run: Run, root_once: Run, sta
     if not wanted:
         return  # a driver from the .run has no package that could move, and each answer costs a host a second
     for verb in (UPGRADE, DIST_UPGRADE):
-        plan = apt_answers(root_once, target)[verb]
+        plan = apt_answers(root_once, target.context)[verb]
         assert plan.rc == 0, plan.stderr.strip()
         moved = [words[1] for line in plan.stdout.splitlines() if (words := line.split())[:1] in (["Inst"], ["Remv"])]
         bad = sorted({*moved}.intersection(wanted))

@@ -25,7 +25,7 @@ def python(stack, variables) -> str:
 
 @pytest.fixture(scope="module")
 def look(once, target) -> dict[str, Any]:
-    done = once(*look_command(target))
+    done = once(*look_command(target.context))
     reports = [line for line in done.stdout.splitlines() if line.startswith("{")]
     ran = reports and (done.rc == 0 or "tensorrt" in target.variables)  # whose check tells whether that opens
     assert ran, f"TensorFlow does not run: {' '.join(done.stderr.split(chr(10))[-3:]).strip()}"

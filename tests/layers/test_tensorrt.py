@@ -47,7 +47,7 @@ def test_tensorflow_opens_it(once: Run, stack: Stack, target: TargetHost) -> Non
     """TensorFlow, where the host has it, opens this TensorRT, of the major version that its wheel was linked with."""
     if "tensorflow" not in target.variables:
         return
-    answer = once(*look_command(target))
+    answer = once(*look_command(target.context))
     versions = [line.split()[1:] for line in answer.stdout.splitlines() if line.startswith("tensorrt ")]
     assert answer.rc == 0 and versions, f"it does not: {answer.stderr.strip()[-300:]}"
     linked, loaded = versions[0][:3], versions[0][3:]

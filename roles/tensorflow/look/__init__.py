@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hostwright.plan.targets import TargetHost
+from hostwright.roles import RoleContext
 from hostwright.standard.roles.cuda.wheels import LOGIN_SHELL, OPENED, libraries_in
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
@@ -19,10 +19,11 @@ print("tensorrt", *trt.get_linked_tensorrt_version(), *trt.get_loaded_tensorrt_v
 """
 
 
-def look_command(target: TargetHost) -> tuple[str, ...]:
+def look_command(context: RoleContext) -> tuple[str, ...]:
     """The command that asks TensorFlow everything that the checks of a host want to know of it."""
-    section = target.stack.section(TensorflowSection)
-    python = f"{section.home(target.variables['tensorflow'].path)}/bin/python"
-    program = LOOK + (_OPEN_TENSORRT if "tensorrt" in target.variables else "")
+    section = context.section(TensorflowSection)
+    variables = {role.name: variables for role, variables in context.roles}
+    python = f"{section.home(variables['tensorflow'].path)}/bin/python"
+    program = LOOK + (_OPEN_TENSORRT if "tensorrt" in variables else "")
     way = LOGIN_SHELL if libraries_in(section) else "%s -c %s"
     return (way + " %s" * len(section.libraries), python, program, *section.libraries)

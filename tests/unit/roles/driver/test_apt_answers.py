@@ -63,7 +63,7 @@ def root_once(tmp_path: Path) -> Any:
 
 def asked(root_once: Any) -> dict[str, AptAnswer]:
     (target,) = (one for one in targets() if one.name == "tensorflow-2.9")
-    return dict(apt_answers(root_once, target))
+    return dict(apt_answers(root_once, target.context))
 
 
 def test_apt_gets_the_names_that_its_patterns_match_in_their_order(root_once: Any, tmp_path: Path) -> None:
