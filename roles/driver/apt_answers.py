@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hostwright.roles import RoleContext, sh_file
+from hostwright.roles import RoleContext, sh_file, whole
 from hostwright.standard.roles.driver.section import DriverSection
 
 #: Names of a driver in the archives of Debian, Ubuntu and NVIDIA.
@@ -16,7 +15,7 @@ OTHER_DRIVERS = (
     "libnvidia-compute-470", "cuda-drivers", "nvidia-smi", "nvidia-utils-470",
 )  # fmt: skip
 UPGRADE, DIST_UPGRADE, POLICY = "upgrade", "dist-upgrade", "policy"
-_ANSWER = re.compile(r"== hostwright ([a-z-]+)\n(.*?)\n== hostwright ([0-9]+)\n(.*?)(?=== hostwright|\Z)", re.DOTALL)
+_MARK = "== hostwright "
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,15 @@ def apt_answers(root_once: Callable[[str], Any], context: RoleContext) -> Mappin
     names = dict.fromkeys((*OTHER_DRIVERS, *packages))
     verbs = (DIST_UPGRADE, *([UPGRADE] if packages else []))
     done = root_once(sh_file(__file__, "apt_answers.sh", verbs=" ".join(verbs), names=" ".join(names)))
-    found = {name: AptAnswer(int(rc), out, err) for name, out, rc, err in _ANSWER.findall(done.stdout)}
+    found = dict(_answers(done.stdout))
     missing = [name for name in (*verbs, POLICY) if name not in found]
     assert not missing, f"apt cannot be asked: {done.stderr.strip()}"  # noqa: S101 - the outcome of a check
     return found
+
+
+def _answers(printed: str) -> Iterator[tuple[str, AptAnswer]]:
+    """The answers by name: after one mark a name and what apt printed, after the next its exit status and errors."""
+    parts = [part.partition("\n")[::2] for part in printed.split(_MARK)[1:]]
+    for (name, out), (status, errors) in zip(parts[::2], parts[1::2], strict=False):
+        if (rc := whole(status)) is not None:
+            yield name, AptAnswer(rc, out.removesuffix("\n"), errors)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 
 from hostwright.common.quoting import sh
 from hostwright.plan.model import Answer, Pass, PassPart
 
 _STATUS = "/var/lib/dpkg/status"
-_WILD = re.compile(r"[*?\[]")
 
 
 class NamePass(Pass):
@@ -38,4 +37,5 @@ def none_like(patterns: Sequence[str], is_one: Callable[[str], bool]) -> PassPar
         lines = next(iter(found.values())).splitlines()
         return None if any(is_one(line.removeprefix("Package: ")) for line in lines) else Answer(0, "")
 
-    return PassPart(NAMES, tuple(dict.fromkeys(_WILD.split(pattern)[0] for pattern in patterns)), read)
+    begins = ("".join(takewhile(lambda letter: letter not in "*?[", pattern)) for pattern in patterns)
+    return PassPart(NAMES, tuple(dict.fromkeys(begins)), read)

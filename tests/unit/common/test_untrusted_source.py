@@ -60,7 +60,6 @@ ALLOWED = {
             "hostwright/resources/document.py",
             "hostwright/resources/packages/packages.py",
             "hostwright/resources/python/python.py",
-            "hostwright/resources/system/loader.py",
             "hostwright/transport/identity/hostkeys.py",
             "hostwright/transport/identity/lines.py",
             "hostwright/transport/routing/dialing.py",

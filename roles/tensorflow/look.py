@@ -9,7 +9,7 @@ from hostwright.standard.roles.cuda.wheels import LOGIN_SHELL, OPENED, libraries
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 _PRINT = "import json\nprint(json.dumps({**FOUND, **opened}), flush=True)\n"
-LOOK = (Path(__file__).parent / "program.py").read_text("utf-8") + OPENED + _PRINT
+LOOK = (Path(__file__).parent / "programs/look.py").read_text("utf-8") + OPENED + _PRINT
 
 #: On a host with TensorRT, afterwards, since a TensorRT that does not fit may end the process: which version the wheel
 #: was linked with, and which one TensorFlow opens here.
