@@ -28,7 +28,7 @@ STACK, V = f"lab-repackaged-{NAME}", TODAY[NAME]
 NEWER = ("pytorch-2.15", "pytorch-2.15-r620")  #: R595 and R620
 LABEL = "repackaged: the files are 550.163.01's"
 ON = ("--hosts", HOST, "--var", f"stack={STACK}")
-DRIVERS = "dpkg-query -W -f '${db:Status-Abbrev}${Version}\\n' 'nvidia-driver-*' libcuda1 'nvidia-kernel-*'"
+DRIVERS = "dpkg-query -W -f '${db:Status-Abbrev} ${Version}\\n' 'nvidia-driver-*' libcuda1 'nvidia-kernel-*'"
 DRIVER = ("--roles", "base,driver")
 
 
@@ -83,8 +83,8 @@ def test_every_report_says_what_the_files_are(host: tuple[Machine, FrontDoor], t
 
 def has_only(machine: Machine, version: str) -> None:
     """Assert that every package, the built module, the loaded one and the pin are of this driver."""
-    installed = [line.split()[1] for line in on(machine, DRIVERS).splitlines() if line.startswith("ii")]
-    assert set(installed) == {f"{version}-1"}
+    rows = [line.split() for line in on(machine, DRIVERS).splitlines()]
+    assert {installed for state, installed in rows if state == "hi"} == {f"{version}-1"}
     built = on(machine, "dkms status nvidia").splitlines()
     assert [line.partition(",")[0] for line in built] == [f"nvidia/{version}"]
     assert on(machine, "modinfo -F version nvidia").strip() == version
