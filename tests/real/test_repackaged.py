@@ -84,7 +84,7 @@ def test_every_report_says_what_the_files_are(host: tuple[Machine, FrontDoor], t
 def has_only(machine: Machine, version: str) -> None:
     """Assert that every package, the built module, the loaded one and the pin are of this driver."""
     rows = [line.split() for line in on(machine, DRIVERS).splitlines()]
-    assert {installed for state, installed in rows if state == "hi"} == {f"{version}-1"}
+    assert {row[1] for row in rows if row[0] == "hi"} == {f"{version}-1"}
     built = on(machine, "dkms status nvidia").splitlines()
     assert [line.partition(",")[0] for line in built] == [f"nvidia/{version}"]
     assert on(machine, "modinfo -F version nvidia").strip() == version
