@@ -26,7 +26,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one run of a contender takes under all its conditions together, by walls that were recorded on two quiet
+    """The cost of one run of a contender under all its conditions together, by walls that were recorded on two quiet
     cores."""
 
     contender: str
@@ -76,7 +76,7 @@ class Case(Protocol):
 
     @property
     def REST_S(self) -> float:  # noqa: N802
-        """What takes time besides: setup, the states that commands begin from, checks."""
+        """Seconds of setup, of the states that commands begin from, and of checks."""
         ...
 
     @property

@@ -91,7 +91,7 @@ def check(ready: Ready) -> str:
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """What is not the vendor's."""
+    """The parts of the stack that stand in for the vendor's."""
     return {
         "stack": "the lab's small profile: the driver and the large math libraries are stand-ins, TensorFlow is real"
     }

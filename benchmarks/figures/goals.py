@@ -51,7 +51,7 @@ class Judged:
     goal: Goal
     value: float | None  #: of a time, its ratio to the calibration
     verdict: Verdict
-    time: float | None = None  #: of which that is the ratio
+    time: float | None = None  #: in seconds, where `value` is its ratio
 
     @property
     def shown(self) -> str:

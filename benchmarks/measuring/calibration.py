@@ -26,13 +26,13 @@ def _once() -> float:
 
 
 def _used_s() -> float:
-    """What this process and those that it waited for have used."""
+    """Processor seconds of this process and of the processes that it waited for."""
     times = os.times()
     return time.process_time() + times.children_user + times.children_system
 
 
 def _python(documents: int) -> None:
-    """What a controller does: documents are read, looked up, sorted and written."""
+    """Work like a controller's: read, look up, sort and write documents."""
     text = json.dumps({f"name{number:03}": {"value": number, "words": ["a", "b"]} for number in range(100)})
     for _ in range(documents):
         rows = json.loads(text)

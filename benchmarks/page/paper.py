@@ -1,4 +1,4 @@
-"""What would bind 10,000 hosts of one controller: the figures of 1,000, carried on. Pure."""
+"""The limits of one controller at 10,000 hosts, extrapolated from the figures of 1,000. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WRITTEN = {
 
 
 def rows(thousand: Figures) -> Iterator[list[str]]:
-    """What, for each host, for 10,000 hosts."""
+    """One limit: its name, its value for each host, and for 10,000 hosts."""
     for verb in (PLAN, AUDIT):
         each_s, whole_s = _carried_on(thousand, verb, "cpu_s")
         yield [f"processor time of `{verb}`", f"{number(1000 * each_s)} ms", f"{number(whole_s)} s on one core"]
