@@ -51,6 +51,8 @@ NO_LISTS = (
 
 #: packages whose files may not be on the disk yet, below the id of the boot in which they were unpacked
 UNSYNCED = "/var/lib/hostwright/origin/unsynced"
+#: The shell functions ``stopped`` and ``synced``, about these packages.
+ABOUT_UNSYNCED = sh_file(__file__, "sh/unsynced.sh", unsynced=UNSYNCED)
 
 #: A program for ``sh -c`` that runs its arguments: again every two seconds, for ten minutes, as long as a lock is what
 #: they fail for.
@@ -82,7 +84,7 @@ def mend_script(removable: Iterable[str] = (), leaving: Iterable[str] = (), patt
     gone = " ".join(leaving)
     values = {"patiently": PATIENCE, "apt_options": APT_OPTIONS}
     values |= {"removable": " ".join(removable), "leaving": gone, "barred": _barred(patterns), "unsynced": UNSYNCED}
-    looked = _looked(patterns) if gone else ""
+    looked = _looked(patterns) if gone else ABOUT_UNSYNCED
     return looked + LISTS + UNSTARTED + sh_file(__file__, "sh/mending/mend.sh", **values).rstrip("\n")
 
 
@@ -100,7 +102,7 @@ def mending(leaving: tuple[str, ...] = (), services: tuple[str, ...] = ()) -> Pr
 def _looked(leaving: tuple[str, ...], services: tuple[str, ...] = ()) -> str:
     values = {"apt_options": APT_OPTIONS, "no_lists": NO_LISTS, "leaving": " ".join(leaving)}
     values |= {"services": " ".join(services), "sound": release.PATH, "unsynced": UNSYNCED}
-    return sh_file(__file__, "sh/mending/mend_probe.sh", **values, barred=_barred(leaving))
+    return sh_file(__file__, "sh/mending/mend_probe.sh", **values, barred=_barred(leaving)) + ABOUT_UNSYNCED
 
 
 def _barred(leaving: Iterable[str]) -> str:

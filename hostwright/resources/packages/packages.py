@@ -30,6 +30,7 @@ from hostwright.resources.originals import (
 )
 from hostwright.resources.packages.debs_gone import TAKE, DebsGone
 from hostwright.resources.packages.dpkg import (
+    ABOUT_UNSYNCED,
     ALONG,
     APT_GET,
     APT_OPTIONS,
@@ -123,7 +124,10 @@ def install_script(
     flags += (" --allow-downgrades" if downgrade else "") + (" --reinstall" if reinstall else "")
     values = {"apt_options": APT_OPTIONS, "flags": flags, "guard": guard, "source": source, "installed": INSTALLED}
     values |= {"mirrored": " ".join(map(host_path, mirrored)), "unsynced": UNSYNCED}
-    lines = [LISTS + sh_file(__file__, "sh/install.sh", **values), f"{rehearse or 'prepare'} {words(packages)}"]
+    lines = [
+        LISTS + ABOUT_UNSYNCED + sh_file(__file__, "sh/install.sh", **values),
+        f"{rehearse or 'prepare'} {words(packages)}",
+    ]
     if rehearse:
         return "\n".join(lines)
     if not reinstall:

@@ -1,4 +1,4 @@
-# What installs packages: only what they need decides, whatever else apt cannot fetch. Needs lists.sh.
+# What installs packages: only what they need decides, whatever else apt cannot fetch. Needs lists.sh and unsynced.sh.
 # prepare WORD...: lists that are stale are fetched once; it ends the step when apt knows no way to install these, when apt
 # would remove a package for their sake that is not in the list $installed of ours, and when apt would install with them
 # one whose name matches $guard.
@@ -120,11 +120,9 @@ all_lists() {
   fetch_lists
 }
 bring() {
-  read -r boot </proc/sys/kernel/random/boot_id
-  before=$boot
-  [ ! -e "$unsynced" ] || read -r before <"$unsynced" || before=''
   # else what is in the list was not mended yet, or no record is kept of this host
-  if [ "$before" = "$boot" ] && [ -d "${unsynced%/*}" ]; then
+  if ! stopped && [ -d "${unsynced%/*}" ]; then
+    read -r boot </proc/sys/kernel/random/boot_id
     {
       sed 1d "$unsynced" 2>/dev/null || true  # most often there is none
       printf '%s\n' "$simulated" | sed -n 's/^Inst \([^ ]*\).*/\1/p'
@@ -136,10 +134,7 @@ bring() {
   fi
   status=0
   brought "$@" || status=$?
-  if [ -n "$fast" ]; then
-    sync -f / /usr /var /opt /boot
-    rm -f "$unsynced"
-  fi
+  [ -z "$fast" ] || synced
   return "$status"
 }
 brought() {

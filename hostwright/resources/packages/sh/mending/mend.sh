@@ -1,4 +1,4 @@
-# Leaves nothing half-installed, half-configured or waiting for a trigger. Needs lists.sh and unstarted.sh.
+# Leaves nothing half-installed, half-configured or waiting for a trigger. Needs lists.sh, unstarted.sh and unsynced.sh.
 # A package that was cut off while it was unpacked (a full disk does that) can neither be configured nor mended by
 # `apt-get -f`: dpkg wants its archive again. Only packages in $removable, which the plan has shown, are removed, and of
 # those that were cut off only ones that no repository has. $leaving, which roles of the host take away, go before anything
@@ -31,9 +31,6 @@ unfetched() {
 }
 offered() { apt-get -q --print-uris download "$name=$version" >/dev/null 2>&1; }
 archive() { rm -f ./*.deb; apt-get -q download "$name=$version" 2>&1; }
-stopped() {
-  [ -e "$unsynced" ] && read -r boot <"$unsynced" && read -r now </proc/sys/kernel/random/boot_id && [ "$boot" != "$now" ]
-}
 differs() { # a file of the package, or a configuration file that is empty
   dpkg --verify "$1" 2>/dev/null | sed 's/^[^ ]* *//' | while read -r file; do
     case $file in 'c '*) [ ! -s "${DPKG_ROOT-}${file#c }" ] || continue ;; esac
@@ -92,7 +89,4 @@ fix || {
   }
 }
 sh -c "$patiently" patiently dpkg --configure -a
-if stopped; then
-  sync -f / /usr /var /opt /boot
-  rm -f "$unsynced"
-fi
+if stopped; then synced; fi

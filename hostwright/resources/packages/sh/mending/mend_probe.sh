@@ -7,6 +7,7 @@
 # each package in $unsynced, if the host stopped before its files were written to the disk. Nothing where dpkg is in order.
 # Whether something is unmet costs apt 20 ms: it is not asked again while $sound, whose time is when all of the host was last
 # found as desired, is newer than dpkg's database. $barred: preferences of apt's that keep it from bringing them again.
+# Needs unsynced.sh.
 # shellcheck disable=SC2016,SC2086  # dpkg's own expressions; $apt_options and $no_lists are words
 : "${apt_options:?}"
 : "${no_lists:?}"
@@ -18,9 +19,6 @@
 looked() {
   ! stopped || sed '1d; s/^/lost /' "$unsynced"
   ! damaged || mended
-}
-stopped() {
-  [ -e "$unsynced" ] && read -r boot <"$unsynced" && read -r now </proc/sys/kernel/random/boot_id && [ "$boot" != "$now" ]
 }
 damaged() {
   unmet=''
