@@ -28,7 +28,7 @@ from hostwright.apply.host.jobrunner import JobLost, JobRunner, failures
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.host.scheduling.durations import Urgency
 from hostwright.apply.host.scheduling.running import run_in_order
-from hostwright.apply.locking.runlock import HostLock
+from hostwright.apply.locking.runlock import HostLock, now_s
 from hostwright.common.command import Command
 from hostwright.common.errors import (
     Acceptance,
@@ -61,6 +61,8 @@ if TYPE_CHECKING:
 
 MAX_ROUNDS = 6  #: blacklist, reboot, driver, reboot, what only then is known: four; more means it does not converge
 MAX_FOLLOWED = 8  #: our choice: how often jobs of earlier runs are followed to their end before one look at the host
+CLOCK_S = 2.0  #: our choice: a host reports whole seconds, and its clock may drift from ours within ``FRESH_S``
+FRESH_S = 60.0  #: our choice: an older plan is made again, whoever had the lock
 MAX_LOST = 3  #: our choice: a host that goes down in the middle of so many jobs goes down because of them
 #: our choice: what would be left of a run that reboots the machine that it runs on, nobody could tell
 OWN_REBOOT = (
@@ -190,7 +192,7 @@ class HostApply:
     def apply(self) -> Outcome:
         """Bring the host to its stack. If another plan was agreed to than what is due now, nothing changes.
 
-        Before its first step the host is planned once under its lock, and once more before that if nothing was agreed.
+        Plans the host again under its lock if another run may have had the lock since the first plan.
 
         Raises ``HostError``: ``Refused`` and ``Locked`` before anything is touched, ``StepFailed``, ``SeveralFailed``,
         ``NotConverged`` and ``Stopped`` afterwards; ``Refused`` as well for what is refused alone.
@@ -235,14 +237,16 @@ class HostApply:
             plan = self.plan()
             self._refuse_stale(plan)
             return self._rounds(plan)
+        began_s = now_s()
         plan = self.plan()
         self._refuse_stale(plan)
         if plan.empty and not self._desired.removes:
             return self._done(plan, plan)
         self._check(plan)
-        self._lock_host()
-        plan = self.plan()  # whoever had the lock before may have changed the host
-        self._refuse_stale(plan)
+        free_s = self._lock_host()
+        if now_s() - began_s >= min(free_s - CLOCK_S, FRESH_S):  # another run may have changed the host since
+            plan = self.plan()
+            self._refuse_stale(plan)
         return self._rounds(plan)
 
     def _rounds(self, first: Plan) -> Outcome:
@@ -376,12 +380,15 @@ class HostApply:
     def _context(self, reason: str) -> draining.Context:
         return draining.Context(self.name, reason, self._run.id, self._run.stamp.operator)
 
-    def _lock_host(self) -> None:
-        """Take the host's lock, or raise ``Locked``. One that was lost with its connection is taken again."""
+    def _lock_host(self) -> float:
+        """Take the host's lock, or raise ``Locked``. One that was lost with its connection is taken again.
+
+        Returns the seconds for which no run had it before (``HostLock.free_s``).
+        """
         with self._mutex:
             before = self._lock
             if before is not None and not before.lost:
-                return
+                return before.free_s
             if before is not None:
                 before.release()
             self._lock = self._connection.use(
@@ -389,6 +396,7 @@ class HostApply:
                     shell, self._holder, notify=lambda text: self._emit(events.Note(self.name, text))
                 )
             )
+            return self._lock.free_s
 
     def _apply(self, plan: Plan, urgency: Urgency) -> None:
         """Run the roles of a plan, each after those it needs; what failed is raised when all have ended."""

@@ -40,11 +40,14 @@ _KEEP = "; ".join(
         'if [ "$status" = 1 ]; then age=$(( $(date +%s) - $(stat -c %Y run.json 2>/dev/null || date +%s) ))',
         'printf "%s busy %s %s\\n" "$2" "$age" "$(head -c 8192 run.json 2>/dev/null | tr -d "\\n")"; exit 0; fi',
         '[ "$status" = 0 ] || exit 3',
+        "read -r now idle </proc/uptime; now=${now%%.*}; free=; read -r free <run.lock",
+        "if [ -e run.json ]; then free=$now; fi",
         "rm -f run.json; pid=$$; printf '%s %s\\n' $$ \"$(" + locks.START_OF + ')" >run.pid',
-        "printf '%s\\n' \"$3\" >run.json.new; mv -f run.json.new run.json; printf '%s held\\n' \"$2\"",
+        "printf '%s\\n' \"$3\" >run.json.new; mv -f run.json.new run.json",
+        'printf "%s held %s\\n" "$2" "${free:+$((now - free))}"',
         'while beat=$(exec 9>&- 2>/dev/null; exec timeout "$5" head -n 1) && [ -n "$beat" ]',
         'do touch run.json; printf \'%s beat %s\\n\' "$2" "$beat" || break; done',
-        "rm -f run.pid run.json",
+        "read -r now idle </proc/uptime; echo ${now%%.*} >run.lock; rm -f run.pid run.json",
     ]
 )
 
@@ -92,6 +95,14 @@ class HostLock:
             round_s = min(math.ceil(left_s), ROUND_S)
 
     @property
+    def free_s(self) -> float:
+        """Whole seconds since the last run released the lock.
+
+        Zero if that run did not release it (it was killed). Infinite if no run had it since the host booted.
+        """
+        return self._keeper.free_s
+
+    @property
     def lost(self) -> bool:
         """Whether it is no longer certain that the lock is ours: take it again before anything is started."""
         return self._keeper.lost
@@ -124,6 +135,7 @@ class Keeper:
     def __init__(self, shell: RootShell, holder: Holder, wait_s: int):
         self.host = holder.host
         self.why = "its connection is silent"
+        self.free_s = 0.0  #: of an answer that cannot be read
         self._nonce = probing.new_nonce().encode()
         about = (locks.RUN_DIR, self._nonce.decode(), holder.to_json(), wait_s, LAPSES_S)
         self._change = threading.Condition()
@@ -207,6 +219,7 @@ class Keeper:
         word, _, rest = message.partition(" ")
         if word == "held":
             self._held = True
+            self.free_s = float(whole(rest) or 0) if rest else math.inf
         elif word == "busy":
             age, _, record = rest.partition(" ")
             if (number := whole(age.removeprefix("-"))) is not None:

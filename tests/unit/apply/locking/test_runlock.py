@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -127,6 +128,20 @@ def test_a_lock_is_held_seen_by_others_and_given_back(place: Path, session: Loca
     assert locks.run_lock(seen()) is None
     take(session, THEIRS).release()
     assert [path.name for path in (place / "run").iterdir()] == ["run.lock"]
+
+
+def test_a_lock_reports_since_when_no_run_had_it(place: Path, session: LocalSession):
+    with take(session) as first:
+        assert first.free_s == math.inf, "no run had it since the boot"
+    with take(session) as second:
+        assert 0 <= second.free_s < LONG_S
+    (place / "run" / "run.lock").write_text(f"{int(float(Path('/proc/uptime').read_text().split()[0])) - 100}\n")
+    with take(session) as third:
+        assert 100 <= third.free_s < 100 + LONG_S
+        os.kill(keeper_pid(place), signal.SIGKILL)
+        eventually(lambda: third.lost)
+    with take(session) as fourth:
+        assert fourth.free_s == 0, "nothing says what a run that was killed still changed"
 
 
 def test_what_a_login_shell_prints_is_no_answer(session: LocalSession):
