@@ -103,9 +103,12 @@ def test_a_newer_branch_takes_the_place_of_the_older(host: tuple[Machine, FrontD
 
 
 def test_rollback_brings_the_older_branch_again(host: tuple[Machine, FrontDoor]) -> None:
-    """NVIDIA's pin has a priority that lets apt go back to an older version."""
+    """NVIDIA's pin has a priority that lets apt go back to an older version.
+
+    The inventory still says R580, so the stack that the host has now is named.
+    """
     machine, door = host
-    done = door("rollback", "--hosts", HOST, "--force")
+    done = door("rollback", "--hosts", HOST, "--var", f"stack=lab-repackaged-{NEWER[1]}", "--force")
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     has_only(machine, TODAY[NEWER[0]])
 
