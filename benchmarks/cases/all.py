@@ -12,6 +12,7 @@ from benchmarks.cases import (
     offline,
     plan,
     provision,
+    rebuild,
     startup,
     thousand,
     verify,
@@ -19,7 +20,7 @@ from benchmarks.cases import (
 from benchmarks.cases.case import Case
 
 CASES: tuple[Case, ...] = (
-    plan, verify, latency, thousand, provision, copying, offline, listing, hung, clientfiles, startup, history,
+    plan, verify, rebuild, latency, thousand, provision, copying, offline, listing, hung, clientfiles, startup, history,
 )  # fmt: skip
 
 

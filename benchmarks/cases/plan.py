@@ -110,10 +110,12 @@ def look(ready: Ready, verb: str, size: int) -> Command:
 def goals() -> Sequence[Goal]:
     """Those of wall and of processor time."""
     return (
-        Goal("24 hosts: wall of the plan / of the probe program alone", 1.1,
+        Goal("24 hosts: wall of the plan / of the probe program alone", 1.15,
              lambda found: found.ratio(PLAN, PROBES, 24, "wall_s"), "×"),
         Goal("24 hosts: wall of the plan / of `ssh true`", 2.5,
              lambda found: found.ratio(PLAN, SSH, 24, "wall_s"), "×"),
+        Goal("24 hosts: wall of the audit / of the plan", 1.3,
+             lambda found: found.ratio(AUDIT, PLAN, 24, "wall_s"), "×"),
         Goal("24 hosts: wall of pyinfra / of the plan", 10,
              lambda found: found.ratio(PYINFRA, PLAN, 24, "wall_s"), "×", at_least=True),
         Goal("4 hosts: wall of Ansible with pipelining / of the plan", 50,

@@ -1,0 +1,89 @@
+"""A host that lost its environment and has a new key, brought back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from benchmarks.cases.case import Cost, Table, Wanted
+from benchmarks.figures.goals import Goal
+from benchmarks.measuring.command import Command
+from benchmarks.measuring.machine import own_program
+from benchmarks.measuring.measure import HOST_CPU
+from benchmarks.places.hosts import Hosts
+from benchmarks.places.places import Places
+from lab.machine import console
+
+NAME = "rebuild"
+TITLE = "Rebuild of a host without its environment, with a new host key"
+ABOUT = """\
+A clone of the provisioned lab host, whose TensorFlow environment was deleted and whose host keys were made anew.
+`hostwright rebuild` diagnoses the host, accepts the new key that the host's console confirms, repairs what differs from
+the stack and verifies every layer. No other tool does the same, so nothing is beside it."""
+BOUND_S = 240.0
+TABLE = Table(extra={HOST_CPU: "CPU of the hosts, s"})
+SIZES = (1,)
+REBUILD = "hostwright rebuild"
+COSTS = (Cost(REBUILD, 1, 35, rounds=1),)
+REST_S = 5.0  #: the hosts are there, from the plan
+BREAK = """\
+rm -rf "$(readlink -f /opt/tensorflow-2.9)"
+rm /etc/ssh/ssh_host_*
+ssh-keygen -qA
+systemctl restart ssh
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The hosts to break."""
+
+    hosts: Hosts
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+
+
+@contextmanager
+def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
+    """As many clones as the largest size needs."""
+    hosts, sizes = places.hosts(), wanted.of(SIZES)
+    yield Ready(hosts, hosts.clones(max(sizes)), sizes)
+
+
+def check(ready: Ready) -> str:
+    """Empty: a rebuild fails if the host is not as desired and verified at its end."""
+    return ""
+
+
+def facts(ready: Ready) -> dict[str, str]:
+    """The parts of the stack that stand in for the vendor's."""
+    return {"stack": "the lab's small profile: the driver and the large libraries are stand-ins, TensorFlow is real"}
+
+
+def commands(ready: Ready) -> Sequence[Command]:
+    """The rebuild at every size."""
+    return [rebuild(ready, ready.names[:size]) for size in ready.sizes]
+
+
+def rebuild(ready: Ready, names: Sequence[str]) -> Command:
+    """The rebuild of these hosts, which are broken before."""
+    machines = ready.hosts.machines(names)
+
+    def before() -> None:
+        for machine in machines:
+            console(machine, "sh", "-ec", BREAK)
+
+    words = ("rebuild", "--inventory", str(ready.hosts.inventory), "--hosts", ",".join(names))
+    return Command(
+        REBUILD, len(names), (own_program("hostwright"), *words), env=ready.hosts.environment, before=before,
+        hosts=tuple(machine.cgroup for machine in machines),
+    )  # fmt: skip
+
+
+def goals() -> Sequence[Goal]:
+    """A wall that is our choice: no other tool does the same."""
+    return (Goal("1 host: wall of the rebuild", 60, lambda found: found.median(REBUILD, 1, "wall_s"), " s"),)
+
+
+PLOTTED = (REBUILD,)
