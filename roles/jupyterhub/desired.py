@@ -1,4 +1,4 @@
-"""The states of JupyterHub: imported for a host that has the role."""
+"""States of JupyterHub, imported only for hosts that have the role."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PYTHONS = ("3.11", "3.12", "3.13", "3.10", "3.9", "3.8")
 PROGRAM = "/usr/local/lib/hostwright/jupyterhub"
 NGINX = "nginx.service"
 PAM = "hostwright-jupyterhub"
-#: The first is read by nginx for all of its servers, the second as a part of that of the role ``proxy``.
+#: nginx includes LIMITS in its http block, and LOCATIONS in the server block of the role ``proxy``.
 LIMITS, LOCATIONS = (
     "/etc/nginx/conf.d/hostwright-jupyterhub.conf",
     "/etc/nginx/hostwright-workspaces.d/jupyterhub.conf",
@@ -34,7 +34,7 @@ LIMITS, LOCATIONS = (
 
 
 def states(v: Jupyterhub, ctx: RoleContext) -> Iterator[Resource]:
-    """What the role yields."""
+    """Yield the states of the role."""
     users = users_of(v, ctx)
     gpus = HubCards(v.gpus)
     yield gpus
@@ -67,9 +67,10 @@ def states(v: Jupyterhub, ctx: RoleContext) -> Iterator[Resource]:
 
 
 def users_of(v: Jupyterhub, ctx: RoleContext) -> tuple[HubUser, ...]:
-    """The people who may log in, each with the port of their Jupyter.
+    """Return the users who may log in, each with the port of their Jupyter server.
 
-    Who left keeps theirs while there is room: their server may still be at work, and nginx must lead nobody else to it.
+    A user who left keeps a port while the range has room. Their server may still run, and nginx must not route
+    another user to it.
     """
     declared = _workspaces(ctx)
     ports = PortRange.read(v.ports)
@@ -89,7 +90,7 @@ def users_of(v: Jupyterhub, ctx: RoleContext) -> tuple[HubUser, ...]:
 
 
 def directory_of(ctx: RoleContext) -> str:
-    """Where people's files are."""
+    """Return the directory with users' files."""
     return _workspaces(ctx).directory
 
 
@@ -116,7 +117,7 @@ def _image(v: Jupyterhub, ctx: RoleContext) -> HubImage:
 
 
 def _inside(python: str) -> tuple[str, ...]:
-    """What of the pinned packages a person's Jupyter needs: all but those with which the hub starts it."""
+    """Return the pinned packages that a user's Jupyter server needs: all except those that only the hub uses."""
     hub = {"docker", "dockerspawner", "escapism", "jupyterhub-idle-culler"}
     return tuple(name for name in _recipe(python).pins if name not in hub)
 
@@ -145,10 +146,10 @@ def _settings(v: Jupyterhub, ctx: RoleContext, users: tuple[HubUser, ...], image
 
 
 def _served(v: Jupyterhub, ctx: RoleContext, users: tuple[HubUser, ...]) -> Iterator[Resource]:
-    """Its paths in the server of the role ``proxy``. Raises ``InputError`` where a workspace's page would be there."""
+    """Yield the hub's nginx locations. Raises ``InputError`` if a workspace's path is below the hub's path."""
     for space in served(ctx):
         if space.path.startswith(f"{PATH}/"):
-            sentence = f"{space.path} would be among JupyterHub's own pages: give {space.owner} another name"
+            sentence = f"{space.path} is below JupyterHub's own path; give {space.owner} another name"
             raise InputError(sentence, "workspaces_users")
     yield Directory(LOCATIONS.rpartition("/")[0])
     limits = File(LIMITS, ctx.render("jupyterhub/limits.conf.j2"), check=_check(LIMITS))

@@ -1,4 +1,4 @@
-"""Whose servers of JupyterHub run on a host, by name: asked of every host before anything that would end them."""
+"""Running JupyterHub servers by name, read from each host before an operation that would end them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hostwright.standard.roles.jupyterhub.states.facts import PREFIX
 
 
 def _servers(facts: Facts) -> Iterator[tuple[str, str, str]]:
-    """The servers that run: the container, whose it is, and what brings back what runs in it (empty: nothing does)."""
+    """Yield each running server: container, description, and the mechanism that restarts it (empty: none)."""
     children = children_of(facts)
     for name, again in ended_by_reboot(facts):
         _, mark, user = name.rpartition(f" {PREFIX}")
@@ -37,5 +37,5 @@ def _known_as(facts: Facts) -> dict[str, str]:
     return {container: server for container, server, _ in _servers(facts)}
 
 
-#: Who has a GPU is known to the driver's role, which sees the containers.
+#: The first function returns nothing: the role ``driver`` finds the containers that use a GPU.
 OCCUPANCY = Occupancy((CONTAINERS, CHILDREN), lambda _facts: (), _ended, _known_as)

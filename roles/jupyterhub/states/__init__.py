@@ -1,1 +1,1 @@
-"""What JupyterHub alone needs on a host: its GPUs, its network, its image, and people's servers."""
+"""States of JupyterHub: GPUs, network, image and users' servers."""

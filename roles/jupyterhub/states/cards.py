@@ -1,4 +1,4 @@
-"""The hub's share of a host's GPUs: that the host has them, and that no workspace does."""
+"""The hub's GPUs: present on the host, and not used by a workspace."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ WHAT = "GPUs of JupyterHub"
 
 @dataclass(frozen=True, slots=True)
 class HubCards(Resource):
-    """The GPUs that the hub gives out are on the host, and no workspace's container has one of them."""
+    """The GPUs of the hub are on the host, and no workspace container uses one of them."""
 
-    gpus: tuple[str, ...]  #: numbers or UUIDs
+    gpus: tuple[str, ...]  #: indexes or UUIDs
 
     def probes(self) -> tuple[Probe, ...]:
         return (NVIDIA_SMI, WORKSPACES_PROBE) if self.gpus else ()
@@ -34,17 +34,17 @@ class HubCards(Resource):
         for gpu in self.gpus:
             uuid = card_of(gpu, host.uuids)
             if not uuid:
-                return _refused(want, f"JupyterHub wants GPU {gpu}, which the host does not have; it has {has}")
+                return _refused(want, f"jupyterhub_gpus names GPU {gpu}, but the host has only {has}")
             if uuid in uuids:
-                return _refused(want, f"jupyterhub_gpus names one card twice: {uuids[uuid]} and {gpu} are {uuid}")
+                return _refused(want, f"jupyterhub_gpus names one GPU twice: {uuids[uuid]} and {gpu} are {uuid}")
             uuids[uuid] = gpu
         for held in read_workspaces(facts).containers:
             both = clash(tuple(uuids), held.uuids, {})
             if both:
                 return _refused(
                     want,
-                    f"JupyterHub wants GPU {uuids[both[0]]} ({both[0]}), which the workspace {held.workspace} of "
-                    f"{held.user} has: take it out of jupyterhub_gpus, or give the workspace another first",
+                    f"jupyterhub_gpus names GPU {uuids[both[0]]} ({both[0]}), but the workspace {held.workspace} of "
+                    f"{held.user} uses it; remove it from jupyterhub_gpus, or give the workspace another GPU first",
                 )
         return None
 

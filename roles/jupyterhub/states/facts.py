@@ -1,4 +1,4 @@
-"""What a host has of JupyterHub: people's servers and their network. One question, the same to all hosts."""
+"""State of JupyterHub on a host: users' servers, network and images, read with one probe."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ from dataclasses import dataclass
 from hostwright.resources import Facts, Probe
 from hostwright.roles import sh_file, whole
 
-NETWORK = "hostwright-hub"  #: Docker's name of it, and the bridge's
-PREFIX = "hostwright-hub-"  #: of a container's name
-IMAGES = "hostwright/jupyterhub"  #: the images that are built for it
+NETWORK = "hostwright-hub"  #: name of the Docker network and of its bridge
+PREFIX = "hostwright-hub-"  #: prefix of container names
+IMAGES = "hostwright/jupyterhub"  #: repository of the images built for the hub
 
 HUB_PROBE = Probe(sh_file(__file__, "sh/facts.sh", network=NETWORK, images=IMAGES), root=True, cap_bytes=256 * 1024)
 
 
 @dataclass(frozen=True, slots=True)
 class HubServer:
-    """Somebody's Jupyter, as Docker has it. All of it is text of the host."""
+    """One user's Jupyter server in Docker. All values come from the host unchecked."""
 
     user: str
     port: str
     gpus: tuple[str, ...]  #: UUIDs
     running: bool
-    children: int  #: processes that its first one started: kernels and terminals
+    children: int  #: child processes of the container's first process: kernels and terminals
 
     @property
     def at_work(self) -> str:
-        """Whose work would end with it; empty where nobody works in it."""
+        """Description of the server and its processes if it has any, else empty."""
         number = f"{self.children} process{'es' if self.children > 1 else ''}"
         return f"the server of {self.user} ({number})" if self.running and self.children else ""
 
 
 @dataclass(frozen=True, slots=True)
 class HubFacts:
-    """The answer of a host."""
+    """Parsed output of ``HUB_PROBE``."""
 
-    docker: str  #: ``absent`` or ``silent``; empty where Docker answered
+    docker: str  #: ``absent`` or ``silent`` (not responding); empty if Docker answered
     servers: tuple[HubServer, ...]
-    subnet: str  #: of the network; empty where there is none
-    images: tuple[str, ...]  #: that were built for it
+    subnet: str  #: subnet of the hub's network; empty if the network does not exist
+    images: tuple[str, ...]  #: images built for the hub
 
 
 def read_hub(facts: Facts) -> HubFacts:
-    """The answer to ``HUB_PROBE``. One that is cut off counts as Docker's silence."""
+    """Parse the output of ``HUB_PROBE``. Truncated output counts as Docker not responding."""
     answer = facts[HUB_PROBE]
     lines = [line.split("\t") for line in answer.text.splitlines()]
     complete = answer.ok and not answer.truncated and lines[-1:] == [["end"]]

@@ -1,4 +1,4 @@
-"""The image of people's Jupyters: the one that the inventory names, with JupyterHub's part, built on the host."""
+"""Image of users' Jupyter servers, built on the host from the inventory's image and JupyterHub's part."""
 
 from __future__ import annotations
 
@@ -25,24 +25,25 @@ from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, 
 
 
 def tag_of(files: tuple[tuple[str, str], ...]) -> str:
-    """The name of the image that these texts make: another text is another image."""
+    """Return the image name for these build files. The tag is a hash of their texts."""
     text = "\0".join(part for file in files for part in file)
     return f"{IMAGES}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 @dataclass(frozen=True, slots=True)
 class HubImage(Resource):
-    """An image is on the host in which a person's Jupyter can ask the hub who comes.
+    """An image with JupyterHub's part is on the host, so that a Jupyter server can authenticate users with the hub.
 
-    pip of the hub's own environment fetches the wheels, each by its hash, and the image is built without a network.
+    pip of the hub's venv downloads the wheels and checks their hashes. The build has no network.
     """
 
     tag: str
-    base: str  #: the image that it stands on
-    files: tuple[tuple[str, str], ...] = field(metadata=NO_IDENTITY)  #: name and text of each
-    requirements: tuple[tuple[str, str], ...] = field(metadata=NO_IDENTITY)  #: by the image's version of Python
-    python: str = field(metadata=NO_IDENTITY)  #: the host's, whose pip fetches
-    pull: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the base may be pulled from its registry
+    base: str  #: base image
+    files: tuple[tuple[str, str], ...] = field(metadata=NO_IDENTITY)  #: name and text of each build file
+    #: Python version of the image → requirements
+    requirements: tuple[tuple[str, str], ...] = field(metadata=NO_IDENTITY)
+    python: str = field(metadata=NO_IDENTITY)  #: path of the host's Python whose pip downloads the wheels
+    pull: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the host may pull the base image
 
     def probes(self) -> tuple[Probe, ...]:
         return (WORKSPACES_PROBE,)
@@ -56,7 +57,7 @@ class HubImage(Resource):
             return Deferred(what, f"Docker is {found.docker}", want, "Docker answers")
         if not found.image(self.base) and not self.pull:
             sentence = (
-                f"JupyterHub wants the image {self.base}, {absent_because(self.base)}, or let the host pull it "
+                f"JupyterHub needs the image {self.base}, {absent_because(self.base)}, or let the host pull it "
                 "(jupyterhub_pull: true)"
             )
             return Refusal(what, ABSENT, want, "jupyterhub-image", sentence)
@@ -68,4 +69,4 @@ class HubImage(Resource):
         return Change(what, ABSENT, want, (Step(script, tries=MIRROR_TRIES),))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # with the servers: what a container uses cannot go before it
+        return ()  # removed with the servers: Docker keeps an image that a container uses

@@ -1,4 +1,4 @@
-"""The network of people's Jupyters, whose first address is the hub's."""
+"""Docker network of users' Jupyter servers. Its first address belongs to the hub."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.standard.roles.jupyterhub.states.facts import HUB_PROBE, NETWORK
 
 @dataclass(frozen=True, slots=True)
 class HubNetwork(Resource):
-    """Docker has a network of these addresses, in which no container reaches another."""
+    """Docker has a network with this subnet, in which containers cannot reach each other."""
 
     subnet: str
 
@@ -28,12 +28,12 @@ class HubNetwork(Resource):
         running = [server.user for server in found.servers if server.running]
         if found.subnet and running:
             sentence = (
-                f"jupyterhub_network is now {self.subnet}, and the servers of {', '.join(running)} run in "
-                f"{found.subnet}: have them stopped on the hub's page first, or leave the network as it was"
+                f"jupyterhub_network changed to {self.subnet}, but the servers of {', '.join(running)} run in"
+                f" {found.subnet}; stop them on the hub's page, or restore the old value"
             )
             return Refusal(what, found.subnet, self.subnet, "jupyterhub-network", sentence)
         script = sh_file(__file__, "sh/network.sh", network=NETWORK, subnet=self.subnet)
         return Change(what, found.subnet or ABSENT, self.subnet, (Step(script),))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # with the servers that are in it
+        return ()  # removed with the servers that use it

@@ -1,4 +1,4 @@
-"""People's servers that may stay: of those who may log in, on their port, with GPUs of the hub."""
+"""Users' Jupyter servers: which may keep running, and the removal of the others."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from hostwright.standard.roles.jupyterhub.states.facts import HUB_PROBE, NETWORK
 from hostwright.standard.roles.workspaces.states.cards import card_of, cards_of_host
 
 WHAT = "servers of JupyterHub"
-ENDS_WORK = "ends servers in which somebody works"  #: only where that is forced: else it is refused
+ENDS_WORK = "ends servers in which somebody works"  #: set only with force; without force the change is refused
 
 
 @dataclass(frozen=True, slots=True)
 class HubUser:
-    """Somebody who may log in."""
+    """A user who may log in."""
 
     name: str
-    uid: int | None  #: none: that of the host's account
+    uid: int | None  #: none: UID of the host's account
     gid: int | None
-    port: int  #: of their Jupyter, on the host's loopback
+    port: int  #: port of the Jupyter server on the host's loopback interface
 
 
 @dataclass(frozen=True, slots=True)
 class HubServers(Resource):
-    """No server runs of somebody who may not log in, on another port than theirs, or with a GPU that is not the hub's.
+    """Every running server belongs to a user who may log in, and has that user's port and only GPUs of the hub.
 
-    Those of everybody else go on, whatever happens to the hub itself.
+    All other servers keep running, also when the hub restarts.
     """
 
-    people: tuple[HubUser, ...]  #: not ``users``: that is whom a change disturbs
+    people: tuple[HubUser, ...]  #: not named ``users``, which is a method of ``Resource``
     gpus: tuple[str, ...] = ()
-    left: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: whose servers are ``HubUserLeft``'s
-    limits: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: what operators should know of their limits
-    force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether it may end somebody's work
+    left: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: users whose servers ``HubUserLeft`` handles
+    limits: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: notes about resource limits
+    force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a server may be stopped while its user works
 
     def probes(self) -> tuple[Probe, ...]:
         return (HUB_PROBE, NVIDIA_SMI)
@@ -50,18 +50,18 @@ class HubServers(Resource):
         working = [server.at_work for server in wrong if server.at_work]
         if working and not self.force:
             sentence = (
-                f"{', '.join(working)} on JupyterHub would be ended ({have}): wait until nobody works in it, or use "
-                "--force"
+                f"{', '.join(working)} on JupyterHub would be ended ({have}); wait until nobody works in it, or pass"
+                " --force"
             )
             return Refusal(WHAT, have, "ended", "jupyterhub-in-use", sentence)
         return _ended(have, "ended; people's files stay", [server.user for server in wrong], working=working)
 
     def notes(self, _facts: Facts) -> tuple[str, ...]:
-        """What operators should know, whether or not anything differs."""
+        """Return the notes about resource limits, also when nothing changes."""
         return self.limits
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Those whose work ends with their servers."""
+        """Return the users whose work ends with their servers."""
         return tuple(server.at_work for server, _ in self._wrong(read_hub(facts), facts) if server.at_work)
 
     def _wrong(self, found: HubFacts, facts: Facts) -> Iterator[tuple[HubServer, str]]:
@@ -73,11 +73,11 @@ class HubServers(Resource):
             if server.user in self.left:
                 continue
             if server.user not in ports:
-                yield server, "may not log in any more"
+                yield server, "may no longer log in"
             elif server.running and server.port != ports[server.user]:
                 yield server, f"port {server.port} is now {ports[server.user]}"
             elif server.running and others:
-                yield server, f"GPU {others[0]} is not the hub's any more"
+                yield server, f"GPU {others[0]} is no longer the hub's"
 
     def removal(self) -> tuple[Resource, ...]:
         return (HubGone(force=self.force),)
@@ -85,15 +85,15 @@ class HubServers(Resource):
 
 @dataclass(frozen=True, slots=True)
 class HubUserLeft(Resource):
-    """Somebody who left has no server any more. One in which they work is refused alone: the hub lets them in no more,
-    nginx has no path to it, and it goes on until its work ends.
+    """No Jupyter server of a user who left exists.
 
-    It stays on its network, unlike a workspace of theirs: the hub asks each server that it knows for an answer when it
-    starts, and ends those that give none. One that answers goes on, whoever may log in by then.
+    A server in use is kept and only this state is refused. Its user can no longer log in and nginx has no route to it.
+    The container keeps its network, unlike a workspace of a user who left: at its start, the hub polls each known
+    server and removes those that do not answer.
     """
 
     person: str
-    force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether it may end somebody's work
+    force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the server may be stopped while its user works
 
     def probes(self) -> tuple[Probe, ...]:
         return (HUB_PROBE,)
@@ -103,11 +103,11 @@ class HubUserLeft(Resource):
         server = self._server(found)
         if found.docker or server is None:
             return None
-        what, have = f"JupyterHub server of {self.person}", f"{self.person} may not log in any more"
+        what, have = f"JupyterHub server of {self.person}", f"{self.person} may no longer log in"
         if server.at_work and not self.force:
             sentence = (
-                f"{server.at_work} on JupyterHub would be ended, as {have}: wait until nobody works in it, end it on "
-                "the hub's page, or use --force"
+                f"{server.at_work} on JupyterHub would be ended, as {have}; wait until nobody works in it, stop it on"
+                " the hub's page, or pass --force"
             )
             return Refusal(what, have, "ended", "jupyterhub-in-use", sentence, alone=True)
         working = [server.at_work] if server.at_work else []
@@ -115,7 +115,7 @@ class HubUserLeft(Resource):
         return replace(ended, what=what, alone=True)
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Their own work, which ends with the server."""
+        """Return the server's description if its user works in it."""
         server = self._server(read_hub(facts))
         return (server.at_work,) if server is not None and server.at_work else ()
 
@@ -123,12 +123,12 @@ class HubUserLeft(Resource):
         return next((server for server in found.servers if server.user == self.person), None)
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # with those of all
+        return ()  # ``HubGone`` removes all servers
 
 
 @dataclass(frozen=True, slots=True)
 class HubGone(Resource):
-    """Nothing of JupyterHub's is in Docker: no server, no network, no image that was built for it."""
+    """Docker has no servers, network or images of JupyterHub."""
 
     force: bool = field(default=False, metadata=NO_IDENTITY)
 
@@ -144,14 +144,14 @@ class HubGone(Resource):
         working = [server.at_work for server in found.servers if server.at_work]
         if working and not self.force:
             sentence = (
-                f"{', '.join(working)} on JupyterHub would be ended: wait until nobody works in it, or use --force"
+                f"{', '.join(working)} on JupyterHub would be ended; wait until nobody works in it, or pass --force"
             )
             return Refusal(WHAT, ", ".join(left), "absent", "jupyterhub-in-use", sentence)
         users = [server.user for server in found.servers]
         return _ended(", ".join(left), "absent; people's files stay", users, NETWORK, found.images, working=working)
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Those whose work ends with their servers."""
+        """Return the users whose work ends with their servers."""
         return tuple(server.at_work for server in read_hub(facts).servers if server.at_work)
 
     def removal(self) -> tuple[Resource, ...]:

@@ -70,11 +70,11 @@ def server(user: str = "alice", port: int = 30001, gpus: str = "", state: str = 
 
 class TestVariables:
     def test_more_gpus_each_than_there_are_is_a_mistake(self) -> None:
-        with pytest.raises(ValidationError, match="gpus_each is 2, and gpus has 1"):
+        with pytest.raises(ValidationError, match="gpus_each is 2, but gpus has only 1"):
             read(Jupyterhub, {"gpus": [0], "gpus_each": 2})
 
     def test_a_part_of_a_card_is_no_card(self) -> None:
-        with pytest.raises(ValidationError, match="JupyterHub gives out whole cards"):
+        with pytest.raises(ValidationError, match="jupyterhub_gpus takes whole GPUs only"):
             read(Jupyterhub, {"gpus": [CARD.replace("GPU", "MIG")]})
 
     @pytest.mark.parametrize("network", ["172.30.250.1/24", "10.0.0.0/8", "172.30.250.0/30", "::/64", "x"])
@@ -121,7 +121,7 @@ class TestPeople:
 
     def test_a_workspace_whose_page_would_be_among_the_hubs_is_refused(self) -> None:
         space = {"user": "jupyterhub", "kind": "jupyter", "image": "lab/jupyter:1"}
-        with pytest.raises(InputError, match="/jupyterhub/hub/ would be among JupyterHub's own pages"):
+        with pytest.raises(InputError, match="/jupyterhub/hub/ is below JupyterHub's own path"):
             jupyterhub.resources(
                 Jupyterhub(), role_context(Jupyterhub(), {"hub": space}, {"jupyterhub": {"uid": 2009}})
             )
@@ -135,14 +135,14 @@ class TestCards:
     def test_one_that_is_missing_or_named_twice_is_refused(self) -> None:
         missing, twice = planned(HubCards(("2",))), planned(HubCards(("1", OTHER)))
         assert isinstance(missing, Refusal)
-        assert f"wants GPU 2, which the host does not have; it has 0 ({CARD}), 1 ({OTHER})" in missing.sentence
+        assert f"names GPU 2, but the host has only 0 ({CARD}), 1 ({OTHER})" in missing.sentence
         assert isinstance(twice, Refusal)
-        assert "one card twice: 1 and" in twice.sentence
+        assert "one GPU twice: 1 and" in twice.sentence
 
     def test_one_that_a_workspace_has_is_refused_with_its_name(self) -> None:
         plan = planned(HubCards(("0",)), look=RECORDED)
         assert isinstance(plan, Refusal)
-        assert re.search(r"which the workspace (alice-lab|a-run|b-run) of \w+ has", plan.sentence)
+        assert re.search(r"but the workspace (alice-lab|a-run|b-run) of \w+ uses it", plan.sentence)
 
     def test_a_workspace_is_refused_the_hubs_card_by_number_and_uuid(self) -> None:
         for gpus in ([0], [CARD]):
@@ -186,10 +186,10 @@ class TestServers:
     @pytest.mark.parametrize(
         ("row", "why"),
         [
-            (server("eve", 30009), "may not log in any more"),
-            (server("eve", 30009, state="exited"), "may not log in any more"),
+            (server("eve", 30009), "may no longer log in"),
+            (server("eve", 30009, state="exited"), "may no longer log in"),
             (server("alice", 30007), "port 30007 is now 30001"),
-            (server("alice", gpus=CARD), "is not the hub's any more"),
+            (server("alice", gpus=CARD), "is no longer the hub's"),
         ],
     )
     def test_another_is_ended_unless_somebody_works_in_it(self, row: str, why: str) -> None:
@@ -214,8 +214,8 @@ class TestServers:
         (refused,) = plans
         assert isinstance(refused, Refusal)
         assert refused.sentence == (
-            "the server of eve (2 processes) on JupyterHub would be ended, as eve may not log in any more: wait until "
-            "nobody works in it, end it on the hub's page, or use --force"
+            "the server of eve (2 processes) on JupyterHub would be ended, as eve may no longer log in; wait until "
+            "nobody works in it, stop it on the hub's page, or pass --force"
         )
         due = planned(HubNetwork(v.network), EMPTY)
         assert due is not None
