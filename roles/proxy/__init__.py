@@ -1,4 +1,4 @@
-"""The way to workspaces from a browser: nginx, a path for each, TLS."""
+"""Browser access to workspaces: nginx with TLS, and one path for each workspace."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from hostwright.standard.roles.workspaces.declared.workspace import Workspace, w
 
 UNIT = "nginx.service"
 CONF = "/etc/nginx/conf.d/hostwright-workspaces.conf"
-STATE = "/var/lib/hostwright/proxy"  #: our own authority and the certificate that it signed
-TOKENS = f"{STATE}/tokens.conf"  #: those of workspaces for which nginx asks
-GATED = ("tensorboard",)  #: the kinds with a page that asks for no token, so that nginx does
-SERVED = ("jupyter", *GATED)  #: the kinds with a page
+STATE = "/var/lib/hostwright/proxy"  #: the proxy's certificate authority and its signed certificate
+TOKENS = f"{STATE}/tokens.conf"  #: access tokens of the workspaces whose tokens nginx checks
+GATED = ("tensorboard",)  #: workspace kinds whose web server checks no token, so that nginx must
+SERVED = ("jupyter", *GATED)  #: workspace kinds with a web page
 _PEOPLE = "proxy_people_domain"
 
 Listen = Annotated[str, Field(pattern=r"^(([0-9]{1,3}\.){3}[0-9]{1,3}:|\[[0-9a-f:]{2,39}\]:)?[1-9][0-9]{0,4}$")]
-#: of a host or an address, as a certificate and nginx's ``server_name`` hold it
+#: host name or address, as certificates and nginx's ``server_name`` contain it
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,250}[A-Za-z0-9])?$")]
 
 
@@ -32,63 +32,64 @@ class Proxy:
     """Variables of the role ``proxy``."""
 
     listen: tuple[Listen, ...] = ("443",)  #: ports, or addresses with ports: ``10.0.0.5:443``, ``[::]:443``
-    #: names and addresses under which browsers reach the host, beside those that it knows itself
+    #: further names and addresses by which browsers reach the host
     names: tuple[Name, ...] = ()
-    #: people's pages are at PERSON.DOMAIN, so that browsers keep them apart: gpu01.example.org makes
-    #: https://alice.gpu01.example.org of it. DNS must lead these names to the host; empty: all pages have one name
+    #: domain of users' pages, which gives each user a web origin of their own: with gpu01.example.org, alice has
+    #: https://alice.gpu01.example.org. DNS must resolve these names to the host. Empty: all pages share one name
     people_domain: Name | Annotated[str, Field(pattern="^$")] = ""
-    #: a file on the host with a certificate and those that lead to its authority; empty: one of the host's own
+    #: path on the host of a certificate with its chain; empty: the host makes its own certificate
     certificate: HostPath | Annotated[str, Field(pattern="^$")] = ""
-    key: HostPath | Annotated[str, Field(pattern="^$")] = ""  #: the file on the host with the certificate's key
-    #: the address of an ACME authority's directory, such as https://acme-v02.api.letsencrypt.org/directory; whoever
-    #: sets it accepts that authority's terms. It gives a certificate for ``names`` if it reaches each on port 80
+    key: HostPath | Annotated[str, Field(pattern="^$")] = ""  #: path on the host of the certificate's private key
+    #: URL of an ACME directory, such as https://acme-v02.api.letsencrypt.org/directory. Setting it accepts the
+    #: authority's terms. The authority must reach each of ``names`` on port 80
     acme: Annotated[str, Field(pattern=r"^(https://[A-Za-z0-9.:-]{1,253}(/[A-Za-z0-9._~/-]{0,500})?)?$")] = ""
-    #: where the authority writes to, such as before a certificate ends
+    #: email address for the authority's notices, such as of an expiring certificate
     acme_contact: Annotated[str, Field(pattern=r"^([A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,253})?$")] = ""
-    #: a file on the host with the authority that signed the ACME authority's own HTTPS; empty: those that it trusts
+    #: path on the host of the CA certificate for the ACME server's own HTTPS; empty: the host's trust store
     acme_authority: HostPath | Annotated[str, Field(pattern="^$")] = ""
-    upload: Annotated[str, Field(pattern=r"^[0-9]{1,6}[kmg]?$")] = "1g"  #: the largest upload; 0: without a limit
+    upload: Annotated[str, Field(pattern=r"^[0-9]{1,6}[kmg]?$")] = "1g"  #: maximum size of an upload; 0: no limit
 
     def __post_init__(self) -> None:
         if bool(self.certificate) != bool(self.key):
-            raise ValueError("certificate and key belong together: give both, or neither")
+            raise ValueError("certificate and key belong together; give both or neither")
         if self.acme and self.certificate:
-            raise ValueError("certificate and acme exclude each other: give one of them")
+            raise ValueError("certificate and acme exclude each other; give only one")
         if self.acme and not self.names:
-            raise ValueError("acme needs names: those for which the authority shall give a certificate")
+            raise ValueError("acme needs names; list the host names for the certificate")
         if self.acme and (address := next((name for name in self.names if name.replace(".", "").isdigit()), "")):
-            raise ValueError(f"acme gives certificates for names, and {address} is an address")
+            raise ValueError(f"acme issues certificates for host names only; remove the address {address} from names")
         if self.people_domain and not self.names:
-            raise ValueError("people_domain needs names: those of the host itself, which are no person's")
+            raise ValueError("people_domain needs names; list the host's own names")
 
 
 @role(needs=["workspaces"])
 def proxy(v: Proxy, ctx: RoleContext) -> Iterator[Resource]:
-    """Each workspace with a page has its path on the host's HTTPS port."""
+    """Path on the host's HTTPS port for each workspace with a web page."""
     from hostwright.standard.roles.proxy.desired import states
 
     yield from states(v, ctx)
 
 
 def served(ctx: RoleContext) -> tuple[Workspace, ...]:
-    """The workspaces of the host that have a path, without those of people who left."""
+    """Return the host's workspaces with a web page, without those of users who left."""
     found = (v for _, v in ctx.roles if isinstance(v, Workspaces))
     spaces = (space for v in found for space in workspaces_of(v.containers, v.users, v.directory, v.ports))
     return tuple(space for space in spaces if space.entry.kind in SERVED)
 
 
 def names_of_people(v: Proxy, spaces: Sequence[Workspace]) -> dict[str, tuple[Workspace, ...]]:
-    """The name of each person's pages, with the pages; empty where all have the host's own. Raises ``InputError``."""
+    """Map the host name of each user's pages to their workspaces; empty without ``people_domain``.
+
+    Raises ``InputError`` for a name that is not a valid host name, or is a name of the host.
+    """
     if not v.people_domain:
         return {}
     names: dict[str, tuple[Workspace, ...]] = {}
     for space in spaces:
         name = f"{space.owner}.{v.people_domain}"
         if not re.fullmatch("[a-z0-9]([a-z0-9-]*[a-z0-9])?", space.owner):
-            raise InputError(
-                f"{name!r} is not a host name: give {space.owner} another name in workspaces_users", _PEOPLE
-            )
+            raise InputError(f"{name!r} is not a valid host name; rename {space.owner} in workspaces_users", _PEOPLE)
         if name in map(str.lower, v.names):
-            raise InputError(f"{name!r} is a name of the host, and would be that of {space.owner}'s pages", _PEOPLE)
+            raise InputError(f"{name!r} names the host and {space.owner}'s pages; change the domain or names", _PEOPLE)
         names[name] = (*names.get(name, ()), space)
     return names

@@ -1,4 +1,4 @@
-"""How the proxy gets its certificate from an ACME authority: dehydrated, the distribution's, and a timer."""
+"""Certificate from an ACME authority, obtained by the distribution's dehydrated and renewed by a timer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hostwright.standard.roles.proxy.states.acme import AcmeCertificate
 if TYPE_CHECKING:
     from hostwright.standard.roles.proxy import Proxy
 
-DIRECTORY = "/var/lib/hostwright/proxy/acme"  #: account, certificates and challenges, as dehydrated keeps them
+DIRECTORY = "/var/lib/hostwright/proxy/acme"  #: account, certificates and challenges in dehydrated's layout
 CERTIFICATE = f"{DIRECTORY}/acme.pem"
 CONF = "/etc/nginx/conf.d/hostwright-acme.conf"
 PROGRAM = "/usr/local/lib/hostwright/proxy-acme"
@@ -21,7 +21,7 @@ UNITS, SERVICE, TIMER = "/etc/systemd/system", "hostwright-acme.service", "hostw
 
 
 def acme_states(v: Proxy, ctx: RoleContext) -> Iterator[Resource]:
-    """What obtains the certificate and renews it; the last one is the certificate itself."""
+    """Yield the states that obtain and renew the certificate. The last one is the certificate."""
     yield Debs(("dehydrated",))
     yield Directory(DIRECTORY)
     yield Directory(f"{DIRECTORY}/challenges")

@@ -1,4 +1,4 @@
-"""The states of the proxy: imported for a host that has the role."""
+"""States of the proxy, imported only for hosts that have the role."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hostwright.standard.roles.proxy.states.tokens import PageTokens, SharedName
 
 
 def states(v: Proxy, ctx: RoleContext) -> Iterator[Resource]:
-    """What the role yields."""
+    """Yield the states of the role."""
     yield Debs(("nginx", "openssl"))
     inputs: list[Resource] = []
     files: tuple[str, ...] = (v.certificate, v.key)
@@ -47,9 +47,9 @@ def states(v: Proxy, ctx: RoleContext) -> Iterator[Resource]:
     yield conf
     if not v.acme:
         yield Service(TIMER, running=False)
-        yield Absent(ACME_CONF, "the certificate is of no ACME authority")
+        yield Absent(ACME_CONF, "the certificate is not from an ACME authority")
     if not gated:
-        yield Absent(TOKENS, "no page of a workspace needs it")
+        yield Absent(TOKENS, "no workspace page needs it")
     if not people:
         yield SharedName(tuple(sorted({space.owner for space in spaces})))
     yield Service(UNIT)
@@ -57,6 +57,6 @@ def states(v: Proxy, ctx: RoleContext) -> Iterator[Resource]:
 
 
 def _check() -> str:
-    """nginx reads its whole configuration with the new file in the place of the old one, which only it sees there."""
+    """Return a check command: ``nginx -t`` in a mount namespace that has the new file at the configuration's path."""
     program = sh_file(__file__, "states/sh/tried.sh", conf=CONF)
     return sh("unshare -m -- sh -euc %s sh", program).replace("%", "%%") + " %s"

@@ -1,4 +1,4 @@
-"""Failures of the proxy in front of workspaces: of nginx, of its certificate, and of what is behind it."""
+"""Failures of the proxy in front of workspaces: nginx, its certificate, and the workspaces behind it."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ def taken(ctx: AuditContext) -> Iterator[str]:
 
 
 def without_ipv6(ctx: AuditContext) -> Iterator[str]:
-    """nginx.service failed, and its journal says that the host has no IPv6."""
+    """nginx.service failed, and its journal reports that the host has no IPv6."""
     yield from _why(ctx, "proxy-without-ipv6")
 
 
 def unusable(ctx: AuditContext) -> Iterator[str]:
-    """nginx.service failed, and its journal names a certificate or a key that it cannot use."""
+    """nginx.service failed, and its journal names a certificate or key that nginx cannot use."""
     yield from _why(ctx, "proxy-certificate-unusable")
 
 
 def ended(ctx: AuditContext) -> Iterator[str]:
-    """The certificate that nginx's configuration for workspaces names has ended, or openssl cannot read it."""
+    """The certificate in nginx's configuration for workspaces has expired, or openssl cannot read it."""
     yield from _lines(ctx, "ended")
 
 
 def ending(ctx: AuditContext) -> Iterator[str]:
-    """The certificate that nginx's configuration for workspaces names ends within 14 days."""
+    """The certificate in nginx's configuration for workspaces expires within 14 days."""
     yield from _lines(ctx, "ending")
 
 
 def without_workspace(ctx: AuditContext) -> Iterator[str]:
-    """nginx's configuration leads a path to a port of the loopback on which nothing listens."""
+    """nginx's configuration routes a path to a loopback port on which no process listens."""
     yield from _lines(ctx, "silent")
 
 
 def _why(ctx: AuditContext, rule: str) -> Iterator[str]:
-    """The line of the failed unit's journal by which a rule is recognised."""
+    """Yield the line of the failed unit's journal that matches the rule."""
     if UNITS.unit(ctx, UNIT).failed:
         name, line = ctx.named("\n".join(UNITS.journal(ctx, UNIT))) or ("", "")
         if name == rule:
@@ -58,27 +58,27 @@ def _why(ctx: AuditContext, rule: str) -> Iterator[str]:
 
 
 def _explained(ctx: AuditContext) -> Iterator[str]:
-    """The unit, where its journal says why it failed."""
+    """Yield the unit if its journal gives the cause of the failure."""
     if ctx.named("\n".join(UNITS.journal(ctx, UNIT))):
         yield UNIT
 
 
 def _lines(ctx: AuditContext, word: str) -> Iterator[str]:
-    """What the host says of one kind."""
+    """Yield the values of all rows of ``SERVED`` that start with this word."""
     rows = (line.partition(" ") for line in ctx.text(SERVED).splitlines())
     yield from (rest for first, _, rest in rows if first == word)
 
 
-COMMANDS = ("nginx",)  #: the first words of sentences
+COMMANDS = ("nginx",)  #: commands that keep their lower case at the start of a sentence
 
 FAILURES = (
     FailureRule(
         "proxy-port-taken",
         r"\[emerg\][^\n]*bind\(\) to \S+ failed \([0-9]{1,3}: Address (?:already )?in use",
-        "nginx does not start, because another program has a port that it is to listen on: 443, or 80 for the"
-        " distribution's default site",
-        "See which program it is (ss -ltnp); stop it, or set proxy_listen to another port; the default site goes with"
-        " rm /etc/nginx/sites-enabled/default; then provision again",
+        "nginx does not start: another program uses a port that nginx listens on (443, or 80 for the distribution's"
+        " default site)",
+        "Find the program with ss -ltnp. Stop it, or set proxy_listen to another port. For port 80, remove the"
+        " default site: rm /etc/nginx/sites-enabled/default. Then provision again",
         "Eugeny/ajenti-v#68, EasyEngine/easyengine#10",
         sign=Sign("proxy", taken, (UNITS.states, UNITS.journals)),
         covers=Covers(("other-unit-failed",), _explained),
@@ -87,10 +87,10 @@ FAILURES = (
     FailureRule(
         "proxy-without-ipv6",
         r"\[emerg\][^\n]*socket\(\) \[[0-9a-f:]{2,39}\]:[0-9]{1,5} failed \([0-9]{1,3}: Address family not supported",
-        "nginx does not start, because it is to listen on IPv6, which is switched off on this host: mostly it is the"
-        " distribution's default site",
-        "Take the line listen [::]:80 out of /etc/nginx/sites-available/default, or addresses of IPv6 out of"
-        " proxy_listen, and provision again",
+        "nginx does not start: its configuration listens on IPv6, which is disabled on this host. The cause is"
+        " usually the distribution's default site",
+        "Remove the line listen [::]:80 from /etc/nginx/sites-available/default, or the IPv6 addresses from"
+        " proxy_listen. Then provision again",
         "digitalocean/nginxconfig.io#151; geerlingguy/ansible-role-nginx#183",
         sign=Sign("proxy", without_ipv6, (UNITS.states, UNITS.journals)),
         treatment=ForPeople(),
@@ -100,10 +100,10 @@ FAILURES = (
         r"cannot load certificate(?: key)? \"|\bBIO_new_file\(\"[^\"\n]{1,300}\"\) failed"
         r"|SSL_CTX_use_PrivateKey(?:_file)?\([^\n]{1,300}failed|X509_check_private_key:key values mismatch"
         r"|PEM_read_bio_X509_AUX\([^\n]{1,300}failed",
-        "nginx does not take its certificate: a file is missing or not readable, or the key belongs to another"
-        " certificate, or the chain begins with the authority's",
-        "Compare the two (openssl x509 -noout -pubkey -in CERTIFICATE, openssl pkey -pubout -in KEY); the certificate"
-        " of the host comes first in its file, then those that lead to its authority; then provision again",
+        "nginx cannot use its certificate: a file is missing or unreadable, the key belongs to another certificate,"
+        " or the chain does not begin with the host's certificate",
+        "Compare certificate and key (openssl x509 -noout -pubkey -in CERTIFICATE, openssl pkey -pubout -in KEY). Put"
+        " the host's certificate first in its file, then the chain. Then provision again",
         "ngx_event_openssl.c; xdtianyu/scripts#30",
         sign=Sign("proxy", unusable, (UNITS.states, UNITS.journals)),
         treatment=ForPeople(),
@@ -111,10 +111,10 @@ FAILURES = (
     FailureRule(
         "proxy-certificate-ended",
         "",
-        "the certificate of the proxy has ended, or cannot be read, and browsers refuse the pages of workspaces",
-        "Provision again, which makes a new one; one that the site gave (proxy_certificate) must be renewed by whoever"
-        " gave it, and nginx reloaded (systemctl reload nginx); of one from an ACME authority journalctl -u"
-        " hostwright-acme says why it was not renewed",
+        "the proxy's certificate has expired or is unreadable, so that browsers refuse the pages of workspaces",
+        "Provision again to renew the host's own certificate. Have a certificate of the site (proxy_certificate)"
+        " renewed by its issuer, then run systemctl reload nginx. For a certificate from an ACME authority, read the"
+        " reason in journalctl -u hostwright-acme",
         "wolfgang42/yaml-multiline#17",
         sign=Sign("proxy", ended, (SERVED,)),
         treatment=ForPeople(),
@@ -122,9 +122,10 @@ FAILURES = (
     FailureRule(
         "proxy-certificate-ending",
         "",
-        "the certificate of the proxy ends within two weeks, and nothing has renewed it",
-        "Provision again, which renews the host's own; one that the site gave (proxy_certificate) must be renewed by"
-        " whoever gave it; of one from an ACME authority journalctl -u hostwright-acme says why it was not renewed",
+        "the proxy's certificate expires within two weeks and was not renewed",
+        "Provision again to renew the host's own certificate. Have a certificate of the site (proxy_certificate)"
+        " renewed by its issuer. For a certificate from an ACME authority, read the reason in journalctl -u"
+        " hostwright-acme",
         "jezdez/caniusepython3.com#62, #64",
         sign=Sign("proxy", ending, (SERVED,), grave=False),
     ),
@@ -133,9 +134,9 @@ FAILURES = (
         r"connect\(\) failed \([0-9]{1,3}: Connection refused\) while connecting to upstream"
         r"|no live upstreams while connecting to upstream"
         r"|WebSocket handshake: Unexpected response code: 50[234]",
-        "the proxy answers 502, because the workspace behind it does not run or has not begun to answer",
-        "Read what it printed last (`invoke workspace.logs`); provision with --roles workspaces starts one that stands"
-        " still",
+        "the proxy answers 502: the workspace behind it is stopped, or does not answer yet",
+        "Read its last output with `invoke workspace.logs`. To start a stopped workspace, provision with --roles"
+        " workspaces",
         "jupyter/notebook#625; twosigma/beakerx#2601",
         sign=Sign("proxy", without_workspace, (SERVED,), grave=False, provision=True),
         weight="consequence",

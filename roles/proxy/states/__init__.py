@@ -1,1 +1,1 @@
-"""What the proxy alone needs: nginx at work with what its files say."""
+"""States of the proxy: certificate, reload and tokens."""

@@ -1,4 +1,4 @@
-"""A certificate that an ACME authority gave, such as Let's Encrypt or an authority of the site's own."""
+"""Certificate from an ACME authority, such as Let's Encrypt or the site's own."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from hostwright.resources import NO_IDENTITY, Absent, Change, Facts, Probe, Resource, Step
 from hostwright.roles import sh, sh_file
 
-OBTAIN_S = 600.0  #: an authority looks at each name several times, with pauses
+OBTAIN_S = 600.0  #: an authority validates each name several times, with pauses
 
 
 @dataclass(frozen=True, slots=True)
 class AcmeCertificate(Resource):
-    r"""The file holds a certificate for all names, with its key, valid for 20 days at least.
+    r"""The file holds a certificate for all names and its key, valid for at least 20 days.
 
-    A timer renews it 30 days before its end; that it has less than 20 left means that the timer did not succeed.
+    A timer renews the certificate 30 days before its end. Fewer than 20 days left mean that the renewal failed.
 
     >>> from hostwright.plan.testing import plan_text
     >>> acme = AcmeCertificate("/var/lib/proxy/acme.pem", ("gpu01.example.org",), "/usr/local/lib/renew")
@@ -24,7 +24,7 @@ class AcmeCertificate(Resource):
 
     file: str
     names: tuple[str, ...]
-    program: str = field(metadata=NO_IDENTITY)  #: what obtains it, and renews it
+    program: str = field(metadata=NO_IDENTITY)  #: program that obtains and renews the certificate
 
     def probes(self) -> tuple[Probe, ...]:
         return (Probe(sh_file(__file__, "sh/acme_problems.sh", file=self.file, names=self.names), root=True),)
@@ -39,4 +39,4 @@ class AcmeCertificate(Resource):
         return Change(f"certificate {self.file}", ", ".join(problems), want, (step,))
 
     def removal(self) -> tuple[Resource, ...]:
-        return (Absent(self.file, "the proxy goes"),)
+        return (Absent(self.file, "the proxy is removed"),)

@@ -1,4 +1,4 @@
-"""A service at work with what its files say, reached by a reload, which ends no connection."""
+"""Service that runs with its current files after a reload, which ends no connection."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hostwright.roles import sh, sh_file
 
 @dataclass(frozen=True, slots=True)
 class ReloadedAfter(RestartedAfter):
-    """A unit that runs was started or reloaded after its files were last changed.
+    """A running unit was started or reloaded after the last change of its files.
 
-    As ``RestartedAfter``, for a unit that reads its files anew when it is reloaded.
+    Like ``RestartedAfter``, for a unit that reads its files again on reload.
 
     >>> from hostwright.plan.testing import plan_text
     >>> reloaded = ReloadedAfter("nginx.service", ("/etc/nginx/nginx.conf",))
@@ -26,11 +26,11 @@ class ReloadedAfter(RestartedAfter):
 
     def probes(self) -> tuple[Probe, ...]:
         own, *others = super(ReloadedAfter, self).probes()
-        kept = any(path.startswith("/var/lib/hostwright/") for path in self.files)  # which is for root alone
+        kept = any(path.startswith("/var/lib/hostwright/") for path in self.files)  # readable by root only
         return (Probe(own.script, root=own.root or kept), *others)
 
     def removal(self) -> tuple[Resource, ...]:
-        """The unit may outlive us: then it is reloaded once our files are gone."""
+        """Return a reload for after the removal of the files, because the unit may stay."""
         gone = tuple(state for one in self.inputs for state in one.removal())
         return (ReloadedAfter(self.unit, tuple(changed(path) for path in self.files), gone),)
 

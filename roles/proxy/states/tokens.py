@@ -1,4 +1,4 @@
-"""What nginx asks of a browser before it lets it to a page that asks for nothing itself, such as TensorBoard's."""
+"""Access tokens that nginx checks for pages without a login of their own, such as TensorBoard's."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hostwright.standard.roles.workspaces.declared.workspace import STATE
 
 @dataclass(frozen=True, slots=True)
 class PageTokens(Resource):
-    r"""nginx knows the tokens of these workspaces: the file that its configuration includes has them, for root alone.
+    r"""nginx's included file, readable by root only, has the tokens of these workspaces.
 
-    A workspace's token is made on the host with the workspace, and never leaves it for this. One that is missing, or is
-    not what Hostwright makes, lets nobody in: the file of it belongs to the workspace's user, who may write there.
+    The host creates a token together with its workspace, and the token stays on the host. Without a valid token, nginx
+    refuses all access: the workspace's user can write the token file.
 
     >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(PageTokens("/var/lib/proxy/tokens.conf", ("bob-board",)), {"problems": "absent\n"}))
@@ -22,7 +22,7 @@ class PageTokens(Resource):
     """
 
     file: str
-    names: tuple[str, ...]  #: of the workspaces
+    names: tuple[str, ...]  #: names of the workspaces
 
     def _script(self) -> str:
         return sh_file(__file__, "sh/tokens.sh", file=self.file, state=STATE, names=self.names)
@@ -39,12 +39,12 @@ class PageTokens(Resource):
         return Change(f"tokens {self.file}", problem, want, (Step(f"{self._script()}make"),))
 
     def removal(self) -> tuple[Resource, ...]:
-        return (Absent(self.file, "the proxy goes"),)
+        return (Absent(self.file, "the proxy is removed"),)
 
 
 @dataclass(frozen=True, slots=True)
 class SharedName(Resource):
-    """The pages of these people have one name: nothing to change, and a note where there are several."""
+    """The pages of these users share one host name. Changes nothing; adds a note for several users."""
 
     people: tuple[str, ...]
 
@@ -55,12 +55,12 @@ class SharedName(Resource):
         return None
 
     def notes(self, _facts: Facts) -> tuple[str, ...]:
-        """That a browser does not keep them apart."""
+        """Return the warning that browsers give these users' pages one web origin."""
         if len(self.people) < 2:
             return ()
         return (
-            f"the pages of {', '.join(self.people)} have one name, so that a page of one can act as another who opens "
-            "it while logged in; where they do not trust each other, give each a name (proxy_people_domain)",
+            f"the pages of {', '.join(self.people)} share one host name, so that a page of one user can act as another"
+            " user who opens it while logged in; if these users do not trust each other, set proxy_people_domain",
         )
 
     def removal(self) -> tuple[Resource, ...]:

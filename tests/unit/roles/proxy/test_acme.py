@@ -211,7 +211,7 @@ def test_without_it_nothing_of_it_is_left_at_work() -> None:
     "values, sentence",
     [
         ({"acme": "https://a.example/d"}, "acme needs names"),
-        ({"acme": "https://a.example/d", "names": ["192.0.2.7"]}, "192.0.2.7 is an address"),
+        ({"acme": "https://a.example/d", "names": ["192.0.2.7"]}, "remove the address 192.0.2.7 from names"),
         (
             {"acme": "https://a.example/d", "names": ["a.example"], "certificate": "/c", "key": "/k"},
             "certificate and acme exclude each other",

@@ -85,7 +85,7 @@ def notes(v: Proxy, many: Workspaces) -> list[str]:
 
 def test_a_plan_says_who_share_a_name() -> None:
     (note,) = notes(Proxy(), declared())
-    assert note.startswith("the pages of alice, bob have one name, so that a page of one can act as another")
+    assert note.startswith("the pages of alice, bob share one host name, so that a page of one user can act as another")
     assert "proxy_people_domain" in note
     assert notes(NAMED, declared()) == []
     assert notes(Proxy(), declared(containers={"alice-lab": SPACES["alice-lab"]})) == []
@@ -94,9 +94,12 @@ def test_a_plan_says_who_share_a_name() -> None:
 @pytest.mark.parametrize(
     "person, sentence",
     [
-        ("gpu01", "proxy_people_domain: 'gpu01.example.org' is a name of the host, and would be that of gpu01's pages"),
-        ("bob_x", "proxy_people_domain: 'bob_x.example.org' is not a host name: give bob_x another name in"),
-        ("bob-", "proxy_people_domain: 'bob-.example.org' is not a host name: give bob- another name in"),
+        (
+            "gpu01",
+            "proxy_people_domain: 'gpu01.example.org' names the host and gpu01's pages; change the domain or names",
+        ),
+        ("bob_x", "proxy_people_domain: 'bob_x.example.org' is not a valid host name; rename bob_x in"),
+        ("bob-", "proxy_people_domain: 'bob-.example.org' is not a valid host name; rename bob- in"),
     ],
 )
 def test_a_person_whose_name_cannot_be_that_of_a_page_is_refused(person: str, sentence: str) -> None:
