@@ -1,4 +1,4 @@
-"""A registry of images on one host, from which the others pull: Debian's docker-registry, over TLS."""
+"""Image registry on one host, from which the others pull: Debian's docker-registry, over TLS."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from hostwright.standard.roles.driver.states.gpu_use import reloading
 from hostwright.standard.roles.registry.authority import authority_of
 
 UNIT = "docker-registry.service"
-CONF = "/etc/docker/registry/hostwright.yml"  #: beside the package's own, which wants passwords and has no TLS
+#: separate from the package's own file, which requires passwords and has no TLS
+CONF = "/etc/docker/registry/hostwright.yml"
 DROP_IN = f"/etc/systemd/system/{UNIT}.d/hostwright.conf"
-STATE = "/var/lib/hostwright/registry"  #: its own authority and the certificate that it signed
+STATE = "/var/lib/hostwright/registry"  #: the registry's certificate authority and its signed certificate
 IMAGES = "/var/lib/docker-registry"
 ACCOUNT = "docker-registry"
 
-#: a name or an IPv4 address with a port, as images are named after it: Docker takes what has no dot and no port for a
+#: host name or IPv4 address with a port, as the first part of image names. Without a dot or port, Docker reads it as
 #: part of a path
 At = Annotated[str, Field(pattern=r"^([a-z0-9]([a-z0-9.-]{0,250}[a-z0-9])?:[1-9][0-9]{0,4})?$")]
 
@@ -34,36 +35,37 @@ def _authority(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """Variables of the role ``registry``: ``at`` and ``authority`` for all hosts, ``serve`` for the one that has it."""
+    """Variables of the role ``registry``: ``at`` and ``authority`` for all hosts, ``serve`` for the registry's host."""
 
-    at: At = ""  #: under which name and port the hosts reach it: ``reg01:5000``
-    serve: bool = False  #: true: it runs on this host
-    #: the certificate of its authority, as text (`invoke registry.trust` writes it); empty: one that hosts know anyway
+    at: At = ""  #: name and port by which the hosts reach the registry: ``reg01:5000``
+    serve: bool = False  #: true: the registry runs on this host
+    #: PEM text of the registry's CA certificate (`invoke registry.trust` writes it); empty: hosts trust its CA already
     authority: Annotated[str, AfterValidator(_authority)] = ""
-    directory: HostPath = IMAGES  #: on its host: where the images are
-    #: a file on its host; empty: one of its own authority
+    directory: HostPath = IMAGES  #: directory of the images on the registry's host
+    #: path of a certificate on the registry's host; empty: signed by its own CA
     certificate: HostPath | Annotated[str, Field(pattern="^$")] = ""
-    key: HostPath | Annotated[str, Field(pattern="^$")] = ""  #: the file on its host with the certificate's key
+    #: path of the certificate's private key on the registry's host
+    key: HostPath | Annotated[str, Field(pattern="^$")] = ""
 
     def __post_init__(self) -> None:
         if not self.at and (self.serve or self.authority):
-            raise ValueError("at is missing: say under which name and port hosts reach it, such as reg01:5000")
+            raise ValueError("at is missing; set the registry's name and port, such as reg01:5000")
         if bool(self.certificate) != bool(self.key):
-            raise ValueError("certificate and key belong together: give both, or neither")
+            raise ValueError("certificate and key belong together; give both or neither")
 
     @property
     def name(self) -> str:
-        """The name or address of its host."""
+        """Name or address of the registry's host."""
         return self.at.rpartition(":")[0]
 
     @property
     def port(self) -> int:
-        """The port on which it listens."""
+        """Port on which the registry listens."""
         return int(self.at.rpartition(":")[2])
 
     @property
     def image_registry(self) -> str:
-        """Where `images.push --registry` puts images for this host (``ImageRegistry`` of the role ``container``)."""
+        """Registry to which `images.push --registry` pushes for this host (``ImageRegistry`` of ``container``)."""
         return self.at
 
     @property
@@ -73,13 +75,13 @@ class Registry:
 
     @property
     def authority_file(self) -> str:
-        """Where Docker reads on each host whose certificates this registry may have; it looks at every pull."""
+        """Path of the CA certificate that Docker reads at every pull from this registry."""
         return f"/etc/docker/certs.d/{self.at}/ca.crt"
 
 
 @role(after=["container"], uses=["base", "driver"])
 def registry(v: Registry, ctx: RoleContext) -> Iterator[Resource]:
-    """A host that keeps images for the others, and its authority on each of them."""
+    """Image registry on one host, and its CA certificate on every host."""
     if v.authority:
         yield File(v.authority_file, v.authority)
     if v.serve:
@@ -87,7 +89,7 @@ def registry(v: Registry, ctx: RoleContext) -> Iterator[Resource]:
 
 
 def _served(v: Registry, ctx: RoleContext) -> Iterator[Resource]:
-    """What the package starts is ours from the first moment: its own configuration would listen without TLS."""
+    """Yield the registry's states. Configuration precedes the package, whose default starts a service without TLS."""
     inputs: list[Resource] = []
     files = (v.certificate, v.key)
     if not v.certificate:

@@ -1,4 +1,4 @@
-"""The values of the registry that audits compare."""
+"""Audit values of the registry."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CERTIFICATE = Snippet.beside(__file__, "audit_root.sh", "registry", root=True)
 
 
 def audit_values(v: Registry, ctx: RoleContext) -> Iterator[AuditValue]:
-    """On the host that has it: the program, its service, and whether its certificate lasts."""
+    """Yield, for the registry's host, the package version, the unit's state and the certificate's validity."""
     if v.serve:
         yield AuditValue("docker-registry", PackageVersion("docker-registry"), among=DISTRIBUTION)
         yield AuditValue("registry service", UnitProperty(UNIT), "active")

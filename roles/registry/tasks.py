@@ -1,4 +1,4 @@
-"""The verb ``registry.trust``. What it needs is imported when it is run."""
+"""Task ``registry.trust``. Imports its implementation when it runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hostwright.cli.verb import OF_ONE, Request, verb
 
 @verb(*OF_ONE, host="the host that has the registry")
 def trust(request: Request) -> int:
-    """Read the authority of a registry from its host, and write it to the inventory for all hosts that pull from it.
+    """Read a registry's CA certificate from its host, and write it to the inventory for all hosts that pull from it.
 
     hostwright registry.trust gpu01
     """

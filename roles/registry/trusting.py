@@ -1,4 +1,4 @@
-"""``registry.trust``: the authority of a registry, from its host over SSH into the inventory."""
+"""Implementation of ``registry.trust``: copy the registry's CA certificate from its host into the inventory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hostwright.standard.roles.registry import STATE, Registry
 from hostwright.standard.roles.registry.authority import authority_of
 
 ROLE, VARIABLE = "registry", "registry_authority"
-FILE = "registry-authority.yml"  #: of the inventory; the verb alone writes it
+FILE = "registry-authority.yml"  #: file in the inventory that only this task writes
 _HEAD = (
     f"# Written by {Command('registry.trust')}: hosts that pull from the registry believe this authority. "
     "It is no secret.\n"
@@ -32,22 +32,22 @@ _HEAD = (
 
 
 def trust(request: Request) -> int:
-    """``registry.trust``. The hosts get it at their next provision."""
+    """Run ``registry.trust``. The hosts get the certificate when they are provisioned next."""
     fleet = open_fleet(request)
     hosts = fleet.select(request.hosts) if request.hosts else []
     if len(hosts) != 1:
-        raise InputError("name the one host that has the registry, such as --host reg01", "--host")
+        raise InputError("expected exactly one host; name the registry's host, such as --host reg01", "--host")
     target = fleet.target(hosts[0])
     v = target.variables.get(ROLE)
     if not isinstance(v, Registry) or not v.serve:
-        sentence = "has no registry: give it the role registry (hostwright_roles) and registry_serve: true"
+        sentence = "has no registry; add the role registry to its hostwright_roles and set registry_serve: true"
         raise InputError(f"{target.name} {sentence}", "--host")
     if v.certificate:
-        sentence = f"has a certificate of yours ({v.certificate}): write the authority that signed it to {VARIABLE}"
+        sentence = f"uses its own certificate {v.certificate}; write the CA certificate that signed it to {VARIABLE}"
         raise InputError(f"the registry on {target.name} {sentence}", "--host")
     path = _place(fleet)
     with Connections(ask_password(request)).connect(target) as shell:
-        failure = f"the registry's authority cannot be read ({Command('provision', hosts=target.name)} makes it)"
+        failure = f"cannot read the registry's CA certificate; create it with {Command('provision', hosts=target.name)}"
         text = shell.run(sh("cat -- %s", f"{STATE}/{AUTHORITY}"), timeout_s=30, failure=failure).stdout.decode("ascii")
     try:
         authority = authority_of(text)
@@ -79,13 +79,13 @@ def trust(request: Request) -> int:
 
 
 def _place(fleet: Fleet) -> Path:
-    """The file, which must be ours if it is there."""
+    """Return the path of the file. Raises ``InputError`` if another author wrote the file."""
     if not fleet.path.is_dir():
-        sentence = f"the inventory is no directory, and the authority is written to {FILE} in it: give a directory"
+        sentence = f"not a directory; {FILE} is written to an inventory that is a directory"
         raise InputError(sentence, str(fleet.path))
     path = fleet.path / FILE
     if path.exists() and not path.read_text("utf-8").startswith(_HEAD):
-        raise InputError(f"somebody else wrote it: move what is in it, or write {VARIABLE} yourself", str(path))
+        raise InputError(f"not written by Hostwright; move its contents, or set {VARIABLE} yourself", str(path))
     return path
 
 
@@ -94,12 +94,12 @@ def _write(path: Path, text: str) -> None:
     try:
         write_whole(path, f"{_HEAD}all:\n  vars:\n    {VARIABLE}: |\n{lines}".encode(), mode=0o644)
     except OSError as error:
-        raise InputError(f"it cannot be written: {os.strerror(error.errno or 0)}", str(path)) from error
+        raise InputError(f"cannot be written: {os.strerror(error.errno or 0)}", str(path)) from error
 
 
 def _refuse_overruled(fleet: Fleet) -> None:
-    """Raise ``InputError`` where another file says another authority for a host."""
+    """Raise ``InputError`` if another file sets another authority for a host."""
     for host in load(fleet.path).hosts.values():
         for definition in definitions(host, ROLE, "authority"):
             if definition.wins and Path(definition.origin.file).name != FILE:
-                raise InputError(f"it gives {host.name} another authority: take it out", str(definition.origin))
+                raise InputError(f"sets another registry_authority for {host.name}; remove it", str(definition.origin))

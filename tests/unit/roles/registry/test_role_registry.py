@@ -105,10 +105,10 @@ def test_variables_that_make_no_sense_are_refused(certificates: dict[str, str]) 
     for wrong, sentence in (
         ({"serve": True}, "at is missing"),
         ({"at": "a:1", "key": "/x"}, "certificate and key belong together"),
-        ({"at": "a:1", "authority": "nonsense"}, "expected the text of one certificate"),
-        ({"at": "a:1", "authority": certificates["leaf"]}, "not that of an authority"),
+        ({"at": "a:1", "authority": "nonsense"}, "expected one certificate"),
+        ({"at": "a:1", "authority": certificates["leaf"]}, "not a CA certificate"),
         ({"at": "a:1", "authority": certificates["authority"] * 2}, "found 2"),
-        ({"at": "a:1", "authority": certificates["authority"] + certificates["key"]}, "holds a private key"),
+        ({"at": "a:1", "authority": certificates["authority"] + certificates["key"]}, "contains a private key"),
     ):
         with pytest.raises(ValidationError, match=sentence):
             READ.validate_python(wrong)
@@ -192,14 +192,14 @@ def test_a_fingerprint_is_printed_as_it_is(
 
 def test_it_is_not_written_over_what_somebody_else_wrote(site: Path) -> None:
     (site / "registry-authority.yml").write_text("all: {}  # mine\n")
-    with pytest.raises(InputError, match="somebody else wrote it"):
+    with pytest.raises(InputError, match="not written by Hostwright"):
         trust(site)
     assert (site / "registry-authority.yml").read_text() == "all: {}  # mine\n"
 
 
 @pytest.mark.parametrize(
     ("host", "sentence"),
-    [("gpu01", "gpu01 has no registry"), ("", "name the one host"), ("all", "name the one host")],
+    [("gpu01", "gpu01 has no registry"), ("", "expected exactly one host"), ("all", "expected exactly one host")],
 )
 def test_only_a_host_with_a_registry_can_be_asked(site: Path, host: str, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
@@ -211,7 +211,7 @@ def test_another_file_with_another_authority_is_named(site: Path, certificates: 
     (site / "host_vars").mkdir()
     text = certificates["authority"].replace("\n", "\n  ")
     (site / "host_vars/gpu01.yml").write_text(f"registry_authority: |\n  {text}\n")
-    with pytest.raises(InputError, match=r"host_vars/gpu01\.yml.* it gives gpu01 another authority"):
+    with pytest.raises(InputError, match=r"host_vars/gpu01\.yml.* sets another registry_authority for gpu01"):
         trust(site)
 
 
