@@ -1,4 +1,4 @@
-"""A host that regularly compares itself with its stack, for hosts that nobody audits from outside."""
+"""Timer on a host that compares the host with its stack, for hosts without an audit from a controller."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RESULT = "/var/lib/hostwright/selfaudit.json"
 METRICS = "hostwright.prom"
 SERVICE, TIMER = "hostwright-selfaudit.service", "hostwright-selfaudit.timer"
 UNITS = "/etc/systemd/system"
-STAMP = f"/var/lib/systemd/timers/stamp-{TIMER}"  #: of the timer's last run, so that a missed run is made up for
+STAMP = f"/var/lib/systemd/timers/stamp-{TIMER}"  #: time of the last run, by which systemd catches up a missed run
 CALENDAR = "sed -n 's/^OnCalendar=//p' %s | xargs -d '\\n' env SYSTEMD_COLORS=0 systemd-analyze calendar"
 
 
@@ -24,24 +24,26 @@ CALENDAR = "sed -n 's/^OnCalendar=//p' %s | xargs -d '\\n' env SYSTEMD_COLORS=0 
 class Selfaudit:
     """Variables of the role ``selfaudit``."""
 
-    on_calendar: str = "daily"  #: when, in systemd's syntax: hourly, daily, "Mon *-*-* 04:00"
-    randomized_delay: str = "1h"  #: the maximum random delay, so that not all hosts do it at the same moment
-    textfile_directory: str = "/var/lib/prometheus/node-exporter"  #: of node_exporter's collector; empty: no metrics
+    on_calendar: str = "daily"  #: schedule in systemd's calendar syntax: hourly, daily, "Mon *-*-* 04:00"
+    randomized_delay: str = "1h"  #: maximum random delay, so that hosts do not run the comparison at the same time
+    #: directory of node_exporter's textfile collector; empty: no metrics
+    textfile_directory: str = "/var/lib/prometheus/node-exporter"
 
 
 @role(after=[EVERY], uses=["driver"], short="self")
 def selfaudit(v: Selfaudit, ctx: RoleContext) -> Iterator[Resource]:
-    """A timer that compares the host with its stack and writes the result, for people and for Prometheus."""
+    """Timer that compares the host with its stack and writes the result for people and for Prometheus."""
     metrics = f"{v.textfile_directory}/{METRICS}" if v.textfile_directory else ""
     values = ctx.audit_values
     program = partial(
         ctx.render, "selfaudit/selfaudit.sh.j2", stack=ctx.stack.name, checks=check_lines(values),
         questions=user_program(values), json=sh("%s", RESULT), metrics=sh("%s", metrics),
     )  # fmt: skip
-    edition = hashlib.sha256(program(edition="").encode()).hexdigest()[:12]  # identifies its results
+    # identifies the results of this program version
+    edition = hashlib.sha256(program(edition="").encode()).hexdigest()[:12]
     yield File(PROGRAM, program(edition=edition), mode="755", check="sh -n %s")
 
-    if metrics:  # the collector's package, which may be installed later, changes the owner
+    if metrics:  # the collector's package may be installed later and changes the owner
         missing = Answers(Probe(sh("test ! -e %s", v.textfile_directory)))
         yield When(missing, Directory(v.textfile_directory))
     folders = (RESULT.rpartition("/")[0], *([v.textfile_directory] if metrics else []))
