@@ -39,7 +39,7 @@ class Registry:
 
     at: At = ""  #: name and port by which the hosts reach the registry: ``reg01:5000``
     serve: bool = False  #: true: the registry runs on this host
-    #: PEM text of the registry's CA certificate (`invoke registry.trust` writes it); empty: hosts trust its CA already
+    #: PEM text of the registry's CA certificate (`invoke registry.trust` writes it); empty: hosts trust that CA already
     authority: Annotated[str, AfterValidator(_authority)] = ""
     directory: HostPath = IMAGES  #: directory of the images on the registry's host
     #: path of a certificate on the registry's host; empty: signed by its own CA
