@@ -1,4 +1,4 @@
-"""JAX, in an environment of its own that brings CUDA, cuDNN and NCCL as wheels."""
+"""JAX in a venv of its own, with CUDA, cuDNN and NCCL from wheels."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hostwright.standard.roles.jax.section import JaxSection
 
 @role(needs=["base"], uses=["cuda", "environment"])
 def jax(v: EnvironmentVariables, ctx: RoleContext) -> Iterator[Resource]:
-    """A venv with every package at its pin, JAX's CUDA plugin and CUDA's libraries among them.
+    """Venv with JAX, its CUDA plugin and CUDA's libraries, each package at its pinned version.
 
-    The host gives the driver alone: the plugin opens the libraries in the environment by their paths.
+    The host provides only the driver: the plugin opens CUDA's libraries in the venv by path.
     """
     section = ctx.section(JaxSection)
     yield from beside_wheels(section)

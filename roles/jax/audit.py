@@ -1,4 +1,4 @@
-"""The values of JAX's environment that audits compare."""
+"""Audit values of JAX's venv."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from hostwright.standard.roles.jax.section import JaxSection
 
 
 def audit_values(v: EnvironmentVariables, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Its Python, its own version, and the packages that come with it."""
+    """Yield the versions of Python, JAX and the packages that JAX needs."""
     wanted = ctx.section(JaxSection)
     return environment_values(wanted, v, (*("numpy", "jaxlib"), *libraries_of(wanted)))

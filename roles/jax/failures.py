@@ -1,4 +1,4 @@
-"""Failures of JAX and its environment; the layer ``cuda`` has the messages of CUDA programs."""
+"""Failures of JAX and its venv. The layer ``cuda`` has the messages of CUDA programs in general."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ FAILURES = (
         r"|jaxlib version [\w.+]{1,30} is newer than and incompatible with jax|jaxlib is version [^\n]*requires version"
         r"|PJRT_Api already exists for device type cuda|Mismatched PJRT plugin PJRT API version"
         r"|Unexpected PJRT_\w{1,60} size: expected",
-        "the parts of JAX are of different releases: jax, jaxlib and its CUDA plugin (jax-cuda13-plugin and -pjrt, or"
-        " -cuda12-) belong together{; the plugin is PLUGIN, jaxlib JAXLIB|}",
-        "Use the stack's environment, which has them in one release; elsewhere install all of them in one command (pip"
-        " install -U 'jax[cuda13]', or cuda12), or {jax-KIND-plugin and jax-KIND-pjrt in JAXLIB, jaxlib's own"
-        " release|each in the same release}",
+        "jax, jaxlib and the CUDA plugin (jax-cuda13-plugin and -pjrt, or -cuda12-) are of different releases{: the"
+        " plugin is PLUGIN, jaxlib JAXLIB|}",
+        "Use the stack's environment, where all parts have one release. In another environment, install them in one"
+        " command (pip install -U 'jax[cuda13]', or cuda12), or install {jax-KIND-plugin and jax-KIND-pjrt in jaxlib's"
+        " release JAXLIB|each in the same release}",
         "jax-ml/jax jax_plugins/cuda/__init__.py, jax/_src/lib/__init__.py; ma-gilles/recovar#64",
         names=(
             r"jax_(?P<kind>cuda[0-9]{2})\w{0,12} version (?P<plugin>[0-9.]{1,12}) is[^\n]*jaxlib version (?P<jaxlib>[0"
@@ -28,7 +28,7 @@ FAILURES = (
                 r"already exists for device type",
                 "two CUDA plugins of JAX are in one environment (jax-cuda12-plugin and jax-cuda13-plugin, or an older"
                 " one that was left)",
-                "See which (pip list | grep -i jax), and uninstall plugin and pjrt of the CUDA that is not wanted",
+                "List them with pip list | grep -i jax, and uninstall the plugin and pjrt of the unwanted CUDA release",
             ),
         ),
     ),
@@ -36,29 +36,30 @@ FAILURES = (
         "jax-without-plugin",
         r"a CUDA-enabled jaxlib is not installed|Unknown backend:? '?(?:gpu|cuda)'?(?: requested|\. Available)"
         r"|Backend '(?:gpu|cuda)' is not in the list of known backends",
-        "JAX computes on the CPU: its CUDA plugin is not in this environment, for pip install jax alone brings none",
-        "Where another package brought JAX along and something else computes, nothing is to be done. Else use the"
-        " stack's environment, which has it, or install jax[cuda13] (drivers from R580 on) or jax[cuda12] in one"
-        " command; cards and toolkit have no part in it",
+        "JAX computes on the CPU: this environment has no CUDA plugin, which pip install jax alone does not install",
+        "If JAX is only a dependency and another library computes, do nothing. Otherwise use the stack's environment,"
+        " or install jax[cuda13] (drivers from R580 on) or jax[cuda12] in one command. GPUs and toolkit are not the"
+        " cause",
         "jax-ml/jax jax/_src/xla_bridge.py",
-        narrower=r"jax_plugins/xla_cuda[0-9]{2}/",  # the plugin is there, and says itself why it does not start
+        narrower=r"jax_plugins/xla_cuda[0-9]{2}/",  # the plugin is installed, and its own message gives the reason
         beside=r"CUDA Version: 1[0-9]\.[0-9]",
         names=(r"CUDA Version: (?P<release>1[0-9]\.[0-9])",),
         variants=(
             Variant(
                 r"CUDA Version: 1[0-2]\.",
-                cure="Where another package brought JAX along and something else computes, nothing is to be done. Else"
-                " use the stack's environment, which has the plugin, or install it in one command: pip install -U"
-                " 'jax[cuda12]', for the host's driver (CUDA RELEASE) is too old for CUDA 13; cards and toolkit have no"
-                " part in it",
+                cure=(
+                    "If JAX is only a dependency and another library computes, do nothing. Otherwise use the stack's"
+                    " environment, or install the plugin in one command: pip install -U 'jax[cuda12]'. The host's "
+                    "driver (CUDA RELEASE) is too old for CUDA 13. GPUs and toolkit are not the cause"
+                ),
             ),
             Variant(
                 r"Unknown backend|list of known backends",
-                "JAX has no GPU to compute on: its CUDA plugin is not in this environment, or could not start, for"
-                " which the lines above give the reason",
-                "See which parts there are (pip list | grep -i jax): install jax[cuda13] or jax[cuda12] in one command"
-                " where the plugin is missing, or use the stack's environment; where it is there, run nvidia-smi in the"
-                " same place and look at JAX_PLATFORMS and CUDA_VISIBLE_DEVICES",
+                "JAX finds no GPU: its CUDA plugin is missing in this environment, or did not start for a reason that"
+                " the lines above give",
+                "List the installed parts with pip list | grep -i jax. If the plugin is missing, install jax[cuda13]"
+                " or jax[cuda12] in one command, or use the stack's environment. Otherwise run nvidia-smi in the same"
+                " place and check JAX_PLATFORMS and CUDA_VISIBLE_DEVICES",
             ),
         ),
     ),
@@ -66,11 +67,11 @@ FAILURES = (
         "jax-libraries-outdated",
         r"Outdated \w{2,12} installation found"
         r"|Found \w{2,12} version [0-9.]{1,12}, but JAX was built against version [0-9.]{1,12}, which is newer",
-        "JAX gets an older {PART|library of CUDA's} than the one that it was built with: another package of the"
-        " environment pins it (torch pins cuDNN), or LD_LIBRARY_PATH puts a toolkit of the host's before the wheels",
-        "Unset LD_LIBRARY_PATH for the program. Where the message stays, give JAX an environment of its own and"
-        " install it with its wheels in one command (pip install -U 'jax[cuda13]', or cuda12), or upgrade the nvidia-"
-        " wheel of the library that the message names",
+        "JAX loads an older {PART|CUDA library} than JAX was built with: another package of the environment pins the"
+        " older version (torch pins cuDNN), or LD_LIBRARY_PATH puts a toolkit of the host before the wheels",
+        "Unset LD_LIBRARY_PATH for the program. If the message stays, install JAX with its wheels in an environment"
+        " of its own (pip install -U 'jax[cuda13]', or cuda12), or upgrade the nvidia- wheel of the library in the"
+        " message",
         "jax-ml/jax jax_plugins/cuda/__init__.py",
         beside=r"Minimum supported: [0-9]|Installed version: [0-9]",
         names=(
@@ -81,13 +82,13 @@ FAILURES = (
         variants=(
             Variant(
                 r"Minimum supported: [0-9]",
-                "this JAX needs {PART LEAST|a newer library of CUDA's} or newer, and the program gets{ HAVE|an older"
-                " one}: another package of the environment pins it (torch pins cuDNN), or LD_LIBRARY_PATH puts a"
-                " toolkit of the host's before the wheels",
-                "Upgrade that library's nvidia- wheel in the environment (pip install -U nvidia-cudnn-cu12, or -cu13),"
-                " or install JAX with its wheels in one command (pip install -U 'jax[cuda13]', or cuda12); where"
-                " another package pins it, give JAX an environment of its own, or take the JAX release before. Unset"
-                " LD_LIBRARY_PATH for the program. The driver is not at fault",
+                "this JAX needs {PART LEAST|a newer CUDA library} or newer, but the program loads{ HAVE|an older"
+                " one}: another package of the environment pins the older version (torch pins cuDNN), or"
+                " LD_LIBRARY_PATH puts a toolkit of the host before the wheels",
+                "Unset LD_LIBRARY_PATH for the program. Upgrade the library's nvidia- wheel in the environment (pip"
+                " install -U nvidia-cudnn-cu12, or -cu13), or install JAX with its wheels in one command (pip install"
+                " -U 'jax[cuda13]', or cuda12). If another package pins the library, give JAX an environment of its"
+                " own, or install the previous JAX release. The driver is not the cause",
             ),
         ),
     ),

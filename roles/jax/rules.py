@@ -1,6 +1,6 @@
-"""Compatibility rules for JAX: the Pythons of its releases, and the drivers and cards of its CUDA plugins.
+"""Compatibility rules for JAX: Python versions of its releases, and drivers and GPUs of its CUDA plugins.
 
-To teach Hostwright a new release, add a row: every refusal and every suggestion is computed from here.
+To add a release, add a row to the table. All refusals and suggestions follow from it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BUILT = "HERMETIC_CUDA_COMPUTE_CAPABILITIES in JAX's .bazelrc"
 
 @dataclass(frozen=True, slots=True)
 class JaxRow:
-    """A release series and the Pythons that it runs on."""
+    """A release series and its supported Python versions."""
 
     series: str
     release: str
@@ -36,27 +36,31 @@ JAXES = (
     JaxRow("0.11", "0.11.0", python_range(12, 14)),
     JaxRow("0.12", "0.12.0.1", python_range(12, 14)),
 )
-#: CUDA of the plugin → its code for cards, since 0.7
+#: CUDA release of the plugin → the plugin's GPU code, since JAX 0.7
 CODES = {
     "12": Codes(capabilities("5.0 6.0 7.0 8.0 9.0 10.0"), ptx=(12, 0)),
     "13": Codes(capabilities("7.5 8.0 9.0 10.0 11.0"), ptx=(12, 0)),
 }
 FIRST_CODES = "0.7"
-#: the code of the plugin for CUDA 12 before 0.4.38, which is reported to run on B200 (Proteina-Complexa #59)
+#: GPU code of the plugin for CUDA 12 before 0.4.38, which reportedly runs on B200 (Proteina-Complexa #59)
 EARLY, EARLY_END = Codes(capabilities("5.0 6.0 7.0 8.0 9.0")), "0.4.38"
 READ = "cuobjdump of jaxlib 0.4.30 (HuRo #3)"
 
 
 def row_of(jax: str) -> JaxRow | None:
-    """The table's row for a version of JAX."""
+    """Return the table's row for a version of JAX."""
     return next((row for row in JAXES if row.series == series(jax)), None)
 
 
 def is_known(jax: str) -> Misfit | None:
-    """It is known what this series of JAX runs on."""
+    """The table has this series of JAX."""
     if row_of(jax):
         return None
-    return Misfit("jax", f"JAX {jax} is not in the table ({', '.join(row.series for row in JAXES)} are)", METADATA)
+    return Misfit(
+        "jax",
+        f"JAX {jax} is not in the compatibility table, which has {', '.join(row.series for row in JAXES)}",
+        METADATA,
+    )
 
 
 def runs_on_the_python(jax: str, jax_python: str) -> Misfit | None:
@@ -65,17 +69,17 @@ def runs_on_the_python(jax: str, jax_python: str) -> Misfit | None:
     if row is None or jax_python in row.pythons:
         return None
     have = f"{row.pythons[0]} to {row.pythons[-1]}"
-    return Misfit("jax-python", f"JAX {jax} does not run on Python {jax_python} (it does on {have})", METADATA)
+    return Misfit("jax-python", f"JAX {jax} does not support Python {jax_python}, only {have}", METADATA)
 
 
 def runs_on_the_driver(driver: str, jax_section: JaxSection) -> Misfit | None:
-    """The driver is new enough for the CUDA of the pinned plugin."""
+    """The driver supports the CUDA release of the pinned plugin."""
     cuda = wheels.major_of(jax_section)
     return wheels.runs_on_the_driver(f"JAX {jax_section.version} with its plugin for CUDA {cuda}", cuda, driver)
 
 
 def has_code_for_the_gpus(gpus: tuple[tuple[int, int], ...], jax_section: JaxSection) -> Misfit | None:
-    """The pinned plugin has code, compiled or as PTX, for every GPU of the host."""
+    """The pinned plugin has compiled code or PTX for every GPU of the host."""
     cuda, jax = wheels.major_of(jax_section), jax_section.version
     title = f"JAX {jax} with its plugin for CUDA {cuda}"
     codes, source = CODES.get(cuda) if version(jax) >= version(FIRST_CODES) else None, BUILT
@@ -87,7 +91,7 @@ def has_code_for_the_gpus(gpus: tuple[tuple[int, int], ...], jax_section: JaxSec
 
 
 def processor_has_avx(avx: bool, jax: str, stack: Stack) -> Misfit | None:
-    """The processor has AVX, if the stack says that its wheels need it."""
+    """The processor has AVX, if the stack's wheels require AVX."""
     if avx or "avx" not in stack.requirements.cpu_flags:
         return None
     sentence = f"the processor has no AVX, and JAX {jax} refuses to be imported without it"
@@ -96,7 +100,7 @@ def processor_has_avx(avx: bool, jax: str, stack: Stack) -> Misfit | None:
 
 RULES = (
     processor_has_avx,
-    memory_is_enough,  # to import it
+    memory_is_enough,  # importing the framework needs memory
     disk_is_enough,
     is_known,
     runs_on_the_python,

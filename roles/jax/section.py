@@ -9,7 +9,7 @@ from hostwright.roles import WORK
 
 
 class JaxSection(EnvironmentSection):
-    """JAX in a venv, as any environment, with the CUDA plugin and the CUDA that its constraints pin."""
+    """JAX in a venv, with the CUDA plugin and the CUDA wheels that the constraints pin."""
 
     title: ClassVar = "JAX"
     package: ClassVar = "jax"

@@ -1,4 +1,4 @@
-"""Proofs of JAX: that it computes rightly on every device, of one host and of several."""
+"""Proofs of JAX: correct results on every device of one host and of several hosts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from hostwright.standard.roles.cuda.proofs.frameworks import DevicesJudge, withi
 from hostwright.standard.roles.cuda.wheels import major_of, pins_of
 from hostwright.standard.roles.jax.section import JaxSection
 
-LIMIT_S = 1200.0  #: our estimate, as PyTorch's
-#: each host listens on the first while a proof over several hosts runs, and JAX on the second of the first host; they
-#: are nobody's in IANA's registry
+LIMIT_S = 1200.0  #: our estimate, equal to PyTorch's
+#: TCP ports during a proof over several hosts: each host listens on PORT, and JAX's coordinator on MEETING_PORT of the
+#: first host. Both are unassigned in IANA's registry
 PORT, MEETING_PORT = 29475, 29476
 
 
 def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ...]:
-    """The devices of a host, and a product over all devices of several hosts."""
+    """Return the proof of a host's devices, and the proof of a product over all devices of several hosts."""
     section = ctx.section(JaxSection)
     python, packages = (f"{section.home(variables.path)}/bin/python",), wanted(section)
     devices = Program("devices.py", python_source(__file__, "devices.py"), python, {"packages": list(packages)})
@@ -33,12 +33,12 @@ def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ..
 
 
 def wanted(section: JaxSection) -> Mapping[str, tuple[str, str]]:
-    """The versions of JAX and of its plugin for CUDA that the stack pins, by package."""
+    """Return the stack's pinned versions of JAX, jaxlib and the CUDA plugin, by package."""
     pins, plugin = pins_of(section), f"jax-cuda{major_of(section)}-plugin"
     versions = {"jax": section.version, **{name: pins[name] for name in ("jaxlib", plugin) if name in pins}}
     return {name: (f"version of {name}", version) for name, version in versions.items()}
 
 
 def workers(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """The product over all devices of all hosts is right."""
+    """Return a finding if the product over all devices of all hosts is wrong."""
     return tuple(within(measured, "product", 0.0, "the product over all devices"))
