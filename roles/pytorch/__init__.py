@@ -1,4 +1,4 @@
-"""PyTorch, in an environment of its own that brings CUDA, cuDNN and NCCL as wheels."""
+"""PyTorch in a venv of its own, with CUDA, cuDNN and NCCL from wheels."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hostwright.standard.roles.pytorch.section import PytorchSection
 
 @role(needs=["base"], uses=["cuda", "environment"], short="pt")
 def pytorch(v: EnvironmentVariables, ctx: RoleContext) -> Iterator[Resource]:
-    """A venv with every package at its pin, CUDA's libraries among them, and what Triton compiles with.
+    """Venv with PyTorch and CUDA's libraries at pinned versions, and the compiler that Triton needs.
 
-    The host gives the driver alone. ``torch.compile`` calls a C compiler, which needs Python's headers.
+    The host provides only the driver. ``torch.compile`` runs a C compiler, which needs Python's headers.
     """
     section = ctx.section(PytorchSection)
     yield from beside_wheels(section)

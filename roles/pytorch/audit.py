@@ -1,4 +1,4 @@
-"""The values of PyTorch's environment that audits compare."""
+"""Audit values of PyTorch's venv."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from hostwright.standard.roles.pytorch.section import PytorchSection
 
 
 def audit_values(v: EnvironmentVariables, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Its Python, its own version, and the packages that come with it."""
+    """Yield the versions of Python, PyTorch and the packages that PyTorch needs."""
     wanted = ctx.section(PytorchSection)
     return environment_values(wanted, v, (*("numpy", "triton"), *libraries_of(wanted)))

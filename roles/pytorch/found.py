@@ -1,4 +1,4 @@
-"""The environments of a host that have PyTorch, whoever made them."""
+"""Finder of all venvs on a host that contain PyTorch, whoever made them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Compatibility rules for PyTorch: the Pythons, CUDA and cards that its wheels on the package index were built for.
+"""Compatibility rules for PyTorch: Python, CUDA and GPUs that its wheels on the package index support.
 
-To teach Hostwright a new release, add a row: every refusal and every suggestion is computed from here.
+To add a release, add a row to the table. All refusals and suggestions follow from it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ARCHITECTURES = (
 
 @dataclass(frozen=True, slots=True)
 class TorchRow:
-    """A release series; the Pythons of its wheels, the CUDA that they want, and the code for cards in them."""
+    """A release series with its wheels' Python versions, CUDA release and GPU code."""
 
     series: str
     release: str
@@ -51,16 +51,16 @@ TORCHES = (
 
 
 def row_of(torch: str) -> TorchRow | None:
-    """The table's row for a version of PyTorch."""
+    """Return the table's row for a version of PyTorch."""
     return next((row for row in TORCHES if row.series == series(torch)), None)
 
 
 def is_known(torch: str) -> Misfit | None:
-    """It is known what this series of PyTorch was built with."""
+    """The table has this series of PyTorch."""
     if row_of(torch):
         return None
     known = f"{TORCHES[0].series} to {TORCHES[-1].series}"
-    return Misfit("pytorch", f"PyTorch {torch} is not in the table ({known} are)", RELEASES)
+    return Misfit("pytorch", f"PyTorch {torch} is not in the compatibility table, which has {known}", RELEASES)
 
 
 def has_a_wheel_for_the_python(torch: str, torch_python: str) -> Misfit | None:
@@ -69,12 +69,12 @@ def has_a_wheel_for_the_python(torch: str, torch_python: str) -> Misfit | None:
     if row is None or torch_python in row.pythons:
         return None
     have = f"{row.pythons[0]} to {row.pythons[-1]}"
-    sentence = f"PyTorch {torch} has no wheel for Python {torch_python} (it has for {have})"
+    sentence = f"PyTorch {torch} has no wheel for Python {torch_python}, only for {have}"
     return Misfit("pytorch-python", sentence, RELEASES)
 
 
 def runs_on_the_driver(torch: str, driver: str) -> Misfit | None:
-    """The driver is new enough for the CUDA that comes as wheels."""
+    """The driver supports the CUDA release of the wheels."""
     row = row_of(torch)
     return wheels.runs_on_the_driver(f"PyTorch {torch}", row.cuda, driver) if row else None
 
@@ -91,7 +91,7 @@ def _on_gpus(torch: str) -> str:
 
 
 RULES = (
-    memory_is_enough,  # to import it
+    memory_is_enough,  # importing the framework needs memory
     disk_is_enough,
     is_known,
     has_a_wheel_for_the_python,

@@ -9,10 +9,10 @@ from hostwright.roles import WORK
 
 
 class PytorchSection(EnvironmentSection):
-    """PyTorch in a venv, as any environment, with the CUDA that its wheels bring."""
+    """PyTorch in a venv, with CUDA's libraries from wheels."""
 
     title: ClassVar = "PyTorch"
     package: ClassVar = "torch"
     stem: ClassVar = "pytorch"
-    compiles: ClassVar = True  # Triton, with the host's C compiler
+    compiles: ClassVar = True  # Triton uses the host's C compiler
     percents: ClassVar = {WORK: 15, HOMES: 35}

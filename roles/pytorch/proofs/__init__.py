@@ -1,4 +1,4 @@
-"""Proofs of PyTorch: that it computes rightly on every device, alone and together, and how fast."""
+"""Proofs of PyTorch: correct results on one device and on several, and their speed."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from hostwright.standard.roles.pytorch.section import PytorchSection
 
 Judge = Callable[[Measurements, Expected], tuple[ProofFinding, ...]]
 
-LIMIT_S = 1200.0  #: our estimate: eight cards one after the other, and a compiler on a busy processor
-#: each host listens on the first while a proof over several hosts runs, and torchrun on the second of the first host;
-#: they are nobody's in IANA's registry
+LIMIT_S = 1200.0  #: our estimate: eight GPUs one after another, and a compiler on a busy CPU
+#: TCP ports during a proof over several hosts: each host listens on PORT, and torchrun on MEETING_PORT of the first
+#: host. Both are unassigned in IANA's registry
 PORT, MEETING_PORT = 29473, 29474
 TOGETHER: Mapping[str, Any] = {"steps": 20, "start_limit_s": 300, "step_limit_s": 60}
 OVER_HOSTS: Mapping[str, Any] = {**TOGETHER, "port": PORT, "meeting_port": MEETING_PORT}
-#: 8192: large enough for the largest card of today to be busy for half a millisecond with a product in FP8
+#: size 8192: an FP8 product keeps the largest GPU of today busy for half a millisecond
 PRODUCTS: Mapping[str, Any] = {"size": 8192, "cpu_size": 2048, "bytes": 1 << 30, "seconds": 2}
 
 
 def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ...]:
-    """The quick ones first: what is found on the host, and how fast its cards are."""
+    """Return the proofs; the quick ones, of devices and speed, come first."""
     section = ctx.section(PytorchSection)
     python = (f"{section.home(variables.path)}/bin/python",)
 
@@ -49,8 +49,9 @@ def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ..
 
 
 def wanted(section: PytorchSection) -> Mapping[str, tuple[str, str]]:
-    """The stack's versions of PyTorch and of the CUDA that its wheels bring, by measurement."""
-    found = {"pytorch": ("version of PyTorch", section.version.partition("+")[0])}  # without the +cu126 of an index
+    """Return the stack's versions of PyTorch, cuDNN, NCCL and the wheels' CUDA, by measurement."""
+    # without the local version, such as +cu126
+    found = {"pytorch": ("version of PyTorch", section.version.partition("+")[0])}
     row, major, pins = row_of(section.version), major_of(section), pins_of(section)
     if row and row.cuda.partition(".")[0] == major:
         found["built for cuda"] = ("PyTorch is built for CUDA", row.cuda)

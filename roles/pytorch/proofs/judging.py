@@ -1,4 +1,4 @@
-"""Findings in PyTorch's measurements: slow or wrong products, a compiler or several devices that change results."""
+"""Findings in PyTorch's measurements: slow or wrong products, and results that a compiler or several GPUs change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TITLE = "PyTorch"
 
 
 def products(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Products are right in each format, and each card reaches its share of the data sheet, and its neighbours."""
+    """Return findings for wrong products, and for GPUs slower than their data sheet or the host's other GPUs."""
     formats = [name for name in FORMATS if name == "fp32" or measured.named(f"product in {name}")]
     wrong = (within(measured, f"product in {name}", 0.0, f"a product in {name}") for name in formats)
     untimed = (
@@ -47,14 +47,14 @@ def _shares(measured: Measurements) -> Iterator[ProofFinding]:
             if one.number is None or one.number < least:
                 reached = f"{one.number:.0f} %" if one.number is not None else str(one.value)
                 sentence = (
-                    f"{name} reaches {reached} of the card's data sheet: look at its clocks, what limits them, and its"
-                    " power limit (nvidia-smi -q -d CLOCK,PERFORMANCE,POWER)"
+                    f"{name} reaches {reached} of the GPU's data sheet; check clocks, throttling reasons and power"
+                    " limit with nvidia-smi -q -d CLOCK,PERFORMANCE,POWER"
                 )
                 yield ProofFinding(sentence, one.device, "failed", reached, f"{least:.0f} % at least")
 
 
 def compiled(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """A compiled network computes what the plain one does, on every card."""
+    """Return findings for GPUs where a compiled network gives other results than the plain network."""
     return (
         *cards(measured, expected, TITLE),
         *within(measured, "compiled", SAME, "the prediction of the compiled network"),
@@ -64,12 +64,12 @@ def compiled(measured: Measurements, expected: Expected) -> tuple[ProofFinding, 
 
 
 def training(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """As over several hosts, and all cards of the host took part."""
+    """Return the findings of ``workers``, and a finding if a GPU of the host did not take part."""
     return (*workers(measured, expected), *all_together(measured, expected))
 
 
 def workers(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """Sums are right, and the devices learn together what one of them learns alone."""
+    """Return findings for wrong sums, and for devices that together learn something else than one device alone."""
     return (
         *not_zero(measured, "wrong sums", "what was added up over all devices is wrong"),
         *within(measured, "loss beside one device", LEARNED, "the loss of the training together"),

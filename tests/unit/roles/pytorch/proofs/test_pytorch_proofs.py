@@ -92,9 +92,9 @@ def test_sound_figures_have_no_finding() -> None:
 @pytest.mark.parametrize(
     ("rows", "severity", "words"),
     [
-        ({("share of bf16", T4): 28.0}, "failed", "bf16 reaches 28 % of the card's data sheet: look at its clocks"),
-        ({("share of memory copy", T4): 41.0}, "failed", "memory copy reaches 41 % of the card's data sheet"),
-        ({("share of bf16", T4): "x"}, "failed", "bf16 reaches x of the card's data sheet"),
+        ({("share of bf16", T4): 28.0}, "failed", "bf16 reaches 28 % of the GPU's data sheet; check clocks"),
+        ({("share of memory copy", T4): 41.0}, "failed", "memory copy reaches 41 % of the GPU's data sheet"),
+        ({("share of bf16", T4): "x"}, "failed", "bf16 reaches x of the GPU's data sheet"),
         ({("product in fp8", T4): 0.5}, "failed", "a product in fp8 is wrong: it differs from its reference"),
         (
             {("product in fp8", T4): "RuntimeError: no"},
