@@ -1,4 +1,4 @@
-"""Models that TensorFlow Serving answers for, version by version, in workspaces of the kind ``serving``."""
+"""Models served by TensorFlow Serving in workspaces of the kind ``serving``."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from hostwright.standard.roles.workspaces.declared.workspace import Workspace, w
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """The role ``serving`` has no variables of its own: a workspace of the kind ``serving`` says what it serves."""
+    """The role ``serving`` has no variables: workspaces of the kind ``serving`` declare the models."""
 
 
 @role(needs=["workspaces"])
 def serving(v: Serving, ctx: RoleContext) -> Iterator[Resource]:  # noqa: ARG001 - every role has variables
-    """Which versions of each model answer, and to which of them the label ``live`` leads."""
+    """Versions of each model that answer requests, and the version with the label ``live``."""
     from hostwright.standard.roles.serving.desired import states
 
     yield from states(model_servers(ctx))
 
 
 def model_servers(ctx: RoleContext) -> tuple[Workspace, ...]:
-    """The workspaces of the host that serve a model."""
+    """Return the host's workspaces that serve a model."""
     held = (v for _, v in ctx.roles if isinstance(v, Workspaces))
     spaces = (space for v in held for space in workspaces_of(v.containers, v.users, v.directory, v.ports))
     return tuple(space for space in spaces if space.entry.kind == "serving")

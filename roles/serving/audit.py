@@ -1,4 +1,4 @@
-"""The values of served models that audits compare."""
+"""Audit values of served models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MODELS = Snippet.beside(__file__, "audit_root.sh", "serving", root=True)
 
 
 def audit_values(v: Serving, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Of each model: which versions answer, which is live, and whose files each version has."""
+    """Yield, for each model, the served versions, the live version, and the checksum of each version's files."""
     for space in model_servers(ctx):
         name, versions = space.name, space.entry.versions
         yield AuditValue(f"{name} versions", MODELS.line(f"{name} versions"), ",".join(map(str, sorted(versions))))

@@ -1,4 +1,4 @@
-"""The states of served models: imported for a host that has the role."""
+"""States of served models, imported only for hosts that have the role."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
 
 def states(servers: Sequence[Workspace]) -> Iterator[Resource]:
-    """What the role yields for these model servers."""
+    """Yield the states of the role for these model servers."""
     yield Unserved(tuple(space.name for space in servers))
     for space in servers:
         yield ModelReadable(space.name)

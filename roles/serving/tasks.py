@@ -1,4 +1,4 @@
-"""The verbs ``serve.…``. What they need is imported when one is run."""
+"""Tasks ``serve.…``. Each imports its implementation when it runs."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from invoke import Collection
 
 from hostwright.cli.verb import LISTED, OF_ONE, Command, Option, Request, verb
 
-_HOST = "the host (default: the one that serves the model, or the only one with the role serving)"
+_HOST = "the host (default: the host that serves the model, or the only host with the role serving)"
 _NAME = "the model's name"
-_ONLY_WRITE = f"do not provision; {Command('provision', roles='workspaces,serving')} does the rest"
+_ONLY_WRITE = f"write the inventory only; apply it later with {Command('provision', roles='workspaces,serving')}"
 
 
-#: what the file says of a model's server, field by field
+#: options for the fields of a model's server in the inventory
 _ENTRY = {
-    "user": Option("whose it is: a name of workspaces_users (default: nobody)", ""),
-    "gpus": Option("numbers as nvidia-smi -L lists them, or UUIDs: 0,1", ""),
-    "share": Option("its GPUs may be given to workspaces that share, too", False),
-    "cpus": Option("at most this many CPUs: 8 or 0.5", ""),
-    "memory": Option("at most this much memory: 64g", ""),
-    "port": Option("on the host's loopback (default: auto)", ""),
-    "image": Option("with its exact tag or digest (default: tensorflow/serving, of a release for the stack)", ""),
-    "pull": Option("the host may pull the image from its registry", False),
+    "user": Option("owner: a name of workspaces_users (default: nobody)", ""),
+    "gpus": Option("indexes from nvidia-smi -L, or UUIDs: 0,1", ""),
+    "share": Option("share its GPUs with other workspaces that share", False),
+    "cpus": Option("maximum number of CPUs: 8 or 0.5", ""),
+    "memory": Option("maximum memory: 64g", ""),
+    "port": Option("port on the host's loopback interface (default: auto)", ""),
+    "image": Option("image with an exact tag or digest (default: a tensorflow/serving release for the stack)", ""),
+    "pull": Option("let the host pull the image from its registry", False),
 }
 
 
 @verb(
     *OF_ONE,
     host=_HOST,
-    model="the directory that tf.saved_model.save wrote, or the one above it whose versions are numbers",
+    model="the directory that tf.saved_model.save wrote, or its parent with numbered versions",
     name="the model's name (default: the directory's)",
-    version="the version's number (default: the directory's, else one more than the newest)",
-    signature="what clients ask by this name, where the model has no serving_default",
+    version="the version number (default: the directory's name, else the newest version plus one)",
+    signature="the signature that clients name in requests, if the model has no serving_default",
     no_provision=_ONLY_WRITE,
     further=_ENTRY,
 )
@@ -46,7 +46,7 @@ def up(
     no_provision: bool = False,
     **entry: Any,
 ) -> int:
-    """Bring a model's version to a host and serve it beside those that it serves; the first one is live.
+    """Upload a version of a model to a host and serve it beside the served versions. The first version becomes live.
 
     hostwright serve.up gpu01 --model models/flowers
     """
@@ -59,13 +59,13 @@ def up(
 @verb(
     *OF_ONE,
     host=_HOST,
-    force="also where it takes or gives other tensors than the live one",
+    force="also if its input or output tensors differ from the live version's",
     name=_NAME,
-    version="the version that shall be live; it must be served already",
+    version="the new live version, which must be served already",
     no_provision=_ONLY_WRITE,
 )
 def switch(request: Request, name: str = "", version: int = 0, no_provision: bool = False) -> int:
-    """Make another version of a model the live one, without a lost request.
+    """Make another version of a model the live one, without failed requests.
 
     hostwright serve.switch gpu01 --name flowers --version 2
     """
@@ -79,11 +79,11 @@ def switch(request: Request, name: str = "", version: int = 0, no_provision: boo
     "yes",
     host=_HOST,
     name=_NAME,
-    version="only this version, which must not be the live one (default: the model with its server)",
+    version="remove only this version, which must not be live (default: the model and its server)",
     no_provision=_ONLY_WRITE,
 )
 def down(request: Request, name: str = "", version: int = 0, no_provision: bool = False) -> int:
-    """Take a model, or one of its versions, off its host.
+    """Remove a model, or one of its versions, from its host.
 
     hostwright serve.down gpu01 --name flowers
     """
@@ -94,7 +94,7 @@ def down(request: Request, name: str = "", version: int = 0, no_provision: bool 
 
 @verb(*LISTED, called="list")
 def list_(request: Request) -> int:
-    """Show the models of hosts: their versions, which of them is live, and where it answers.
+    """Show the models of hosts: versions, live version, state and address.
 
     hostwright serve.list
     """

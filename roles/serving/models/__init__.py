@@ -1,1 +1,1 @@
-"""A model on the controller: a directory that TensorFlow saved, checked, and packed for hosts."""
+"""Model on the controller: a directory saved by TensorFlow, checked and packed for hosts."""

@@ -1,4 +1,4 @@
-"""A SavedModel's directory: which version it is, whether it is whole, and what its files are by their checksums."""
+"""Directory of a SavedModel: its version number, completeness and checksums."""
 
 from __future__ import annotations
 
@@ -18,36 +18,37 @@ FILE = "saved_model.pb"
 TAG = "serve"
 DEFAULT = "serving_default"
 MOST_FILES = 10_000  #: of one version
-MOST_VERSION = 2**63 - 1  #: TensorFlow Serving's own
+MOST_VERSION = 2**63 - 1  #: limit of TensorFlow Serving
 _LIKE_A_VERSION = re.compile(r"v?[0-9]+([._-][0-9]+)*")
 _SHARD = re.compile(r"variables\.data-(\d{5})-of-(\d{5})")
-_NAME = re.compile(r"[^\x00-\x1f\\\x7f]+")  #: of a file: others would not come back as they are from ``sha256sum``
+_NAME = re.compile(r"[^\x00-\x1f\\\x7f]+")  #: allowed file names: ``sha256sum`` escapes others in its output
 
 
 @dataclass(frozen=True, slots=True)
 class SavedModel:
-    """One version of a model, as it lies on the controller."""
+    """One version of a model in a directory on the controller."""
 
     folder: Path
-    number: int | None  #: the version that its directory's name says
-    files: tuple[tuple[str, str], ...]  #: the checksum and the name of each, in the order of the names
+    number: int | None  #: version number from the directory's name
+    files: tuple[tuple[str, str], ...]  #: checksum and name of each file, ordered by name
     size: int
 
     @property
     def listing(self) -> str:
-        """What ``sha256sum`` prints of all files."""
+        """Output of ``sha256sum`` for all files."""
         return "".join(f"{digest}  {name}\n" for digest, name in self.files)
 
     @property
     def digest(self) -> str:
-        """What the inventory calls this version's files."""
+        """Identifier of this version's files in the inventory: the hash of ``listing``."""
         return f"sha256:{hashlib.sha256(self.listing.encode()).hexdigest()}"
 
 
 def read_model(folder: Path, version: int | None = None, signature: str = "") -> SavedModel:
-    """The version in a directory, or below it in one with its number. Raises ``InputError`` for what cannot be served.
+    """Read a model version from ``folder``, or from its subdirectory named ``version``.
 
-    ``signature`` is what clients ask by its name; without it the model must have TensorFlow's default.
+    Raises ``InputError`` if TensorFlow Serving cannot serve the model. ``signature`` is the signature that clients
+    name in requests; if empty, the model must have TensorFlow's default signature.
     """
     place = _place(folder, version)
     try:
@@ -58,24 +59,24 @@ def read_model(folder: Path, version: int | None = None, signature: str = "") ->
         files = tuple((_checksum(place / name), name) for name in names)
         size = sum((place / name).stat().st_size for name in names)
     except OSError as error:
-        raise InputError(f"it cannot be read: {error.strerror}", str(error.filename or place)) from error
+        raise InputError(f"cannot be read: {error.strerror}", str(error.filename or place)) from error
     return SavedModel(place, number, files, size)
 
 
 def called_like_a_version(folder: Path) -> bool:
-    """Whether a directory has a version's name, such as ``2`` or ``v0.1``, and no model's."""
+    """Return whether a directory's name is a version, such as ``2`` or ``v0.1``, rather than a model's name."""
     return bool(_LIKE_A_VERSION.fullmatch(folder.name))
 
 
 def _number(folder: Path, version: int | None) -> int | None:
-    """The version that a directory's name says. One that says none is refused only where it is to say it."""
+    """Return the version number in a directory's name. Raises ``InputError`` if no other number was given."""
     number = int(folder.name) if folder.name.isascii() and folder.name.isdigit() else 0
     if 1 <= number <= MOST_VERSION:
         return number
     if version is None and called_like_a_version(folder):
         raise InputError(
-            f"a version's number is 1 to {MOST_VERSION}, and its directory is called {folder.name}: say which it shall "
-            "be, such as --version 1",
+            f"the directory's name {folder.name} is not a version number (1 to {MOST_VERSION}); give the number, such"
+            " as --version 1",
             str(folder),
         )
     return None
@@ -83,12 +84,12 @@ def _number(folder: Path, version: int | None) -> int | None:
 
 def _place(folder: Path, version: int | None) -> Path:
     if not folder.is_dir():
-        raise InputError("there is no such directory: name the one that tf.saved_model.save wrote", str(folder))
+        raise InputError("no such directory; name the directory that tf.saved_model.save wrote", str(folder))
     below: dict[int, Path] = {}
     for child in sorted(child for child in folder.iterdir() if child.name.isascii() and child.name.isdigit()):
         twin = below.setdefault(int(child.name), child)
         if twin is not child:
-            raise InputError(f"{twin.name} and {child.name} are one version: move one of them away", str(folder))
+            raise InputError(f"{twin.name} and {child.name} are the same version; move one of them away", str(folder))
     with_model = {number: child for number, child in below.items() if (child / FILE).is_file()}
     if version is not None and version in with_model:
         return with_model[version]
@@ -96,8 +97,8 @@ def _place(folder: Path, version: int | None) -> Path:
         if with_model:
             numbers = ", ".join(map(str, sorted(with_model)))
             raise InputError(
-                f"it is a model itself and holds the versions {numbers}, too: name the directory of one of them, or "
-                "move them away",
+                f"is a model and also has the versions {numbers}; name the directory of one version, or move the"
+                " versions away",
                 str(folder),
             )
         return folder
@@ -105,11 +106,11 @@ def _place(folder: Path, version: int | None) -> Path:
         return next(iter(with_model.values()))
     if with_model:
         numbers = ", ".join(map(str, sorted(with_model)))
-        raise InputError(f"it holds the versions {numbers}: say which with --version", str(folder))
+        raise InputError(f"has the versions {numbers}; choose one with --version", str(folder))
     if version is not None and version in below:
         folder = below[version]
     raise InputError(
-        f"it is no SavedModel, as it has no {FILE}: name the directory that tf.saved_model.save wrote", str(folder)
+        f"not a SavedModel: {FILE} is missing; name the directory that tf.saved_model.save wrote", str(folder)
     )
 
 
@@ -119,19 +120,19 @@ def _names(folder: Path) -> Iterator[str]:
         name = path.relative_to(folder).as_posix()
         kind = path.lstat().st_mode
         if stat.S_ISLNK(kind):
-            raise InputError("it is a link: put the file itself in its place", str(path))
+            raise InputError("symbolic link; replace it with the file", str(path))
         if stat.S_ISDIR(kind):
             continue
         if not stat.S_ISREG(kind) or not _NAME.fullmatch(name):
-            raise InputError("it is no plain file with a plain name, as a model's files are", str(path))
+            raise InputError("not a regular file with a plain name; remove it from the model", str(path))
         count += 1
         if count > MOST_FILES:
-            raise InputError(f"it has more than {MOST_FILES} files: name the directory of one version", str(folder))
+            raise InputError(f"has more than {MOST_FILES} files; name the directory of one version", str(folder))
         yield name
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """Everything below a directory, however deep: ``rglob`` calls itself for each level."""
+    """Yield all files and directories below a directory. Iterative, because ``rglob`` recurses at each level."""
     left = [folder]
     while left:
         for path in left.pop().iterdir():
@@ -141,44 +142,44 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _check_variables(folder: Path, names: tuple[str, ...], *, restores: bool) -> None:
-    """All parts of the variables are there: a copy that was cut off lacks some, or all, and would be served."""
+    """Raise ``InputError`` if a part of the variables is missing, as in an incomplete copy."""
     shards = [match for name in names if (match := _SHARD.fullmatch(name.removeprefix("variables/")))]
     if not shards and "variables/variables.index" not in names:
         if not restores:
             return
-        sentence = "it restores variables, and variables/variables.index is missing: copy or export the model again"
+        sentence = "variables/variables.index is missing, but the graph restores variables; export the model again"
         raise InputError(sentence, str(folder))
     if "variables/variables.index" not in names:
-        raise InputError("variables/variables.index is missing: copy or export the model again", str(folder))
+        raise InputError("variables/variables.index is missing; copy or export the model again", str(folder))
     count = int(shards[0][2]) if shards else 1
     wanted = [f"variables/variables.data-{number:05}-of-{count:05}" for number in range(count)]
     missing = next((name for name in wanted if name not in names), None)
     if missing:
-        raise InputError(f"{missing} is missing: copy or export the model again", str(folder))
+        raise InputError(f"{missing} is missing; copy or export the model again", str(folder))
 
 
 def _check_graph(file: Path, signature: str) -> bool:
-    """Whether the graph for serving restores variables. Raises ``InputError`` for one that cannot be asked."""
+    """Return whether the graph for serving restores variables. Raises ``InputError`` if no graph can serve requests."""
     try:
         graphs = graphs_of(file)
     except ValueError as error:
-        sentence = f"it is no SavedModel ({error}): copy or export the model again"
+        sentence = f"not a SavedModel ({error}); copy or export the model again"
         raise InputError(sentence, str(file)) from error
     served = next((graph for graph in graphs if set(graph.tags) == {TAG}), None)
     if served is None:
         tags = "; ".join("+".join(graph.tags) or "no tag" for graph in graphs) or "no graph at all"
         raise InputError(
-            f"it has no graph for serving (tag {TAG!r}; it has: {tags}): export it with tf.saved_model.save", str(file)
+            f"no graph for serving (expected tag {TAG!r}, found {tags}); export it with tf.saved_model.save", str(file)
         )
     wanted = signature or DEFAULT
     if wanted in served.signatures:
         return served.restores
     known = ", ".join(served.signatures) or "none"
     if signature:
-        raise InputError(f"it has no signature {signature!r}; it has: {known}", str(file))
+        raise InputError(f"no signature {signature!r}; the model has: {known}", str(file))
     raise InputError(
-        f"it has no signature {DEFAULT!r}, which answers requests that name none; it has: {known}. Export it with "
-        "signatures=…, or name the one that your clients ask for: --signature NAME",
+        f"no signature {DEFAULT!r}, which serves requests without a signature name; the model has: {known}. Export it"
+        " with signatures=…, or give your clients' signature: --signature NAME",
         str(file),
     )
 
@@ -188,11 +189,11 @@ def _checksum(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-LISTING, FILES = "sha256sums", "files"  #: in the archive: the checksums, and the directory with the files
+LISTING, FILES = "sha256sums", "files"  #: names in the archive: the checksums, and the directory with the files
 
 
 def pack(model: SavedModel, name: str, version: int, target: Path) -> Artifact:
-    """Write the archive, and say what file of a stack it is for one run."""
+    """Write the archive and return it as an artifact of the stack for one run."""
     with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as tar:
         listing = model.listing.encode()
         member = tarfile.TarInfo(LISTING)

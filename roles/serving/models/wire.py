@@ -1,6 +1,6 @@
-"""The few fields of ``saved_model.pb`` that say what a model can be asked, read without TensorFlow.
+"""Parser for the few fields of ``saved_model.pb`` that describe a model's tags and signatures, without TensorFlow.
 
-Only lengths and the wanted fields are looked at, so that a graph of a gigabyte is passed over and not read.
+Skips all other fields by their length, so that a graph of a gigabyte is not read.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from pathlib import Path
 
 # Field numbers of TensorFlow's saved_model.proto and meta_graph.proto.
 _META_GRAPHS, _META_INFO, _SAVER, _SIGNATURES, _TAGS = 2, 1, 3, 5, 4
-_KEY = 1  #: of an entry of a map
+_KEY = 1  #: field number of a map entry's key
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_INIT = "__saved_model_"  #: how TensorFlow's own signatures begin, which nobody asks
+_INIT = "__saved_model_"  #: prefix of TensorFlow's internal signatures, which clients never request
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +23,14 @@ class Graph:
 
     tags: tuple[str, ...]
     signatures: tuple[str, ...]
-    restores: bool = False  #: whether its variables are read from files, as in all that TensorFlow 2 saves
+    restores: bool = False  #: whether variables are restored from files, as in all models that TensorFlow 2 saves
 
 
 def graphs_of(file: Path) -> tuple[Graph, ...]:
-    """The graphs in a ``saved_model.pb``. Raises ``ValueError`` for a file that is cut off or something else."""
+    """Return the graphs in a ``saved_model.pb``. Raises ``ValueError`` for an incomplete or different file."""
     with file.open("rb") as stream:
         if not file.stat().st_size:
-            raise ValueError("it is empty")
+            raise ValueError("the file is empty")
         with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
             view = memoryview(data)
             try:
@@ -51,13 +51,13 @@ def _text(data: memoryview) -> str:
 
 
 def _parts(data: memoryview, wanted: int) -> Iterator[memoryview]:
-    """The fields of that number that hold bytes, a text or a message."""
+    """Yield the length-delimited fields (bytes, string or message) with this number."""
     place = 0
     while place < len(data):
         key, place = _varint(data, place)
         number, kind = key >> 3, key & 7
         if not number or kind not in (_VARINT, _FIXED64, _BYTES, _FIXED32):
-            raise ValueError(f"it holds no field at byte {place}")
+            raise ValueError(f"no field at byte {place}")
         if kind == _VARINT:
             _, place = _varint(data, place)
             continue
@@ -65,7 +65,7 @@ def _parts(data: memoryview, wanted: int) -> Iterator[memoryview]:
         if size < 0:
             size, place = _varint(data, place)
         if place + size > len(data):
-            raise ValueError("it is cut off")
+            raise ValueError("the file is incomplete")
         if kind == _BYTES and number == wanted:
             yield data[place : place + size]
         place += size
@@ -75,10 +75,10 @@ def _varint(data: memoryview, place: int) -> tuple[int, int]:
     value = 0
     for shift in range(0, 70, 7):
         if place >= len(data):
-            raise ValueError("it is cut off")
+            raise ValueError("the file is incomplete")
         byte = data[place]
         place += 1
         value |= (byte & 0x7F) << shift
         if not byte & 0x80:
             return value, place
-    raise ValueError(f"it holds no number at byte {place}")
+    raise ValueError(f"no varint at byte {place}")

@@ -1,1 +1,1 @@
-"""What a host has of models, and the states that bring it to what is declared."""
+"""State of models on a host, and the states that serve the declared models."""

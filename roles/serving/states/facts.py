@@ -1,4 +1,4 @@
-"""What a host has of models: files by their checksums, the servers' configuration, and what these answer."""
+"""State of models on a host: checksums of files, the servers' configuration, and the servers' responses."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ MODELS_PROBE = Probe(sh_file(__file__, "sh/facts.sh", state=STATE), root=True, c
 
 @dataclass(slots=True)
 class ModelFacts:
-    """One model of a host. All of it is text of the host."""
+    """One model on a host. All values come from the host unchecked."""
 
     config: str = ""  #: the server's configuration
-    cut: bool = False  #: whether a change of it was cut off
-    closed: str = ""  #: mode and path of the first file or directory that its server may not read
-    files: dict[int, str] = field(default_factory=dict)  #: the checksum of each version's files
-    states: dict[int, str] | None = None  #: the server's word for each version; ``None`` where none answers
-    errors: dict[int, str] = field(default_factory=dict)  #: what the server says of versions that did not load
-    live: int = 0  #: the version to which the label leads
+    cut: bool = False  #: whether a change of the configuration was interrupted
+    closed: str = ""  #: mode and path of the first file or directory that the server cannot read
+    files: dict[int, str] = field(default_factory=dict)  #: checksum of each version's files
+    #: state of each version as the server reports it; ``None`` if the server does not respond
+    states: dict[int, str] | None = None
+    #: the server's error message for each version that did not load
+    errors: dict[int, str] = field(default_factory=dict)
+    live: int = 0  #: version with the label ``live``
 
     @property
     def configured(self) -> tuple[tuple[int, ...], int]:
-        """The versions of the configuration, and the live one; 0 where there is none."""
+        """Versions in the configuration, and the live version (0 without one)."""
         words = self.config.split()
         pairs = [(word, whole(value)) for word, value in pairwise(words)]
         versions = tuple(number for word, number in pairs if word == "versions:" and number is not None)
@@ -36,18 +38,18 @@ class ModelFacts:
 
 @dataclass(slots=True)
 class ServingFacts:
-    """The answer of a host."""
+    """Parsed output of ``MODELS_PROBE``."""
 
-    docker: str = ""  #: ``absent`` or ``silent``; empty where Docker answered
+    docker: str = ""  #: ``absent`` or ``silent`` (not responding); empty if Docker answered
     models: dict[str, ModelFacts] = field(default_factory=dict)
 
     def model(self, name: str) -> ModelFacts:
-        """What is known of a model; nothing of one that is not there."""
+        """Return the facts of a model; empty facts if the host does not have the model."""
         return self.models.get(name) or ModelFacts()
 
 
 def read_models(facts: Facts) -> ServingFacts:
-    """The answer to ``MODELS_PROBE``. One that is cut off counts as Docker's silence."""
+    """Parse the output of ``MODELS_PROBE``. Truncated output counts as Docker not responding."""
     answer = facts[MODELS_PROBE]
     lines = [line.split(" ", 2) for line in answer.text.splitlines()]
     complete = answer.ok and not answer.truncated and lines[-1:] == [["end"]]

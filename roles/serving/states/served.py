@@ -1,5 +1,4 @@
-"""The states of one model: its files are there, its server can read them, answers for exactly the declared versions,
-and ``live`` leads to the right one."""
+"""States of one model: files installed and readable, and exactly the declared versions served."""
 
 from __future__ import annotations
 
@@ -14,11 +13,11 @@ from hostwright.standard.roles.workspaces.states.arguments import MODELS
 from hostwright.standard.roles.workspaces.states.undeclared import failing
 
 AVAILABLE = "AVAILABLE"
-PATIENCE_S = 900  #: for a version to be loaded: several gigabytes from a busy disk
+PATIENCE_S = 900  #: seconds until a version is loaded: several gigabytes from a busy disk
 
 
 def config_of(name: str, versions: tuple[int, ...], live: int) -> str:
-    """The server's configuration, as TensorFlow Serving reads it, on one line."""
+    """Return the configuration of TensorFlow Serving, on one line."""
     chosen = " ".join(f"versions: {number}" for number in versions)
     return (
         f'model_config_list {{ config {{ name: "{name}" base_path: "{MODELS}/{name}" model_platform: "tensorflow" '
@@ -30,11 +29,11 @@ def config_of(name: str, versions: tuple[int, ...], live: int) -> str:
 def stages_of(
     name: str, now: tuple[tuple[int, ...], int], wanted: tuple[int, ...], live: int
 ) -> list[tuple[str, tuple[int, ...], int]]:
-    """The configurations that lead from one to another without a lost request: each with the versions that must be
-    loaded and the live one before the next may come.
+    """Return the configurations that lead from ``now`` to ``wanted`` without a failed request.
 
-    First all versions, old and new; only then may the label move, to one that is loaded; only then may a version go.
-    TensorFlow Serving takes a configuration whose label leads to a version that is not loaded as an error as a whole.
+    Each comes with its versions and live version, which must be loaded before the next configuration. The first one
+    serves old and new versions, the second moves the label, the third removes old versions. TensorFlow Serving rejects
+    a configuration whose label points to a version that is not loaded.
     """
     versions, was_live = now
     both = tuple(sorted({*versions, *wanted}))
@@ -46,7 +45,7 @@ def stages_of(
 
 @dataclass(frozen=True, slots=True)
 class ModelServed(Resource):
-    """A model's server answers for these versions, and for no others."""
+    """A model's server serves exactly these versions."""
 
     name: str
     port: int
@@ -58,7 +57,7 @@ class ModelServed(Resource):
 
     @property
     def what(self) -> str:
-        """What the plan calls it."""
+        """Name of the model in plans."""
         return f"model {self.name}"
 
     def plan(self, facts: Facts) -> Planned | None:
@@ -77,7 +76,7 @@ class ModelServed(Resource):
         config = config_of(self.name, wanted, self.live)
         if (model.config, model.cut, loaded, model.live, gone) == (config, False, wanted, self.live, []):
             return None
-        configured, led = model.configured  # what of it does not answer, such as what a crash left, need not be awaited
+        configured, led = model.configured  # versions that do not respond, for example after a crash, are not awaited
         stages = stages_of(self.name, (tuple(filter(loaded.__contains__, configured)), led), wanted, self.live)
         script = sh_file(
             __file__, "sh/serve.sh", name=self.name, port=self.port, state=f"{STATE}/{self.name}",
@@ -86,18 +85,18 @@ class ModelServed(Resource):
         )  # fmt: skip
         have = _have(model, loaded, self._want())
         step = Step(failing(self.what) + sh_file(__file__, "sh/ask.sh") + script, timeout_s=4 * PATIENCE_S)
-        return Change(self.what, have, self._want(), (step,), alone=True)  # a model that fails stops no other
+        return Change(self.what, have, self._want(), (step,), alone=True)  # a failed model does not block others
 
     def _files(self, model: ModelFacts) -> Refusal | None:
-        """A version whose files are not there, or are others."""
+        """Return a refusal if the files of a declared version are missing or differ."""
         for number, digest in self.versions:
             have = model.files.get(number)
             if have == digest:
                 continue
             sentence = (
-                f"version {number} of {self.name} is not on this host: bring it with "
-                f"{Command('serve.up', model='DIR', name=self.name, version=number)}, or take it out with "
-                f"{Command('serve.down', name=self.name, version=number)}"
+                f"version {number} of {self.name} is not on this host; install it with"
+                f" {Command('serve.up', model='DIR', name=self.name, version=number)}, or remove it with"
+                f" {Command('serve.down', name=self.name, version=number)}"
             )
             if have is not None:
                 sentence = other_files(self.name, number)
@@ -111,7 +110,7 @@ class ModelServed(Resource):
         return _said(tuple(number for number, _ in self.versions), self.live)
 
     def notes(self, facts: Facts) -> tuple[str, ...]:
-        """Versions that the server gave up, in its own words."""
+        """Return the server's error messages for versions that did not load."""
         errors = read_models(facts).model(self.name).errors
         return tuple(
             f"model {self.name}: version {number} did not load: {errors[number]}"
@@ -124,7 +123,7 @@ class ModelServed(Resource):
 
 
 def _have(model: ModelFacts, loaded: tuple[int, ...], want: str) -> str:
-    """What is there; where the answers are as wanted, what else is not."""
+    """Return the current state for the plan; if versions and label are as wanted, the remaining difference."""
     have = _said(loaded, model.live) if loaded else "no version"
     if have != want:
         return have
@@ -140,7 +139,7 @@ def _said(versions: tuple[int, ...], live: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModelReadable(Resource):
-    """What was brought of a model can be read by everybody in its container: somebody's ``chmod`` is taken back."""
+    """All users in the container can read the model's installed files."""
 
     name: str
 
@@ -158,19 +157,19 @@ class ModelReadable(Resource):
         return Change(what, have, "readable by its server", (Step(script),), alone=True)
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # with the model
+        return ()  # removed with the model
 
 
-UNPACK_TIMEOUT_S = 3600.0  #: 100 GB on a worn-out disk
+UNPACK_TIMEOUT_S = 3600.0  #: 100 GB on a slow disk
 
 
 @dataclass(frozen=True, slots=True)
 class ModelBrought(Resource):
-    """A version's files are there, each with its checksum."""
+    """A version's files are on the host with the expected checksums."""
 
     name: str
     version: int
-    digest: str  #: of the list of all checksums
+    digest: str  #: hash of the list of all checksums
     artifact: Artifact
 
     def probes(self) -> tuple[Probe, ...]:
@@ -190,17 +189,17 @@ class ModelBrought(Resource):
         return Change(what, ABSENT, want, (Step(script, timeout_s=UNPACK_TIMEOUT_S),), artifacts=(self.artifact.name,))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # with the model
+        return ()  # removed with the model
 
 
 def short(digest: str) -> str:
-    """A digest as people compare it."""
+    """Return the first 12 digits of a digest, for people to compare."""
     return digest.removeprefix("sha256:")[:12]
 
 
 def other_files(name: str, version: int) -> str:
-    """The sentence about a version that is there with other files."""
+    """Return the refusal text for a version that is on the host with other files."""
     return (
-        f"version {version} of {name} is on this host with other files: a version's files never change, so give the "
-        f"new ones another number (--version {version + 1})"
+        f"version {version} of {name} is on this host with other files; files of a version never change, so upload the"
+        f" new files as another version (--version {version + 1})"
     )

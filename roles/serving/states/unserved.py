@@ -1,4 +1,4 @@
-"""Models that nobody declares any more are gone from a host."""
+"""Removal of models that the inventory no longer declares."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from hostwright.standard.roles.serving.states.facts import MODELS_PROBE, read_mo
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from hostwright.standard.roles.workspaces.states.undeclared import failing
 
-PATIENCE_S = 60  #: for the requests that their servers still answer
+PATIENCE_S = 60  #: seconds for the servers to finish running requests
 
 
 @dataclass(frozen=True, slots=True)
 class Unserved(Resource):
-    """No other model than these is on the host."""
+    """No models except these are on the host."""
 
     names: tuple[str, ...] = ()
 

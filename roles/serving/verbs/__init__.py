@@ -1,1 +1,1 @@
-"""The verbs ``serve.…``: what they write and what they ask hosts."""
+"""Implementation of the tasks ``serve.…``: inventory changes and queries."""

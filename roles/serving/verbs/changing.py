@@ -1,4 +1,4 @@
-"""``serve.up``, ``.switch`` and ``.down``: write ``inventory/workspaces.yml`` and bring the host to it."""
+"""Implementation of ``serve.up``, ``.switch`` and ``.down``: change the inventory and provision the host."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ROLE, ROLES = "serving", "workspaces,serving"
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What ``serve.up`` was asked for; what was left out is empty or 0."""
+    """Options of ``serve.up``; an omitted option is empty or 0."""
 
     directory: str
     name: str
@@ -56,19 +56,19 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What a verb writes about a model of a host."""
+    """Inventory change of a task for one model."""
 
     host: str
     name: str
-    what: str  #: as sentences name it
-    back: Command | None = None  #: what takes it back; none where it takes something out
-    yes: bool = False  #: the operator agreed to what it does
+    what: str  #: description for messages
+    back: Command | None = None  #: command that reverts the change; none for a removal
+    yes: bool = False  #: whether the operator confirmed the change
 
 
 def up(request: Request, wish: Wish, options: Mapping[str, Any], *, provision: bool = True) -> int:
-    """``serve.up``. The model is read whole, and the inventory checked, before the host is asked anything."""
+    """Run ``serve.up``. Read the model and check the inventory before any connection to the host."""
     if not wish.directory:
-        raise InputError("name the model: --model DIR, the directory that tf.saved_model.save wrote", "--model")
+        raise InputError("missing; give the directory that tf.saved_model.save wrote: --model DIR", "--model")
     model = read_model(expanded(wish.directory), wish.version or None, wish.signature)
     name = wish.name or _name_of(model.folder)
     fleet = open_fleet(request)
@@ -78,7 +78,8 @@ def up(request: Request, wish: Wish, options: Mapping[str, Any], *, provision: b
 
     def with_version() -> dict[str, Any]:
         entry = declared_entry(fleet.path, host, name)
-        _version_of(model, Wish(wish.directory, name, version, wish.signature), entry)  # meanwhile it may be another's
+        # another change may have taken the number meanwhile
+        _version_of(model, Wish(wish.directory, name, version, wish.signature), entry)
         return _entry(entry, options, version, model, space, stack=target.stack)
 
     _, after = edited(fleet.path, host, name, with_version())
@@ -94,7 +95,7 @@ def up(request: Request, wish: Wish, options: Mapping[str, Any], *, provision: b
 
 
 def switch(request: Request, name: str, version: int, *, provision: bool = True) -> int:
-    """``serve.switch``. Only a version that the host serves already may become the live one."""
+    """Run ``serve.switch``. Only a version that the host already serves can become live."""
     fleet = open_fleet(request)
     host, space = _host_of(fleet, request, name)
     was_live = _known(fleet, host, name, version)["live"]
@@ -108,7 +109,7 @@ def switch(request: Request, name: str, version: int, *, provision: bool = True)
 
 
 def down(request: Request, name: str, version: int, *, provision: bool = True) -> int:
-    """``serve.down``: the model, or one version that is not the live one."""
+    """Run ``serve.down`` for the model, or for one version that is not live."""
     fleet = open_fleet(request)
     host, _ = _host_of(fleet, request, name)
 
@@ -118,32 +119,32 @@ def down(request: Request, name: str, version: int, *, provision: bool = True) -
         entry = _known(fleet, host, name, version)
         if entry["live"] == version:
             raise InputError(
-                f"version {version} of {name} is the live one: make another live first, with "
-                f"{Command('serve.switch', name=name, version='N')}, or leave --version out to take the model off",
+                f"version {version} of {name} is live; make another version live with"
+                f" {Command('serve.switch', name=name, version='N')}, or omit --version to remove the model",
                 "--version",
             )
         return {**entry, "versions": {number: file for number, file in entry["versions"].items() if number != version}}
 
     what = f"version {version} of {name}" if version else name
     if provision:
-        without()  # a mistake is said before anybody is asked
-        end = f"takes {what} off {host}"
-        parts = [f"{end}: clients that ask for it get errors"]
+        without()  # report mistakes before the confirmation
+        end = f"removes {what} from {host}"
+        parts = [f"{end}: requests for it will fail"]
         agree(f"`serve.down` {end}", parts, 1, yes=request.yes, as_json=request.json)
     change = _Change(host, name, what, yes=provision)
     return _write(fleet, change, without, request, provision=provision)
 
 
 def _name_of(folder: Path) -> str:
-    """The directory's name, or that of the one above it where it is a version's."""
+    """Return the directory's name, or its parent's name if the directory is named after a version."""
     absolute = folder.absolute()
     return (absolute.parent if called_like_a_version(absolute) else absolute).name.lower().replace("_", "-")
 
 
 def _host_of(fleet: Fleet, request: Request, name: str, *, new: bool = False) -> tuple[str, Workspace | None]:
-    """The host that is meant, and the model there. Raises ``InputError`` where that is not one."""
+    """Return the host for the task, and the model if declared there. Raises ``InputError`` unless one host matches."""
     if not name:
-        raise InputError("name the model, such as --name mnist", "--name")
+        raise InputError("missing; name the model, such as --name mnist", "--name")
     every = [host.name for host in fleet.select(request.hosts or "all", usable=False)]
     targets = [target for host in every for target in fleet.targets(host)]
     held = {
@@ -158,16 +159,16 @@ def _host_of(fleet: Fleet, request: Request, name: str, *, new: bool = False) ->
         chosen = every
     if not chosen:
         if new:
-            sentence = "no host has the role serving: add workspaces and serving to a host's hostwright_roles"
+            sentence = "no host has the role serving; add workspaces and serving to a host's hostwright_roles"
             raise InputError(sentence, "hostwright_roles")
         known = sorted({space.name for target in targets for space in declared_of(target) if space.entry.versions})
         raise InputError(f"no model {name!r}; {suggestion(name, known)}", "--name")
     if len(chosen) > 1:
-        raise InputError(f"several hosts can serve it ({', '.join(chosen)}): name one with --host", "--host")
+        raise InputError(f"several hosts match ({', '.join(chosen)}); choose one with --host", "--host")
     (host,) = chosen
     if host not in able:
         raise InputError(
-            f"{host} does not have the role serving: add it to the host's list, such as "
+            f"{host} does not have the role serving; add it to the host's list, such as "
             "hostwright_roles: [base, driver, …, container, workspaces, serving]",
             "hostwright_roles",
         )
@@ -175,14 +176,14 @@ def _host_of(fleet: Fleet, request: Request, name: str, *, new: bool = False) ->
 
 
 def _version_of(model: SavedModel, wish: Wish, entry: Mapping[str, Any] | None) -> int:
-    """The number of the new version. Raises ``InputError`` where it has other files already."""
+    """Return the number of the new version. Raises ``InputError`` if the inventory has other files for the number."""
     known: dict[int, str] = dict((entry or {}).get("versions") or {})
     same = next((number for number, digest in known.items() if digest == model.digest), None)
     version = wish.version or model.number or same or max(known, default=0) + 1
     if known.get(version, model.digest) != model.digest:
         raise InputError(
-            f"version {version} has other files in the inventory, and a version's files never change: give these "
-            f"another number, such as --version {max(known) + 1}",
+            f"version {version} has other files in the inventory; files of a version never change, so give another"
+            f" number, such as --version {max(known) + 1}",
             "--version",
         )
     return version
@@ -197,9 +198,11 @@ def _entry(
     *,
     stack: Stack,
 ) -> dict[str, Any]:
-    """The lines of the model in the file: what was there, what was given, and the version."""
+    """Return the model's inventory entry: the old entry, the given options and the new version."""
     if entry is not None and (space is None or entry.get("kind") != "serving"):
-        raise InputError(f"a workspace of this name is a {entry.get('kind')}: give the model another name", "--name")
+        raise InputError(
+            f"the name belongs to a workspace of the kind {entry.get('kind')}; give the model another name", "--name"
+        )
     given = entry_of(options)
     old = dict(entry or {})
     gpus = given.get("gpus", old.get("gpus"))
@@ -210,20 +213,20 @@ def _entry(
 
 
 def _known(fleet: Fleet, host: str, name: str, version: int) -> dict[str, Any]:
-    """The model's lines. Raises ``InputError`` for a version that is not among them."""
+    """Return the model's inventory entry. Raises ``InputError`` if the entry does not have this version."""
     entry = declared_entry(fleet.path, host, name)
     if entry is None:
-        raise InputError(f"{name} is declared in another file: change it there", str(place(fleet.path)))
+        raise InputError(f"{name} is declared in another file; change it there", str(place(fleet.path)))
     versions = entry.get("versions") or {}
     if version not in versions:
         known = ", ".join(map(str, sorted(versions)))
-        what = f"no version {version}" if version else "say which version"
-        raise InputError(f"{what}; {name} has {known}", "--version")
+        what = f"no version {version}" if version else "missing"
+        raise InputError(f"{what}; choose a version of {name}: {known}", "--version")
     return entry
 
 
 def _bring(fleet: Fleet, host: str, request: Request, what: tuple[str, int, SavedModel]) -> int:
-    """Bring the files to the host, where it lacks them."""
+    """Upload the version's files to the host if they are missing there."""
     name, version, model = what
     targets = targets_of(fleet, replace(request, hosts=host))
     with tempfile.TemporaryDirectory(prefix="hostwright-model-") as folder:
@@ -236,19 +239,18 @@ def _bring(fleet: Fleet, host: str, request: Request, what: tuple[str, int, Save
 
 
 def _comparable(fleet: Fleet, host: str, request: Request, space: Workspace, version: int) -> None:
-    """Raise ``InputError`` where clients of the live version would get errors from the new one."""
+    """Raise ``InputError`` if requests of the live version's clients would fail with the new version."""
     (target,) = fleet.targets(host)
     with Connections(ask_password(request)).connect(target) as shell:
         problem = signatures_differ(shell, space, version)
     if problem:
-        raise InputError(f"{problem}; with --force it becomes the live one all the same", "--version")
+        raise InputError(f"{problem}; pass --force to make it live", "--version")
 
 
 def _write(
     fleet: Fleet, change: _Change, entry: Callable[[], Mapping[str, Any] | None], request: Request, *, provision: bool
 ) -> int:
-    """Put the model's lines into the file, as they are to be by what the file says now; show them, and bring the host
-    to them."""
+    """Write the model's entry, computed from the current file; show the difference and provision the host."""
     file = place(fleet.path)
     with alone(fleet.path):
         before, after = edited(fleet.path, change.host, change.name, entry())

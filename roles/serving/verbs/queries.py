@@ -1,4 +1,4 @@
-"""``serve.list``, and what a server says of its versions' signatures."""
+"""``serve.list``, and the comparison of signatures between versions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hostwright.standard.roles.workspaces.verbs.queries import declared_of
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
-    """One model of a host: what is declared of it, and what its server answers."""
+    """One model of a host: its declaration and its server's state."""
 
     host: str
     model: str
@@ -42,7 +42,7 @@ COLUMNS: dict[str, Callable[[ListedModel], str]] = {
 
 
 def show_list(request: Request) -> int:
-    """``serve.list``: a line for each model of these hosts, declared or there."""
+    """Run ``serve.list``: print a row for each declared or installed model of these hosts."""
     return show_rows(
         request,
         MODELS_PROBE,
@@ -54,25 +54,25 @@ def show_list(request: Request) -> int:
 
 
 def trouble_of(facts: Facts) -> str:
-    """Why it is not known what a host's servers serve; empty where it is, also where there is no Docker."""
+    """Return the error if Docker does not respond, so that the served versions are unknown; else empty."""
     found = read_models(facts)
     return trouble_with(found.docker) if found.docker == "silent" else ""
 
 
 def rows_of(host: str, declared: tuple[Workspace, ...], found: ServingFacts) -> Iterator[ListedModel]:
-    """The models of a host, in the order of their names."""
+    """Yield the models of a host, ordered by name."""
     known = {space.name: space for space in declared if space.entry.kind == "serving"}
     there = (name for name, model in found.models.items() if model.files)
     for name in sorted({*known, *there}):
         space, model = known.get(name), found.model(name)
         states = model.states
         if states is None:
-            state = trouble_with(found.docker).partition(":")[0] or "its server does not answer"
+            state = trouble_with(found.docker).partition(":")[0] or "server does not respond"
         else:
             words = [f"{number} {word.lower()}" for number, word in sorted(states.items()) if number in model.files]
             state = ", ".join(words) or "nothing is served"
         if states and space and model.live != space.entry.live:
-            state += f"; live there: {model.live or 'none'}"
+            state += f"; live on the host: {model.live or 'none'}"
         if space is None:
             state += ", no longer declared"
         yield ListedModel(
@@ -87,12 +87,12 @@ def rows_of(host: str, declared: tuple[Workspace, ...], found: ServingFacts) -> 
 
 
 def signatures_differ(shell: RootShell, space: Workspace, version: int) -> str:
-    """Why clients of the live version cannot be given another; empty where they can."""
+    """Return why clients of the live version cannot use the other version; empty if they can."""
     live, other = (_metadata(shell, space, part) for part in ("labels/live", f"versions/{version}"))
     if isinstance(other, str):
-        return f"version {version} of {space.name} does not answer ({other}): provision it first"
+        return f"version {version} of {space.name} does not respond ({other}); provision it first"
     if isinstance(live, str):
-        return ""  # nobody gets an answer now
+        return ""  # no client gets a response now
     for name, signature in sorted(live.items()):
         if name.startswith("__saved_model_"):
             continue
@@ -104,14 +104,14 @@ def signatures_differ(shell: RootShell, space: Workspace, version: int) -> str:
             new = {tensor: kind for tensor, kind in after.items() if tensor not in before} if side == "inputs" else {}
             if lost or new:
                 return (
-                    f"version {version} has other {side} of the signature {name} ({_shown(after)}) than the live "
-                    f"version ({_shown(before)}): its clients would get errors"
+                    f"version {version} has other {side} in the signature {name} ({_shown(after)}) than the live"
+                    f" version ({_shown(before)}), so that its clients would get errors"
                 )
     return ""
 
 
 def _metadata(shell: RootShell, space: Workspace, part: str) -> dict[str, Any] | str:
-    """The signatures of a version, or the server's sentence."""
+    """Return the signatures of a version, or an error text."""
     address = f"http://127.0.0.1:{space.port}{space.path}/{part}/metadata"
     script = sh("curl -q -s -m 30 --noproxy '*' -- %s", address)
     output = shell.attempt(script, timeout_s=60)
@@ -122,12 +122,12 @@ def _metadata(shell: RootShell, space: Workspace, part: str) -> dict[str, Any] |
         try:
             return str(json.loads(output.stdout)["error"])
         except (ValueError, KeyError, TypeError, RecursionError):
-            return "its server is not reached"
-    return signatures if isinstance(signatures, dict) else "its server's answer is not understood"
+            return "the server cannot be reached"
+    return signatures if isinstance(signatures, dict) else "the server's response is invalid"
 
 
 def _tensors(definition: Any, side: str) -> dict[str, str]:
-    """The tensors of a signature: type and shape by name."""
+    """Return type and shape of a signature's tensors, by name."""
     tensors = definition.get(side) if isinstance(definition, dict) else None
     if not isinstance(tensors, dict):
         return {}

@@ -59,10 +59,10 @@ def test_what_is_as_declared_plans_nothing() -> None:
 def test_files_are_brought_before_they_are_served() -> None:
     missing = asked(BOTH, look(*SERVED))
     assert isinstance(missing, Refusal)
-    assert "version 2 of half is not on this host: bring it with `invoke serve.up --model DIR" in missing.sentence
+    assert "version 2 of half is not on this host; install it with `invoke serve.up --model DIR" in missing.sentence
     other = asked(BOTH, look(*SERVED, f"version half 2 {'c' * 64}"))
     assert isinstance(other, Refusal)
-    assert "a version's files never change" in other.sentence
+    assert "files of a version never change" in other.sentence
 
 
 def test_each_model_stands_alone() -> None:

@@ -54,7 +54,7 @@ def test_it_is_refused_where_nobody_can_be_asked(
     inventory: Path, agreed: list[Request], monkeypatch: pytest.MonkeyPatch, version: int, what: str
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("yes\n"))
-    with pytest.raises(InputError, match=rf"`serve\.down` takes {what} off gpu01, and nobody can be asked here"):
+    with pytest.raises(InputError, match=rf"`serve\.down` removes {what} from gpu01, and nobody can be asked here"):
         down(inventory, version)
     assert (inventory / "workspaces.yml").read_text() == MODELS
     assert down(inventory, version, yes=True) == AS_DESIRED
@@ -67,7 +67,7 @@ def test_a_terminal_is_asked_once(inventory: Path, agreed: list[Request], monkey
     with pytest.raises(Declined, match="nothing was changed"):
         down(inventory)
     assert (inventory / "workspaces.yml").read_text() == MODELS
-    assert "takes half off gpu01: clients that ask for it get errors" in err.getvalue()
+    assert "removes half from gpu01: requests for it will fail" in err.getvalue()
     monkeypatch.setattr("sys.stdin", Terminal("yes\n"))
     assert down(inventory) == AS_DESIRED
     assert [change.yes for change in agreed] == [True], "what was agreed to is not asked once more"
@@ -75,7 +75,7 @@ def test_a_terminal_is_asked_once(inventory: Path, agreed: list[Request], monkey
 
 
 def test_the_live_version_is_refused_before_anybody_is_asked(inventory: Path, agreed: list[Request]) -> None:
-    with pytest.raises(InputError, match="version 1 of half is the live one"):
+    with pytest.raises(InputError, match="version 1 of half is live"):
         down(inventory, 1)
     assert agreed == []
 
