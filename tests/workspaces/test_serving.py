@@ -230,7 +230,7 @@ def test_a_model_that_fails_stops_no_other(served: Served) -> None:
     try:
         status, text = served.provision()
         assert status == 1, text[-3000:]
-        assert "version 1 of absent is not on this host: bring it with" in " ".join(text.split())
+        assert "version 1 of absent is not on this host; install it with" in " ".join(text.split())
         assert "invoke serve.up --model DIR --name absent --version 1 " in text
         assert served.live() == "2"
     finally:

@@ -79,7 +79,7 @@ def test_versions_below_a_directory(model: Path) -> None:
     assert read_model(above, 10).number == 10
     assert "has the versions 2, 10" in refused(above, 3)
     shutil.copy(model / "saved_model.pb", above)
-    assert "it is a model itself and holds the versions 2, 10" in refused(above)
+    assert "is a model and also has the versions 2, 10" in refused(above)
 
 
 def test_a_directory_of_another_name_has_no_number(model: Path) -> None:
@@ -98,7 +98,7 @@ def test_what_is_not_there(tmp_path: Path) -> None:
     assert "no such directory" in refused(tmp_path / "nowhere")
     (tmp_path / "5").mkdir()
     said = refused(tmp_path, 5)
-    assert said.startswith(f"{tmp_path}/5: it is no SavedModel, as it has no saved_model.pb")
+    assert said.startswith(f"{tmp_path}/5: not a SavedModel: saved_model.pb is missing")
 
 
 def test_parts_that_a_copy_lost(model: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_number_that_no_version_can_have(model: Path, name: str) -> None:
     assert f"{folder}: the directory's name {name} is not a version number (1 to 9223372036854775807)" in said
     assert "--version" in said
     assert read_model(folder, 3).number is None
-    assert "a version's number is 1 to" in refused(model.parent)
+    assert "is not a version number (1 to" in refused(model.parent)
 
 
 def test_leading_zeros_make_no_second_version(model: Path) -> None:
@@ -158,8 +158,8 @@ def test_graphs_and_signatures_that_cannot_be_asked(model: Path) -> None:
     assert "no graph for serving (expected tag 'serve', found train; serve+gpu)" in says(
         (("train",), ("serving_default",)), (("serve", "gpu"), ("serving_default",))
     )
-    assert "it has: no graph at all" in says()
-    assert "no signature 'serving_default', which answers requests that name none; it has: none" in says(
+    assert "found no graph at all" in says()
+    assert "no signature 'serving_default', which serves requests without a signature name; the model has: none" in says(
         (("serve",), ("__saved_model_init_op",))
     )
     assert "no signature 'classify'; the model has: predict" in says((("serve",), ("predict",)), signature="classify")
