@@ -1,6 +1,6 @@
-"""For authors of roles: states and conditions, the values that they plan with, and questions that many of them ask.
+"""For authors of roles: states, conditions, the values that they are planned with, and probes that many roles share.
 
-docs/resources.md describes each state with an example. What only one layer needs is in that role's folder.
+docs/resources.md describes each state with an example. A state that only one layer needs is in the folder of its role.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""States that hold on some hosts only, states that only a script can bring about, and conditions that refuse a host."""
+"""States for some hosts only, states that only a script can produce, and requirements that refuse a host."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from hostwright.resources.files.files import Absent
 
 @dataclass(frozen=True, slots=True)
 class When(Resource):
-    """A resource is as wanted on those hosts on which a condition holds; on the others nothing is done.
+    """A resource is in the wanted state on hosts where a condition holds; other hosts are left unchanged.
 
-    With it a role branches on the host and stays a function of its variables alone. The questions of both are asked of
-    every host. When the role is removed, the resource is removed whether the condition still holds or not.
+    With ``When``, a role branches on the host and stays a pure function of its variables. The probes of the condition
+    and of the resource run on every host. When the role is removed, the resource is removed even if the condition no
+    longer holds.
 
     >>> nouveau = When(Answers(Probe("lsmod | grep -q nouveau")), Absent("/etc/modules-load.d/nouveau.conf"))
     >>> print(plan_text(nouveau, {"lsmod": "", "test -e": ""}))
@@ -25,8 +26,8 @@ class When(Resource):
     nothing to do
     """
 
-    condition: Condition  #: on which hosts
-    resource: Resource  #: what is wanted of them
+    condition: Condition  #: selects the hosts
+    resource: Resource  #: the resource that these hosts need
 
     def probes(self) -> tuple[Probe, ...]:
         return (*self.condition.probes(), *self.resource.probes())
@@ -45,7 +46,7 @@ class When(Resource):
         return software if software and self.condition.holds(facts) else ()
 
     def removal(self) -> tuple[Resource, ...]:
-        return self.resource.removal()  # the condition was about having it, and may no longer hold
+        return self.resource.removal()  # the condition decides about the installation only, and may no longer hold
 
     def takes(self) -> frozenset[str]:
         return self.resource.takes()
@@ -57,66 +58,64 @@ class When(Resource):
 
 @dataclass(frozen=True, slots=True)
 class Answers(Condition):
-    """The condition that a probe's script succeeds on the host.
+    """A condition that holds if a probe's script succeeds on the host.
 
     >>> container = Answers(Probe("systemd-detect-virt --quiet --container"))
     >>> container.holds(facts_for(When(container, Absent("/etc/fstab")), {"--container": ""}))
     True
     """
 
-    probe: Probe  #: the question; the answer is yes where its script exits with 0
+    probe: Probe  #: the condition holds if its script exits with 0
 
     def probes(self) -> tuple[Probe, ...]:
         return (self.probe,)
 
     def holds(self, facts: Facts) -> bool:
-        """Whether the probe's script succeeded."""
         return facts[self.probe].ok
 
 
 @dataclass(frozen=True, slots=True)
 class Differs(Condition):
-    """The condition that at least one of some resources is not yet as wanted.
+    """A condition that holds if at least one of the given resources plans a change.
 
     >>> missing = Differs((Absent("/etc/old.conf"),))
     >>> missing.holds(facts_for(missing.resources, {"test -e": ""}))
     True
     """
 
-    resources: tuple[Resource, ...]  #: the resources whose plans are looked at
+    resources: tuple[Resource, ...]  #: the resources whose plans are checked
 
     def probes(self) -> tuple[Probe, ...]:
         return tuple(probe for resource in self.resources for probe in resource.probes())
 
     def holds(self, facts: Facts) -> bool:
-        """Whether at least one of them plans a change."""
         return any(resource.plan(facts) is not None for resource in self.resources)
 
 
 @dataclass(frozen=True, slots=True)
 class Script(Resource):
-    """What no other resource expresses is done by commands, and a probe says whether they are due.
+    """Runs commands when a probe reports that they are needed. Use it only if no other resource fits.
 
-    The plan says that only the probe can tell whether the commands did what they should. A script whose probe still
-    fails after them is planned again. When the role is removed, the files in ``leaves`` go; nothing else that the
-    commands did is undone.
+    The plan warns that only the probe can verify the result. If the probe still fails after the commands, they are
+    planned again. When the role is removed, the files in ``leaves`` are removed; other effects of the commands remain.
 
     >>> from hostwright.plan.model import Answer
     >>> firmware = Script("firmware", "version 1.2", Probe("bmc-firmware is 1.2"), "bmc-firmware flash 1.2")
     >>> print(plan_text(firmware, {"bmc-firmware": Answer(1, "version 1.1")}))
     ~ firmware: version 1.1 → version 1.2
-      opaque: commands make it, and only its probe tells whether they did
+      opaque: changed by a script; only its probe can verify the result
     """
 
-    what: str  #: what the plan calls it
-    want: str = field(metadata=NO_IDENTITY)  #: the wanted state, in the words of the plan
-    probe: Probe  #: exits with 0 when nothing is to be done; else its first line is shown as what the host has
-    script: str  #: the commands, in POSIX sh with ``set -eu``, as root; they must be safe to run again after a cut
-    #: a lock that is held on the host while they run: ``dpkg`` for what uses dpkg
+    what: str  #: its name in the plan
+    want: str = field(metadata=NO_IDENTITY)  #: the wanted state, as the plan shows it
+    probe: Probe  #: exits with 0 if nothing is to be done; otherwise the plan shows its first line as the current state
+    #: the commands, in POSIX sh with ``set -eu``, run as root; running them again after an interruption must be safe
+    script: str
+    #: a lock that is held on the host while the commands run: ``dpkg`` if they use dpkg
     lock: str = field(default="", metadata=NO_IDENTITY)
-    timeout_s: float = field(default=1800.0, metadata=NO_IDENTITY)  #: seconds after which the commands are ended
-    artifacts: tuple[str, ...] = ()  #: names of the stack's files that must be on the host before
-    #: files that the commands leave on the host and that nobody else writes
+    timeout_s: float = field(default=1800.0, metadata=NO_IDENTITY)  #: time limit of the commands, in seconds
+    artifacts: tuple[str, ...] = ()  #: names of the stack's artifacts that the commands read on the host
+    #: files that the commands create and no other program writes
     leaves: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -133,7 +132,7 @@ class Script(Resource):
             self.want,
             (Step(self.script, self.lock, self.timeout_s),),
             artifacts=self.artifacts,
-            warnings=("opaque: commands make it, and only its probe tells whether they did",),
+            warnings=("opaque: changed by a script; only its probe can verify the result",),
         )
 
     def removal(self) -> tuple[Resource, ...]:
@@ -142,7 +141,7 @@ class Script(Resource):
 
 @dataclass(frozen=True, slots=True)
 class Require(Resource):
-    """A condition is met, without which the host must not be changed; else it is refused, and nothing is done to it.
+    """A requirement that a host must meet before any change; a host that does not meet it is refused.
 
     >>> from hostwright.plan.model import Answer
     >>> link = Require("InfiniBand link", Probe("ibstat -s"), "the InfiniBand link is down; check the cable")
@@ -151,9 +150,9 @@ class Require(Resource):
       refused: the InfiniBand link is down; check the cable (State: Down)
     """
 
-    what: str  #: what the plan calls it
-    probe: Probe  #: exits with 0 when the condition is met; else its output is shown as what the host has
-    #: the sentence for the operator: what is wrong, and what to do now; the output is added
+    what: str  #: its name in the plan
+    probe: Probe  #: exits with 0 if the requirement is met; otherwise the plan shows its output as the current state
+    #: the refusal: what is wrong, then what to do; the probe's output is added in parentheses
     otherwise: str = field(metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:

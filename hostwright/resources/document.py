@@ -1,8 +1,7 @@
-"""docs/resources.md, from the docstrings of states: ``python -m hostwright.resources.document`` writes it.
+"""Generator of docs/resources.md, from the docstrings of states. Run ``python -m hostwright.resources.document``.
 
-Every state of this package is found by walking it; a class whose name begins with ``_`` is not for roles. Each
-state has a section whose heading is its name, with what a role imports, what the state means, its fields, and an
-example that is run as a test.
+Walks this package for states; a class whose name begins with ``_`` is not for roles and is left out. Each state has a
+section: its name as the heading, the import, the meaning, the fields, and an example that is run as a test.
 """
 
 from __future__ import annotations
@@ -26,40 +25,40 @@ from hostwright.plan.roles.meanings import meanings
 from hostwright.plan.roles.site import STANDARD
 
 DOCUMENT = "docs/resources.md"
-FAMILIES = ("files", "packages", "python", "system", "conditions")  #: in the order of the page
+FAMILIES = ("files", "packages", "python", "system", "conditions")  #: in page order
 REMOVAL = "States of a removal"
-PIPE = r"\|"  #: a ``|`` in a cell of a table
+PIPE = r"\|"
 
 INTRO = """\
 # Resources
 
-*For authors of roles who look for the state that says what they want of a host.*
+*For authors of roles who need a state for their host.*
 
-A resource is one desired state of a host. A [role](roles.md) yields those of its layer; Hostwright asks the host about
-each of them, shows what differs, and changes that and nothing else. These are the states that any role may use; what
-only one layer needs is in the folder of its role.
+A resource is one desired state of a host. A [role](roles.md) yields the resources of its layer. Hostwright probes the
+host for each resource, shows the differences, and changes only these. Any role may use the states on this page; a state
+that only one layer needs is in the folder of its role.
 
-A section says
+Each section describes
 
-- what is so on a host that is in this state, what the change does to the host and to running work, and what stays when
-  the role is removed;
-- what a role gives: a field without a default is required. Paths are absolute paths on the host, `Artifact` is a file
-  of the stack;
-- what a plan shows. The examples are run as tests: `plan_text` of `hostwright.plan.testing` prints the plan of a host,
-  given its answers. Each answer is named by a part of the question; to a question that is not named the host answers
-  like one that has nothing of it. The diffs that a plan shows as well are left out.
+- the state itself, the effects of the change on the host and on running work, and what remains after the role is
+  removed;
+- the fields: a field without a default is required. Paths are absolute paths on the host. An `Artifact` is a file of
+  the stack;
+- the plan, as an example that is run as a test. `plan_text` of `hostwright.plan.testing` prints the plan of a host for
+  the given probe answers. The key of each answer is a part of the probe's script. A probe without an answer fails, as
+  on a new host. The examples leave out the diffs of a plan.
 
-This page is written by `python -m hostwright.resources.document` from the docstrings of the resources.
+`python -m hostwright.resources.document` generates this page from the docstrings of the resources.
 """
 
 
 def document(entries: Iterable[CatalogueEntry]) -> str:
-    """The page that describes these states and conditions, as Markdown."""
+    """Markdown page that describes these states and conditions."""
     return "\n".join(_parts(tuple(entries)))
 
 
 def main() -> None:
-    """Write the page."""
+    """Write docs/resources.md."""
     (STANDARD.parents[1] / DOCUMENT).write_text(document(entries()), "utf-8")
 
 
@@ -84,7 +83,7 @@ def _title(family: str) -> str:
 
 
 def _about(family: str) -> str:
-    """The first line of the docstring of a family."""
+    """First line of the docstring of a family."""
     return (inspect.getdoc(import_module(f"{package.__name__}.{family}")) or "").partition("\n")[0]
 
 
@@ -93,7 +92,7 @@ def _link(entry: CatalogueEntry) -> str:
 
 
 def _section(entry: CatalogueEntry) -> str:
-    """One state or condition: what is imported, its meaning, its fields, its example."""
+    """Section of one state or condition: import, meaning, fields and example."""
     parts = [
         f"### `{entry.name}`",
         f"```python\nfrom {package.__name__} import {entry.name}\n```",
@@ -110,7 +109,7 @@ def _section(entry: CatalogueEntry) -> str:
 
 
 def _prose(text: str) -> str:
-    """Paragraphs of a docstring, each in one line as GitHub joins them; lists stay lists."""
+    """Paragraphs of a docstring, each joined to one line as GitHub does; lists stay lists."""
     paragraphs = (re.sub(r"\n(?!- )", " ", paragraph) for paragraph in text.split("\n\n"))
     return "\n\n".join(markdown(re.sub(r" {2,}", " ", paragraph)) for paragraph in paragraphs)
 
@@ -132,7 +131,7 @@ def _literal(default: Any) -> str:
 
 
 def _example(example: doctest.Example) -> Iterator[str]:
-    """A line of an example as it is typed, and what it prints."""
+    """A line of an example as typed, then its output."""
     first, *more = example.source.splitlines()
     yield f">>> {first}"
     yield from (f"... {line}" for line in more)
@@ -142,46 +141,46 @@ def _example(example: doctest.Example) -> Iterator[str]:
 def _removals(entries: list[CatalogueEntry]) -> Iterator[str]:
     yield f"## {REMOVAL}\n"
     yield (
-        "What `invoke remove` brings a host to. Roles do not yield these: the `removal()` of the states above does, "
-        "and so may that of a role's own state.\n"
+        "The states of a host after `invoke remove`. Roles do not yield them: the `removal()` methods of the states "
+        "above do, and a role's own state may too.\n"
     )
     yield "\n".join(f"- `{entry.name}` (`{entry.module}`): {markdown(entry.sentence)}" for entry in entries) + "\n"
 
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """A class of states or conditions, or of values that one of them takes."""
+    """A class of states or conditions, or of values for the fields of one."""
 
     cls: type
 
     @property
     def name(self) -> str:
-        """Its name, which is that of the class."""
+        """Name of the class."""
         return self.cls.__name__
 
     @property
     def module(self) -> str:
-        """The module that defines it."""
+        """Module that defines the class."""
         return self.cls.__module__
 
     @property
     def family(self) -> str:
-        """The part of the package that it belongs to: ``files``, ``conditions``."""
+        """The part of the package that contains the class: ``files``, ``conditions``."""
         return self.module.removeprefix(f"{package.__name__}.").partition(".")[0]
 
     @property
     def is_state(self) -> bool:
-        """Whether it is a state, which plans something."""
+        """Whether the class is a state, which plans changes."""
         return issubclass(self.cls, Resource)
 
     @property
     def is_condition(self) -> bool:
-        """Whether it is a condition, which holds on a host or does not."""
+        """Whether the class is a condition, which holds on a host or does not."""
         return issubclass(self.cls, Condition)
 
     @property
     def of_a_removal(self) -> bool:
-        """Whether only the ``removal()`` of other states yields it."""
+        """Whether only the ``removal()`` of other states yields this state."""
         return issubclass(self.cls, RemovalState)
 
     @cached_property
@@ -195,12 +194,12 @@ class CatalogueEntry:
 
     @property
     def sentence(self) -> str:
-        """The first sentence of the docstring: the state in words."""
+        """The first sentence of the docstring."""
         return " ".join(self.meaning.partition("\n\n")[0].split()).partition(". ")[0].rstrip(".") + "."
 
     @property
     def examples(self) -> tuple[doctest.Example, ...]:
-        """The example's lines with what each prints."""
+        """Lines of the example, each with its expected output."""
         return tuple(part for part in self._parts if isinstance(part, doctest.Example))
 
     @cached_property
@@ -210,7 +209,10 @@ class CatalogueEntry:
         return tuple((field, known.get(field.name, "")) for field in fields(self.cls))
 
     def values(self) -> Iterator[CatalogueEntry]:
-        """The classes of this package that fields take and that are no states or conditions, each once."""
+        """Dataclasses of this package that fields accept, without duplicates.
+
+        Leaves out states and conditions.
+        """
         hints = typing.get_type_hints(self.cls)
         named = (cls for field in fields(self.cls) for cls in _classes(hints[field.name]))
         for cls in dict.fromkeys(named):
@@ -221,18 +223,18 @@ class CatalogueEntry:
 
 
 def default_of(field: Field[Any]) -> Any:
-    """A field's default; ``MISSING`` where it must be given."""
+    """Default of a field; ``MISSING`` if the field is required."""
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def modules() -> Iterator[ModuleType]:
-    """All modules of the package, in the order of their names."""
+    """All modules of this package, sorted by name."""
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         yield import_module(module.name)
 
 
 def entries() -> tuple[CatalogueEntry, ...]:
-    """Every state and condition of the package, by name."""
+    """All states and conditions of this package, sorted by name."""
     candidates = (CatalogueEntry(cls) for module in modules() for cls in vars(module).values() if _is_of(cls, module))
     return tuple(
         sorted((entry for entry in candidates if entry.is_state or entry.is_condition), key=lambda entry: entry.name)
@@ -240,14 +242,14 @@ def entries() -> tuple[CatalogueEntry, ...]:
 
 
 def _is_of(value: object, module: ModuleType) -> bool:
-    """Whether a value of a module is a public dataclass that is defined there."""
+    """Whether the value is a public dataclass that the module itself defines."""
     if not isinstance(value, type) or not is_dataclass(value):
         return False
     return value.__module__ == module.__name__ and not value.__name__.startswith("_")
 
 
 def _classes(hint: Any) -> Iterator[type]:
-    """The classes in an annotation such as ``tuple[Part, ...] | None``."""
+    """Classes in an annotation such as ``tuple[Part, ...] | None``."""
     if isinstance(hint, type) and not typing.get_args(hint):
         yield hint
     for argument in typing.get_args(hint):

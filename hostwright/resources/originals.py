@@ -1,13 +1,14 @@
-"""The original state of a host, before Hostwright first changed it, kept on the host itself below ``ORIGIN``.
+"""The state of a host before Hostwright's first change, recorded on the host itself below ``ORIGIN``.
 
-``packages``, ``manual``, ``passwd`` and ``group`` are written once, by the run that is about to change the host for the
-first time (``RECORD``). Below ``files``, each path that is now Hostwright's has a mark, ``PATH.written``, and a copy of
-what was there before, ``PATH.kept``; ``PATH.made`` marks a directory that did not exist, ``PATH.changed`` a file of
-others from which our part was removed. ``units`` records the state of a unit before it was enabled, ``installed`` names
-the packages that we installed, and ``brought`` those that came with ours and may outlast them. Each path has its own
-file, since roles run in parallel.
+``packages``, ``manual``, ``passwd`` and ``group`` are written once, immediately before the first change (``RECORD``).
+``units`` records the state of each unit before it was enabled. ``installed`` names the packages that Hostwright
+installed. ``brought`` names the packages that came with them and may outlast them.
 
-A host that was provisioned by an earlier version has no such record: then only what is certainly Hostwright's can be
+Below ``files``, each path that Hostwright wrote has a mark, ``PATH.written``, and a copy of its former content,
+``PATH.kept``. ``PATH.made`` marks a directory that did not exist. ``PATH.changed`` marks another owner's file from
+which Hostwright's part was removed. Each path has its own file, since roles run in parallel.
+
+A host that an earlier version provisioned has no such record. On such a host only what is certainly Hostwright's can be
 removed.
 """
 
@@ -24,33 +25,33 @@ FILES = f"{ORIGIN}/files"
 UNITS = f"{ORIGIN}/units"
 BROUGHT = f"{ORIGIN}/brought"
 INSTALLED = f"{ORIGIN}/installed"
-MARK = ".changed"  #: the end of the name of ``changed``
+MARK = ".changed"  #: suffix of the paths that ``changed`` returns
 
-#: whether the original state was recorded before the first change
+#: succeeds if the original state is recorded
 RECORDED = Probe(f"test -e {ORIGIN}/packages", root=True)
-#: dpkg's rows in the format of ``resources.dpkg.DPKG``, from before the first change
+#: dpkg's rows before the first change, in the format of ``resources.dpkg.DPKG``
 PACKAGES_BEFORE = Probe(f"cat {ORIGIN}/packages", root=True, cap_bytes=1024 * 1024)
-#: names of the packages that were marked as manually installed at that time
+#: names of the packages that were marked as manually installed before the first change
 MANUAL_BEFORE = Probe(f"cat {ORIGIN}/manual", root=True, cap_bytes=256 * 1024)
-#: packages that Hostwright installed; any other package that came after the first change is somebody else's
+#: packages that Hostwright installed; somebody else installed any other package that is new since the first change
 INSTALLED_BY_US = Probe(f"cat {INSTALLED}", root=True, cap_bytes=256 * 1024)
-#: ``passwd`` and ``group`` of that time: names of users, then of groups, each after the word for its kind
+#: names in ``passwd`` and ``group`` before the first change: lines ``user NAME``, then lines ``group NAME``
 ACCOUNTS_BEFORE = Probe(
     sh("cd %s && sed 's/:.*//; s/^/user /' passwd && sed 's/:.*//; s/^/group /' group", ORIGIN), root=True
 )
 
-#: The shell function ``automatic``: the packages that apt has marked as installed for others' sake.
+#: Shell function ``automatic``: the packages that apt marks as automatically installed.
 _AUTOMATIC = sh_file(__file__, "sh/automatic.sh")
-#: A root program that records the original state of a host; it does nothing if that was done before.
+#: Root script that records the original state of a host; it does nothing if a record exists.
 RECORD = _AUTOMATIC + sh_file(__file__, "sh/record.sh", origin=ORIGIN, installed=INSTALLED)
-#: ``made PATH`` marks a directory that is about to be made, and its missing parents.
+#: ``made PATH``: mark a directory that is about to be created, and its missing parents.
 _MADE = sh_file(__file__, "sh/made.sh", origin=ORIGIN)
-#: ``keep PATH`` keeps what is at a path, once for each path.
+#: ``keep PATH``: keep a copy of the file or link at a path; repeated calls do nothing.
 _KEEP = _MADE + sh_file(__file__, "sh/keep.sh", origin=ORIGIN)
-#: ``forget PATH``: the path is the host's own again. ``tidy PATH``: remove the directories that we made, from this one
-#: upwards, as long as they are empty.
+#: ``forget PATH``: end Hostwright's ownership of the path. ``tidy PATH``: remove the directories that Hostwright made,
+#: from this one upwards, as long as they are empty.
 FORGET = sh_file(__file__, "sh/forget.sh", origin=ORIGIN)
-#: ``note PACKAGE...``: those that are not installed now are about to be installed by us.
+#: ``note PACKAGE...``: record the packages that are not installed yet as installed by Hostwright.
 _NOTE = _AUTOMATIC + sh_file(__file__, "sh/note.sh", installed=INSTALLED)
 
 
@@ -61,7 +62,7 @@ def packages_before(facts: Facts) -> Mapping[str, Installed] | None:
 
 
 def installed_by_us(facts: Facts) -> frozenset[str] | None:
-    """Names of the packages that Hostwright installed; ``None`` if an earlier version of it did not record them.
+    """Names of the packages that Hostwright installed; ``None`` if there is no record (an earlier version kept none).
 
     Reads ``INSTALLED_BY_US``.
     """
@@ -70,57 +71,60 @@ def installed_by_us(facts: Facts) -> frozenset[str] | None:
 
 
 def note_installed(packages: tuple[str, ...]) -> str:
-    """Commands that record which of these packages (``name`` or ``name=version``) are about to be installed."""
+    """Commands that record which of these packages (``name`` or ``name=version``) Hostwright is about to install."""
     return f"{_NOTE}note {words(tuple(package.partition('=')[0] for package in packages))}"
 
 
 def keep_original(path: str) -> str:
-    """Commands that keep what is at ``path`` before it is written for the first time; later they do nothing.
+    """Commands that keep the file or link at ``path`` before Hostwright first writes it; repeated runs do nothing.
 
-    They must come before anything that makes the path's directory. ``Original`` restores what they keep.
+    They must run before any command that creates the path's directory. ``Original`` restores the kept file or link.
     """
     return _KEEP + sh("keep %s", path)
 
 
 def made_directory(path: str) -> str:
-    """Commands that mark a directory that is about to be made, and its missing parents, as new."""
+    """Commands that mark a directory, and its missing parents, as made by Hostwright; run them before ``mkdir``."""
     return _MADE + sh("made %s", path)
 
 
 def written(path: str) -> str:
-    """The mark of a path that is Hostwright's."""
+    """Path of the mark that Hostwright wrote ``path``."""
     return f"{FILES}{path}.written"
 
 
 def kept(path: str) -> str:
-    """The copy of what was at a path before."""
+    """Path of the copy of the former file or link at ``path``."""
     return f"{FILES}{path}.kept"
 
 
 def changed(path: str) -> str:
-    """The mark of a file of others from which we removed our part; its time is the time of the removal."""
+    """Path of the mark that Hostwright's part was removed from another owner's file.
+
+    The mark's mtime is the time of the removal.
+    """
     return f"{FILES}{path}{MARK}"
 
 
 def mark_changed(path: str) -> str:
-    """Commands that create that mark, or renew it."""
+    """Commands that create the mark ``changed(path)``, or update its mtime."""
     mark = changed(path)
     folder = mark.rpartition("/")[0]
     return sh("mkdir -p -m 700 -- %s; mkdir -p -- %s; touch -- %s; sync -- %s", ORIGIN, folder, mark, mark)
 
 
 def made(path: str) -> str:
-    """The mark of a directory that did not exist before."""
+    """Path of the mark that Hostwright created the directory ``path``."""
     return f"{FILES}{path}.made"
 
 
 def unit_before(unit: str) -> str:
-    """The file with a unit's former state (lines of ``systemctl show``), from before it was enabled."""
+    """File with a unit's state before it was enabled, as lines of ``systemctl show``."""
     return f"{UNITS}/{unit}"
 
 
 def keep_unit(unit: str) -> str:
-    """A command that records a unit's state before it is enabled for the first time."""
+    """Command that records a unit's state before Hostwright first enables it; repeated runs do nothing."""
     path = unit_before(unit)
     show = sh("systemctl show -p ActiveState,UnitFileState -- %s >%s.new; mv -f -- %s.new %s", unit, path, path, path)
     return sh("[ -e %s ] || { mkdir -p -m 700 -- %s; mkdir -p -- %s; ", path, ORIGIN, UNITS) + f"{show}; }}"

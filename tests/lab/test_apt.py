@@ -146,7 +146,7 @@ def a_half_removed_driver_goes_first(machine: Machine, invoke: FrontDoor, base: 
     plan = " ".join(invoke("plan", *base).stdout.split())
     assert (
         "dpkg: unmet dependencies (nvidia-tesla-470-driver (Depends: nvidia-tesla-470-smi)) → in order ("
-        "nvidia-tesla-470-driver removed, as the host's roles replace it; site-tools removed)"
+        "nvidia-tesla-470-driver removed, because the host's roles replace it; site-tools removed)"
     ) in plan
     done = invoke("provision", *base)
     assert done.returncode == 0, done.stdout
@@ -168,7 +168,7 @@ def nothing_that_runs_is_restarted(machine: Machine, invoke: FrontDoor, base: tu
 
 def an_immutable_file_stands_in_the_plan(machine: Machine, invoke: FrontDoor, base: tuple[str, ...]) -> None:
     on(machine, f"echo '// ours' >>{FENCE}; chattr +i {FENCE}")
-    why = f"{FENCE} cannot be replaced: it is immutable (lsattr shows i); if it may change, run chattr -i {FENCE}"
+    why = f"{FENCE} cannot be replaced: it is immutable (lsattr shows i); to allow the change, run chattr -i {FENCE}"
     assert why in " ".join(invoke("plan", *base).stdout.split())
     refused = invoke("provision", *base)
     assert refused.returncode == 1

@@ -131,7 +131,7 @@ def test_removal_keeps_others_files_and_finishes_a_half_removed_driver(story: St
     on(machine, OTHERS + HALF_REMOVED)
     (plan,) = invoke.json("remove", "--hosts", HOST, "--check", status=3)["plans"]
     said = [warning for role in plan["roles"] for change in role["changes"] for warning in change.get("warnings", ())]
-    assert f"what people put below {CUDA} stays there: {CUDA}/theirs" in said
+    assert f"files below {CUDA} that Hostwright did not write are left there: {CUDA}/theirs" in said
     changed = [warning for warning in said if "/opt/hostwright/set-aside" in warning]
     assert len([warning for warning in changed if " of libcublas-11-2 " in warning or " of cudnn " in warning]) == 2
     change(invoke, "remove")

@@ -1,8 +1,8 @@
-"""Archives whose files lie in directories that others use too, and single files that are an artifact, byte for byte.
+"""Archives unpacked into shared directories, and single files that are copies of an artifact.
 
-What an archive left on a host is recorded there, file by file (kind, size, time, path, target of a link), after
-everything else. Asking whether it is still so is one ``find`` on the host, which answers with what differs: no gigabyte
-is ever hashed, and no list of thousands of files is sent, to see that nothing changed.
+After an archive is unpacked, its files are recorded on the host (kind, size, time, path, target of a link). A check is
+one ``find`` on the host, which reports only differences: no gigabyte is hashed, and no list of thousands of files is
+sent.
 """
 
 from __future__ import annotations
@@ -39,37 +39,41 @@ from hostwright.stack.store.hostcache import host_path
 
 
 def _describe(entry: Entry | None) -> str:
-    """An entry in a few words, for the plan."""
+    """Short description of an entry, for the plan."""
     if entry is None:
         return ABSENT
     return f"link to {entry.target}" if entry.is_link else f"file of {entry.size} bytes"
 
 
 def _differs(wanted: Entry, entry: Entry | None) -> str:
-    """How an entry differs from the wanted one, in a few words."""
+    """Short description of the present entry, where it differs from the wanted one."""
     words = _describe(entry)
     return f"{words}, written since" if words == _describe(wanted) else words
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A directory of an archive, and the directory on the host that its files and links go to."""
+    """A directory of an archive, and the directory on the host that receives its files and links."""
 
     inside: str  #: the directory in the archive
     into: str  #: the directory on the host
-    deep: bool = False  #: with everything below it; ``into`` is then this archive's alone
+    deep: bool = False  #: include all subdirectories; ``into`` then belongs to this archive alone
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveUnpacked(Resource):
-    """The files and links of an archive are in directories that others use too, each as the archive has it.
+    """The files and links of an archive are in shared directories, exactly as the archive has them.
 
-    The archive is unpacked beside and each file is renamed to its place, so that none is ever half there; files of an
-    earlier version that this one does not have are removed. A file of others in the place of one of these is kept in
-    ``/var/lib/hostwright/set-aside``. What was placed is recorded on the host (kind, size, time, path, target of a
-    link), so that a look hashes nothing; a damaged file or link is replaced alone, and without a record all are placed
-    anew. What somebody put in the place of one since is kept in ``/opt/hostwright/set-aside`` unless it has the same
-    bytes. When the role is removed, the recorded files go and what was set aside for the first comes back.
+    The archive is unpacked to a scratch directory, and each file is renamed to its place, so that readers never find a
+    partial file. Files that only an earlier version had are removed. Another owner's file at the same path is kept in
+    ``/var/lib/hostwright/set-aside``.
+
+    The placed files are recorded on the host (kind, size, time, path, target of a link), so that a check hashes
+    nothing. A damaged file or link is replaced alone; without a record all files are placed again. A file that somebody
+    put in the place of a recorded one is kept in ``/opt/hostwright/set-aside``, unless its bytes are the same.
+
+    When the role is removed, the recorded files are removed and the files in ``/var/lib/hostwright/set-aside`` are
+    moved back.
 
     >>> tool = Artifact(name="tool", file="tool-1.2.tar.xz")
     >>> parts = (Part("tool-1.2/lib", "/usr/local/lib"),)
@@ -79,15 +83,15 @@ class ArchiveUnpacked(Resource):
 
     KIND: ClassVar = "archive-unpacked"
 
-    name: str  #: names the record on the host; one archive of a name at a time
-    version: str  #: shown in plans and kept in the record
-    artifact: Artifact  #: the archive, any that ``tar`` unpacks
-    parts: tuple[Part, ...]  #: its directories that are wanted, without those in them unless deep, and where they go
-    scratch: str  #: a directory for unpacking, on the filesystem of all parts; it is removed afterwards
+    name: str  #: name of the record on the host; a host has one archive of a name at a time
+    version: str  #: shown in plans and stored in the record
+    artifact: Artifact  #: the archive, in any format that ``tar`` unpacks
+    parts: tuple[Part, ...]  #: the directories to install and their targets; subdirectories only for a ``deep`` part
+    scratch: str  #: a directory for unpacking, on the same filesystem as all parts; removed afterwards
 
     @property
     def record(self) -> str:
-        """The record's path on the host."""
+        """Path of the record on the host."""
         return f"{RECORDS}/{self.name}"
 
     @property
@@ -105,7 +109,7 @@ class ArchiveUnpacked(Resource):
         theirs = [path for path, entry in present.items() if entry.has_content]
         if not known or seal != self._seal:
             have = seal.partition(" ")[0] if answer.ok and seal else "no record of its files"
-            if have == self.version:  # only the archive is another one, or its list of files cannot be read whole
+            if have == self.version:  # same version: either another archive, or a record that cannot be read whole
                 have = f"{have} of another archive" if seal != self._seal else f"{have}, its record unreadable"
             keep = [sh("keep_aside %s %s", path, self._unpacked(PurePosixPath(path))) for path in theirs]
             return self._change(have, self.version, self._unpack([*keep, *self._place_all()]), theirs=theirs)
@@ -142,7 +146,8 @@ class ArchiveUnpacked(Resource):
     def _unpack(self, place: list[str]) -> str:
         return "\n".join(
             [
-                *(made_directory(part.into) for part in self.parts),  # before the scratch, which may be beside them
+                # before the scratch directory, which may be a sibling
+                *(made_directory(part.into) for part in self.parts),
                 sh("rm -rf -- %s", self.scratch),
                 sh("mkdir -p -- %s %s", self.scratch, RECORDS),
                 sh("tar -xf %s -C %s --no-same-owner", host_path(self.artifact), self.scratch),
@@ -162,14 +167,14 @@ class ArchiveUnpacked(Resource):
             depth = "" if part.deep else "-maxdepth 1 "
             lines.append(sh(f"find %s -mindepth 1 {depth}! -type d -printf %s >> %s", inside, line, new))
             moves.append(sh("mkdir -p -- %s", part.into))
-            if part.deep:  # by hard links, each in place of what was there
-                # What was compiled from files of the version before counts for new ones of the same size and time.
+            if part.deep:  # hard links replace the present files
+                # Python takes an old .pyc file as current for a new source of the same size and time.
                 moves.append(sh(COMPILED_REMOVED, part.into))
                 moves.append(sh("cp -al --remove-destination -T -- %s %s", inside, part.into))
                 continue
             values = {"inside": inside, "into": part.into, "record": self.record, "aside": SET_ASIDE, "mark": mark}
             lines.append(sh_file(__file__, "sh/keep_foreign.sh", **values).rstrip("\n"))
-            # Files before the links that name them: a reader never follows a link into nothing.
+            # Move files before links, so that a link's target always exists.
             move = "find %s -maxdepth 1 -type %s -exec mv -f -t %s -- {} +"
             moves += [sh(move, inside, kind, part.into) for kind in "fl"]
         gone = sh("if [ -e %s ]; then sed 1d %s | cut -f4 | sort > %s.had", self.record, self.record, new)
@@ -188,7 +193,7 @@ class ArchiveUnpacked(Resource):
         return lines
 
     def _unpacked(self, path: PurePosixPath) -> str:
-        """Where a file of the host is in the unpacked archive."""
+        """Path in the unpacked archive of a file on the host."""
         for part in self.parts:
             if path.parent == PurePosixPath(part.into) or (part.deep and path.is_relative_to(part.into)):
                 return f"{self.scratch}/{part.inside}/{path.relative_to(part.into)}"
@@ -205,8 +210,8 @@ def _relink(entry: Entry) -> str:
 class NoStrayFiles(Resource):
     """No file or link with such a name is in these directories, unless a package owns it.
 
-    What is found is moved to ``/var/lib/hostwright/set-aside``, never deleted, and ``ldconfig`` runs. When the role is
-    removed it comes back.
+    Matching files are moved to ``/var/lib/hostwright/set-aside``, never deleted, and ``ldconfig`` runs. When the role
+    is removed, they are moved back.
 
     >>> because = "the loader finds it first"
     >>> strays = NoStrayFiles("libtool.so*", "/opt/tool/lib", ("libtool.so.1",), ("/usr/lib",), because)
@@ -216,11 +221,11 @@ class NoStrayFiles(Resource):
 
     KIND: ClassVar = "no-stray-files"
 
-    names: str  #: a shell pattern of names
-    home: str  #: the directory where the right files are
-    right: tuple[str, ...]  #: shell patterns of the names that stay in ``home``
-    directories: tuple[str, ...]  #: further directories that are searched, without those in them
-    because: str = field(metadata=NO_IDENTITY)  #: why they must go, for the plan
+    names: str  #: shell pattern of file names
+    home: str  #: directory of the wanted files
+    right: tuple[str, ...]  #: shell patterns of the wanted names in ``home``, which are left in place
+    directories: tuple[str, ...]  #: more directories to search, without their subdirectories
+    because: str = field(metadata=NO_IDENTITY)  #: reason for the removal, for the plan
 
     def probes(self) -> tuple[Probe, ...]:
         right = tuple(f"{self.home}/{name}" for name in self.right)
@@ -250,18 +255,18 @@ def _set_aside(path: PurePosixPath) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Delivered(Resource):
-    """A file that is an artifact of the stack, byte for byte, is at a path, owned by root.
+    """A file at a path is a byte-for-byte copy of an artifact of the stack, owned by root.
 
-    The artifact must be pinned by its SHA-256, by which it is compared. What was there before comes back when the role
-    is removed.
+    The stack must pin the artifact's SHA-256, which is compared with the file's. When the role is removed, the former
+    file is restored.
 
     >>> tool = Artifact(name="tool", file="tool-1.2", sha256="0" * 64)
     >>> print(plan_text(Delivered("/usr/local/bin/tool", tool, mode="755")))
     ~ file /usr/local/bin/tool: absent → tool-1.2, 755 root:root
     """
 
-    path: str  #: where it is
-    artifact: Artifact  #: the file of the stack
+    path: str  #: path of the file
+    artifact: Artifact  #: the stack's artifact
     mode: str = "644"  #: permissions, in octal digits as ``stat`` prints them
 
     def probes(self) -> tuple[Probe, ...]:

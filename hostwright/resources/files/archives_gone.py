@@ -1,4 +1,4 @@
-"""Removal of what an archive left in shared directories; files that were moved aside for it are put back."""
+"""Removal of an archive's files from shared directories; files that were moved aside for it are moved back."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from hostwright.resources.files.aside import KEEP_ASIDE, kept_aside
 from hostwright.resources.files.paths import ABSENT, COMPILED_REMOVED, few
 from hostwright.resources.packages.dpkg import DPKG_LOCK
 
-LDCONFIG = "/sbin/ldconfig"  #: forgets the removed libraries; run under dpkg's lock, because dpkg's triggers run it too
-RECORDS = "/var/lib/hostwright/unpacked"  #: one record per archive, by name
-SET_ASIDE = "/var/lib/hostwright/set-aside"  #: foreign files that had to be moved out of the way
+#: updates the loader's cache after removals; run under dpkg's lock, because dpkg's triggers run it too
+LDCONFIG = "/sbin/ldconfig"
+RECORDS = "/var/lib/hostwright/unpacked"  #: one record per archive, named after it
+SET_ASIDE = "/var/lib/hostwright/set-aside"  #: files of other owners that had to be moved
 
-#: The suffix that ``mv --backup=numbered`` and ``cp`` give to an existing file: 1 is the oldest.
+#: Name with the suffix that ``mv --backup=numbered`` gives to an existing file: 1 is the oldest.
 _NUMBERED = re.compile(r"(?P<path>.+)\.~(?P<number>[0-9]{1,18})~", re.ASCII)
 
-#: ``find``'s format of a line of a record
+#: format of a line of a record, for ``find -printf``
 LINE = "%y\\t%s\\t%T@\\t%p\\t%l\\n"
 
 _FILE_NAME = re.compile(r"(?!\.{1,2}$)[^/\0]+")
@@ -28,7 +29,7 @@ _FILE_NAME = re.compile(r"(?!\.{1,2}$)[^/\0]+")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file or link, as recorded or as it is."""
+    """One file or link, from the record or from the host."""
 
     kind: str
     size: str
@@ -38,42 +39,46 @@ class Entry:
 
     @property
     def is_link(self) -> bool:
-        """Whether it is a symbolic link."""
+        """Whether this is a symbolic link."""
         return self.kind == "l"
 
     @property
     def has_content(self) -> bool:
-        """Whether it is a file that is not empty."""
+        """Whether this is a regular file that is not empty."""
         return self.kind == "f" and self.size != "0"
 
 
 def entries(text: str, sign: str) -> dict[str, Entry]:
-    """The entries of ``unpacked.sh`` after ``sign``, by path; lines that are none are passed over."""
+    """Entries in the output of ``unpacked.sh`` that begin with ``sign``, by path; other lines are ignored."""
     rows = (line[1:].split("\t") for line in text.splitlines() if line.startswith(sign))
     return {row[3]: Entry(*row) for row in rows if len(row) == 5}
 
 
 def placed_before(name: str) -> str:
-    """What marks that an archive of this name was unpacked here before: what has its bytes is ours since."""
+    """Path of the mark that an archive of this name was unpacked here before.
+
+    A file with the archive's bytes then belongs to Hostwright.
+    """
     return f"{originals.ORIGIN}/unpacked/{name}"
 
 
 def keep_aside(entry: Entry) -> str:
-    """The command that keeps what is in the place of a recorded file or link, unless it has the same bytes."""
+    """Command that keeps whatever has replaced a recorded file or link, unless its bytes are the same."""
     return sh("keep_aside %s %s", entry.path, PurePosixPath(entry.path).parent / entry.target)
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveGone(RemovalState):
-    """The files and links that the record of an archive names are gone, with the record and anything half unpacked.
+    """The files and links in an archive's record are gone, with the record and the scratch directory.
 
-    A record that was only partly written counts too. What somebody put in the place of such a file is kept aside.
+    A partly written record counts too. A file that somebody put in the place of a recorded one is kept aside.
     """
 
-    name: str  #: of the archive, as ``ArchiveUnpacked`` names it
-    directories: tuple[str, ...]  #: on the host; those that were made for it are removed if empty
-    scratch: str  #: where it was unpacked
-    trees: tuple[str, ...] = ()  #: those of ``directories`` that were the archive's alone, with all below them
+    name: str  #: name of the archive, as in ``ArchiveUnpacked``
+    directories: tuple[str, ...]  #: directories on the host; removed if they are empty and Hostwright made them
+    scratch: str  #: the scratch directory for unpacking
+    #: the subset of ``directories`` that belonged to the archive alone, with all subdirectories
+    trees: tuple[str, ...] = ()
 
     @property
     def _records(self) -> tuple[str, str]:
@@ -124,7 +129,7 @@ class ArchiveGone(RemovalState):
 
 
 def _emptied(tree: str) -> str:
-    """Remove the empty directories below a directory, and what Python compiled there; files of others stay."""
+    """Command that removes Python's caches and the empty directories below ``tree``; other owners' files stay."""
     cache = sh(COMPILED_REMOVED, tree)
     return sh("if [ -d %s ]; then ", tree) + cache + sh("; find %s -mindepth 1 -type d -empty -delete; fi", tree)
 
@@ -133,10 +138,10 @@ def _emptied(tree: str) -> str:
 class SetBack(RemovalState):
     """Files that were moved from a directory to ``/var/lib/hostwright/set-aside`` are back, if their place is free.
 
-    If several were moved aside under the same name, the oldest comes back and the others stay where they are.
+    Of several files that had the same name, the oldest is moved back and the others remain in the set-aside directory.
     """
 
-    directory: str  #: the directory that files were moved from
+    directory: str  #: directory that the files were moved from
 
     def probes(self) -> tuple[Probe, ...]:
         aside = f"{SET_ASIDE}{self.directory}"

@@ -1,4 +1,4 @@
-"""What people have in directories of ours: before it goes it is named, and kept."""
+"""Files that people put into Hostwright's directories: a plan names them, and a change keeps them."""
 
 from __future__ import annotations
 
@@ -7,24 +7,29 @@ from collections.abc import Sequence
 from hostwright.common.quoting import sh_file
 from hostwright.resources.files.paths import few
 
-ASIDE = "/opt/hostwright/set-aside"  #: on the filesystem of the venvs; a directory a day, nothing in it ever goes
+ASIDE = "/opt/hostwright/set-aside"  #: on the filesystem of the venvs, with one subdirectory per day; never cleaned up
 
-NAMED = 8  #: of their paths, in a plan
+NAMED = 8  #: paths that a plan names
 
-#: ``keep_aside PATH [NEW]``: what lies in the place of a file of ours, before ``NEW`` replaces it
+#: ``keep_aside PATH [NEW]``: keep the file at PATH, which is about to be replaced by ``NEW``
 KEEP_ASIDE = sh_file(__file__, "sh/keep_aside.sh", aside=ASIDE)
 
-#: ``oldest_back PATH``: moves the oldest ``PATH.before-hostwright.*`` back to ``PATH`` if that is free
+#: ``oldest_back PATH``: move the oldest ``PATH.before-hostwright.*`` back to ``PATH`` if ``PATH`` is free
 OLDEST_BACK = sh_file(__file__, "sh/oldest_back.sh")
 
 
 def kept_aside(what: str, paths: Sequence[str]) -> tuple[str, ...]:
-    """The sentence for a plan that replaces or removes files of ``what`` in whose places something else is by now."""
+    """Warning for a plan that replaces or removes files of ``what`` where people have put their own files since."""
     if not paths:
         return ()
-    return (f"what people put in the place of files of {what} is kept in {ASIDE}/DATE: {few([*paths], NAMED)}",)
+    return (
+        f"files of {what} that were replaced by others: the replacements are kept in {ASIDE}/DATE: "
+        f"{few([*paths], NAMED)}",
+    )
 
 
 def stays(tree: str, paths: Sequence[str]) -> tuple[str, ...]:
-    """The sentence for a plan that removes what we put below ``tree``, where people put something as well."""
-    return (f"what people put below {tree} stays there: {few([*paths], NAMED)}",) if paths else ()
+    """Warning for a plan that removes Hostwright's files below ``tree`` and leaves other files there."""
+    return (
+        (f"files below {tree} that Hostwright did not write are left there: {few([*paths], NAMED)}",) if paths else ()
+    )

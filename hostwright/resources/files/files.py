@@ -1,7 +1,8 @@
-"""Files, directories, links: the states of paths.
+"""States of files, directories and links.
 
-A file appears under its name only when it is complete: written beside, checked, flushed, renamed. The temporary name
-is fixed (``.NAME.hostwright-new``), so that a write that was cut leaves one hidden file which the next write replaces.
+A file appears under its name only when it is complete: it is written to a temporary name, checked, flushed and renamed.
+The temporary name is fixed (``.NAME.hostwright-new``): the next write replaces the one file that an interrupted write
+leaves.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ from hostwright.resources.originals import keep_original, made_directory
 class File(Resource):
     r"""A regular file with exactly this text, mode and owner is at a path.
 
-    It is written beside its place and renamed, so that no reader sees half of it, and directories above it are made.
-    What was there before Hostwright's first change is kept on the host and comes back when the role is removed. A plan
-    shows the difference of the texts.
+    The text is written to a temporary file, which is then renamed, so that no reader finds half of it. Missing parent
+    directories are created. The file from before Hostwright's first change is kept on the host and restored when the
+    role is removed. A plan shows the diff of the texts.
 
     >>> motd = File("/etc/motd", "Kept by Hostwright.\n")
     >>> print(plan_text(motd))
@@ -50,16 +51,17 @@ class File(Resource):
     ~ file /etc/motd: regular file 600 root:root → 644 root:root
     """
 
-    path: str  #: where it is
-    content: str  #: its whole text
+    path: str  #: path of the file
+    content: str  #: the complete text
     mode: str = "644"  #: permissions, in octal digits as ``stat`` prints them
     owner: str = "root:root"  #: ``USER:GROUP``
     #: a command with one ``%s``, the new file's name, that must succeed before the old file is replaced
     check: str = ""
-    backup: bool = False  #: whether the text before each change is left beside it, as ``PATH.hostwright-backup``
-    #: commands that run after each change, without which it has no effect (``systemctl daemon-reload``)
+    backup: bool = False  #: whether each change copies the former file to ``PATH.hostwright-backup``
+    #: commands to run after each change, so that it takes effect (``systemctl daemon-reload``)
     then: tuple[str, ...] = ()
-    #: a lock that is held on the host meanwhile: ``dpkg`` for what its triggers run as well, such as ldconfig
+    #: a lock that is held on the host during the change: ``dpkg`` if dpkg's triggers run the same commands, such as
+    #: ldconfig
     lock: str = field(default="", metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -95,13 +97,14 @@ class File(Resource):
 class Directory(Resource):
     """A directory with this mode and owner is at a path.
 
-    What is in it is not looked at. When the role is removed, it goes if Hostwright made it and it is empty.
+    Its content is not checked. When the role is removed, the directory is removed if Hostwright made it and it is
+    empty.
 
     >>> print(plan_text(Directory("/srv/data", mode="750"), {"stat": "directory|755|root:root"}))
     ~ directory /srv/data: directory 755 root:root → directory 750 root:root
     """
 
-    path: str  #: where it is
+    path: str  #: path of the directory
     mode: str = "755"  #: permissions, in octal digits as ``stat`` prints them
     owner: str = "root:root"  #: ``USER:GROUP``
 
@@ -127,19 +130,19 @@ class Directory(Resource):
 class Link(Resource):
     """A symbolic link to this target is at a path.
 
-    A file or directory in its place is moved aside, to ``PATH.before-hostwright.TIME``, as the plan says, and comes
-    back when the role is removed; so does a link that led elsewhere. The target need not exist.
+    A file or directory at the path is moved to ``PATH.before-hostwright.TIME``, as the plan shows, and is moved back
+    when the role is removed. A former link with another target is restored too. The target need not exist.
 
     >>> tool = Link("/usr/local/tool", "/opt/tool-1.2")
     >>> print(plan_text(tool, {"readlink": "/opt/tool-1.1"}))
     ~ link /usr/local/tool: /opt/tool-1.1 → /opt/tool-1.2
     >>> print(plan_text(tool, {"readlink": "/directory"}))
     ~ link /usr/local/tool: a directory → /opt/tool-1.2
-      the directory is moved aside to /usr/local/tool.before-hostwright.TIME, and comes back on removal
+      the directory is moved to /usr/local/tool.before-hostwright.TIME, and is moved back on removal
     """
 
-    path: str  #: where the link is
-    target: str  #: where it leads, as it is written into the link
+    path: str  #: path of the link
+    target: str  #: target, exactly as it is written into the link
 
     def probes(self) -> tuple[Probe, ...]:
         return (instead_probe(self.path), fixed_probe(self.path))
@@ -166,16 +169,16 @@ class Link(Resource):
 
 @dataclass(frozen=True, slots=True)
 class Absent(Resource):
-    """Nothing is at a path: no file and no link. A directory is not removed: the change fails.
+    """Neither a file nor a link is at a path. If a directory is there, the change fails.
 
-    What was there is deleted for good; it does not come back when the role is removed.
+    The file is deleted permanently; it is not restored when the role is removed.
 
     >>> print(plan_text(Absent("/etc/apt/trusted.gpg", "every key in it vouches for all sources"), {"test -e": ""}))
     ~ file /etc/apt/trusted.gpg: present → absent (every key in it vouches for all sources)
     """
 
-    path: str  #: where nothing must be
-    because: str = field(default="", metadata=NO_IDENTITY)  #: why it must go, for the plan
+    path: str  #: the path that must be free
+    because: str = field(default="", metadata=NO_IDENTITY)  #: reason for the removal, for the plan
 
     def probes(self) -> tuple[Probe, ...]:
         return (there_probe(self.path), fixed_probe(self.path))
@@ -193,19 +196,18 @@ class Absent(Resource):
 
 @dataclass(frozen=True, slots=True)
 class JsonMerged(Resource):
-    """A JSON file holds at least these keys with these values; other keys in it stay.
+    """A JSON file has at least these keys with these values; its other keys stay.
 
-    Objects are merged key by key, anything else is replaced. The text before is left beside the file, as
-    ``PATH.hostwright-backup``. A file that is not JSON is replaced, which the diff shows; for one of more than 64 KiB
-    the host is refused. When the role is removed, the keys go or get back their former values, and what others wrote
-    stays.
+    Objects are merged key by key; any other value is replaced. The former text is copied to ``PATH.hostwright-backup``.
+    A file that is not JSON is replaced, as the diff shows. If the file is larger than 64 KiB, the host is refused. When
+    the role is removed, the keys are removed or get their former values back, and changes by others stay.
 
     >>> daemon = JsonMerged("/etc/tool/daemon.json", '{"log": {"level": "warn"}}')
     >>> print(plan_text(daemon, {"stat": "regular file|644|root:root", "cat": '{"debug": true}'}))
     ~ file /etc/tool/daemon.json: keys missing or different → merged with the stack's keys
     """
 
-    path: str  #: where the file is
+    path: str  #: path of the file
     wanted: str  #: a JSON object, as text
     #: a command with one ``%s``, the new file's name, that must succeed before the old file is replaced
     check: str = ""
@@ -219,7 +221,8 @@ class JsonMerged(Resource):
         have = json_object(content.text) if stat.ok and content.strip() else {}
         if stat.ok and content.truncated:
             sentence = (
-                f"{self.path} is larger than {PROBE_CAP_BYTES} bytes, which no configuration is: look at it by hand"
+                f"{self.path} is larger than {PROBE_CAP_BYTES} bytes, too large for a configuration file; inspect it "
+                "and remove it"
             )
             return Refusal(f"file {self.path}", "too large to read", "a JSON object", TOO_LARGE, sentence)
         merged = wanted if have is None else merge(have, wanted)
@@ -243,7 +246,7 @@ class JsonMerged(Resource):
 
 
 def merge(have: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """``have`` with every key of ``wanted`` set; objects are merged key by key, anything else is replaced."""
+    """Return ``have`` with every key of ``wanted`` set; objects are merged key by key, any other value is replaced."""
     result = dict(have)
     for key, value in wanted.items():
         old = result.get(key)
@@ -251,27 +254,25 @@ def merge(have: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-#: ``fixed PATH...``
+#: ``fixed PATH...``: print the paths that cannot be replaced, each with the reason
 _FIXED = sh_file(__file__, "sh/fixed.sh")
 
 RULE = "file-cannot-be-replaced"
 _WHY = {
-    "immutable": "is immutable (lsattr shows i); if it may change, run chattr -i",
-    "append": "may only be appended to (lsattr shows a); if it may change, run chattr -a",
+    "immutable": "is immutable (lsattr shows i); to allow the change, run chattr -i",
+    "append": "is append-only (lsattr shows a); to allow the change, run chattr -a",
     "mounted": "is a mount point; run umount",
-    "read-only": "lies on a file system that is mounted read-only; see findmnt -T",
+    "read-only": "is on a file system that is mounted read-only; see findmnt -T",
 }
 
 
 class FixedPass(Pass):
-    """The paths whose file cannot be replaced, each with the reason."""
+    """Pass that finds the paths whose file cannot be replaced, each with the reason."""
 
     def script(self, asked: Sequence[str]) -> str:
-        """See ``plan.model.Pass``."""
         return f"{_FIXED}fixed {words(tuple(asked))}"
 
-    def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:  # noqa: ARG002 - of the others it says nothing
-        """The line of each such path."""
+    def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:  # noqa: ARG002 - prints no replaceable path
         return {line.rpartition("\t")[2]: line for line in text.splitlines()}
 
 
@@ -280,17 +281,17 @@ _PASS = FixedPass()
 
 @lru_cache(maxsize=1024)
 def fixed_probe(path: str) -> Probe:
-    """Why the file at a path cannot be replaced; nothing where it can."""
+    """Probe that prints why the file at a path cannot be replaced, or nothing if it can be."""
     part = PassPart(_PASS, (path,), lambda found: Answer(0, found.get(path, "")))
     return Probe(_PASS.script([path]), root=True, part=part)
 
 
 def unless_fixed(change: Change, path: str, facts: Facts) -> Change | Refusal:
-    """The change of a file, or the refusal of a host where it would fail. Reads ``fixed_probe(path)``."""
+    """Return ``change``, or a refusal if its file cannot be replaced. Reads ``fixed_probe(path)``."""
     kind, _, where = facts[fixed_probe(path)].strip().partition("\t")
     where = where.partition("\t")[0]
     if kind not in _WHY:
         return change
     subject = "it" if where == path else where
-    sentence = f"{path} cannot be replaced: {subject} {_WHY[kind]} {where}, and provision again"
+    sentence = f"{path} cannot be replaced: {subject} {_WHY[kind]} {where}, then provision again"
     return Refusal(change.what, change.have, change.want, RULE, sentence)

@@ -1,4 +1,4 @@
-"""Our keys removed from a JSON file that others also write to; their keys stay."""
+"""Removal of Hostwright's keys from a JSON file that other programs also write; their keys stay."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from hostwright.resources.originals import FORGET, RECORDED, kept, mark_changed,
 class KeysGone(RemovalState):
     """A JSON file lacks the keys that Hostwright set, or has their former values; a key that others changed stays.
 
-    If nothing else was changed since, or if the file no longer holds a JSON object, the original file is back, byte for
-    byte (or absent, if there was none).
+    The original file is restored byte for byte (or removed, if there was none) in two cases: nothing else has changed
+    in it, or it no longer has a JSON object.
     """
 
-    path: str  #: where the file is
-    wanted: str  #: the keys with our values: a JSON object, as text
+    path: str  #: path of the file
+    wanted: str  #: the keys with Hostwright's values: a JSON object, as text
     check: str = ""  #: as for ``JsonMerged``
 
     @property
@@ -42,7 +42,8 @@ class KeysGone(RemovalState):
             return None
         if now.truncated:
             sentence = (
-                f"{self.path} is larger than {PROBE_CAP_BYTES} bytes, which no configuration is: look at it by hand"
+                f"{self.path} is larger than {PROBE_CAP_BYTES} bytes, too large for a configuration file; inspect it "
+                "and remove it"
             )
             return Refusal(f"file {self.path}", "too large to read", "without the stack's keys", TOO_LARGE, sentence)
         have, before = _object(now), _object(then) or {}
@@ -56,9 +57,10 @@ class KeysGone(RemovalState):
         return self._marked(change, mark.ok) if rest != have else change
 
     def _marked(self, change: Change | None, written_down: bool) -> Change | None:
-        """The change, with a mark for ``RestartedAfter``, needed by a service that reads the file only when it starts.
+        """The change, extended to create the mark that ``RestartedAfter`` reads.
 
-        If two stacks wrote keys, the first one to be removed restores what the host had before.
+        A service that reads the file only when it starts is restarted because of the mark. If two stacks wrote keys,
+        the first of them to be removed restores the file from before both.
         """
         if change is None:
             return None
@@ -67,7 +69,7 @@ class KeysGone(RemovalState):
         return replace(change, steps=tuple(replace(step, script=f"{head}\n{step.script}") for step in change.steps))
 
     def _forgotten(self) -> Change:
-        """The file holds none of our keys any more, so it is no longer ours."""
+        """Change for a file without any of Hostwright's keys: ends Hostwright's ownership."""
         step = Step(FORGET + sh("forget %s", self.path))
         return Change(f"file {self.path}", "another's", "as before: as it is", (step,))
 
@@ -93,7 +95,10 @@ def _object(answer: Answer) -> dict[str, Any] | None:
 
 
 def without(have: Mapping[str, Any], wanted: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """``have`` with the values that ``merge(before, wanted)`` set reverted; values that were changed since are kept."""
+    """Return ``have`` with the values that ``merge(before, wanted)`` set reverted.
+
+    Values that were changed since are kept.
+    """
     result = dict(have)
     for key, value in wanted.items():
         now, old = have.get(key), before.get(key)

@@ -1,4 +1,4 @@
-"""Many paths looked at by one ``stat``, and many files compared with what they should hold by one ``sha256sum``."""
+"""Passes that check many paths with one ``stat``, and the content of many files with one ``sha256sum``."""
 
 from __future__ import annotations
 
@@ -10,63 +10,61 @@ from typing import NamedTuple
 from hostwright.common.quoting import words
 from hostwright.plan.model import Answer, Pass, PassPart
 
-_ROOT = "/"  #: is always there: a ``stat`` that has not found it has not worked
-_LINES = 4  #: that are printed of each path
+_ROOT = "/"  #: exists on every host: without a row for it, ``stat`` did not work
+_LINES = 4  #: lines of output per path
 _NO = Answer(1, "")
 _YES = Answer(0, "")
 
 
 class AtPath(NamedTuple):
-    """What a path itself is: no link is followed."""
+    """The file, directory or link at a path; links are not followed."""
 
     path: str
-    kind: str  #: in the words of ``stat``: ``regular file``, ``symbolic link``
+    kind: str  #: file type as ``stat`` prints it: ``regular file``, ``symbolic link``
     shown: str  #: kind, mode and owner: ``regular file|644|root:root``
     size: str  #: bytes
-    named: str  #: its name as the shell would take it, and of a link where it leads: ``'/a' -> '/b'``
+    named: str  #: quoted name, for a link with its target: ``'/a' -> '/b'``
 
     @property
     def target(self) -> str | None:
-        """Where a link leads; ``None`` where its name holds what is quoted."""
+        """Target of a link; ``None`` if the printed name has characters that ``stat`` quotes."""
         begin = f"'{self.path}' -> '"
         inner = self.named[len(begin) : -1] if self.named.startswith(begin) and self.named.endswith("'") else "'"
         return inner if inner.isprintable() and not set(inner) & set("'\\") else None
 
 
 class StatPass(Pass):
-    """The paths, each by itself: no link is followed."""
+    """Pass that runs ``stat`` on the paths; links are not followed."""
 
-    fails_with = 1  #: where a path is not there
+    fails_with = 1  #: exit status if a path does not exist
 
     def script(self, asked: Sequence[str]) -> str:
-        """See ``plan.model.Pass``."""
         return "stat -c '%n\n%F|%a|%U:%G\n%s\n%N' -- " + words((*asked, _ROOT))
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """The lines of each path that is there."""
+        """Lines of ``stat`` for each existing path."""
         lines = text.splitlines()
         rows = {lines[at]: "\n".join(lines[at : at + _LINES]) for at in range(0, len(lines), _LINES)}
         if _ROOT not in rows or len(lines) % _LINES or not rows.keys() <= {*asked, _ROOT}:
-            raise ValueError("not what stat prints")
+            raise ValueError("stat printed unexpected output")
         return rows
 
 
 class SumPass(Pass):
-    """The files, by their SHA-256; a word is ``SHA256:PATH``."""
+    """Pass that compares files with their SHA-256; a word is ``SHA256:PATH``."""
 
-    fails_with = 1  #: where a file is another
+    fails_with = 1  #: exit status if a sum differs
 
     def script(self, asked: Sequence[str]) -> str:
-        """See ``plan.model.Pass``."""
         rows = (f"{digest}  {path}" for digest, _, path in (word.partition(":") for word in asked))
         return "\n".join(["sha256sum -c <<'END'", *rows, "END"])
 
     def differing(self, word: str, /) -> str:
-        """What is said of a file that is another, or cannot be read."""
+        """Output of ``sha256sum`` for a file that differs or cannot be read."""
         return f"{word.partition(':')[2]}: FAILED"
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """``OK`` for each file that is as it should be."""
+        """``OK`` for each file whose sum matches."""
         answers = dict(line.rpartition(": ")[::2] for line in text.splitlines())
         return {word: "OK" for word in asked if answers.get(word.partition(":")[2]) == "OK"}
 
@@ -75,7 +73,7 @@ STATS, SUMS = StatPass(), SumPass()
 
 
 def seen(paths: Sequence[str], read: Callable[[Sequence[AtPath | None]], Answer | None]) -> PassPart:
-    """A part of the pass over paths; ``read`` gets what each of them is, ``None`` for one that is not there."""
+    """Pass part for paths; ``read`` receives an ``AtPath`` for each, or ``None`` for a path that does not exist."""
 
     def answer(found: Mapping[str, str]) -> Answer | None:
         return read([_found(found[path]) if path in found else None for path in paths])
@@ -94,12 +92,12 @@ def shown(path: str) -> PassPart:
 
 
 def there(path: str) -> PassPart:
-    """Whether anything is at the path, as ``test -e PATH || test -L PATH`` tells."""
+    """Whether anything is at the path, like ``test -e PATH || test -L PATH``."""
     return seen([path], lambda found: _YES if found[0] else _NO)
 
 
 def leads(path: str) -> PassPart:
-    """Where a link leads, or what is in its place, as ``paths.instead_probe`` prints them."""
+    """Target of a link, or the kind of any other file, as ``paths.instead_probe`` prints them."""
 
     def read(found: Sequence[AtPath | None]) -> Answer | None:
         match found[0]:
@@ -115,12 +113,12 @@ def leads(path: str) -> PassPart:
 
 
 def directory(path: str) -> PassPart:
-    """Whether there is a directory, as ``test -d PATH`` tells; it would follow a link."""
+    """Whether a directory is at the path, like ``test -d PATH``. No answer for a link: ``test`` would follow."""
     return _unless_linked(path, lambda found: found.kind == "directory")
 
 
 def filled(path: str) -> PassPart:
-    """Whether there is a file that is not empty, as ``test -s PATH`` tells; it would follow a link."""
+    """Whether a non-empty file is at the path, like ``test -s PATH``. No answer for a link: ``test`` would follow."""
     return _unless_linked(path, lambda found: found.size != "0")
 
 
@@ -138,7 +136,7 @@ def _unless_linked(path: str, test: Callable[[AtPath], bool]) -> PassPart:
 
 
 def link_without(path: str, other: str) -> PassPart:
-    """Whether there is a link and nothing at another path, as ``[ -L PATH ] && [ ! -e OTHER ]`` tells."""
+    """Whether ``path`` is a link and nothing is at ``other``, like ``[ -L PATH ] && [ ! -e OTHER ]``."""
 
     def read(found: Sequence[AtPath | None]) -> Answer | None:
         link, beside = found
@@ -152,7 +150,10 @@ def link_without(path: str, other: str) -> PassPart:
 
 
 def holds(path: str, text: str) -> PassPart | None:
-    """Whether a file holds exactly this text, which is its answer then; none where no text is known."""
+    """Whether a file has exactly this text, which is then the answer.
+
+    Returns ``None`` if the text is empty or cannot be hashed.
+    """
     if not text or "\0" in text:
         return None
     try:
@@ -168,5 +169,5 @@ def _digest(text: str) -> str:
 
 
 def has_sum(path: str, digest: str) -> PassPart:
-    """Whether a file has this SHA-256, as ``sha256sum < PATH`` prints it."""
+    """Whether a file has this SHA-256; the answer is the output of ``sha256sum < PATH``."""
     return PassPart(SUMS, (f"{digest}:{path}",), lambda found: Answer(0, f"{digest}  -\n") if found else None)

@@ -1,4 +1,4 @@
-"""What all resources of paths share: questions, how their answers are shown, and how a file is written."""
+"""Shared by all resources of paths: probes, short forms of their answers, and the script that writes a file."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from hostwright.plan.model import PROBE_CAP_BYTES, Probe
 from hostwright.resources.files import passes
 
 ABSENT = "absent"
-ASIDE_NAME = "%s.before-hostwright.TIME"  #: where what is in the place of a link is moved to, as plans name it
-TOO_LARGE = "too-large-to-read"  #: the rule that refuses a host for a file longer than the answer to a probe
+ASIDE_NAME = "%s.before-hostwright.TIME"  #: new name of a file that is in the place of a link, as plans show it
+TOO_LARGE = "too-large-to-read"  #: refusal rule for a file that is larger than a probe's answer can be
 
 
 def few(items: list[str], most: int = 3) -> str:
-    """The items in a line; of many, the first ones and how many more there are."""
+    """The first ``most`` items in one line, with the number of the others."""
     return "; ".join(items[:most]) + (f" and {len(items) - most} more" if len(items) > most else "")
 
 
-#: Commands that move what is in the place of a link aside, with its path for each ``%s``.
+#: Commands that move aside a file or directory in the place of a link; the path replaces each ``%s``.
 MOVED_ASIDE = (
     "if [ -e %s ] && [ ! -L %s ]; then mv -T -- %s %s.before-hostwright.$(date +%%Y-%%m-%%dT%%H-%%M-%%S).$$; fi"
 )
-#: what ``instead_probe`` prints of what is no link, and its name in a plan; no link leads to such a path
+#: output of ``instead_probe`` for a path that is not a link → its name in a plan; no link has such a target
 INSTEAD = {"/directory": "directory", "/file": "file"}
 
 
-#: A command that removes what Python compiled below a directory, with its path for ``%s``.
+#: Command that removes Python's caches below a directory, which replaces ``%s``.
 COMPILED_REMOVED = "find %s -name __pycache__ -prune -exec rm -rf -- {} +"
 
 
 def instead_probe(path: str) -> Probe:
-    """Where a link leads, or a key of ``INSTEAD``; it fails where there is nothing."""
+    """Probe that prints the target of a link, or a key of ``INSTEAD``; it fails if nothing is at the path."""
     script = (
         "if [ -L %s ]; then readlink -- %s; elif [ -d %s ]; then echo /directory; elif [ -e %s ]; then echo /file\n"
     )
@@ -40,35 +40,35 @@ def instead_probe(path: str) -> Probe:
 
 
 def moved_aside(what: str, path: str) -> str:
-    """The sentence for the plan of a link in whose place something else is."""
-    return f"{what} is moved aside to {ASIDE_NAME % path}, and comes back on removal"
+    """Warning for the plan of a link whose path is not free."""
+    return f"{what} is moved to {ASIDE_NAME % path}, and is moved back on removal"
 
 
 def stat_probe(path: str) -> Probe:
-    """Kind, mode and owner of a path (``regular file|644|root:root``), or nothing where there is none."""
+    """Probe that prints kind, mode and owner of a path (``regular file|644|root:root``); it fails for a free path."""
     return Probe(sh("stat -c '%%F|%%a|%%U:%%G' -- %s", path), root=True, part=passes.shown(path))
 
 
 def there_probe(path: str) -> Probe:
-    """Whether anything is at a path, a link that leads nowhere too."""
+    """Probe that succeeds if anything is at a path, even a link whose target does not exist."""
     return Probe(sh("test -e %s || test -L %s", path, path), root=True, part=passes.there(path))
 
 
 def content_probe(path: str, wanted: str = "") -> Probe:
-    """The bytes of a file, capped well above the size that it should have; ``wanted`` is what it should hold."""
+    """Probe that prints a file, up to a limit well above its expected size; ``wanted`` is the expected content."""
     cap_bytes = max(PROBE_CAP_BYTES, 2 * len(wanted.encode()))
     return Probe(sh("cat -- %s", path), root=True, cap_bytes=cap_bytes, part=passes.holds(path, wanted))
 
 
 def unified(path: str, have: str, want: str, wanted_by: str = "stack") -> str:
-    """A unified diff of a file's text as it is and as ``wanted_by`` has it."""
+    """Unified diff between a file's text on the host and its text in ``wanted_by``."""
     lines = difflib.unified_diff(
         have.splitlines(keepends=True), want.splitlines(keepends=True), f"{path} (host)", f"{path} ({wanted_by})", n=2
     )
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
-#: of a path (three times), the new file, the path, a mode, and the new file
+#: arguments: the path (three times), the new file, the path, a mode, the new file
 _STRICTER = (
     """mode=777; if [ -f %s ] && [ "$(stat -Lc %%u -- %s)" = "$(id -u)" ]; then """
     """chown --reference=%s -- %s; mode=$(stat -Lc %%a -- %s); fi; """
@@ -79,10 +79,10 @@ _STRICTER = (
 def write_script(
     path: str, content: str, *, mode: str, owner: str, check: str, backup: bool, stricter: bool = False
 ) -> str:
-    """The commands that put ``content`` at ``path`` atomically; ``check`` holds ``%s`` for the new file's name.
+    """Commands that write ``content`` to ``path`` atomically; in ``check``, ``%s`` stands for the new file's name.
 
-    ``stricter``: a file of root's that is there keeps its group, and is not opened to those whom its mode keeps out.
-    A write that fails leaves no new file behind.
+    ``stricter``: if root owns the present file, the new one keeps its owner and group, and no permission is added to
+    its mode. A write that fails leaves no temporary file.
     """
     pure = PurePosixPath(path)
     new = str(pure.parent / f".{pure.name}.hostwright-new")

@@ -1,7 +1,8 @@
-"""States of paths after a removal: whatever was there before is there again.
+"""States of paths after a removal: each path is as it was before Hostwright's first change.
 
-They read what ``originals`` keeps on the host. Without such a record (on a host that was provisioned by an earlier
-version), only what is certainly ours is removed: files that bear our name, or are byte for byte what we write.
+They read the record that ``originals`` keeps on the host. A host that an earlier version provisioned has no record; on
+it only files that are certainly Hostwright's are removed: by their name, or because their bytes are what Hostwright
+writes.
 """
 
 from __future__ import annotations
@@ -19,34 +20,34 @@ OUR_NAME = "hostwright"
 
 
 def as_file(content: bytes | str) -> str:
-    """A file with this content, in the words of ``Original.ours``."""
+    """A file with this content, in the notation of ``Original.ours``."""
     data = content.encode() if isinstance(content, str) else content
     return f"file {hashlib.sha256(data).hexdigest()}"
 
 
 def as_link(target: str) -> str:
-    """A symbolic link to this target, in the words of ``Original.ours``."""
+    """A symbolic link to this target, in the notation of ``Original.ours``."""
     return f"link {target}"
 
 
 def leftovers(path: str) -> tuple[str, ...]:
-    """Files that an interrupted write of ours leaves beside a path, and the copies of earlier contents."""
+    """Paths of the temporary files of an interrupted write, and of the backup of the former content."""
     pure = PurePosixPath(path)
     return (f"{pure.parent}/.{pure.name}.hostwright-new", f"{path}.hostwright-new", f"{path}.hostwright-backup")
 
 
 @dataclass(frozen=True, slots=True)
 class Original(RemovalState):
-    """A path is again what it was before the first change: absent, or the file or link that was there.
+    """A path is as it was before Hostwright's first change: free, or with the file or link that was there.
 
-    A link that leads elsewhere by now belongs to somebody else and stays, and so does a file of a package that was
-    installed later. Files that had to be moved aside come back, the oldest first. Parent directories that were made for
-    the path are removed if they are empty.
+    A link that somebody has changed since stays, and so does the file of a package that was installed later. Files that
+    had to be moved aside are moved back, the oldest first. Parent directories that Hostwright made for the path are
+    removed if they are empty.
     """
 
-    path: str  #: of the file or link
-    then: tuple[str, ...] = ()  #: commands that make the host notice the change (``systemctl daemon-reload``)
-    ours: str = ""  #: what we put there (``as_file``, ``as_link``)
+    path: str  #: path of the file or link
+    then: tuple[str, ...] = ()  #: commands that make the change take effect (``systemctl daemon-reload``)
+    ours: str = ""  #: the file or link that Hostwright wrote
 
     @property
     def _is_link(self) -> bool:
@@ -76,7 +77,7 @@ class Original(RemovalState):
             return None
         have = ABSENT if not words & {"there", "other"} else "another's" if theirs else "ours" if mine else "there"
         clean = [sh("rm -f -- %s %s %s", *leftovers(self.path)), *self.then] if mine and not theirs else []
-        # The removal of another stack's state of this path may have come first: then nothing is left to do.
+        # The removal of another stack may have restored this path already.
         due = [sh("[ -e %s ] || exit 0", written(self.path))] if "written" in words else []
         script = "\n".join([*due, FORGET, *put, *clean, sh("forget %s", self.path)])
         diff = self._diff(facts, words) if put else ""
@@ -84,20 +85,21 @@ class Original(RemovalState):
         return Change(what, have, f"as before: {want}", (Step(script),), diff=diff)
 
     def _mine(self, words: set[str]) -> bool:
-        """Whether the path is Hostwright's: according to its record or, without a record, beyond doubt."""
+        """Whether Hostwright wrote the path: according to its record or, without a record, by its name or content."""
         beyond_doubt = OUR_NAME in self.path or "ours" in words
         return "written" in words or (not words & {"record", "owned"} and "there" in words and beyond_doubt)
 
     def _theirs(self, words: set[str]) -> bool:
-        """Whether somebody else has put something there since.
+        """Whether somebody else has replaced Hostwright's file or link.
 
-        A package owns a path whatever is there: our link in place of its file, which was moved aside, is still ours.
+        dpkg counts a package as the owner whatever is at the path. So a link of Hostwright's, in place of a package's
+        file that was moved aside, is still Hostwright's.
         """
         elsewhere = self._is_link and "there" in words and "ours" not in words
         return elsewhere or "other" in words or ("owned" in words and not words >= {"ours", "aside"})
 
     def _put(self, words: set[str]) -> tuple[list[str], str]:
-        """Commands that replace our state by the former one, and the former state in words."""
+        """Commands that restore the former state, and a short description of that state."""
         pure = PurePosixPath(self.path)
         if "kept" in words:
             new, copy = f"{pure.parent}/.{pure.name}.hostwright-new", kept(self.path)
@@ -106,18 +108,18 @@ class Original(RemovalState):
                 sh("rm -f -- %s; cp -aT -- %s %s; [ -L %s ] || sync -- %s", new, copy, new, new, new),
                 sh("mv -fT -- %s %s", new, self.path),
             ]
-            return ([] if "same" in words else script), f"the {'link' if self._is_link else 'file'} of then"
+            return ([] if "same" in words else script), f"the former {'link' if self._is_link else 'file'}"
         back, want = self._back(words - {"there"})
         return [sh("rm -f -- %s", self.path), *back] if "there" in words or back else [], want
 
     def _back(self, words: set[str]) -> tuple[list[str], str]:
-        """Commands that move back what was moved aside, where the path is free."""
+        """Commands that move back what was moved aside, if the path is free, and a short description of the result."""
         if words & {"there", "other"}:
             return [], "as it is"
         if "aside" not in words:
             return [], ABSENT
         move = sh('mv -T -- "$(ls -1dtrc -- %s.before-hostwright.* | head -n 1)" %s', self.path, self.path)
-        return [move], "what was moved aside"
+        return [move], "the file or directory that was moved aside"
 
     def _diff(self, facts: Facts, words: set[str]) -> str:
         if self._is_link or "aside" in words:
@@ -137,9 +139,9 @@ def _is_text(answer: Answer) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DirectoryGone(RemovalState):
-    """A directory that Hostwright made is gone, unless it has content."""
+    """A directory that Hostwright made is removed if it is empty."""
 
-    path: str  #: of the directory
+    path: str  #: path of the directory
 
     def probes(self) -> tuple[Probe, ...]:
         script = '[ -e %s ] && [ -d %s ] && [ -z "$(ls -A -- %s)" ]'

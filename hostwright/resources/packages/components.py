@@ -1,4 +1,4 @@
-"""Further components of the distribution's own archive, such as ``non-free``, in a source list of our own."""
+"""Additional components of the distribution's own archive, such as ``non-free``, in a separate source list."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.resources.files.files import Absent, File
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.files.paths_gone import Original
 
-#: ``FILE:LINE`` of all sources that apt reads; an empty line ends a stanza
+#: lines ``FILE:LINE`` of all sources that apt reads; an empty line ends a stanza
 APT_SOURCES = Probe(
     "for f in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do\n"
     '  [ ! -f "$f" ] || { sed "s|^|$f:|" "$f"; echo "$f:"; }\ndone',
@@ -21,17 +21,17 @@ APT_SOURCES = Probe(
 
 @dataclass(frozen=True, slots=True)
 class SourceEntry:
-    """One address and suite of apt's sources."""
+    """One URI and suite in apt's sources."""
 
-    path: str  #: of the file that names it
+    path: str  #: path of the source list
     uri: str
     suite: str
     components: tuple[str, ...]
-    signed_by: str = ""  #: a file, or a key as text
+    signed_by: str = ""  #: path of a keyring, or the text of a key
 
 
 def source_entries(text: str) -> Iterator[SourceEntry]:
-    """The entries for binary packages in the answer to ``APT_SOURCES``, of both formats; other lines are passed over.
+    """Entries for binary packages in the output of ``APT_SOURCES``, from both formats; other lines are ignored.
 
     >>> next(source_entries("/etc/apt/sources.list:deb http://debian.example.net/debian trixie main\\n")).suite
     'trixie'
@@ -54,7 +54,7 @@ def source_entries(text: str) -> Iterator[SourceEntry]:
 
 
 def _of_line(path: str, words: list[str]) -> Iterator[SourceEntry]:
-    """``deb [signed-by=KEY] URI SUITE COMPONENT...``; the options may hold blanks."""
+    """Entry of a line ``deb [signed-by=KEY] URI SUITE COMPONENT...``; the options may contain spaces."""
     if words[:1] != ["deb"]:
         return
     rest, options = words[1:], ""
@@ -77,11 +77,11 @@ def _of_stanza(path: str, stanza: Mapping[str, str]) -> Iterator[SourceEntry]:
 
 @dataclass(frozen=True, slots=True)
 class AptComponents(Resource):
-    r"""apt reads these components of the distribution's own archive, beside those that the host's sources name.
+    r"""apt reads these components of the distribution's own archive.
 
-    The host's sources stay as they are. A list of our own names the components that they lack, at the addresses and
-    with the keys that they name: for the release itself, its updates and its security fixes. Without any such source
-    the host is refused. When the role is removed, the list goes.
+    The host's sources stay as they are. A separate source list adds the components that they lack: for the release, its
+    updates and its security fixes. It uses the URIs and keys from the host's sources. If those name no archive of the
+    distribution, the host is refused. When the role is removed, the list is removed.
 
     >>> more = AptComponents("/etc/apt/sources.list.d/more.list", ("non-free",))
     >>> debian = {"os-release": "ID=debian\nVERSION_CODENAME=trixie\n"}
@@ -92,8 +92,8 @@ class AptComponents(Resource):
     nothing to do
     """
 
-    path: str  #: the list of our own, below ``/etc/apt/sources.list.d``
-    components: tuple[str, ...]  #: the names of those that must be read, such as ``non-free``
+    path: str  #: path of the separate list, below ``/etc/apt/sources.list.d``
+    components: tuple[str, ...]  #: the components to read, such as ``non-free``
 
     def probes(self) -> tuple[Probe, ...]:
         absent = Absent(self.path, "the host's own sources name these components")
@@ -105,20 +105,23 @@ class AptComponents(Resource):
         archives = [entry for entry in entries if _is_own(entry, release)]
         if not archives:
             sentence = (
-                f"apt's sources name no archive of {release.get('ID', 'the distribution')}'s own for "
-                f"{release.get('VERSION_CODENAME', 'this release')}; add {' '.join(self.components)} to its source"
+                f"apt's sources have no archive of {release.get('ID', 'the distribution')} for "
+                f"{release.get('VERSION_CODENAME', 'this release')}; add it with {' '.join(self.components)}"
             )
             return Refusal("apt components", ABSENT, " ".join(self.components), "apt-components", sentence)
         lines = list(self._lines(entries, archives))
         if any(line is None for line in lines):
-            sentence = f"a source of the archive holds its key itself; add {' '.join(self.components)} to that source"
+            sentence = (
+                "the distribution's apt source contains its key as text; "
+                f"add {' '.join(self.components)} to that source"
+            )
             return Refusal("apt components", "a key in a source", " ".join(self.components), "apt-components", sentence)
         if lines:
             return File(self.path, "".join(map(str, lines))).plan(facts)
         return Absent(self.path, "the host's own sources name these components").plan(facts)
 
     def _lines(self, entries: list[SourceEntry], archives: list[SourceEntry]) -> Iterator[str | None]:
-        """A line for each archive that lacks components; ``None`` where its key cannot be named."""
+        """A line for each archive that lacks components; ``None`` if the archive's key is not in a file."""
         for uri, suite, key in dict.fromkeys((entry.uri, entry.suite, entry.signed_by) for entry in archives):
             had = {name for entry in entries if (entry.uri, entry.suite) == (uri, suite) for name in entry.components}
             if lacking := [name for name in self.components if name not in had]:
@@ -137,7 +140,7 @@ def _is_file(key: str) -> bool:
 
 
 def _is_own(entry: SourceEntry, release: Mapping[str, str]) -> bool:
-    """Whether this is the distribution's own archive, or a mirror of it; vendors name theirs otherwise."""
+    """Whether the entry is the distribution's own archive or a mirror of it, by its suite and the end of its URI."""
     codename, name = release.get("VERSION_CODENAME", ""), release.get("ID", "")
     suites = {codename, f"{codename}-updates", f"{codename}-security", f"{codename}/updates"}
     last = entry.uri.rstrip("/").rpartition("/")[2]

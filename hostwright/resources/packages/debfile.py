@@ -1,4 +1,4 @@
-"""A package from one of the stack's own files, for what no repository of the host carries at the right version."""
+"""Packages from ``.deb`` files of the stack, if no repository of the host has the right version."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from hostwright.stack.store.hostcache import host_path
 
 @dataclass(frozen=True, slots=True)
 class DebFile(Resource):
-    r"""A package is installed from a ``.deb`` of the stack, at exactly this version, and held.
+    r"""A package is installed from a ``.deb`` file of the stack, at exactly this version, and held.
 
-    It is for what no repository of the host carries at the right version; what it depends on comes from the host's
-    repositories. The change restarts ``unit`` where it is enabled, which would go on with files that are no longer
-    there; whether it runs is a state of its own (``Service``). Where ``file`` is gone from the host or is empty, the
-    package is unpacked again. When the role is removed, the package goes, unless it was there before.
+    Use it if no repository of the host has the right version. The package's dependencies are installed from the host's
+    repositories. The change restarts ``unit`` if the unit is enabled, because a running unit would keep using deleted
+    files. Whether the unit runs is another state (``Service``). If ``file`` is missing or empty on the host, the
+    package is reinstalled. When the role is removed, the package is removed, unless it was installed before.
 
     >>> file = Artifact(name="agent", file="agent_2.1_amd64.deb", sha256="0" * 64)
     >>> print(plan_text(DebFile(file, "agent", "2.1"), {"dpkg-query": "agent\t2.0\tii \n"}))
@@ -41,11 +41,11 @@ class DebFile(Resource):
     ~ package agent: /usr/bin/agent gone → 2.1, held
     """
 
-    artifact: Artifact  #: the ``.deb``
-    package: str  #: its name
-    version: str  #: its version, as dpkg writes it
-    unit: str = ""  #: the systemd unit that is restarted after it was installed
-    file: str = ""  #: a file of it, by whose absence damage is told
+    artifact: Artifact  #: the ``.deb`` file
+    package: str  #: name of the package
+    version: str  #: version of the package, as dpkg writes it
+    unit: str = ""  #: systemd unit to restart after the installation
+    file: str = ""  #: a file of the package; if it is missing, the package counts as damaged
 
     @property
     def _there(self) -> Probe:
@@ -82,10 +82,11 @@ class DebFile(Resource):
 
 @dataclass(frozen=True, slots=True)
 class DebFiles(Resource):
-    r"""Packages from files of the stack that need each other at exactly their versions, installed in one run of dpkg.
+    r"""Packages from files of the stack that need each other's exact version are installed, by one run of dpkg.
 
-    apt would move none of them alone, and none at all where somebody's ``dpkg -i`` has moved one already. What they
-    need beside each other must be there. When the role is removed, they go, unless they were there before.
+    apt cannot change one of them alone. It changes none of them after somebody replaced one with ``dpkg -i``. Their
+    other dependencies must be installed already. When the role is removed, the packages are removed, unless they were
+    installed before.
 
     >>> file = Artifact(name="agent", file="agent_2.1_amd64.deb", sha256="0" * 64)
     >>> library = Artifact(name="library", file="libagent_2.1_amd64.deb", sha256="0" * 64)
@@ -94,7 +95,7 @@ class DebFiles(Resource):
     ~ packages libagent agent: libagent 3.0 → libagent 2.1, agent 2.1, held
     """
 
-    files: tuple[DebFile, ...]  #: two at least
+    files: tuple[DebFile, ...]  #: at least two
 
     def probes(self) -> tuple[Probe, ...]:
         return tuple(dict.fromkeys(probe for one in self.files for probe in one.probes()))

@@ -1,8 +1,8 @@
-"""Packages removed, with those that only they brought; packages from before, and those that others need, stay.
+"""Removal of packages and of the dependencies that only they need; packages from before stay, and so do needed ones.
 
-The packages to remove are computed here, from dpkg's own dependencies, and named in the plan; apt is told to purge
-exactly these. Its ``autoremove`` would also remove packages that others orphaned, and would keep a package that some
-package of the host merely recommends.
+The packages to remove are computed here, from dpkg's dependencies, and named in the plan; ``apt-get`` purges exactly
+these. Its ``autoremove`` would also remove packages that other users' removals orphaned, and would keep a package that
+some package of the host merely recommends.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ from hostwright.resources.packages.dpkg import (
 )
 from hostwright.resources.packages.others import Others, PackageDirectory
 
-#: Name, dependencies, recommendations, what it provides; versions are left out.
+#: Name, dependencies, recommendations and virtual packages, all without versions.
 DEPENDS = Probe(
     "dpkg-query -W -f='${Package}\\t${Pre-Depends}, ${Depends}\\t${Recommends}\\t${Provides}\\n' |"
     " sed 's/ *([^)]*)//g'",
     cap_bytes=4 * 1024 * 1024,
 )
 MANUAL = Probe("apt-mark showmanual", cap_bytes=256 * 1024)
-#: lines ``LABEL PACKAGE``: packages that ours brought, and that may still be installed when ours are gone
+#: lines ``LABEL PACKAGE``: dependencies of Hostwright's packages that may outlast them
 WERE_BROUGHT = Probe(sh("cat %s", BROUGHT), root=True, cap_bytes=256 * 1024)
-KERNELS = ("linux-image-", "linux-modules-")  #: never removed: the host may run one of them
+KERNELS = ("linux-image-", "linux-modules-")  #: never removed: a host may be running one of these kernels
 
-Groups = tuple[tuple[str, ...], ...]  #: each is a set of alternatives, any of which is enough
+Groups = tuple[tuple[str, ...], ...]  #: each group is a set of alternatives, any of which is enough
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a package needs and provides."""
+    """Dependencies, recommendations and virtual packages of a package."""
 
     needs: Groups
     wants: Groups
@@ -65,14 +65,14 @@ class Row:
 
 
 def _groups(text: str) -> Groups:
-    """A field such as ``a, b | c:any`` as choices of names."""
+    """Groups of names in a field such as ``a, b | c:any``."""
     choices = (tuple(name.strip().partition(":")[0] for name in part.split("|")) for part in text.split(","))
     return tuple(filter(None, (tuple(filter(None, choice)) for choice in choices)))
 
 
 @lru_cache(maxsize=16)
 def parse_depends(text: str) -> Mapping[str, Row]:
-    """The rows of ``DEPENDS`` by package name, those of several architectures joined; other lines are ignored."""
+    """Rows of ``DEPENDS`` by package name, with all architectures of a package merged; other lines are ignored."""
     rows: dict[str, Row] = {}
     for line in text.splitlines():
         fields = line.split("\t")
@@ -85,12 +85,12 @@ def parse_depends(text: str) -> Mapping[str, Row]:
 
 
 def _names(text: str) -> set[str]:
-    """Names of packages, without architectures."""
+    """Package names without architectures."""
     return {name.partition(":")[0] for name in text.split()}
 
 
 def _walk(roots: Iterable[str], following: Callable[[str], Iterable[str]]) -> set[str]:
-    """The roots and everything reachable from them."""
+    """Return the roots and everything reachable from them."""
     reached: set[str] = set()
     todo = list(roots)
     while todo:
@@ -102,7 +102,10 @@ def _walk(roots: Iterable[str], following: Callable[[str], Iterable[str]]) -> se
 
 
 class Database:
-    """What is installed on a host, which package needs which, and what was installed before; read from facts once."""
+    """Packages of a host with their dependencies, and the packages from before the first change.
+
+    Parsed once from facts.
+    """
 
     def __init__(self, facts: Facts):
         self.table = dpkg_table(facts)
@@ -116,12 +119,12 @@ class Database:
         self._brought = [line.split(" ") for line in facts[WERE_BROUGHT].text.splitlines()]
         self._providers: dict[str, set[str]] = {}
         for name in self.present:
-            # What is of another architecture needs others, and nothing of ours needs it.
+            # A package of another architecture satisfies no dependency of a native package.
             for provided in () if ":" in name else (name, *self._row(name).provides):
                 self._providers.setdefault(provided, set()).add(name)
 
     def _row(self, name: str) -> Row:
-        return self._rows.get(name.partition(":")[0], Row((), (), ()))  # the rows of all architectures are joined
+        return self._rows.get(name.partition(":")[0], Row((), (), ()))  # rows of all architectures are merged
 
     def was_there(self, name: str) -> bool:
         """Whether the package was installed before the first change."""
@@ -129,21 +132,27 @@ class Database:
         return row is not None and (row.present or row.broken)
 
     def came_by_us(self, name: str) -> bool:
-        """Whether it was not installed before the first change and, as far as we know, nobody else installed it."""
+        """Whether the package is new since the first change and, according to the record, Hostwright installed it."""
         return not self.was_there(name) and (self._installed is None or name in self._installed)
 
     def became_manual(self, name: str) -> bool:
-        """Whether we or somebody marked it as manually installed since, of what was there before or came by us."""
+        """Whether the package has been marked as manually installed since the first change.
+
+        Counts only packages from before, and packages that Hostwright installed.
+        """
         known = self.was_there(name) or self.came_by_us(name)
         return known and name in self._manual and name not in self._manual_before
 
     def became_held(self, name: str) -> bool:
-        """Whether it is held now and was not before; false without a record."""
+        """Whether the package is held now and was not before; ``False`` without a record."""
         old = self.before.get(name) if self.before is not None else None
         return self.before is not None and self.table[name].held and not (old is not None and old.held)
 
     def brought_by(self, names: set[str], label: str) -> set[str]:
-        """Packages installed because these, or earlier ones of the label, need them: not there before, not manual."""
+        """Dependencies that were installed because of ``names``, or of earlier packages of the label.
+
+        Leaves out packages from before, manually installed ones and kernels.
+        """
         reached = _walk(names, lambda name: self._chosen(self._row(name).needs))
         earlier = {row[1] for row in self._brought if len(row) == 2 and row[0] == label} & self.present
         return {name for name in reached | earlier if name not in names and self._may_go(name)}
@@ -152,25 +161,25 @@ class Database:
         return name not in self._manual and not self.was_there(name) and not name.startswith(KERNELS)
 
     def needed_without(self, candidates: set[str]) -> set[str]:
-        """Everything that the packages beside the candidates need, themselves included."""
+        """Packages that are not candidates, with everything that they need."""
         return _walk(self.present - candidates, self._needs)
 
     def _needs(self, name: str) -> Iterator[str]:
-        """What a package that stays must keep. A package from before managed without what it merely recommends."""
+        """Packages that ``name`` must keep; recommendations count only if ``name`` is new since the first change."""
         old = self.was_there(name)
         yield from self._chosen(self._row(name).needs, as_before=old)
         if not old:
             yield from self._chosen(self._row(name).wants)
 
     def _chosen(self, groups: Groups, *, as_before: bool = False) -> Iterator[str]:
-        """The packages that meet each of these needs: those that did so before, or all."""
+        """Packages that satisfy each group; with ``as_before``, only providers from before if there are any."""
         for group in groups:
             providers = {provider for name in group for provider in self._providers.get(name, ())}
             old = {provider for provider in providers if self.was_there(provider)} if as_before else set()
             yield from old or providers
 
 
-#: ``take VERB PACKAGE...``: those of them that are still installed are removed, and nothing else
+#: ``take VERB PACKAGE...``: remove or purge exactly the installed packages among these
 TAKE = ALONG + sh_file(
     __file__,
     "sh/take.sh",
@@ -184,19 +193,19 @@ TAKE = ALONG + sh_file(
 
 @dataclass(frozen=True, slots=True)
 class DebsGone(RemovalState):
-    """None of these packages is installed, unless it was before the first change or another package needs it.
+    """These packages are not installed, unless they were before the first change or another package needs them.
 
-    Packages that only they brought are removed with them: not installed before, not marked as manually installed, and
-    needed by nothing that stays. Packages from before stay. If they became held, or marked as manually installed, that
-    is undone.
+    Dependencies that only they need are removed too: if they were not installed before, are not marked as manually
+    installed, and no remaining package needs them. Packages from before stay. If they became held or manually
+    installed, these marks are reverted.
     """
 
-    packages: tuple[str, ...]  #: their names
-    common: bool = False  #: tools that others use too: they stay if the original state was not recorded
-    #: the name under which the packages that they brought are recorded while these cannot be removed yet, because
-    #: others need them or a purge was cut short; else the first package's name
+    packages: tuple[str, ...]  #: names of the packages
+    common: bool = False  #: common tools: without a record of the original state they stay
+    #: label for the record of their dependencies while the packages cannot be removed yet (others need them, or a purge
+    #: was interrupted); default: the first package's name
     label: str = ""
-    #: the directory of these packages alone: what others put there stays, and is named
+    #: a directory for these packages only: other files there stay, and the plan names them
     tree: PackageDirectory | None = None
 
     def probes(self) -> tuple[Probe, ...]:
@@ -237,28 +246,28 @@ class DebsGone(RemovalState):
 
 
 def _back(tree: str) -> Change:
-    """What was moved aside for the packages returns to its place."""
+    """Change that moves back the directory that was moved aside for the packages."""
     step = Step(OLDEST_BACK + sh("oldest_back %s", tree))
-    return Change(f"directory {tree}", ABSENT, "as before: what was moved aside is back", (step,))
+    return Change(f"directory {tree}", ABSENT, "as before: the former directory", (step,))
 
 
 def _change(
     packages: tuple[str, ...], going: list[Installed], unheld: tuple[str, ...], unwanted: tuple[str, ...], step: Step
 ) -> Change:
     have = [f"{row.name} {row.version}" + (" (configuration)" if row.configuration_only else "") for row in going]
-    have += [f"{name} held" for name in unheld] + [f"{name} wanted for itself" for name in unwanted]
+    have += [f"{name} held" for name in unheld] + [f"{name} manual" for name in unwanted]
     want = [ABSENT] if going else []
-    want += [f"{name} not held" for name in unheld] + [f"{name} there for others" for name in unwanted]
+    want += [f"{name} not held" for name in unheld] + [f"{name} automatic" for name in unwanted]
     return Change(f"packages {' '.join(packages)}", ", ".join(have), f"as before: {', '.join(want)}", (step,))
 
 
 def _script(
     db: Database, going: list[Installed], came: tuple[str, ...], unheld: tuple[str, ...], auto: tuple[str, ...]
 ) -> str:
-    """Commands that purge these packages; configuration files that a removed package had left before are kept.
+    """Commands that purge these packages, except configuration files from before that a removed package had left.
 
-    The packages that ours brought are recorded first: apt removes ours before them, and if a purge is cut short in
-    between, nothing else tells why they are there.
+    The dependencies are recorded first: apt removes Hostwright's packages before them. If a purge is interrupted in
+    between, the record is the only reason known for their presence.
     """
     had_configuration = {name for name, row in (db.before or {}).items() if row.configuration_only}
     purged = tuple(row.name for row in going if row.name not in had_configuration)

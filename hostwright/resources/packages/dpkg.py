@@ -1,4 +1,4 @@
-"""dpkg's database as a host shows it, and how apt and dpkg are called: what all resources of packages share."""
+"""dpkg's database on a host, and the options for apt and dpkg: shared by all resources of packages."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from hostwright.stack.stack import Artifact
 
 DPKG_LOCK = "dpkg"
 
-#: Runs in all of a step that asks a mirror, as long as what it fails for is transient. With the backoff between them
-#: (``hostwright.apply.jobs.transient``) they span over a minute: a mirror that is being synchronised, a resolver that
-#: restarts.
+#: Maximum number of runs of a step that fetches from a mirror, if its error is transient. With the backoff in between
+#: (``hostwright.apply.jobs.transient``), the runs span over a minute: enough for a mirror that is being synchronised,
+#: or a resolver that restarts.
 MIRROR_TRIES = 5
 
 #: name with architecture, version, state ("ii " installed, "hi " installed and held, "rc " removed, "iF "
@@ -29,57 +29,57 @@ DPKG = Probe(
     cap_bytes=1024 * 1024,
 )
 
-#: names of the packages that apt has marked as installed for others' sake: autoremove takes them with those
+#: names of the packages that apt marks as automatically installed: autoremove removes them with their dependents
 AUTOMATIC = Probe(
     "sed -n -e '/^Package: /h' -e '/^Auto-Installed: 1/{g;s/^Package: //p}' /var/lib/apt/extended_states",
     cap_bytes=256 * 1024,
 )
 
-#: 600 s is what unattended-upgrades may take on a slow disk (Azure/aks-engine#1538, #3068). A site may have told apt to
-#: remove what it takes for unneeded with each command (mvo5/unattended-upgrades#276): ours do what the plan shows.
+#: 600 s: unattended-upgrades may take that long on a slow disk (Azure/aks-engine#1538, #3068). AutomaticRemove=false: a
+#: site may have configured apt to autoremove with every command (mvo5/unattended-upgrades#276), and a step must do
+#: exactly what the plan shows.
 APT_OPTIONS = (
     "-y -q -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 -o APT::Get::AutomaticRemove=false "
     "-o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold"
 )
 APT_GET = "DEBIAN_FRONTEND=noninteractive apt-get " + APT_OPTIONS
-#: What is installed is all that apt knows: without its lists it answers in 20 ms instead of a second, and the same
-#: before and after they are fetched.
+#: Without package lists apt answers in 20 ms instead of a second, from the installed packages alone; the answer is the
+#: same before and after the lists are fetched.
 NO_LISTS = (
     "-o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts=/dev/null -o Dir::State::Lists=/nonexistent/ "
     "-o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache="
 )
 
-#: packages whose files may not be on the disk yet, below the id of the boot in which they were unpacked
+#: record of the packages whose files may not be flushed to disk yet, after the id of the boot that unpacked them
 UNSYNCED = "/var/lib/hostwright/origin/unsynced"
-#: The shell functions ``stopped`` and ``synced``, about these packages.
+#: Shell functions ``stopped`` and ``synced``, which read and write the record ``UNSYNCED``.
 ABOUT_UNSYNCED = sh_file(__file__, "sh/unsynced.sh", unsynced=UNSYNCED)
 
-#: A program for ``sh -c`` that runs its arguments: again every two seconds, for ten minutes, as long as a lock is what
-#: they fail for.
+#: Program for ``sh -c`` that runs its arguments; if a lock is held, it retries every 2 s for 10 minutes.
 PATIENCE = (
     'n=0; until output=$("$@" 2>&1); do case $output in *"locked by another process"*|*"Could not get lock"*) ;; '
     '*) n=300 ;; esac; n=$((n + 1)); [ "$n" -le 300 ] || { printf "%s\\n" "$output"; exit 1; }; sleep 2; done; '
     'printf "%s\\n" "$output"'
 )
-#: Before a command that does not wait for a lock by itself: apt-mark, dpkg, apt-get for its lists.
+#: Prefix for commands that do not wait for a lock: apt-mark, dpkg, apt-get for its lists.
 PATIENTLY = sh("sh -c %s patiently", PATIENCE)
 
-#: Before the names of packages that apt must not move. apt-mark would read all of apt's lists for it.
+#: Prefix for the names of packages to hold. apt-mark would read all of apt's lists.
 HOLD = PATIENTLY + sh(" sh -c %s hold ", 'printf "%s hold\\n" "$@" | dpkg --set-selections')
 
-#: The shell function ``along``: what apt removes beside packages.
+#: Shell function ``along``: the packages that apt removes in addition to the given ones.
 ALONG = sh_file(__file__, "sh/along.sh", no_lists=NO_LISTS)
-#: The shell functions that fetch apt's lists: ``fetch_lists``, ``notes``, ``not_fetched``.
+#: Shell functions that fetch apt's lists: ``fetch_lists``, ``notes``, ``not_fetched``.
 LISTS = sh_file(__file__, "sh/lists.sh", apt_options=APT_OPTIONS, patiently=PATIENCE)
-#: The shell function ``configured``.
+#: Shell function ``configured``.
 UNSTARTED = sh_file(__file__, "sh/mending/unstarted.sh", patiently=PATIENCE)
 
 
 def mend_script(removable: Iterable[str] = (), leaving: Iterable[str] = (), patterns: tuple[str, ...] = ()) -> str:
-    """Commands after which nothing is half-installed, half-configured or waiting for a trigger.
+    """Commands that leave no package half-installed, half-configured or waiting for a trigger.
 
-    They remove nothing but ``removable``, and first of all ``leaving``, which match ``patterns``; where apt wants to
-    remove more, they fail and name it.
+    They remove only ``removable`` and, before everything else, ``leaving``, whose names match ``patterns``. If apt
+    wants to remove more, they fail and name those packages.
     """
     gone = " ".join(leaving)
     values = {"patiently": PATIENCE, "apt_options": APT_OPTIONS}
@@ -89,13 +89,16 @@ def mend_script(removable: Iterable[str] = (), leaving: Iterable[str] = (), patt
 
 
 def mend_cut_script(removable: Iterable[str] = ()) -> str:
-    """The same where a dpkg that was cut left its journal, though its database may read as if it were in order."""
+    """Commands of ``mend_script``, run only if an interrupted dpkg left its journal.
+
+    The database may look complete in spite of a journal.
+    """
     return 'if [ -n "$(ls /var/lib/dpkg/updates 2>/dev/null)" ]; then\n' + mend_script(removable) + "\nfi"
 
 
 @lru_cache(maxsize=8)
 def mending(leaving: tuple[str, ...] = (), services: tuple[str, ...] = ()) -> Probe:
-    """What mending would do, a line each (``sh/mending/mend_probe.sh``); nothing where dpkg is in order."""
+    """Probe that prints what ``mend_script`` would do (``sh/mending/mend_probe.sh``); no output if dpkg is in order."""
     return Probe(_looked(leaving, services) + "looked", root=True, shared=True)
 
 
@@ -106,12 +109,12 @@ def _looked(leaving: tuple[str, ...], services: tuple[str, ...] = ()) -> str:
 
 
 def _barred(leaving: Iterable[str]) -> str:
-    """Preferences of apt's with which packages of these patterns do not come; of one, the first pattern counts."""
+    """apt preferences that bar packages matching these patterns; the first match of a package decides."""
     pins = ((pattern.removeprefix("!"), 500 if pattern.startswith("!") else -1) for pattern in leaving)
     return "\n\n".join(f"Package: {pattern}\nPin: version *\nPin-Priority: {priority}" for pattern, priority in pins)
 
 
-MOST_ROWS = 8192  #: our choice, of rows that are kept for further hosts: a host has some hundred
+MOST_ROWS = 8192  #: maximum number of cached rows (our choice); a host has some hundred
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +124,12 @@ class Installed:
     name: str
     version: str
     state: str
-    architecture: str = field(default="", compare=False)  #: empty in a record of packages from before
-    source: str = field(default="", compare=False)  #: likewise
+    architecture: str = field(default="", compare=False)  #: empty in the record of the packages before the first change
+    source: str = field(default="", compare=False)  #: source package; empty in that record
 
     @property
     def base(self) -> str:
-        """Its name without an architecture."""
+        """Package name without an architecture."""
         return self.name.partition(":")[0]
 
     @property
@@ -136,44 +139,47 @@ class Installed:
 
     @property
     def held(self) -> bool:
-        """Whether apt is told to leave it alone."""
+        """Whether the package is held."""
         return self.state[:1] == "h"
 
     @property
     def broken(self) -> bool:
-        """Whether dpkg was interrupted while working on it."""
+        """Whether dpkg was interrupted while processing the package."""
         return self.state[1:2] in {"U", "F", "H", "W", "t"} or self.state[2:3] == "R"
 
     @property
     def configuration_only(self) -> bool:
-        """Whether it was removed and has left its configuration files."""
+        """Whether the package was removed and only its configuration files remain."""
         return self.state[1:2] == "c"
 
 
 def dpkg_table(facts: Facts) -> Mapping[str, Installed]:
-    """dpkg's database by package name. Who looks for names reads these rows alone (``Facts.table``)."""
+    """dpkg's database by package name. Code that looks up names depends on these rows only (``Facts.table``)."""
     return facts.table(DPKG, parse_dpkg)
 
 
 def dpkg_rows(facts: Facts, wanted: Callable[[Installed], bool]) -> tuple[Installed, ...]:
-    """The rows of dpkg's database that are wanted, by name; of the others nothing is read. ``wanted`` is pure, and is
-    recognised when it comes again: a function of a module, or a value with a hash."""
+    """Rows of dpkg's database for which ``wanted`` is true, sorted by name.
+
+    ``wanted`` must be pure and hashable, such as a module-level function: results are cached by it. The caller depends
+    on the returned rows only.
+    """
     return facts.table(DPKG, _by_choice)[wanted]
 
 
 @lru_cache(maxsize=64)
 def parse_automatic(text: str) -> Mapping[str, str]:
-    """The lines of ``AUTOMATIC`` by name."""
+    """Names in the output of ``AUTOMATIC``, each as key and value."""
     return {name: name for name in text.split()}
 
 
 def is_broken(row: Installed) -> bool:
-    """For ``dpkg_rows``: dpkg was interrupted while working on it."""
+    """Filter for ``dpkg_rows``: packages that dpkg was interrupted in processing."""
     return row.broken
 
 
 class _Chosen(dict[Callable[[Installed], bool], tuple[Installed, ...]]):
-    """The rows of one database by what is wanted of them, made when they are asked for."""
+    """Rows of one database by filter, computed on demand."""
 
     def __init__(self, rows: Iterable[Installed]):
         super().__init__()
@@ -186,11 +192,11 @@ class _Chosen(dict[Callable[[Installed], bool], tuple[Installed, ...]]):
 
 
 class _Decision:
-    """What is decided of each row, once: hosts have most of their rows in common, and then they are the same object."""
+    """Cached results of a filter: hosts have most rows in common, and equal rows are the same object."""
 
     def __init__(self, wanted: Callable[[Installed], bool]):
         self._wanted = wanted
-        self._known: dict[int, tuple[bool, Installed]] = {}  # with the row: its number is its own as long as it is held
+        self._known: dict[int, tuple[bool, Installed]] = {}  # holds the row, so that its ``id`` stays unique
 
     def is_wanted(self, row: Installed) -> bool:
         known = self._known.get(id(row))
@@ -213,9 +219,9 @@ def _by_choice(text: str) -> Mapping[Callable[[Installed], bool], tuple[Installe
 
 @lru_cache(maxsize=64)
 def parse_dpkg(text: str) -> Mapping[str, Installed]:
-    """Rows of ``DPKG`` by package name; lines that are none are passed over.
+    """Rows of ``DPKG`` by package name; other lines are ignored.
 
-    One of another architecture than the host's own has that in its name (``libc6:i386``): it is another package.
+    A package of a foreign architecture has the architecture in its name (``libc6:i386``): it is a different package.
     """
     lines = text.splitlines()
     kinds = dict(filter(None, map(_kind, lines)))
@@ -225,14 +231,14 @@ def parse_dpkg(text: str) -> Mapping[str, Installed]:
 
 @lru_cache(maxsize=MOST_ROWS)
 def _kind(line: str) -> tuple[str, str] | None:
-    """The name and the architecture of a row that tells one."""
+    """Name and architecture of a row; ``None`` if the row has no specific architecture."""
     row = line.split("\t")
     return (row[0].partition(":")[0], row[3]) if len(row) == 5 and row[3] not in {"", "all"} else None
 
 
 @lru_cache(maxsize=MOST_ROWS)
 def _row(line: str, own: str) -> Installed | None:
-    """A row of a host of this architecture; ``None`` for a line that is none."""
+    """Row of a host with the architecture ``own``; ``None`` for any other line."""
     row = line.split("\t")
     return Installed(_named(row[0], own), *row[1:]) if len(row) in (3, 5) else None
 
@@ -245,7 +251,7 @@ def _named(qualified: str, own: str) -> str:
 def deb_software(
     facts: Facts, name: str, wanted: str = "", *, artifact: Artifact | None = None, brought: bool = False
 ) -> Software:
-    """A package as SBOMs name it, whether it is there or not; ``brought`` is what ``Software`` says."""
+    """SBOM entry for a package, installed or not; ``brought`` as in ``Software``."""
     row = dpkg_table(facts).get(name)
     if row is None or not row.present:
         return Software("deb", name, "", wanted, artifact=artifact, brought=brought)

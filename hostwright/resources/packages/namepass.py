@@ -1,4 +1,4 @@
-"""Whether dpkg's database names packages of some patterns: one ``grep`` for those of all roles."""
+"""Pass that searches dpkg's database for package names: one ``grep`` for the patterns of all roles."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _STATUS = "/var/lib/dpkg/status"
 
 
 class NamePass(Pass):
-    """The words are how names begin; most hosts have no package of most."""
+    """Pass whose words are prefixes of package names; most hosts have no package for most prefixes."""
 
     def script(self, asked: Sequence[str]) -> str:
-        """See ``plan.model.Pass``. It also reads one of the words: a ``grep`` that has not found that does not work."""
+        """``grep`` for all prefixes. It also searches one line of its input, to prove that ``grep`` worked."""
         begins = " ".join(sh("-e %s", f"Package: {word}") for word in asked)
         return "\n".join([f"grep -hF {begins} {_STATUS} - <<'END'", f"Package: {asked[0]}", "END"])
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """For each word the names that begin with any."""
+        """Found names for each prefix; all prefixes have the same names."""
         own = f"Package: {asked[0]}\n"
         if not text.endswith(own):
-            raise ValueError("not what grep prints")
+            raise ValueError("grep printed unexpected output")
         return dict.fromkeys(asked, text.removesuffix(own))
 
 
@@ -31,7 +31,10 @@ NAMES = NamePass()
 
 
 def none_like(patterns: Sequence[str], is_one: Callable[[str], bool]) -> PassPart:
-    """An empty answer where no package has a name that ``is_one``; each of these matches one of the shell patterns."""
+    """Pass part with an empty answer if ``is_one`` is false for all package names; otherwise it has no answer.
+
+    Each name for which ``is_one`` is true must match one of the shell patterns.
+    """
 
     def read(found: Mapping[str, str]) -> Answer | None:
         lines = next(iter(found.values())).splitlines()

@@ -1,5 +1,6 @@
-"""What lies in a directory of packages: files that people added, which stay, packaged ones that they changed, which are
-kept before dpkg deletes or replaces them, and packaged ones that are gone.
+"""Files in a directory of packages: added by people, changed since they were unpacked, or missing.
+
+Added files stay. Changed files are kept aside before dpkg deletes or replaces them.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from hostwright.resources.files.archives_gone import RECORDS
 from hostwright.resources.files.aside import KEEP_ASIDE, kept_aside, stays
 from hostwright.resources.files.paths import MOVED_ASIDE, moved_aside
 
-INFO = "/var/lib/dpkg/info"  #: what each package has unpacked
+INFO = "/var/lib/dpkg/info"  #: dpkg's lists of the files of each package
 
-#: room for the names of all files of a toolkit, when all are gone (about 8,000 of 120 bytes)
+#: room for the names of all files of a toolkit (about 8,000 of 120 bytes), in case all are missing
 CAP_BYTES = 4 * 1024 * 1024
-#: what is read at most of files that came later than their package but have old times: a quarter of a second
+#: limit for hashing files that are newer than their package but have old mtimes: takes 0.25 s
 LOOK_BYTES = 128 * 1024 * 1024
 #: ``keep_changed TREE PACKAGE...`` and ``others TREE [LIBRARY...]``
 _OTHERS = sh_file(__file__, "sh/others.sh", info=INFO, records=RECORDS, files=originals.FILES, look_bytes=LOOK_BYTES)
@@ -27,14 +28,14 @@ _OTHERS = sh_file(__file__, "sh/others.sh", info=INFO, records=RECORDS, files=or
 
 @dataclass(frozen=True, slots=True)
 class PackageDirectory:
-    """A directory in which nothing but packages should put files."""
+    """A directory in which only packages should put files."""
 
-    root: str  #: its path
-    libraries: tuple[str, ...] = ()  #: directories of shared objects in it
+    root: str  #: path of the directory
+    libraries: tuple[str, ...] = ()  #: subdirectories with shared objects
 
     @property
     def probe(self) -> Probe:
-        """The one question for all states of this directory: dpkg's lists are long, and read once."""
+        """The probe that all states of this directory share: dpkg's lists are long, and are read once."""
         return _below(self)
 
 
@@ -45,17 +46,17 @@ def _below(tree: PackageDirectory) -> Probe:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """What people have below a directory of packages."""
+    """Files of people below a directory of packages."""
 
     tree: str
     added: tuple[str, ...] = ()
-    changed: tuple[tuple[str, str], ...] = ()  #: package and path
-    by_hand: bool = False  #: programs are there, and nothing is a package's
-    waiting: bool = False  #: what somebody had there was moved aside, and its place is free again
+    changed: tuple[tuple[str, str], ...] = ()  #: pairs of package and path
+    by_hand: bool = False  #: the directory has programs, and none of its files belongs to a package
+    waiting: bool = False  #: a former directory was moved aside, and its path is free again
 
     @classmethod
     def of(cls, facts: Facts, tree: PackageDirectory | None) -> Others:
-        """From the answer to the directory's probe; nothing where there is no directory."""
+        """Parse the output of the directory's probe; empty without a directory."""
         if not tree:
             return cls("")
         rows = [line.split("\t") for line in facts[tree.probe].text.splitlines()]
@@ -64,15 +65,15 @@ class Others:
         return cls(tree.root, added, changed, ["by hand"] in rows, ["back"] in rows)
 
     def within(self, packages: Iterable[str]) -> Others:
-        """The same, of the changed files those of these packages."""
+        """Copy with only the changed files of these packages."""
         names = set(packages)
         return replace(self, changed=tuple(row for row in self.changed if row[0] in names))
 
     @property
     def keeping(self) -> str:
-        """Commands that keep the changed files, or all that somebody put there by hand, to run before these go.
+        """Commands that keep the changed files, or a whole installation by hand; run them before the change.
 
-        A step may be cut and repeated: what dpkg has unpacked by then is not somebody's.
+        They work after an interruption too: files that dpkg has unpacked by then do not count as changed.
         """
         names = tuple(dict.fromkeys(package for package, _ in self.changed))
         if self.by_hand:
@@ -84,14 +85,14 @@ class Others:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """The sentence for a plan in which these go."""
+        """Warnings for a plan that replaces or removes these files."""
         if self.by_hand:
-            return (moved_aside("what somebody installed there by hand", self.tree),)
+            return (moved_aside("the installation by hand", self.tree),)
         return kept_aside(
             ", ".join(dict.fromkeys(name for name, _ in self.changed)), [path for _, path in self.changed]
         )
 
     @property
     def stays(self) -> tuple[str, ...]:
-        """The sentence for a plan in which the packages go."""
+        """Warnings for a plan that removes the packages."""
         return stays(self.tree, self.added)

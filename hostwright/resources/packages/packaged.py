@@ -1,7 +1,7 @@
-"""The files of packages as they lie on the host: complete, with links that lead where they should.
+"""Files of packages on the host: all present, with links that have the right targets.
 
-``dpkg -V`` would hash gigabytes. What breaks in practice is found by looking: a file that is gone, a library that is
-empty, a link that leads elsewhere, a program that says another version. The package that owns it is installed again.
+``dpkg -V`` would hash gigabytes. The usual damage is found without hashing: a missing file, an empty library, a link
+with another target, a program that reports another version. The package that owns the file is reinstalled.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _VERSION = Pattern(r"[0-9]\.[0-9]")
 
 
 def reinstall_script(rows: tuple[Installed, ...], source: str, mirrored: tuple[Artifact, ...] = ()) -> str:
-    """Commands that unpack these packages again, each at the version that it has.
+    """Commands that reinstall these packages, each at its installed version.
 
-    What was held stays held, and what was there for another package's sake goes on being so, though apt is told its
-    name: else it would be left behind when that package goes.
+    Held packages stay held. Automatically installed packages keep that mark, although ``apt-get`` receives their names:
+    otherwise they would stay after their dependents are removed.
     """
     lines = [
         "auto=$(apt-mark showauto " + words(tuple(row.name for row in rows)) + ")",
@@ -57,13 +57,13 @@ def reinstall_script(rows: tuple[Installed, ...], source: str, mirrored: tuple[A
 
 @dataclass(frozen=True, slots=True)
 class PackagedTree(Resource):
-    r"""Every file that packages put below ``root`` is there, and the links of their libraries lead where they should.
+    r"""All files of packages below ``root`` exist, and the links of their libraries have the right targets.
 
-    In ``libraries`` a packaged link must lead to another packaged file of the same stem in the same directory, and a
-    packaged file must not be empty. Contents are not compared: ``dpkg -V`` would hash gigabytes. The packages at fault
-    are installed again, each at the version that it has, and stay held or not. A file of no package to which such a
-    link leads is set aside, or the next ldconfig would turn the link again. Whose packages they are is the concern of
-    other states (``Debs``), and so is their removal.
+    In ``libraries``, a packaged link must point to another packaged file of the same stem in the same directory, and a
+    packaged file must not be empty. Contents are not compared: ``dpkg -V`` would hash gigabytes. Damaged packages are
+    reinstalled at their installed versions, and keep their holds. If such a link points to a file that no package owns,
+    the file is set aside, or the next ldconfig would change the link again. Other states install and remove the
+    packages (``Debs``).
 
     >>> tree = PackagedTree("/usr/local/tool", ("/usr/local/tool/lib",), "/etc/apt/sources.list.d/tool.list")
     >>> listing = "gone\ttool\t/usr/local/tool/bin/tool\n"
@@ -71,16 +71,16 @@ class PackagedTree(Resource):
     ~ packaged files below /usr/local/tool: /usr/local/tool/bin/tool gone → as packaged (tool installed again)
     """
 
-    root: str  #: the directory whose files are looked for
-    libraries: tuple[str, ...]  #: directories of shared objects in it
-    source: str  #: the source list that carries the packages; empty for all of the host's
+    root: str  #: the directory whose files are checked
+    libraries: tuple[str, ...]  #: subdirectories with shared objects
+    source: str  #: source list of the packages; empty for all sources of the host
 
     def probes(self) -> tuple[Probe, ...]:
         return (DPKG, self.tree.probe)
 
     @property
     def tree(self) -> PackageDirectory:
-        """The directory, for other states of the same packages: all of them ask once."""
+        """The directory, for other states of the same packages, so that all share one probe."""
         return PackageDirectory(self.root, self.libraries)
 
     def plan(self, facts: Facts) -> Change | None:
@@ -120,9 +120,9 @@ class PackagedTree(Resource):
 
 
 def _fault(path: str, libraries: Mapping[str, tuple[str, str, str]], owners: Mapping[str, str]) -> str:
-    """What is wrong with a packaged library, or nothing.
+    """The fault of a packaged library, or an empty string.
 
-    A link into nothing is not at fault itself: the package of the file that is missing is mended.
+    A dangling link is not at fault itself: the package with the missing target is repaired.
     """
     kind, size, target = libraries[path]
     if kind != "l":
@@ -133,9 +133,9 @@ def _fault(path: str, libraries: Mapping[str, tuple[str, str, str]], owners: Map
 
 
 def _stranger(path: str, libraries: Mapping[str, tuple[str, str, str]], owners: Mapping[str, str]) -> str:
-    """The file of no package to which ldconfig turned a packaged link, since its name has a higher number; or nothing.
+    """The unpackaged target of a packaged link, or an empty string.
 
-    As long as it is there, the next ldconfig does so again.
+    ldconfig changes a link to a file with a higher version number, and would do so again while that file exists.
     """
     kind, _, target = libraries.get(path, ("", "", ""))
     goal = str(PurePosixPath(path).parent / target)
@@ -144,10 +144,10 @@ def _stranger(path: str, libraries: Mapping[str, tuple[str, str, str]], owners: 
 
 @dataclass(frozen=True, slots=True)
 class PackagedPrograms(Resource):
-    r"""The programs, libraries and units of these packages are in their places, and not empty.
+    r"""The programs, libraries and units of these packages exist and are not empty.
 
-    Documentation is not checked: images leave it out on purpose. The packages at fault are installed again, each at the
-    version that it has. Whose packages they are is the concern of other states (``Debs``), and so is their removal.
+    Documentation is not checked: images leave it out on purpose. Damaged packages are reinstalled at their installed
+    versions. Other states install and remove the packages (``Debs``).
 
     >>> answers = {"dpkg-query": "tool\t1.2\tii \n", "/var/lib/dpkg/info": "tool.list:/usr/bin/tool\n"}
     >>> print(plan_text(PackagedPrograms(("tool",)), answers))
@@ -156,8 +156,8 @@ class PackagedPrograms(Resource):
 
     KIND: ClassVar = "programs"
 
-    packages: tuple[str, ...]  #: their names
-    #: the packages of the mirror, where they come from there; ``None``: from the sources of the host
+    packages: tuple[str, ...]  #: names of the packages
+    #: the mirror, if packages come from it; ``None``: the sources of the host
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -191,24 +191,24 @@ class PackagedPrograms(Resource):
         return Change(what, have, "as packaged" + taken.noted, (step,), artifacts=taken.names)
 
     def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
-        """None beside those of the states that install them."""
+        """No packages, because other states install them."""
         return ()
 
     def from_mirror(self, mirror: PackageMirror, /) -> PackagedPrograms:
-        """Taken from the mirror where that has them all: the toolkit's are of a repository of their own."""
+        """Copy that reinstalls from the mirror if it has all packages; the toolkit has a repository of its own."""
         return replace(self, mirror=mirror)
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # the packages' own
+        return ()  # the packages' states remove them
 
 
 @dataclass(frozen=True, slots=True)
 class CommandReports(Resource):
-    r"""A program answers with ``expect`` when it is run with ``argument``.
+    r"""A program prints ``expect`` when it is run with ``argument``.
 
-    It counts once all of ``packages`` are installed at their versions. If it answers otherwise then, something else was
-    put over their files, and all of them are installed again. One that is missing is left to ``PackagedTree``. It is
-    given 10 s to answer. Nothing of it stays behind.
+    The check applies once all of ``packages`` are installed at their versions. If the output differs then, other files
+    have replaced theirs, and all of them are reinstalled. A missing program is left to ``PackagedTree``. The program
+    must exit within 10 s. Nothing remains to be removed with the role.
 
     >>> source = "/etc/apt/sources.list.d/tool.list"
     >>> tool = CommandReports("/usr/bin/tool", "--version", "1.2.7", ("tool=1.2.7-1",), source)
@@ -218,12 +218,12 @@ class CommandReports(Resource):
 
     KIND: ClassVar = "command-reports"
 
-    program: str  #: its path
-    argument: str  #: the one word that it is run with
-    expect: str  #: a word of its answer, with white space or nothing before and after it
-    packages: tuple[str, ...]  #: what the program consists of, as ``name=version``
-    source: str  #: the source list that carries the packages; empty for all of the host's
-    #: the directory of these packages alone: what people changed there is kept
+    program: str  #: path of the program
+    argument: str  #: the only argument of the program
+    expect: str  #: expected word of the output, delimited by white space
+    packages: tuple[str, ...]  #: packages of the program, as ``name=version``
+    source: str  #: source list of the packages; empty for all sources of the host
+    #: a directory for these packages only: files that people changed there are kept
     tree: PackageDirectory | None = field(default=None, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -235,7 +235,7 @@ class CommandReports(Resource):
         wanted = dict(word.split("=", 1) for word in self.packages)
         rows = tuple(row for name, version in wanted.items() if (row := table.get(name)) and row.version == version)
         answer = facts[self.probes()[1]]
-        gone = answer.status == 127  # then its file is missing: PackagedTree's finding, not another version
+        gone = answer.status == 127  # exit status 127: the file is missing, which PackagedTree reports
         if gone or len(rows) < len(wanted) or self.expect in answer.text.split():
             return None
         versions = [line for line in answer.strip().splitlines() if _VERSION.search(line)]

@@ -1,7 +1,7 @@
-"""Debian packages: present at a version, held, absent, and a dpkg that is in order.
+"""States of Debian packages: present at a version, held, or absent; and a dpkg database without interrupted work.
 
-``dpkg-query`` is asked once a host for all packages. apt's own lock is waited for (``DPkg::Lock::Timeout``), never
-removed; steps of one host that use dpkg share the lock ``dpkg``, so that roles can run side by side.
+One ``dpkg-query`` per host serves all packages. Steps wait for apt's own lock (``DPkg::Lock::Timeout``) and never
+remove it. Steps of a host that use dpkg share the lock ``dpkg``, so that roles can run in parallel.
 """
 
 from __future__ import annotations
@@ -67,14 +67,16 @@ __all__ = [
 
 
 def named_like(name: str, patterns: tuple[str, ...]) -> bool:
-    """Whether a name matches one of these shell patterns."""
+    """Whether a name matches at least one of these shell patterns."""
     return _any_of(patterns).match(name) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class NamedLike:
-    """For ``dpkg_rows``: packages that are present (or ``broken``), and whose name without an architecture matches one
-    of these shell patterns and none of ``unless``."""
+    """Filter for ``dpkg_rows``: packages whose base name matches ``patterns`` and none of ``unless``.
+
+    The packages must be present; with ``broken``, interrupted ones count too.
+    """
 
     patterns: tuple[str, ...]
     unless: tuple[str, ...] = ()
@@ -87,12 +89,12 @@ class NamedLike:
 
 @lru_cache(maxsize=64)
 def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """One expression for all patterns: a host has hundreds of packages, and a driver three dozen names."""
+    """One regular expression for all patterns: a host has hundreds of packages, and a driver about 36 patterns."""
     return re.compile("|".join(map(fnmatch.translate, patterns)) or r"(?!)")
 
 
 def hold_script(names: tuple[str, ...]) -> str:
-    """The command that keeps apt from ever moving these packages."""
+    """Command that holds these packages."""
     return HOLD + words(names)
 
 
@@ -107,18 +109,19 @@ def install_script(
     mirrored: tuple[Artifact, ...] = (),
     rehearse: str = "",
 ) -> str:
-    """Commands that install ``name`` or ``name=version`` words, or package files by their paths.
+    """Commands that install packages, given as ``name``, ``name=version`` or the path of a package file.
 
-    Lists that are stale are fetched once and tried again. A repository that cannot be fetched fails the step only
-    where apt knows no way to install these without it; else it is noted.
-    ``source`` is the source list that should know the packages: its lists are fetched first and alone.
-    ``guard`` is an extended regular expression: when apt's own simulation names a package that matches, nothing is
-    installed and the step fails with the names.
-    ``names`` are the packages' names, where ``packages`` are paths.
-    ``mirrored`` are package files on the host: apt installs from these and ``source`` alone, and no other source of the
-    host is asked.
-    ``rehearse``: they change no package. ``prepare`` fails where apt cannot install them beside what is installed,
-    ``offered`` where no source has one of them.
+    Stale lists are fetched once before another try. A repository that cannot be fetched fails the step only if apt
+    cannot install the packages without it; otherwise the step prints a note.
+
+    - ``source``: the source list of the packages; its lists are fetched first, without the other sources.
+    - ``guard``: an extended regular expression. If apt's simulation includes a package whose name matches, the step
+      fails with the names and installs nothing.
+    - ``names``: names of the packages, if ``packages`` are paths.
+    - ``mirrored``: package files on the host. apt then installs only from these files and ``source``, and reads no
+      other source of the host.
+    - ``rehearse``: a check that changes no package. ``prepare`` fails if apt cannot install the packages together with
+      the installed ones, ``offered`` if no source has one of them.
     """
     flags = "--no-install-recommends --allow-change-held-packages"
     flags += (" --allow-downgrades" if downgrade else "") + (" --reinstall" if reinstall else "")
@@ -137,14 +140,16 @@ def install_script(
 
 @dataclass(frozen=True, slots=True)
 class Debs(Resource):
-    r"""These packages are installed and wanted for themselves, and held where ``hold`` says so.
+    r"""These packages are installed, marked as manually installed and, with ``hold``, held.
 
-    All that are missing, or there at another version, are one change, since one run of apt is cheaper than many.
-    Recommended packages are left out, and stale lists are fetched once. Nothing is upgraded where no version is given.
-    One that came for another's sake is marked as manually installed: else it would go with that (``apt autoremove``).
-    When the role is removed, the packages go that were not there before, with what only they brought; what others
-    need stays. Without ``hold`` they count as tools that others may use too: on a host of which nobody wrote down what
-    it had before, they stay.
+    All packages that are missing or have another version are one change, since one run of apt is cheaper than many.
+    Stale lists are fetched once. Recommended packages are left out. A package without a given version is never
+    upgraded. An automatically installed package is marked as manual: otherwise ``apt autoremove`` would remove it with
+    its dependents.
+
+    When the role is removed, packages that were not installed before are removed, with the dependencies that only they
+    need. A package that others need stays. Without ``hold`` the packages count as common tools: on a host without a
+    record of its original state they stay.
 
     >>> packages = Debs(("gcc", "make=4.3-4.1"), hold=True)
     >>> print(plan_text(packages))
@@ -153,24 +158,25 @@ class Debs(Resource):
     ~ packages gcc make: gcc not held → gcc held
     >>> answers = {"dpkg-query": "gcc\t10.2.1-1\tii \n", "extended_states": "gcc\n"}
     >>> print(plan_text(Debs(("gcc",)), answers))
-    ~ packages gcc: gcc automatic → gcc wanted for itself
+    ~ packages gcc: gcc automatic → gcc manual
     """
 
-    packages: tuple[str, ...]  #: each ``name``, or ``name=version`` for exactly that version
-    hold: bool = False  #: whether apt is kept from ever moving them
-    #: an extended regular expression: where apt would also install a package whose name matches, the change fails
-    #: before anything is installed
+    packages: tuple[str, ...]  #: ``name``, or ``name=version`` for an exact version
+    hold: bool = False  #: whether the packages are held
+    #: an extended regular expression: if apt would also install a package whose name matches, the change fails before
+    #: it installs anything
     guard: str = ""
-    #: the source list that carries them: its lists are fetched first, and alone
+    #: source list of the packages: its lists are fetched first, without the other sources
     source: str = ""
-    #: the directory of these packages alone: what people have there is named before packages go, and kept
+    #: a directory for these packages only: before packages are replaced or removed, the plan names other files there,
+    #: which are kept
     tree: PackageDirectory | None = field(default=None, metadata=NO_IDENTITY)
-    #: the packages of the mirror, where they come from there; ``None``: from the sources of the host
+    #: the mirror, if packages come from it; ``None``: the sources of the host
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
-    #: whether no installed package changes with them: then apt is not asked, which takes a second of a host's time in
-    #: every plan until they are there
+    #: whether these packages never change installed ones: plans then skip apt's simulation, which takes one second per
+    #: plan until the packages are installed
     leaf: bool = field(default=False, metadata=NO_IDENTITY)
-    #: whether a step before that of the change fails where apt cannot install them
+    #: whether a separate step first checks that apt can install the packages
     rehearsed: bool = field(default=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -180,7 +186,7 @@ class Debs(Resource):
 
     @property
     def _moves(self) -> Probe:
-        """What else apt changes."""
+        """Probe for other packages that apt would change."""
         return Probe(sh_file(__file__, "sh/moves.sh", words=" ".join(self.packages), source=self.source), shared=True)
 
     def plan(self, facts: Facts) -> Change | Refusal | None:
@@ -204,7 +210,7 @@ class Debs(Resource):
         if not have:
             return None
         what = f"packages {' '.join(names)}"
-        wants = [*missing, *(f"{name} held" for name in unheld), *(f"{name} wanted for itself" for name in loose)]
+        wants = [*missing, *(f"{name} held" for name in unheld), *(f"{name} manual" for name in loose)]
         want = ", ".join(wants)
         taken = (take_for_others if self.source else take)(self.mirror, facts, missing)
         if taken.lacking:
@@ -227,27 +233,27 @@ class Debs(Resource):
         return Change(what, have_all, want, tuple(steps), artifacts=taken.names, warnings=warnings)
 
     def _moved(self, facts: Facts) -> Iterator[str]:
-        """What the plan says of other packages."""
+        """Warnings about other packages that apt would change."""
         named = {word.partition("=")[0] for word in self.packages}
         rows = [line.split(" ") for line in facts[self._moves].text.splitlines()]
         rows = [row for row in rows if row[1:2] and row[1] not in named]
         moved = [f"{row[1]} {row[2]} → {row[3]}" for row in rows if row[0] == "moves" and len(row) == 4]
         removed = [row[1] for row in rows if row[0] == "removes" and len(row) == 2]
         if moved:
-            yield f"apt changes installed packages that they need: {few(moved)}"
+            yield f"apt also changes installed packages: {few(moved)}"
         if removed:
-            yield f"apt would remove {few(removed)} for them, and then nothing is installed"
+            yield f"apt would also remove {few(removed)}; in that case the change fails and installs nothing"
 
     def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
-        """All of them; none where a source of their own carries them."""
+        """All packages; none if they have their own source list."""
         return () if self.source else self.packages
 
     def packages_from(self, list_file: str, /) -> tuple[str, ...]:
-        """All of them, if that source carries them."""
+        """All packages, if ``list_file`` is their source list."""
         return self.packages if self.source == list_file else ()
 
     def from_mirror(self, mirror: PackageMirror, /) -> Debs:
-        """Taken from the mirror; where a source of their own carries them, what they need of the distribution."""
+        """Copy that installs from the mirror; if the packages have their own source list, only their dependencies."""
         return replace(self, mirror=mirror)
 
     def software(self, facts: Facts) -> tuple[Software, ...]:
@@ -263,26 +269,26 @@ class Debs(Resource):
 class DebsAbsent(Resource):
     r"""No package is installed whose name matches one of these patterns.
 
-    Those of other architectures go as well (``NAME:i386``). What depends on such a package goes with it, held or not,
-    and the plan names it; the change fails where more would go by then. Those that were there before the first change
-    come back when the role is removed.
+    Packages of foreign architectures count too (``NAME:i386``). Packages that depend on a removed one are removed with
+    it, held or not, and the plan names them; if apt would remove still more at that time, the change fails. When the
+    role is removed, packages from before the first change are reinstalled.
 
     >>> others = DebsAbsent(("chrony", "ntp*"), "two would set the clock", keep=("ntpdate",))
     >>> installed = "ntp\t4.2.8\tii \nntpdate\t4.2.8\tii \nour-clocks\t1.0\tii \n"
     >>> print(plan_text(others, {"dpkg-query": installed, "look purge '(": "along our-clocks\n"}))
     ~ packages chrony ntp*: ntp 4.2.8, our-clocks 1.0 → absent (two would set the clock)
-      what depends on them goes with them: our-clocks
+      packages that depend on them are removed too: our-clocks
     """
 
-    patterns: tuple[str, ...]  #: shell patterns of names
-    because: str = field(metadata=NO_IDENTITY)  #: why they must go, for the plan
-    keep: tuple[str, ...] = ()  #: shell patterns of names that stay although they match
-    purge: bool = True  #: ``False`` leaves their configuration files, for one that owns a file which others write in
-    #: ``name=version`` of those that replace them: nothing is removed where no source has one of these
+    patterns: tuple[str, ...]  #: shell patterns of package names
+    because: str = field(metadata=NO_IDENTITY)  #: reason for the removal, for the plan
+    keep: tuple[str, ...] = ()  #: shell patterns of names that stay, although they match ``patterns``
+    purge: bool = True  #: ``False`` leaves configuration files: for a package that owns a file to which others write
+    #: replacements, as ``name=version``: if no source has one of them, nothing is removed
     instead: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
 
     def from_mirror(self, _mirror: PackageMirror, /) -> DebsAbsent:
-        """The mirror has those that replace them."""
+        """Copy without the check for replacements, because the mirror has them."""
         return replace(self, instead=())
 
     def probes(self) -> tuple[Probe, ...]:
@@ -290,7 +296,7 @@ class DebsAbsent(Resource):
 
     @property
     def _along(self) -> Probe:
-        """What apt removes beside them."""
+        """Probe for other packages that apt would remove."""
         kept = f"(?!{_any_of(self.keep).pattern})" if self.keep else ""
         matching = f"{kept}(?:{_any_of(self.patterns).pattern})"
         asked = sh("look %s %s %s %s", self._verb, matching, " ".join(self.patterns), " ".join(self.keep))
@@ -310,11 +316,14 @@ class DebsAbsent(Resource):
         table = dpkg_table(facts)
         rows = [line.partition(" ") for line in facts[self._along].text.splitlines()]
         along = tuple(row for kind, _, name in rows if kind == "along" and (row := table.get(name)))
-        warnings = [f"what depends on them goes with them: {', '.join(row.name for row in along)}"] if along else []
+        warnings = (
+            [f"packages that depend on them are removed too: {', '.join(row.name for row in along)}"] if along else []
+        )
         unknown = next((reason or "no reason given" for kind, _, reason in rows if kind == "unknown"), "")
         if unknown:
             warnings.append(
-                f"apt cannot say yet what goes with them ({unknown}): unless it can then, nothing is removed"
+                f"apt cannot compute which packages depend on them ({unknown}); if the change finds the same, it fails "
+                "and removes nothing"
             )
         have = [f"{row.name} {row.version}" for row in (*unwanted, *along)]
         first = (install_script(self.instead, rehearse="offered"),) if self.instead else ()
@@ -336,23 +345,23 @@ _OWN_APT = sh_file(__file__, "sh/own_apt.sh", files=FILES)
 
 @dataclass(frozen=True, slots=True)
 class DebsBack(ReturnState):
-    r"""Packages with such names that were on the host before the first change are there again.
+    r"""Packages with such names that were installed before the first change are installed again.
 
-    They come from the host's own sources, as if our sources and preferences were gone already: at the version of that
-    time, or else at the one that apt would choose. Marks and holds are as before. Those that no source has any more
-    are named, and the host counts as it should be without them.
+    apt reads only the host's own sources, without Hostwright's sources and preferences. It installs the former version
+    or, if no source has that version, its candidate. Automatic marks and holds are restored. Packages that no source
+    has are only named in a note; the host is in this state without them.
 
     >>> answers = {"origin/packages": "ntp\t4.2.8\thi \nntpdate\t4.2.8\tii \n", "own_apt": "back ntp 4.2.9\n"}
     >>> print(plan_text(DebsBack(("ntp*",), keep=("ntpdate",)), answers))
     ~ packages ntp*: absent → as before: ntp 4.2.9 (it was 4.2.8)
     """
 
-    patterns: tuple[str, ...]  #: shell patterns of names
-    keep: tuple[str, ...] = ()  #: shell patterns of names that were not taken away although they match
+    patterns: tuple[str, ...]  #: shell patterns of package names
+    keep: tuple[str, ...] = ()  #: shell patterns of names that were not removed, although they match ``patterns``
 
     @property
     def _found(self) -> Probe:
-        """The packages that apt would install, or why it cannot."""
+        """Probe for the packages that apt would install, or for the reason why it cannot."""
         values = {"patterns": " ".join(self.patterns), "keep": " ".join(self.keep), "before": f"{ORIGIN}/packages"}
         return Probe(_OWN_APT + sh_file(__file__, "sh/back.sh", **values) + "back", root=True, cap_bytes=256 * 1024)
 
@@ -390,24 +399,24 @@ class DebsBack(ReturnState):
     def notes(self, facts: Facts) -> tuple[str, ...]:
         lost = [" ".join(row[1:]) for row in self._rows(facts, "lost")]
         unknown = [" ".join(row[1:]) for row in self._rows(facts, "unknown")]
-        notes = [f"not there as before, since no source of the host has it any more: {few(lost)}"] if lost else []
-        notes += [f"apt cannot install again what was there before: {reason}" for reason in unknown[:1]]
+        notes = [f"former packages that no source of the host has any more: {few(lost)}"] if lost else []
+        notes += [f"apt cannot reinstall the former packages: {reason}" for reason in unknown[:1]]
         return tuple(notes)
 
 
-#: what the plan says of each kind of line of ``mending``
+#: text in the plan for each kind of line of ``mending``
 _MENDED = {
-    "leave": "%s removed, as the host's roles replace it",
-    "lost": "%s compared with dpkg's sums, and unpacked again where a file differs",
+    "leave": "%s removed, because the host's roles replace it",
+    "lost": "%s compared with dpkg's sums, and unpacked again if a file differs",
     "unpack": "%s unpacked again",
     "gone": "%s unpacked again or, if no repository has it, removed",
     "Inst": "%s installed",
     "Remv": "%s removed",
-    "unknown": "apt cannot say what else: %s",
+    "unknown": "other changes unknown: %s",
 }
 
 
-#: what a dpkg that was cut left to be taken over: files in /var/lib/dpkg/updates
+#: journal of an interrupted dpkg: files in /var/lib/dpkg/updates
 JOURNAL = Probe(
     'for file in /var/lib/dpkg/updates/*; do [ ! -e "$file" ] || echo "${file##*/}"; done', root=True, shared=True
 )
@@ -415,15 +424,16 @@ JOURNAL = Probe(
 
 @dataclass(frozen=True, slots=True)
 class DpkgInOrder(Resource):
-    r"""dpkg is in order: nothing is half-installed, half-configured, waiting for a trigger, or lacks what it needs.
+    r"""dpkg is in order: no package is half-installed, half-configured, waiting for a trigger, or lacks a dependency.
 
-    It comes before all states of packages, since apt refuses to work on such a host. The change unpacks again what was
-    cut off and configures the rest. The plan names what else that takes, by apt's own simulation: packages that are
-    missing (never those that are merely recommended), and what is removed. More than that is never removed. What apt
-    cannot correct is left to the role that installs another version of one of these. Of what a role takes away nothing
-    has to be configured or completed first: on such a host all packages of its kind go here. Scripts of packages run
-    that a role does not want: where one may restart a service that holds somebody's work (``services``), the change
-    disturbs that work.
+    This state precedes all states of packages, since apt refuses to work on a host that is not in order. The change
+    unpacks interrupted packages again and configures the rest. The plan names the other packages that apt's simulation
+    installs (dependencies, never recommendations) or removes. The change never removes more than the plan names. A
+    fault that apt cannot correct is left to the role that installs another version of the package.
+
+    Packages that a role of the host removes anyway (``leaving``) are not configured or completed first: the change
+    removes them. The maintainer scripts of packages run, even if a role would prevent that later. If such a script may
+    restart a service with somebody's work (``services``), the change counts as disturbing.
 
     >>> print(plan_text(DpkgInOrder(), {"dpkg-query": "gcc-10\t10.2.1-1\tiU \n"}))
     ~ dpkg: interrupted (gcc-10) → in order
@@ -435,12 +445,13 @@ class DpkgInOrder(Resource):
     ~ dpkg: unmet dependencies (tool (Depends: libtool3)) → in order (libtool3 installed)
     >>> print(plan_text(DpkgInOrder(), {"--print-uris": "lost gcc\n"}))
     ~ dpkg: not written to the disk when the host stopped (gcc)
-    → in order (gcc compared with dpkg's sums, and unpacked again where a file differs)
+    → in order (gcc compared with dpkg's sums, and unpacked again if a file differs)
     """
 
-    #: shell patterns of the packages that roles of the host take away
+    #: shell patterns of the packages that roles of the host remove
     leaving: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
-    #: services whose restart ends somebody's work: the word with which scripts name each, and whose work it is
+    #: services whose restart ends somebody's work: the name in maintainer scripts, and the condition that finds the
+    #: work
     services: tuple[tuple[str, Condition], ...] = field(default=(), metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -477,14 +488,14 @@ class DpkgInOrder(Resource):
 
     def _disturbs(self, names: dict[str, list[str]], facts: Facts) -> Iterator[str]:
         if names["leave"]:
-            yield "removes packages that a role takes away"
+            yield "removes packages that a role replaces"
         if self.users(facts):
             rows = [row.partition(" ") for row in names["restarts"]]
             packages, services = (dict.fromkeys(row[at] for row in rows) for at in (0, 2))
             yield f"runs scripts of {', '.join(packages)} that may restart {', '.join(services)}"
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """The work that a restart by a waiting package's script ends."""
+        """Work that would end if a maintainer script restarts its service."""
         if not self.services:
             return ()
         named = {row.partition(" ")[2] for row in self._names(facts)["restarts"]}
@@ -492,15 +503,15 @@ class DpkgInOrder(Resource):
         return tuple(dict.fromkeys(name for names in users for name in names))
 
     def removed(self, facts: Facts) -> frozenset[str]:
-        """The packages that the change removes."""
+        """Packages that the change removes."""
         names = self._names(facts)
         return frozenset((*names["leave"], *names["Remv"]))
 
     def _names(self, facts: Facts) -> dict[str, list[str]]:
-        """What mending would do, by kind of line."""
+        """Values in the output of ``mending``, by kind of line."""
         answer = facts[self._mending]
         rows = [line.partition(" ") for line in answer.text.splitlines()] if answer.ok else []
         return {kind: [name for first, _, name in rows if first == kind] for kind in (*_MENDED, "unmet", "restarts")}
 
     def removal(self) -> tuple[Resource, ...]:
-        return (DpkgInOrder(services=self.services),)  # nothing can be taken away from one that is not in order
+        return (DpkgInOrder(services=self.services),)  # packages can be removed only while dpkg is in order

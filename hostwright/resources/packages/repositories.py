@@ -1,7 +1,7 @@
-"""apt repositories: a vendor's repository in a ``.deb``, its key, its source list, and sources that must not be read.
+"""apt repositories: a vendor's repository in a ``.deb``, its key, its source list, and sources to disable.
 
-Keys lie in files of their own that ``signed-by`` names: such a key vouches for that one repository, and ``apt-key``,
-which made every key vouch for every repository, is never used.
+Each key is in its own file that ``signed-by`` names: such a key is trusted for one repository only. ``apt-key`` is
+never used, because every repository would trust its keys.
 """
 
 from __future__ import annotations
@@ -38,28 +38,31 @@ from hostwright.resources.packages.sources_gone import (
 from hostwright.stack.stack import AptRepository, Artifact, Stack
 from hostwright.stack.store.hostcache import host_path
 
-#: ``dearmor FILE``: the key's bytes, whether FILE is ASCII-armored or not
+#: ``dearmor FILE``: print the binary key, whether FILE is ASCII-armored or not
 DEARMOR = sh_file(__file__, "sh/dearmor.sh")
 
-NO_SOURCE = 3  #: exit status of a key's probe where there is nothing to compare it with
-LOCK_WAIT_S = 600  #: as long as apt-get waits for it (``dpkg.APT_OPTIONS``)
+NO_SOURCE = 3  #: exit status of a key's probe without a source to compare with
+LOCK_WAIT_S = 600  #: seconds; the same time as in ``dpkg.APT_OPTIONS``
 
 
 def deb_version(file: str) -> str:
-    """The version in a package file's name, ``NAME_VERSION_ARCHITECTURE.deb``; anything else is an ``InputError``."""
+    """Version in the name of a package file, ``NAME_VERSION_ARCHITECTURE.deb``.
+
+    Raises ``InputError`` for any other name.
+    """
     parts = file.removesuffix(".deb").split("_")
     if len(parts) != 3 or not file.endswith(".deb"):
-        raise InputError(f"{file} is not named like a Debian package (name_version_architecture.deb)")
+        raise InputError(f"{file}: not the name of a Debian package file; rename it to NAME_VERSION_ARCHITECTURE.deb")
     return parts[1]
 
 
 @dataclass(frozen=True, slots=True)
 class LocalRepo(Resource):
-    r"""A package that is an apt repository is installed: its packages and its key are unpacked on the host.
+    r"""A package that contains an apt repository is installed: its packages and its key are unpacked on the host.
 
-    dpkg itself installs it: ``apt-get`` would hash gigabytes that were checked when they came, and take four times as
-    long (measured). ``list_file`` stays as it is, if it is there: the package's own names no key. When the role is
-    removed, the package goes, unless it was there before.
+    dpkg installs the package directly: ``apt-get`` would hash gigabytes that were verified on arrival, and take four
+    times as long (measured). An existing ``list_file`` is not replaced, because the packaged one names no key. When the
+    role is removed, the package is removed, unless it was installed before.
 
     >>> file = Artifact(name="repo", file="tool-repo_1.2-1_amd64.deb", sha256="0" * 64)
     >>> repo = LocalRepo("tool-repo", file, "/var/tool-repo/key.pub", "/etc/apt/sources.list.d/tool.list")
@@ -69,10 +72,10 @@ class LocalRepo(Resource):
     ~ repository tool-repo: 1.2-1, damaged → 1.2-1
     """
 
-    package: str  #: its name
-    artifact: Artifact  #: its file, named ``NAME_VERSION_ARCHITECTURE.deb``
-    key_file: str  #: the key that it unpacks; while that is missing or empty, the package counts as damaged
-    list_file: str  #: the source list that it brings, which ``AptSource`` writes
+    package: str  #: name of the package
+    artifact: Artifact  #: the package file, named ``NAME_VERSION_ARCHITECTURE.deb``
+    key_file: str  #: the key in the package; if the key is missing or empty, the package counts as damaged
+    list_file: str  #: source list in the package, which ``AptSource`` replaces
 
     def probes(self) -> tuple[Probe, ...]:
         return (DPKG, Probe(sh("test -s %s", self.key_file), part=passes.filled(self.key_file)))
@@ -109,10 +112,10 @@ class LocalRepo(Resource):
 
 @dataclass(frozen=True, slots=True)
 class RepoDropped(Resource):
-    r"""A repository on the host's own disk is gone once everything that needs it is in order.
+    r"""A repository on the host's own disk is removed once all states that need it are reached.
 
-    It is planned together with the changes that need the repository, so that the plan of a bare host shows it, too.
-    The packages that came from the repository stay.
+    The removal is planned together with the changes that need the repository, so that the plan of a new host includes
+    it. The packages that were installed from the repository stay.
 
     >>> from hostwright.resources.packages.packages import Debs
     >>> dropped = RepoDropped("tool-repo", Differs((Debs(("tool",)),)))
@@ -120,7 +123,7 @@ class RepoDropped(Resource):
     ~ repository tool-repo: installed → absent (frees its copy in /var)
     """
 
-    package: str  #: the name of the ``LocalRepo``'s package
+    package: str  #: name of the ``LocalRepo``'s package
     needed_for: Differs  #: the states that need the repository
 
     def probes(self) -> tuple[Probe, ...]:
@@ -142,21 +145,21 @@ class RepoDropped(Resource):
 
 @dataclass(frozen=True, slots=True)
 class Keyring(Resource):
-    r"""A repository's key lies at ``path``, where apt reads it, and is the one in ``source``.
+    r"""A repository's key is at ``path``, where apt reads it, and is the key in ``source``.
 
-    A file with any other key than that of ``fingerprint`` is never taken over: the change fails and names what it
-    holds. What lies at ``path`` is compared with ``fingerprint`` in every plan. Where ``source`` is an artifact's copy
-    and no longer on the host, that is enough; where it is in a package that is gone, that comes again, and with it
-    perhaps another key. When the role is removed, what was at ``path`` before comes back.
+    Each plan compares the key at ``path`` with ``fingerprint``. If ``source`` has a key with another fingerprint, the
+    change fails and names the key that it found. A correct key at ``path`` is enough if ``source`` is the missing copy
+    of an artifact. If ``source`` belongs to a missing package, that package is installed again and may have another
+    key, so the key is compared afterwards. When the role is removed, the former file at ``path`` is restored.
 
     >>> print(plan_text(Keyring("/usr/share/keyrings/tool.gpg", "/var/tool-repo/key.pub")))
     ~ key /usr/share/keyrings/tool.gpg: absent → the key in /var/tool-repo/key.pub
     """
 
-    path: str  #: the keyring
-    source: str  #: a file on the host, ASCII-armored or not: of a package, or the host's copy of ``artifact``
-    fingerprint: str | None = None  #: 40 hexadecimal digits in capitals; with one, ``gpg`` must be on the host
-    artifact: str = ""  #: the name of the artifact whose copy ``source`` is; empty for a file of a package
+    path: str  #: path of the keyring
+    source: str  #: a key file on the host, ASCII-armored or not: from a package, or the host's copy of ``artifact``
+    fingerprint: str | None = None  #: 40 uppercase hexadecimal digits; if given, the host must have ``gpg``
+    artifact: str = ""  #: name of the artifact that ``source`` is a copy of; empty for a file of a package
 
     def probes(self) -> tuple[Probe, ...]:
         folder = self.path.rpartition("/")[0]
@@ -187,7 +190,7 @@ class Keyring(Resource):
             f"key {self.path}",
             f"{held}, but in another file or mode" if held == self.fingerprint else held,
             self.fingerprint or f"the key in {self.source}",
-            (Step(script, DPKG_LOCK),),  # roles that share a repository would write it at the same time
+            (Step(script, DPKG_LOCK),),  # the lock, because roles that share a repository may write it at the same time
             artifacts=(self.artifact,) if self.artifact else (),
         )
 
@@ -196,25 +199,26 @@ class Keyring(Resource):
 
 
 def _held(text: str) -> str:
-    """The fingerprints of the keys in a keyring that a host printed."""
+    """Fingerprints of the keys in the base64 text of a keyring, or a description of the fault."""
     if not text.strip():
         return ABSENT
     if text.startswith(("mode ", "directory of mode ")):
-        return f"{text.strip()}, which others than root cannot read"
+        return f"{text.strip()}, readable only by root"
     try:
         found = fingerprints(base64.b64decode(text, validate=False))
-    except (ValueError, IndexError):  # cut off, damaged, or ASCII-armored, which apt reads only from a name in .asc
+    # truncated, damaged, or ASCII-armored, which apt reads only from a name with the suffix .asc
+    except (ValueError, IndexError):
         found = ()
     return ", ".join(found) or "no OpenPGP key"
 
 
 @dataclass(frozen=True, slots=True)
 class AptSource(Resource):
-    r"""A source list names one repository, and the key that vouches for it.
+    r"""A source list names one repository and the key that signs it.
 
-    The change writes the file; apt's lists are fetched by whoever installs from it (``Debs.source``). When the role is
-    removed, what was at ``path`` before comes back, and apt's lists of the repository go unless another source names
-    it.
+    The change writes the file only; the state that installs from the list fetches apt's lists (``Debs.source``). When
+    the role is removed, the former file at ``path`` is restored, and apt's lists of the repository are removed unless
+    another source names it.
 
     >>> path, key = "/etc/apt/sources.list.d/tool.list", "/usr/share/keyrings/tool.gpg"
     >>> source = AptSource(path, "https://example.org/{distribution}", "{codename}", key, ("main",))
@@ -222,20 +226,21 @@ class AptSource(Resource):
     ~ file /etc/apt/sources.list.d/tool.list: absent → 644 root:root
     """
 
-    path: str  #: the file, below ``/etc/apt/sources.list.d``
-    #: ``{distribution}`` stands for the host's ``ID``, ``{codename}`` for its ``VERSION_CODENAME``, ``{release}`` for
-    #: its ``VERSION_ID`` without the dot: ``2404``
+    path: str  #: path of the list, below ``/etc/apt/sources.list.d``
+    #: URI of the repository. ``{distribution}`` stands for the host's ``ID``, ``{codename}`` for its
+    #: ``VERSION_CODENAME``, ``{release}`` for its ``VERSION_ID`` without the dot: ``2404``
     uri: str
-    suite: str  #: likewise
-    keyring: str  #: the file that holds the key (``Keyring``)
-    components: tuple[str, ...] = ()  #: none for a suite that ends with ``/``
+    suite: str  #: suite, with the same placeholders
+    keyring: str  #: the key file (``Keyring``)
+    components: tuple[str, ...] = ()  #: components; empty for a suite that ends with ``/``
 
     def probes(self) -> tuple[Probe, ...]:
-        known = "{" not in self.uri + self.suite  # what it must hold, whichever distribution the host has
+        known = "{" not in self.uri + self.suite  # the line is the same for all distributions
         return (OS_RELEASE, *File(self.path, self._line({}) if known else "").probes())
 
     def plan(self, facts: Facts) -> Change | Refusal | None:
-        return File(self.path, self._line(os_release(facts)), lock=DPKG_LOCK).plan(facts)  # as for ``Keyring``
+        # the lock, for the same reason as in ``Keyring``
+        return File(self.path, self._line(os_release(facts)), lock=DPKG_LOCK).plan(facts)
 
     def _line(self, release: Mapping[str, str]) -> str:
         line = f"deb [signed-by={self.keyring}] {' '.join((self.uri, self.suite, *self.components))}\n"
@@ -246,7 +251,7 @@ class AptSource(Resource):
 
 
 def signed_repository(repository: AptRepository, stack: Stack) -> Iterator[Resource]:
-    """A repository's key, checked against its fingerprint, and its source list, which names that key."""
+    """States of a repository: its key, checked against the fingerprint, and its source list, which names the key."""
     key = stack.artifact(repository.key)
     yield Keyring(repository.keyring, host_path(key), repository.fingerprint, key.name)
     yield AptSource(repository.list_file, repository.uri, repository.suite, repository.keyring, repository.components)
@@ -254,11 +259,11 @@ def signed_repository(repository: AptRepository, stack: Stack) -> Iterator[Resou
 
 @dataclass(frozen=True, slots=True)
 class SourcesDisabled(Resource):
-    r"""apt reads no source whose line holds one of these texts, but for the files ``keep`` and ``others``.
+    r"""apt reads no source whose line contains one of these texts, except the files ``keep`` and ``others``.
 
-    A line of a ``.list`` becomes a comment. In a ``.sources`` file the stanza gets ``Enabled: no``; where it names
-    other repositories as well, only these addresses go. All other lines stay. When the role is removed, the sources are
-    read again.
+    A line of a ``.list`` file becomes a comment. In a ``.sources`` file the stanza gets ``Enabled: no``; if it names
+    other repositories too, only the matching URIs are removed. All other lines stay. When the role is removed, the
+    sources are enabled again.
 
     >>> source = "/etc/apt/sources.list.d/tool.list"
     >>> single = SourcesDisabled(("example.org/tool",), "one source is enough", keep=source)
@@ -267,14 +272,14 @@ class SourcesDisabled(Resource):
     → not read (one source is enough)
     """
 
-    texts: tuple[str, ...]  #: as they are in the lines, such as a host and path
-    because: str = field(metadata=NO_IDENTITY)  #: why they must not be read, for the plan
-    keep: str = ""  #: the path of the source list that stays
-    others: tuple[str, ...] = ()  #: the paths of other roles' source lists, which stay as well
+    texts: tuple[str, ...]  #: texts in the lines, such as a host and path
+    because: str = field(metadata=NO_IDENTITY)  #: reason for disabling them, for the plan
+    keep: str = ""  #: path of the source list that stays enabled
+    others: tuple[str, ...] = ()  #: paths of other roles' source lists, which stay enabled too
 
     @property
     def kept(self) -> frozenset[str]:
-        """The paths of all source lists that stay."""
+        """Paths of all source lists that stay enabled."""
         return frozenset({self.keep, *self.others})
 
     def probes(self) -> tuple[Probe, ...]:
@@ -312,34 +317,37 @@ class SourcesDisabled(Resource):
         return (SourcesRead(self.texts),)
 
 
-#: apt's sources of one line each, and those in stanzas
+#: apt's sources in one-line format and in deb822 format
 LISTS_READ = "/etc/apt/sources.list /etc/apt/sources.list.d/*.list"
 STANZAS_READ = "/etc/apt/sources.list.d/*.sources"
 
 
 def naming(texts: Sequence[str], files: str) -> str:
-    """The command that prints ``FILE:LINE`` for each line of the files that holds one of the texts."""
+    """Command that prints ``FILE:LINE`` for each line of the files that contains one of the texts."""
     return f"grep -HsF {' '.join(sh('-e %s', text) for text in texts)} -d skip -D skip -- {files}"
 
 
 class SourcePass(Pass):
-    """The texts, wherever in apt's sources. One that stands in stanzas is asked for alone: they may be disabled."""
+    """Pass that searches apt's sources for texts.
 
-    fails_with = 2  #: there is no such file
+    For a text in a deb822 stanza, its own probe must run: the stanza may be disabled.
+    """
+
+    fails_with = 2  #: exit status if a file is missing
 
     def script(self, asked: Sequence[str]) -> str:
-        """See ``plan.model.Pass``. It also reads one of the texts: a ``grep`` that has not found that does not work."""
+        """``grep`` for all texts. It also searches one line of its input, to prove that ``grep`` worked."""
         return "\n".join([f"{naming(asked, f'{LISTS_READ} {STANZAS_READ} -')} <<'END'", asked[0], "END"])
 
     def differing(self, _word: str, /) -> str:
-        """What begins a line of a file of stanzas."""
+        """Part of every line that ``grep`` prints from a deb822 file."""
         return ".sources:"
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """For each text the lines of all: they stay in the order of the files."""
+        """Matching lines for each text, in the order of the files; all texts have the same lines."""
         own = f"(standard input):{asked[0]}\n"
         if not text.endswith(own):
-            raise ValueError("not what grep prints")
+            raise ValueError("grep printed unexpected output")
         return dict.fromkeys(asked, text.removesuffix(own))
 
 
@@ -347,7 +355,7 @@ SOURCES = SourcePass()
 
 
 def named_in_lists(texts: Sequence[str]) -> PassPart:
-    """The lines of lists that hold one of the texts, as ``naming`` prints them."""
+    """Pass part for the lines of lists that contain one of the texts, as ``naming`` prints them."""
 
     def read(found: Mapping[str, str]) -> Answer:
         lines = found[texts[0]].splitlines(keepends=True)

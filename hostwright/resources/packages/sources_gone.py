@@ -1,4 +1,4 @@
-"""apt sources and lists as they were before: disabled sources are read again, and our lists are gone."""
+"""apt sources and lists after a removal: disabled sources are enabled again, and Hostwright's lists are removed."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hostwright.resources.files.paths import ABSENT, few
 from hostwright.resources.originals import FILES, FORGET
 from hostwright.resources.packages.dpkg import DPKG_LOCK
 
-DISABLED = "# disabled by hostwright: "  #: the prefix of a line in an apt source that ``SourcesDisabled`` disabled
+DISABLED = "# disabled by hostwright: "  #: prefix of the lines that ``SourcesDisabled`` disabled
 LISTS = "/var/lib/apt/lists"
-#: Finds the sources that apt reads: files, and links to files; a pipe in the place of one would never end.
+#: Finds apt's sources: regular files, and links to them; reading a pipe would never end.
 _SOURCE_FILES = (
     "find -L /etc/apt/sources.list /etc/apt/sources.list.d -maxdepth 1 -type f "
     r"\( -name '*.list' -o -name '*.sources' \)"
@@ -24,26 +24,26 @@ _SOURCE_FILES = (
 
 
 def basic_regex(text: str) -> str:
-    """``text`` as a sed expression that matches it literally, with ``|`` as the delimiter."""
+    """Escape ``text`` for a sed expression that matches it literally, with ``|`` as the delimiter."""
     return re.sub(r"([][\\.*^$|])", r"\\\1", text)
 
 
 def deb822(texts: tuple[str, ...]) -> str:
-    """The shell function ``stanzas HOW FILE...``, for sources in deb822 that hold one of the texts."""
+    """Shell function ``stanzas HOW FILE...``, for deb822 sources that contain one of the texts."""
     return sh_file(__file__, "sh/deb822.sh", texts=texts, mark=DISABLED)
 
 
 def in_place(how: str, path: str) -> str:
-    """Commands that replace a file by what ``stanzas`` makes of it, with its owner and mode; a link to it stays one."""
+    """Commands that replace a file by the output of ``stanzas``, with the same owner and mode; a link to it stays."""
     make = sh('path=$(readlink -e -- %s); new=$path.hostwright-new; cp -pT -- "$path" "$new"', path)
     return make + sh('; stanzas %s "$path" >"$new"; sync -- "$new"; mv -fT -- "$new" "$path"', how)
 
 
 @dataclass(frozen=True, slots=True)
 class SourcesRead(RemovalState):
-    """apt sources with one of these texts that we disabled (``SourcesDisabled``) are read again."""
+    """apt sources that contain one of these texts and that ``SourcesDisabled`` disabled are enabled again."""
 
-    texts: tuple[str, ...]  #: as for ``SourcesDisabled``
+    texts: tuple[str, ...]  #: the texts of ``SourcesDisabled``
 
     def probes(self) -> tuple[Probe, ...]:
         patterns = tuple(word for text in self.texts for word in ("-e", text))
@@ -60,7 +60,7 @@ class SourcesRead(RemovalState):
             return None
         script = FORGET + "\n".join(self._read(path) for path in sources)
         return Change(
-            "apt sources " + " ".join(self.texts), few(sources), "as before: read", (Step(script, DPKG_LOCK),)
+            "apt sources " + " ".join(self.texts), few(sources), "as before: enabled", (Step(script, DPKG_LOCK),)
         )
 
     def _read(self, path: str) -> str:
@@ -77,7 +77,7 @@ class SourcesRead(RemovalState):
 
 
 def of_release(text: str, release: Mapping[str, str]) -> str:
-    """A repository's address or suite for a host with these values of ``/etc/os-release``.
+    """Fill the placeholders of a repository's URI or suite from a host's ``/etc/os-release``.
 
     >>> of_release("repos/{distribution}{release}", {"ID": "ubuntu", "VERSION_ID": "24.04"})
     'repos/ubuntu2404'
@@ -91,13 +91,13 @@ def of_release(text: str, release: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ListsGone(RemovalState):
-    """apt keeps no lists of the repository at ``uri`` unless a source other than ``path`` names it.
+    """apt has no lists of the repository at ``uri``, unless a source other than ``path`` names it.
 
-    ``{distribution}``, ``{codename}`` and ``{release}`` as for ``AptSource``.
+    ``uri`` may contain ``{distribution}``, ``{codename}`` and ``{release}``, like ``AptSource.uri``.
     """
 
-    uri: str  #: of the repository, as ``AptSource`` names it
-    path: str  #: of our own source, which does not count
+    uri: str  #: URI of the repository, as in ``AptSource``
+    path: str  #: path of Hostwright's own source, which is ignored
 
     def probes(self) -> tuple[Probe, ...]:
         ours = sh(" ! -name %s", PurePosixPath(self.path).name)
@@ -122,7 +122,7 @@ class ListsGone(RemovalState):
 
 
 def _list_name(uri: str) -> str:
-    """The prefix of apt's list files of a repository, as a regular expression (apt's ``URItoFileName``).
+    """Regular expression for the start of the names of apt's list files of a repository (apt's ``URItoFileName``).
 
     The scheme is left out, ``/`` becomes ``_``, and some characters become ``%xx``; ``$(ARCH)`` is any architecture.
     """

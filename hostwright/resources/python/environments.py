@@ -1,6 +1,6 @@
-"""A layer that is one Python environment: its section of a stack, its variables, its states, and rules for it.
+"""Shared parts of layers that are one Python environment: stack section, role variables, states and rules.
 
-The role of such a layer is a section that names the package, and a function that yields ``environment_states``.
+The role of such a layer has a section that names the package, and a function that yields ``environment_states``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from hostwright.stack.stackvalues import (
     WithoutNulls,
 )
 
-#: distribution → the minor version of its glibc 2.x (packages libc6 of each release)
+#: distribution → minor version of its glibc 2.x (package libc6 of each release)
 GLIBC = {
     ("debian", "10"): 28, ("debian", "11"): 31, ("debian", "12"): 36, ("debian", "13"): 41,
     ("ubuntu", "18.04"): 27, ("ubuntu", "20.04"): 31, ("ubuntu", "22.04"): 35, ("ubuntu", "24.04"): 39,
@@ -47,7 +47,7 @@ GLIBC = {
 
 
 class Interpreter(StackPart):
-    """A CPython that needs nothing of its host, in an archive whose directory ``inside`` holds ``bin/pythonX.Y``."""
+    """A self-contained CPython in an archive whose directory ``inside`` contains ``bin/pythonX.Y``."""
 
     python: PythonVersion
     artifact: Annotated[str, ArtifactName]
@@ -55,20 +55,20 @@ class Interpreter(StackPart):
 
 
 class EnvironmentSection(Section):
-    """A package in a venv of the first of ``pythons`` that the host has, or of the ``interpreter`` that it brings.
+    """A package in a venv of the first of ``pythons`` that the host has, or of the stack's own ``interpreter``.
 
-    ``constraints`` is the text of a pip constraints file by Python version (in YAML, the name of a file beside it),
-    which may hold hashes; ``wheelhouses`` names an archive of wheels by Python version, for hosts without an index.
-    ``wheels`` is a list of wheels with their sha256, in the form of ``sha256sum``. Where all pinned ones have a hash,
-    pip takes no other. ``libraries`` are the libraries that it opens on the host at run time, with the layer that
-    brings each; those that come as wheels are not among them.
+    ``constraints`` is the text of a pip constraints file by Python version, with or without hashes (in YAML: the name
+    of a file beside the stack). ``wheelhouses`` names an archive of wheels by Python version, for hosts without an
+    index. ``wheels`` is a list of wheels with their sha256, in the format of ``sha256sum``. If all pinned wheels have a
+    hash, pip installs no others. ``libraries`` are the host's libraries that the package loads at run time, each with
+    the layer that installs it; libraries from wheels are not included.
     """
 
-    title: ClassVar[str]  #: as sentences call it: ``Science``
-    package: ClassVar[str]  #: as pip calls it: ``science``
-    stem: ClassVar[str]  #: with which the names of its environments begin: ``science``
-    compiles: ClassVar[bool] = False  #: whether it compiles extensions when it runs
-    #: percent of the stack's ``free_bytes``: what pip unpacks, and the environment
+    title: ClassVar[str]  #: name in messages: ``Science``
+    package: ClassVar[str]  #: name in pip: ``science``
+    stem: ClassVar[str]  #: prefix of the environments' names: ``science``
+    compiles: ClassVar[bool] = False  #: whether the package compiles extensions at run time
+    #: percent of the stack's ``free_bytes``, for pip's unpacked files and for the environment
     percents: ClassVar[Mapping[str, int]] = {WORK: 3, HOMES: 6}
 
     version: ExactVersion
@@ -81,12 +81,12 @@ class EnvironmentSection(Section):
 
     @property
     def opens(self) -> tuple[str, ...]:
-        """The layers of its ``libraries``."""
+        """Layers that install the ``libraries``."""
         return tuple(dict.fromkeys(self.libraries.values()))
 
     @property
     def usable(self) -> tuple[str, ...]:
-        """The Pythons that its environment may be made of, in order of preference."""
+        """Python versions that the environment may use, in order of preference."""
         return (self.interpreter.python,) if self.interpreter else self.pythons
 
     @property
@@ -96,40 +96,39 @@ class EnvironmentSection(Section):
 
     @property
     def requirement(self) -> str:
-        """What pip installs: ``science==2.9.0``."""
+        """Requirement for pip: ``science==2.9.0``."""
         return f"{self.package}=={self.version}"
 
     def home(self, path: str = "") -> str:
-        """The link through which the environment is used: ``path``, or ``/opt/STEM-SERIES`` if that is empty."""
+        """Link to the environment: ``path``, or ``/opt/STEM-SERIES`` if ``path`` is empty."""
         return path or f"/opt/{self.stem}-{self.series}"
 
     def pins(self, python: str) -> Mapping[str, str]:
-        """Canonical package name → version, as pinned for this Python."""
+        """Canonical package name → pinned version for this Python."""
         return Recipe("", python, self.requirement, self.constraints.get(python, "")).pins
 
     def versions(self) -> Mapping[str, str]:
-        """The package's version."""
         return {self.package: self.version}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """pip unpacks where jobs work."""
+        """Disk space that the environment needs; pip unpacks in the jobs' work directory."""
         return taken(self.title, f"{self.home()}/bin/python", self.percents)
 
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentVariables:
-    """Variables of a role that is one environment; version, Pythons, pins and wheelhouses are the stack's."""
+    """Variables of a role that is one environment; the stack sets version, Pythons, pins and wheelhouses."""
 
-    #: the link through which the environment is used: PATH/bin/python; empty: /opt/NAME-SERIES
+    #: link to the environment, used as PATH/bin/python; default: /opt/NAME-SERIES
     path: str = ""
-    #: where pip takes wheels from: index (the one that the host's pip is set to) or mirror (this machine's files alone)
+    #: source of wheels for pip: index (from the host's pip settings) or mirror (only files from this machine)
     wheels_from: Literal["index", "mirror"] = "index"
 
 
 def environment_states(
     section: EnvironmentSection, stack: Stack, v: EnvironmentVariables, wheels: str = ""
 ) -> Iterator[Resource]:
-    """The interpreter and the venv. ``wheels`` are hashes of wheels that the role knows, beside the stack's."""
+    """States of the interpreter and the venv. ``wheels`` are the role's own hashes of wheels, added to the stack's."""
     path, brought = section.home(v.path), section.interpreter
     if brought:
         archive, home = stack.artifact(brought.artifact), interpreter_home(brought.python)
@@ -152,7 +151,7 @@ def _recipe(section: EnvironmentSection, stack: Stack, path: str, python: str) -
         name=path.rpartition("/")[2],
         python=python,
         requirement=section.requirement,
-        constraints=section.constraints.get(python, ""),  # the rules refuse a stack without any
+        constraints=section.constraints.get(python, ""),  # rules refuse a stack without constraints
         wheelhouse=stack.artifact(wheelhouse) if wheelhouse else None,
         interpreter=f"{interpreter_home(python)}/bin/python{python}" if section.interpreter else "",
     )
@@ -161,25 +160,28 @@ def _recipe(section: EnvironmentSection, stack: Stack, path: str, python: str) -
 def environment_values(
     section: EnvironmentSection, v: EnvironmentVariables, packages: Sequence[str]
 ) -> Iterator[AuditValue]:
-    """What audits compare of it: its Python, its version, and these packages of those that come with it."""
+    """Values that audits compare: the environment's Python, its version, and the versions of ``packages``."""
     venv = section.home(v.path)
     python = VenvPython(venv)
-    versions = {name: VenvVersion(venv, name.replace("-", "_")) for name in packages}  # as directories are named
+    # the name of the dist-info directory
+    versions = {name: VenvVersion(venv, name.replace("-", "_")) for name in packages}
     yield AuditValue("python", python, among=DISTRIBUTION)
     yield AuditValue(section.package, VenvVersion(venv, section.package), section.version)
     for series in section.constraints:
         pins = section.pins(series)
         for name, found in versions.items():
             yield AuditValue(name, found, pins.get(name), given=(python, series))
-    for name, found in versions.items():  # also for a Python that is not in the stack, or is missing
+    for name, found in versions.items():  # for a Python that is missing or not in the stack
         yield AuditValue(name, found, among=python)
 
 
 def host_has_a_python(
     pythons: tuple[str, ...], section: EnvironmentSection, interpreters: tuple[str, ...] = ()
 ) -> Misfit | None:
-    """The host has a Python that the stack supports, or the stack brings one. On a host without any Python, the role
-    installs it."""
+    """The host has a Python that the stack supports, or the stack has an interpreter.
+
+    On a host without any Python, the role installs one.
+    """
     usable = sorted(section.pythons, key=Version)
     if section.interpreter or set(usable) & set(pythons):
         return None
@@ -188,8 +190,8 @@ def host_has_a_python(
         "host-python",
         f"{have}, and {section.title} {section.version} has wheels for {', '.join(usable)}",
         f"{section.stem}.pythons of the stack",
-        f"Python {usable[-1]} installed beside it, a stack that brings one ({section.stem}.interpreter), "
-        "or a distribution that has one of these",
+        f"Python {usable[-1]} in addition, a stack with an interpreter ({section.stem}.interpreter), or a distribution "
+        "with one of these versions",
     )
 
 
@@ -203,7 +205,7 @@ def pins_are_there(section: EnvironmentSection) -> Iterator[Misfit]:
                 "constraints",
                 f"{where} does not pin {section.requirement}",
                 "pip, constraints files",
-                f"`hostwright pins --requirement {section.requirement} --python {python}` writes it",
+                f"the output of `hostwright pins --requirement {section.requirement} --python {python}`",
             )
 
 
@@ -213,7 +215,7 @@ def _pins_it(line: str, section: EnvironmentSection) -> bool:
 
 
 def wheels_run_on_the_c_library(distribution: str, version: str, section: EnvironmentSection) -> Misfit | None:
-    """The distribution's glibc is as new as the pinned wheels need, for one of the Pythons at least."""
+    """The distribution's glibc is new enough for the pinned wheels of at least one Python."""
     have = GLIBC.get((distribution, version))
     needed = min((_glibc_needed(section.constraints.get(python, "")) for python in section.usable), default=(0, ""))
     if have is None or needed[0] <= have:
@@ -227,17 +229,17 @@ def wheels_run_on_the_c_library(distribution: str, version: str, section: Enviro
 
 
 def _glibc_needed(constraints: str) -> tuple[int, str]:
-    """The newest glibc 2.x that a wheel of the file needs, and the wheel."""
+    """Newest glibc 2.x that any wheel in the constraints needs, and that wheel."""
     wheels = listed_wheels(read_constraints(constraints).wheels)
     return max(((min(glibc_of(tag.platform) for tag in each.tags), each.file) for each in wheels), default=(0, ""))
 
 
-#: Rules for each layer that is one environment, to be made of its section by ``on_section``.
+#: Rules for each layer that is one environment; ``on_section`` binds them to its section.
 ENVIRONMENT_RULES: tuple[Callable[..., Any], ...] = (host_has_a_python, wheels_run_on_the_c_library)
 
 
 def on_section(role: str, rule: Callable[..., Any]) -> Rule:
-    """A rule whose part ``section`` is the section of this role.
+    """Bind the parameter ``section`` of a rule to the section of this role.
 
     >>> def has_a_version(section: EnvironmentSection) -> None: ...
     >>> from inspect import signature

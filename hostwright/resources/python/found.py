@@ -1,4 +1,4 @@
-"""The environments of a host that have a layer's package, whoever made them: venvs, conda's, a user's, the system's."""
+"""Environments on a host that have a layer's package: venvs, conda environments, user and system installations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hostwright.resources.python.environments import EnvironmentSection
 
 
 def environment_finder(*names: str) -> Finder:
-    """The finder of a layer that is a Python environment: ``names`` are the package's, as pip and as conda call it."""
+    """Finder for a layer that is a Python environment; ``names`` are the package's names in pip and in conda."""
     return Finder(_values, packages=names, adopted=_adopted)
 
 
@@ -20,7 +20,7 @@ def _values(host: OnHost) -> FoundValues:
 
 
 def _each(packages: Sequence[PythonPackage]) -> tuple[PythonPackage, ...]:
-    """One package of each environment; pip's metadata win over conda's, which has another name for the same."""
+    """One package per environment; pip's metadata are preferred to conda's, which may use another name."""
     found: dict[str, PythonPackage] = {}
     for package in sorted(packages, key=lambda one: (one.environment, one.conda, one.name)):
         found.setdefault(package.environment, package)
@@ -28,12 +28,14 @@ def _each(packages: Sequence[PythonPackage]) -> tuple[PythonPackage, ...]:
 
 
 def _adopted(host: OnHost, section: EnvironmentSection) -> Adopted:
-    """No environment of somebody else's is adopted: the role makes its own, in another directory."""
+    """Result without adoption: the role makes its own environment in another directory."""
     found = [(one.version.partition("+")[0], one.environment) for one in _each(host.packages)]
     if not found:
-        return Adopted(left_out=f"the host has no environment with {section.title} outside of homes", unlike=OTHER)
+        return Adopted(
+            left_out=f"the host has no environment with {section.title} outside home directories", unlike=OTHER
+        )
     there = ", ".join(f"{version} in {place}" for version, place in found[:3])
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-    made = f"the role would make {section.home()} beside it: name it in roles to have that"
+    made = f"to install {section.home()} in addition, add the role to roles"
     far = min(distance(version, section.version) for version, _ in found)
-    return Adopted(left_out=f"{there}{more} stays as it is; {made}", unlike=far)
+    return Adopted(left_out=f"{there}{more} is left unchanged; {made}", unlike=far)

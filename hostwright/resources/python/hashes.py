@@ -1,4 +1,4 @@
-"""Hashes of wheels: pip takes nothing but the bytes that were known when the pins were made (``--require-hashes``)."""
+"""Hashes of wheels: pip installs only files with the hashes that were recorded with the pins (``--require-hashes``)."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _HASH = Pattern(r"--hash=sha256:([0-9a-f]{64})")
 
 
 class Constraints(NamedTuple):
-    """A constraints file, taken apart."""
+    """A parsed constraints file."""
 
-    plain: str  #: the same text without hashes: people give it to pip with packages that it does not pin
+    plain: str  #: the text without hashes, for people who install unpinned packages with it
     hashes: Mapping[str, tuple[str, ...]]  #: canonical package name → the sha256 of its wheels
-    wheels: str  #: the wheels that comments name, in the form of ``sha256sum``
+    wheels: str  #: the wheels in comments, in the format of ``sha256sum``
 
 
-@lru_cache(maxsize=64)  # a fleet shares a handful of files, and the facts of each host are held to them
+@lru_cache(maxsize=64)  # a fleet shares few files, and each host's facts are compared with them
 def read_constraints(text: str) -> Constraints:
-    r"""The hashes of a constraints file in pip's own form, as ``hostwright pins`` and ``pip-compile`` write it.
+    r"""Parse a constraints file with hashes in pip's format, as ``hostwright pins`` and ``pip-compile`` write it.
 
-    A comment behind the hash names the wheel, without which the mirror cannot know it.
+    A comment after the hash names the wheel; the mirror cannot find a wheel without its name.
 
     >>> text = f"science==2.9 --hash=sha256:{'5' * 64}  # science-2.9-py3-none-any.whl\n"
     >>> read_constraints(text).plain, read_constraints(text).wheels.replace("5" * 64, "…")
@@ -52,10 +52,10 @@ def read_constraints(text: str) -> Constraints:
 def hashed(
     pins: Iterable[tuple[str, str]], wheels: str, python: str, own: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 ) -> str:
-    r"""The pins as requirements with the hashes of every wheel that this Python can take; empty where one has none.
+    r"""Pins as requirements, with the hashes of every wheel that fits this Python; empty if a pin has no such wheel.
 
-    ``wheels`` is text in the form of ``sha256sum``: a hash, two spaces, the name of a wheel. The hashes in ``own``, by
-    package, go before it.
+    ``wheels`` is text in the format of ``sha256sum``: a hash, two spaces, the name of a wheel. Hashes in ``own``, by
+    package, take precedence.
 
     >>> print(hashed([("science", "2.9")], f"{'5' * 64}  science-2.9-py3-none-any.whl\n", "3.9").replace("5" * 64, "…"))
     science==2.9 --hash=sha256:…
@@ -74,9 +74,9 @@ def hashed(
     return "".join(f"{line}\n" for line in lines)
 
 
-@lru_cache(maxsize=64)  # a fleet shares a handful of lists, and to parse one takes milliseconds
+@lru_cache(maxsize=64)  # a fleet shares few lists, and parsing one takes milliseconds
 def wheel_hashes(wheels: str, python: str) -> Mapping[tuple[str, str], tuple[str, ...]]:
-    """Package and version → the sha256 of its wheels that this Python can take."""
+    """Package and version → sha256 of its wheels that fit this Python."""
     known: dict[tuple[str, str], tuple[str, ...]] = {}
     for wheel in listed_wheels(wheels):
         if any(_fits(tag, python) for tag in wheel.tags):
@@ -85,7 +85,7 @@ def wheel_hashes(wheels: str, python: str) -> Mapping[tuple[str, str], tuple[str
 
 
 class ListedWheel(NamedTuple):
-    """A wheel of a list: ``pin`` is its package and version."""
+    """A wheel in a list; ``pin`` is its package and version."""
 
     sha256: str
     file: str
@@ -94,7 +94,7 @@ class ListedWheel(NamedTuple):
 
 
 def listed_wheels(wheels: str) -> Iterator[ListedWheel]:
-    """The wheels in text in the form of ``sha256sum``; other lines are comments."""
+    """Wheels in text in the format of ``sha256sum``; other lines are ignored."""
     for line in wheels.splitlines():
         sha256, _, file = line.strip().partition("  ")
         try:
@@ -105,6 +105,6 @@ def listed_wheels(wheels: str) -> Iterator[ListedWheel]:
 
 
 def _fits(tag: Tag, python: str) -> bool:
-    """Whether a wheel may be for this Python; pip knows exactly, and refuses what is not."""
+    """Whether a wheel may fit this Python; pip checks exactly, and refuses other wheels."""
     series = python.replace(".", "")
     return tag.interpreter in ("py3", f"py{series}", f"cp{series}") or tag.abi == "abi3"

@@ -1,4 +1,4 @@
-"""Python interpreters of a host: which one a venv is made of, and the distribution's package that it takes for that."""
+"""Python interpreters of a host: the one for a venv, and the distribution's package that it needs to make one."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.packages.packages import Debs
 from hostwright.stack.store.debs import PackageMirror
 
-#: with which packages compile extensions when they run; an interpreter of the stack brings its own headers
+#: compiler for extensions at run time; an interpreter of the stack has its own headers
 COMPILER = ("gcc", "libc6-dev")
 
 
 def interpreter_home(python: str) -> str:
-    """The directory of a Python that a stack brings; it is replaced in place by its next patch release."""
+    """Directory of a stack's Python interpreter; the next patch release replaces its content."""
     return f"/opt/hostwright/python{python}"
 
 
 def system_interpreter(facts: Facts, wanted: tuple[str, ...]) -> tuple[str, str] | None:
-    """Version and path of the first of these Pythons that the host has, if any.
+    """Version and path of the first of these Pythons that the host has; ``None`` if it has none.
 
-    Only one below ``/usr`` counts: root runs it, and a user may have put another first on their own PATH. It is named
-    with its version: a venv of plain ``python3`` would become another Python's when the distribution moves on.
+    Only interpreters below ``/usr`` count: root runs them, and a user's PATH may have another one first. The path must
+    include the version: a venv of plain ``python3`` would change its Python with a distribution upgrade.
     """
     paths: dict[str, str] = {}
     for path, version in _rows(facts):
@@ -36,10 +36,10 @@ def system_interpreter(facts: Facts, wanted: tuple[str, ...]) -> tuple[str, str]
 
 
 def why_not(facts: Facts, wanted: tuple[str, ...]) -> str:
-    """Which interpreters of these versions a host has, none of which is taken, and why; empty where it has none."""
+    """Text that names the host's interpreters of these versions and why they are not used; empty without any."""
     theirs = [(version, path) for path, version in dict.fromkeys(_rows(facts)) if version in wanted]
     named = " and ".join(f"{path} (Python {version})" for version, path in theirs)
-    reason = "root only runs an interpreter below /usr with its version in its name, which stays the same Python"
+    reason = "root runs only interpreters below /usr with the version in their name"
     return f"the host has {named}, but {reason}" if named else ""
 
 
@@ -50,23 +50,23 @@ def _rows(facts: Facts) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class VenvPackage(Resource):
-    r"""The distribution's package is installed without which the chosen Python makes no venvs.
+    r"""The distribution's package with which the chosen Python can make venvs is installed.
 
-    Debian and Ubuntu ship ``ensurepip`` in a package of its own, ``python3.9-venv``. The Python chosen is the first of
-    ``pythons`` that the host has; one below ``/usr/local`` is its administrator's and brings it. A host without any
-    Python gets the distribution's. When the role is removed, the package goes if it was not there before, and stays
-    where nobody wrote that down.
+    Debian and Ubuntu ship ``ensurepip`` in a separate package, ``python3.9-venv``. The first of ``pythons`` that the
+    host has is chosen. An interpreter below ``/usr/local`` belongs to the administrator and has its own ``ensurepip``.
+    On a host without any Python, the distribution's is installed. When the role is removed, the package is removed if
+    it was not installed before; without a record it stays.
 
     >>> print(plan_text(VenvPackage(("3.9", "3.8")), {"python3.14": "/usr/bin/python3.8 3.8\n"}))
     ~ packages python3.8-venv: python3.8-venv absent → python3.8-venv
 
-    Packages that compile when they run get the headers of that Python and a C compiler with it.
+    For packages that compile at run time, the headers of that Python and a C compiler are installed too.
     """
 
-    pythons: tuple[str, ...]  #: versions such as ``3.9``, in order of preference
-    #: the packages of the mirror, where they come from there; ``None``: from the sources of the host
+    pythons: tuple[str, ...]  #: Python versions, such as ``3.9``, in order of preference
+    #: the mirror, if packages come from it; ``None``: the sources of the host
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
-    compiles: bool = False  #: whether its packages compile extensions when they run
+    compiles: bool = False  #: whether packages of the venv compile extensions at run time
 
     def probes(self) -> tuple[Probe, ...]:
         return (PYTHONS, *Debs((), mirror=self.mirror).probes())
@@ -80,14 +80,13 @@ class VenvPackage(Resource):
         return packages.software(facts) if packages else ()
 
     def packages_for(self, facts: Facts | None, /) -> tuple[str, ...]:
-        """That of the Python that is taken; where nothing is known of the host's, the distribution's own."""
+        """Packages for the chosen Python; without facts, for the distribution's own."""
         if facts is None or PYTHONS not in facts:
             return self._of("python3")
         packages = self._packages(facts)
         return packages.packages if packages else ()
 
     def from_mirror(self, mirror: PackageMirror, /) -> VenvPackage:
-        """Taken from the mirror."""
         return replace(self, mirror=mirror)
 
     def _packages(self, facts: Facts) -> Debs | None:
@@ -99,11 +98,11 @@ class VenvPackage(Resource):
         return Debs(names, mirror=self.mirror) if names else None
 
     def _of(self, python: str) -> tuple[str, ...]:
-        """The packages for this Python; none for one that its administrator brings."""
+        """Packages for this Python; an administrator's Python (empty name) needs only a compiler."""
         own = (f"{python}-venv", *([f"{python}-dev"] if self.compiles else [])) if python else ()
         return (*own, *(COMPILER if self.compiles else ()))
 
     def removal(self) -> tuple[Resource, ...]:
-        """Whichever of them was installed; others may use it too, so they count as common."""
+        """Removes the packages for all ``pythons``, as common tools: others may use them too."""
         pythons = ("python3", *(f"python{version}" for version in self.pythons))
         return (DebsGone(tuple(name for python in pythons for name in self._of(python)), common=True),)

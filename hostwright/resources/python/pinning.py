@@ -1,7 +1,7 @@
-"""Constraints with hashes, made of a requirement: this machine's pip resolves it for any Python, and installs nothing.
+"""Constraints with hashes from a requirement: this machine's pip resolves it for any Python, and installs nothing.
 
-Index, proxy and certificates are those that pip's settings name. Of wheels it fetches only metadata, where the index
-has that apart from them (PEP 658) or hands out ranges of files.
+pip's own settings apply for index, proxy and certificates. pip fetches only metadata of wheels if the index serves
+metadata separately (PEP 658) or supports range requests.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from hostwright.common.text import printable
 from hostwright.common.untrusted import Pattern
 from hostwright.resources.python.wheels import pip_errors, platforms
 
-_RESOLVE_TIMEOUT_S = 3600.0  #: our estimate: an index without separate metadata makes pip download every wheel
+_RESOLVE_TIMEOUT_S = 3600.0  #: our estimate, for an index without separate metadata: pip then downloads every wheel
 _SHA256 = Pattern(r"[0-9a-f]{64}")
 
-#: pip, as on the Python that is named first: pip takes wheels for another Python, and reads the conditions of
-#: requirements (``python_version < "3.12"``) for the one that it runs on (pypa/pip#11664). Older releases also hold
-#: ``Requires-Python`` of a wheel against their own, where the index does not say it (pip 23.2)
+#: pip as if it ran on the Python in the first argument: pip can fetch wheels for another Python, but evaluates the
+#: markers of requirements (``python_version < "3.12"``) for its own (pypa/pip#11664). Releases before 23.2 also compare
+#: a wheel's ``Requires-Python`` with their own Python, unless the index has that field.
 _PIP = """\
 import runpy, sys
 from pip._internal.cli.req_command import RequirementCommand as Command
@@ -43,11 +43,14 @@ runpy.run_module("pip", run_name="__main__", alter_sys=True)
 
 
 def pinned(requirements: Sequence[str], python: str, glibc: int) -> str:
-    """The text of a constraints file: every package that these requirements bring on this Python (``3.12``), at its
-    version, with the hash and the name of its wheel for x86_64 and glibc 2.``glibc``. Raises ``InputError``."""
+    """Text of a constraints file for these requirements and all their dependencies on this Python (``3.12``).
+
+    Each package is pinned at its version, with the hash and the name of its wheel for x86_64 and glibc 2.``glibc``.
+    Raises ``InputError``.
+    """
     report = _resolved(requirements, python, glibc)
     if report.get("environment", {}).get("python_version") != python:
-        raise InputError(f"the pip of {sys.executable} resolves for its own Python alone: take another release of pip")
+        raise InputError(f"{sys.executable}: its pip resolves only for its own Python; upgrade pip")
     lines = sorted(map(_line, report["install"]), key=lambda line: line.partition("=")[0])
     asked = " ".join(requirements)
     head = f"# What {asked} needs on Python {python} (x86_64, glibc 2.{glibc} or newer), by `hostwright pins`.\n"
@@ -61,9 +64,11 @@ def _line(package: Mapping[str, Any]) -> str:
     try:
         parse_wheel_filename(file)
     except InvalidWheelFilename:
-        raise InputError(f"pip reports {printable(file)!r} for {printable(metadata['name'])}: no wheel") from None
+        raise InputError(
+            f"pip reports {printable(file)!r} for {printable(metadata['name'])}, which is not a wheel"
+        ) from None
     if not _SHA256.fullmatch(digest):
-        raise InputError(f"the index gives no sha256 of {file}: name an index that does (pip config list)")
+        raise InputError(f"the package index has no sha256 of {file}; configure an index that has it (pip config set)")
     return f"{canonicalize_name(metadata['name'])}=={metadata['version']} --hash=sha256:{digest}  # {file}"
 
 
@@ -82,18 +87,19 @@ def _resolved(requirements: Sequence[str], python: str, glibc: int) -> Mapping[s
             )
         except subprocess.TimeoutExpired:
             raise InputError(
-                f"pip did not resolve this within {_RESOLVE_TIMEOUT_S:.0f} s", f"Python {python}"
+                f"pip did not resolve the requirements within {_RESOLVE_TIMEOUT_S:.0f} s", f"Python {python}"
             ) from None
         if done.returncode != 0:
-            sentence = "; ".join(dict.fromkeys(pip_errors(done.stderr))) or "nothing"
-            raise InputError(f"pip finds no wheels that fit together; it says: {sentence}", f"Python {python}")
+            sentence = "; ".join(dict.fromkeys(pip_errors(done.stderr))) or "no error output"
+            raise InputError(f"pip found no compatible set of wheels: {sentence}", f"Python {python}")
         read: Mapping[str, Any] = json.loads(report.read_text("utf-8"))
         return read
 
 
 def _words(python: str, glibc: int, folder: str) -> Iterator[str]:
     yield from ("install", "--dry-run", "--ignore-installed", "--quiet", "--no-input", "--disable-pip-version-check")
-    yield "--use-feature=fast-deps"  # without it, whole wheels where the index has no metadata apart
+    yield "--use-feature=fast-deps"  # otherwise pip downloads whole wheels if the index has no separate metadata
     yield from ("--only-binary=:all:", f"--target={folder}", f"--report={folder}/report.json")
     yield from ("--implementation=cp", f"--python-version={python}", f"--abi=cp{python.replace('.', '')}")
-    yield from (f"--platform={platform}" for platform in platforms(glibc))  # of several wheels, that for the oldest
+    # of several wheels, pip prefers the one for the oldest glibc
+    yield from (f"--platform={platform}" for platform in platforms(glibc))

@@ -1,8 +1,8 @@
 """Python environments: a venv with exactly the packages that a stack pins.
 
-A venv's scripts hold its absolute path, so it is built where it stays, ``/opt/hostwright/venvs/NAME-pyX.Y-KEY``, where
-KEY names what it is built from, and the link that people use is switched to it at the end. Jobs that run from the one
-before keep their files: that one is removed only by the next switch.
+The scripts of a venv contain its absolute path, so it is built at its final path,
+``/opt/hostwright/venvs/NAME-pyX.Y-KEY``, where KEY is a hash of its recipe. At the end, the link that people use is
+switched to it. Jobs in the previous venv keep their files: the next switch removes it.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ from hostwright.resources.python.venv_scripts import (
 from hostwright.stack.stack import RoleFile
 
 INDEX = "Python Package Index"
-#: what ``python -m venv`` itself puts there, at whatever version
+#: packages that ``python -m venv`` itself installs, at any version
 BUNDLED = {"pip", "setuptools", "pkg-resources"}
-#: recorded apart by ``python -m venv`` of Debian before 12; the files are those of setuptools, which replaces them
+#: listed separately by ``python -m venv`` before Debian 12; its files belong to setuptools, which replaces them
 PART_OF_SETUPTOOLS = "pkg-resources"
 
 
 def venv_software(requirement: str, pins: Mapping[str, str], wheels: str, python: str, venv: FoundVenv) -> Software:
-    """The package that is asked for, with all others that are in the venv or should be."""
+    """SBOM entry of the main package, with all other packages that are installed or pinned as its parts."""
     hashes = wheel_hashes(wheels, python)
     found: dict[tuple[str, str], Software] = {}
     for dist in venv.dists:
@@ -75,7 +75,7 @@ def venv_software(requirement: str, pins: Mapping[str, str], wheels: str, python
 
 
 def _package(name: str, dist: Dist, pin: str, hashes: Mapping[tuple[str, str], tuple[str, ...]]) -> Software:
-    """One package, with the hashes of the wheels that pip can have taken, unless something has changed since."""
+    """SBOM entry of one package, with the hashes of its possible wheels if it is unchanged."""
     right = bool(pin) and same_version(dist.version, pin)
     known = hashes.get((name, pin), ()) if right else ()
     added = "" if pin or name in BUNDLED else "not of the stack"
@@ -89,23 +89,23 @@ def _package(name: str, dist: Dist, pin: str, hashes: Mapping[tuple[str, str], t
     )  # fmt: skip
 
 
-__all__ = ["Recipe", "Venv"]  # what a role imports
+__all__ = ["Recipe", "Venv"]
 
 
 def _step(script: str) -> Step:
-    """A step; one that contacts a package index is tried again after a transient failure."""
+    """Step for a script; a script that contacts a package index is retried after transient failures."""
     return Step(script, tries=MIRROR_TRIES if " pip install " in script else 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Venv(Resource):
-    r"""A link leads to a venv of the first of the recipes' Pythons that the host has, with exactly the pinned packages.
+    r"""A link points to a venv with exactly the pinned packages, of the first recipe whose Python the host has.
 
-    The venv is built beside the one in use, and the link is switched to it at the end: jobs that run keep their files
-    until the next switch. What is built is looked at without importing anything: each pin's version and each file's
-    size are compared with what pip recorded. A package that differs is installed again, alone; a lost interpreter or
-    pip is put back. What users added stays. When the role is removed, link and venvs go, and what was at ``path``
-    before comes back.
+    The venv is built beside the current one, and the link is switched at the end: running jobs keep their files until
+    the next switch. Checks import nothing. They compare the version of each pin, and the size of each file with pip's
+    record. A package that differs is reinstalled alone; a missing interpreter or pip is restored. Files that users
+    added stay. When the role is removed, the link and the venvs are removed, and the former file at ``path`` is
+    restored.
 
     >>> recipe = Recipe("science", "3.9", "science==2.9", "numpy==1.26.4\n")
     >>> venv = Venv("/opt/science", (recipe,))
@@ -115,8 +115,8 @@ class Venv(Resource):
     ? venv /opt/science: no Python to build it with → Python 3.9  (known after python3)
     """
 
-    path: str  #: of the link that people use; something else in its place is moved aside
-    recipes: tuple[Recipe, ...]  #: in order of preference, one a Python
+    path: str  #: path of the link that people use; any other file there is moved aside
+    recipes: tuple[Recipe, ...]  #: recipes in order of preference, one per Python
 
     def probes(self) -> tuple[Probe, ...]:
         return (PYTHONS, audit_probe(self.path, tuple(recipe.home for recipe in self.recipes), CONSTRAINTS))
@@ -128,7 +128,7 @@ class Venv(Resource):
         recipe, interpreter = chosen
         audit = facts[self.probes()[1]]
         if audit.status == NO_PERL:
-            sentence = "its files cannot be compared with pip's records without perl, which every Debian has: install "
+            sentence = "perl is missing, which compares the venv's files with pip's records; install "
             return Refusal(f"venv {self.path}", "no perl", "perl-base", "perl", f"{sentence}perl-base")
         venvs = parse_audit(audit.text)
         venv = venvs.homes.get(recipe.home)
@@ -153,14 +153,17 @@ class Venv(Resource):
         recipe = chosen[0] if chosen else self.recipes[0]
         venvs = parse_audit(facts[self.probes()[1]].text)
         venv = venvs.homes.get(recipe.home) if venvs.link == recipe.home else None
-        wheels = recipe.listed if recipe.hashed() else ""  # else pip takes what the index has
+        wheels = recipe.listed if recipe.hashed() else ""  # otherwise pip installs any file that the index has
         return (venv_software(recipe.requirement, recipe.pins, wheels, recipe.python, venv or FoundVenv()),)
 
     def removal(self) -> tuple[Resource, ...]:
         return tuple(VenvGone(self.path, HOMES, name) for name in dict.fromkeys(recipe.name for recipe in self.recipes))
 
     def _chosen(self, facts: Facts) -> tuple[Recipe, str] | None:
-        """The recipe and the interpreter's path: the first that is brought, else the first that the host has."""
+        """Recipe and path of its interpreter.
+
+        A recipe with its own interpreter comes first, else the first recipe whose Python the host has.
+        """
         brought = next((recipe for recipe in self.recipes if recipe.interpreter), None)
         if brought:
             return brought, brought.interpreter
@@ -168,12 +171,15 @@ class Venv(Resource):
         return system and (next(recipe for recipe in self.recipes if recipe.python == system[0]), system[1])
 
     def _without_python(self, facts: Facts) -> Refusal | Deferred:
-        """No Python yet, or only others (the rules refuse such a host), or only one that root must not run."""
+        """Result for a host without a usable Python.
+
+        The host has no Python yet, only other versions (rules refuse such a host), or one that root must not run.
+        """
         wanted = tuple(recipe.python for recipe in self.recipes)
         theirs = next((path for version, path in pythons(facts).items() if version in wanted), "")
         have, want = theirs or "no Python to build it with", f"Python {' or '.join(wanted)}"
         if theirs:
-            sentence = f"{why_not(facts, wanted)}; install one of Python {', '.join(wanted)} for all users"
+            sentence = f"{why_not(facts, wanted)}; install one of Python {', '.join(wanted)} below /usr"
             return Refusal(f"venv {self.path}", have, want, "python-below-usr", sentence)
         return Deferred(f"venv {self.path}", have, want, "python3")
 
@@ -188,18 +194,18 @@ class Venv(Resource):
         return Change(f"venv {self.path}", have, want, steps, artifacts=_files(recipe), warnings=warnings)
 
     def _unlisted(self, recipe: Recipe) -> Refusal | None:
-        """A venv whose wheels come from the mirror, which cannot have all of them."""
+        """Refusal of a venv whose wheels come from the mirror, if a pin has no listed wheel."""
         if not recipe.unlisted:
             return None
         want = f"{recipe.requirement} from the mirror"
         return Refusal(f"venv {self.path}", "wheels without a known hash", want, "wheel-hash", _no_wheel(recipe))
 
     def role_files(self) -> tuple[RoleFile, ...]:
-        """All wheels that come from the mirror, for whichever Python."""
+        """All wheels from the mirror, for all Pythons."""
         return tuple(wheel for recipe in self.recipes for wheel in recipe.from_mirror())
 
     def role_files_for(self, facts: Facts | None, /) -> tuple[RoleFile, ...]:
-        """Those for the Python that is taken; where the host has none yet or nothing is known of it, for all."""
+        """Wheels from the mirror for the chosen Python, or for all Pythons if the host's are unknown or missing."""
         recipes = tuple(recipe for recipe in self.recipes if recipe.mirrored)
         if recipes and facts is not None and PYTHONS in facts and pythons(facts):
             chosen = self._chosen(facts)
@@ -210,7 +216,7 @@ class Venv(Resource):
         return tuple(wheel for recipe in recipes for wheel in recipe.from_mirror())
 
     def _warnings(self, recipe: Recipe, venvs: Venvs) -> tuple[str, ...]:
-        """What a new link moves, leaves behind or removes that people put there."""
+        """Warnings about people's files that the new link moves, leaves behind or removes."""
         moved = [moved_aside(f"{venvs.instead} in its place", self.path)] if venvs.instead else []
         for home, paths in venvs.users_files.items():
             stays = home == venvs.link and home != recipe.home
@@ -220,7 +226,7 @@ class Venv(Resource):
     def _due(
         self, recipe: Recipe, interpreter: str, venv: FoundVenv, link: str, instead: str
     ) -> list[tuple[str, str, str]]:
-        """What differs in a venv that exists: what it has, what it should have, and the script that repairs it."""
+        """Differences in an existing venv: the current state, the wanted state, and the script that repairs it."""
         due = []
         if venv.lost:
             lost = " and ".join(venv.lost)
@@ -243,7 +249,10 @@ class Venv(Resource):
         return due
 
     def _finish_script(self, recipe: Recipe) -> str:
-        """Mark the venv as complete, turn the link in one rename, remove all but this one and the one before."""
+        """Script that marks the venv as complete and switches the link by one rename.
+
+        It removes all venvs except this one and the previous one.
+        """
         complete = sh("printf 'complete\\n' > %s", f"{recipe.home}/{MARKER}")
         turn = sh_file(__file__, "sh/venv_finished.sh", path=self.path, home=recipe.home, stem=f"{HOMES}/{recipe.name}")
         aside = sh(MOVED_ASIDE, *[self.path] * 4)
@@ -251,36 +260,35 @@ class Venv(Resource):
 
 
 def _files(recipe: Recipe, *names: str) -> tuple[str, ...]:
-    """The names of the files from which these packages are installed; without any name, all."""
+    """Names of the files from which these packages are installed; without names, of all."""
     return tuple(file.name for file in ([recipe.wheelhouse] if recipe.wheelhouse else recipe.from_mirror(*names)))
 
 
 def _no_wheel(recipe: Recipe) -> str:
     return (
-        f"the wheels of {recipe.requirement} shall come from the mirror, and no wheel for Python {recipe.python} is "
-        f"known of {few(list(recipe.unlisted))}: list it with its sha256 in the stack, or let pip ask an index"
+        f"the mirror has no wheel of {few(list(recipe.unlisted))} for Python {recipe.python}, which "
+        f"{recipe.requirement} needs; add the wheel with its sha256 to the stack, or set wheels_from to index"
     )
 
 
-#: What the removal disturbs.
 TAKES = "removes the environment that jobs run from"
 
 
 @dataclass(frozen=True, slots=True)
 class VenvGone(RemovalState):
-    """No link of ours is at ``path``, and none of the venvs ``NAME-pyX.Y-KEY`` is below ``homes``.
+    """No link of Hostwright's is at ``path``, and no venv ``NAME-pyX.Y-KEY`` is below ``homes``.
 
-    A link of others stays. Whatever was moved aside or kept for our link comes back. If a program runs from one of the
-    venvs, the change disturbs it.
+    Another owner's link stays. A file that was moved aside or kept for Hostwright's link is restored. If a program runs
+    from one of the venvs, the change disturbs it.
     """
 
-    path: str  #: of the link that users use
-    homes: str  #: the directory of all venvs
-    name: str  #: the prefix of the names of this environment's venvs
+    path: str  #: path of the link that people use
+    homes: str  #: directory of all venvs
+    name: str  #: prefix of the names of this environment's venvs
 
     @property
     def _values(self) -> dict[str, str]:
-        """The values of both scripts; ``stem`` is the common prefix of the venvs' directories."""
+        """Variables of both scripts; ``stem`` is the common prefix of the venvs' directories."""
         stem = f"{self.homes}/{self.name}"
         return {"path": self.path, "homes": self.homes, "stem": stem, "kept": originals.kept(self.path)}
 
@@ -297,8 +305,8 @@ class VenvGone(RemovalState):
         if not (homes or {"ours", "empty", "aside"} & kinds):
             return None
         have = [*(["the link"] if "ours" in kinds else []), *homes]
-        what = few(have or [f"{self.homes}, empty" if "empty" in kinds else "what was there, moved aside"])
-        want = "as before: what was moved aside is back" if "aside" in kinds else ABSENT
+        what = few(have or [f"{self.homes}, empty" if "empty" in kinds else "former file, moved aside"])
+        want = "as before: the former file" if "aside" in kinds else ABSENT
         disturbs = TAKES if self.users(facts) and (homes or "ours" in kinds) else ""
         added: dict[str, list[str]] = {}
         for kind, value in rows:
@@ -310,7 +318,7 @@ class VenvGone(RemovalState):
         return Change(f"venv {self.path}", what, want, (step,), disturbs=disturbs, warnings=warnings)
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """The programs that run from one of the venvs."""
+        """Programs that run from one of the venvs."""
         rows = (line.partition("=")[::2] for line in facts[self.probes()[0]].text.splitlines())
         return tuple(value for kind, value in rows if kind == "user")
 

@@ -1,4 +1,4 @@
-"""What a venv is built from: a Python, what is installed in it, and the pins of everything that comes with it."""
+"""The recipe of a venv: its Python, its requirement, and the pins of all dependencies."""
 
 from __future__ import annotations
 
@@ -16,61 +16,62 @@ from hostwright.resources.python.users_files import HOMES
 from hostwright.resources.python.wheels import Wheel, choose_wheels
 from hostwright.stack.stack import Artifact
 
-#: Older ones do not know the wheel names of today (PEP 600: pip 20.3); 24.0 is the last for Python 3.7.
+#: Older releases cannot install wheels with the tags of PEP 600 (pip 20.3). 24.0 is the last release for Python 3.7.
 PIP_MINIMUM = (20, 3)
 PIP_VERSION = "24.0"
-PIP_SHA256 = "ba0d021a166865d2265246961bec0152ff124de910c5cc39f1156ce3fa7c69dc"  # its wheel
+PIP_SHA256 = "ba0d021a166865d2265246961bec0152ff124de910c5cc39f1156ce3fa7c69dc"  # sha256 of its wheel
 PIP_WHEEL = f"{PIP_SHA256}  pip-{PIP_VERSION}-py3-none-any.whl"
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a venv is built from. Where the wheels come from is no part of its key: the pins say what they are."""
+    """The recipe of a venv. The source of the wheels is not part of its key: the pins identify them."""
 
-    name: str  #: with which the names of its venvs begin: ``science-2.9``
-    python: str  #: the version of Python: ``3.9``
-    requirement: str  #: what is installed, with its version: ``science==2.9.0``
-    constraints: str  #: the text of pip's constraints file, with hashes or without; every pin in it is installed
-    wheelhouse: Artifact | None = None  #: a tar of wheels; without it pip uses the host's own index
-    interpreter: str = ""  #: the path of a Python that another state brings; without it the host's own is used
+    name: str  #: prefix of the venvs' names: ``science-2.9``
+    python: str  #: version of Python: ``3.9``
+    requirement: str  #: the requirement with its version: ``science==2.9.0``
+    constraints: str  #: text of a pip constraints file, with or without hashes; every pin in it is installed
+    wheelhouse: Artifact | None = None  #: a tar archive of wheels; without it pip uses the host's own index
+    interpreter: str = ""  #: path of a Python that another state installs; without it the host's own is used
     wheels: str = field(
         default="", repr=False, metadata=NO_IDENTITY
-    )  #: the hashes of wheels, as ``sha256sum`` writes them
+    )  #: hashes of wheels, in the format of ``sha256sum``
 
-    #: whether its wheels come from the mirror, one by one, and no index is asked; a ``wheelhouse`` goes before it
+    #: whether single wheels come from the mirror, without an index; a ``wheelhouse`` takes precedence
     mirrored: bool = field(default=False, metadata=NO_IDENTITY)
 
     @property
     def plain(self) -> str:
-        """The constraints without hashes."""
         return read_constraints(self.constraints).plain
 
     @property
     def listed(self) -> str:
-        """All wheels whose names and hashes are known, in the form of ``sha256sum``."""
+        """All wheels with known names and hashes, in the format of ``sha256sum``."""
         return f"{PIP_WHEEL}\n{self.wheels}\n{read_constraints(self.constraints).wheels}"
 
     @property
     def home(self) -> str:
-        """The directory of the venv."""
+        """Directory of the venv."""
         brought = [self.interpreter] if self.interpreter else []
         text = "\0".join([self.python, self.requirement, self.plain, *brought])
         return f"{HOMES}/{self.name}-py{self.python}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
     @property
     def pins(self) -> dict[str, str]:
-        """Canonical package name → version, for every ``==`` whose marker holds on this Python."""
+        """Canonical package name → version, for every ``==`` whose marker is true on this Python."""
         return dict(_pins(f"{self.plain}\n{self.requirement}", self.python))
 
     def hashed(self, *names: str) -> str:
-        """These pins, or all, with the hashes of their wheels for pip; empty where a wheel's is not known."""
+        """Requirements with hashes for these pins, or for all; empty if the hash of a wheel is unknown."""
         pins = self.pins
         own = read_constraints(self.constraints).hashes
         return hashed(((name, pins[name]) for name in names or pins), self.listed, self.python, own)
 
     def from_mirror(self, *names: str) -> tuple[Wheel, ...]:
-        """The wheels of these packages, or of all pins and of pip, where they come from the mirror: those in the list
-        of ``wheels``."""
+        """Wheels of these packages from the mirror, or of all pins and pip; only wheels in ``listed``.
+
+        Empty if the recipe does not use the mirror.
+        """
         if not self.mirrored or self.wheelhouse:
             return ()
         wanted = {canonicalize_name(name) for name in names}
@@ -79,21 +80,21 @@ class Recipe:
 
     @property
     def unlisted(self) -> tuple[str, ...]:
-        """The pins of which the mirror can have no wheel, since none for this Python is in the list."""
+        """Pins without a listed wheel for this Python, which the mirror cannot serve."""
         if not self.mirrored or self.wheelhouse:
             return ()
         listed = {wheel.package for wheel in self.from_mirror()}
         return tuple(f"{name} {version}" for name, version in self.pins.items() if name not in listed)
 
 
-@lru_cache(maxsize=64)  # a fleet shares a handful of constraints, and to parse one takes a millisecond
+@lru_cache(maxsize=64)  # a fleet shares few constraints, and parsing one takes a millisecond
 def _pins(lines: str, python: str) -> Mapping[str, str]:
     where = {"python_version": python, "python_full_version": f"{python}.0"}
     pins: dict[str, str] = {}
     for line in lines.splitlines():
         try:
             row = Requirement(line.partition("#")[0])
-        except InvalidRequirement:  # a comment, an option, or a mistake that pip will name
+        except InvalidRequirement:  # a comment, an option, or an error that pip reports
             continue
         exact = [part.version for part in row.specifier if part.operator == "=="]
         if exact and (row.marker is None or row.marker.evaluate(where)):

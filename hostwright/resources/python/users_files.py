@@ -1,4 +1,4 @@
-"""What people put into our venvs: notebooks, packages that they installed, kernels. It is set aside, never deleted."""
+"""Files that people put into Hostwright's venvs: notebooks, packages, kernels. They are set aside, never deleted."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from hostwright.resources.files.aside import ASIDE, NAMED
 from hostwright.resources.files.paths import few
 
 HOMES = "/opt/hostwright/venvs"
-MARKER = ".hostwright-complete"  #: written last: a venv without it does not count
+MARKER = ".hostwright-complete"  #: written last: a venv without this file is incomplete
 
-#: ``users_files HOME`` prints them; ``set_aside HOME`` moves them to ``ASIDE``
+#: ``users_files HOME`` prints people's files; ``set_aside HOME`` moves them to ``ASIDE``
 USERS_FILES = sh_file(__file__, "sh/users_files.sh", marker=MARKER)
 
 
 def put_aside(home: str, paths: Sequence[str]) -> str:
-    """The sentence for a plan that removes a venv in which people have these paths."""
-    return f"what people put into {home} is moved to {ASIDE}/DATE: {_listed(paths)}"
+    """Warning for a plan that removes a venv with these files of people."""
+    return f"files that people added to {home} are moved to {ASIDE}/DATE: {_listed(paths)}"
 
 
 def left_behind(home: str, paths: Sequence[str]) -> str:
-    """The sentence for a plan after which the link leads elsewhere."""
-    return f"what people put into {home} stays there and is no longer below the link: {_listed(paths)}"
+    """Warning for a plan that switches the link away from a venv with these files of people."""
+    return f"files that people added to {home} stay there, and the link no longer points there: {_listed(paths)}"
 
 
 def _listed(paths: Sequence[str]) -> str:
-    """Files and directories by their paths, packages that people installed by name and version."""
+    """Files and directories by path, packages by name and version."""
     dists = [PurePosixPath(path).name for path in paths if path.endswith(".dist-info")]
     packages = [" ".join(dist.removesuffix(".dist-info").rsplit("-", 1)) for dist in dists]
     stems = {package.partition(" ")[0].lower() for package in packages}

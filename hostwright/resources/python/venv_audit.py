@@ -1,7 +1,7 @@
-"""One cheap look at venvs: versions from the names of their ``dist-info``, damage from the sizes that pip recorded.
+"""Cheap check of venvs: versions from the names of ``dist-info`` directories, damage from the sizes in pip's records.
 
-Nothing is imported and nothing is hashed: for an environment of 1.5 GB that is 5,300 names and sizes, about 20 ms.
-Headers (``include/``, used by nobody at run time) and compiled caches are left out; they are two thirds of all files.
+Nothing is imported or hashed: for an environment of 1.5 GB, 5,300 names and sizes take about 20 ms. Headers
+(``include/``, unused at run time) and compiled caches are left out; they are two thirds of all files.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from hostwright.plan.model import Probe
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.python.users_files import MARKER, USERS_FILES
 
-NO_PERL = 3  #: the exit status of a host without perl, which compares the sizes
+NO_PERL = 3  #: exit status on a host without perl, which compares the sizes
 
 
 @dataclass(frozen=True, slots=True)
 class Dist:
-    """One installed package as its ``dist-info`` directory says; ``damage`` is a file that is not as recorded."""
+    """An installed package, from its ``dist-info`` directory; ``damage`` is a file that differs from pip's record."""
 
     directory: str
     recorded: bool
@@ -31,60 +31,58 @@ class Dist:
 
     @property
     def name(self) -> str:
-        """The package's name."""
         return self.directory.removesuffix(".dist-info").rpartition("-")[0]
 
     @property
     def version(self) -> str:
-        """The package's version."""
         return self.directory.removesuffix(".dist-info").rpartition("-")[2]
 
     @property
     def flaw(self) -> str:
-        """What is wrong with it besides its version, to be written behind its name and version."""
+        """Fault of the package other than its version, to append to name and version."""
         if not self.recorded:
-            return " without pip's record of it"
+            return " without pip's record"
         return f" ({self.damage.removeprefix('../../../')} missing or changed)" if self.damage else ""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundVenv:
-    """One complete venv as found."""
+    """A complete venv on the host."""
 
-    constraints: str = ""  #: sha256 of its constraints file
+    constraints: str = ""  #: sha256 of the constraints file
     dists: tuple[Dist, ...] = ()
-    gone: tuple[str, ...] = ()  #: which of ``interpreter``, ``pip``, ``site-packages`` are not there
+    gone: tuple[str, ...] = ()  #: the missing ones of ``interpreter``, ``pip``, ``site-packages``
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """What is gone, and pip where it is damaged: the rest could not be repaired without it."""
+        """The missing parts, and a damaged pip: nothing else can be repaired without pip."""
         damaged = [dist.name for dist in self.dists if dist.name == "pip" and dist.flaw]
         return tuple(dict.fromkeys([*self.gone, *damaged]))
 
 
 @dataclass(frozen=True, slots=True)
 class Venvs:
-    """Where the link leads (empty when there is none), and the complete venvs by directory."""
+    """Target of the link (empty without a link), and the complete venvs by directory."""
 
     link: str = ""
     homes: Mapping[str, FoundVenv] = field(default_factory=dict)
-    instead: str = ""  #: what is in the place of the link, in words
-    #: paths that people added, by venv, in those that another link or a new build takes from them
+    instead: str = ""  #: short description of a file or directory in the place of the link
+    #: paths that people added, by venv, where a new link or build would remove them
     users_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def audit_probe(link: str, homes: tuple[str, ...], constraints: str) -> Probe:
-    """The probe of a link, those of these venvs that were completed, and what people put into others of the name."""
+    """Probe for a link, its complete venvs, and people's files in other venvs of the same name."""
     stem = homes[0].partition("-py3.")[0]
     values = {"link": link, "homes": homes, "marker": MARKER, "constraints": constraints, "stem": stem}
     return Probe(USERS_FILES + sh_file(__file__, "sh/venv_audit.sh", **values, no_perl=NO_PERL), shared=True)
 
 
 def parse_audit(text: str) -> Venvs:
-    """The answer to ``audit_probe``."""
+    """Parse the output of ``audit_probe``."""
     link = instead = ""
     users_files: defaultdict[str, list[str]] = defaultdict(list)
-    homes: dict[str, list[tuple[str, str, str]]] = {}  # the words of each venv's lines
+    homes: dict[str, list[tuple[str, str, str]]] = {}  # fields of each venv's lines
     home = ""
     for line in text.splitlines():
         kind, _, rest = line.partition("\t")
@@ -117,7 +115,7 @@ def _found_venv(lines: list[tuple[str, str, str]]) -> FoundVenv:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How one package differs: what is installed, what should be, ``dist-info`` directories that pip cannot remove."""
+    """Difference of a package: installed and wanted version, and ``dist-info`` directories that pip cannot remove."""
 
     name: str
     have: str
@@ -126,7 +124,7 @@ class Drift:
 
 
 def find_drifts(pins: Mapping[str, str], venv: FoundVenv) -> list[Drift]:
-    """The pinned packages that are not as pip put them: another version, two versions, absent, files changed."""
+    """Pinned packages with another version, two versions, no installation, or changed files."""
     drifts = []
     by_name: defaultdict[str, list[Dist]] = defaultdict(list)
     for dist in venv.dists:
@@ -143,8 +141,8 @@ def find_drifts(pins: Mapping[str, str], venv: FoundVenv) -> list[Drift]:
 
 
 def same_version(have: str, want: str) -> bool:
-    """Whether two versions are the same, however they are written."""
+    """Whether two versions are equal after normalization."""
     try:
         return Version(have) == Version(want)
-    except ValueError:  # no version, or one of thousands of digits
+    except ValueError:  # not a version, or one with thousands of digits
         return have == want

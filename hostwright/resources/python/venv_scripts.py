@@ -1,4 +1,4 @@
-"""The steps that build a venv and repair one, as shell."""
+"""Shell scripts that build and repair a venv."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from hostwright.resources.python.users_files import HOMES, MARKER, USERS_FILES
 from hostwright.resources.python.venv_audit import Drift
 from hostwright.stack.store.hostcache import host_path
 
-CONSTRAINTS = "constraints.txt"  #: in the venv, so that people can ``pip install -c`` what they add
+CONSTRAINTS = "constraints.txt"  #: inside the venv, for people's ``pip install -c``
 
 PIP_HASHED = f"pip=={PIP_VERSION} --hash=sha256:{PIP_SHA256}\n"
-#: Wheels only: nothing that is fetched runs as root while it is installed. No cache: it would keep 600 MB for nothing.
-#: pip compiles one file after another, and nothing else meanwhile: ``compile_script`` does that on several processors.
+#: Only wheels: no fetched code runs as root during the installation. No cache: it would keep 600 MB that nothing reads.
+#: No compilation: pip compiles one file after another; ``compile_script`` uses several processors.
 _PIP_FLAGS = "--disable-pip-version-check --no-input --progress-bar off --no-cache-dir --only-binary :all: --no-compile"
-#: Settings of pip's that send packages elsewhere, or install none, whatever the host's pip.conf has. Those of the index
-#: stay. An empty variable changes nothing (pip's parser.py), hence options for directories.
+#: Overrides for settings in the host's pip.conf that redirect or prevent installations. The index settings stay. An
+#: empty variable changes nothing (pip's parser.py), so directories are set by options.
 _PIP_HERE = "PIP_USER=0 PIP_REQUIRE_VIRTUALENV=0 PIP_DRY_RUN=0 PIP_NO_DEPS=0"
-_COMPILERS = 8  #: our choice: what they compile is written to one disk
-_DEEPEST = 50  #: directories into each other that are compiled; before Python 3.9 it would be 10
+_COMPILERS = 8  #: processes; our choice, because all of them write to one disk
+_DEEPEST = 50  #: nesting depth of directories to compile; the default before Python 3.9 is 10
 
 
 def create_script(recipe: Recipe, interpreter: str) -> str:
-    """An empty venv with a pip that knows today's wheels, and the constraints file in it."""
+    """Script that makes an empty venv with a recent pip and the constraints file."""
     return "\n".join(
         [
-            "umask 022",  # root's own may keep everybody else out of the venv
+            "umask 022",  # root's own umask may make the venv unreadable for others
             sh("mkdir -p -- %s", HOMES),
             *_must_run(recipe, interpreter),
             USERS_FILES + sh("if [ -e %s ]; then set_aside %s; fi", f"{recipe.home}/{MARKER}", recipe.home),
@@ -39,14 +39,16 @@ def create_script(recipe: Recipe, interpreter: str) -> str:
 
 
 def _must_run(recipe: Recipe, interpreter: str) -> list[str]:
-    """A Python of another series, processor or C library was brought: the shell alone would say "not found". One that
-    was built without what a venv needs says that in a traceback, or names a package of another Python.
+    """Commands that check the interpreter and print what is wrong with it.
+
+    For an interpreter of another series, processor or C library the shell would print only "not found". For one without
+    the modules of a venv, Python would print a traceback or the name of another Python's package.
     """
     brought = (
-        f"{interpreter} does not run here: the stack's interpreter must hold bin/python{recipe.python} of "
-        f"CPython {recipe.python}, built for this processor and glibc"
+        f"{interpreter} does not run on this host; set the stack's interpreter to an archive with "
+        f"bin/python{recipe.python} of CPython {recipe.python} for this processor and glibc"
     )
-    installed = f"{interpreter} (Python {recipe.python}) makes no venvs that pip can fill: it lacks that module"
+    installed = f"{interpreter} (Python {recipe.python}) cannot make a venv with pip: it lacks the module above"
     run = "%s -I -c %s || { echo %s >&2; exit 1; }"
     if recipe.interpreter:
         return [sh(run, interpreter, "import venv, ensurepip", brought)]
@@ -54,9 +56,9 @@ def _must_run(recipe: Recipe, interpreter: str) -> list[str]:
 
 
 def restore_script(recipe: Recipe, interpreter: str, lost: tuple[str, ...]) -> str:
-    """The interpreter or pip of a venv put back, its packages left as they are."""
+    """Script that restores the interpreter or pip of a venv, and leaves its packages."""
     lines = ["umask 022"]
-    if "pip" in lost:  # what is left of it would count as installed
+    if "pip" in lost:  # its remains would count as installed
         lines.append(sh("rm -rf -- %s/pip %s/pip-*.dist-info", _site(recipe), _site(recipe)))
     lines.append(
         sh("%s -I -m venv", interpreter) + ("" if "pip" in lost else " --without-pip") + sh(" %s", recipe.home)
@@ -75,7 +77,7 @@ def _site(recipe: Recipe) -> str:
 
 
 def install_script(recipe: Recipe) -> str:
-    """Every pin and the requirement, resolved together, then checked against each other."""
+    """Script that installs all pins and the requirement in one resolution, then runs ``pip check``."""
     constraints = f"{recipe.home}/{CONSTRAINTS}"
     known = recipe.hashed()
     arguments = "" if known else sh("-c %s -r %s %s", constraints, constraints, recipe.requirement)
@@ -90,7 +92,7 @@ def install_script(recipe: Recipe) -> str:
 
 
 def mend_script(recipe: Recipe, drifts: list[Drift]) -> str:
-    """The packages that differ, alone, at their pins. What pip has no record of is removed by hand before."""
+    """Script that reinstalls only the packages that differ. Packages without pip's record are deleted first."""
     stale = tuple(f"{_site(recipe)}/{directory}" for drift in drifts for directory in drift.stale)
     names = tuple(drift.name for drift in drifts)
     known = recipe.hashed(*names)
@@ -99,7 +101,7 @@ def mend_script(recipe: Recipe, drifts: list[Drift]) -> str:
         [
             "umask 022",
             sh("rm -rf -- %s/~*", _site(recipe))
-            + "".join(sh(" %s", path) for path in stale),  # ~: what a cut pip left behind
+            + "".join(sh(" %s", path) for path in stale),  # ~: remains of an interrupted pip
             *_pip(recipe, f"--force-reinstall --no-deps {words(pins)}".rstrip(), known, *names),
             compile_script(recipe),
         ]
@@ -107,10 +109,10 @@ def mend_script(recipe: Recipe, drifts: list[Drift]) -> str:
 
 
 def _pip(recipe: Recipe, arguments: str, known: str, *names: str) -> list[str]:
-    """Commands that run ``pip install`` in the venv, from a wheelhouse where there is one.
+    """Commands that run ``pip install`` in the venv, from a wheelhouse if the recipe has one.
 
-    ``known`` are requirements with the hashes of their wheels: then pip takes nothing else. ``names`` are the packages
-    that are installed; without any, all.
+    ``known`` are requirements with the hashes of their wheels: pip then installs no others. ``names`` are the packages
+    to install; without names, all.
     """
     here = sh("--target %s --prefix %s --root /", "", recipe.home)
     install = sh("%s -I -m pip install ", f"{recipe.home}/bin/python") + f"{_PIP_FLAGS} {here}"
@@ -130,21 +132,21 @@ def _pip(recipe: Recipe, arguments: str, known: str, *names: str) -> list[str]:
 
 
 def _fill(recipe: Recipe, wheels: str, names: tuple[str, ...]) -> str:
-    """Put what was delivered into the directory in which pip looks for wheels."""
+    """Command that puts the delivered wheels into pip's ``--find-links`` directory."""
     if recipe.wheelhouse is None:
         return sh("ln -s -t %s -- ", wheels) + words(tuple(map(host_path, recipe.from_mirror(*names))))
-    # the directories in the archive are dropped: a wheel lands in this one, whatever its name says
+    # directories in the archive are dropped: each wheel lands directly in this directory, whatever its path
     unpack = sh("tar -xf %s -C %s --no-same-owner --transform %s", host_path(recipe.wheelhouse), wheels, "s,.*/,,")
     return unpack + " --wildcards --wildcards-match-slash '*.whl'"
 
 
 def compile_script(recipe: Recipe) -> str:
-    """What is in the venv, compiled as pip would do it, by several processes."""
+    """Script that compiles the venv's modules like pip, in several processes."""
     values = {"python": f"{recipe.home}/bin/python", "site": _site(recipe)}
     return sh_file(__file__, "sh/venv_compiled.sh", **values, most=_COMPILERS, deepest=_DEEPEST).rstrip("\n")
 
 
 def write_constraints(recipe: Recipe) -> str:
-    """The constraints file, written again."""
+    """Script that writes the constraints file."""
     path = f"{recipe.home}/{CONSTRAINTS}"
     return write_script(path, recipe.plain, mode="644", owner="root:root", check="", backup=False)

@@ -1,7 +1,7 @@
-"""The wheels of a venv, each as a file by its sha256: which ones a Python takes, and how this machine gets them.
+"""Wheels of a venv as single files: their choice for a Python, and their download to this machine.
 
-They are chosen from a list of wheels with their hashes before any index is asked, so that a plan can name them. This
-machine's own pip brings them: index, proxy and certificates are those that its settings (``pip config list``) name.
+Wheels are chosen from a list with hashes, without an index, so that a plan can name them. This machine's pip downloads
+them, with the index, proxy and certificates of its own settings (``pip config list``).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from hostwright.stack.stack import IndexFile
 from hostwright.stack.store.fetching import Unreached
 
 INDEX = "pip's package index"
-#: glibc's minor versions that wheels are built for. Hosts have 2.17 at least (Ubuntu 18.04: 2.27), so that what a wheel
-#: asks beyond it counts: of several, the one that runs on the older distribution is taken.
+#: Minor versions of glibc that wheels are built for. All hosts have at least 2.17 (Ubuntu 18.04: 2.27), so only newer
+#: requirements count. Of several wheels, the one for the oldest glibc is chosen.
 _GLIBC_OLDEST, _GLIBC_COMMON, _GLIBC_NEWEST = 5, 17, 45
-_LEGACY = {5: "manylinux1", 12: "manylinux2010", 17: "manylinux2014"}  #: the names before PEP 600
+_LEGACY = {5: "manylinux1", 12: "manylinux2010", 17: "manylinux2014"}  #: platform names before PEP 600
 _MACHINE = "x86_64"
-_BRING_TIMEOUT_S = 3600.0  #: our estimate: half a gigabyte at 0.15 MB/s; pip itself gives up a server that is silent
+_BRING_TIMEOUT_S = 3600.0  #: our estimate: 0.5 GB at 0.15 MB/s; pip has its own timeout for a silent server
 _AWAY = Pattern(r"Retrying \(Retry\(|Could not fetch URL|Connection(?:Reset)?Error|Read ?[Tt]imed out|ReadTimeout")
 _CAUSE = Pattern(r"\[Errno -?\d+\] [^'\")\[\]]{1,200}|[Tt]imed out|ProxyError|SSLError")
 _OTHER = Pattern(r"(?m)^\s*Got\s+([0-9a-f]{64})\b")
@@ -40,14 +40,14 @@ _CREDENTIALS = Pattern(r"//[^/@\s]{1,500}@")
 
 
 class Wheel(IndexFile):
-    """A wheel that an index has: of which package and version, for which Python (``3.9``)."""
+    """A wheel in an index, with its package, version and Python (``3.9``)."""
 
     package: str
     version: str
     python: str
 
     def bring(self, folder: Path) -> Path:
-        """Let pip download this wheel and no other into an empty directory. Raises ``ArtifactError``."""
+        """Download exactly this wheel with pip into an empty directory. Raises ``ArtifactError``."""
         pinned = f"{self.package}=={self.version} --hash=sha256:{self.sha256}\n"
         try:
             done = subprocess.run(
@@ -58,34 +58,34 @@ class Wheel(IndexFile):
                 errors="replace",
                 timeout=_BRING_TIMEOUT_S,
                 check=False,
-                env={**os.environ, "PIP_REQUIRE_VIRTUALENV": "0"},  # it only downloads
+                env={**os.environ, "PIP_REQUIRE_VIRTUALENV": "0"},  # pip only downloads here
             )
         except subprocess.TimeoutExpired:
-            raise Unreached(INDEX, f"did not hand out {self.file} within {_BRING_TIMEOUT_S:.0f} s", _CURE) from None
+            raise Unreached(INDEX, f"did not send {self.file} within {_BRING_TIMEOUT_S:.0f} s", _CURE) from None
         brought = next(iter(sorted(folder.glob("*.whl"))), None)
         if done.returncode != 0 or brought is None:
             raise self._failure(done.stderr)
         return brought
 
     def _failure(self, output: str) -> ArtifactError:
-        """Why pip did not bring it, from what it wrote to standard error."""
+        """Error for pip's standard error output."""
         if other := _OTHER.search(output):
             return ArtifactError(
                 f"{INDEX} has another file of {self.package} {self.version}: its sha256 is {other[1]}, and the pinned "
-                f"wheel {self.file} has {self.sha256}; nothing was kept of it"
+                f"wheel {self.file} has {self.sha256}; the download was deleted"
             )
         if _AWAY.search(output):
             why = _CAUSE.search(output)
             reason = printable(one_line(why[0].partition("] ")[2] or why[0])) if why else "no connection"
             return Unreached(INDEX, f"cannot be reached ({reason})", _CURE)
         return ArtifactError(
-            f"{INDEX} does not hand out {self.package} {self.version} for Python {self.python} ({self.file}); pip "
-            f"says: {(pip_errors(output) or ['nothing'])[-1]}"
+            f"{INDEX} does not serve {self.package} {self.version} for Python {self.python} ({self.file}); error "
+            f"of pip: {(pip_errors(output) or ['nothing'])[-1]}"
         )
 
 
 def pip_errors(output: str) -> list[str]:
-    """The errors that pip wrote to standard error, without credentials; else its last line."""
+    """Errors in pip's standard error output, without credentials; without any, its last line."""
     errors = [line for line in output.splitlines() if line.startswith("ERROR: ")] or output.splitlines()[-1:]
     return [printable(_CREDENTIALS.sub("//", one_line(line.removeprefix("ERROR: "))))[:300] for line in errors]
 
@@ -94,20 +94,20 @@ _CURE = "is this machine online, and does `pip config list` name the right index
 
 
 def _pip() -> list[str]:
-    """The pip of this machine: the one beside us, else that of the PATH. Raises ``Unreached``."""
+    """Command of this machine's pip: the module of the running Python, else on the PATH. Raises ``Unreached``."""
     if importlib.util.find_spec("pip"):
-        return [sys.executable, "-P", "-m", "pip"]  # never one that lies in the working directory
+        return [sys.executable, "-P", "-m", "pip"]  # -P: never a module in the working directory
     found = shutil.which("pip3") or shutil.which("pip")
     if found is None:
-        raise Unreached("pip", "is not on this machine", f"install it, as with `{sys.executable} -m ensurepip`;")
+        raise Unreached("pip", "is not installed on this machine", f"run `{sys.executable} -m ensurepip`;")
     return [found]
 
 
 def _target(file: str, python: str) -> list[str]:
-    """The words by which pip downloads exactly this wheel, whatever it runs on itself.
+    """Arguments with which pip downloads exactly this wheel, whatever Python pip runs on.
 
-    An index need not tell the hashes of its files beforehand. With no other ABI and platform than this wheel's, pip
-    does not take another one of the same version.
+    An index may not publish hashes. With only this wheel's ABI and platform, pip cannot choose another wheel of the
+    same version.
     """
     tags = parse_wheel_filename(file)[3]
     return [
@@ -120,9 +120,9 @@ def _target(file: str, python: str) -> list[str]:
 
 
 def choose_wheels(pins: Iterable[tuple[str, str]], listed: str, python: str) -> tuple[Wheel, ...]:
-    r"""The wheel of each pin that has one in the list: of several, the one for the oldest C library.
+    r"""Wheel of each pin that has one in the list; of several, the one for the oldest glibc.
 
-    ``listed`` is text in the form of ``sha256sum``; of two of the same name the last counts.
+    ``listed`` is text in the format of ``sha256sum``; of two lines with the same name, the last counts.
 
     >>> stem = "science-2.9-cp39-cp39-manylinux"
     >>> text = f"{'5' * 64}  {stem}_2_28_x86_64.whl\n{'6' * 64}  {stem}2014_x86_64.whl\n"
@@ -135,7 +135,7 @@ def choose_wheels(pins: Iterable[tuple[str, str]], listed: str, python: str) -> 
     return tuple(known[pin] for pin in pins if pin in known)
 
 
-@lru_cache(maxsize=64)  # a fleet shares a handful of lists, and to read one takes milliseconds
+@lru_cache(maxsize=64)  # a fleet shares few lists, and parsing one takes milliseconds
 def _best(listed: str, python: str) -> Mapping[tuple[str, str], Wheel]:
     places = _places(python)
     best: dict[tuple[str, str], tuple[tuple[int, int], Wheel]] = {}
@@ -147,7 +147,7 @@ def _best(listed: str, python: str) -> Mapping[tuple[str, str], Wheel]:
 
 
 def _wheel(file: str, sha256: str, pin: tuple[str, str], python: str) -> Wheel:
-    """Named without its platform, since a stack has one of each; names of artifacts are in small letters."""
+    """Wheel whose name lacks its platform, since a stack has one wheel of each; names of artifacts are lowercase."""
     tags = "-".join(file.removesuffix(".whl").split("-")[-3:-1])
     name = f"{pin[0]}-{pin[1]}-{tags}".lower().replace("_", "-")
     return Wheel(name=name, file=file, sha256=sha256, package=pin[0], version=pin[1], python=python)
@@ -155,7 +155,7 @@ def _wheel(file: str, sha256: str, pin: tuple[str, str], python: str) -> Wheel:
 
 @lru_cache(maxsize=16)
 def _places(python: str) -> Mapping[Tag, tuple[int, int]]:
-    """Every tag that this Python takes → how new a C library it asks, and its place in Python's own order."""
+    """Each tag that this Python accepts → required glibc, and its rank in Python's own order."""
     series = Version(python).release
     known = list(platforms())
     tags = [*cpython_tags(series, _abis(python), known), *compatible_tags(series, f"cp{series[0]}{series[1]}", known)]
@@ -168,7 +168,7 @@ def _abis(python: str) -> list[str]:
 
 
 def platforms(newest: int = _GLIBC_NEWEST) -> Iterator[str]:
-    """The platforms of wheels that run on this machine type with glibc 2.``newest``, those for older ones first."""
+    """Platforms of wheels that run on this machine type with glibc 2.``newest``, oldest first."""
     yield f"linux_{_MACHINE}"
     for minor in range(_GLIBC_OLDEST, newest + 1):
         yield f"manylinux_2_{minor}_{_MACHINE}"
@@ -177,6 +177,6 @@ def platforms(newest: int = _GLIBC_NEWEST) -> Iterator[str]:
 
 
 def glibc_of(platform: str) -> int:
-    """The minor version of glibc 2.x that a wheel for this platform needs, 17 at least."""
+    """Minor version of glibc 2.x that a wheel for this platform needs, at least 17."""
     minor = whole(platform.removeprefix("manylinux_2_").removesuffix(f"_{_MACHINE}"))
     return max(minor or 0, _GLIBC_COMMON)

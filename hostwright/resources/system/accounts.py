@@ -1,4 +1,4 @@
-"""System accounts, under which services run."""
+"""System accounts for services."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from hostwright.resources.system.services_gone import UserGone
 
 @dataclass(frozen=True, slots=True)
 class SystemUser(Resource):
-    """An account for a service exists: no password, no shell, no home.
+    """An account for a service exists, without password, shell and home directory.
 
-    One that exists is left as it is. When the role is removed, the account and the group of its name go if they were
-    not there before; where nobody wrote that down, they stay.
+    An existing account is not changed. When the role is removed, the account and the group of the same name are removed
+    if they did not exist before; without a record they stay.
 
     >>> print(plan_text(SystemUser("metrics", "reads the host's metrics")))
     ~ user metrics: absent → a system account
     """
 
-    name: str  #: of the account
-    comment: str = ""  #: what ``getent passwd`` shows of it as its full name
+    name: str  #: name of the account
+    comment: str = ""  #: full name in ``getent passwd``
 
     def probes(self) -> tuple[Probe, ...]:
         return (Probe(sh("getent passwd -- %s", self.name)),)

@@ -1,12 +1,13 @@
-"""The kernel that a host boots next, and its command line, by the configuration of GRUB.
+"""The kernel that a host boots next, and its command line, from the configuration of GRUB or systemd-boot.
 
-GRUB takes ``next_entry`` of its environment once, else the ``default`` that its menu sets: mostly a constant, or
-``saved_entry``. A default is a number, a title or an id, with ``>`` before an entry of a submenu; one that no entry has
-means the first entry. ``update-grub`` makes the menu of /etc/default/grub and its folder grub.d; only the menu counts.
+GRUB uses ``next_entry`` of its environment block once, else the menu's ``default``: usually a constant or
+``saved_entry``. A default is a number, a title or an id, with ``>`` before an entry of a submenu; if no entry matches,
+the first entry is booted. ``update-grub`` generates the menu from /etc/default/grub and /etc/default/grub.d; only the
+menu counts.
 
-systemd-boot takes what the firmware's variables name, else the first entry that the ``default`` of its loader.conf
-matches (a pattern of file names), else the first of its entries: by sort-key, then the newest version (loader.conf(5),
-the Boot Loader Specification). It is read where GRUB has no menu.
+systemd-boot uses the firmware's variables, else the first entry that matches the ``default`` of loader.conf (a pattern
+of file names), else the first of its entries: sorted by sort-key, then by version, newest first (loader.conf(5), Boot
+Loader Specification). Its files are read only if GRUB has no menu.
 """
 
 from __future__ import annotations
@@ -29,21 +30,22 @@ _ID = Pattern(r"(?:--id|\$\{?menuentry_id_option\}?)[=\s]\s*(?:'([^']*)'|\"([^\"
 _LINUX = Pattern(r"(?:^|\s)linux(?:16|efi)?\s+(\S+)([^;]*)")
 _VERSION = Pattern(
     r"[0-9]{1,3}\.[0-9]{1,4}[\w.+~-]{0,80}"
-)  #: in ``Debian GNU/Linux, with Linux 6.1.0-9-amd64``, or an id
-_ROW = Pattern(r"(/[^:\n]{1,300}):([0-9]{1,7}):([a-z-]{1,20})\s+(.*)")  #: of systemd-boot's files
-MOST_DIGITS = 6  #: of an entry's number
-NO_LOADER = "no configuration of GRUB is in /boot/grub"
+)  #: version in ``Debian GNU/Linux, with Linux 6.1.0-9-amd64`` or in an id
+#: a row for systemd-boot's files: path, line, key, value
+_ROW = Pattern(r"(/[^:\n]{1,300}):([0-9]{1,7}):([a-z-]{1,20})\s+(.*)")
+MOST_DIGITS = 6  #: maximum number of digits in an entry's number
+NO_LOADER = "/boot/grub has no configuration of GRUB"
 
 
 @dataclass(frozen=True, slots=True)
 class NextBoot:
-    """What the next boot takes: the kernel's version as ``uname -r`` prints it; empty where that is ``unknown``."""
+    """Kernel of the next boot as ``uname -r`` prints it; empty if ``unknown`` has a reason."""
 
     kernel: str = ""
-    words: tuple[str, ...] = ()  #: its command line
-    where: str = ""  #: file and line of both
-    why: str = ""  #: the choice in words
-    unknown: str = ""  #: why the kernel is not known
+    words: tuple[str, ...] = ()  #: the kernel's command line
+    where: str = ""  #: file and line with the kernel and its command line
+    why: str = ""  #: description of the choice
+    unknown: str = ""  #: reason why the kernel is unknown
 
 
 @dataclass(slots=True)
@@ -53,13 +55,13 @@ class _Entry:
     title: str
     id: str
     number: int = 0
-    kernel: str = ""  #: the path of the kernel's file
+    kernel: str = ""  #: path of the kernel's file
     words: tuple[str, ...] = ()
     entries: list[_Entry] = field(default_factory=list)
 
 
 def next_boot(text: str, kernels: Iterable[str]) -> NextBoot:
-    """The next boot by the answer to ``BOOT_LOADER``. ``kernels`` are those that the host has, the newest first."""
+    """Parse the output of ``BOOT_LOADER``. ``kernels`` are the host's kernel versions, newest first."""
     rows = [line.partition(" ")[::2] for line in text.splitlines()]
     of = {kind: [value for key, value in rows if key == kind] for kind in ("config", "grub", "env", "default", "link")}
     env = dict(value.partition("=")[::2] for value in of["env"])
@@ -71,20 +73,24 @@ def next_boot(text: str, kernels: Iterable[str]) -> NextBoot:
         return _by_menu(
             of["config"][0], of["grub"], env, dict(row.partition(" ")[::2] for row in of["link"]), tuple(kernels)
         )
-    if "GRUB_DEFAULT" in settings and not others:  # GRUB's menu may lie where root does not see it
+    if "GRUB_DEFAULT" in settings and not others:  # GRUB's menu may be on a file system that is not mounted
         where, value = settings["GRUB_DEFAULT"]
         chosen = _chosen([value], env)
         words = " ".join(settings.get(name, ("", ""))[1] for name in _CMDLINES).split()
         return _named(chosen, tuple(kernels), where, tuple(words))
-    return NextBoot(unknown=f"{others[0]} decides, which is not read" if others else NO_LOADER)
+    return NextBoot(
+        unknown=f"the host uses {others[0]}, whose configuration Hostwright cannot read" if others else NO_LOADER
+    )
 
 
 _CMDLINES = ("GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT")
 
 
 def words_set(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The words for the kernel's command line in the files that GRUB's menu is made of, with file and line. A later
-    line that does not name its own variable replaces an earlier one. None where another boot loader decides.
+    """Words for the kernel's command line in the input files of GRUB's menu, each with file and line.
+
+    A later assignment replaces an earlier one, unless it includes the variable itself. Empty if another boot loader is
+    in use.
     """
     lines = text.splitlines()
     if any(line.startswith("other ") for line in lines) and not any(line.startswith("config ") for line in lines):
@@ -103,7 +109,7 @@ def _by_menu(
     numbered = [(int(match[1]), match[2].strip()) for match in map(_NUMBERED.fullmatch, lines) if match]
     menu, chosen = _menu(numbered), _chosen(_defaults(numbered), env)
     if any(line.startswith("blscfg") for _, line in numbered):
-        return NextBoot(unknown=f"{file} reads its entries from /boot/loader/entries, which are not read")
+        return NextBoot(unknown=f"{file} loads its entries from /boot/loader/entries, which Hostwright cannot read")
     if not menu:
         return _named(chosen, kernels, file, ())
     entry = _entry(menu, chosen)
@@ -111,13 +117,13 @@ def _by_menu(
     name = links.get(entry.kernel, links.get(f"/boot{entry.kernel}", entry.kernel)).rpartition("/")[2]
     kernel = name.removeprefix("vmlinuz-")
     if kernel == name:
-        return NextBoot(where=where, unknown=f"GRUB's default entry '{entry.title}' ({where}) names no kernel of Linux")
+        return NextBoot(where=where, unknown=f"GRUB's default entry '{entry.title}' ({where}) has no Linux kernel")
     return NextBoot(kernel, entry.words, where, f"GRUB's default entry is '{entry.title}' ({where})")
 
 
 @dataclass(slots=True)
 class _File:
-    """An entry of systemd-boot's, which is a file, and what it says; ``line`` is that of its kernel."""
+    """An entry file of systemd-boot, with its values; ``line`` is the line of its kernel."""
 
     path: str
     values: dict[str, str] = field(default_factory=dict)
@@ -125,24 +131,24 @@ class _File:
 
     @property
     def id(self) -> str:
-        """Its name, without the counters of boots that are tried: ``x+3-1.conf`` is ``x.conf``."""
+        """File name without boot counters: ``x+3-1.conf`` becomes ``x.conf``."""
         return Pattern(r"\+[0-9]{1,4}(?:-[0-9]{1,4})?\.conf$").sub(".conf", self.path.rpartition("/")[2])
 
     @property
     def kernel(self) -> str:
-        """The kernel's version."""
+        """Version of the kernel."""
         found = _VERSION.search(self.values.get("version", "")) or _VERSION.search(self.values.get("linux", ""))
         return found[0] if found else ""
 
     def key(self) -> tuple[object, ...]:
-        """Its place in the menu: those with a sort-key come first, then the newest version."""
+        """Sort key of the menu: entries with a sort-key first, then by version, newest first."""
         sort = self.values.get("sort-key", "")
         newest = tuple(-int(part[0]) for part in Pattern("[0-9]{1,9}").finditer(self.values.get("version", self.id)))
         return (not sort, sort, self.values.get("machine-id", ""), newest)
 
 
 def _systemd_entries(rows: Sequence[str]) -> list[_File]:
-    """The entries that start a kernel, in the order of the menu."""
+    """Entries that start a kernel, in menu order."""
     files: dict[str, _File] = {}
     for match in filter(None, map(_ROW.fullmatch, rows)):
         entry = files.setdefault(match[1], _File(match[1]))
@@ -159,38 +165,38 @@ def _by_systemd_boot(rows: Sequence[tuple[str, str]], entries: Sequence[_File]) 
             return _of_systemd(entries, value, f"the firmware's variable {name} is '{value}'")
     lines = [match for key, value in rows if key == "loader" and (match := _ROW.fullmatch(value))]
     if not lines:
-        return _of_systemd(entries, "*", "systemd-boot takes its first entry")
+        return _of_systemd(entries, "*", "systemd-boot uses its first entry")
     where, value = f"{lines[-1][1]}:{lines[-1][2]}", lines[-1][4].strip()
     return _of_systemd(entries, value, f"systemd-boot's default is '{value}' ({where})")
 
 
 def _of_systemd(entries: Sequence[_File], pattern: str, why: str) -> NextBoot:
-    if pattern.startswith("@"):  # @saved: what the firmware noted, which was not there
+    if pattern.startswith("@"):  # @saved refers to a firmware variable, which is not set here
         pattern = "*"
     exact = pattern.lower().removesuffix(".conf")
     found = [one for one in entries if fnmatchcase(one.id.lower(), pattern.lower())
              or one.id.lower().removesuffix(".conf") == exact]  # fmt: skip
     if not found and "/" not in pattern and pattern.endswith(".efi"):
-        return NextBoot(unknown=f"{why}, a kernel image of its own, which is not read")
+        return NextBoot(unknown=f"{why}, a unified kernel image, which Hostwright cannot read")
     entry = (found or list(entries))[0]
-    unknown = "" if entry.kernel else f"{entry.path} names no kernel's version"
+    unknown = "" if entry.kernel else f"{entry.path} has no kernel version"
     words = tuple(entry.values.get("options", "").split())
     return NextBoot(entry.kernel, words, f"{entry.path}:{entry.line}", f"{why}: {entry.path}", unknown)
 
 
 def _named(chosen: str, kernels: tuple[str, ...], where: str, words: tuple[str, ...]) -> NextBoot:
-    """Without a menu: the kernel whose version the default names; update-grub puts the newest one first."""
+    """Next boot without a menu: the kernel whose version is in the default; for entry 0, the newest kernel."""
     name, why = chosen.rpartition(">")[2], f"GRUB's default is '{chosen}' ({where})"
     match = _VERSION.search(name)
     version = match[0].partition("-advanced-")[0].partition("-recovery-")[0] if match else ""
     kernel = (
         kernels[0] if chosen == "0" and kernels else max((k for k in kernels if k in name), key=len, default=version)
     )
-    return NextBoot(kernel, words, where, why, "" if kernel else f"{why}, and its menu is not there")
+    return NextBoot(kernel, words, where, why, "" if kernel else f"{why}, and GRUB's menu is missing")
 
 
 def _chosen(defaults: Sequence[str], env: Mapping[str, str]) -> str:
-    """The default that counts: the last one, or what the environment has for it."""
+    """Effective default: ``next_entry``, else the last default, with ``saved_entry`` resolved."""
     if once := env.get("next_entry"):
         return once
     last = defaults[-1] if defaults else ""
@@ -198,13 +204,13 @@ def _chosen(defaults: Sequence[str], env: Mapping[str, str]) -> str:
 
 
 def _defaults(lines: Sequence[tuple[int, str]]) -> list[str]:
-    """The values that the menu gives to ``default``, but for that of ``next_entry``, which ``_chosen`` reads."""
+    """Values that the menu assigns to ``default``, except ``next_entry``, which ``_chosen`` handles."""
     values = (match[1] or match[2] or match[3] or "" for _, line in lines if (match := _DEFAULT.fullmatch(line)))
     return [value for value in values if "next_entry" not in value]
 
 
 def _menu(lines: Sequence[tuple[int, str]]) -> list[_Entry]:
-    """The entries of the menu. A brace that closes nothing of it is a function's."""
+    """Entries of the menu. A closing brace outside an entry belongs to a function."""
     menu: list[_Entry] = []
     open_: list[_Entry] = []
     for number, line in lines:
@@ -225,13 +231,13 @@ def _menu(lines: Sequence[tuple[int, str]]) -> list[_Entry]:
 
 
 def _start(entry: _Entry, number: int, line: str) -> None:
-    """Note the kernel that a line of the entry starts."""
+    """Record the kernel that a line of the entry starts."""
     if not entry.kernel and (match := _LINUX.search(line)):
         entry.kernel, entry.number, entry.words = match[1], number, tuple(match[2].split())
 
 
 def _entry(menu: Sequence[_Entry], chosen: str) -> _Entry:
-    """The entry that GRUB starts. Of a submenu without a further choice that is the first one."""
+    """The entry that GRUB boots; for a submenu without a further part in ``chosen``, its first entry."""
     path = [part.replace("\0", ">").strip() for part in chosen.replace(">>", "\0").split(">")]
     entry = _pick(menu, path.pop(0))
     while entry.entries:
@@ -240,14 +246,14 @@ def _entry(menu: Sequence[_Entry], chosen: str) -> _Entry:
 
 
 def _pick(menu: Sequence[_Entry], name: str) -> _Entry:
-    """The entry of this number, title or id; the first one where there is none."""
+    """The entry with this number, title or id; if none matches, the first."""
     if name.isascii() and name.isdigit():
         return menu[int(name)] if len(name) < MOST_DIGITS and int(name) < len(menu) else menu[0]
     return next((entry for entry in menu if name in {entry.title, entry.id}), menu[0])
 
 
 def _unquoted(value: str) -> str:
-    """The value of a variable in a shell file."""
+    """Value of an assignment in a shell file."""
     text = value.strip()
     if text[:1] in {"'", '"'}:
         return text[1:].partition(text[0])[0]

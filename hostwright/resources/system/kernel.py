@@ -1,11 +1,11 @@
-"""The running kernel: its files, its headers, its packages held, and its initramfs.
+"""The running kernel: its files, its headers, holds of its packages, and its initramfs.
 
-A driver that was built for one kernel does not work with the next, and a new kernel comes unasked (unattended
-upgrades), so every kernel package that is installed is held.
+A driver that was built for one kernel does not work with the next. unattended-upgrades may install a new kernel at any
+time, so every installed kernel package is held.
 
-A newer kernel that is merely installed beside the running one is no reason for a reboot: modules can still be built
-and loaded for the running one, so the host is as desired until it boots the other. Once the running kernel's own files
-are gone, a reboot is needed.
+A newer kernel that is only installed does not require a reboot: modules can still be built and loaded for the running
+one, so the host is in the desired state until it boots the newer kernel. After the running kernel's own files are
+removed, a reboot is required.
 """
 
 from __future__ import annotations
@@ -36,17 +36,16 @@ from hostwright.resources.packages.packages import (
 )
 from hostwright.stack.store.debs import PackageMirror
 
-#: Images and headers: versioned packages, and the meta packages that bring newer ones.
+#: Images and headers: versioned packages, and the meta packages that depend on newer ones.
 HEADERS_NAME = "linux-headers-"
 KERNEL_PACKAGES = ("linux-image-*", "linux-headers-*", "linux-generic*")
 
 
 @dataclass(frozen=True, slots=True)
 class KernelsAsBefore(RemovalState):
-    """No kernel package is held that was not before, and new headers are gone, unless others need them.
+    """Kernel packages have their former holds, and new headers are removed unless other packages need them.
 
-    Kernels themselves are never removed, whoever installed them. If the original state was not recorded, everything
-    stays.
+    Kernels are never removed, whoever installed them. Without a record of the original state nothing changes.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -65,19 +64,19 @@ class KernelsAsBefore(RemovalState):
         steps = gone.steps if gone is not None else ()
         if unheld:
             have += [f"{name} held" for name in unheld]
-            want += ["no kernel package held that was not"]
+            want += ["kernel packages with their former holds"]
             unhold = mend_cut_script() + "\n" + PATIENTLY + " apt-mark unhold " + words(unheld)
             steps = (Step(unhold, DPKG_LOCK, timeout_s=1800, tries=MIRROR_TRIES), *steps)
         return Change("kernel packages", ", ".join(have), "; ".join(want), steps) if steps else None
 
 
-#: Sets ``$k`` to what ``uname -r`` prints, without a process.
+#: Sets ``$k`` to the output of ``uname -r``, without starting a process.
 RUNNING = "read -r k </proc/sys/kernel/osrelease; "
-#: The build directory of the running kernel, as dkms and installers of drivers look for it.
+#: Build directory of the running kernel, where dkms and driver installers expect it.
 HEADERS = Probe(f'{RUNNING}test -e "/lib/modules/$k/build/Makefile"', shared=True)
 
-#: The kernels that could be booted, where the running one could not: neither its modules nor its image are there. A
-#: container has no say in its kernel.
+#: Installed kernels, if the running kernel has lost both its modules and its image. No output in a container, which
+#: cannot choose its kernel.
 KERNEL_GONE = Probe(
     f'{RUNNING}[ -d "/lib/modules/$k" ] || [ -e "/boot/vmlinuz-$k" ] || systemd-detect-virt --quiet --container ||\n'
     'for i in /boot/vmlinuz-*; do v=${i#/boot/vmlinuz-}; [ ! -d "/lib/modules/$v" ] || echo "$v"; done; :',
@@ -87,13 +86,13 @@ KERNEL_GONE = Probe(
 
 @dataclass(frozen=True, slots=True)
 class KernelThere(Resource):
-    r"""The running kernel's own files are there, without which nothing can be built for it or loaded.
+    r"""The running kernel's own files exist; without them no module can be built or loaded for it.
 
-    They are gone after its package was removed under it. Only a reboot into one of the kernels that are installed
-    cures that, so a reboot is planned; a container has no say in its kernel, and is left alone.
+    They are missing after the kernel's package was removed while it ran. Only a reboot into an installed kernel fixes
+    that, so a reboot is planned. Containers are left unchanged, because they cannot choose their kernel.
 
     >>> print(plan_text(KernelThere(), {"uname -rm": "6.1.0-9-amd64 x86_64\n", "/boot/vmlinuz-": "6.1.0-12-amd64\n"}))
-    ~ running kernel: 6.1.0-9-amd64, removed → one that is installed (6.1.0-12-amd64)
+    ~ running kernel: 6.1.0-9-amd64, removed → an installed kernel (6.1.0-12-amd64)
       then a reboot: the running kernel 6.1.0-9-amd64 has been removed, and 6.1.0-12-amd64 is installed
     """
 
@@ -106,7 +105,7 @@ class KernelThere(Resource):
             return None
         running = facts[UNAME].strip().partition(" ")[0]
         reason = f"the running kernel {running} has been removed, and {', '.join(others)} is installed"
-        return Reboot("running kernel", f"{running}, removed", f"one that is installed ({', '.join(others)})", reason)
+        return Reboot("running kernel", f"{running}, removed", f"an installed kernel ({', '.join(others)})", reason)
 
     def removal(self) -> tuple[Resource, ...]:
         return ()
@@ -114,11 +113,11 @@ class KernelThere(Resource):
 
 @dataclass(frozen=True, slots=True)
 class KernelPackages(Resource):
-    r"""The headers of the running kernel are there, and every installed kernel package is held.
+    r"""The headers of the running kernel are installed, and every installed kernel package is held.
 
-    Headers and holds are one state, because the headers bring further kernel packages that must be held as well. Where
-    the running kernel was removed, they are for after the reboot (``KernelThere``). When the role is removed, holds go
-    that were not there before, and so do headers that nothing else needs; kernels stay.
+    Headers and holds are one state, because the headers depend on further kernel packages that must be held as well. If
+    the running kernel was removed, the change waits for the reboot (``KernelThere``). When the role is removed, new
+    holds are removed, and new headers too unless other packages need them; kernels stay.
 
     >>> answers = {"uname -rm": "6.1.0-9-amd64 x86_64\n", "dpkg-query": "linux-image-amd64\t6.1\tii \n"}
     >>> print(plan_text(KernelPackages(), answers))
@@ -126,7 +125,7 @@ class KernelPackages(Resource):
     → headers of the running kernel, every kernel package held
     """
 
-    #: the packages of the mirror, where they come from there; ``None``: from the sources of the host
+    #: the mirror, if packages come from it; ``None``: the sources of the host
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -163,14 +162,14 @@ class KernelPackages(Resource):
         return Change(what, have, want + taken.noted, (step,), artifacts=taken.names)
 
     def _parts(self, facts: Facts) -> tuple[Installed, ...]:
-        """The installed packages in which the headers of the mirror lie."""
+        """Installed packages that contain the headers, according to the mirror."""
         found = self.mirror.closure(distribution_of(facts), (_headers_of(facts),)) if self.mirror else ()
         table = dpkg_table(facts)
         names = (deb.package for deb in found if named_like(deb.package, KERNEL_PACKAGES))
         return tuple(row for name in names if (row := table.get(name)) and row.present)
 
     def _again(self, facts: Facts) -> tuple[str, ...]:
-        """What is unpacked again: each at the version that the host has."""
+        """Packages to reinstall, as ``name=version`` at the installed version."""
         return tuple(f"{row.name}={row.version}" for row in self._parts(facts)) or (_headers_of(facts),)
 
     def _headers_again(self, headers: str, facts: Facts, taken: Taken) -> str:
@@ -179,13 +178,12 @@ class KernelPackages(Resource):
         return _headers_again(headers)
 
     def packages_for(self, facts: Facts | None, /) -> tuple[str, ...]:
-        """The headers of the running kernel, where that is known and has none yet."""
+        """Headers of the running kernel, if the kernel is known and lacks them."""
         if facts is None or UNAME not in facts or (HEADERS in facts and facts[HEADERS].ok):
             return ()
         return (_headers_of(facts),)
 
     def from_mirror(self, mirror: PackageMirror, /) -> KernelPackages:
-        """Taken from the mirror."""
         return replace(self, mirror=mirror)
 
     def software(self, facts: Facts) -> tuple[Software, ...]:
@@ -201,7 +199,7 @@ def _headers_of(facts: Facts) -> str:
 
 
 def is_loose_kernel(row: Installed) -> bool:
-    """For ``dpkg_rows``: a kernel's package that apt may move."""
+    """Filter for ``dpkg_rows``: installed kernel packages that are not held."""
     return row.present and not row.held and named_like(row.name, KERNEL_PACKAGES)
 
 
@@ -210,7 +208,7 @@ def _headers_again(package: str) -> str:
     return LISTS + sh_file(__file__, "sh/headers_again.sh", **values).rstrip("\n")
 
 
-#: What is there to be held is asked on the host: the headers bring packages whose names only apt knows.
+#: The host lists the packages to hold: only apt knows all dependencies of the headers.
 _HOLD = (
     "dpkg-query -W -f='${db:Status-Status} ${Package}\\n' "
     + words(KERNEL_PACKAGES)
@@ -221,17 +219,17 @@ _HOLD = (
 
 @dataclass(frozen=True, slots=True)
 class Initramfs(Resource):
-    """The running kernel's initramfs was built after a file was written, so that it holds it.
+    """The running kernel's initramfs is newer than a file, so that it contains the file.
 
-    Those of all installed kernels are built, since the next boot may be into another one. A host without an initramfs
-    (a container, a kernel with everything built in) has nothing to rebuild. Nothing of it stays behind; who takes the
-    file away builds them again.
+    The change rebuilds the initramfs of all installed kernels, since the next boot may use another one. A host without
+    an initramfs (a container, a kernel with built-in drivers) has nothing to rebuild. Nothing is left to remove with
+    the role; the state that removes the file rebuilds the initramfs.
 
     >>> print(plan_text(Initramfs("/etc/modprobe.d/no-floppy.conf")))
     ~ initramfs: older than /etc/modprobe.d/no-floppy.conf → rebuilt
     """
 
-    after: str  #: the path of the file
+    after: str  #: path of the file
 
     def probes(self) -> tuple[Probe, ...]:
         script = 'i=/boot/initrd.img-$k; [ ! -e "$i" ] || [ ! %s -nt "$i" ]'
@@ -246,5 +244,5 @@ class Initramfs(Resource):
         return ()
 
 
-#: All kernels, since the next boot may be into another one. dpkg's lock: its triggers rebuild the same files.
+#: For all kernels, since the next boot may use another one. Run under dpkg's lock: its triggers rebuild the same files.
 UPDATE_INITRAMFS = "if command -v update-initramfs >/dev/null; then update-initramfs -u -k all; fi"

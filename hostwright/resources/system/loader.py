@@ -1,4 +1,4 @@
-"""The dynamic loader's cache, and names that the system's alternatives manage."""
+"""The dynamic loader's cache, and names that the alternatives system manages."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from hostwright.resources.files.aside import OLDEST_BACK
 from hostwright.resources.files.paths import ABSENT, MOVED_ASIDE, moved_aside
 from hostwright.resources.packages.packages import DPKG_LOCK
 
-#: ``found PATTERN HOME``: name and path of what the loader opens for each matching name
+#: ``found PATTERN HOME``: print name and path of the file that the loader opens for each matching name
 FOUND = sh_file(__file__, "sh/loader_found.sh")
 
 
 @dataclass(frozen=True, slots=True)
 class LoaderCache(Resource):
-    r"""The dynamic loader's cache finds each of these libraries, and finds it first, below ``home``.
+    r"""The dynamic loader's cache resolves each of these libraries to a file below ``home``.
 
-    Whoever starts a program, from wherever, gets what this cache says: login shells, ssh, cron, systemd and sudo alike.
-    The change runs ``ldconfig``. It fails, and says where the loader looks, if another directory is still first. On
-    removal there is nothing to do: whoever takes away libraries, or the file that names them, runs ``ldconfig``.
+    All programs use this cache, whether login shells, ssh, cron, systemd or sudo start them. The change runs
+    ``ldconfig``. If another directory still has priority, the change fails and names that directory. Nothing is left to
+    remove with the role: the states that remove the libraries, or the file that names them, run ``ldconfig``.
 
     >>> cache = LoaderCache(("libtool.so.2",), "/opt/tool", "/etc/ld.so.conf.d/tool.conf")
     >>> print(plan_text(cache, {"ldconfig": "libtool.so.2 /usr/lib/libtool.so.2\n"}))
     ~ loader cache: libtool.so.2 /usr/lib/libtool.so.2 → below /opt/tool
     """
 
-    libraries: tuple[str, ...]  #: names as programs ask for them (``libtool.so.2``), one at least
-    home: str  #: the directory below which they lie
-    #: the file in ``/etc/ld.so.conf.d`` that names the directories, for the sentence when another wins
+    libraries: tuple[str, ...]  #: library names that programs load (``libtool.so.2``), at least one
+    home: str  #: directory of the libraries
+    #: file in ``/etc/ld.so.conf.d`` with the directories, for the error message
     conf: str = field(metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -48,41 +48,41 @@ class LoaderCache(Resource):
             "loader cache",
             ", ".join(f"{name} {paths.get(name, ABSENT)}" for name in wrong),
             f"below {self.home}",
-            (Step("/sbin/ldconfig\n" + FOUND + self._check(), DPKG_LOCK),),  # dpkg's triggers run it as well
+            (Step("/sbin/ldconfig\n" + FOUND + self._check(), DPKG_LOCK),),  # dpkg's triggers run ldconfig too
         )
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # whoever takes away libraries, or the file that names their directories, runs ldconfig
+        return ()  # the states that remove the libraries run ldconfig
 
     def _check(self) -> str:
-        """What another directory puts first, ldconfig alone cannot mend: say which, and fail."""
+        """Commands that fail and name the directory with priority, which ldconfig alone cannot correct."""
         values = {"libraries": self.libraries, "home": self.home, "conf": self.conf}
         return sh_file(__file__, "sh/loader_check.sh", **values)
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative(Resource):
-    r"""A name that the system's alternatives manage leads to ``target``, whichever other choices are registered.
+    r"""A name of the alternatives system resolves to ``target``, whatever other choices are registered.
 
-    Only where the name leads counts: a plain link to the right place is as good. What is in its place and belongs to no
-    package is moved aside; a package's own file makes the change fail. When the role is removed, the choice goes, and
-    the name leads where it led before.
+    Only the final target counts: a plain link to the target is correct too. A file in the place of the link that
+    belongs to no package is moved aside; if it belongs to a package, the change fails. When the role is removed, the
+    choice is removed, and the name resolves to its former target.
 
     >>> tool = Alternative("/usr/local/tool", "tool", "/usr/local/tool-1.2", 12)
     >>> print(plan_text(tool, {"readlink -m": "/usr/local/tool-1.1\n"}))
     ~ alternative /usr/local/tool: /usr/local/tool-1.1 → /usr/local/tool-1.2
     """
 
-    link: str  #: the path that people use
-    name: str  #: what ``update-alternatives`` calls it
-    target: str  #: where it leads
-    priority: int  #: of the choice, for when the system chooses: the highest wins
+    link: str  #: path of the link that people use
+    name: str  #: name in ``update-alternatives``
+    target: str  #: path that the name resolves to
+    priority: int  #: priority of the choice in automatic mode: the highest wins
 
     def probes(self) -> tuple[Probe, ...]:
-        # either may be reached through a link, such as a /usr/local that lies elsewhere
+        # both paths may contain links, such as a linked /usr/local
         both = sh("both=$(readlink -m -- %s %s); to=${both%%%%\n*}\n", self.link, self.target)
         there = sh('[ "$to" != "${both#*\n}" ] || to=%s\n', self.target)
-        seen = sh("if [ %s -ef %s ]; then to=%s; else\n", self.link, self.target, self.target)  # without a process
+        seen = sh("if [ %s -ef %s ]; then to=%s; else\n", self.link, self.target, self.target)  # starts no process
         ends = sh('fi\necho "$to"; [ -e %s ] || [ -L %s ]', self.link, self.link)
         return (Probe(f"{seen}{both}{there}{ends}", shared=True),)
 
@@ -91,7 +91,7 @@ class Alternative(Resource):
         have = answer.strip() if answer.ok else ABSENT
         if have == self.target:
             return None
-        warnings = (moved_aside("what is there", self.link),) if have == self.link else ()
+        warnings = (moved_aside("the file or directory", self.link),) if have == self.link else ()
         have = "not a link" if have == self.link else have
         theirs = "if [ -e %s ] && [ ! -L %s ] && dpkg-query -S -- %s; then exit 1; fi\n"
         aside = sh(theirs + MOVED_ASIDE, *[self.link] * 7)
@@ -111,17 +111,17 @@ class Alternative(Resource):
 
 @dataclass(frozen=True, slots=True)
 class FormerName(Resource):
-    r"""What lies at an alternative's path is kept, before packages come that take the name for themselves.
+    r"""The file or link at an alternative's path is kept, before packages replace it.
 
-    It comes before the packages, ``Alternative`` after them. There is nothing to do where the path is no link, or
-    leads to the right place. ``Alternative`` puts back what was kept when the role is removed.
+    A role yields this state before the packages, and ``Alternative`` after them. Nothing is done if the path is not a
+    link or already resolves to the target. When the role is removed, ``Alternative`` restores the kept file or link.
 
     >>> tool = Alternative("/usr/local/tool", "tool", "/usr/local/tool-1.2", 12)
     >>> print(plan_text(FormerName(tool), {"[ -L": "", "readlink -m": "/opt/tool\n"}))
     ~ former /usr/local/tool: /opt/tool → kept
     """
 
-    alternative: Alternative  #: the one whose path it is
+    alternative: Alternative  #: the alternative with this path
 
     def probes(self) -> tuple[Probe, ...]:
         link = self.alternative.link
@@ -142,21 +142,21 @@ class FormerName(Resource):
 
 
 def settings_of(name: str) -> tuple[str, str]:
-    """The file with a name's choices and whether one was set by hand, and the link to the current choice."""
+    """Two paths: the file with a name's choices and mode, and the link to the current choice."""
     return f"/var/lib/dpkg/alternatives/{name}", f"/etc/alternatives/{name}"
 
 
 @dataclass(frozen=True, slots=True)
 class AlternativeGone(RemovalState):
-    """A name of the system's alternatives does not have the choice ``target``, unless it had it before Hostwright came.
+    """The choice ``target`` is removed from an alternative, unless it was registered before Hostwright's first change.
 
-    The name leads where it led before Hostwright's first change, if that is still a choice, else where the system
-    chooses. A link of others that was not an alternative, and anything moved aside, comes back if its place is free.
+    The name resolves to its former target if that is still a choice, else to the automatic choice. A former link that
+    was not an alternative is restored, and a file that was moved aside is moved back if the path is free.
     """
 
-    link: str  #: the path that users use (``/usr/bin/NAME``)
-    name: str  #: of the alternative
-    target: str  #: the choice that is removed: the path that it leads to
+    link: str  #: path of the link that people use (``/usr/bin/NAME``)
+    name: str  #: name of the alternative
+    target: str  #: path of the choice to remove
 
     def probes(self) -> tuple[Probe, ...]:
         return (

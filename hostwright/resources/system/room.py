@@ -1,4 +1,4 @@
-"""Room for what is still to be installed, and only for that: a host that has everything may be full."""
+"""Disk space for software that is still to be installed, and only for that: a host that has everything may be full."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from hostwright.plan.model import Facts, Probe, Refusal, Resource
 from hostwright.stack.stack import BOOT, WORK, Share
 
 GB = 1_000_000_000
-RULE = "free-disk"  #: what a host is refused for that has too little room
-UNUSABLE = "directories"  #: and one whose filesystems or files are in the way
-BYTES_AN_INODE = 100_000  #: our estimate: a Python framework of 1.2 GB has 13,000 files, a toolkit of 5 GB 8,000
-_PACKAGES = "/var/lib/dpkg/info"  #: where dpkg runs packages' own scripts
-#: directories that every installation needs, each with what it is for
-_ALWAYS = {_PACKAGES: "packages' scripts run from", STATE_DIR: "what Hostwright keeps on a host goes to"}
+RULE = "free-disk"  #: refusal rule for too little disk space
+UNUSABLE = "directories"  #: refusal rule for unusable directories
+#: bytes per inode, our estimate: a Python framework of 1.2 GB has 13,000 files, a toolkit of 5 GB 8,000
+BYTES_AN_INODE = 100_000
+_PACKAGES = "/var/lib/dpkg/info"  #: where dpkg runs maintainer scripts
+#: directories that every installation needs → their use, for a sentence that ends with the directory
+_ALWAYS = {_PACKAGES: "maintainer scripts of packages run from", STATE_DIR: "Hostwright's records go to"}
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 class _Place(NamedTuple):
-    """Where a directory really lies, or would: see ``sh/room.sh``."""
+    """File system of a directory, or of its nearest existing parent: see ``sh/room.sh``."""
 
     directory: str
     there: str
@@ -44,13 +45,13 @@ class _Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FreeSpace(Resource):
-    r"""What is still to be installed finds room and a place that can take it; else the host is refused.
+    r"""Software that is still to be installed has enough disk space and usable directories; else the host is refused.
 
-    Each part is counted on the filesystem on which its directory really lies, links followed, in bytes and in inodes;
-    what lies on one filesystem is added up. A directory must be writable, programs must be allowed to run where
-    programs are installed and where packages have their scripts, and no file may be in its place. A host that has
-    everything may be full: shares whose ``unless`` exists are not counted. Nothing is changed on the host, so nothing
-    stays behind.
+    Each part is counted in bytes and inodes on the file system of its directory, after following links; parts on the
+    same file system are summed up. Directories must be writable, and nothing else may be at their path. Directories for
+    programs and maintainer scripts must not be mounted noexec. A part whose ``unless`` path exists is not counted, so
+    that a host that has everything may be full. Nothing changes on the host, so nothing is left to remove with the
+    role.
 
     >>> space = FreeSpace(10 * GB, (Share("the tool", "/opt/tool/bin", "/opt", 80),))
     >>> row = "/opt\t/opt\tdirectory\t8:1\t/\trw,relatime\t1000000\t600000\t500000\n"
@@ -64,8 +65,8 @@ class FreeSpace(Resource):
 
     KIND: ClassVar = "free-space"
 
-    total_bytes: int  #: what a bare host needs for everything, in bytes
-    #: what each part takes of that, in percent, below which directory, and the path that exists once it is installed
+    total_bytes: int  #: space that a new host needs for all parts, in bytes
+    #: percentage of each part, its directory, and a path that exists once the part is installed
     shares: tuple[Share, ...]
 
     def probes(self) -> tuple[Probe, ...]:
@@ -85,7 +86,7 @@ class FreeSpace(Resource):
             places[WORK] = work
         unusable: dict[str, str] = {}
         for have, sentence in _unusable(due, places):
-            unusable.setdefault(have, sentence)  # one filesystem is in the way of several parts
+            unusable.setdefault(have, sentence)  # one file system may affect several parts
         parts = ", ".join(dict.fromkeys(share.part for share in due))
         if unusable:
             have, want = "; ".join(unusable), f"directories that can take {parts}"
@@ -101,7 +102,7 @@ class FreeSpace(Resource):
         return ()
 
     def _short(self, due: list[Share], places: Mapping[str, _Place], initramfs: int) -> Iterator[str]:
-        """The filesystems that have too little for what is due, each with what it has and what is needed."""
+        """File systems with too little space, each as a clause with free and required space."""
         needed: dict[str, int] = {}
         on: dict[str, _Place] = {}
         for share in due:
@@ -118,11 +119,11 @@ class FreeSpace(Resource):
                 yield f"{place.mount} has {place.free_inodes} inodes free and {need // BYTES_AN_INODE} are needed"
 
 
-_INITRAMFS = " to write another initramfs (apt-get autoremove --purge takes kernels that are not needed)"
+_INITRAMFS = " to write another initramfs (apt-get autoremove --purge removes unneeded kernels)"
 
 
 def _place(row: list[str]) -> _Place | None:
-    """A line of the answer; ``None`` for another one. What the host could not tell is ``-``, or less than nothing."""
+    """Parse a line of the output; ``None`` for any other line. Unknown values are ``-``, or -1 for free bytes."""
     if len(row) != 9:
         return None
     free, inodes, free_inodes = (int(word) if _NUMBER.fullmatch(word) else 0 for word in row[6:])
@@ -133,19 +134,19 @@ def _place(row: list[str]) -> _Place | None:
 
 
 def _work(places: Mapping[str, _Place]) -> _Place | None:
-    """Where a job will work: the choice of ``work.sh``, as far as mount options tell."""
+    """Work directory that ``work.sh`` will probably choose, judged by mount options."""
     able = [place for name in WORK_DIRS if (place := places.get(name)) and place.executes]
     return max(able, key=lambda place: min(place.free_bytes, WORK_BYTES), default=None)
 
 
 def _unusable(due: list[Share], places: Mapping[str, _Place]) -> Iterator[tuple[str, str]]:
-    """What is in the way of what is due, in a few words, and the sentence that says what to do."""
+    """Obstacles for the parts, each as a short description and a full sentence with the fix."""
     if any(name in places for name in WORK_DIRS) and WORK not in places:
         tried = ", ".join(sorted({places[name].mount for name in WORK_DIRS if name in places}))
         yield (
-            f"nothing may be executed on {tried}",
-            f"no program may be run on {tried}, and installers unpack and run theirs there: mount -o remount,exec one"
-            " of them (and in /etc/fstab)",
+            f"programs cannot be executed on {tried}",
+            f"programs cannot be executed on {tried}, where installers unpack and run theirs: run mount -o remount,exec"
+            " for one of these, and remove noexec in /etc/fstab",
         )
     parts = {share.directory: f"{share.part} goes to" for share in due if share.directory != WORK}
     for name, part in {**_ALWAYS, **parts}.items():
@@ -156,7 +157,7 @@ def _unusable(due: list[Share], places: Mapping[str, _Place]) -> Iterator[tuple[
 def _in_the_way(place: _Place, part: str) -> tuple[str, str] | None:
     where = f"and {part} {place.directory}"
     if place.kind != "directory":
-        what = "leads nowhere" if place.kind == "broken link" else "is no directory"
+        what = "is a broken link" if place.kind == "broken link" else "is not a directory"
         return f"{place.there} {what}", f"{place.there} {what}, {where}: move it aside"
     if "ro" in place.options:
         have, remount = "is mounted read-only", "rw"
@@ -169,5 +170,5 @@ def _in_the_way(place: _Place, part: str) -> tuple[str, str] | None:
 
 
 def _runs(directory: str) -> bool:
-    """Whether programs or libraries that are loaded lie there, and not only files that are read."""
+    """Whether programs or loaded libraries are in the directory, and not only data files."""
     return directory == _PACKAGES or not directory.startswith(("/var/", BOOT))

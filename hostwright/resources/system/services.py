@@ -1,4 +1,4 @@
-"""systemd services: enabled at boot, running now, with what their files say now; and what their changes disturb."""
+"""systemd services: enabled at boot, active, restarted after changes of their files; and changes that disturb work."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ __all__ = ["Disturbing", "RestartedAfter", "Running", "Service", "parse_show"]
 class Service(Resource):
     r"""A systemd unit is enabled at boot and active now, or disabled and stopped with ``running=False``.
 
-    A unit that failed is started again. When the role is removed, it is stopped and disabled where it was so before;
-    one that was to be stopped stays so.
+    A failed unit is started again. When the role is removed, the unit is stopped and disabled if it was so before; a
+    unit with ``running=False`` is left unchanged.
 
     >>> answers = {"systemctl show": "LoadState=loaded\nActiveState=failed\nUnitFileState=enabled\n"}
     >>> print(plan_text(Service("metrics.service"), answers))
     ~ service metrics.service: failed, enabled → active, enabled
     """
 
-    unit: str  #: with its ending: ``metrics.service``
-    running: bool = True  #: ``False`` for a unit that must neither run nor start at boot
+    unit: str  #: name of the unit with its suffix: ``metrics.service``
+    running: bool = True  #: ``False``: the unit must neither run nor start at boot
 
     def probes(self) -> tuple[Probe, ...]:
         return (show_probe(self.unit),)
@@ -57,13 +57,13 @@ class Service(Resource):
 
 @dataclass(frozen=True, slots=True)
 class RestartedAfter(Resource):
-    r"""A unit that runs was started after its files were last changed, so that it works with what they say now.
+    r"""A running unit was started after the last change of its files, so that it uses their current content.
 
-    It is for units that read them only when they start. A restart is planned together with what is about to change the
-    files (``inputs``); the step itself looks again and restarts only a unit that is older than its files, so that no
-    restart is lost when a run is cut in between, and none is made for nothing. A unit that does not run stays so.
-    A restart may hit those who use the unit: see ``Disturbing``. When the role is removed, the unit is restarted where
-    ours was taken out of its files.
+    Use it for units that read their files only at start. A restart is planned together with changes of the files
+    (``inputs``). The step checks again, and restarts only a unit that is older than its files: an interrupted run loses
+    no restart, and none is unnecessary. A stopped unit stays stopped. If a restart disturbs the users of the unit, wrap
+    the state in ``Disturbing``. When the role is removed, the unit is restarted if Hostwright's part was removed from
+    its files.
 
     >>> restarted = RestartedAfter("metrics.service", ("/etc/metrics.conf",))
     >>> print(plan_text(restarted, {"busctl": "/etc/metrics.conf\n"}))
@@ -71,17 +71,17 @@ class RestartedAfter(Resource):
     """
 
     KIND: ClassVar = "restarted-after"
-    #: what the plan calls the change; the unit when its files changed, and when they are about to; and afterwards
+    #: texts in the plan: the kind of change; the current state, after or before the files change; the wanted state
     WORDS: ClassVar = (
         "restart", "started before %s changed", "running with what is about to change", "started after its files",
     )  # fmt: skip
 
-    unit: str  #: with its ending: ``metrics.service``
-    files: tuple[str, ...]  #: paths of what it reads when it starts
-    inputs: tuple[Resource, ...] = ()  #: the states that write these files
+    unit: str  #: name of the unit with its suffix: ``metrics.service``
+    files: tuple[str, ...]  #: paths of the files that the unit reads at start
+    inputs: tuple[Resource, ...] = ()  #: states that write these files
 
     def probes(self) -> tuple[Probe, ...]:
-        kept = any(path.startswith(f"{ORIGIN}/") for path in self.files)  # which is for root alone
+        kept = any(path.startswith(f"{ORIGIN}/") for path in self.files)  # readable only by root
         own = Probe(self._newer() + self._ask(), root=kept, part=started(self.unit, self.files))
         return (own, *(probe for state in self.inputs for probe in state.probes()))
 
@@ -97,11 +97,11 @@ class RestartedAfter(Resource):
         return Change(f"{what} of {self.unit}", older % names if newer else soon, want, (Step(script),))
 
     def removal(self) -> tuple[Resource, ...]:
-        """The unit may outlive us, without the keys that we wrote into its files: then it is restarted.
+        """Restart the unit if Hostwright's keys were removed from its files; the unit may outlive Hostwright.
 
-        That we took them out a mark tells, and when. A file that changed without it is its admin's, who may have
-        reasons not to restart. What a package brings into dpkg's own directory is no reason either. A unit whose own
-        file is among ours is not restarted: it goes itself, and what it would start may be gone already.
+        The mark of ``mark_changed`` has the time of that removal. A file that changed without a mark was changed by an
+        administrator, who may have reasons not to restart. Files of packages in dpkg's own directory do not count
+        either. If the unit's own file is among ``files``, the unit itself is removed and is not restarted.
         """
         if f"/etc/systemd/system/{self.unit}" in self.files:
             return ()
@@ -110,7 +110,7 @@ class RestartedAfter(Resource):
         return (RestartedAfter(self.unit, marks, gone),)
 
     def _lines(self) -> tuple[str, ...]:
-        """What brings the unit to work with what its files say now."""
+        """Commands that restart the unit, so that it reads its files."""
         failed = sh("systemctl reset-failed -- %s 2>/dev/null || true", self.unit)
         return failed, sh("systemctl restart -- %s || { journalctl -u %s -n 30 --no-pager; exit 1; }", *[self.unit] * 2)
 
@@ -122,39 +122,38 @@ class RestartedAfter(Resource):
 
 
 def bus_path(unit: str) -> str:
-    """The unit's object on systemd's bus: what is no ASCII letter or digit is written as ``_`` and two hex digits."""
+    """D-Bus object path of a unit: each character except ASCII letters and digits becomes ``_`` and two hex digits."""
     escaped = "".join(char if char.isascii() and char.isalnum() else f"_{ord(char):02x}" for char in unit)
     return f"/org/freedesktop/systemd1/unit/{escaped}"
 
 
 @dataclass(frozen=True, slots=True)
 class Running(Condition):
-    r"""The condition that a unit is active now, or on its way there or from there.
+    r"""A condition that holds while a unit is active, or is starting, stopping or reloading.
 
-    A unit that failed or that systemd does not know does not run.
+    It does not hold for a failed or unknown unit.
 
     >>> running = Running("metrics.service")
     >>> running.holds(facts_for(Service("metrics.service"), {"systemctl show": "ActiveState=activating\n"}))
     True
     """
 
-    unit: str  #: with its ending: ``metrics.service``
+    unit: str  #: name of the unit with its suffix: ``metrics.service``
 
     def probes(self) -> tuple[Probe, ...]:
         return (show_probe(self.unit),)
 
     def holds(self, facts: Facts) -> bool:
-        """Whether it is so."""
         state = parse_show(facts[self.probes()[0]].text).get("ActiveState", "unknown")
         return state not in {"inactive", "failed", "unknown"}
 
 
 @dataclass(frozen=True, slots=True)
 class Disturbing(Resource):
-    r"""Another state holds, and its change disturbs running work where a condition holds.
+    r"""Another state holds, and its change counts as disturbing running work if a condition holds.
 
-    Such a change waits for a host on which nothing runs, or for an operator who allows it. What stays when the role is
-    removed is what the other state leaves, and taking that away disturbs likewise. What then comes back does not.
+    A disturbing change waits for an idle host, or for an operator who allows it. Removal of the other state's results
+    disturbs work too; restoring a former state does not.
 
     >>> restarted = RestartedAfter("metrics.service", ("/etc/metrics.conf",))
     >>> careful = Disturbing(restarted, "interrupts the metrics", Running("metrics.service"))
@@ -164,8 +163,8 @@ class Disturbing(Resource):
     """
 
     resource: Resource  #: the other state
-    what: str = field(metadata=NO_IDENTITY)  #: what its change does to running work, as in "restarts a service"
-    #: where it does so; a condition may name those that it hits (``users``), as a resource does
+    what: str = field(metadata=NO_IDENTITY)  #: effect of the change on running work, as in "restarts a service"
+    #: condition under which the change disturbs work; it may list the affected users (``users``), as a resource may
     when: Condition = field(metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:

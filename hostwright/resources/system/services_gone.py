@@ -1,4 +1,4 @@
-"""Services that are off again, and accounts that are gone again, as they were before the first change."""
+"""Removal of services and accounts: stopped, disabled or deleted, as before the first change."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _RUNS = {"active", "activating", "reloading"}
 
 @dataclass(frozen=True, slots=True)
 class ServiceGone(RemovalState):
-    """A unit that we enabled and started is disabled and stopped again, as it was before.
+    """A unit that Hostwright enabled and started is disabled and stopped, as it was before.
 
-    Its state is recorded before it is enabled. Without a record, a unit whose file is in ``/etc/systemd/system`` is
-    ours; a package's unit is left to the package.
+    Its state was recorded before it was enabled. Without a record, a unit whose file is in ``/etc/systemd/system``
+    belongs to Hostwright; a package's unit is left to the package.
     """
 
-    unit: str  #: its full name (``chrony.service``)
+    unit: str  #: name of the unit with its suffix (``chrony.service``)
 
     def probes(self) -> tuple[Probe, ...]:
         show = sh("systemctl show -p LoadState,ActiveState,UnitFileState,FragmentPath -- %s", self.unit)
@@ -39,7 +39,7 @@ class ServiceGone(RemovalState):
         disable = now.get("UnitFileState") in _ENABLED and before.get("UnitFileState") not in _ENABLED
         if not stop and not disable:
             return None
-        # ``disable`` also reloads systemd, so it is left out for a unit that was enabled before or is not enabled now.
+        # ``disable`` also reloads systemd: leave it out if the unit was enabled before or is not enabled now.
         script = [sh("systemctl disable -- %s", self.unit)] if disable else []
         script += [sh("systemctl stop -- %s", self.unit)] if stop else []
         have = f"{now.get('ActiveState', 'unknown')}, {now.get('UnitFileState', 'unknown')}"
@@ -52,12 +52,12 @@ class ServiceGone(RemovalState):
 
 @dataclass(frozen=True, slots=True)
 class UserGone(RemovalState):
-    """An account and the group of the same name are gone, unless they existed before the first change.
+    """An account and the group of the same name are removed, unless they existed before the first change.
 
-    If the original state was not recorded, nobody knows whose the account is, and it stays.
+    Without a record of the original state the account stays.
     """
 
-    name: str  #: of the account and its group
+    name: str  #: name of the account and its group
 
     def probes(self) -> tuple[Probe, ...]:
         script = "getent passwd -- %s >/dev/null && echo user; getent group -- %s >/dev/null && echo group; exit 0"

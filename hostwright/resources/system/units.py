@@ -1,4 +1,4 @@
-"""How systemd shows its units: all that are asked about in one call."""
+"""States of systemd units, queried for all units in one call."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ _BEGAN = ("MainPID", "ExecMainStartTimestamp")
 
 
 def parse_show(text: str) -> dict[str, str]:
-    """``systemctl show``'s ``Key=value`` lines as a mapping."""
+    """Parse the ``Key=value`` lines of ``systemctl show``."""
     return dict(line.partition("=")[::2] for line in text.splitlines() if "=" in line)
 
 
 class UnitPass(Pass):
-    """What systemd knows of units, and whether they began after files of theirs last changed.
+    """Pass for the states of units, and whether their processes are newer than their files.
 
     A word is ``UNIT``, or ``UNIT:PATH`` for one of its files.
     """
 
     def script(self, asked: Sequence[str]) -> str:
-        """See ``plan.model.Pass``."""
         rows = _rows(asked)
         paths = dict.fromkeys(path for paths in rows.values() for path in paths)
         values = {
@@ -35,18 +34,18 @@ class UnitPass(Pass):
         return sh_file(__file__, "sh/units.sh", **values)
 
     def differing(self, word: str, /) -> str:
-        """What is said of a unit of which a file may be newer."""
+        """Line for a unit that may be older than one of its files."""
         unit, _, path = word.partition(":")
         return f"ask {unit}" if path else ""
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """What is shown of each unit, and ``old`` for each file of one of which no file is newer."""
+        """Properties of each unit, and ``old`` for each file of a unit that is newer than all its files."""
         units, lines = tuple(_rows(asked)), text.splitlines()
         kept = [line for line in lines if line.startswith(("old ", "ask "))]
         shown = "\n".join(line for line in lines if line not in kept).strip().split("\n\n")
         blocks = [parse_show(block) for block in shown]
         if len(blocks) != len(units) or any(not block.keys() >= set(_SHOWN) for block in blocks):
-            raise ValueError("not what systemctl shows")
+            raise ValueError("systemctl show printed unexpected output")
         old = {line.removeprefix("old ") for line in kept}
         found = {word: "old" for word in asked if ":" in word and word.partition(":")[0] in old}
         for unit, block in zip(units, blocks, strict=True):
@@ -66,12 +65,12 @@ UNITS = UnitPass()
 
 
 def show_probe(unit: str) -> Probe:
-    """Whether a unit is there, runs, and starts at boot."""
+    """Probe for the load state, the active state and the file state of a unit."""
     script = sh("systemctl show -p %s -- %s", ",".join(_SHOWN), unit)
     return Probe(script, part=PassPart(UNITS, (unit,), lambda found: Answer(0, found[unit])))
 
 
 def started(unit: str, files: Sequence[str]) -> PassPart:
-    """Whether no file is newer than the unit's process, which is an empty answer then."""
+    """Pass part whose answer is empty if no file is newer than the unit's process."""
     asked = tuple(f"{unit}:{path}" for path in files)
     return PassPart(UNITS, asked, lambda found: Answer(0, "") if found.keys() >= set(asked) else None)

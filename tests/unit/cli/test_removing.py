@@ -126,7 +126,7 @@ def test_the_venv_package_of_two_frameworks_goes_with_the_second():
         return [change.want for state in role.resources if (change := state.plan(world.facts()))]
 
     assert planned(tensorflow, jax) == []
-    assert planned(jax) == ["as before: python3.9-venv there for others"]
+    assert planned(jax) == ["as before: python3.9-venv automatic"]
 
 
 def test_no_rule_of_what_fits_keeps_a_layer_from_going():

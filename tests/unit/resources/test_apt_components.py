@@ -82,9 +82,9 @@ def test_our_own_list_does_not_count() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "apt's sources name no archive of debian's own for trixie"),
-        (source("deb http://mirror/snapshot trixie main", "/etc/apt/sources.list"), "name no archive of debian's own"),
-        (STANZA.replace(f"Signed-By: {KEY}", "Signed-By: -----BEGIN PGP"), "holds its key itself"),
+        ("", "apt's sources have no archive of debian for trixie"),
+        (source("deb http://mirror/snapshot trixie main", "/etc/apt/sources.list"), "have no archive of debian"),
+        (STANZA.replace(f"Signed-By: {KEY}", "Signed-By: -----BEGIN PGP"), "contains its key as text"),
     ],
 )
 def test_a_host_without_such_a_source_is_refused(text: str, sentence: str) -> None:

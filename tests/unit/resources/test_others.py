@@ -117,7 +117,7 @@ def test_what_people_added_is_named_by_the_highest_directory_that_is_theirs(tool
     names = ("NOTES of mine.txt", "bin/gcc", "lib/libnvinfer.so.7", "samples")
     assert sorted(found.added) == [f"{toolkit.tree}/{name}" for name in names]
     assert found.changed == ()
-    assert found.stays[0].startswith(f"what people put below {toolkit.tree} stays there: ")
+    assert found.stays[0].startswith(f"files below {toolkit.tree} that Hostwright did not write are left there: ")
 
 
 @pytest.mark.parametrize("name", ["bin/nvcc\tof mine", "bin/nvcc\nof mine"])
@@ -192,8 +192,8 @@ def test_a_directory_that_is_not_there_and_names_with_line_breaks_are_no_error(t
 HOME = "/usr/local/tool"
 TOOL = PackageDirectory(HOME, (f"{HOME}/lib",))
 CHANGED = f"added\t{HOME}/mine\nchanged\ttool\t{HOME}/tool.h\nchanged\tother\t{HOME}/other.h\n"
-KEPT = f"what people put in the place of files of tool is kept in {ASIDE}/DATE: {HOME}/tool.h"
-STAYS = f"what people put below {HOME} stays there: {HOME}/mine"
+KEPT = f"files of tool that were replaced by others: the replacements are kept in {ASIDE}/DATE: {HOME}/tool.h"
+STAYS = f"files below {HOME} that Hostwright did not write are left there: {HOME}/mine"
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_a_toolkit_that_somebody_installed_by_hand_is_moved_aside_whole_and_come
     change = state.plan(Facts({**by_hand.facts(), **dpkg}))
     assert change is not None
     (warning,) = change.warnings
-    assert warning.startswith("what somebody installed there by hand is moved aside to ")
+    assert warning.startswith("the installation by hand is moved to ")
     assert found.keeping in change.steps[0].script
     assert run(by_hand.script(found.keeping), origin=tmp_path / "origin").returncode == 0
     assert not by_hand.tree.exists()

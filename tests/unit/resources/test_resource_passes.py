@@ -103,7 +103,7 @@ def test_units_are_shown_by_one_call_as_each_by_itself(tmp_path: Path) -> None:
     "text", ["", "LoadState=loaded\n", "LoadState=loaded\nActiveState=active\nUnitFileState=x\n", "\n\n\n\n", "old a\n"]
 )
 def test_what_systemd_does_not_show_as_known_says_nothing(text: str) -> None:
-    with pytest.raises(ValueError, match="not what systemctl shows"):
+    with pytest.raises(ValueError, match="systemctl show printed unexpected output"):
         UNITS.found(("a.service", "b.service"), text)
 
 

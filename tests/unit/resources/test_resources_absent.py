@@ -49,7 +49,7 @@ def test_what_depends_on_them_is_named_and_goes(apt: AptRoot) -> None:
     change = plan(apt)
     assert change is not None
     assert change.have == "libodd-gl-535 1, odd-utils-535 1, site-extra 1, site-tools 7"
-    assert change.warnings == ("what depends on them goes with them: site-extra, site-tools",)
+    assert change.warnings == ("packages that depend on them are removed too: site-extra, site-tools",)
     done = made(change)
     assert done.returncode == 0, done.stdout
     assert states(apt) == {"bash": "ii", "odd-container-toolkit": "ii"}
@@ -74,7 +74,8 @@ def test_where_apt_cannot_say_what_goes_along_the_plan_says_so_and_nothing_goes(
     reason = "Unmet dependencies. Try 'apt --fix-broken install' with no packages (or specify a solution)."
     assert change is not None
     assert change.warnings == (
-        f"apt cannot say yet what goes with them ({reason}): unless it can then, nothing is removed",
+        f"apt cannot compute which packages depend on them ({reason}); if the change finds the same, it fails and "
+        "removes nothing",
     )
     done = made(change)
     assert done.returncode == 1

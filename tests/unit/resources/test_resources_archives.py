@@ -136,7 +136,9 @@ def test_bytes_of_the_same_number_written_later_are_found_and_kept(spread: Archi
     change = apply(spread)
     assert (tmp_path / "lib/libx.so.8.1").read_text() == "eight"
     path = tmp_path / "lib/libx.so.8.1"
-    assert change.warnings == (f"what people put in the place of files of x is kept in {ASIDE}/DATE: {path}",)
+    assert change.warnings == (
+        f"files of x that were replaced by others: the replacements are kept in {ASIDE}/DATE: {path}",
+    )
     assert kept(tmp_path) == {"lib/libx.so.8.1": "wrong"}
 
 

@@ -27,7 +27,7 @@ def test_a_script_is_opaque_and_runs_only_when_its_probe_says_so():
     change = script.plan(facts(due=Answer(1, "1.1\nmore\n")))
     assert change is not None
     assert (change.have, change.want, change.artifacts) == ("1.1", "1.2", ("firmware",))
-    assert change.warnings == ("opaque: commands make it, and only its probe tells whether they did",)
+    assert change.warnings == ("opaque: changed by a script; only its probe can verify the result",)
     assert [step.script for step in change.steps] == ["flash"]
 
 

@@ -120,8 +120,8 @@ def test_a_file_that_cannot_be_replaced_is_refused_with_the_reason(tmp_path: Pat
         (refused,) = changes_of(state, {"test -e": "", **answers})
         assert isinstance(refused, Refusal)
         assert refused.sentence == (
-            "/etc/motd cannot be replaced: it is immutable (lsattr shows i); if it may change, run chattr -i /etc/motd"
-            ", and provision again"
+            "/etc/motd cannot be replaced: it is immutable (lsattr shows i); to allow the change, run chattr -i "
+            "/etc/motd, then provision again"
         )
     assert changes_of(MOTD, {**RIGHT, **answers}) == ()
 
@@ -211,7 +211,7 @@ def test_a_link_says_what_is_in_its_place_and_that_it_is_moved_aside(
     make(tmp_path / "link")
     change = one((link.plan(Facts({probe: Answer(*ask(probe.script)) for probe in link.probes()})),))
     assert change.have == have
-    aside = f"{moved} is moved aside to {link.path}.before-hostwright.TIME, and comes back on removal"
+    aside = f"{moved} is moved to {link.path}.before-hostwright.TIME, and is moved back on removal"
     assert change.warnings == ((aside,) if moved else ())
 
 

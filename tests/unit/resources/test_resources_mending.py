@@ -203,7 +203,7 @@ def test_a_dpkg_at_work_is_not_simulated(apt: AptRoot) -> None:
         fcntl.lockf(lock, fcntl.LOCK_EX)
         change = plan(apt)
     assert change is not None
-    assert change.want == "in order (apt cannot say what else: dpkg is at work right now)"
+    assert change.want == "in order (other changes unknown: dpkg is at work right now)"
     change = plan(apt)
     assert change is not None
     assert "at work" not in change.want
@@ -238,9 +238,10 @@ def test_what_a_role_takes_away_need_not_be_configured(apt: AptRoot, tmp_path: P
     assert change is not None
     assert change.have == "interrupted (odd-510, odd-dkms-510, theirs-odd)"
     assert change.want == (
-        "in order (odd-510, odd-dkms-510, odd-utils-510 removed, as the host's roles replace it; theirs-odd removed)"
+        "in order (odd-510, odd-dkms-510, odd-utils-510 removed, because the host's roles replace it; "
+        "theirs-odd removed)"
     )
-    assert change.disturbs == "removes packages that a role takes away"
+    assert change.disturbs == "removes packages that a role replaces"
     done = mend(apt, "odd-*")
     assert done.returncode == 0, done.stdout
     assert b"bad exit status" not in done.stdout
@@ -328,7 +329,7 @@ def test_others_that_are_not_in_order_are_mended_beside_it(apt: AptRoot, tmp_pat
     change = plan(apt, "odd-*")
     assert change is not None
     assert change.want == (
-        "in order (odd-510, odd-dkms removed, as the host's roles replace it; cut unpacked again; lib installed)"
+        "in order (odd-510, odd-dkms removed, because the host's roles replace it; cut unpacked again; lib installed)"
     )
     done = mend(apt, "odd-*")
     assert done.returncode == 0, done.stdout
@@ -372,7 +373,7 @@ def test_what_apt_cannot_correct_is_left_to_the_role_that_can(apt: AptRoot) -> N
     assert change is not None
     assert (change.have, change.want.partition(":")[0]) == (
         "unmet dependencies (tool (Depends: lib))",
-        "in order (apt cannot say what else",
+        "in order (other changes unknown",
     )
     done = mend(apt)
     assert (done.returncode, states(apt)) == (0, {"lib": "ii", "tool": "hi"})
@@ -402,7 +403,9 @@ def test_what_a_role_takes_away_goes_before_apt_is_asked_for_what_it_lacks(apt: 
     )
     change = plan(apt, "!libodd-container*", "odd-*", "libodd*")
     assert change is not None
-    assert change.want == ("in order (libodd1, odd-driver removed, as the host's roles replace it; site-tools removed)")
+    assert change.want == (
+        "in order (libodd1, odd-driver removed, because the host's roles replace it; site-tools removed)"
+    )
     done = mend(apt, "!libodd-container*", "odd-*", "libodd*")
     assert done.returncode == 0, done.stdout
     assert states(apt) == {"libodd-container1": "ii", "tool": "ii"}
@@ -412,7 +415,7 @@ def test_what_a_role_takes_away_goes_before_apt_is_asked_for_what_it_lacks(apt: 
 def test_nothing_of_a_role_goes_where_more_would_go_than_was_shown(apt: AptRoot) -> None:
     apt.status(installed("odd-driver", Depends="odd-alternative"))
     change = plan(apt, "odd-*")
-    assert change is not None and change.want == "in order (odd-driver removed, as the host's roles replace it)"
+    assert change is not None and change.want == "in order (odd-driver removed, because the host's roles replace it)"
     apt.status(installed("odd-driver", Depends="odd-alternative"), installed("site-tools", Depends="odd-driver"))
     done = run(change.steps[0].script.replace("/var/lib/dpkg", str(apt.dpkg)))
     assert done.returncode == 1

@@ -89,7 +89,7 @@ def test_what_came_for_anothers_sake_is_wanted_for_itself() -> None:
     """dkms, which a distribution's driver brought, goes with that driver at the next `apt autoremove`."""
     there = {"dpkg-query": "dkms\t2.8\tii \ngcc\t10\tii \nkmod\t28\thi \n", "extended_states": "dkms\nkmod\nlibx\n"}
     (change,) = changes_of(Debs(("gcc", "dkms", "make")), there)
-    assert (change.have, change.want) == ("make absent, dkms automatic", "make, dkms wanted for itself")
+    assert (change.have, change.want) == ("make absent, dkms automatic", "make, dkms manual")
     (change,) = changes_of(Debs(("dkms", "kmod")), there)
     assert change.steps[0].script.endswith("apt-mark manual dkms kmod")
     assert "apt-get" not in change.steps[0].script
@@ -227,8 +227,8 @@ def test_a_hold_that_stands_in_the_way_is_named(tmp_path: Path) -> None:
 def test_the_plan_names_what_apt_changes_for_them() -> None:
     moves = "moves libc6 2.31-13 2.31-13+deb11u5\nremoves old-tool\nmoves gcc 9 10\n"
     text = plan_text(Debs(("gcc",)), {"moves": moves})
-    assert "apt changes installed packages that they need: libc6 2.31-13 → 2.31-13+deb11u5" in text
-    assert "apt would remove old-tool for them, and then nothing is installed" in text
+    assert "apt also changes installed packages: libc6 2.31-13 → 2.31-13+deb11u5" in text
+    assert "apt would also remove old-tool; in that case the change fails and installs nothing" in text
     assert "gcc 9" not in text
 
 

@@ -45,7 +45,7 @@ def one(resource: Resource, replies: Replies) -> Change:
 
 @pytest.mark.parametrize("file", ["cuda.deb", "a_b.deb", "a_b_c.tgz", "a_b_c_d.deb"])
 def test_a_file_without_a_version_in_its_name_is_refused(file: str) -> None:
-    with pytest.raises(InputError, match="not named like a Debian package"):
+    with pytest.raises(InputError, match="not the name of a Debian package file"):
         deb_version(file)
 
 
@@ -194,8 +194,8 @@ def test_key_without_a_source_is_trusted_only_from_an_artifact(tmp_path: Path) -
         ("bm90IGEga2V5\n", "no OpenPGP key"),
         ("\u2026 ==\n", "no OpenPGP key"),
         ("", "absent"),
-        ("mode 640 of root\n", "mode 640 of root, which others than root cannot read"),
-        ("directory of mode 750 of root\n", "directory of mode 750 of root, which others than root cannot read"),
+        ("mode 640 of root\n", "mode 640 of root, readable only by root"),
+        ("directory of mode 750 of root\n", "directory of mode 750 of root, readable only by root"),
     ],
 )
 def test_the_key_on_the_host_is_compared_with_the_stacks_always(status: int, held: str, have: str) -> None:

@@ -110,8 +110,8 @@ def test_what_does_not_matter_refuses_nobody(host, directory, options):
 def test_a_noexec_var_is_refused_because_packages_scripts_run_there(host):
     host.mount("/var", "noexec,nosuid,nodev").run("mkdir -p var/lib/dpkg/info")
     assert host.sentence() == (
-        "/var is mounted noexec, and packages' scripts run from /var/lib/dpkg/info: mount -o remount,exec /var (and in"
-        " /etc/fstab)"
+        "/var is mounted noexec, and maintainer scripts of packages run from /var/lib/dpkg/info: mount -o remount,exec"
+        " /var (and in /etc/fstab)"
     )
 
 
@@ -149,10 +149,16 @@ def test_what_cannot_be_written_or_run_is_said_with_what_to_do(host, directory, 
 @pytest.mark.parametrize(
     ("made", "what"),
     [
-        ("touch opt/hostwright", "/opt/hostwright is no directory, and Python goes to /opt/hostwright/venvs: move it"),
-        ("touch usr/local/tool", "/usr/local/tool is no directory, and the toolkit goes to /usr/local/tool: move it"),
-        ("rmdir opt; ln -s /not/there opt", "/opt leads nowhere, and Python goes to /opt/hostwright/venvs: move it"),
-        ("mkdir -p var/lib; touch var/lib/hostwright", "/var/lib/hostwright is no directory, and what Hostwright"),
+        (
+            "touch opt/hostwright",
+            "/opt/hostwright is not a directory, and Python goes to /opt/hostwright/venvs: move it",
+        ),
+        (
+            "touch usr/local/tool",
+            "/usr/local/tool is not a directory, and the toolkit goes to /usr/local/tool: move it",
+        ),
+        ("rmdir opt; ln -s /not/there opt", "/opt is a broken link, and Python goes to /opt/hostwright/venvs: move it"),
+        ("mkdir -p var/lib; touch var/lib/hostwright", "/var/lib/hostwright is not a directory, and Hostwright"),
     ],
 )
 def test_what_is_in_a_directorys_place_is_named(host, made, what):
@@ -198,5 +204,7 @@ def test_where_no_program_may_run_at_all_it_is_said_before(host):
     for directory in ("tmp", "/var/lib/hostwright", "/opt/hostwright/work", "/usr/local/lib"):
         host.mount(directory, "noexec")
     sentence = host.sentence()
-    assert sentence.startswith("no program may be run on /opt/hostwright/work, /tmp, /usr/local/lib, /var/lib/hostwr")
-    assert "mount -o remount,exec one of them (and in /etc/fstab)" in sentence
+    assert sentence.startswith(
+        "programs cannot be executed on /opt/hostwright/work, /tmp, /usr/local/lib, /var/lib/hostwr"
+    )
+    assert "run mount -o remount,exec for one of these, and remove noexec in /etc/fstab" in sentence

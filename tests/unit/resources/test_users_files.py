@@ -114,7 +114,8 @@ def test_a_removal_names_them_and_keeps_them_with_mode_and_time(disk: Disk) -> N
     assert change is not None
     (warning,) = change.warnings
     assert warning == (
-        f"what people put into {disk.home} is moved to /opt/hostwright/set-aside/DATE: notebooks; package toolbelt 1.0"
+        f"files that people added to {disk.home} are moved to /opt/hostwright/set-aside/DATE: notebooks; "
+        "package toolbelt 1.0"
     )
     done = run(change.steps[0].script, origin=disk.root / "origin")
     assert done.returncode == 0, done.stderr

@@ -153,7 +153,7 @@ def test_a_python_for_which_the_index_has_no_wheel_is_named(tmp_path: Path, monk
     index(tmp_path / "index", monkeypatch)
     make_wheel(tmp_path / "index", "tool-1.2-cp310-cp310-manylinux1_x86_64.whl")
     told = refused(tmp_path, wheel_of("tool-1.2-cp39-cp39-manylinux1_x86_64.whl", "5" * 64, "3.9"))
-    assert "does not hand out tool 1.2 for Python 3.9 (tool-1.2-cp39-cp39-manylinux1_x86_64.whl)" in told
+    assert "does not serve tool 1.2 for Python 3.9 (tool-1.2-cp39-cp39-manylinux1_x86_64.whl)" in told
     assert "No matching distribution found" in told
 
 
@@ -179,4 +179,4 @@ def test_a_machine_without_pip_is_told_how_to_get_it(tmp_path: Path, monkeypatch
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     monkeypatch.setenv("PATH", str(tmp_path))
     told = refused(tmp_path, wheel_of("tool-1.2-py3-none-any.whl", "5" * 64, "3.9"))
-    assert "since pip is not on this machine: install it" in told
+    assert "since pip is not installed on this machine: run " in told

@@ -220,7 +220,7 @@ def test_each_mistake_has_its_sentence(name: str) -> None:
 def test_an_index_that_lacks_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sentence = without_wheel(tmp_path, monkeypatch)
     assert sentence.startswith(
-        "pip's package index does not hand out torch 2.14.1 for Python 3.12 (torch-2.14.1-cp312-cp312-manylinux_2_28"
+        "pip's package index does not serve torch 2.14.1 for Python 3.12 (torch-2.14.1-cp312-cp312-manylinux_2_28"
     )
     assert "No matching distribution found for torch==2.14.1" in sentence
 

@@ -244,7 +244,7 @@ def test_constraints_that_do_not_pin_the_package_are_refused_with_the_verb_that_
     stack = load_stack("pytorch-2.14")
     (misfit,) = check(with_values(stack, pytorch={"pythons": ("3.12",), "constraints": {"3.12": "numpy==2.4.1\n"}}))
     assert misfit.rule == "constraints"
-    assert misfit.nearest == "`hostwright pins --requirement torch==2.14.1 --python 3.12` writes it"
+    assert misfit.nearest == "the output of `hostwright pins --requirement torch==2.14.1 --python 3.12`"
 
 
 def test_code_of_one_major_version_runs_from_its_minor_version_on() -> None:

@@ -101,7 +101,7 @@ def test_what_no_source_has_is_named_and_nothing_waits_for_it(host: Host) -> Non
     facts = host.facts()
     change = BACK.plan(facts)
     assert change is not None and change.want == "as before: odd-utils 1"
-    assert BACK.notes(facts) == ("not there as before, since no source of the host has it any more: libodd 1",)
+    assert BACK.notes(facts) == ("former packages that no source of the host has any more: libodd 1",)
     host.do(change.steps[0])
     assert BACK.plan(host.facts()) is None
 
@@ -111,7 +111,7 @@ def test_where_apt_cannot_install_them_the_reason_is_told(host: Host) -> None:
     facts = host.facts()
     assert BACK.plan(facts) is None
     assert BACK.notes(facts)[1] == (
-        "apt cannot install again what was there before: odd-utils : Depends: libodd (= 1) but it is not installable"
+        "apt cannot reinstall the former packages: odd-utils : Depends: libodd (= 1) but it is not installable"
     )
 
 

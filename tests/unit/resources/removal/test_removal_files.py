@@ -123,7 +123,7 @@ def test_a_file_that_was_there_is_back_with_mode_and_time(place: Place) -> None:
     place.apply(place.file("a"))
     place.apply(place.file("a", "ours, the next edition\n"))
     (change,) = place.take_away(place.file("a"))
-    assert change.want == "as before: the file of then"
+    assert change.want == "as before: the former file"
     assert "-ours, the next edition" in change.diff
     assert "+theirs" in change.diff
     assert tree(place.root) == before
@@ -231,7 +231,7 @@ def test_a_link_goes_and_what_was_moved_aside_comes_back(place: Place) -> None:
     link = Link(str(place.root / "a"), "/there")
     place.apply(link)
     (change,) = place.take_away(link)
-    assert change.want == "as before: what was moved aside"
+    assert change.want == "as before: the file or directory that was moved aside"
     assert tree(place.root) == before
 
 
@@ -246,7 +246,7 @@ def test_a_packages_program_that_was_moved_aside_for_a_link_comes_back(place: Pl
     replies = {probe: Answer(*ask(script, origin=place.origin)) for probe, script in owned.items()}
     change = state.plan(Facts(replies))
     assert change is not None
-    assert change.want == "as before: what was moved aside"
+    assert change.want == "as before: the file or directory that was moved aside"
     assert run(change.steps[0].script, origin=place.origin).returncode == 0
     assert tree(place.root) == before
 

@@ -133,7 +133,7 @@ def test_a_package_of_two_roles_goes_with_the_last_one_that_needs_it() -> None:
     gcc, build, by_us = Deb("gcc", "libc6"), Deb("build-essential", "gcc"), ("build-essential", "gcc")
     change = plan(DebsGone(("gcc",)), World((*BARE, gcc, build), BARE, installed=by_us))
     assert change is not None
-    assert (change.have, change.want) == ("gcc wanted for itself", "as before: gcc there for others")
+    assert (change.have, change.want) == ("gcc manual", "as before: gcc automatic")
     automatic = replace(gcc, auto=True)
     assert plan(DebsGone(("gcc",)), World((*BARE, automatic, build), BARE, installed=by_us)) is None
     there = World((*BARE, automatic, build), BARE, installed=by_us)
@@ -199,8 +199,8 @@ def test_what_was_there_before_stays_and_is_held_and_marked_as_before() -> None:
     now = (*BARE, Deb("docker", "libcuda", state="hi "), Deb("libcuda"))
     change = plan(DebsGone(("docker", "libcuda")), World(now, before))
     assert change is not None
-    assert change.have == "docker held, libcuda wanted for itself"
-    assert change.want == "as before: docker not held, libcuda there for others"
+    assert change.have == "docker held, libcuda manual"
+    assert change.want == "as before: docker not held, libcuda automatic"
     assert "apt-mark unhold docker" in change.steps[0].script
     assert "apt-mark auto libcuda" in change.steps[0].script
     assert "take" not in change.steps[0].script

@@ -111,7 +111,7 @@ def test_broken_json_is_replaced_by_the_original_file(place: Place) -> None:
     place.apply(merged(place))
     (place.root / "docker/daemon.json").write_text("{")
     (change,) = place.take_away(merged(place))
-    assert change.want == "as before: the file of then"
+    assert change.want == "as before: the former file"
     assert tree(place.root) == was
 
 
@@ -135,7 +135,7 @@ def test_without_a_record_a_file_without_our_values_stays(tmp_path: Path, text: 
 
 def test_a_json_file_too_large_to_read_is_refused() -> None:
     (change,) = changes_of(KeysGone("/etc/a", "{}"), {"test -e": "", "cat -- /etc/a": Answer(0, "{}", truncated=True)})
-    assert "look at it by hand" in change.sentence
+    assert "inspect it and remove it" in change.sentence
 
 
 NETWORK = "developer.download.nvidia.com/compute"

@@ -92,7 +92,7 @@ def test_what_was_moved_aside_comes_back(host: Host) -> None:
     aside.mkdir()
     (aside / "README").write_text("mine")
     host.link.symlink_to(host.build())
-    assert "back" in host.remove().want
+    assert host.remove().want == "as before: the former file"
     assert (host.link / "README").read_text() == "mine"
     assert not host.link.is_symlink()
 

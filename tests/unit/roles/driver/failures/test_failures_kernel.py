@@ -118,13 +118,19 @@ def test_what_grub_starts_decides(boot_loader: str, kernel: str) -> None:
     "boot_loader, why",
     [
         ("", NO_LOADER),
-        ("other /boot/efi/loader/loader.conf\n", "/boot/efi/loader/loader.conf decides, which is not read"),
-        (f"{MENU}grub 1:blscfg\n", "/b/grub.cfg reads its entries from /boot/loader/entries, which are not read"),
+        (
+            "other /boot/efi/loader/loader.conf\n",
+            "the host uses /boot/efi/loader/loader.conf, whose configuration Hostwright cannot read",
+        ),
+        (
+            f"{MENU}grub 1:blscfg\n",
+            "/b/grub.cfg loads its entries from /boot/loader/entries, which Hostwright cannot read",
+        ),
         (
             f"{MENU}grub 2:menuentry 'Windows' {{\ngrub 3:}}\n",
-            "GRUB's default entry 'Windows' (/b/grub.cfg:2) names no kernel of Linux",
+            "GRUB's default entry 'Windows' (/b/grub.cfg:2) has no Linux kernel",
         ),
-        (f"{MENU}grub 2:set default='own'\n", "GRUB's default is 'own' (/b/grub.cfg), and its menu is not there"),
+        (f"{MENU}grub 2:set default='own'\n", "GRUB's default is 'own' (/b/grub.cfg), and GRUB's menu is missing"),
     ],
 )
 def test_a_choice_that_is_not_read_is_no_claim(boot_loader: str, why: str) -> None:
@@ -385,7 +391,7 @@ SYSTEMD = "other /boot/efi/loader/loader.conf\n" + "".join(
 @pytest.mark.parametrize(
     ("chosen", "kernel", "why"),
     [
-        ("", NEXT, "systemd-boot takes its first entry"),
+        ("", NEXT, "systemd-boot uses its first entry"),
         ("loader /l.conf:1:default old*\n", KERNEL, "systemd-boot's default is 'old*' (/l.conf:1)"),
         ("loader /l.conf:1:default old\n", KERNEL, "systemd-boot's default is 'old' (/l.conf:1)"),
         ("loader /l.conf:1:default gone.conf\n", NEXT, "systemd-boot's default is 'gone.conf' (/l.conf:1)"),
