@@ -1,1 +1,4 @@
-"""Proof by measurement: roles' programs run on hosts; their figures judged alone, over time and over the fleet."""
+"""Proofs of hosts by measurement: roles' programs run on hosts, and their figures are judged.
+
+A figure is judged alone, against the host's baseline, and against other hosts.
+"""

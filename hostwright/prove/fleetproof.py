@@ -1,7 +1,7 @@
-"""The results of proofs as values, of one host and of the fleet. Reports, history and exit status use nothing else.
+"""The results of proofs as values, for one host and for the fleet. Reports, history and exit status use only these
+values.
 
-Every string that came from a host is untrusted text: whoever prints it passes it through ``common.text.printable`` or
-the escaping of their own format.
+Every string from a host is untrusted: print it through ``common.text.printable`` or the escaping of the output format.
 """
 
 from __future__ import annotations
@@ -11,22 +11,24 @@ from typing import Literal
 
 from hostwright.prove.model import ProofResult
 
-#: of everything below as JSON; removing a field or changing its meaning raises it, a new field or outcome does not
+#: version of this module's values as JSON. Removing a field or changing its meaning raises it; a new field or outcome
+#: does not
 SCHEMA = 1
 
-#: failed: a proof failed, or a figure is worse than that of peers or than the host's baseline · not proved: nothing
-#: failed, but a proof was not run · no GPU: nothing failed, and nothing was proved but that there is no GPU
+#: failed: a proof failed, or a figure is worse than that of peers or than the host's baseline
+#: not proved: nothing failed, but a proof was not run
+#: no GPU: nothing failed, and all proofs need a GPU, which the host does not have
 HostStatus = Literal["unread", "failed", "not proved", "no GPU", "passed"]
 
-#: in the order in which hosts are shown
+#: order of hosts in reports
 WORST_FIRST: tuple[HostStatus, ...] = ("failed", "unread", "not proved", "no GPU", "passed")
 
 
 @dataclass(frozen=True, slots=True)
 class HostProof:
-    """What was proved of one host. ``at`` is when it began (UTC, ISO 8601).
+    """The proofs of one host, which began at the time ``at`` (UTC, ISO 8601).
 
-    ``sentence`` says why nothing could be proved, and is empty otherwise.
+    ``sentence`` is the error text if no proof could be run, else empty.
     """
 
     host: str
@@ -36,12 +38,12 @@ class HostProof:
     results: tuple[ProofResult, ...] = ()
     processor: str = ""
     notes: tuple[str, ...] = ()
-    stand_ins: tuple[str, ...] = ()  #: files of its stack that are not the vendor's own
-    lead: str = ""  #: of a host that could not be read: the verb that leads on (``HostwrightError.lead``)
+    stand_ins: tuple[str, ...] = ()  #: files of the stack that are not the vendor's own
+    lead: str = ""  #: for a host that could not be read: the verb of the next command (``HostwrightError.lead``)
 
     @property
     def status(self) -> HostStatus:
-        """The host's worst result."""
+        """The worst outcome of the host's proofs."""
         if self.sentence:
             return "unread"
         outcomes = {result.outcome for result in self.results}
@@ -54,7 +56,10 @@ class HostProof:
 
 @dataclass(frozen=True, slots=True)
 class FleetProof:
-    """What was proved of many hosts. ``at`` is when it began (UTC, ISO 8601), ``statistics`` how peers are compared."""
+    """The proofs of many hosts, which began at ``at`` (UTC, ISO 8601).
+
+    ``statistics`` describes the comparison of peers.
+    """
 
     at: str
     inventory: str

@@ -1,7 +1,7 @@
-"""Proving one host: probe it, refuse what must not be proved now, run its proofs as one job, and judge what they say.
+"""Prove one host: probe it, refuse proofs that must not run now, run the others as one job, and judge their figures.
 
-Nothing of the host is changed: what the programs leave is removed with the job's directory. The host is locked
-meanwhile, as a run that changes it would lock it.
+The host is not changed: the programs' files are removed with the job's directory. The host is locked during the proofs,
+as in a run that changes it.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from hostwright.prove.judging import judged
 from hostwright.prove.model import Expected, Measurements, Outcome, Proof, ProofResult, Watch
 from hostwright.transport.root.rootshell import RootShell
 
-PART: Final = "proofs"  #: the module of a role's folder that has some
-MOST_FOLLOWED = 8  #: our choice: how often jobs of earlier runs are followed to their end
+PART: Final = "proofs"  #: module in a role's folder that defines proofs
+MOST_FOLLOWED = 8  #: our choice: how often jobs of earlier runs are awaited
 
-#: The model of the processor as the kernel names it, and how many there are, a line each.
+#: Two lines: the kernel's model name of the processor, and the number of processors.
 PROCESSOR = Probe("sed -n 's/^model name[[:space:]]*: *//p' /proc/cpuinfo | head -n 1; nproc", cap_bytes=1024)
 
 
 def proofs_of(target: TargetHost) -> tuple[Proof, ...]:
-    """What the roles of a host bring to be proved, in their order, and of cards those whose driver one provides."""
+    """The proofs of a host's roles, in their order, and those of cards whose driver one of its roles provides."""
     own = tuple(proof for role in target.roles for proof in _proofs(role, target, target.variables[role.name]))
     others = (role for role in reading_cards(target.all_roles) if role not in target.roles)
     provided = ((role, one.name) for role in others for one in providers(role.name, target.roles))
@@ -61,7 +61,7 @@ def _proofs(role: Role, target: TargetHost, variables: object) -> tuple[Proof, .
 
 
 def watch_of(target: TargetHost) -> str:
-    """How the temperatures of the host's cards are read, as all roles know it."""
+    """The script that reads the temperatures of the host's cards, from all roles."""
     parts = (role.part(PART) for role in target.all_roles or target.roles)
     watches = (getattr(part, "WATCH", None) for part in parts if part is not None)
     return "\n".join(watch.script for watch in watches if isinstance(watch, Watch))
@@ -69,18 +69,18 @@ def watch_of(target: TargetHost) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a host answered before its proofs: its plan, the cards and processor, who uses it."""
+    """State of a host before its proofs: its plan, cards, processor and users."""
 
     planned: HostPlan
     expected: Expected
     users: tuple[str, ...]
     running: tuple[jobs.RunningJob, ...]
     facts: Facts
-    unread: str = ""  #: why the cards could not be read, where they could not
+    unread: str = ""  #: error text if the cards could not be read
 
 
 class HostProve:
-    """The proofs of one host, from its connection to their results. ``close`` must be called."""
+    """Runs the proofs of one host, from the connection to the results. ``close`` must be called."""
 
     def __init__(
         self,
@@ -91,8 +91,10 @@ class HostProve:
         *,
         locked: bool = False,
     ):
-        """``later`` are proofs that are to run after these: of them, those are told that cannot be run. ``locked``:
-        the run has the host's lock."""
+        """``later`` are proofs that will run after these; those that cannot run on this host are reported now.
+
+        ``locked`` means that the run already has the host's lock.
+        """
         self._target, self._emit = target, run.emit
         self._holder = None if locked else run.holder(target.name)
         self._proofs, self._later = tuple(proofs), tuple(later)
@@ -101,18 +103,18 @@ class HostProve:
         self._lock: HostLock | None = None
 
     def close(self) -> None:
-        """Give the lock back and close the connection."""
+        """Release the lock and close the connection."""
         if self._lock is not None:
             self._lock.release()
         self._connection.close()
 
     def prove(self) -> HostProof:
-        """Run the proofs, and judge each alone. Raises ``HostError`` where the host cannot be read or is locked."""
+        """Run the proofs, and judge each alone. Raises ``HostError`` if the host cannot be read or is locked."""
         at = datetime.now(UTC)
         first = self._look()
         self._refuse_locked(first.facts)
         self._take_lock()
-        seen = self._look()  # whoever had the lock before may have changed the host
+        seen = self._look()  # the previous owner of the lock may have changed the host
         self._emit(Observed(self._target.name, seen.planned.plan, seen.facts))
         held = {proof.key: held_back(proof, seen) for proof in (*self._proofs, *self._later)}
         due = [proof for proof in self._proofs if not held[proof.key]]
@@ -133,7 +135,7 @@ class HostProve:
         )
 
     def _look(self) -> Seen:
-        """The host's answers; jobs of earlier runs are followed to their end first."""
+        """The state of the host, after jobs of earlier runs have ended."""
         for _ in range(MOST_FOLLOWED):
             seen = look(self._target, self._connection.use(self._ask), datetime.now(UTC))
             if not seen.running:
@@ -142,7 +144,7 @@ class HostProve:
                 raise Locked(self._target.name, locks.held_by(holder))
             for job in seen.running[: jobs.MOST_RUNNING]:
                 self._follow(job)
-        raise ProtocolError(self._target.name, "it names ever more running jobs: look at what runs there")
+        raise ProtocolError(self._target.name, "new running jobs keep appearing; check the jobs on the host")
 
     def _follow(self, job: jobs.RunningJob) -> None:
         try:
@@ -164,7 +166,7 @@ class HostProve:
             self._lock = self._connection.use(lambda shell: HostLock.acquire(shell, holder, notify=note))
 
     def _run(self, due: Sequence[Proof], seen: Seen) -> dict[str, ProofResult]:
-        """The results of these proofs, by their keys."""
+        """The results of these proofs, by proof key."""
         nonce = probing.new_nonce()
         watch = watch_of(self._target) if seen.expected.cards else ""
         plan = job_plan(due, nonce, watch)
@@ -176,19 +178,19 @@ class HostProve:
             results[proof.key] = (
                 ended_result(proof, ended(step, nonce), seen.expected)
                 if step is not None
-                else _not_run(proof, "not run", "the job on the host ended before it")
+                else _not_run(proof, "not run", "the job on the host ended before this proof")
             )
         return results
 
 
 def probes_of(target: TargetHost) -> tuple[Probe, ...]:
-    """Every question before proofs: what plans ask, who uses the host, its cards and its processor."""
+    """All probes before proofs: for the plan, the users of the host, its cards and its processor."""
     cards = (probe for part in cards_of(target) for probe in part.probes)
     return ordered([*target.desired.probes(), *cards, PROCESSOR])
 
 
 def look(target: TargetHost, facts: Facts, at: datetime) -> Seen:
-    """What the answers say. Pure."""
+    """Evaluate the answers of a host. Pure."""
     planned = plan_host(target.desired, facts, at)
     view = AuditContext(target.desired, target.variables, facts, {}, at, cards_of(target))
     cards, unread = None, ""
@@ -217,15 +219,15 @@ def _on_bus(count: Callable[[Facts], int], facts: Facts) -> int:
 
 
 def held_back(proof: Proof, seen: Seen) -> tuple[Outcome, str] | None:
-    """The outcome of a proof that is not run on this host now, and why; ``None`` where it is."""
+    """The outcome and the reason if a proof must not run on this host now, else ``None``."""
     differs = [role.role for role in seen.planned.plan.roles if role.role in {proof.layer, "preflight"}]
     if differs:
         return "not run", f"{proof.layer} is not as desired; run {Command('provision', hosts=seen.expected.host)}"
     if seen.users and (seen.expected.cards or seen.expected.cards_on_bus):
-        return "not run", f"in use by {short(', '.join(seen.users))}: a proof waits for an idle host"
+        return "not run", f"in use by {short(', '.join(seen.users))}; repeat the proof when the host is idle"
     if proof.needs_gpu and not seen.expected.cards:
         if seen.expected.cards_on_bus:
-            return "not run", f"its cards cannot be read: {seen.unread or 'the driver names none'}"
+            return "not run", f"the cards of the host cannot be read: {seen.unread or 'the driver names none'}"
         if lost := seen.expected.gpus:
             text = f"the inventory says that the host has {count(lost, 'GPU')} ({GPUS})"
             return "failed", f"{text}, and none is on its PCI bus"
@@ -238,19 +240,19 @@ def _not_run(proof: Proof, outcome: Outcome, sentence: str) -> ProofResult:
 
 
 def ended_result(proof: Proof, end: ProgramEnd, expected: Expected) -> ProofResult:
-    """The result of a program that was begun."""
+    """The result of a program that was started."""
     printed = reading.read(end.text)
     text = f": {end.stderr[-1]}" if end.stderr else ""
     watched = replace(printed, measurements=Measurements((*printed.measurements, *end.hottest)))
     base = judged(proof, watched, expected, end.took_s)
     if end.unbuilt:
-        return replace(base, outcome="not run", sentence=f"its program could not be built{text}")
+        return replace(base, outcome="not run", sentence=f"the program could not be built{text}")
     if end.stopped:
-        return replace(base, outcome="failed", sentence=f"it was stopped: {end.stopped}")
+        return replace(base, outcome="failed", sentence=f"the proof was stopped: {end.stopped}")
     if end.status is None:
-        return replace(base, outcome="not run", sentence=f"it was cut off{text}")
+        return replace(base, outcome="not run", sentence=f"the proof was interrupted{text}")
     if end.status in {124, 137} and end.took_s >= proof.time_limit_s:
-        return replace(base, outcome="failed", sentence=f"it did not end within its {proof.time_limit_s:g} s")
+        return replace(base, outcome="failed", sentence=f"the proof exceeded its limit of {proof.time_limit_s:g} s")
     if end.status != 0 and not printed.errors:
-        return replace(base, outcome="failed", sentence=f"its program ended with status {end.status}{text}")
+        return replace(base, outcome="failed", sentence=f"the program ended with status {end.status}{text}")
     return base

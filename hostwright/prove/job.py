@@ -1,7 +1,7 @@
-"""The proofs of one host as one job: a step a proof; and what a step printed, as a program's end.
+"""The proofs of one host as one job with one step per proof, and the output of a step as the end of a program.
 
-Each proof stands alone: one that fails keeps no other from running. The job is one of ``hostwright.apply.jobs``: it
-goes on when the connection is lost, and its directory is removed with all that is in it.
+Proofs are independent: a failed proof does not prevent others. The job is one of ``hostwright.apply.jobs``: it
+continues if the connection is lost, and its directory is removed afterwards.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from hostwright.common.untrusted import whole
 from hostwright.plan.model import Change, RolePlan, Step, StepResult
 from hostwright.prove.model import Measurement, Proof
 
-ROLE = "prove"  #: the name of the job on the host, where roles' jobs have theirs
-BUILD_S = 300  #: our estimate: the largest program that a role brings compiles in 40 s on a busy core
-OUT_BYTES = 192 * 1024  #: of what a program prints; the controller keeps 256 KiB of a step
-ERR_BYTES = 16 * 1024  #: of its standard error, the end
-END_S = 5  #: how long a program that has to end may take to
-SLACK_S = 120  #: for what a step does beside its program
-HOTTEST = "temperature.hottest"  #: the measurement that the engine itself adds, one a card that was watched
+ROLE = "prove"  #: role name of the job on the host
+BUILD_S = 300  #: our estimate: the largest program of a role compiles in 40 s on a busy core
+OUT_BYTES = 192 * 1024  #: kept of a program's output; the controller keeps 256 KiB of a step
+ERR_BYTES = 16 * 1024  #: kept of the end of standard error
+END_S = 5  #: limit for a program to exit after it was told to
+SLACK_S = 120  #: time for the rest of a step
+HOTTEST = "temperature.hottest"  #: a measurement that Hostwright adds, one for each card whose temperature is watched
 
 _CARD = re.compile(r"[A-Za-z0-9:._-]{1,80}")
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramEnd:
-    """How a program ended: its exit status, milliseconds, and what it printed; ``stopped`` says why it was stopped."""
+    """The end of a program: exit status, duration and output. ``stopped`` is the reason if it was stopped."""
 
-    status: int | None  #: ``None`` where nothing is known of its end
+    status: int | None  #: ``None`` if unknown
     took_s: float
     text: str
     stopped: str = ""
     unbuilt: bool = False
-    stderr: tuple[str, ...] = ()  #: the last lines of its standard error
+    stderr: tuple[str, ...] = ()  #: the last lines of standard error
     hottest: tuple[Measurement, ...] = ()
 
 
 def job_plan(proofs: Sequence[Proof], nonce: str, watch: str) -> RolePlan:
-    """The job of these proofs. ``watch`` is the script that reads temperatures; empty where there is no card."""
+    """The job of these proofs. ``watch`` is the script that reads temperatures; empty without cards."""
     changes = (
         Change(proof.key, "not proved", "proved", (_step(proof, number, nonce, watch),), alone=True)
         for number, proof in enumerate(proofs)
@@ -80,7 +80,7 @@ def _command(interpreter: tuple[str, ...]) -> str:
 
 
 def _build(compiler: tuple[str, ...]) -> str:
-    """The compiler's words; a word with a brace is in single quotes, which are closed around the path."""
+    """The compiler's command line. A word with a brace is in single quotes, which are closed around the path."""
     if not compiler:
         return ""
     text = words(compiler)
@@ -90,7 +90,7 @@ def _build(compiler: tuple[str, ...]) -> str:
 
 
 def ended(step: StepResult, nonce: str) -> ProgramEnd:
-    """What a step's output says. It is untrusted: lines with the nonce that make no sense are passed over."""
+    """Parse a step's output. It is untrusted: invalid lines with the nonce are skipped."""
     lines: list[str] = []
     own: list[str] = []
     for line in step.output.split("\n"):

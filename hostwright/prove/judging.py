@@ -1,4 +1,4 @@
-"""What measurements show: of one host alone, and against its baseline. Pure."""
+"""Judge the measurements of one host, alone and against its baseline. Pure."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from hostwright.prove.job import HOTTEST
 from hostwright.prove.model import CPU, NO_GPU, Better, Expected, Measurement, Proof, ProofFinding, ProofResult
 from hostwright.prove.reading import Printed
 
-MAX_LOSS = 0.10  #: our choice, of a figure against its baseline, which is the host's own: it varies less than peers do
-LEAST_NOTED = MAX_LOSS  #: a figure that is better by more than this part when it is measured again is told
-VARIABLE = "hostwright_prove_max_loss"  #: the inventory's
+MAX_LOSS = 0.10  #: our choice: largest loss against the host's own baseline, which varies less than peers do
+LEAST_NOTED = MAX_LOSS  #: a figure that improves by more than this part when it is measured again is reported
+VARIABLE = "hostwright_prove_max_loss"  #: inventory variable
 
 
 def read_max_loss(host: Host) -> float:
     """The part of a baseline's figure that a host may lose without a finding; ``15%`` is 0.15.
 
-    Raises ``InputError`` with file and line for anything but a percentage from 1 to 99.
+    Raises ``InputError`` with file and line for a value that is not a percentage from 1 to 99.
     """
     value = host.get(VARIABLE)
     if value is None:
@@ -36,40 +36,40 @@ def read_max_loss(host: Host) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A figure to which a host is held: when it was kept (UTC, ISO 8601), and its value."""
+    """A baseline figure of a host: the time when it was stored (UTC, ISO 8601), and its value."""
 
     at: str
     value: float
 
 
-#: proof, measurement and device → what is kept of it
+#: proof, measurement and device → baseline figure
 Baseline = Mapping[tuple[str, str, str], Kept]
 
 
 def judged(proof: Proof, printed: Printed, expected: Expected, took_s: float) -> ProofResult:
-    """The result of a program that came to its end, whatever it printed."""
+    """Judge the output of a program that ended."""
     measured = replace(printed.measurements, each=tuple(_placed(one, expected) for one in printed.measurements))
     base = ProofResult(proof.key, "passed", "", took_s, proof.program.sha256, measured.each)
-    trouble = printed.broken or next(iter(printed.errors), "") or ("" if printed.ended else "it ended before its end")
+    trouble = printed.broken or next(iter(printed.errors), "") or ("" if printed.ended else "the output is incomplete")
     if trouble:
         return replace(base, outcome="failed", sentence=trouble)
     if printed.not_run:
         return replace(base, outcome="not run", sentence=printed.not_run)
     own = [one.device for one in measured if one.name != HOTTEST]
     if own and all(device == NO_GPU for device in own):
-        if proof.needs_gpu and expected.cards:  # a container without the card's device files, for one
-            sentence = f"its program can use none of the cards that the driver names ({len(expected.cards)})"
+        if proof.needs_gpu and expected.cards:  # for example, a container without the card's device files
+            sentence = f"the program cannot use any of the cards that the driver lists ({len(expected.cards)})"
             return replace(base, outcome="failed", sentence=sentence)
         return replace(base, outcome="no GPU")
     try:
         found = tuple(replace(finding, proof=proof.key) for finding in proof.judge(measured, expected))
-    except (ValueError, TypeError, ArithmeticError, LookupError) as error:  # what a host printed is anything
-        return replace(base, outcome="failed", sentence=f"its figures cannot be judged: {short(repr(error))}")
+    except (ValueError, TypeError, ArithmeticError, LookupError) as error:  # a host may print anything
+        return replace(base, outcome="failed", sentence=f"the figures cannot be judged: {short(repr(error))}")
     return with_findings(base, found)
 
 
 def with_findings(result: ProofResult, found: Iterable[ProofFinding]) -> ProofResult:
-    """The result with further findings; one that is more than a note makes it fail."""
+    """The result with further findings. Any finding except a note makes it fail."""
     findings = (*result.findings, *found)
     bad = [finding for finding in findings if finding.severity != "note"]
     if not bad or result.outcome != "passed":
@@ -78,14 +78,14 @@ def with_findings(result: ProofResult, found: Iterable[ProofFinding]) -> ProofRe
 
 
 def _placed(measurement: Measurement, expected: Expected) -> Measurement:
-    """A bare ``cpu`` with the host's model of processor, so that peers are told apart."""
+    """Add the processor model to a bare ``cpu``, so that only hosts with the same model are compared."""
     if measurement.device == CPU and expected.processor:
         return replace(measurement, device=f"{CPU} ({expected.processor})")
     return measurement
 
 
 def against_baseline(host: HostProof, baseline: Baseline, max_loss: float) -> HostProof:
-    """The host with a finding for each figure that is worse than the one to which it is held, by more than a part."""
+    """The host with a finding for each figure that is worse than its baseline by more than ``max_loss``."""
 
     def found(result: ProofResult) -> Iterator[ProofFinding]:
         for one in result.measurements:
@@ -105,16 +105,16 @@ def against_baseline(host: HostProof, baseline: Baseline, max_loss: float) -> Ho
 
 
 def doubtful(host: HostProof, compared: HostProof) -> frozenset[str]:
-    """The proofs of a host that passed alone, and have findings only since they were compared."""
+    """The proofs of a host that passed alone, but have findings since they were compared."""
     pairs = zip(host.results, compared.results, strict=True)
     return frozenset(one.proof for one, other in pairs if one.outcome == "passed" and other.outcome == "failed")
 
 
 def measured_again(first: HostProof, second: HostProof) -> HostProof:
-    """The first results with the better of two figures, where a proof passed a second time.
+    """The first results with the better of both figures, if a proof passed again.
 
-    A host that was busy for a moment is slow once, one that is slow is so twice. A second time that failed counts; one
-    that was not run does not.
+    A host that was busy for a moment is slow once; a slow host is slow twice. A second proof that failed replaces the
+    first result; one that was not run does not.
     """
     later = {result.proof: result for result in second.results if result.outcome in {"passed", "failed"}}
     return replace(first, results=tuple(_better_of(one, later.get(one.proof, one)) for one in first.results))
@@ -132,18 +132,18 @@ def _better_of(first: ProofResult, second: ProofResult) -> ProofResult:
         measurements.append(other if lost > 0 else one)
         if lost > LEAST_NOTED:
             was, now = shown(one.number or 0.0, one.unit), shown(other.number or 0.0, one.unit)
-            sentence = f"{one.name} on {one.device} was {was} at first, and {now} when it was measured again"
+            sentence = f"{one.name} on {one.device} was {was} at first, and {now} when measured again"
             notes.append(ProofFinding(sentence, one.device, "note", was, now, first.proof))
     return replace(first, measurements=tuple(measurements), findings=(*first.findings, *notes))
 
 
 def each(host: HostProof, found: Callable[[ProofResult], Iterable[ProofFinding]]) -> HostProof:
-    """The host with what is found in each of its results."""
+    """The host with the findings for each of its results."""
     return replace(host, results=tuple(with_findings(result, found(result)) for result in host.results))
 
 
 def lost_part(now: float, then: float, better: Better) -> float:
-    """By how much of ``then`` it is worse; negative where it is better."""
+    """The part of ``then`` by which ``now`` is worse; negative if it is better."""
     if then == 0:
         return 0.0 if now == 0 or (better == "more") == (now > 0) else 1.0
     return ((then - now) if better == "more" else (now - then)) / abs(then)

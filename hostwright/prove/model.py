@@ -1,17 +1,21 @@
-"""The values of proofs: what is run on a host, what it measured, and what is found in that. None of them does I/O.
+"""The values of proofs: programs to run on a host, their measurements, and findings. None of them does I/O.
 
-A role's folder may hold a module ``proofs``:
+A role's folder may contain a module ``proofs``:
 
     def proofs(variables: Chrony, ctx: RoleContext) -> tuple[Proof, ...]:
         clock = Program("clock.py", text(__file__, "clock.py"), interpreter=("python3",), arguments={"seconds": 5})
         return (Proof("clock", "chrony", clock, judge=steady, level="quick", time_limit_s=60, needs_gpu=False),)
 
-A program is one file. It reads its arguments, a JSON object, from the file that its first argument names, and prints
-a JSON object a line: ``{"measure": "offset", "value": 0.2, "unit": "ms", "device": "cpu", "better": "less"}``,
-``{"error": "no server answers"}`` for what makes it fail, ``{"not run": "no compiler is there"}`` for what keeps it
-from proving anything, and as its last ``{"end": true}``; it exits with 0 after that alone. Every other line is noise.
-Where there is no GPU, the rows of a GPU have the value null and the device ``no GPU``. It runs as root in an empty
-directory, where programs may be run, and which is removed afterwards.
+A program is one file. Its first argument is the path of a file with its arguments, a JSON object. It prints one JSON
+object per line:
+
+    {"measure": "offset", "value": 0.2, "unit": "ms", "device": "cpu", "better": "less"}
+    {"error": "no server answers"}                 the proof fails
+    {"not run": "no compiler is there"}            the proof could not be run
+    {"end": true}                                  last line of a complete output
+
+Without a GPU, measurements of a GPU have the value null and the device ``no GPU``. The program runs as root in an empty
+directory in which programs may be executed. The directory is removed afterwards.
 """
 
 from __future__ import annotations
@@ -24,15 +28,15 @@ from typing import Any, Literal
 
 from hostwright.audit.hardware.gpu import Gpu
 
-NO_GPU = "no GPU"  #: the device of a measurement that needs one, on a host without
-CPU = "cpu"  #: the device of a measurement that was made on the processor
-GPU = "GPU-"  #: how the device of a measurement that was made on a GPU begins: its UUID
+NO_GPU = "no GPU"  #: device of a measurement that needs a GPU, on a host without one
+CPU = "cpu"  #: device of a measurement on the processor
+GPU = "GPU-"  #: prefix of the device of a measurement on a GPU, from its UUID
 
 Level = Literal["quick", "full"]
 
-Better = Literal["more", "less", ""]  #: which values are good; empty: the value is not compared
+Better = Literal["more", "less", ""]  #: which values are better; empty: values are not compared
 Severity = Literal["failed", "outlier", "note"]
-#: no GPU: all that it measures needs one, and the host has none; never a pass · not run: the sentence says why
+#: no GPU: all measurements need a GPU, and the host has none; never a pass · not run: the sentence has the reason
 Outcome = Literal["passed", "failed", "no GPU", "not run"]
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
@@ -42,13 +46,14 @@ _MODEL = re.compile(r"[^(]*\((.*)\)")
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One file that is run on a host: ``interpreter`` with the paths of the file and of its arguments.
+    """One file that runs on a host: ``interpreter`` with the paths of the file and of its arguments.
 
-    With a ``compiler`` it is built first: its words ``{source}`` and ``{program}`` become the paths of the file and of
-    the program that it makes, and that is run without an interpreter. ``environment`` are further variables.
+    With a ``compiler``, it is built first: ``{source}`` and ``{program}`` in the compiler's words become the paths of
+    the file and of the compiled program. The program then runs without an interpreter. ``environment`` has additional
+    variables.
     """
 
-    file: str  #: its name: ``dense.py``
+    file: str  #: file name: ``dense.py``
     source: str = field(repr=False)
     interpreter: tuple[str, ...] = ()
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -57,19 +62,19 @@ class Program:
 
     def __post_init__(self) -> None:
         if not _FILE.fullmatch(self.file):
-            raise ValueError(f"{self.file!r} is no name of a program's file")
+            raise ValueError(f"{self.file!r} is not a valid file name for a program")
         if bool(self.compiler) == bool(self.interpreter):
-            raise ValueError(f"{self.file}: a program has either an interpreter or a compiler")
+            raise ValueError(f"{self.file}: a program needs either an interpreter or a compiler")
 
     @property
     def sha256(self) -> str:
-        """The digest of its text, lower-case hex."""
+        """The SHA-256 digest of its text in lowercase hex."""
         return sha256(self.source.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One value that a proof measured, and on what. ``value`` is ``None`` where the device is ``no GPU``."""
+    """One value that a proof measured on a device. ``value`` is ``None`` if the device is ``no GPU``."""
 
     name: str
     value: float | str | bool | None
@@ -79,24 +84,26 @@ class Measurement:
 
     @property
     def number(self) -> float | None:
-        """The value where it is a number."""
+        """The value if it is a number, else ``None``."""
         return None if isinstance(self.value, bool | str) else self.value
 
     @property
     def compared(self) -> bool:
-        """Whether it can be compared with others of its name: a number, of a device that is there, good or bad."""
+        """Whether the value can be compared with others of the same name: a number, of an existing device, with
+        ``better`` set.
+        """
         return bool(self.better) and self.number is not None and self.device != NO_GPU
 
     @property
     def model(self) -> str:
-        """The model of the device: what stands in parentheses after it, else the device itself."""
+        """The model of the device, from the parentheses after its name; without parentheses, the device itself."""
         match = _MODEL.fullmatch(self.device)
         return match[1] if match else self.device
 
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
-    """All that one proof measured on one host, in the order in which it was printed."""
+    """All measurements of one proof on one host, in printed order."""
 
     each: tuple[Measurement, ...] = ()
 
@@ -107,31 +114,31 @@ class Measurements:
         return len(self.each)
 
     def named(self, name: str) -> tuple[Measurement, ...]:
-        """Those of this name, one a device, without those that had no GPU."""
+        """The measurements with this name, one for each device, without those of missing GPUs."""
         return tuple(each for each in self.each if each.name == name and each.device != NO_GPU)
 
     def number(self, name: str, device: str = "") -> float | None:
-        """The number of this name, on the device whose text begins so; ``None`` where there is none."""
+        """The first number with this name on a device whose name starts with ``device``; ``None`` if there is none."""
         found = (each.number for each in self.named(name) if each.device.startswith(device))
         return next(found, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What is known of a host when its measurements are judged. ``cards`` is ``None`` where they could not be read."""
+    """Known properties of a host for judging measurements. ``cards`` is ``None`` if they could not be read."""
 
     host: str
     cards: tuple[Gpu, ...] | None = None
-    gpus: int | None = None  #: how many the inventory says that it has (``hostwright_gpus``)
-    cards_on_bus: int = 0  #: with or without a driver
-    processor: str = ""  #: the model, as the host names it
+    gpus: int | None = None  #: number in the inventory (``hostwright_gpus``)
+    cards_on_bus: int = 0  #: number of cards, with or without a driver
+    processor: str = ""  #: model name, as the host reports it
     processors: int = 0
-    models: tuple[str, ...] = ()  #: those that its cards may have (``hostwright_gpu_model``); empty: any
+    models: tuple[str, ...] = ()  #: allowed models of its cards (``hostwright_gpu_model``); empty: any
 
 
 @dataclass(frozen=True, slots=True)
 class ProofFinding:
-    """Something that a measurement shows. ``proof`` is ``layer.name``; the engine fills it in where it is empty."""
+    """A conclusion from measurements. ``proof`` is ``layer.name``; if empty, Hostwright fills it in."""
 
     sentence: str
     device: str
@@ -142,48 +149,48 @@ class ProofFinding:
 
 
 def nothing(_measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """The judge of a proof that passes where its program does."""
+    """Judge of a proof that passes whenever its program succeeds."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Something that is proved of a layer by running a program. ``judge`` is pure."""
+    """A proof of a layer by running a program. ``judge`` is pure."""
 
     name: str
     layer: str
     program: Program
     judge: Callable[[Measurements, Expected], tuple[ProofFinding, ...]] = nothing
-    level: Level = "full"  #: quick proofs are run with ``--quick`` as well
+    level: Level = "full"  #: quick proofs also run with ``--quick``
     time_limit_s: float = 600.0
-    needs_gpu: bool = True  #: false: it runs on a host without one as well, with ``cpu`` as its device
-    #: on how many hosts it runs at the same time, at least; then its arguments also have ``peers``, the addresses of
-    #: all in one order, and ``index``, the host's own place among them
+    needs_gpu: bool = True  #: false: also runs on a host without a GPU, with ``cpu`` as the device
+    #: smallest number of hosts on which it runs at the same time. Above 1, its arguments also have ``peers``, the
+    #: addresses of all hosts in the same order, and ``index``, the host's own index
     hosts: int = 1
 
     def __post_init__(self) -> None:
         if not (_NAME.fullmatch(self.name) and _NAME.fullmatch(self.layer)):
-            raise ValueError(f"{self.layer}.{self.name} is no name of a proof")
+            raise ValueError(f"{self.layer}.{self.name} is not a valid name of a proof")
         if not 0 < self.time_limit_s <= 6 * 3600:
-            raise ValueError(f"{self.key}: a proof ends within 6 h, not {self.time_limit_s:g} s")
+            raise ValueError(f"{self.key}: time limit of {self.time_limit_s:g} s; a proof must end within 6 h")
 
     @property
     def key(self) -> str:
-        """Its name with its layer's: ``network.dense``."""
+        """The name with the layer: ``network.dense``."""
         return f"{self.layer}.{self.name}"
 
     def among(self, peers: Sequence[str], index: int) -> Proof:
-        """The proof of one of several hosts: its arguments say which they are."""
+        """The proof for one of several hosts: ``peers`` and ``index`` are added to its arguments."""
         arguments = {**self.program.arguments, "peers": list(peers), "index": index}
         return replace(self, program=replace(self.program, arguments=arguments))
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """How a role watches its cards while proofs run: ``WATCH`` in its module ``proofs``.
+    """How a role watches its cards during proofs: ``WATCH`` in its module ``proofs``.
 
-    ``script`` is POSIX sh that prints, for each card, its device (``GPU-6e2c…``), its temperature and the one at
-    which a proof must stop, both in whole degrees Celsius, with tabs between; it ends within 10 s.
+    ``script`` is POSIX sh. For each card it prints the device (``GPU-6e2c…``), the temperature, and the temperature at
+    which a proof must stop, in whole degrees Celsius, separated by tabs. It ends within 10 s.
     """
 
     script: str
@@ -191,12 +198,12 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class ProofResult:
-    """What came of one proof on one host; ``sentence`` says why it failed or was not run."""
+    """The result of one proof on one host. ``sentence`` is the reason if it failed or was not run."""
 
     proof: str  #: ``network.dense``
     outcome: Outcome
     sentence: str = ""
     took_s: float = 0.0
-    sha256: str = ""  #: of its program
+    sha256: str = ""  #: digest of its program
     measurements: tuple[Measurement, ...] = ()
     findings: tuple[ProofFinding, ...] = ()

@@ -1,6 +1,6 @@
-"""What proofs leave on this machine: their figures in the audits' history, and the baselines to which hosts are held.
+"""Proof data stored on this machine: figures in the history of audits, and the baselines of hosts.
 
-A history that cannot be used is a warning: a full disk here stops no proof.
+If the history cannot be used, a warning is printed: a full disk does not stop a proof.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from hostwright.prove.fleetproof import FleetProof, HostProof
 from hostwright.prove.judging import Baseline, Kept
 from hostwright.prove.model import Measurement, ProofResult
 
-PLOT_DAYS = 90  #: in the plots of the HTML report, as in the audits'
-MOST_POINTS = 200_000  #: of those plots: a thousand hosts with 10 figures and 20 proofs
+PLOT_DAYS = 90  #: days in the plots of the HTML report, as for audits
+MOST_POINTS = 200_000  #: in these plots: a thousand hosts with 10 figures and 20 proofs
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,11 @@ class ProofHistory:
         self.path = root / FILE
 
     def add(self, fleet: FleetProof, *, baseline: bool = False) -> None:
-        """Write the results of a run, all or nothing; with ``baseline``, hold hosts to what was measured without a
-        finding. Older results are removed after as many days as audits are."""
+        """Write the results of a run in one transaction.
+
+        With ``baseline``, the figures of proofs without findings become the hosts' baselines. Results are kept as long
+        as audits.
+        """
         at, place = epoch(fleet.at), place_of(fleet.inventory)
         with opened(self.path, write=True) as db:
             db.execute("INSERT INTO inventory (place) VALUES (?) ON CONFLICT DO NOTHING", (place,))
@@ -63,7 +66,7 @@ class ProofHistory:
             _prune(db, at)
 
     def baseline(self, inventory: str | Path, host_name: str) -> Baseline:
-        """The figures to which a host is held."""
+        """The baseline figures of a host."""
         with opened(self.path, write=False) as db:
             query = "SELECT proof, name, device, at, value FROM baseline WHERE inventory = ? AND host = ?"
             rows = db.execute(query, (inventory_id(db, inventory), host_name)).fetchall()
@@ -73,7 +76,7 @@ class ProofHistory:
         }
 
     def past(self, inventory: str | Path, hosts: Collection[str], since: int) -> tuple[PastFigure, ...]:
-        """The figures of these hosts since a time (seconds since 1970), the oldest first."""
+        """The figures of these hosts since a time (in seconds since 1970), the oldest first."""
         query = (
             "SELECT host, proof.proof, name, device, unit, at, value FROM proof JOIN measured "
             "ON measured.proof = proof.id WHERE inventory = ? AND at >= ? AND better != '' ORDER BY proof.id LIMIT ?"
@@ -94,7 +97,7 @@ def _write(db: sqlite3.Connection, of: tuple[int, str, int, str], result: ProofR
 
 
 def _keep(db: sqlite3.Connection, of: tuple[int, str, str], at: int, result: ProofResult) -> None:
-    """What is kept of a proof takes the place of all that was kept of it before: a card may have been replaced."""
+    """A new baseline of a proof replaces the whole earlier one: a card may have been replaced."""
     db.execute("DELETE FROM baseline WHERE inventory = ? AND host = ? AND proof = ?", of)
     figures = ((*of, one.name, one.device, at, one.number) for one in _figures(result) if one.better)
     db.executemany("INSERT INTO baseline VALUES (?, ?, ?, ?, ?, ?, ?)", figures)
@@ -111,7 +114,7 @@ def _prune(db: sqlite3.Connection, now: int) -> None:
 
 
 class ProofStore:
-    """The history of one inventory's proofs. ``warn`` is called once if it cannot be used."""
+    """The proof history of one inventory. ``warn`` is called once if it cannot be used."""
 
     def __init__(self, roster: Roster, targets: Targets, secrets: Sequence[Secret], warn: Callable[[str], None]):
         self._inventory = str(roster.path)
@@ -120,7 +123,7 @@ class ProofStore:
         self._history = ProofHistory(state_root())
 
     def clean(self, host: HostProof) -> HostProof:
-        """The results of a host without secrets."""
+        """The results of a host with secrets masked."""
         text = self._redactor.text
         return replace(host, sentence=text(host.sentence), results=tuple(map(self._cleaned, host.results)))
 
@@ -137,14 +140,14 @@ class ProofStore:
         return replace(result, sentence=text(result.sentence), measurements=measurements, findings=findings)
 
     def add(self, fleet: FleetProof, *, baseline: bool) -> None:
-        """Add a run; where that fails, warn once and go on."""
+        """Add a run to the history. If this fails, warn once and continue."""
         self._attempt(lambda: self._history.add(fleet, baseline=baseline))
 
     def baseline(self, name: str) -> Baseline:
-        """The figures to which a host is held; none where the history cannot be read."""
+        """The baseline figures of a host; empty if the history cannot be read."""
         return self._attempt(lambda: self._history.baseline(self._inventory, name)) or {}
 
     def past(self, fleet: FleetProof) -> tuple[PastFigure, ...]:
-        """What was measured on the hosts of a run before and in it."""
+        """The figures of the hosts of a run, measured in it and before."""
         since, hosts = epoch(fleet.at) - PLOT_DAYS * DAY_S, {host.host for host in fleet.hosts}
         return self._attempt(lambda: self._history.past(self._inventory, hosts, since)) or ()

@@ -1,4 +1,4 @@
-"""Many hosts proved side by side, as one recorded run, and then judged against their baselines and their peers."""
+"""Prove many hosts in parallel as one recorded run, then compare them with their baselines and peers."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ from hostwright.prove.peers.again import doubts_of, due_again, with_better
 from hostwright.prove.peers.comparing import STATISTICS, against_peers
 from hostwright.prove.proofstore import PastFigure, ProofStore
 
-LEFT_PROVING = f"{NOTHING_CHANGED}. A proof that runs on a host goes on to its end there"
-LEADS_ON = f"; {Command('runs.show', run='{run}')} shows what was measured"
-#: How often a figure that is worse than others is measured again. Our choice: of 960 figures of equal hosts on one
-#: machine, some 60 were worse the first time, and 11 all three times. Where a machine is slow for half a minute now and
-#: then (``test_prove_phases.py``), a third time leaves one false alarm in some thousands of figures instead of one in
-#: 500, and misses 2 % more of the hosts that are slower by 30 %.
+LEFT_PROVING = f"{NOTHING_CHANGED}. A proof that is running on a host continues to its end there"
+LEADS_ON = f"; {Command('runs.show', run='{run}')} shows the measurements"
+#: Number of repetitions for a figure that is worse than others. Our choice: of 960 figures of equal hosts on one
+#: machine, about 60 were worse the first time, and 11 all three times. On a machine that is slow for half a minute now
+#: and then (``test_prove_phases.py``), a third repetition leaves one false alarm in some thousands of figures instead
+#: of one in 500, and misses 2 % more of the hosts that are slower by 30 %.
 MOST_AGAIN = 3
-BAD: tuple[Outcome, ...] = ("failed", "not run")  #: what keeps a host from counting as proved, the worse first
+BAD: tuple[Outcome, ...] = ("failed", "not run")  #: outcomes of a host that is not proved, the worst first
 
 
 @dataclass(frozen=True, slots=True)
 class ProveOptions:
-    """Which proofs are run, and whether their figures become the hosts' baselines."""
+    """The proofs to run, and whether their figures become the hosts' baselines."""
 
     level: Level = "full"
-    names: tuple[str, ...] = ()  #: of proofs (``network.dense``) or of layers; empty: all
+    names: tuple[str, ...] = ()  #: names of proofs (``network.dense``) or of layers; empty: all
     baseline: bool = False
-    at_once: int = 0  #: how many hosts at a time; 0 is as many as this machine can hold open
+    at_once: int = 0  #: number of hosts in parallel; 0: as many connections as this machine can hold open
 
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """A recorded run of proofs: what it found, the run with its exit status, and the figures of recent months."""
+    """A recorded run of proofs: its results, the run with its exit status, and the figures of recent months."""
 
     fleet: FleetProof
     ended: RunResults[HostProof]
@@ -71,7 +71,7 @@ class Proved:
 
 
 def chosen(target: TargetHost, options: ProveOptions) -> tuple[Proof, ...]:
-    """The proofs of a host that these options ask for."""
+    """The proofs of a host that these options select."""
     names = set(options.names)
     return tuple(
         proof
@@ -81,7 +81,7 @@ def chosen(target: TargetHost, options: ProveOptions) -> tuple[Proof, ...]:
 
 
 def due_on(targets: Targets, options: ProveOptions) -> dict[str, tuple[Proof, ...]]:
-    """The proofs of each host. What needs more hosts than there are is left out, unless it was asked for by name."""
+    """The proofs of each host. A proof that needs more hosts than available is omitted, unless selected by name."""
     due = {target.name: chosen(target, options) for target in targets}
     able = Counter(proof.key for proofs in due.values() for proof in proofs)
     return {
@@ -91,21 +91,23 @@ def due_on(targets: Targets, options: ProveOptions) -> dict[str, tuple[Proof, ..
 
 
 def check_names(targets: Targets, options: ProveOptions) -> None:
-    """Raise ``InputError`` for a name that is neither a proof nor a layer with proofs on any of these hosts, and where
-    no host has a proof."""
+    """Raise ``InputError`` for an unknown name of a proof or layer, and if no host has a selected proof."""
     every = [proof for target in targets for proof in proofs_of(target)]
     known = sorted({name for proof in every for name in (proof.key, proof.layer)})
     for name in options.names:
         if name not in known:
-            raise InputError(f"there is no proof {name!r} on these hosts; {suggestion(name, known)}", "--proofs")
+            raise InputError(f"{name!r} is not a proof of these hosts; {suggestion(name, known)}", "--proofs")
     if not any(chosen(target, options) for target in targets):
         quick = " of the quick level" if options.level == "quick" else ""
         raise InputError(f"no role of these hosts has a proof{quick}", "--hosts")
 
 
 def prove(run: Run, options: ProveOptions) -> Proved:
-    """Prove each host of a run. Raises ``InputError`` for a name of no proof, before any host is asked, and
-    ``Interrupted`` with what was measured until then."""
+    """Prove each host of a run.
+
+    Raises ``InputError`` for an unknown proof before contacting a host, and ``Interrupted`` with the measurements until
+    then.
+    """
     targets = run.targets
     check_names(targets, options)
     began, clock = datetime.now(UTC), time.monotonic()
@@ -152,10 +154,10 @@ def _store(run: Run) -> ProofStore:
 
 @dataclass(frozen=True)
 class _Each:
-    """Runs proofs on the hosts of a run, side by side."""
+    """Runs proofs on the hosts of a run in parallel."""
 
     run: Run
-    cut: list[Interrupted] = field(default_factory=list)  #: what ended the proofs before their end
+    cut: list[Interrupted] = field(default_factory=list)  #: interruptions of the proofs
 
     def prove(
         self,
@@ -163,8 +165,10 @@ class _Each:
         at_once: int = 0,
         later: Mapping[str, tuple[Proof, ...]] = MappingProxyType({}),
     ) -> Results[HostProof]:
-        """The results of these hosts' proofs, and of those of ``later`` that cannot be run on a host; ``at_once`` is
-        how many hosts at a time, 0 all. Where Ctrl-C ends them, they say so (``stopped_because``)."""
+        """The results of these hosts' proofs, and of the proofs of ``later`` that cannot run on a host.
+
+        ``at_once`` is the number of hosts in parallel, 0 for all. After Ctrl-C, the results have ``stopped_because``.
+        """
         stop = self.run.connections.close
         prove = lambda name: self._prove(name, due[name], later.get(name, ()))  # noqa: E731
         try:
@@ -182,9 +186,9 @@ class _Each:
 def _together(
     each: _Each, targets: Targets, due: Mapping[str, tuple[Proof, ...]], results: Results[HostProof]
 ) -> Results[HostProof]:
-    """The results with those of the proofs that run on several hosts at the same time, one proof after the other.
+    """Run the proofs that need several hosts at the same time, one proof after the other, and add their results.
 
-    A host that cannot run one has said so: the others do not wait for it.
+    Hosts that cannot run a proof already have a result for it, and are not waited for.
     """
     proved = {host.host: host for host in results.values}
     errors = {error.host: error for error in results.errors}
@@ -193,7 +197,7 @@ def _together(
         of = {name: proof for name in proved if name not in held for proof in due[name] if proof.key == key}
         fewest = max(proof.hosts for proof in of.values()) if of else 0
         if len(of) < fewest:
-            sentence = f"it needs {fewest} hosts at once, and {len(of)} can run it: name more with --hosts"
+            sentence = f"the proof needs {fewest} hosts at once, but {len(of)} can run it; select more with --hosts"
             for name, proof in of.items():
                 result = ProofResult(key, "not run", sentence, sha256=proof.program.sha256)
                 proved[name] = replace(proved[name], results=(*proved[name].results, result))
@@ -216,14 +220,14 @@ def _judged(
     began: datetime,
     again: Sequence[Collection[HostProof]] = (),
 ) -> tuple[HostProof, ...]:
-    """All hosts in their order, with what their baselines and peers say; one that raised says why."""
+    """All hosts in order, compared with their baselines and peers. A host with an error has its sentence."""
     proved = {host.host: host for host in results.values}
     sentences = {error.host: error.sentence for error in results.errors}
     leads = {error.host: error.lead for error in results.errors}
     at = began.isoformat(timespec="seconds")
     hosts = []
     for target in targets:
-        why = sentences.get(target.name) or results.stopped_because or "none of its roles has such a proof"
+        why = sentences.get(target.name) or results.stopped_because or "no role of this host has such a proof"
         host = proved.get(target.name) or HostProof(target.name, target.stack.name, at, lead=leads.get(target.name, ""))
         host = store.clean(replace(host, sentence=why) if target.name in sentences or not host.results else host)
         hosts.append(against_baseline(host, store.baseline(target.name), read_max_loss(target.host)))
@@ -231,7 +235,7 @@ def _judged(
 
 
 def _record(run: Run, hosts: Collection[HostProof], results: Results[HostProof]) -> None:
-    """What became of each host, for the journal."""
+    """Record the result of each host in the journal."""
     errors = {error.host: error for error in results.errors}
     for host in hosts:
         if host.host in errors:
@@ -244,7 +248,7 @@ def _record(run: Run, hosts: Collection[HostProof], results: Results[HostProof])
 
 
 def exit_status(hosts: Collection[HostProof], *, stopped: bool = False) -> int:
-    """1 where a host was not read or a proof not run, else 3 where one failed, else 0."""
+    """1 if a host was not read or a proof not run; else 3 if a proof failed; else 0."""
     statuses = {host.status for host in hosts}
     if stopped or "unread" in statuses or any(not_run(host) for host in hosts):
         return FAILED
@@ -253,10 +257,10 @@ def exit_status(hosts: Collection[HostProof], *, stopped: bool = False) -> int:
 
 @dataclass(frozen=True)
 class ProofsPass:
-    """What another verb asks of a host that is as desired (``Accept``): its proofs of a level pass.
+    """Acceptance of a host that is as desired by another command (``Accept``): its proofs of a level must pass.
 
-    Each host is judged alone and against its baseline, since peers are not measured at the same time. So proofs that
-    run on several hosts at once are left out.
+    Each host is judged alone and against its baseline, since peers are not measured at the same time. Proofs that run
+    on several hosts at once are therefore omitted.
     """
 
     store: ProofStore
@@ -264,8 +268,10 @@ class ProofsPass:
 
     @classmethod
     def of(cls, run: Run) -> Self | None:
-        """The proofs of the level that the request of a run asks for; ``None`` if it asks for none. Raises
-        ``InputError`` where none of its hosts has such a proof, or one has a wrong variable."""
+        """The proofs of the level that the run's request selects; ``None`` without such a request.
+
+        Raises ``InputError`` if no host has such a proof, or a host has an invalid variable.
+        """
         if not run.request.prove:
             return None
         options = ProveOptions(run.request.prove)
@@ -275,7 +281,7 @@ class ProofsPass:
         return cls(_store(run), options)
 
     def accept(self, run: Run, target: TargetHost, *, locked: bool) -> tuple[Acceptance, ...]:
-        """What came of each proof. Raises ``NotAccepted`` where one failed or was not run."""
+        """The result of each proof. Raises ``NotAccepted`` if a proof failed or was not run."""
         proofs = tuple(proof for proof in chosen(target, self.options) if proof.hosts == 1)
         if not proofs:
             raise NotAccepted(target.name, f"none of its roles has a {self.options.level} proof")
@@ -303,7 +309,7 @@ class ProofsPass:
 
 
 def accepted(host: HostProof) -> tuple[Acceptance, ...]:
-    """What came of each proof of a host. Raises ``NotAccepted`` where one failed or was not run. Pure."""
+    """The result of each proof of a host. Raises ``NotAccepted`` if a proof failed or was not run. Pure."""
     came = tuple(Acceptance(result.proof, result.outcome, result.sentence) for result in host.results)
     bad = sorted((one for one in came if one.outcome in BAD), key=lambda one: BAD.index(one.outcome))
     if not bad:

@@ -1,4 +1,4 @@
-"""What a proof's program printed, as measurements. The text is a host's: bounded, read in one pass, and not trusted."""
+"""Parse the output of a proof's program into measurements. The output is untrusted: limited, and read in one pass."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from hostwright.common.text import short
 from hostwright.common.untrusted import json_object
 from hostwright.prove.model import NO_GPU, Better, Measurement, Measurements
 
-MOST_LINES = 4000  #: of the output that are read: ten times what the longest proof prints
-LINE_CHARACTERS = 4096  #: a longer line is noise
+MOST_LINES = 4000  #: read from the output: ten times the output of the longest proof
+LINE_CHARACTERS = 4096  #: longer lines are ignored
 MOST_MEASUREMENTS = 1000
 MOST_ERRORS = 20
-WORD_CHARACTERS = 160  #: of a device, or of a value that is text
+WORD_CHARACTERS = 160  #: kept of a device name, or of a text value
 UNIT_CHARACTERS = 24
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_. -]{0,79}")
@@ -24,17 +24,19 @@ _BETTER: dict[object, Better] = {"more": "more", "less": "less", "": "", None: "
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """All that a program said: what it measured, its errors, whether it came to its end, and what made no sense."""
+    """The parsed output of a program: measurements, errors, whether it is complete, and invalid lines."""
 
     measurements: Measurements
     errors: tuple[str, ...] = ()
     ended: bool = False
-    not_run: str = ""  #: why it proved nothing, as it says itself
-    broken: str = ""  #: the first line of the protocol that could not be taken, and why
+    not_run: str = ""  #: the program's reason for proving nothing
+    broken: str = ""  #: the first invalid line, and the reason
 
 
 def read(text: str) -> Printed:
-    """The output of a program; lines that are no JSON object are noise. What stands after its end does not count.
+    """Parse the output of a program. Lines that are not JSON objects are ignored.
+
+    A JSON object after the end line makes the output invalid (``broken``).
 
     >>> read('{"measure": "speed", "value": 2.5, "unit": "GB/s", "device": "cpu"}\\n{"end": true}').ended
     True
@@ -44,7 +46,7 @@ def read(text: str) -> Printed:
     ended, not_run, broken = False, "", ""
     for row in _rows(text):
         if ended:
-            broken = broken or "it printed more after its end"
+            broken = broken or "the program printed more after its end line"
         elif "measure" in row:
             taken = _measurement(row)
             if isinstance(taken, str):
@@ -52,11 +54,11 @@ def read(text: str) -> Printed:
             elif len(measured) < MOST_MEASUREMENTS or (taken.name, taken.device) in measured:
                 measured[taken.name, taken.device] = taken
             else:
-                broken = broken or f"it printed more than {MOST_MEASUREMENTS} measurements"
+                broken = broken or f"the program printed more than {MOST_MEASUREMENTS} measurements"
         elif isinstance(row.get("error"), str) and len(errors) < MOST_ERRORS:
             errors.append(short(row["error"]) or "an error without a text")
         elif isinstance(row.get("not run"), str):
-            not_run = not_run or short(row["not run"]) or "its program does not say why"
+            not_run = not_run or short(row["not run"]) or "the program gave no reason"
         elif row.get("end") is True:
             ended = True
     return Printed(Measurements(tuple(measured.values())), tuple(errors), ended, not_run, broken)
@@ -73,11 +75,11 @@ def _rows(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _measurement(row: dict[str, Any]) -> Measurement | str:
-    """A measurement, or why the line is none."""
+    """The measurement of a row, or the reason why it is invalid."""
     name, value, unit, device = (row.get(key) for key in ("measure", "value", "unit", "device"))
     better = row.get("better", "")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        return f"it named a measurement {short(repr(name))}"
+        return f"the program printed an invalid name of a measurement: {short(repr(name))}"
     where = _text(device) if isinstance(device, str) else ""
     if trouble := _trouble(value, unit, where, better):
         return f"{name}: {trouble}"
@@ -89,15 +91,15 @@ def _measurement(row: dict[str, Any]) -> Measurement | str:
 
 
 def _trouble(value: Any, unit: Any, where: str, better: Any) -> str:
-    """What is wrong with a measurement; empty where nothing is."""
+    """What is wrong with a measurement; empty if it is valid."""
     if not where:
-        return "it did not say on what device it measured"
+        return "the device is missing"
     if unit is not None and not isinstance(unit, str):
-        return "its unit is no text"
+        return "the unit is not a text"
     if not (better is None or isinstance(better, str)) or better not in _BETTER:
-        return f"it said that {short(repr(better))} is better"
+        return f"'better' is {short(repr(better))}, not more or less"
     if where != NO_GPU and not isinstance(value, bool | str | int | float):
-        return f"it gave no value for {where}"
+        return f"the value for {where} is missing"
     return ""
 
 

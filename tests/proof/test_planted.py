@@ -160,5 +160,5 @@ def test_a_card_that_is_too_hot_stops_every_proof(hosts: Bench) -> None:
     assert failed(told) == {CARD: {"base.processors", "base.memory", "cuda.burnin"}}, unexpected(told)
     for proof in failed(told)[CARD]:
         sentence = result(told, CARD, proof)["sentence"]
-        assert sentence.startswith("it was stopped: GPU-")
+        assert sentence.startswith("the proof was stopped: GPU-")
         assert sentence.endswith(" is at 91 °C, and a proof stops at 85 °C")

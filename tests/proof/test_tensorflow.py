@@ -70,5 +70,5 @@ def test_fewer_hosts_than_it_needs_are_told_so(hosts: Bench) -> None:
     of = result(told, "cpu01", "tensorflow.workers")
     assert (of["outcome"], of["sentence"]) == (
         "not run",
-        "it needs 2 hosts at once, and 1 can run it: name more with --hosts",
+        "the proof needs 2 hosts at once, but 1 can run it; select more with --hosts",
     )

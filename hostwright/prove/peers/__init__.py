@@ -1,1 +1,1 @@
-"""Peers: hosts whose figures should be equal. Which of them is an outlier, and what is measured again to be sure."""
+"""Peers are hosts whose figures should be equal: find outliers, and select the measurements to repeat."""

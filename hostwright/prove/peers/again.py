@@ -1,4 +1,4 @@
-"""Figures that are worse than those of peers, or than the baseline, are measured again before they are findings."""
+"""Repeat measurements that are worse than those of peers or than the baseline, before reporting findings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hostwright.prove.peers.comparing import witnesses
 def doubts_of(
     results: Results[HostProof], hosts: Collection[HostProof], due: Mapping[str, tuple[Proof, ...]]
 ) -> dict[str, tuple[Proof, ...]]:
-    """What is to be measured again: host → the proofs that are a finding only beside other figures."""
+    """The proofs to repeat, by host: those that have findings only in comparison with other figures."""
     first = {host.host: host for host in results.values}
     keys = {host.host: doubtful(first[host.host], host) for host in hosts if host.host in first}
     proofs = {name: tuple(proof for proof in due[name] if proof.key in some) for name, some in keys.items()}
@@ -29,13 +29,14 @@ def due_again(
     due: Mapping[str, tuple[Proof, ...]],
     emit: Emit,
 ) -> dict[str, tuple[Proof, ...]]:
-    """What is run a second time: those proofs, and the same on some peers, to compare. ``due`` is what was run before.
+    """The proofs of the second run: the doubtful ones, and the same proofs on some peers for comparison.
 
-    Where hosts are measured one after the other, peers come before and after those that are in doubt.
+    ``due`` are the proofs of the first run. If hosts are measured one after the other, peers run before and after the
+    doubtful hosts.
     """
     chosen = witnesses(hosts, {name: frozenset(proof.key for proof in proofs) for name, proofs in doubts.items()})
     beside = {name: tuple(proof for proof in due[name] if proof.key in keys) for name, keys in chosen.items()}
-    for words, some in (("measured again", doubts), ("measured again, to compare", beside)):
+    for words, some in (("measured again", doubts), ("measured again for comparison", beside)):
         for name, proofs in some.items():
             emit(Note(name, f"{words}: {', '.join(proof.key for proof in proofs)}"))
     first, others = tuple(beside)[:1], tuple(beside)[1:]
@@ -45,9 +46,9 @@ def due_again(
 def with_better(
     results: Results[HostProof], ran: Results[HostProof], doubts: Mapping[str, tuple[Proof, ...]]
 ) -> Results[HostProof]:
-    """The results with the better figures of those proofs, and with all that failed in the second run.
+    """The results with the better figures of the repeated proofs, and with all failures of the second run.
 
-    Where a host does not answer now, the first figures stand.
+    If a host does not respond in the second run, its first figures are kept.
     """
     second = {host.host: host for host in ran.values}
 

@@ -1,15 +1,15 @@
-"""Hosts against those with the same model of device: outliers, and what comes of measuring them again. Pure.
+"""Compare hosts with the same model of device, and find outliers. Pure.
 
-Peers: hosts whose figures should be equal, because the same model of device made them. Pure statistics.
+Peers are hosts whose figures should be equal, because they were measured on the same model of device.
 
-The middle of the peers is their median, and their spread the median absolute deviation (MAD) from it, times 1.4826: for
-a normal distribution that is its standard deviation. Neither moves when a few hosts are slow, as mean and standard
-deviation would (Leys et al., Journal of Experimental Social Psychology 49, 2013, 764-766). Half of the hosts must be
-sound for that. One that is slow in a fleet that is slow is not found: a baseline, or a vendor's figure, finds it.
+The center of the peers is their median. Their spread is the median absolute deviation (MAD) from it, times 1.4826,
+which is the standard deviation in a normal distribution. Unlike mean and standard deviation, neither changes when a few
+hosts are slow (Leys et al., Journal of Experimental Social Psychology 49, 2013, 764-766). This requires that at least
+half of the hosts are healthy. A slow host in a slow fleet is not found; a baseline or a vendor's figure finds it.
 
-Deviations are those of the logarithms. On the plain scale no host can lose more than the whole median: in a fleet whose
-sound hosts differ by 20 %, five standard deviations are more than that, and one at a fifteenth of the others' speed
-would be no outlier. As a factor, fifteen is far from all of them.
+Deviations are computed on logarithms. On the plain scale, no host can lose more than the whole median. In a fleet whose
+healthy hosts differ by 20 %, five standard deviations are more than the median, so a host with a fifteenth of the
+others' speed would not be an outlier. As a factor, a fifteenth is far from all others.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from hostwright.prove.fleetproof import HostProof
 from hostwright.prove.judging import each, lost_part, shown
 from hostwright.prove.model import Measurement, ProofFinding
 
-FEWEST = 4  #: hosts: of three, two slow ones would make the third an outlier
-#: of a normal distribution, standard deviation over MAD: 1 / the normal quantile of 3/4
+FEWEST = 4  #: hosts: with three, two slow ones would make the third an outlier
+#: standard deviation divided by MAD in a normal distribution: 1 / the normal quantile of 3/4
 SIGMA_OF_MAD = 1.4826
-SIGMAS = 5.0  #: how far from the median, in standard deviations
-#: and how far as a part of the median, since the spread of few hosts is itself uncertain. Counted with 24 hosts and 3 %
-#: of noise: with 0.10 there is one false alarm in 550 comparisons, with 0.15 one in 200,000, and no host that is slower
-#: by 20 % is missed for it. Found then: one slower by 15 % in 38 % of all comparisons, by 20 % in 91 %, by 30 % in
-#: 99.9 %, by 40 % always; of only 4 hosts, one slower by 30 % in 91 %, by 40 % in 99 %
+SIGMAS = 5.0  #: smallest distance of an outlier from the median, in standard deviations
+#: smallest distance of an outlier from the median, as a part of the median, since the spread of few hosts is itself
+#: uncertain. Simulated with 24 hosts and 3 % of noise: with 0.10, one false alarm in 550 comparisons; with 0.15, one in
+#: 200,000, without missing a host that is slower by 20 % because of it. Then a host that is slower by 15 % is found in
+#: 38 % of all comparisons, by 20 % in 91 %, by 30 % in 99.9 %, by 40 % always; among only 4 hosts, by 30 % in 91 %, by
+#: 40 % in 99 %
 LEAST_PART = 0.15
 
 
@@ -42,22 +43,22 @@ class Outlier:
 
     host: str
     value: float
-    median: float  #: of all the peers, itself among them
-    sigma: float  #: the spread of the peers: the standard deviation of their logarithms, or a part of the median
-    peers: int  #: how many were compared
+    median: float  #: of all peers, including this host
+    sigma: float  #: spread of the peers: the standard deviation of their logarithms, or a part of the median
+    peers: int  #: number of compared hosts
 
     @property
     def part(self) -> float:
-        """By what part of the median it is worse: 0.25 for three quarters of the others' throughput."""
+        """The part of the median by which the host is worse: 0.25 for three quarters of the others' throughput."""
         return abs(self.value - self.median) / abs(self.median) if self.median else math.inf
 
 
 def outliers(values: Mapping[str, float], better: Literal["more", "less"]) -> tuple[Outlier, ...]:
-    """The hosts that are worse than the others: beyond both ``SIGMAS`` and ``LEAST_PART``, the worst first.
+    """The hosts that are worse than the others by more than both ``SIGMAS`` and ``LEAST_PART``, the worst first.
 
-    ``values`` is one figure for each host; those that are no finite number do not count. Fewer than ``FEWEST`` hosts
-    are not compared. A host that is better than the others is none. Where the median is zero or below it, there are no
-    factors, and the plain deviations are compared.
+    ``values`` has one figure per host; infinite and undefined figures are ignored. Fewer than ``FEWEST`` hosts are not
+    compared. A host that is better than the others is not an outlier. If the median is zero or negative, plain
+    deviations are compared instead of logarithms.
 
     >>> outliers({"gpu01": 100.0, "gpu02": 101.0, "gpu03": 99.0, "gpu04": 60.0}, "more")[0].host
     'gpu04'
@@ -78,35 +79,35 @@ def outliers(values: Mapping[str, float], better: Literal["more", "less"]) -> tu
 
 
 def _deviation(value: float, middle: float) -> float:
-    """How far a value is from the middle: the logarithm of their quotient, which for a few percent is the part."""
+    """The logarithm of the ratio of a value and the middle. For a few percent, it equals the part."""
     if middle <= 0:
         return value - middle
     return math.log(value / middle) if value > 0 else -math.inf
 
 
-#: How many peers are measured again with a host that is worse than they are. Our choice: their median stands when one
-#: of them meets a pause of its own.
+#: Number of peers that are measured again with an outlier. Our choice: their median is stable if one of them has a
+#: pause of its own.
 WITNESSES = 3
-FEWEST_WITNESSES = 2  #: that answered: one alone may be slow by itself
-#: how peers are compared, for reports
+FEWEST_WITNESSES = 2  #: that responded: a single peer may be slow itself
+#: description of the comparison, for reports
 STATISTICS = (
     f"hosts with the same model of device, {FEWEST} or more: an outlier is worse than their median by more than "
     f"{SIGMAS:g} standard deviations (of the logarithms: MAD × {SIGMA_OF_MAD}) and {LEAST_PART:.0%} of the median, "
-    f"and still {LEAST_PART:.0%} worse than its peers when it is measured again beside them"
+    f"and still {LEAST_PART:.0%} worse than its peers when measured again together with them"
 )
-#: what is compared with each other: proof, name, model of device, and rank among a host's devices of that model
+#: group of comparable figures: proof, name, model of device, and rank among a host's devices of that model
 _Key = tuple[str, str, str, int]
 _Groups = Mapping[_Key, Mapping[str, Measurement]]
 
 
 def against_peers(hosts: Iterable[HostProof], again: Sequence[Collection[HostProof]] = ()) -> tuple[HostProof, ...]:
-    """The hosts, with a finding where one is worse than those with the same model of device (``peers``).
+    """The hosts, with a finding for each host that is worse than those with the same model of device (``peers``).
 
-    A host with several such cards is compared by each of them, with its position among its own: the worst card of a
-    host with the worst of the others, and so on, so that a host counts once.
+    A host with several such cards is compared card by card, by rank: the worst card of each host with the worst of the
+    others, and so on. Each host counts once.
 
-    ``again`` is what hosts came to when they were measured again, those of each time together. One that was then as
-    good as the peers beside it has a note instead of the finding: what had slowed it slows them, too.
+    ``again`` are the results of repeated measurements, one collection for each repetition. A host that was then as good
+    as the peers beside it gets a note instead of the finding: its peers were slowed by the same cause.
     """
     hosts = tuple(hosts)
     later = [_groups(_passed(host) for host in some) for some in again]
@@ -125,10 +126,10 @@ def against_peers(hosts: Iterable[HostProof], again: Sequence[Collection[HostPro
 
 
 def witnesses(hosts: Iterable[HostProof], doubts: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
-    """Who is to be measured again with hosts that are worse than their peers, and by which proofs.
+    """The hosts to measure again together with outliers, and by which proofs.
 
-    Of each model of device, the ``WITNESSES`` sound hosts whose figures are the closest to the median. ``doubts``: host
-    → the proofs that it is measured by again.
+    For each model of device, the ``WITNESSES`` healthy hosts whose figures are closest to the median. ``doubts`` has
+    the proofs to repeat by host.
     """
     hosts = tuple(hosts)
     passed = {(host.host, result.proof) for host in hosts for result in host.results if result.outcome == "passed"}
@@ -156,7 +157,7 @@ def witnesses(hosts: Iterable[HostProof], doubts: Mapping[str, Collection[str]])
 
 
 def _groups(hosts: Iterable[HostProof]) -> _Groups:
-    """What is compared with each other, by host."""
+    """The groups of comparable figures, by host."""
     groups: dict[_Key, dict[str, Measurement]] = defaultdict(dict)
     for host in hosts:
         for key, one in _ranked(host):
@@ -171,8 +172,10 @@ def _passed(host: HostProof) -> HostProof:
 def _alike(
     key: _Key, outlier: Outlier, measured: Mapping[str, Measurement], worse: Collection[str]
 ) -> ProofFinding | None:
-    """A note where a host that was measured again is within ``LEAST_PART`` of the median of the sound peers beside it;
-    ``worse`` are those that are not."""
+    """A note if a repeated measurement is within ``LEAST_PART`` of the median of the healthy peers beside it.
+
+    ``worse`` are the hosts that are not healthy.
+    """
     own = measured.get(outlier.host)
     others = [one.number for name, one in measured.items() if name not in worse and one.number is not None]
     if own is None or own.number is None or len(others) < FEWEST_WITNESSES:
@@ -183,13 +186,13 @@ def _alike(
     now, theirs = shown(own.number, own.unit), shown(middle, own.unit)
     sentence = (
         f"{own.name} on {own.device} is {outlier.part:.0%} worse than the median of {outlier.peers} hosts; "
-        f"measured again with {len(others)} of them it was {now}, and they were {theirs}"
+        f"measured again with {len(others)} of them, its value was {now} and their median {theirs}"
     )
     return ProofFinding(sentence, own.device, "note", now, theirs, key[0])
 
 
 def _ranked(host: HostProof) -> Iterator[tuple[_Key, Measurement]]:
-    """A host's comparable figures: proof, name, model and rank, the worst device of a model first."""
+    """A host's comparable figures by proof, name, model and rank, the worst device of a model first."""
     alike: dict[tuple[str, str, str], list[Measurement]] = defaultdict(list)
     for result in host.results:
         for one in result.measurements:

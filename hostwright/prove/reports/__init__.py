@@ -1,1 +1,1 @@
-"""Proofs as people and programs read them."""
+"""The output formats of proofs."""

@@ -21,7 +21,7 @@ def document(fleet: FleetProof) -> dict[str, Any]:
 
 
 def render_json(fleet: FleetProof) -> str:
-    """The proofs as JSON in one line, in ASCII, so that no character from a host can affect a terminal."""
+    """The proofs as JSON on one line, in ASCII, so that no character from a host can affect a terminal."""
     return json.dumps(document(fleet), ensure_ascii=True, allow_nan=False)
 
 
@@ -29,12 +29,12 @@ def read_json(text: str) -> FleetProof:
     """The proofs in a document of this schema. Raises ``ValueError`` for another schema or an invalid document."""
     whole = json.loads(text)
     if whole.get("schema") != SCHEMA:
-        raise ValueError(f"it has schema {whole.get('schema')!r}, but this Hostwright reads {SCHEMA}")
+        raise ValueError(f"the document has schema {whole.get('schema')!r}, but this Hostwright reads schema {SCHEMA}")
     return adapter(FleetProof).validate_python(whole)
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of what ``render_json`` writes."""
+    """The JSON Schema (draft 2020-12) for the output of ``render_json``."""
     schema = json_schema_of(FleetProof, "Hostwright proofs", "What `invoke prove --json` prints.")
     schema["properties"]["schema"] = {"const": SCHEMA, "title": "Schema", "type": "integer"}
     host = schema["$defs"]["HostProof"]

@@ -1,7 +1,8 @@
-"""Proofs as one self-contained HTML page with plots over the fleet and over time: no script, no network, no other file.
+"""Proofs as one self-contained HTML page, with plots over the fleet and over time: no script, no network, no other
+file.
 
-It has the audit's styles, and its Content-Security-Policy, which allows only the style in the page. Text that came from
-hosts is escaped by the template.
+It has the audit's styles, and a Content-Security-Policy that allows only the style in the page. The template escapes
+text from hosts.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from hostwright.prove.reports.table import WORDS, beside, figure
 
 STYLES = tuple(f"styles/{part}.css" for part in ("colours", "page", "matrix", "charts", "print"))
 OWN_STYLE = Path(__file__).with_name("proofs.css")
-#: outcome → the class of its colour, and its sign
+#: outcome → CSS class and sign
 STATES = {"passed": ("desired", "✓"), "failed": ("failing", "✗"), "no GPU": ("intent", "–"), "not run": ("unread", "?")}
-#: status of a host → the same
+#: status of a host → CSS class and sign
 HOSTS = {
     "failed": ("failing", "✗"),
     "unread": ("unread", "?"),
@@ -41,36 +42,36 @@ HOSTS = {
 
 @dataclass(frozen=True, slots=True)
 class ProofRow:
-    """A row of the matrix: hosts with the same outcomes, and nothing else to tell. ``host`` is one of them."""
+    """A row of the matrix: one host, or several with equal outcomes and details. ``host`` is any one of them."""
 
     number: int
     title: str
-    names: str  #: of several hosts
+    names: str  #: names of several hosts; empty for one host
     host: HostProof
 
     @property
     def details(self) -> bool:
-        """Whether there is more to tell of them than their outcomes."""
+        """Whether the hosts have details besides their outcomes."""
         host = self.host
         spoken = (host.sentence, host.stand_ins, host.notes)
         return any(spoken) or any(result.sentence or result.findings for result in host.results)
 
     @property
     def remark(self) -> str:
-        """The first that there is to tell."""
+        """The first of the details."""
         results = self.host.results
         findings = (finding.sentence for result in results for finding in result.findings)
         details = (self.host.sentence, *findings, *(result.sentence for result in results), *self.host.notes)
         return next(filter(None, details), "")
 
     def outcome(self, proof: str) -> str:
-        """The outcome of a proof; empty for one that was not run there."""
+        """The outcome of a proof; empty if the host does not have it."""
         return next((result.outcome for result in self.host.results if result.proof == proof), "")
 
 
 @dataclass(frozen=True, slots=True)
 class ProofTile:
-    """How many hosts have a status; ``start`` and ``share`` are percentages."""
+    """The number of hosts with a status; ``start`` and ``share`` are percentages."""
 
     status: str
     hosts: int
@@ -79,7 +80,7 @@ class ProofTile:
 
 
 def render_html(fleet: FleetProof, past: Sequence[PastFigure] = ()) -> str:
-    """The page. ``past`` are the figures of recent months, with those of this run."""
+    """The HTML page. ``past`` are the figures of recent months, including this run."""
     style = "\n".join((joined(STYLES), OWN_STYLE.read_text("utf-8").replace("\r\n", "\n")))
     hosts = sorted(fleet.hosts, key=lambda host: (WORST_FIRST.index(host.status), host.host))
     return (
@@ -114,7 +115,7 @@ def _tiles(hosts: Sequence[HostProof]) -> Iterator[ProofTile]:
 
 
 def _rows(hosts: Sequence[HostProof]) -> list[ProofRow]:
-    """The rows of hosts, in their order; those with the same outcomes and nothing else to tell share one."""
+    """The rows of hosts, in order. Hosts with equal outcomes and details share a row."""
     groups: dict[object, list[HostProof]] = defaultdict(list)
     for host in hosts:
         details = host.sentence, host.stand_ins, host.notes, *(result.findings for result in host.results)

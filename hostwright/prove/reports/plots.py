@@ -1,6 +1,6 @@
-"""Figures of proofs as plots: over the fleet, a dot a device, and over time, a line a device. Pure.
+"""Plots of figures: over the fleet, with a dot per device, and over time, with a line per device. Pure.
 
-All lengths are units of a plot's own view box (``WIDTH`` × ``HEIGHT``), about a CSS pixel on a phone.
+All lengths are units of a plot's view box (``WIDTH`` × ``HEIGHT``), about a CSS pixel on a phone.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from hostwright.prove.judging import shown
 from hostwright.prove.model import Measurement
 from hostwright.prove.proofstore import PastFigure
 
-PLOTS = 60  #: figures with a plot each; a stack has about 40
-COLOURS = 5  #: devices with a line of their own colour; of more than these, those with a finding have one
-BAD, PEER = "bad", "peer"  #: the classes of other lines
-MOST_DOTS = 500  #: over time, the last ones
-FLOOR = HEIGHT - 24  #: the axis, above its labels
+PLOTS = 60  #: figures with a plot; a stack has about 40
+COLOURS = 5  #: devices with lines of different colours; with more devices, only those with a finding are coloured
+BAD, PEER = "bad", "peer"  #: CSS classes of other lines
+MOST_DOTS = 500  #: in a plot over time: the latest
+FLOOR = HEIGHT - 24  #: vertical position of the axis, above its labels
 
 Key = tuple[str, str, str]  #: proof, figure and model of device
 
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One value, with its tooltip; ``state`` is the class of its colour."""
+    """One value with its tooltip; ``state`` is the CSS class."""
 
     x: float
     y: float
@@ -49,9 +49,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One figure on one model of device: the fleet now (``dots`` and the median at ``middle``), and over time.
+    """One figure on one model of device: the fleet now (``dots``, and the median at ``middle``), and over time.
 
-    ``legend`` holds class and label of the lines.
+    ``legend`` has CSS class and label of the lines.
     """
 
     title: str
@@ -59,7 +59,7 @@ class Plot:
     summary: str
     dots: tuple[Dot, ...]
     middle: float
-    marks: tuple[tuple[float, str], ...]  #: places on the axis of values of the fleet's plot
+    marks: tuple[tuple[float, str], ...]  #: marks on the value axis of the fleet's plot
     lines: tuple[Line, ...] = ()
     legend: tuple[tuple[str, str], ...] = ()
     past: tuple[Dot, ...] = ()
@@ -69,25 +69,25 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Values on a length; zero is always on it, so that 3 % never looks like a half."""
+    """Maps values to positions. It always includes zero, so that 3 % never appears as a half."""
 
     top: float
     start: float
     end: float
 
     def at(self, value: float) -> float:
-        """The place of a value."""
+        """The position of a value."""
         part = min(1.0, max(0.0, value / self.top)) if self.top else 0.0
         return round(self.start + part * (self.end - self.start), 2)
 
     @property
     def thirds(self) -> tuple[float, ...]:
-        """Values for marks."""
+        """The values of the marks."""
         return (0.0, self.top / 2, self.top)
 
 
 def plots(fleet: FleetProof, past: Sequence[PastFigure]) -> tuple[Plot, ...]:
-    """A plot for each figure that is compared, in the order in which the proofs have them."""
+    """A plot for each figure that is compared, in the order of the proofs."""
     now: dict[Key, list[tuple[str, Measurement]]] = defaultdict(list)
     bad = {
         (host.host, found.proof, found.device)
@@ -124,7 +124,7 @@ def _plot(
         )
         for position, (host, one) in enumerate(values)
     ]
-    dots.sort(key=lambda dot: dot.state == "failing")  # what is drawn last lies on top
+    dots.sort(key=lambda dot: dot.state == "failing")  # the last dot is drawn on top
     summary = f"{count(len(values), 'device')}: median {shown(middle, unit)}, {shown(min(numbers), unit)} to "
     plot = Plot(
         f"{name(proof)}: {name(figure)}",
@@ -138,8 +138,10 @@ def _plot(
 
 
 def _over_time(plot: Plot, past: Sequence[PastFigure], unit: str, bad: set[tuple[str, str, str]]) -> Plot:
-    """The plot with its lines: of few devices each has a colour; of many only those that have a finding are told from
-    the others."""
+    """The plot with its lines.
+
+    Few devices have a colour each; among many, only those with a finding are highlighted.
+    """
     first, last = min(one.at for one in past), max(one.at for one in past)
     across = Scale(float(last - first), LEFT, WIDTH - RIGHT)
     up = Scale(max(1.05 * max(abs(one.value) for one in past), 1e-12), FLOOR, TOP)

@@ -1,5 +1,4 @@
-"""Proofs for a terminal: the worst hosts first, equal hosts folded into one line, what was found and measured, and last
-what it comes to."""
+"""Proofs for a terminal: the worst hosts first, equal hosts on one line, then findings, figures and a summary."""
 
 from __future__ import annotations
 
@@ -33,13 +32,15 @@ WORDS: dict[HostStatus, tuple[str, str]] = {
     "passed": ("passed", "green"),
 }
 BAD_FIRST: tuple[Outcome, ...] = ("failed", "not run", "no GPU", "passed")
-_UNBOUNDED = 100_000  #: columns, of a table as wide as it wants to be
-ABSENT = "·"  #: shown for a proof that a host does not have
+_UNBOUNDED = 100_000  #: columns: no limit on the width of a table
+ABSENT = "·"  #: mark for a proof that a host does not have
 
 
 def show_proofs(fleet: FleetProof, *, details: bool = False, columns: int | None = None) -> Group:
-    """All of it, in a terminal of so many ``columns`` (``None``: as many as it takes); ``details`` adds every figure
-    with the device on which it was measured."""
+    """The whole report for a terminal with ``columns`` (``None``: no limit).
+
+    ``details`` adds every figure with the device on which it was measured.
+    """
     matrix = _matrix(fleet)
     wide = Width.get(Console(), Console().options.update(width=_UNBOUNDED), matrix).maximum
     parts: list[RenderableType] = [matrix] if columns is None or wide <= columns else [*_by_outcome(fleet)]
@@ -67,7 +68,7 @@ def _verdict(fleet: FleetProof) -> Text:
 
 
 def _matrix(fleet: FleetProof) -> Table:
-    """Hosts × proofs; hosts with the same outcomes share a row."""
+    """Hosts × proofs; hosts with equal outcomes share a row."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     names = list(dict.fromkeys(result.proof for host in fleet.hosts for result in host.results))
     for column in ("hosts", *names):
@@ -79,7 +80,7 @@ def _matrix(fleet: FleetProof) -> Table:
 
 
 def _by_outcome(fleet: FleetProof) -> Iterator[Text]:
-    """The same for a terminal that the matrix does not fit: below hosts their proofs, by what came of them."""
+    """The matrix for a narrow terminal: below each group of hosts, its proofs by outcome."""
     for label, same in _alike(fleet):
         yield label
         for outcome in BAD_FIRST:
@@ -89,8 +90,7 @@ def _by_outcome(fleet: FleetProof) -> Iterator[Text]:
 
 
 def _alike(fleet: FleetProof) -> Iterator[tuple[Text, HostProof]]:
-    """Hosts with the same outcomes, the worst ones first: their names, and one of them. Those that could not be proved
-    have none."""
+    """Names of hosts with equal outcomes, and one of them, the worst first. Hosts without results are omitted."""
     rows: dict[tuple[object, ...], list[HostProof]] = {}
     for host in sorted(fleet.hosts, key=_worst_first):
         if host.results:
@@ -112,7 +112,7 @@ def _cell(outcome: Outcome | None) -> Text:
 
 
 def _hosts(same: Sequence[HostProof]) -> Iterator[RenderableType]:
-    """What an operator should know of hosts beside that they passed: the same of all of them."""
+    """The details of hosts with equal details; empty if all their proofs simply passed."""
     first = same[0]
     about = [*_about(first)]
     if not about:
@@ -134,7 +134,7 @@ def _about(host: HostProof) -> Iterator[Text]:
 
 
 def _sentences(host: HostProof) -> Iterator[Text]:
-    """Why proofs failed or were not run, once for those with the same reason; a finding says its own."""
+    """The reasons why proofs failed or were not run, without the reasons in findings. Equal reasons are combined."""
     alike: dict[tuple[Outcome, str], list[str]] = {}
     for result in host.results:
         if result.outcome != "passed" and result.sentence not in {finding.sentence for finding in result.findings}:
@@ -152,14 +152,14 @@ def _findings(result: ProofResult) -> Iterator[Text]:
 
 
 def beside(finding: ProofFinding) -> str:
-    """What a finding's sentence does not say itself: the device, what was measured and what was expected."""
+    """Details that a finding's sentence does not contain: device, measured value and expected value."""
     parts = [] if finding.device.startswith(CPU) else [f"on {finding.device}"]
     parts += [f"measured {finding.measured}", f"expected {finding.expected}"]
     return ", ".join(each for each in parts if each.partition(" ")[2] not in finding.sentence)
 
 
 def _figures(host: HostProof) -> Iterable[RenderableType]:
-    """Every figure of a host."""
+    """All figures of a host."""
     results = [result for result in host.results if result.measurements]
     if not results:
         return ()
@@ -170,11 +170,11 @@ def _figures(host: HostProof) -> Iterable[RenderableType]:
         for number, one in enumerate(result.measurements):
             name = result.proof if number == 0 else ""
             table.add_row(Text(name, style="cyan"), Text(printable(one.name)), figure(one), Text(printable(one.device)))
-    return Text.assemble("\n", (printable(host.host), "bold"), "  what was measured"), table
+    return Text.assemble("\n", (printable(host.host), "bold"), "  measurements"), table
 
 
 def figure(one: Measurement) -> Text:
-    """A measurement's value for people; where there was no GPU to measure on, that."""
+    """A measurement's value for people; ``no GPU`` if there was no GPU."""
     if one.value is None:
         return Text(one.device, style="cyan")
     if isinstance(one.value, bool):

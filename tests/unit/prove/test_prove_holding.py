@@ -47,7 +47,7 @@ def test_a_host_that_has_lost_all_of_its_gpus_fails() -> None:
 
 
 def test_cards_on_the_bus_that_cannot_be_read_are_not_run() -> None:
-    assert held_back(OF_A_CARD, seen(on_bus=1)) == ("not run", "its cards cannot be read: it hangs")
+    assert held_back(OF_A_CARD, seen(on_bus=1)) == ("not run", "the cards of the host cannot be read: it hangs")
 
 
 def test_a_layer_that_is_not_as_desired_and_a_host_in_use_are_not_proved() -> None:
@@ -55,4 +55,4 @@ def test_a_layer_that_is_not_as_desired_and_a_host_in_use_are_not_proved() -> No
     assert (outcome, sentence) == ("not run", "clock is not as desired; run `invoke provision --hosts gpu01`")
     assert held_back(OF_THE_HOST, seen("other")) is None
     used = held_back(OF_A_CARD, seen(cards=(CARD,), on_bus=1, users="alice"))
-    assert used == ("not run", "in use by alice: a proof waits for an idle host")
+    assert used == ("not run", "in use by alice; repeat the proof when the host is idle")

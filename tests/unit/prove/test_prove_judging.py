@@ -52,7 +52,7 @@ def test_a_program_that_can_use_no_card_fails_where_the_driver_names_one(hottest
     came = ended_result(of_cards, end, replace(EXPECTED, cards=(Gpu(0, "0000:01:00.0"),)))
     assert (came.outcome, came.sentence) == (
         "failed",
-        "its program can use none of the cards that the driver names (1)",
+        "the program cannot use any of the cards that the driver lists (1)",
     )
     assert ended_result(of_cards, end, EXPECTED).outcome == "no GPU"
 
@@ -60,14 +60,14 @@ def test_a_program_that_can_use_no_card_fails_where_the_driver_names_one(hottest
 @pytest.mark.parametrize(
     ("text", "more", "came"),
     [
-        (GOOD, {"status": 1}, ("failed", "its program ended with status 1")),
-        (GOOD, {"status": 1, "stderr": ("a", "CUDA error")}, ("failed", "its program ended with status 1: CUDA error")),
-        (GOOD, {"status": None}, ("not run", "it was cut off")),
-        (GOOD, {"status": 124, "took_s": 60.1}, ("failed", "it did not end within its 60 s")),
-        (GOOD, {"status": 143, "stopped": "GPU-1 is at 91 °C"}, ("failed", "it was stopped: GPU-1 is at 91 °C")),
-        (GOOD, {"status": None, "unbuilt": True}, ("not run", "its program could not be built")),
-        (GOOD.splitlines()[0], {}, ("failed", "it ended before its end")),
-        ("", {}, ("failed", "it ended before its end")),
+        (GOOD, {"status": 1}, ("failed", "the program ended with status 1")),
+        (GOOD, {"status": 1, "stderr": ("a", "CUDA error")}, ("failed", "the program ended with status 1: CUDA error")),
+        (GOOD, {"status": None}, ("not run", "the proof was interrupted")),
+        (GOOD, {"status": 124, "took_s": 60.1}, ("failed", "the proof exceeded its limit of 60 s")),
+        (GOOD, {"status": 143, "stopped": "GPU-1 is at 91 °C"}, ("failed", "the proof was stopped: GPU-1 is at 91 °C")),
+        (GOOD, {"status": None, "unbuilt": True}, ("not run", "the program could not be built")),
+        (GOOD.splitlines()[0], {}, ("failed", "the output is incomplete")),
+        ("", {}, ("failed", "the output is incomplete")),
         ('{"error": "GPU-1 computes 3, not 4"}\n{"end": true}', {}, ("failed", "GPU-1 computes 3, not 4")),
         ('{"error": "wrong"}', {"status": 1, "stderr": ("x",)}, ("failed", "wrong")),
         ('{"not run": "no compiler"}\n{"end": true}', {}, ("not run", "no compiler")),
@@ -82,7 +82,7 @@ def test_a_judge_that_stumbles_over_a_figure_fails_the_proof_and_nothing_else() 
         raise ZeroDivisionError(f"{len(measured)} figures")
 
     outcome, sentence = of(GOOD, proof("", judge=judge))
-    assert (outcome, sentence.startswith("its figures cannot be judged: ZeroDivisionError")) == ("failed", True)
+    assert (outcome, sentence.startswith("the figures cannot be judged: ZeroDivisionError")) == ("failed", True)
 
 
 def test_a_bare_cpu_gets_the_hosts_model_of_processor() -> None:

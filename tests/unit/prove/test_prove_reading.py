@@ -46,16 +46,16 @@ def test_without_a_gpu_there_is_no_value_whatever_was_said() -> None:
 @pytest.mark.parametrize(
     ("broken", "sentence"),
     [
-        (measured(device=""), "speed: it did not say on what device it measured"),
-        (measured(device=None), "speed: it did not say on what device it measured"),
-        (measured(value=None), "speed: it gave no value for cpu"),
-        (measured(value=[1]), "speed: it gave no value for cpu"),
-        (measured(unit=3), "speed: its unit is no text"),
-        (measured(better="most"), "speed: it said that 'most' is better"),
-        (measured(better=["more"]), "speed: it said that ['more'] is better"),
-        (measured(measure="Speed!"), "it named a measurement 'Speed!'"),
-        (measured(measure=7), "it named a measurement 7"),
-        (f"{END}\n{measured()}", "it printed more after its end"),
+        (measured(device=""), "speed: the device is missing"),
+        (measured(device=None), "speed: the device is missing"),
+        (measured(value=None), "speed: the value for cpu is missing"),
+        (measured(value=[1]), "speed: the value for cpu is missing"),
+        (measured(unit=3), "speed: the unit is not a text"),
+        (measured(better="most"), "speed: 'better' is 'most', not more or less"),
+        (measured(better=["more"]), "speed: 'better' is ['more'], not more or less"),
+        (measured(measure="Speed!"), "the program printed an invalid name of a measurement: 'Speed!'"),
+        (measured(measure=7), "the program printed an invalid name of a measurement: 7"),
+        (f"{END}\n{measured()}", "the program printed more after its end line"),
     ],
 )
 def test_a_line_of_the_protocol_that_makes_no_sense_is_named(broken: str, sentence: str) -> None:
@@ -75,7 +75,7 @@ def test_errors_and_what_kept_it_from_running_are_sentences() -> None:
 def test_how_much_is_read_is_bounded() -> None:
     many = "\n".join(measured(measure=f"m{number}") for number in range(MOST_MEASUREMENTS + 1))
     assert len(read(many).measurements) == MOST_MEASUREMENTS
-    assert read(many).broken == "it printed more than 1000 measurements"
+    assert read(many).broken == "the program printed more than 1000 measurements"
     assert len(read("\n".join([line(error="x")] * 50)).errors) == MOST_ERRORS
     assert not read("\n" * MOST_LINES + END).ended
     assert len(read(measured(device="x" * LINE_CHARACTERS)).measurements) == 0

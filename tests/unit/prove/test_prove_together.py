@@ -61,7 +61,7 @@ def test_what_is_asked_for_by_its_name_is_told_as_not_run(fleet: Fleet, ran: lis
     proved = prove(fleet, "gpu01", "base.network")
     (told,) = proved.fleet.hosts[0].results
     assert (proved.status, told.outcome) == (1, "not run")
-    assert told.sentence == "it needs 2 hosts at once, and 1 can run it: name more with --hosts"
+    assert told.sentence == "the proof needs 2 hosts at once, but 1 can run it; select more with --hosts"
 
 
 def test_two_hosts_run_it_after_what_each_does_alone(fleet: Fleet, ran: list[tuple[str, tuple[str, ...]]]) -> None:
