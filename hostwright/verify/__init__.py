@@ -1,1 +1,1 @@
-"""testinfra over our own connection: the checks of each layer."""
+"""Run the checks of each layer with testinfra over Hostwright's SSH connections."""

@@ -1,4 +1,4 @@
-"""testinfra over our own connection: the same host keys, jump hosts and sudo as everything else."""
+"""A testinfra backend over Hostwright's connections, with the same host keys, jump hosts and sudo."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ from hostwright.transport.root.become import PATH
 from hostwright.transport.root.keptshell import KeptShell
 from hostwright.transport.root.rootshell import RootShell
 
-ANSWER_S = 30  #: one command of a program that may hang; the time that probes give such a program, too
-_KILL_S = 5  #: after which it is killed
+ANSWER_S = 30  #: limit for a command that may hang, as for probes of such programs
+_KILL_S = 5  #: seconds until it is killed
 TIMED_OUT = 124  #: exit status of timeout(1)
-#: Shell command after that of timeout(1): 137, a program that had to be killed, would count as a lost host.
+#: Shell code to append to timeout(1): status 137, of a program that had to be killed, would count as a lost host.
 KILLED_AS_TIMED_OUT = f"|| {{ status=$?; [ $status -ne 137 ] || status={TIMED_OUT}; exit $status; }}"
-CHECK_TIMEOUT_S = 300.0  #: one command of a check; training a small model on the CPU of a slow host takes a minute
+#: limit for a command of a check; training a small model on the CPU of a slow host takes a minute
+CHECK_TIMEOUT_S = 300.0
 
-#: Shell words: where the login user's programs of a check may lie. A hardened host's /tmp may not execute.
+#: Shell words: candidate directories for the login user's programs. A hardened host mounts /tmp with noexec.
 USER_DIRS = '"/tmp/hostwright-check.$(id -u)" "$HOME/.hostwright-check"'
-_NOWHERE = 79  #: our choice of an exit status: the user has no directory in which programs may be run
+_NOWHERE = 79  #: our choice of an exit status: no directory allows the user to run programs
 
 
-#: The first line of a check's commands: they are found whatever PATH the host gives to sessions, which is kept for the
-#: check of that.
+#: First line of each command of a check: extends PATH, and keeps the session's PATH for the check of PATH itself.
 _SEARCH = f"SESSION_PATH=${{PATH-}} PATH={PATH}:${{PATH:-/bin}}; export SESSION_PATH PATH\n"
 
-_BYTES = "latin-1"  #: a character for each byte
-_LAST_LINES = 3  #: our choice, of what a command printed, in the message of an assertion
-_LAST_CHARACTERS = 300  #: our choice, of these
+_BYTES = "latin-1"  #: one character per byte
+_LAST_LINES = 3  #: our choice: lines of output in the message of an assertion
+_LAST_CHARACTERS = 300  #: our choice: characters of these lines
 
 Heard = Callable[[Output], None]
 
 
 def _unheard(_: Output) -> None:
-    """Nobody wants to know what commands print."""
+    """Ignore the output of a command."""
 
 
 class Completed(CommandResult):  # type: ignore[misc]  # testinfra has no types
-    """A command's result. An assertion's message names it by its command, its status and its last lines."""
+    """The result of a command. In assertion messages it appears as the command, its status and its last lines."""
 
     def __repr__(self) -> str:
         command = self.command.decode("utf-8", "replace").splitlines() or [""]
@@ -57,7 +57,7 @@ class Completed(CommandResult):  # type: ignore[misc]  # testinfra has no types
 
 
 class SessionBackend(BaseBackend):  # type: ignore[misc]  # testinfra has no types
-    """A testinfra backend that runs its commands over an open session, as the login user or as root."""
+    """A testinfra backend that runs commands over an open session, as the login user or as root."""
 
     NAME = "hostwright"
 
@@ -65,31 +65,34 @@ class SessionBackend(BaseBackend):  # type: ignore[misc]  # testinfra has no typ
         super().__init__(shell.host, **kwargs)
         self._heard = heard
         self._kept = KeptShell(shell, root=root)
-        self.root = root  #: whether its commands run as root
+        self.root = root  #: whether commands run as root
 
     def run(self, command: str, *args: str, **kwargs: Any) -> CommandResult:  # noqa: ARG002 (testinfra's signature)
-        """Run a command; ``%s`` in it take the arguments, quoted. Raises ``HostError`` where it could not be asked."""
+        """Run a command; ``%s`` in it is replaced by the quoted arguments.
+
+        Raises ``HostError`` if the command cannot be run.
+        """
         line = self.get_command(command, *args)
         output = self._kept.run(("" if self.root else _SEARCH) + line + "\n", timeout_s=CHECK_TIMEOUT_S)
         if output.truncated:
-            raise ProtocolError(self._kept.host, f"it printed more than can be read: {line}")
+            raise ProtocolError(self._kept.host, f"the output of the command is too long: {line}")
         return self.completed(line, output)
 
     def completed(self, line: str, output: Output) -> CommandResult:
-        """Return the result of a command that printed this output to the check that runs now."""
+        """Return the result of a command, and pass its output to the running check."""
         self._heard(output)
         return Completed(self, output.status, self.encode(line), output.stdout, output.stderr)
 
 
 def testinfra_host(shell: RootShell, *, root: bool = False, heard: Heard = _unheard) -> TestinfraHost:
-    """The testinfra ``host`` object for an open session; ``heard`` is given the output of each command."""
+    """The testinfra ``host`` object for an open session. ``heard`` receives the output of each command."""
     return TestinfraHost(SessionBackend(shell, root=root, heard=heard))
 
 
 class OnceRunner:
-    """Runs each command once, for all processes that have the same folder of answers; meanwhile the others wait.
+    """Runs each command once for all processes with the same folder of answers. Other processes wait for the answer.
 
-    Its commands only read, and their answers do not change while a host is verified.
+    Only for commands that change nothing, and whose answers do not change while a host is verified.
     """
 
     def __init__(self, host: TestinfraHost, folder: Path):
@@ -97,7 +100,10 @@ class OnceRunner:
         self._folder = folder
 
     def __call__(self, command: str, *arguments: str) -> CommandResult:
-        """Return the command's result. Raises ``HostError`` if it could not be asked; the next process then asks."""
+        """Return the result of a command.
+
+        If it cannot be run, raises ``HostError``, and the next process tries again.
+        """
         line = self._backend.get_command(command, *arguments)
         name = hashlib.sha256(f"{self._backend.root} {line}".encode("utf-8", "surrogateescape")).hexdigest()
         with (self._folder / name).open("a+b") as file:
@@ -114,8 +120,10 @@ class OnceRunner:
 
 
 class BoundedRunner:
-    """Runs commands of programs that may hang, each once and within ``ANSWER_S``. A program that hung is not run again,
-    by any process that has the same folder of answers; meanwhile the others wait for its answer.
+    """Runs commands of programs that may hang, each once and within ``ANSWER_S``.
+
+    A program that hung is not run again by any process with the same folder of answers. Other processes wait for the
+    answer.
     """
 
     def __init__(self, host: TestinfraHost, folder: Path):
@@ -137,9 +145,9 @@ class BoundedRunner:
 
 
 def program_runner(host: TestinfraHost, root_run: Callable[..., CommandResult]) -> Callable[..., CommandResult]:
-    """``run(script, *arguments)`` runs a script that makes programs and runs them, in a ``$TMPDIR`` where it may.
+    """``run(script, *arguments)`` runs a script that creates and executes programs, in a ``$TMPDIR`` that allows this.
 
-    It is run by ``host``, as the login user, and by ``root_run`` on a host where that user may run nothing of his own.
+    ``host`` runs it as the login user. If that user may not execute own programs, ``root_run`` runs it.
     """
 
     def run(script: str, *arguments: str) -> CommandResult:

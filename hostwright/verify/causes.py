@@ -1,4 +1,4 @@
-"""The known problems of a host that was verified, each once, with the failed checks that it explains. Pure."""
+"""Match the known problems of a verified host with the failed checks that they explain. Pure."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hostwright.verify.verdict import Check, Verdict
 class Cause:
     """A known problem, and the failed checks that it explains.
 
-    ``probably``: none of the checks printed its message. It is the only known problem found in their layer, or in the
-    layer of the problem that they name and the host does not have.
+    ``probably`` means that no check printed its message. It is the only known problem in the layer of these checks, or
+    in the layer of another problem that the checks name but the host does not have.
     """
 
     finding: Finding
@@ -23,7 +23,7 @@ class Cause:
 
 
 def causes(verdict: Verdict) -> tuple[Cause, ...]:
-    """The causes of a verdict: those found on the host, then those that only the output of checks names."""
+    """The causes of a verdict: problems found on the host, then problems found only in the output of checks."""
     bad = [check for check in verdict.checks if not check.holds]
     looked = verdict.examination or Examination((), "")
     grave = [finding for finding in looked.findings if finding.grave]
@@ -45,9 +45,10 @@ def _cause(finding: Finding, checks: tuple[Check, ...]) -> Cause:
 
 
 def _instead(named: Finding, grave: Iterable[Finding], looked: Examination) -> str:
-    """The rule that explains a check whose message names another one, or empty.
+    """The rule that explains a check whose message names another rule, or an empty text.
 
-    The host was looked at for the sign of ``named`` and does not have it, but has one other known problem of its layer.
+    The host was probed for the sign of ``named`` and does not have it, but has exactly one other known problem of its
+    layer.
     """
     rules = [finding.rule for finding in grave if finding.layer == named.layer]
     denied = named.layer and named.rule not in {*looked.not_checked, *(finding.rule for finding in looked.findings)}
@@ -55,7 +56,7 @@ def _instead(named: Finding, grave: Iterable[Finding], looked: Examination) -> s
 
 
 def _likely(grave: Iterable[Finding], silent: Iterable[Check]) -> dict[str, list[Check]]:
-    """Rule → the checks that name no known problem, in a layer in which the host has exactly one."""
+    """Rule → the checks without a known problem, in a layer where the host has exactly one."""
     rules: dict[str, list[str]] = {}
     for finding in grave:
         rules.setdefault(finding.layer, []).append(finding.rule)

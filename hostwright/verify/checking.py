@@ -1,4 +1,4 @@
-"""One pytest for the checks of many hosts: it reads the inventory and the checks once, and forks a process a host."""
+"""One pytest process for the checks of many hosts: it loads inventory and checks once, and forks a process per host."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from hostwright.verify.verdict import Check
 from hostwright.verify.worker import LATE, UNREADABLE
 
 STANDARD_CHECKS = STANDARD / "checks"
-LIMIT_S = 1800.0  #: all checks of one host
-END_S = 10.0  #: how long the pytest may take to end once it has nothing to do
+LIMIT_S = 1800.0  #: limit for all checks of one host
+END_S = 10.0  #: limit for pytest to exit once it has nothing to do
 
-_DIED = None  #: what is waited for when the pytest has ended
+_DIED = None  #: answer after pytest has ended
 
 
 def files_of(role: Role, site: Site) -> list[Path]:
-    """The checks of a role: the standard ones, where it is or extends a standard role, then those of the site."""
+    """The files with checks of a role: the standard checks if it is or extends a standard role, then the site's."""
     name = f"test_{role.name}.py"
     places = [*([STANDARD_CHECKS / name] if role.standard else []), site.checks / name]
     return list(dict.fromkeys(path.resolve() for path in places if path.exists()))
 
 
 class Checks:
-    """The checks of these roles, for so many hosts of a roster; ``of`` may be called from many threads."""
+    """The checks of these roles, for a number of hosts of a roster. ``of`` may be called from many threads."""
 
     def __init__(self, roster: Roster, roles: Iterable[Role], *, hosts: int = 1, limit_s: float = LIMIT_S):
         self._roster, self._hosts, self._limit_s = roster, hosts, limit_s
@@ -67,7 +67,7 @@ class Checks:
         self._folder.cleanup()
 
     def of(self, target: TargetHost, password: Secret | None) -> tuple[Check, ...]:
-        """Run the checks of a host's roles. Raises ``HostError`` where they cannot be run, or do not end in time."""
+        """Run the checks of a host's roles. Raises ``HostError`` if they cannot be run, or do not end in time."""
         if not any(files_of(role, self._roster.site) for role in target.roles):
             return ()
         number = next(self._numbers)
@@ -85,18 +85,18 @@ class Checks:
         rows = _read(results)
         open_ = [f"{row['check']} of {row['role']}" for row in rows if "passed" not in row]
         if status == LATE:
-            named = f"; what did not end: {', '.join(open_)}" if open_ else ""
-            raise HostError(target.name, f"its checks did not finish within {shown_limit(self._limit_s)}{named}")
+            named = f"; still running: {', '.join(open_)}" if open_ else ""
+            raise HostError(target.name, f"the checks did not finish within {shown_limit(self._limit_s)}{named}")
         if status == UNREADABLE:
             sentences = b"; ".join(_lines(output)).decode("utf-8", "replace")
-            raise HostError(target.name, f"checks of its layers cannot be imported: {sentences}")
+            raise HostError(target.name, f"checks of this host's layers cannot be imported: {sentences}")
         if status != 0 or open_ or not rows:
             last_lines = b"\n".join([*_lines(self._output), *_lines(output)][-15:]).decode("utf-8", "replace")
-            raise HostError(target.name, f"the checks of its layers could not be run:\n{last_lines}")
+            raise HostError(target.name, f"the checks of this host's layers could not be run:\n{last_lines}")
         return tuple(map(self._check, rows))
 
     def _check(self, row: dict[str, Any]) -> Check:
-        """A check's result, with the known problem that the output of its commands names."""
+        """The result of a check, with the known problem that the output of its commands contains."""
         output = row.pop("output")
         del row["number"]
         return Check(
@@ -105,13 +105,13 @@ class Checks:
         )
 
     def _order(self, number: int, order: dict[str, Any]) -> int | None:
-        """The exit status of a host's process; ``None`` where the pytest ended before it."""
+        """The exit status of a host's process; ``None`` if pytest ended first."""
         queue: SimpleQueue[int | None] = SimpleQueue()
         with self._lock:
             if self._ended:
                 return _DIED
             self._waiting[number] = queue
-            with suppress(OSError):  # the pytest has ended: then the reader of answers comes to their end
+            with suppress(OSError):  # pytest has ended: the thread that reads answers then puts ``None`` into the queue
                 self._pipe.send(order)
         return queue.get()
 
@@ -125,7 +125,7 @@ class Checks:
                 stderr=output,
                 pass_fds=(theirs.fileno(),),
                 env=_environment(),
-                start_new_session=True,  # so that it can be ended with all that it has started
+                start_new_session=True,  # so that it can be killed with all its children
             )
         passwords = [password.reveal() for password in self._roster.vault.known]
         with suppress(OSError):
@@ -134,11 +134,15 @@ class Checks:
         self._reader.start()
 
     def _command(self, pipe: int) -> list[str]:
-        """Variables and passwords come before and with the orders, through the pipe: no secret is in an argument,
-        environment or file. ``-P``: nothing is imported from the working directory, whose owner may be anybody."""
+        """The pytest command line.
+
+        Variables and passwords are sent through the pipe, so that no argument, environment or file contains a secret.
+        With ``-P``, nothing is imported from the working directory, which anybody may own.
+        """
         command = [sys.executable, "-P", "-m", "pytest", *map(str, self._files), "-p", "hostwright.verify.layer_checks"]
         command += ["--rootdir", str(STANDARD_CHECKS), "-c", str(STANDARD_CHECKS / "pytest.ini")]
-        command += ["--confcutdir", str(self._roster.site.root)]  # else it runs a conftest.py of any directory above
+        # otherwise, pytest runs a conftest.py in any directory above
+        command += ["--confcutdir", str(self._roster.site.root)]
         command += ["-q", "-s", "-p", "no:cacheprovider", "--tb=short", "--import-mode=importlib"]
         command += ["--hw-site", str(self._roster.site.root), *_inventory(self._roster)]
         command += ["--hw-hosts", str(self._hosts), "--hw-pipe", str(pipe)]
@@ -168,27 +172,28 @@ class Checks:
 
 
 def check_layers(target: TargetHost, roster: Roster, password: Secret | None) -> tuple[Check, ...]:
-    """Run the checks of one host's roles and return what became of each. Raises ``HostError``."""
+    """Run the checks of one host's roles, and return their results. Raises ``HostError``."""
     with Checks(roster, target.roles) as checks:
         return checks.of(target, password)
 
 
 def _refuse_others_conftest() -> None:
-    """Raise ``NotTrusted`` for a ``conftest.py`` above the standard checks that others may have written, which pytest
-    would run: Hostwright may be installed below ``/tmp``."""
+    """Raise ``NotTrusted`` for a ``conftest.py`` above the standard checks that other users may have written.
+
+    pytest would run it: Hostwright may be installed below ``/tmp``.
+    """
     for folder in STANDARD_CHECKS.parents:
         if (folder / "conftest.py").exists() and (fault := fault_of(folder / "conftest.py")):
-            raise NotTrusted(f"{fault}, and pytest would run it: remove it, or install Hostwright elsewhere")
+            raise NotTrusted(f"{fault}, and pytest would run it; remove the file, or install Hostwright elsewhere")
 
 
 def _environment() -> dict[str, str]:
-    """This process's, without what says how the operator's own tests are run (``PYTEST_ADDOPTS``, …)."""
+    """The environment of this process, without pytest settings for the operator's own tests (``PYTEST_ADDOPTS``, …)."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return {**kept, "PYTHONPATH": str(STANDARD.parent.parent), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def _read(results: Path) -> list[dict[str, Any]]:
-    """The last line about each check, in the order of the checks: only its name where it has not ended."""
     rows = map(json.loads, _lines(results))
     return [row for _, row in sorted({row["number"]: row for row in rows}.items())]
 
@@ -198,7 +203,7 @@ def _lines(path: Path) -> list[bytes]:
 
 
 def _inventory(roster: Roster) -> list[str]:
-    """The places of the inventory; none for the site's own, which may be another one that its ansible.cfg names."""
+    """Options for the paths of the inventory; empty for the site's own, which its ansible.cfg may define."""
     if roster.sources == (roster.site.inventory,):
         return []
     return [word for source in roster.sources for word in ("--hw-inventory", str(source))]

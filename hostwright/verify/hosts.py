@@ -1,4 +1,4 @@
-"""Many hosts verified side by side, as one recorded run."""
+"""Verify many hosts in parallel, as one recorded run."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from hostwright.plan.targets import TargetHost
 from hostwright.verify.checking import Checks
 from hostwright.verify.verdict import Verdict
 
-LEADS_ON = f"; {Command('runs.show', run='{run}')} shows what was seen"
+LEADS_ON = f"; {Command('runs.show', run='{run}')} shows the results"
 
 
 def verify(run: Run) -> RunResults[Verdict]:
-    """Look at each host of a run, whose plan must be empty, and carry out the checks of its layers."""
+    """Verify each host of a run: plan it, and run the checks of its layers. A host passes only if its plan is empty."""
     by_name, connections = run.targets.by_name, run.connections
     roles = dict.fromkeys(role for target in run.targets for role in target.roles)
     with run.begun(NOTHING_CHANGED, LEADS_ON), Checks(run.roster, roles, hosts=len(by_name)) as checks:
@@ -55,7 +55,7 @@ def verify(run: Run) -> RunResults[Verdict]:
 
 
 def _examined(run: Run, target: TargetHost, verdict: Verdict) -> Verdict:
-    """The verdict with what the host has of known problems, asked once; the checks' own connection is closed."""
+    """The verdict with the known problems of the host, which is probed once over a new connection."""
     try:
         with guarded(target.name), run.connections.connect(target) as shell:
             units = units_named("\n".join(check.why for check in verdict.failed_checks))
@@ -64,14 +64,14 @@ def _examined(run: Run, target: TargetHost, verdict: Verdict) -> Verdict:
         raise
     except HostwrightError as error:
         sentence = error.sentence if isinstance(error, HostError) else str(error)
-        found = Examination((), f"it could not be asked for known problems: {sentence}")
+        found = Examination((), f"known problems could not be checked on the host: {sentence}")
     if found is not None:
         run.emit(Explained(target.name, "after the failure", found.sentence, found.findings))
     return replace(verdict, examination=found)
 
 
 def _end_of(result: Verdict | HostError) -> HostEnded:
-    """What became of a host, for those who watch and for the journal: one that does not pass has failed."""
+    """The result of a host as an event: a host that does not pass has failed."""
     if isinstance(result, HostError):
         return HostEnded(result.host, result_of(result), result.sentence)
     if result.passed:

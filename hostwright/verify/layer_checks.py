@@ -1,8 +1,7 @@
-"""The pytest plugin with which ``tests/layers`` runs on a user's host: fixtures in, one JSON line a check out.
+"""The pytest plugin that runs the checks of layers on a user's host: fixtures in, one JSON line per check out.
 
-It is loaded by ``hostwright.verify.checking`` in a process of its own, one for all hosts. Which hosts, and their sudo
-passwords, come through a pipe whose descriptor is named on the command line: a password is in no argument, environment
-or file.
+``hostwright.verify.checking`` loads it in a pytest process for all hosts. Hosts and sudo passwords come through a pipe
+whose descriptor is an option: no argument, environment or file contains a password.
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ from hostwright.verify.units import MARKS, PlacedCheck, Unit, lanes_for, units_o
 from hostwright.verify.worker import UNREADABLE, Order, Task, run_in_lanes, serve
 
 STANDARD_CHECKS = (STANDARD / "checks").resolve()
-OUTPUT_CHARACTERS = 256 * 1024  #: of what a check's commands print, for the failure rules
-#: by which a check says that it could not be made: the host was not to be asked, or has not what it takes. Such
-#: a check is told as not made, never as passed
+OUTPUT_CHARACTERS = 256 * 1024  #: kept of the output of a check's commands, for the failure rules
+#: exceptions of a check that could not be made: the host did not respond, or lacks a requirement. Such a check is
+#: reported as not made, never as passed
 UNCHECKED = (HostError, pytest.skip.Exception)
 
 
@@ -52,24 +51,27 @@ class NoGpu(Skipped):
     """The check needs a GPU, and the host has none."""
 
 
-_OBJECT = Pattern(r"<[^<>\n]{1,300} at 0x[0-9a-f]{1,16}>")  #: how Python shows an object that says nothing of itself
+_OBJECT = Pattern(r"<[^<>\n]{1,300} at 0x[0-9a-f]{1,16}>")  #: default representation of a Python object
 
 
 class CheckOutputs:
-    """What the commands of checks print: those of a check itself, and those of the fixtures that it uses."""
+    """The output of the commands of a check, and of the fixtures that it uses."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.of_fixtures: dict[str, list[str]] = {}
 
     def hear(self, output: Output) -> None:
-        """Keep what a command prints on standard error; of one that failed, all that it prints."""
+        """Store the standard error of a command; if it failed, all its output."""
         text = output.stderr + (output.stdout if output.status else b"")
         if text:
             self.texts.append(text.decode("utf-8", "replace"))
 
     def by(self, item: pytest.Item) -> str:
-        """The output of a check's commands; of a long one the beginning, where the first error stands, and the end."""
+        """The output of a check's commands.
+
+        If it is too long, the beginning, which has the first error, and the end.
+        """
         names: list[str] = getattr(item, "fixturenames", [])
         texts = [text for name in names for text in self.of_fixtures.get(name, ())] + self.texts
         text = "\n".join(dict.fromkeys(texts))
@@ -79,22 +81,23 @@ class CheckOutputs:
 
 @dataclass(frozen=True)
 class CheckedHost:
-    """The host whose checks this process runs, and the sudo password that was given for it."""
+    """The host that this process checks, and its sudo password."""
 
     target: TargetHost
     password: Secret | None
 
 
 HOST = pytest.StashKey[CheckedHost]()
-INVENTORY = pytest.StashKey[str]()  #: the inventory's place, by which records name it
-ANSWERS = pytest.StashKey[Path]()  #: the folder of what the host is asked once, for all processes that check it
+INVENTORY = pytest.StashKey[str]()  #: path of the inventory, as in records
+ANSWERS = pytest.StashKey[Path]()  #: folder of answers shared by all processes that check the host
 OUTPUTS = pytest.StashKey[CheckOutputs]()
-BROKEN = pytest.StashKey[ConftestImportFailure]()  #: the site's conftest.py that cannot be read
-UNREAD = pytest.StashKey[list[tuple[str, str]]]()  #: role, and why a file of its checks cannot be imported
+BROKEN = pytest.StashKey[ConftestImportFailure]()  #: import error of the site's conftest.py
+#: role, and the error text of a file of its checks that cannot be imported
+UNREAD = pytest.StashKey[list[tuple[str, str]]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Every file of checks is still to be read, and no command has been run."""
+    """Initialise the state of this plugin, and register the markers."""
     for mark, meaning in MARKS.items():
         config.addinivalue_line("markers", f"{mark}: {meaning}")
     config.stash[UNREAD] = []
@@ -107,7 +110,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
-    """What a fixture's commands print belongs to every check that uses it."""
+    """Assign the output of a fixture's commands to every check that uses it."""
     outputs = request.config.stash[OUTPUTS]
     before = len(outputs.texts)
     yield
@@ -116,7 +119,7 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.Fix
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
-    """A conftest.py that cannot be read concerns the checks beside it and below it, and no others."""
+    """Limit the error of a broken conftest.py to the checks beside it and below it."""
     outcome: Any = yield
     if outcome.excinfo is not None and isinstance(outcome.excinfo[1], ConftestImportFailure):
         early_config.stash[BROKEN] = outcome.excinfo[1]
@@ -124,7 +127,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
 
 
 def pytest_exception_interact(node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any]) -> None:
-    """A file of checks that cannot be imported: only hosts with its role are told."""
+    """Record a file of checks that cannot be imported; only hosts with its role report it."""
     if isinstance(node, pytest.Collector) and call.excinfo is not None:
         wrapped = call.excinfo.value
         error = wrapped.__cause__ if isinstance(wrapped.__cause__, Exception) else wrapped
@@ -132,7 +135,7 @@ def pytest_exception_interact(node: pytest.Item | pytest.Collector, call: pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How the parent process says which hosts are meant."""
+    """Add the options with which the parent process passes site, inventory, pipe and number of hosts."""
     group = parser.getgroup("hostwright")
     group.addoption("--hw-site", help="directory of the site")
     group.addoption("--hw-inventory", action="append", help="path of the inventory; repeatable")
@@ -142,7 +145,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool:
-    """Instead of running what was collected once: run it for each host, in a process of its own."""
+    """Run the collected checks for each host in a process of its own, instead of once."""
     option = session.config.getoption
     parent = Connection(option("--hw-pipe"))
     opening = parent.recv()
@@ -155,18 +158,19 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
         unread = [sentence for role, sentence in session.config.stash[UNREAD] if role in order["roles"]]
         if unread:
             return lambda: _tell(unread)
-        with suppress(Exception):  # it would end the checks of all hosts; the host's process meets it again, and tells
+        # an error would end the checks of all hosts; the host's process raises it again and reports it
+        with suppress(Exception):
             roster.targets(order["host"], order["roles"])
         return lambda: _check(session, roster, order)
 
     import_all()
-    gc.freeze()  # what is here now is shared with all processes, as long as nothing counts in it
+    gc.freeze()  # objects created so far stay shared with all processes if the garbage collector does not touch them
     serve(parent, prepare)
     return True
 
 
 def _check(session: pytest.Session, roster: Roster, order: Order) -> int:
-    """Run the checks of a host, in its process; an exit status."""
+    """Run the checks of a host in its process; return an exit status."""
     target = roster.targets(order["host"], order["roles"])[0]
     items = [item for item in session.items if _role_of(item) in order["roles"]]
     units = units_of([_placed(item) for item in items])
@@ -197,7 +201,7 @@ def _placed(item: pytest.Item) -> PlacedCheck:
 
 
 def _run(session: pytest.Session, items: Sequence[pytest.Item], taken: Iterable[Unit], results: _Results) -> int:
-    """Run units of checks. What is of the whole session stays for the next unit, and ends after the last."""
+    """Run units of checks. Session fixtures are kept between units, and are torn down after the last."""
     for unit in taken:
         for number, following in zip(unit, [*unit[1:], None], strict=True):
             nextitem: Any = session if following is None else items[following]
@@ -207,7 +211,7 @@ def _run(session: pytest.Session, items: Sequence[pytest.Item], taken: Iterable[
 
 
 class _Results:
-    """Writes what became of each check as it ends, with the time that it took, its fixtures' and its own."""
+    """Writes the result of each check when it ends, with its duration including its fixtures."""
 
     def __init__(self, path: Path, items: Sequence[pytest.Item]):
         self._path = path
@@ -219,7 +223,7 @@ class _Results:
         self._last: dict[str, Any] = {}
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """A check has begun: one that never ends is named."""
+        """Write a line when a check begins, so that a check that never ends can be named."""
         self._put(self._named(self._items[self._numbers[nodeid]]))
 
     @pytest.hookimpl(hookwrapper=True)
@@ -231,13 +235,13 @@ class _Results:
             self._why.append(_why(call))
             self._checked = self._checked and not (call.excinfo and call.excinfo.errisinstance(UNCHECKED))
             self._no_gpu = len(self._why) == 1 and bool(call.excinfo and call.excinfo.errisinstance(NoGpu))
-        if report.when == "teardown":  # the last of three, and the only one that always comes
+        if report.when == "teardown":  # the last of three phases, and the only one that is always reported
             self._write(item)
             self._took_s, self._why, self._checked, self._no_gpu = 0.0, [], True, False
             item.config.stash[OUTPUTS].texts.clear()
 
     def end(self, call: pytest.CallInfo[None]) -> None:
-        """What the whole session had made is gone: where that failed, it is the failure of the last check."""
+        """Record a failed teardown of the session as a failure of the last check."""
         if call.excinfo is not None and self._last.get("passed"):
             self._put({**self._last, "passed": False, "why": _why(call)})
 
@@ -258,7 +262,7 @@ class _Results:
         return {"number": self._numbers[item.nodeid], "role": _role_of(item), "check": item.name}
 
     def _put(self, row: Mapping[str, Any]) -> None:
-        """Append a line, in one write: several processes write to this file."""
+        """Append a line in a single write, since several processes write to this file."""
         file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             os.write(file, json.dumps(row).encode() + b"\n")
@@ -271,7 +275,7 @@ def _role_of(node: pytest.Item | pytest.Collector) -> str:
 
 
 def _why(call: pytest.CallInfo[None]) -> str:
-    """The sentence of a failed assertion, or of the error, without pytest's traceback."""
+    """The message of a failed assertion or an error, without pytest's traceback."""
     error = call.excinfo
     if error is None:
         return ""
@@ -281,13 +285,13 @@ def _why(call: pytest.CallInfo[None]) -> str:
 
 @pytest.fixture(scope="session")
 def target(pytestconfig: pytest.Config) -> TargetHost:
-    """The host under test with its stack and bound variables."""
+    """The host under test, with its stack and bound variables."""
     return pytestconfig.stash[HOST].target
 
 
 @pytest.fixture(scope="session")
 def no_gpu(target: TargetHost) -> Callable[[], NoReturn]:
-    """Ends a check that needs a GPU: it fails where the inventory says that the host has one."""
+    """A function that ends a check that needs a GPU: it fails if the inventory defines GPUs for the host."""
 
     def end() -> NoReturn:
         if number := read_expected_gpus(target.host):
@@ -299,7 +303,7 @@ def no_gpu(target: TargetHost) -> Callable[[], NoReturn]:
 
 @pytest.fixture(scope="session")
 def inventory(pytestconfig: pytest.Config) -> str:
-    """The inventory's place, by which records name it."""
+    """The path of the inventory, as in records."""
     return pytestconfig.stash[INVENTORY]
 
 
@@ -313,25 +317,25 @@ def shell(pytestconfig: pytest.Config) -> Iterator[RootShell]:
 
 @pytest.fixture(scope="session")
 def host(shell: RootShell, pytestconfig: pytest.Config) -> TestinfraHost:
-    """testinfra's host, as the login user."""
+    """The testinfra host, as the login user."""
     return testinfra_host(shell, heard=pytestconfig.stash[OUTPUTS].hear)
 
 
 @pytest.fixture(scope="session")
 def bounded_run(host: TestinfraHost, pytestconfig: pytest.Config) -> BoundedRunner:
-    """``bounded_run("cmd -a")`` runs a command that may hang, once, as the login user; of one that hung it fails."""
+    """``bounded_run("cmd -a")`` runs a command that may hang, once, as the login user. The check fails if it hangs."""
     return BoundedRunner(host, pytestconfig.stash[ANSWERS])
 
 
 @pytest.fixture(scope="session")
 def once(host: TestinfraHost, pytestconfig: pytest.Config) -> OnceRunner:
-    """``once("cmd %s", argument)`` is like ``host.run``, for what does not change: the host is asked once."""
+    """``once("cmd %s", argument)`` is ``host.run`` for answers that do not change: it runs once per host."""
     return OnceRunner(host, pytestconfig.stash[ANSWERS])
 
 
 @pytest.fixture(scope="session")
 def root_host(shell: RootShell, pytestconfig: pytest.Config) -> TestinfraHost:
-    """testinfra's host, as root."""
+    """The testinfra host, as root."""
     return testinfra_host(shell, root=True, heard=pytestconfig.stash[OUTPUTS].hear)
 
 
@@ -344,23 +348,23 @@ def root_run(root_host: TestinfraHost) -> Callable[..., CommandResult]:
 
 @pytest.fixture(scope="session")
 def root_once(root_host: TestinfraHost, pytestconfig: pytest.Config) -> OnceRunner:
-    """``root_once("cmd %s", argument)`` is like ``root_run``, for what does not change: the host is asked once."""
+    """``root_once("cmd %s", argument)`` is ``root_run`` for answers that do not change: it runs once per host."""
     return OnceRunner(root_host, pytestconfig.stash[ANSWERS])
 
 
 @pytest.fixture(scope="session")
 def run_program(host: TestinfraHost, root_run: Callable[..., CommandResult]) -> Callable[..., CommandResult]:
-    """``run_program(script, argument)`` runs a script that compiles or unpacks programs and runs them."""
+    """``run_program(script, argument)`` runs a script that compiles or unpacks programs and executes them."""
     return program_runner(host, root_run)
 
 
 @pytest.fixture(scope="session")
 def stack(target: TargetHost) -> Stack:
-    """The stack that the host shall have."""
+    """The stack that the host should have."""
     return target.stack
 
 
 @pytest.fixture(scope="module")
 def variables(request: pytest.FixtureRequest, target: TargetHost) -> Any:
-    """The bound variables of the role whose checks these are: ``test_base.py`` gets those of ``base``."""
+    """The bound variables of the role under test: ``test_base.py`` gets those of ``base``."""
     return target.variables[Path(str(request.path)).stem.removeprefix("test_")]

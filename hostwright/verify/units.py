@@ -1,8 +1,8 @@
-"""Which checks of a host run side by side: units, each of them in its own order. Pure.
+"""Group the checks of a host into units that run in parallel; the checks of a unit run in order. Pure.
 
-The checks of one standard file are a unit, since they share what their fixtures made. A check that is marked
-``beside`` is one of its own, and those of a site are one together: nobody has said that they do not disturb each other.
-A check that is marked ``alone`` disturbs others, and runs after all of them.
+The checks of one standard file form a unit, since they share the results of their fixtures. A check with the marker
+``beside`` is a unit of its own. All other checks of a site form one unit, since they may disturb each other. A check
+with the marker ``alone`` disturbs others, and runs after all units.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ MARKS = {
     ALONE: "disturbs other checks of the host, so none of them runs meanwhile",
     BESIDE: "may run beside the others of its file, or of the site",
 }
-MOST_PER_HOST = 4  #: our choice: the longest standard check takes as long as all others on three lanes
-MOST_LANES = 32  #: our choice: of all hosts together; each is a process with 15 MB of its own
+MOST_PER_HOST = 4  #: our choice: the longest standard check takes as long as all others in three lanes
+MOST_LANES = 32  #: our choice, for all hosts together; each is a process with 15 MB of memory of its own
 
-Unit = tuple[int, ...]  #: the numbers of its checks, among all of the host
+Unit = tuple[int, ...]  #: the indexes of its checks among all checks of the host
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedCheck:
-    """Where a check stands: its file, whether that is a standard one, and its marks."""
+    """The file of a check, whether it is a standard file, and the markers of the check."""
 
     file: Path
     standard: bool
@@ -33,15 +33,14 @@ class PlacedCheck:
 
 @dataclass(frozen=True, slots=True)
 class HostUnits:
-    """``side_by_side`` in the order in which they are begun, and the checks that are ``alone``, in theirs."""
+    """``side_by_side`` are the units in starting order, ``alone`` the checks that run after them, in order."""
 
     side_by_side: tuple[Unit, ...]
     alone: Unit
 
 
 def units_of(checks: Sequence[PlacedCheck]) -> HostUnits:
-    """The units of a host's checks. Those of the last file are begun first: a layer's checks take the longer the more
-    stands below it.
+    """The units of a host's checks. Units of the last file start first: checks of higher layers take longer.
 
     >>> base, motd = Path("test_base.py"), Path("test_motd.py")
     >>> marked = PlacedCheck(base, True, frozenset({BESIDE}))
@@ -63,7 +62,9 @@ def _of_file(file: Path, checks: Sequence[PlacedCheck], numbers: Iterable[int]) 
 
 
 def lanes_for(hosts: int, units: HostUnits) -> int:
-    """How many units of a host run at once in a run over so many hosts; none of many hosts waits for another one.
+    """The number of units of a host that run at once in a run with this number of hosts.
+
+    No host waits for another one, even with many hosts.
 
     >>> units = HostUnits(tuple((number,) for number in range(9)), ())
     >>> [lanes_for(hosts, units) for hosts in (1, 8, 16, 1000)]

@@ -1,4 +1,4 @@
-"""The result of verifying a host: what differs from its stack, and the result of each check."""
+"""The result of verifying a host: differences from its stack, and the result of each check."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from hostwright.plan.planning import HostPlan
 class Check:
     """The result of one check of a layer."""
 
-    role: str  #: whose check it is: ``driver`` for those in ``test_driver.py``
-    check: str  #: the name of its test, with parameters
-    sentence: str  #: what it checks: its docstring, else its name
+    role: str  #: role of the check: ``driver`` for checks in ``test_driver.py``
+    check: str  #: name of the test, with parameters
+    sentence: str  #: description: the docstring of the test, else its name
     passed: bool
-    duration_s: float  #: with its fixtures
-    why: str  #: why it did not pass, usually the message of its assertion; empty if it passed
-    checked: bool = True  #: false where the host could not be asked: the check has then neither passed nor failed
-    finding: Finding | None = None  #: the known problem that its commands' output, or ``why``, names
-    no_gpu: bool = False  #: it needs a GPU and the host has none: it was not made, and the host passes without it
+    duration_s: float  #: including fixtures
+    why: str  #: reason for not passing, usually the message of an assertion; empty if passed
+    checked: bool = True  #: false if the host did not respond: the check has then neither passed nor failed
+    finding: Finding | None = None  #: known problem in the output of its commands, or in ``why``
+    #: the check needs a GPU and the host has none: it was not made, and the host passes without it
+    no_gpu: bool = False
 
     @property
     def holds(self) -> bool:
-        """Whether it passed, or there is no GPU for it."""
+        """Whether the check passed, or needs a GPU that the host does not have."""
         return self.passed or self.no_gpu
 
 
@@ -33,23 +34,23 @@ class Check:
 class Verdict:
     """The result of verifying one host. It passes if nothing differs from the stack and every check passes.
 
-    A check that could not be made does not fail, but without it the host does not pass. One that needs a GPU neither
-    passes nor fails on a host without any.
+    A check that could not be made does not fail, but without it the host does not pass. On a host without a GPU, a
+    check that needs one neither passes nor fails.
     """
 
     host_plan: HostPlan
     checks: tuple[Check, ...]
-    examination: Examination | None = None  #: what a host of which a check failed was found to have
-    took_s: float = 0.0  #: for all checks, of which several run side by side
+    examination: Examination | None = None  #: known problems of the host, if a check failed
+    took_s: float = 0.0  #: for all checks, several of which run in parallel
 
     @property
     def host(self) -> str:
-        """The inventory's name of the host."""
+        """The host's name in the inventory."""
         return self.host_plan.host
 
     @property
     def plan(self) -> Plan:
-        """What differs from its stack; empty if nothing does."""
+        """The differences from the stack; empty if nothing differs."""
         return self.host_plan.plan
 
     @property
@@ -64,11 +65,11 @@ class Verdict:
 
     @property
     def failed_roles(self) -> tuple[str, ...]:
-        """The roles in which something differs or a check fails, each once."""
+        """The roles in which something differs or a check failed, each once."""
         failed = [check.role for check in self.failed_checks]
         return tuple(dict.fromkeys([role.role for role in self.plan.roles] + failed))
 
     @property
     def unchecked_roles(self) -> tuple[str, ...]:
-        """The roles of which a check could not be made, each once."""
+        """The roles with a check that could not be made, each once."""
         return tuple(dict.fromkeys(check.role for check in self.checks if not (check.checked or check.no_gpu)))

@@ -1,14 +1,14 @@
 """The processes in which the pytest of ``hostwright.verify.checking`` runs the checks of each host.
 
-That pytest reads inventory and checks once, and then only forks and waits: it has one thread and no connection. Each
-host has a process. Its checks run in that process, or in several lanes below it, each with its own connection. An
-alarm ends each process at the host's limit, so a host that hangs holds up no other.
+That pytest loads inventory and checks once, and then only forks and waits: it has one thread and no connection. Each
+host has a process. Its checks run in that process, or in several child processes (lanes), each with its own connection.
+An alarm ends each process at the host's limit, so a host that hangs does not delay others.
 
 Measured on lab hosts, median of alternated runs: four lanes with a connection each take 15.5 s (two hosts under load:
-41.6 s); with one connection that a further process lends to them, 17.6 s (60.3 s). CPU of this machine: 2.5 s against
-2.4 s (two hosts: 3.3 s against 3.2 s); of the host: 8.4 s against 9.2 s (19.5 s each). One process for all checks of a
-host takes 1.4 times as long. A pytest for each host, or for each worker of pytest-xdist, costs 1.0 s of CPU before its
-first check.
+41.6 s); with one connection shared through a further process, 17.6 s (60.3 s). CPU of this machine: 2.5 s against 2.4 s
+(two hosts: 3.3 s against 3.2 s); of the host: 8.4 s against 9.2 s (19.5 s each). One process for all checks of a host
+takes 1.4 times as long. A pytest for each host, or for each worker of pytest-xdist, costs 1.0 s of CPU before its first
+check.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from typing import Any
 
 from hostwright.verify.units import Unit
 
-LATE = -signal.SIGALRM  #: exit status of a process that its alarm ended at the limit
-UNREADABLE = 3  #: exit status of a process whose checks cannot be imported; its output says why, a line each
+LATE = -signal.SIGALRM  #: exit status of a process that reached the limit
+UNREADABLE = 3  #: exit status of a process whose checks cannot be imported; its output has one error per line
 
 Order = Mapping[str, Any]
 Task = Callable[[], int]  #: returns an exit status
@@ -34,11 +34,11 @@ _FORK = multiprocessing.get_context("fork")
 
 
 def serve(parent: Connection, prepare: Callable[[Order], Task]) -> None:
-    """Run each order's task in a process, and answer with the order's number and the exit status.
+    """Run the task of each order in a process; answer with the order's number and the exit status.
 
-    ``prepare`` makes the task in this process. Returns after the order ``None``, once every process has ended.
+    ``prepare`` creates the task in this process. Returns after the order ``None``, once every process has ended.
     """
-    running: dict[Any, tuple[int, ForkProcess]] = {}  # a process by its sentinel
+    running: dict[Any, tuple[int, ForkProcess]] = {}  # by the sentinel of the process
     waiting: list[Connection] = [parent]
     while waiting or running:
         for ready in wait([*waiting, *running]):
@@ -55,7 +55,7 @@ def serve(parent: Connection, prepare: Callable[[Order], Task]) -> None:
 
 
 def start(task: Task, limit_s: float) -> ForkProcess:
-    """Run a task in a new process, which ends with ``LATE`` after ``limit_s``."""
+    """Run a task in a new process, which exits with ``LATE`` after ``limit_s``."""
 
     def run() -> None:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -68,9 +68,9 @@ def start(task: Task, limit_s: float) -> ForkProcess:
 
 
 def run_in_lanes(units: Sequence[Unit], lanes: int, run: Callable[[Iterator[Unit]], int]) -> int:
-    """Run units of checks in so many processes below this one; each takes the next unit when it has ended one.
+    """Run units of checks in ``lanes`` child processes; each takes the next unit after finishing one.
 
-    Returns 0, or the exit status of the first process that failed. Their limit ends when that of this process does.
+    Returns 0, or the exit status of the first failed process. The children's limit ends with the limit of this process.
     """
     begun = _FORK.Value("L", 0)
 
@@ -99,16 +99,16 @@ def _next_order(parent: Connection) -> Order | None:
 
 
 def _recorded(parent: Connection, output: str, task: Task) -> Task:
-    """The task, with its standard output and error appended to a file. Its errors are one line there."""
+    """The task with its standard output and error appended to a file. An exception is written there as one line."""
 
     def run() -> int:
-        parent.close()  # the parent waits for its end if this process's pytest is killed
+        parent.close()  # otherwise, the parent gets no EOF if this process's pytest is killed
         file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.dup2(file, 1)
         os.dup2(file, 2)
         try:
             return task()
-        except Exception as error:  # noqa: BLE001 - reported to the parent; the process ends here
+        except Exception as error:  # noqa: BLE001 - reported to the parent, and the process ends here
             print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
             return 2
 

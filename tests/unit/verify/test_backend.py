@@ -88,7 +88,7 @@ def test_a_check_finds_its_commands_whatever_path_sessions_get(tmp_path: Path) -
 
 def test_endless_output_does_not_judge_the_layer(here: Any) -> None:
     here.truncated = True
-    with pytest.raises(ProtocolError, match="more than can be read: cat /dev/zero"):
+    with pytest.raises(ProtocolError, match="the output of the command is too long: cat /dev/zero"):
         backend.testinfra_host(RootShell(here)).run("cat /dev/zero")
 
 

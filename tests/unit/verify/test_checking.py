@@ -220,7 +220,9 @@ def test_the_seconds_of_a_check_are_what_it_took_with_its_fixtures(site: Site, t
 def test_checks_that_cannot_be_read_are_an_error_of_the_host(site: Site, text: str, sentence: str) -> None:
     broken = site.checks / "test_motd.py"
     broken.write_text(text)
-    with pytest.raises(HostError, match=f"^gpu01: checks of its layers cannot be imported: {broken}.*{sentence}"):
+    with pytest.raises(
+        HostError, match=f"^gpu01: checks of this host's layers cannot be imported: {broken}.*{sentence}"
+    ):
         check_layers(*loaded(site), None)
 
 
@@ -253,7 +255,9 @@ def test_a_broken_conftest_is_a_sentence_for_the_checks_beside_it_alone(site: Si
     roster = Roster.load(site=site)
     ours, standard = roster.targets("all")
     with Checks(roster, [*ours.roles, *standard.roles]) as checks:
-        with pytest.raises(HostError, match=f"gpu01: checks of its layers cannot be imported: {broken}:{line}: "):
+        with pytest.raises(
+            HostError, match=f"gpu01: checks of this host's layers cannot be imported: {broken}:{line}: "
+        ):
             checks.of(ours, None)
         assert {check.role for check in checks.of(standard, None)} == {"base"}
 
@@ -341,7 +345,7 @@ def test_a_host_that_hangs_holds_up_no_other_and_is_ended(fleet: Roster) -> None
         results = {target.name: pool.submit(checks.of, target, None) for target in targets}
         others = [results[target.name].result() for target in targets if target.name != "hung"]
         assert not results["hung"].done()
-        with pytest.raises(HostError, match=r"hung: .* within 12 s; what did not end: test_the_text_is_ours of motd$"):
+        with pytest.raises(HostError, match=r"hung: .* within 12 s; still running: test_the_text_is_ours of motd$"):
             results["hung"].result()
     assert [[one.passed for one in found] for found in others] == [[True, False]] * 4
     said = [found[1].why.partition("\n")[0].split() for found in others]

@@ -204,8 +204,8 @@ def test_checks_that_hang_are_named_and_all_processes_of_the_host_end(site: Site
             checks.of(target, None)
         stats = Path("/proc").glob
         until(lambda: not any(_child_of(path, checks._process.pid) for path in stats("[0-9]*/stat")), "they end")
-    named = "what did not end: test_it_hangs of motd, test_it_hangs_as_well of motd"
-    assert str(error.value) == f"here: its checks did not finish within 12 s; {named}"
+    named = "still running: test_it_hangs of motd, test_it_hangs_as_well of motd"
+    assert str(error.value) == f"here: the checks did not finish within 12 s; {named}"
 
 
 def _child_of(stat: Path, pid: int) -> bool:
