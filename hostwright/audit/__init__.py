@@ -1,1 +1,1 @@
-"""Audits of a fleet: what each host has and should have, its known problems, and how long each has lasted."""
+"""Audits of a fleet: the state of each host, differences from its stack, known failures, and how long each lasts."""

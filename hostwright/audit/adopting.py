@@ -1,6 +1,6 @@
-"""Stacks of what hosts have that somebody set up by hand: read on the hosts, grouped, and written as files of the site.
+"""Read hosts that were set up by hand, group equal hosts, and write one stack file for each group.
 
-Nothing is changed on a host.
+No host is changed.
 """
 
 from __future__ import annotations
@@ -32,13 +32,16 @@ from hostwright.stack.rules import check_host, check_stack
 from hostwright.stack.stack import Stack, safe_stack_name
 from hostwright.stack.stackfile import load_stack
 
-FILE_MODE = 0o644  #: as of the other files of a site: people and version control read them
+FILE_MODE = 0o644  #: readable for everyone, like the other files of a site
 
 
 @dataclass(frozen=True, slots=True)
 class AdoptedStack:
-    """A stack for hosts that are alike. ``file`` is ``None`` where they differ in nothing from the stack ``extends``:
-    then that is ``stack``. ``misfits`` are the rules that refuse the hosts this stack."""
+    """A stack for a group of equal hosts.
+
+    ``file`` is ``None`` if the hosts match the stack ``extends`` exactly; ``stack`` is then the name of that stack.
+    ``misfits`` are the rules by which the stack does not fit the hosts.
+    """
 
     hosts: tuple[str, ...]
     stack: str
@@ -52,16 +55,18 @@ class AdoptedStack:
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """The stacks of hosts, the largest group first, hosts that have a release record, and errors of hosts."""
+    """The result of an adoption: stacks (of the largest group first), hosts that already have a release record, and
+    errors.
+    """
 
     stacks: tuple[AdoptedStack, ...]
-    provisioned: tuple[tuple[str, str], ...]  #: pairs of a host and the stack of its record
+    provisioned: tuple[tuple[str, str], ...]  #: pairs of a host and the stack in its release record
     errors: tuple[HostError, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """One host: what it has and the stack of it, or the stack of its release record."""
+    """Data of one host: the installed software and the draft stack, or the stack in its release record."""
 
     host: str
     found: HostFound | None = None
@@ -72,13 +77,14 @@ class _Read:
 def adopt(
     roster: Roster, targets: Targets, connections: Connections, *, name: str = "", replace_file: bool = False
 ) -> Adoption:
-    """Read the hosts, and write a stack file for each group of hosts that are alike into the site's stacks.
+    """Read the hosts, and write one stack file for each group of equal hosts to the site's stacks.
 
-    ``name`` is the stack's; without it, that of the nearest stack and of the first host. Raises ``InputError`` for a
-    name that cannot be one, for one name and several groups, and for a file that is there, unless ``replace_file``.
+    ``name`` is the name of the new stack. The default joins the names of the nearest stack and of the first host.
+    Raises ``InputError`` for an invalid name, for a name if the hosts need several stacks, and for an existing file
+    unless ``replace_file`` is set.
     """
     if name and not safe_stack_name(name):
-        raise InputError(f"{name!r:.80} cannot be the name of a stack: use letters, digits, '.', '_' and '-'", "--name")
+        raise InputError(f"{name!r:.80} is not a valid stack name; use letters, digits, '.', '_' and '-'", "--name")
     if name:
         _refuse_existing([roster.own_stacks[0] / f"{name}.yml"], replace_file=replace_file)
     results = _read_each(roster, targets, connections)
@@ -88,7 +94,7 @@ def adopt(
             groups.setdefault((read.draft.extends, repr(read.draft.data)), []).append(read)
     ranked = sorted(groups.values(), key=lambda members: -len(members))
     if name and len(ranked) > 1:
-        sentence = f"these hosts need {len(ranked)} stacks, since they differ; leave --name out, or take fewer hosts"
+        sentence = f"these hosts differ and need {len(ranked)} stacks; omit --name, or select fewer hosts"
         raise InputError(sentence, "--name")
     made, failed = list[AdoptedStack](), list(results.errors)
     for members in ranked:
@@ -102,7 +108,7 @@ def adopt(
 
 
 def _read_each(roster: Roster, targets: Targets, connections: Connections) -> Results[_Read]:
-    """Read what each host has, and draft its stack."""
+    """Read the software of each host, and draft its stack."""
     by_name, today, finders = targets.by_name, day_of(None), finders_of(roster.roles)
     stacks = tuple(listed.stack for listed in list_stacks(roster) if listed.stack)
     probes = ordered((*HOST_PROBES, release.RELEASE, *finders.probes))
@@ -117,14 +123,14 @@ def _read_each(roster: Roster, targets: Targets, connections: Connections) -> Re
             order = fits(found.facts, stacks, roster.roles, roster.advisories, today, suggest=False)
             like = nearest(found, stacks, finders, order)
         if like is None:
-            raise HostError(name, "there is no stack to begin with: `hostwright stacks` says why")
+            raise HostError(name, "found no valid stack to start from; run `hostwright stacks` for the reasons")
         return _Read(name, found, draft(found, like, roster.roles))
 
     return on_each(tuple(by_name), of_host, stop=connections.close)
 
 
 def _made(roster: Roster, members: Sequence[_Read], name: str) -> AdoptedStack:
-    """The stack of hosts that are alike; not written yet. Raises ``HostError`` where what they have is none."""
+    """Create the stack of a group of equal hosts, without writing it. Raises ``HostError`` if the stack is invalid."""
     first = members[0]
     if first.draft is None or first.found is None:
         raise TypeError("only hosts with a draft are grouped")
@@ -137,24 +143,24 @@ def _made(roster: Roster, members: Sequence[_Read], name: str) -> AdoptedStack:
     stack = _loaded(roster, called, text, first.host)
     rules = rules_of(role for role in roster.roles if role.name in stack.roles)
     if unfit := check_stack(stack, rules):
-        raise HostError(first.host, f"what it has is not a stack: {'; '.join(map(str, unfit))}")
+        raise HostError(first.host, f"the draft stack is invalid: {'; '.join(map(str, unfit))}")
     misfits = tuple(check_host(stack, first.found.facts, rules))
     file = roster.own_stacks[0] / f"{called}.yml"
     return AdoptedStack(hosts, called, made.extends, file, text, left_out, made.notes, misfits)
 
 
 def _loaded(roster: Roster, name: str, text: str, host: str) -> Stack:
-    """The stack as it will be read from its file. Raises ``HostError``."""
+    """The stack as loaded from its future file. Raises ``HostError``."""
     with tempfile.TemporaryDirectory(prefix="hostwright-adopt-") as folder:
         (Path(folder) / f"{name}.yml").write_text(text, "utf-8")
         try:
             return load_stack(name, (Path(folder), *roster.stack_dirs), roster.kinds)
         except InputError as error:
-            raise HostError(host, f"what it has is not a stack: {str(error).replace(folder, '')}") from error
+            raise HostError(host, f"the draft stack is invalid: {str(error).replace(folder, '')}") from error
 
 
 def _write(made: Sequence[AdoptedStack], *, replace_file: bool) -> None:
-    """Write all files, or none where one is there. Raises ``InputError``."""
+    """Write all files; write none if a file exists. Raises ``InputError``."""
     files = [(one.file, one.text) for one in made if one.file]
     _refuse_existing([file for file, _ in files], replace_file=replace_file)
     for file, text in files:
@@ -168,4 +174,4 @@ def _write(made: Sequence[AdoptedStack], *, replace_file: bool) -> None:
 def _refuse_existing(files: Sequence[Path], *, replace_file: bool) -> None:
     there = [str(file) for file in files if file.exists() or file.is_symlink()]
     if there and not replace_file:
-        raise InputError(f"already there: {', '.join(there)}; pass --replace, or another --name", "adopt")
+        raise InputError(f"already exists: {', '.join(there)}; pass --replace, or another --name", "adopt")

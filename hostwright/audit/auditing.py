@@ -1,4 +1,4 @@
-"""Audit one host: one exec channel, nothing is changed, and whatever the host answers gives a result, not an error."""
+"""Audit one host over one exec channel, without changing it. Unexpected output gives a result, not an error."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from hostwright.plan.probing import ordered
 from hostwright.plan.targets import TargetHost
 from hostwright.transport.root.rootshell import RootShell
 
-#: for all answers of a host: on a faulty card the driver's report may run into its own limit of 30 s twice
+#: limit for all probes of a host: on a faulty card, the driver's report may reach its own limit of 30 s twice
 ANSWERS_TIMEOUT_S = 180.0
 
-EXAMINE_TIMEOUT_S = 60.0  #: our choice, after a failure: nobody waits longer for what may not be there
+EXAMINE_TIMEOUT_S = 60.0  #: our choice: limit for the probes after a failure, on a host that may not respond
 
 Connect = Callable[[TargetHost], RootShell]
 
 
 @dataclass(frozen=True, slots=True)
 class HostAudited(Event):
-    """A host was audited, with this result."""
+    """Event: the audit of a host has finished, with this result."""
 
     audit: HostAudit
 
@@ -40,10 +40,10 @@ class HostAudited(Event):
 def audit_host(
     target: TargetHost, connect: Connect, *, sudo: bool = True, known: KnownHardware = NOTHING_KNOWN
 ) -> tuple[HostAudit, Facts | None]:
-    """The audit of a host and the facts behind it; a host that cannot be read is ``unread``, never an error. ``known``
-    is what earlier audits found of its hardware.
+    """Audit a host; return the result and the facts it is based on.
 
-    Raises ``Stopped`` when the operator ends the audit.
+    ``known`` is the hardware that earlier audits found. A host that could not be read has the status ``unread`` and no
+    facts. Raises ``Stopped`` if the operator stops the audit.
     """
     try:
         with connect(target) as shell:
@@ -59,30 +59,31 @@ def audit_host(
 def examine(
     target: TargetHost, shell: RootShell, units: Sequence[str] = (), clean: Callable[[str], str] = str
 ) -> Examination:
-    """What ``invoke doctor`` would find on a host on which something has just failed, and what the journals of these
-    units say; ``clean`` masks secrets in both. Asked once, within a bound.
+    """Search a host for known failures after a failed step, and read the journals of ``units``.
+
+    ``clean`` masks secrets in both. All probes run once, within ``EXAMINE_TIMEOUT_S``.
     """
     logged = [unit_journals(units)] if units else []
     try:
         with guarded(target.name):
             facts = ask(shell, (*audit_probes(target), *logged), timeout_s=EXAMINE_TIMEOUT_S)
     except HostError as error:
-        return Examination((), f"it could not be asked for the signs of known problems: {error.sentence}")
+        return Examination((), f"known problems could not be checked on the host: {error.sentence}")
     journals = read_journals("".join(clean(facts[probe].text) for probe in logged if probe in facts))
     audit = judged(target, facts, now())
     if audit.status == "unread":
-        return Examination((), f"the signs of known problems could not be read: {clean(audit.sentence)}", journals)
+        return Examination((), f"known problems could not be checked on the host: {clean(audit.sentence)}", journals)
     signs = len(rules_of(target).signed)
     seen = count(len(audit.findings), "known problem") if audit.findings else "no known problem"
     unread = {skipped.check for skipped in audit.not_checked}
     more = f"; {len(unread)} could not be checked" if unread else ""
     findings = tuple(replace(one, evidence=tuple(map(clean, one.evidence))) for one in audit.findings)
-    sentence = f"{seen} on the host ({count(signs, 'sign')} looked for{more})"
+    sentence = f"{seen} found on the host ({count(signs, 'sign')} searched for{more})"
     return Examination(findings, sentence, journals, tuple(sorted(unread)))
 
 
 def judged(target: TargetHost, facts: Facts, at: datetime, known: KnownHardware = NOTHING_KNOWN) -> HostAudit:
-    """What these facts say about a host; never an error, whatever the host put into them."""
+    """Judge a host by its facts. Unexpected facts give the status ``unread``, not an error."""
     try:
         with guarded(target.name), target.memory.turn:
             return judge(target, facts, at, known)
@@ -93,12 +94,12 @@ def judged(target: TargetHost, facts: Facts, at: datetime, known: KnownHardware 
 def fleet_audit(
     hosts: Iterable[HostAudit], *, inventory: str, began: datetime, took_s: float = 0.0, offline: bool = False
 ) -> FleetAudit:
-    """The audit of a fleet: its hosts, and how they compare with each other."""
+    """Combine the audits of hosts into the audit of a fleet, with a comparison of the hosts."""
     audited = tuple(hosts)
     at = began.isoformat(timespec="seconds")
     return FleetAudit(at, inventory, audited, spreads(audited), round(took_s, 3), offline)
 
 
 def now() -> datetime:
-    """This moment, UTC."""
+    """The current time in UTC."""
     return datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""Audit many hosts in parallel, once or repeatedly, and keep the results."""
+"""Audit many hosts in parallel, once or repeatedly, and store the results."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ from hostwright.common.untrusted import guarded
 from hostwright.plan.model import Facts
 from hostwright.plan.targets import Roster, TargetHost, Targets
 
-NEVER_SEEN = f"no facts of this host are stored yet: run {Command('audit')} once without --offline"
+NEVER_SEEN = f"no facts of this host are stored; run {Command('audit')} once without --offline"
 STOPPED = "not audited: the audit was stopped"
 
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
-    """How hosts are audited."""
+    """Options of an audit."""
 
-    sudo: bool = True  #: whether probes that need root are run too
-    offline: bool = False  #: contact no host: compare the facts of the last audit with the stack as it is now
-    at_once: int = 0  #: how many hosts at a time; 0 is as many as this machine can hold open
+    sudo: bool = True  #: also run probes that need root
+    offline: bool = False  #: contact no host: compare the stored facts of the last audit with the current stack
+    at_once: int = 0  #: number of hosts in parallel; 0: as many connections as this machine can hold open
 
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """One audit of all hosts, and since when each status has lasted."""
+    """One audit of all hosts, with the start times of statuses and problems."""
 
     audit: FleetAudit
     ages: Ages
 
 
 class Auditor:
-    """Audits hosts, and keeps the results."""
+    """Audits hosts, and stores the results."""
 
     def __init__(self, roster: Roster, targets: Targets, options: AuditOptions, *, password: Secret | None, view: View):
         self.memory = AuditStore(roster, targets, (password,) if password else (), view.warn)
@@ -57,17 +57,20 @@ class Auditor:
 
     @property
     def rules(self) -> tuple[FailureRule, ...]:
-        """The known failures of the site's roles, by which those of hosts are recognised."""
+        """The failure rules of the site's roles."""
         return catalogue(self._roster.roles).rules
 
     @property
     def treatments(self) -> Mapping[str, Treatment]:
-        """What a rebuild does about each failure, by the name of its rule."""
+        """The treatment of each failure in a rebuild, by rule name."""
         return catalogue(self._roster.roles).treatments
 
     def audit(self) -> AuditResult:
-        """Audit all hosts once. Raises ``Interrupted`` with what is known of them until then; of these the history
-        gets those that were audited."""
+        """Audit all hosts once.
+
+        Raises ``Interrupted`` with the incomplete result; hosts that were audited before the interruption are added to
+        the history.
+        """
         offline, inventory = self._options.offline, str(self._roster.path)
         began, clock = now(), time.monotonic()
         hosts, cut = (self._stored(), None) if offline else self._probed()
@@ -82,12 +85,12 @@ class Auditor:
         return AuditResult(audit, self.memory.ages())
 
     def sboms(self, audit: FleetAudit) -> Iterator[tuple[str, str]]:
-        """The SBOM of each host that this audit read, in CycloneDX's JSON, from the facts that it stored.
+        """The SBOM of each host that this audit read, as CycloneDX JSON, based on the stored facts.
 
-        A host whose SBOM cannot be made is named in a warning, and passed over.
+        If an SBOM cannot be created, the host is skipped with a warning.
         """
         from hostwright.audit.sbom.contents import sbom_of
-        from hostwright.audit.sbom.cyclonedx import render_cyclonedx  # its library takes 0.2 s to import
+        from hostwright.audit.sbom.cyclonedx import render_cyclonedx  # the CycloneDX library takes 0.2 s to import
 
         for host in audit.hosts:
             if host.sentence:
@@ -98,14 +101,14 @@ class Auditor:
                     sbom = sbom_of(self.targets.by_name[host.host], facts, at, self.memory.redacted)
                     text = render_cyclonedx(sbom)
             except HostError as error:
-                self._view.warn(f"{error}: no SBOM is written for it")
+                self._view.warn(f"{error}; no SBOM is written for this host")
                 continue
             yield host.host, text
 
     def _read(self, host: HostAudit) -> tuple[Facts, datetime]:
         stored = self.memory.facts(host.host)
         if stored is None or stored[1].isoformat(timespec="seconds") != host.at:
-            raise HostError(host.host, "its facts could not be stored")
+            raise HostError(host.host, "the facts of this host could not be stored")
         return stored
 
     def _probed(self) -> tuple[list[HostAudit], Interrupted | None]:
@@ -139,7 +142,7 @@ class Auditor:
         return audit
 
     def _stored(self) -> list[HostAudit]:
-        """The same hosts, from the facts that the last audit of each stored."""
+        """Audit the same hosts by the facts that their last audits stored."""
         hosts, known = [], self.memory.hardware()
         for target in self.targets:
             stored, before = self.memory.facts(target.name), known.get(target.name, NOTHING_KNOWN)

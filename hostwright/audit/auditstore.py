@@ -1,4 +1,4 @@
-"""What audits leave on this machine: the history, and the facts for ``--offline``. A full disk here stops no audit."""
+"""Audit data stored on this machine: the history, and facts for ``--offline``. A full disk does not stop an audit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hostwright.common.secret import Secret
 from hostwright.plan.model import Facts
 from hostwright.plan.targets import Roster, Targets
 
-TREND_DAYS = 90  #: in the charts of the HTML report
+TREND_DAYS = 90  #: days in the charts of the HTML report
 
 
 class AuditStore:
@@ -32,7 +32,7 @@ class AuditStore:
 
     @cached_property
     def _redactor(self) -> Redactor:
-        """Made when something is written: who looks through all variables of a fleet for secrets takes a while."""
+        """Created on first use, since searching all variables of a fleet for secrets takes a while."""
         return Redactor({*secrets_in(self._hosts.values(), self._targets), *self._secrets})
 
     @cached_property
@@ -44,7 +44,7 @@ class AuditStore:
         return FactStore(state_root())
 
     def clean(self, audit: HostAudit) -> HostAudit:
-        """The audit of a host without secrets: a line of a user's profile may hold a token."""
+        """Mask secrets in the audit of a host: a line of a user's profile may hold a token."""
         text = self._redactor.text
         return replace(
             audit,
@@ -61,29 +61,34 @@ class AuditStore:
         )
 
     def redacted(self, text: str) -> str:
-        """A text without secrets."""
+        """The text with secrets masked."""
         return self._redactor.text(text)
 
     def add(self, audit: FleetAudit) -> None:
-        """Add an audit to the history; where that fails, warn once and go on."""
+        """Add an audit to the history. If this fails, warn once and continue."""
         self._attempt(lambda: self._history.add(audit))
 
     def keep(self, host: str, facts: Facts, at: datetime) -> None:
-        """Keep a host's facts for ``--offline``."""
+        """Store a host's facts for ``--offline``."""
         self._attempt(lambda: self._facts.keep(self._inventory, host, at, facts, self._redactor))
 
     def facts(self, host: str) -> tuple[Facts, datetime] | None:
-        """The facts of the last audit of a host, and when they were read. Raises ``InputError`` for a damaged file."""
+        """The facts of a host's last audit, and the time when they were read.
+
+        Raises ``InputError`` for a damaged file.
+        """
         return self._facts.load(self._inventory, host)
 
     def ages(self) -> Ages:
-        """Since when each host has had its status; empty where the history cannot be read."""
+        """The start times of current statuses and problems; empty if the history cannot be read."""
         return self._attempt(lambda: self._history.ages(self._inventory)) or {}
 
     def hardware(self) -> Mapping[str, KnownHardware]:
-        """What the audits of the last days found of each host's hardware; empty where the history cannot be read."""
+        """The hardware of each host according to recent audits; empty if the history cannot be read."""
         return self._attempt(lambda: self._history.hardware(self._inventory)) or {}
 
     def trend(self) -> Sequence[TrendPoint]:
-        """How the fleet went, day by day."""
+        """The number of hosts by status and by reading, for each day with an audit; empty if the history cannot be
+        read.
+        """
         return self._attempt(lambda: self._history.trend(self._inventory, TREND_DAYS)) or ()

@@ -1,4 +1,4 @@
-"""What is kept on this machine beside the work itself: where it cannot be read or written, the work goes on."""
+"""Optional files on this machine: if one cannot be read or written, the command continues."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 
 class BestEffort:
-    """Does work that may fail: of the first failure ``warn`` is told, of later ones nobody.
+    """Runs work that may fail. Only the first failure is reported, to ``warn``.
 
-    ``what`` is worked on, and ``goes_on`` is the sentence that says what is done all the same:
-    ``BestEffort(warn, "the history of audits", "The audit continues")``.
+    ``what`` names the data, and ``goes_on`` is a sentence on what continues: ``BestEffort(warn, "the history of
+    audits", "The audit continues")``.
     """
 
     def __init__(self, warn: Callable[[str], None], what: str, goes_on: str):
@@ -22,7 +22,7 @@ class BestEffort:
         self._warned = False
 
     def __call__(self, work: Callable[[], T]) -> T | None:
-        """The result of ``work``; ``None`` where it raised ``HostwrightError`` or ``OSError``."""
+        """Return the result of ``work``, or ``None`` if it raised ``HostwrightError`` or ``OSError``."""
         try:
             return work()
         except (HostwrightError, OSError) as error:

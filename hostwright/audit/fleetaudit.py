@@ -1,7 +1,7 @@
-"""The result of an audit as values, of one host and of the fleet. Reports, history and exit status use nothing else.
+"""The result of an audit as values, for one host and for the fleet. Reports, history and exit status use only these
+values.
 
-Every string that came from a host is untrusted text: whoever prints it passes it through ``common.text.printable`` or
-the escaping of their own format.
+Every string from a host is untrusted: print it through ``common.text.printable`` or the escaping of the output format.
 """
 
 from __future__ import annotations
@@ -15,35 +15,39 @@ from hostwright.common.errors import Finding
 from hostwright.plan.roles.layers import one_order
 from hostwright.stack.ages import Aged
 
-#: of everything below as JSON; removing a field or changing its meaning raises it, a new field or status does not
+#: version of this module's values as JSON. Removing a field or changing its meaning raises it; a new field or status
+#: does not
 SCHEMA = 1
 
 GPU_LAYER = "gpu"  #: the layer below all roles: cards, their links and memory
-#: layers whose values no stack brings: they are compared whatever the stacks of the hosts are
+#: layers whose values do not depend on the stack: they are compared between hosts with different stacks
 MACHINE_LAYERS = frozenset({"base", GPU_LAYER})
-#: what could not be checked where no card could be read: the cards, or their driver where that is not there
+#: names of failed checks if no card could be read: with a driver, and without one
 CARDS, DRIVER_OF_CARDS = "cards", "driver of cards"
 
-#: unread: could not be read · failing: a known failure was recognised, though nothing differs from the stack ·
-#: drift: as desired at the last good run, now not · intent: the desired state has changed since the last good run ·
-#: differs: one of these two, but the record was written by an earlier Hostwright and does not tell which ·
-#: new: never provisioned with a stack · desired: as desired
+#: unread: could not be read
+#: failing: a known failure was recognised, though nothing differs from the stack
+#: drift: as desired at the last good run, but not now
+#: intent: the desired state has changed since the last good run
+#: differs: drift or intent; the record of an earlier Hostwright does not show which
+#: new: never provisioned with a stack
+#: desired: as desired
 Status = Literal["unread", "failing", "drift", "differs", "intent", "new", "desired"]
-#: and of one layer also: warning: as desired, but something needs attention
+#: of a layer, also warning: as desired, but something needs attention
 LayerStatus = Literal["unread", "failing", "drift", "differs", "intent", "new", "warning", "desired"]
 Why = Literal["drift", "differs", "intent", "new"]
 
-#: a host has the first status in this order that one of its layers has
+#: a host has the first of these statuses that one of its layers has
 WORST_FIRST: tuple[LayerStatus, ...] = ("failing", "drift", "differs", "intent", "new", "unread", "warning", "desired")
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One value read on a host; ``have`` is empty where there is none.
+    """One value that was read on a host; ``have`` is empty if the host has none.
 
-    ``want`` is what the stack pins, or ``None`` where it pins nothing; then hosts with equal ``among`` are compared
-    with each other (the GPU's model for its VBIOS, the distribution for the kernel). ``found`` marks what a host has of
-    a layer, whoever installed it and whatever its stack is.
+    ``want`` is the value in the stack. ``None`` means that the stack pins no value: then hosts with equal ``among`` are
+    compared with each other (the GPU's model for its VBIOS, the distribution for the kernel). ``found`` marks installed
+    software of a layer, whoever installed it, whatever the stack is.
     """
 
     layer: str
@@ -55,13 +59,13 @@ class Reading:
 
     @property
     def differs(self) -> bool:
-        """Whether the stack wants another value."""
+        """Whether the stack pins another value."""
         return self.want is not None and self.have != self.want
 
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """One state of a host that is not as desired, and why."""
+    """One state of a host that is not as desired, and the reason."""
 
     layer: str
     what: str
@@ -72,7 +76,7 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True)
 class NotChecked:
-    """A check that could not be made, and why. It says nothing about the host."""
+    """A check that could not be made, and the reason. This is not a fault of the host."""
 
     layer: str
     check: str
@@ -89,7 +93,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRecord:
-    """What the host's release record says: stack, when (UTC, ISO 8601), by which run and whom."""
+    """The main fields of a host's release record: stack, time (UTC, ISO 8601), run and operator."""
 
     stack: str
     at: str
@@ -99,9 +103,9 @@ class ReleaseRecord:
 
 @dataclass(frozen=True, slots=True)
 class HostAudit:
-    """The audit of one host. ``at`` is when the host was read (UTC, ISO 8601).
+    """The audit of one host. ``at`` is the time when the host was read (UTC, ISO 8601).
 
-    ``sentence`` says why a host could not be read, and is empty otherwise. ``notes`` are locks and drains.
+    ``sentence`` is the error text if the host could not be read, else empty. ``notes`` are locks and drains.
     """
 
     host: str
@@ -115,22 +119,23 @@ class HostAudit:
     findings: tuple[Finding, ...] = ()
     not_checked: tuple[NotChecked, ...] = ()
     gpus: tuple[Gpu, ...] = ()
-    xids: tuple[GpuEvent, ...] = ()  #: what cards reported in recent days
+    xids: tuple[GpuEvent, ...] = ()  #: events that cards reported in recent days
     record: ReleaseRecord | None = None
     groups: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()  #: files and packages that changed since its record was written (``changed_since``)
-    lead: str = ""  #: of a host that could not be read: the verb that leads on (``HostwrightError.lead``)
-    aged: tuple[Aged, ...] = ()  #: what is known against versions that are on it: they get no fixes, or lack one
+    #: files and packages that changed since the release record was written (``changed_since``)
+    changed: tuple[str, ...] = ()
+    lead: str = ""  #: for a host that could not be read: the verb of the next command (``HostwrightError.lead``)
+    aged: tuple[Aged, ...] = ()  #: installed versions that get no more fixes, or lack a fix
 
 
 @dataclass(frozen=True, slots=True)
 class ValueSpread:
-    """One value that no stack pins, over the hosts that can be compared.
+    """One value that no stack pins, over comparable hosts.
 
-    ``values`` are pairs of a value and its hosts, the most common first. ``majority`` is the first where more than half
-    of the hosts have it, else empty; ``outliers`` are the hosts with another value (none, where there is no majority).
+    ``values`` are pairs of a value and its hosts, the most common value first. ``majority`` is the value that more than
+    half of the hosts have, else empty. ``outliers`` are the hosts with another value than the majority.
     """
 
     layer: str
@@ -143,9 +148,9 @@ class ValueSpread:
 
 @dataclass(frozen=True, slots=True)
 class FleetAudit:
-    """One audit of many hosts. ``at`` is when it began (UTC, ISO 8601), ``took_s`` how long it took.
+    """One audit of many hosts. ``at`` is the time when it began (UTC, ISO 8601), ``took_s`` its duration.
 
-    ``offline`` marks one of stored facts, which contacted no host.
+    ``offline`` marks an audit of stored facts, which contacted no host.
     """
 
     at: str
@@ -163,7 +168,7 @@ class FleetAudit:
 
 
 def have_several_stacks(hosts: Iterable[HostAudit]) -> bool:
-    """Whether a report has to say which host has which stack."""
+    """Whether the hosts have different stacks, so that a report has to name the stack of each host."""
     return len({host.stack for host in hosts}) > 1
 
 

@@ -1,4 +1,4 @@
-"""Which stacks fit hosts, by what their last audit read, or by what they answer now."""
+"""Find the stacks that fit hosts, by the facts of their last audit or by new ones."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from hostwright.stack.ages import day_of
 
 
 def fitting_stacks(roster: Roster, targets: Targets, connections: Connections, *, ask: bool) -> Results[HostFits]:
-    """The stacks of each host, the best first; errors of hosts are in the results. With ``ask``, no stored facts are
-    used."""
+    """The stacks that fit each host, the best first. Errors of hosts are in the results.
+
+    With ``ask``, hosts are probed even if facts are stored.
+    """
     stored = FactStore(state_root())
     stacks = tuple(listed.stack for listed in list_stacks(roster) if listed.stack)
     by_name, today = targets.by_name, day_of(None)

@@ -1,8 +1,8 @@
-"""The engine of known failures: it recognises them in the output of a tool, or on a host.
+"""Recognise known failures in the output of a tool, or on a host.
 
-The failures themselves belong to the roles (``roles/NAME/failures``, a tuple ``FAILURES``): the messages with which
-installers, apt and pip fail, the signs on a host, the cause, the fix, and what a rebuild does. To add one, add a rule
-to one of those files and, in the tests, a sample of its message.
+The failure rules belong to the roles (``roles/NAME/failures``, a tuple ``FAILURES``). They contain the error messages
+of installers, apt and pip, the signs on a host, cause and fix, and the treatment in a rebuild. To add a failure, add a
+rule to such a file, and a sample of its message to the tests.
 """
 
 from hostwright.audit.failures.catalogue import Catalogue, catalogue, known

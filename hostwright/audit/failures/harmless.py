@@ -1,4 +1,7 @@
-"""Lines of an output that name no failure: our own notes, and tries that failed before one that did not."""
+"""Remove lines that report no failure from an output:
+
+Hostwright's notes, and failed attempts before a successful one.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,11 @@ from hostwright.plan.host.jobs import NOTE
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """A line with one of the texts ``failed`` is harmless where it, or one of the next ``lines``, has one of
-    ``worked``."""
+    """A failed attempt of a tool that is harmless if a later attempt succeeds.
+
+    A line with one of the texts ``failed`` is harmless if this line or one of the next ``lines`` contains one of
+    ``worked``.
+    """
 
     failed: tuple[str, ...]
     worked: tuple[str, ...]
@@ -19,22 +25,22 @@ class Try:
 
 
 _TRIES = (
-    # pip: how it got the file after all
+    # pip: the file was downloaded or found later
     Try(("Retrying (Retry(",), ("Downloading ", "Using cached ", "Installing coll", "Successfully inst"), 12),
-    # wget: another address of the same server
+    # wget: another address of the same server responded
     Try(("... failed: Connection", "... failed: Network", "... failed: No route"), ("... connected.",), 6),
-    # dpkg: another package stands in for the one that is not there
+    # dpkg: another package provides the missing one
     Try((" is not installed",), (" which provides ",), 1),
 )
 
 
 def without_notes(output: str) -> str:
-    """``output`` without our own notes."""
+    """``output`` without Hostwright's notes."""
     return "\n".join(line for line in output.split("\n") if not line.startswith(NOTE))
 
 
 def without_tries(output: str, more: tuple[Try, ...] = ()) -> str:
-    """``output`` without tries that failed before one that did not."""
+    """``output`` without failed attempts that were followed by a successful one. ``more`` are the attempts of roles."""
     lines = list(_not_ignored(output.split("\n")))
     for tried in (*_TRIES, *more):
         lines = _without(tried, lines)
@@ -42,7 +48,7 @@ def without_tries(output: str, more: tuple[Try, ...] = ()) -> str:
 
 
 def _not_ignored(lines: list[str]) -> Iterator[str]:
-    """Without what apt ignores (``Ign:2``), and the reason that it prints indented below."""
+    """Skip errors that apt ignores (``Ign:2``), and the reason that it prints indented below."""
     ignored = False
     for line in lines:
         ignored = line.startswith(("Ign:", "Ign ")) or (ignored and line.startswith("  "))
@@ -51,9 +57,9 @@ def _not_ignored(lines: list[str]) -> Iterator[str]:
 
 
 def _without(tried: Try, lines: list[str]) -> list[str]:
-    """From the end, so that each line is looked at once."""
+    """Works backwards, so that each line is checked once."""
     kept: list[str] = []
-    since = tried.lines + 1  #: lines down to the next one that tells of success
+    since = tried.lines + 1  #: lines down to the next one that reports success
     worked, failed = ([text.lower() for text in texts] for texts in (tried.worked, tried.failed))
     for line in reversed(lines):
         plain = line.lower()

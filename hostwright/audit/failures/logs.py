@@ -1,7 +1,7 @@
-"""The logs of jobs on a host, as long as they matter: a failure that has been fixed since is history.
+"""Logs of jobs on a host, while they are relevant: a failure that was fixed since is ignored.
 
-The logs of a layer are read only if the layer differs from the stack, and the first log that names a known failure
-decides. A role may have further logs (``Texts``), such as those of an installer.
+The logs of a layer are read only if the layer differs from the stack. The first log that contains a known failure
+decides. A role may add further logs (``Texts``), such as the log of an installer.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from hostwright.common.untrusted import Pattern
 from hostwright.plan.host import jobs
 from hostwright.plan.model import Probe
 
-JOBS_CAP_BYTES = 256 * 1024  #: forty jobs with the ends of their logs
-#: ``job ID``, the newest first; ``ID/status:N``; ``ID/job.json:{"schema": 1, "role": "ROLE``; and, with ``log ID``
-#: before it and two spaces before each line, the end of the log of each that failed.
+JOBS_CAP_BYTES = 256 * 1024  #: forty jobs with the last lines of their logs
+#: The output: ``job ID``, the newest first; ``ID/status:N``; ``ID/job.json:{"schema": 1, "role": "ROLE``; for each
+#: failed job, a line ``log ID`` and the last lines of its log, indented by two spaces
 LAST_JOBS = Probe(
     sh("cd %s || exit 0\n", jobs.JOBS_DIR)
     + """ls -1t | sed 's/^/job /'
@@ -40,7 +40,7 @@ _MARK = Pattern(r"\w+ (begin|end|retry) [\d. ]+")
 class EndedJob:
     """The last job of a role: its id, its exit status, and the last line of its log if it failed.
 
-    A job without a status is still running, or the host went down while it ran.
+    If the status is ``None``, the job is still running, or the host went down while it ran.
     """
 
     role: str
@@ -49,21 +49,22 @@ class EndedJob:
     last_line: str
 
     def __str__(self) -> str:
-        how = "was cut off before it finished" if self.status is None else f"ended with status {self.status}"
+        how = "was interrupted before it finished" if self.status is None else f"ended with status {self.status}"
         return f"{self.role}: job {self.id} {how}" + (f": {self.last_line}" if self.last_line else "")
 
 
-#: a layer's logs, the newest and most precise first, each with the rule for whatever in it no other rule recognises
+#: the logs of a layer, the newest and most precise first, each with the rule to use if no other rule matches
 Texts: TypeAlias = Callable[[AuditContext, str], Iterator[tuple[str, str]]]
 
 
 def last_job(ctx: AuditContext, role: str) -> Iterator[tuple[str, str]]:
-    """The log of a layer's last job, where there is no other log."""
+    """The log of a layer's last job. The default for layers without other logs."""
     yield log_of(ctx.text(LAST_JOBS), role), ""
 
 
 def log_cause(ctx: AuditContext, role: str, texts: Texts = last_job) -> tuple[str, str]:
-    """The rule whose message is in the newest log of a layer that differs, and the line; two empty texts for none.
+    """The rule that matches the newest log of a layer that differs, and the matching line; two empty texts if none
+    does.
 
     Raises ``Unread``, also while a job is running on the host.
     """
@@ -81,14 +82,14 @@ def log_cause(ctx: AuditContext, role: str, texts: Texts = last_job) -> tuple[st
 
 
 def from_log(ctx: AuditContext, role: str, name: str, texts: Texts = last_job) -> Iterator[str]:
-    """The line with this rule's message in the newest log of a layer that differs. Raises ``Unread``."""
+    """The matching line, if the newest log of a layer that differs matches the rule ``name``. Raises ``Unread``."""
     rule, line = log_cause(ctx, role, texts)
     if rule == name:
         yield line
 
 
 def ended(text: str) -> Iterator[EndedJob]:
-    """The last job of each role in the answer to ``LAST_JOBS``; unknown lines are skipped."""
+    """The last job of each role in the output of ``LAST_JOBS``; unknown lines are skipped."""
     lines = text.splitlines()
     statuses = {match[1]: int(match[2]) for line in lines if (match := _STATUS.fullmatch(line))}
     roles = {match[1]: match[2] for line in lines if (match := _ROLE.fullmatch(line))}
@@ -103,7 +104,7 @@ def ended(text: str) -> Iterator[EndedJob]:
 
 
 def _ends(lines: list[str]) -> dict[str, str]:
-    """Each job's last line of log that is not one of our own markers."""
+    """The last line of each job's log, without Hostwright's markers."""
     last_lines: dict[str, str] = {}
     job = ""
     for line in lines:
@@ -115,7 +116,7 @@ def _ends(lines: list[str]) -> dict[str, str]:
 
 
 def log_of(text: str, role: str) -> str:
-    """From the answer to ``LAST_JOBS``, the end of the log of a role's last job, if that failed."""
+    """The last log lines of a role's last job in the output of ``LAST_JOBS``; empty unless that job failed."""
     job = next((ended_job for ended_job in ended(text) if ended_job.role == role), None)
     if job is None or job.status == 0:
         return ""

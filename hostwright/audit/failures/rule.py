@@ -1,4 +1,4 @@
-"""One known failure as data: how it shows in a tool's output, on a host or both, and what to do about it."""
+"""A known failure as data: its messages in tool output, its signs on a host, and how to fix it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from hostwright.common.errors import Finding
 from hostwright.common.untrusted import Match, Pattern
 from hostwright.plan.model import Probe
 
-EVIDENCE_CHARACTERS = 300  #: of each line of a finding's evidence
+EVIDENCE_CHARACTERS = 300  #: kept of each line of evidence
 
 _GROUP = Pattern(r"\(\?P<(\w+)>")
 _WORD = Pattern(r"[A-Z_]+")
 _CHOICE = Pattern(r"\{([^{}|]*)\|([^{}|]*)\}")
 
-#: root cause: tried first, for whatever else an output says follows from it · cause: tried in the order of layers, and
-#: of the rules within a layer · consequence: tried after all causes, for several of them lead to this message
-#: · wrapper: tried after these, for it only says that something failed (dpkg's last line, "Job for UNIT failed")
-#: · general: tried last, for many causes lead to it, or successful installations print it too
+#: root cause: tried first, since it causes the other messages in an output
+#: cause: tried in the order of layers, and within a layer in the order of the rules
+#: consequence: tried after all causes, since several causes lead to the message
+#: wrapper: tried next; reports only that something failed (dpkg's last line, "Job for UNIT failed")
+#: general: tried last; many causes lead to the message, or successful installations print it too
 Weight = Literal["root cause", "cause", "consequence", "wrapper", "general"]
 
 
@@ -30,11 +31,13 @@ Weight = Literal["root cause", "cause", "consequence", "wrapper", "general"]
 class Sign:
     """How a failure is recognised on a host.
 
-    ``seen`` is a pure function: it yields the evidence, where possible the host's own output, and nothing where the
-    host does not have the failure. It raises ``Unread`` where it cannot tell: "could not be checked" never means "the
-    host is faulty". Its docstring is the sentence with which the documentation says how the failure is recognised.
-    ``probes`` are the probes that it needs beside those of the role's states. ``grave`` failures stop work, or will
-    soon; others are warnings. ``provision`` tells whether ``invoke provision`` fixes it.
+    ``seen`` is a pure function that yields the evidence, preferably output of the host. It yields nothing if the host
+    does not have the failure, and raises ``Unread`` if it cannot decide: a check that failed is never reported as a
+    fault of the host. The first paragraph of its docstring is the sentence in the documentation on how the failure is
+    recognised.
+
+    ``probes`` are needed besides the probes of the role's states. ``grave`` failures stop work, now or soon; others are
+    warnings. ``provision`` is true if ``hostwright provision`` fixes the failure.
     """
 
     layer: str
@@ -46,9 +49,10 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class Covers:
-    """The part of other rules' evidence that belongs to this rule: the lines that contain one of these ``texts``.
+    """Assigns evidence of other rules to this rule: the lines that contain one of ``texts``.
 
-    A layer uses it where it knows a failure of a lower layer more precisely; the other rules then report the rest.
+    A layer uses it for a failure of a lower layer that it identifies more precisely. The other rules report the
+    remaining lines.
     """
 
     rules: tuple[str, ...]
@@ -57,8 +61,9 @@ class Covers:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Other sentences of a rule, for evidence in which this regular expression is found: a condition that the evidence
-    decides is not left to the reader. An empty sentence is the rule's own. The first variant that fits counts.
+    """Other sentences for a rule, used if the regular expression ``pattern`` matches the evidence.
+
+    An empty sentence is replaced by the rule's own. The first variant that matches is used.
     """
 
     pattern: str
@@ -68,40 +73,42 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class FailureRule:
-    """One known failure. ``pattern`` is a regular expression to search for in outputs; empty: no message tells it.
+    """One known failure.
 
-    What it matches counts unless ``unless`` is also in the lines of the match. Both are read by
-    ``hostwright.common.untrusted.Pattern``, in upper and lower case, with ``^`` and ``$`` at each line's ends. Nothing
-    counts of an output that has ``narrower`` anywhere: a line of it says more than the rule, or names another cause.
-    Lines near the match that have ``beside`` are part of the evidence: they name the other package, version or card.
-    ``closing`` has the rule's wordings that only report the failure, mostly the last line of the tool around it: they
-    are tried after the patterns of all causes, so that a line that gives the reason comes first, whosever it is.
+    ``pattern`` is a regular expression to search for in outputs; empty if no message identifies the failure. A match is
+    ignored if ``unless`` matches the same lines. The rule does not apply to an output that ``narrower`` matches
+    anywhere: such an output has a more precise message, or another cause. ``hostwright.common.untrusted.Pattern``
+    compiles the expressions, case-insensitive and with ``^`` and ``$`` at the ends of each line.
+
+    Lines near the match that ``beside`` matches are added to the evidence: they name the other package, version or
+    card. ``closing`` matches messages that only report the failure, mostly the last line of the surrounding tool. It is
+    tried after the patterns of all causes, so that a line with the reason comes first.
     """
 
     name: str
     pattern: str
-    cause: str  #: what went wrong, a sentence without a full stop
-    cure: str  #: what to do now, likewise
-    source: str  #: where message and fix come from: a file of the tool's source, or a public report
-    unless: str = ""  #: a regular expression: a match in whose lines it is found is none
-    #: whether it may pass without a fix: such a step is retried (``apply.jobs.transient``); false: no retry mends it,
-    #: whatever the output says after it; none: it does not tell
+    cause: str  #: what went wrong: a sentence without a full stop
+    cure: str  #: what to do now: a sentence without a full stop
+    source: str  #: origin of message and fix: a file of the tool's source, or a public report
+    unless: str = ""  #: a regular expression: a match with this text in the same lines is ignored
+    #: ``True``: may pass without a fix, so the step is retried (``apply.jobs.transient``). ``False``: never retry,
+    #: whatever follows in the output. ``None``: no opinion
     transient: bool | None = None
-    sign: Sign | None = None  #: how it is recognised on a host, where it can be
+    sign: Sign | None = None  #: how the failure is recognised on a host, if possible
     weight: Weight = "cause"
-    closing: str = ""  #: further messages, which say that it failed and not why
-    narrower: str = ""  #: a regular expression: an output in which it is found is of another cause
-    beside: str = ""  #: a regular expression of the lines near a match that hold the other half of the message
-    treatment: Treatment | None = None  #: what a rebuild does about it, where that is not a repair
+    closing: str = ""  #: further messages, which report the failure but not the reason
+    narrower: str = ""  #: a regular expression: an output that contains it has another cause
+    beside: str = ""  #: a regular expression for lines near a match that hold the other half of the message
+    treatment: Treatment | None = None  #: how a rebuild treats the failure, if not by a repair
     covers: Covers | None = None
-    #: regular expressions with named groups. The text of a group ``module`` in the lines of a match replaces the word
-    #: MODULE in ``cause`` and ``cure``; several evidences give several names, with blanks between them, as commands do.
-    #: ``{MODULE|some module}`` is what stands before the bar where each name in it is known, else what follows the bar
+    #: regular expressions with named groups. The text of a group ``module`` in the matching lines replaces the word
+    #: MODULE in ``cause`` and ``cure``. Several names are joined by spaces, as in commands. ``{MODULE|some module}``
+    #: becomes the part before the bar if every name in it is known, else the part after the bar
     names: tuple[str, ...] = ()
-    variants: tuple[Variant, ...] = ()  #: other sentences, for some of its messages
+    variants: tuple[Variant, ...] = ()  #: other sentences for some of the messages
 
     def sentences(self, *evidence: str) -> tuple[str, str]:
-        """``cause`` and ``cure`` for these evidences, with the names in them."""
+        """``cause`` and ``cure`` for this evidence, with names filled in."""
         fitting = (each for each in self.variants if any(_compiled(each.pattern).search(one) for one in evidence))
         variant = next(fitting, None)
         cause, cure = (variant.cause, variant.cure) if variant else ("", "")
@@ -109,7 +116,7 @@ class FailureRule:
         return _filled(cause or self.cause, values), _filled(cure or self.cure, values)
 
     def _values(self, evidence: tuple[str, ...]) -> dict[str, str]:
-        """The names in these evidences, each under the word that it replaces; empty where none is known."""
+        """The names in this evidence, by the word that each replaces; empty if unknown."""
         values: dict[str, dict[str, None]] = {group: {} for group in _groups(self.names)}
         for lines in evidence:
             first: dict[str, str] = {}
@@ -121,11 +128,11 @@ class FailureRule:
 
     @property
     def link(self) -> str:
-        """The command that explains it."""
+        """The command that explains the failure."""
         return f"hostwright doctor --explain {self.name}"
 
     def finding(self, evidence: tuple[str, ...]) -> Finding:
-        """This failure, recognised by these lines. One that only messages tell makes work fail, and has no layer."""
+        """This failure as a finding with these lines as evidence. A rule without a sign is grave and has no layer."""
         sign = self.sign
         layer, grave, provision = (sign.layer, sign.grave, sign.provision) if sign else ("", True, False)
         lines = tuple(line.strip()[:EVIDENCE_CHARACTERS] for line in evidence)
@@ -135,7 +142,7 @@ class FailureRule:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A rule that an output matches, and the matching line."""
+    """A rule that matches an output, and the matching lines."""
 
     rule: FailureRule
     evidence: str
@@ -152,12 +159,11 @@ class Failure:
 
 
 def in_general(sentence: str) -> str:
-    """A rule's sentence as the documentation has it, where no evidence has names."""
+    """A rule's sentence as the documentation prints it, without names from evidence."""
     return _chosen(sentence, lambda choice: choice[1])
 
 
 def _filled(sentence: str, values: Mapping[str, str]) -> str:
-    """The sentence with these values in place of their words."""
     unknown = [word for word, value in values.items() if not value]
     sentence = _chosen(sentence, lambda choice: choice[2 if any(word in choice[1] for word in unknown) else 1])
     return _replaced(_WORD, sentence, lambda word: values.get(word[0]) or word[0])

@@ -1,7 +1,7 @@
-"""What a rebuild does about a known failure, as data in the failure's rule.
+"""How a rebuild treats a known failure, as data in the failure's rule.
 
-A grave failure that ``invoke provision`` fixes is repaired, and needs no treatment unless another way is more reliable.
-A rebuild does nothing about a warning.
+A grave failure that ``hostwright provision`` fixes is repaired. It needs a treatment only if another way is more
+reliable. A rebuild ignores warnings.
 """
 
 from __future__ import annotations
@@ -10,19 +10,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-#: what can be done about failing hardware: power-cycle it (or reboot, where that is enough), or leave it to people
+#: for failing hardware: a power cycle (or a reboot, if that is enough), or handing the host over to people
 HardwareWay = Literal["power cycle", "hand over"]
 
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """The failure is, or may be, a hardware fault. ``source`` says where that is known from. ``gently``: a reboot does
-    as well as a power cycle.
+    """A hardware fault, or possibly one.
 
-    After ``tries`` power cycles the same failure counts as a hardware defect; 0: at once. ``layer`` is a layer which,
-    when it is not as desired, causes the same failure: the hardware is suspected only where that layer is as desired.
-    ``cases`` splits one finding into several failures, by its evidence. ``explains`` names failures that are symptoms
-    of this one, as long as it can be fixed.
+    ``source`` is the origin of this knowledge. ``gently`` means that a reboot is enough. After ``tries`` power cycles,
+    the same failure counts as a hardware defect; 0: immediately. ``layer`` is a layer that causes the same failure if
+    it is not as desired: only if it is, the hardware is suspected. ``cases`` splits one finding into several failures
+    by its evidence. ``explains`` names failures that are symptoms of this one, as long as it can be fixed.
     """
 
     way: HardwareWay
@@ -36,7 +35,7 @@ class Hardware:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One of several failures in one finding: its name in records, a sentence without a full stop, its treatment."""
+    """One of several failures in a finding: its name in records, a sentence without a full stop, and its treatment."""
 
     name: str
     text: str
@@ -45,8 +44,9 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Tangled:
-    """Conflicting parts are installed: removing all layers and provisioning again is more reliable than a repair,
-    whatever differs. ``reason`` says why in a few words.
+    """Conflicting parts are installed: removing and reinstalling all layers is more reliable than a repair.
+
+    This holds whatever differs from the stack. ``reason`` gives the reason in a few words.
     """
 
     reason: str
@@ -54,8 +54,9 @@ class Tangled:
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """Provisioning does not fix it directly. It may pass when provisioning fixes something else; if not, all layers are
-    removed and provisioned again. ``reason`` says why in a few words.
+    """Provisioning does not fix this failure directly, but the failure may disappear when provisioning fixes another.
+
+    If it does not, all layers are removed and provisioned again. ``reason`` gives the reason in a few words.
     """
 
     reason: str
@@ -63,15 +64,16 @@ class Stuck:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A reboot releases what is held. ``reason`` says what in a few words."""
+    """A reboot releases a resource that is in use. ``reason`` names the resource in a few words."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class NoRoom:
-    """Files that Hostwright itself left behind may fill the disk, and are removed first. ``nearly``: only where
-    something is to be installed.
+    """Files that Hostwright left behind may fill the disk, and are removed first.
+
+    ``nearly`` limits this to hosts on which something is to be installed.
     """
 
     nearly: bool = False
@@ -79,7 +81,7 @@ class NoRoom:
 
 @dataclass(frozen=True, slots=True)
 class ForPeople:
-    """Neither a rebuild nor new hardware fixes it: it needs manual work."""
+    """The failure needs manual work: neither a rebuild nor new hardware fixes it."""
 
 
 Treatment: TypeAlias = Hardware | Tangled | Stuck | Held | NoRoom | ForPeople

@@ -1,4 +1,4 @@
-"""The systemd units of a layer: their state, and the last lines that failed ones logged."""
+"""The systemd units of a layer: their states, and the last journal lines of failed units."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import Probe
 from hostwright.resources.system.services import parse_show
 
-LAST_LINES = 2  #: of the program's own output that are shown: its very last line may only point to its help
-JOURNAL_LINES = 25  #: of a failed unit: systemd's messages about five starts, and the program's own between them
+LAST_LINES = 2  #: lines of the program's own output that are shown: the very last line may only refer to its help
+#: lines read of a failed unit: systemd's messages about five starts, with the program's output between them
+JOURNAL_LINES = 25
 
-MOST_DIGITS = 10  #: of a number that is accepted
+MOST_DIGITS = 10  #: a number with this many digits is rejected
 
-QUOTED_LINES = 12  #: our choice: of a journal that is quoted; systemd's own messages about a start are six
-QUOTED_CHARACTERS = 300  #: of such a line that are shown
-LINE_BYTES = 1000  #: and that are read, so that a secret is masked as long as it is whole
-NAMES_BYTES = 520  #: before it: two names of units
-MOST_NEEDED = 2  #: failed units that another one needs: what is behind the first
+QUOTED_LINES = 12  #: our choice: journal lines that are shown; systemd itself logs six about a start
+QUOTED_CHARACTERS = 300  #: shown of each such line
+LINE_BYTES = 1000  #: read of each such line: more than is shown, so that secrets are masked whole
+NAMES_BYTES = 520  #: two unit names before each line
+MOST_NEEDED = 2  #: failed dependencies of a unit whose journals are read
 
 _FAILED = "systemctl list-units --state=failed,activating --plain --no-legend --no-pager"
 _EACH = f"""\
@@ -32,7 +33,7 @@ done; exit 0"""
 
 _STATES = ("LoadState", "ActiveState", "SubState", "Result")
 
-#: systemd's own messages about a unit; everything else in its journal comes from the program.
+#: systemd's own messages about a unit; the program prints all other lines of its journal
 _SYSTEMD = Pattern(
     r"\S+\.(service|socket|mount|timer): |(Start|Stopp|Reload|Finish|Listen|Clos|Mount|Unmount)(ed|ing) "
     r"|Failed to (start|listen|mount) |Dependency failed "
@@ -44,20 +45,21 @@ _ENDED = Pattern(
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One unit as ``systemctl show`` describes it."""
+    """One unit as ``systemctl show`` reports it."""
 
     name: str
     load: str  #: loaded, not-found, masked …
     active: str  #: active, activating, inactive, failed …
     sub: str  #: running, dead, auto-restart …
-    result: str  #: how it ended: success, exit-code, timeout …
-    queued: bool = False  #: a start or stop of it is pending, waiting for other units, as at boot
-    restarts: int = 0  #: how often systemd has restarted it since it was last started by hand or at boot
+    result: str  #: how the unit ended: success, exit-code, timeout …
+    queued: bool = False  #: a start or stop is pending until other units are done, as at boot
+    restarts: int = 0  #: automatic restarts since the last start by hand or at boot
 
     @property
     def failed(self) -> bool:
-        """Whether it failed, or is being restarted because it did. One that is starting for the first time has not
-        failed.
+        """Whether the unit failed, or is being restarted after a failure.
+
+        A unit that starts for the first time has not failed.
         """
         ended = self.sub.startswith("auto-restart") and self.result not in {"", "success"}
         return self.active == "failed" or ended or (self.active == "activating" and self.restarts > 0)
@@ -70,22 +72,22 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """The units of these names."""
+    """The systemd units with these names."""
 
     names: tuple[str, ...]
 
     @property
     def states(self) -> Probe:
-        """The probe for their states."""
+        """The probe for the states of the units."""
         return Probe(f"systemctl show -p Id,LoadState,ActiveState,SubState,Result,Job,NRestarts -- {words(self.names)}")
 
     @property
     def journals(self) -> Probe:
-        """The probe for the journals of those that failed or are being restarted, as ``UNIT: line``."""
+        """The probe for the journals of units that failed or are being restarted, as ``UNIT: line``."""
         return Probe(f"{_FAILED} -- {words(self.names)} |\n{_EACH}", root=True)
 
     def unit(self, ctx: AuditContext, name: str) -> Unit:
-        """One of them. Raises ``Unread`` where systemd reports nothing about it."""
+        """The state of one unit. Raises ``Unread`` if systemd reports nothing about it."""
         for block in ctx.text(self.states).split("\n\n"):
             shown = parse_show(block)
             if shown.get("Id") == name:
@@ -95,20 +97,18 @@ class Units:
         raise Unread(f"systemd reports nothing about {name}")
 
     def journal(self, ctx: AuditContext, name: str) -> tuple[str, ...]:
-        """The last lines of a failed unit's journal; empty where it was not probed (no sudo)."""
+        """The last lines of a failed unit's journal; empty if it was not probed (no sudo)."""
         if self.journals not in ctx.facts:
             return ()
         rows = (line.partition(": ") for line in ctx.facts[self.journals].text.splitlines())
         return tuple(text for who, _, text in rows if who == name and text.strip())
 
     def last_words(self, ctx: AuditContext, name: str) -> tuple[str, ...]:
-        """The last output of a failed unit's program since its last start; without any, systemd's message on how it
-        ended.
-        """
+        """``last_words`` of a failed unit's journal."""
         return last_words(self.journal(ctx, name))
 
     def limited(self, ctx: AuditContext, name: str) -> str:
-        """The line that says that systemd has stopped restarting a failed unit, or nothing."""
+        """The line that reports that systemd stopped restarting a failed unit, or an empty text."""
         unit = self.unit(ctx, name)
         if unit.active != "failed":
             return ""
@@ -119,9 +119,7 @@ class Units:
 
 
 def last_words(lines: Sequence[str]) -> tuple[str, ...]:
-    """In a unit's journal, the last output of its program since its last start; without any, systemd's message on how
-    it ended.
-    """
+    """The program's last output since the last start in a unit's journal; without any, systemd's message on its end."""
     starts = [number for number, line in enumerate(lines) if line.startswith("Starting ")]
     lines = lines[starts[-1] :] if starts else lines
     own = tuple(line for line in lines if not _SYSTEMD.match(line))
@@ -129,7 +127,10 @@ def last_words(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def known_cause(ctx: AuditContext, lines: Sequence[str], *besides: str) -> Iterator[str]:
-    """The line of a unit's journal by which another rule than these is recognised, and how to read what it says."""
+    """A reference to the rule that matches a unit's journal, unless the rule is in ``besides``.
+
+    The matching line comes first, unless it is one of the last words of the unit.
+    """
     name, line = ctx.named("\n".join(lines)) or ("", "")
     if name and name not in besides:
         words = line.splitlines()[-1].strip()
@@ -138,8 +139,9 @@ def known_cause(ctx: AuditContext, lines: Sequence[str], *besides: str) -> Itera
 
 
 def unit_journals(units: Sequence[str]) -> Probe:
-    """The probe for the last lines of these units' journals, whatever state they are in, and of those failed ones
-    without which they do not start, as ``NAMED UNIT: line``.
+    """The probe for the last journal lines of these units, whatever their state, as ``NAMED UNIT: line``.
+
+    Journals of failed units that a named unit needs to start are included.
     """
     script = sh_file(
         __file__, "unitjournals.sh", units=tuple(units), lines=QUOTED_LINES, width=LINE_BYTES, needed=MOST_NEEDED
@@ -149,7 +151,7 @@ def unit_journals(units: Sequence[str]) -> Probe:
 
 
 def read_journals(text: str) -> tuple[UnitJournal, ...]:
-    """The journals in the answer to ``unit_journals``, bounded and safe to show."""
+    """The journals in the output of ``unit_journals``, limited in size and safe to print."""
     journals: dict[tuple[str, str], list[str]] = {}
     for row in text.splitlines():
         head, colon, line = row.partition(": ")

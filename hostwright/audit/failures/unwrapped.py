@@ -1,22 +1,22 @@
-"""A tool's output as the tool meant it: without what loggers put before each line, and with wrapped lines joined.
+"""A tool's output as it was printed: without the prefixes of loggers, and with wrapped lines joined.
 
-Patterns are searched for in both forms, since a prefix may be part of a message (a driver's tag), and a joined line may
-not.
+Patterns are searched for in the original and in this form: a prefix may be part of a message (a driver's tag), but
+joined lines may not.
 """
 
 from __future__ import annotations
 
 from hostwright.common.untrusted import Pattern
 
-WIDTH = 80  #: columns of a terminal at which tools and people's consoles wrap
-LEAST = 40  #: of a line, for an indented one to continue it: tools indent lists below shorter headings
+WIDTH = 80  #: columns at which terminals and tools wrap lines
+LEAST = 40  #: characters of a line that an indented line may continue: tools indent lists below shorter headings
 
-#: colours, as escape codes, as rsyslog writes these, and where only the escape character was lost
+#: colour codes: as escape sequences, as rsyslog writes them, and without the escape character
 _COLOURS = Pattern(r"(?:\x1b|#033)\[[0-9;?]{0,16}[A-Za-z]|\[[0-9]{1,2}(?:;[0-9]{1,3}){0,4}m")
 #: the end of a line of a container engine's json-file log
 _JSON_LOG = Pattern(r"\\n\",\"stream\":\"std(?:out|err)\",\"time\":\"[^\"\n]{1,40}\"\}")
-#: ends of lines within a line: rsyslog's, and those of Go and JSON, which quote each other several times; a letter
-#: after them makes them part of a path or a name, as in ``C:\new``
+#: line ends within a line: those of rsyslog, and those of Go and JSON, which quote each other several times. A letter
+#: after the escape makes it part of a path or a name, as in ``C:\new``
 _ENDS = Pattern(r"#012|\r\n?|\\{1,8}n([a-z]?)")
 _TABS = Pattern(r"#011|\\{1,8}t([a-z]?)")
 _QUOTES = Pattern(r"\\{1,8}\"")
@@ -24,21 +24,23 @@ _DATE = (
     r"(?:[A-Z][a-z]{2} {1,2}[0-9]{1,2} [0-9:]{8}"
     r"|[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{8}[0-9.,]{0,10}(?:Z|[+-][0-9:]{4,6})?)"
 )
-#: syslog, journalctl, containers' and builders' logs: date, host, program; dmesg: seconds or date; the level
+#: prefixes of syslog, journalctl, and logs of containers and builders (date, host, program), of dmesg (seconds or
+#: date), and log levels
 _PREFIX = Pattern(
     rf"(?:{_DATE}\s{{1,4}}(?:[\w.-]{{1,64}} [\w./@()-]{{1,64}}(?:\[[0-9]{{1,10}}\])?: )?"
     r"|#[0-9]{1,4} [0-9.]{1,9} |[0-9]{1,5}\.[0-9]{1,3} {1,9}|[0-9]{2}:[0-9]{2}:[0-9]{2} |\{\"log\":\"|<[0-9]{1,3}>"
     r"|\[ {0,8}[0-9]{1,8}\.[0-9]{6}\] ?|\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9:]{14,17}\] ?){1,4}"
 )
-#: a driver's tag on each line of one sentence
+#: a driver's tag, repeated on each line of a sentence
 _TAG = Pattern(r"([A-Z]{4}): [a-z(]")
 TAG_CHARACTERS = 7
-_LEVELS = {"INFO", "WARN", "NOTE", "HINT"}  #: on lines that are each a sentence of its own
+_LEVELS = {"INFO", "WARN", "NOTE", "HINT"}  #: tags of lines that are each a complete sentence
 
 
 def unwrapped(output: str) -> tuple[str, ...]:
-    """``output`` with one line for each line that the tool meant; twice where lines as wide as a terminal do not tell
-    whether they were cut between words or within one.
+    """``output`` with one line for each line that the tool printed, in one or two forms.
+
+    It has two forms if lines as wide as a terminal may have been cut between words or within a word.
     """
     text = _COLOURS.sub("", _JSON_LOG.sub("", output))
     text = _QUOTES.sub('"', _but_names(_TABS, "", _but_names(_ENDS, "\n", text)))
@@ -46,7 +48,7 @@ def unwrapped(output: str) -> tuple[str, ...]:
 
 
 def _but_names(escapes: Pattern, replacement: str, text: str) -> str:
-    """The text with each of these escapes replaced that no letter makes a name of."""
+    """Replace each of these escapes, unless a letter after it makes it part of a name."""
     parts, end = [], 0
     for match in escapes.finditer(text):
         if not match[1]:
@@ -56,10 +58,10 @@ def _but_names(escapes: Pattern, replacement: str, text: str) -> str:
 
 
 def _joined(lines: list[str]) -> tuple[str, str]:
-    """The text with a space, and with nothing, where a line was cut at the width of a terminal."""
+    """The text with lines joined that a terminal cut: with a space, and without one."""
     spaced: list[str] = []
     glued: list[str] = []
-    last = raw = ""  #: the line before this one, without its prefix and as it was shown
+    last = raw = ""  #: the previous line without its prefix, and with it
     for shown in lines:
         prefix, tag = _prefix(shown)
         line = shown[prefix:]
@@ -75,7 +77,7 @@ def _joined(lines: list[str]) -> tuple[str, str]:
 
 
 def _prefix(line: str) -> tuple[int, bool]:
-    """The length of what a logger put before a line, and whether that ends with a driver's tag."""
+    """The length of the logger's prefix, and whether it ends with a driver's tag."""
     match = _PREFIX.match(line) if line else None
     length = match.end() if match else 0
     tag = _TAG.match(line[length : length + TAG_CHARACTERS])
@@ -83,7 +85,7 @@ def _prefix(line: str) -> tuple[int, bool]:
 
 
 def _did_not_fit(raw: str, line: str) -> bool:
-    """Whether the first word of a line had no place at the end of the line before it, on a terminal."""
+    """Whether the first word of ``line`` did not fit on the previous line of a terminal."""
     word = line.lstrip()[:WIDTH].partition(" ")[0]
     return len(raw) <= WIDTH < len(raw) + 1 + len(word)
 

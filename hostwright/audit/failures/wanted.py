@@ -1,4 +1,4 @@
-"""A role's desired states, for signs that are read from the probes of those states."""
+"""A role's desired states, for signs that are read from the probes of these states."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ Kind = TypeVar("Kind")
 
 
 def wanted(ctx: AuditContext, role: str, kind: type[Kind]) -> Kind:
-    """The role's first resource of this kind. Raises ``Unread`` where the audit leaves out the role, or it has none."""
+    """The role's first resource of type ``kind``.
+
+    Raises ``Unread`` if the audit excludes the role, or the role has none.
+    """
     resources = (
         resource
         for desired_role in ctx.desired.roles
@@ -19,5 +22,5 @@ def wanted(ctx: AuditContext, role: str, kind: type[Kind]) -> Kind:
     )
     match = next((resource for resource in resources if isinstance(resource, kind)), None)
     if match is None:
-        raise Unread(f"the audit leaves out the role {role}")
+        raise Unread(f"the audit excludes the role {role}")
     return match

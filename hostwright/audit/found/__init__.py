@@ -1,1 +1,3 @@
-"""What is installed on hosts, layer by layer, also by hand; which hosts are alike in it; and stacks drafted from it."""
+"""Installed software on hosts by layer, also software installed by hand; groups of equal hosts; stacks drafted from
+them.
+"""

@@ -1,4 +1,4 @@
-"""A stack that is what a host has: the nearest one, and what differs from it. Pure."""
+"""Draft a stack from a host: the nearest existing stack, and the differences from it. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hostwright.stack.stack import Stack
 
 @dataclass(frozen=True, slots=True)
 class HostFound:
-    """What was read on one host, from which its stack is drafted."""
+    """The facts and the installed software of one host, from which its stack is drafted."""
 
     host: str
     facts: HostFacts
@@ -31,8 +31,11 @@ class HostFound:
 
 @dataclass(frozen=True, slots=True)
 class StackDraft:
-    """A stack for a host: ``data`` is what its file holds beside the stack ``extends``, and is empty where a host
-    differs in nothing. ``left_out`` says why each role of that stack is not among its roles."""
+    """A stack for a host: the content of its file besides ``extends``.
+
+    ``data`` is empty if the host matches the stack ``extends``. ``left_out`` has the reason for each role of that stack
+    that the draft omits.
+    """
 
     extends: str
     data: Mapping[str, Any]
@@ -42,8 +45,12 @@ class StackDraft:
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """How near a stack is to a host: what each of its layers has there; in which layers that the host has they differ,
-    and how far together; and which layers of the stack the host has not."""
+    """How near a stack is to a host.
+
+    ``parts`` compares each layer of the stack with the host. ``differing`` are the layers on the host that differ from
+    the stack, and ``far`` is the sum of their distances. ``lacking`` are the layers of the stack that the host does not
+    have.
+    """
 
     stack: Stack
     parts: Mapping[str, Adopted]
@@ -53,9 +60,11 @@ class Likeness:
 
 
 def nearest(host: HostFound, stacks: Iterable[Stack], finders: Finders, fits: Sequence[StackFit]) -> Likeness | None:
-    """Of the stacks for the host's distribution, else of all, the one that differs in the fewest layers that the host
-    has; of equal ones that whose versions are nearer, then that of which the host lacks less, and then that which comes
-    first in ``fits``. ``None`` where there is no stack."""
+    """The stack that is nearest to a host; ``None`` if there is no stack.
+
+    Stacks for the host's distribution come before others. Then the order is: fewest differing layers, nearest versions,
+    fewest lacking layers, first in ``fits``.
+    """
     places = {fit.stack: place for place, fit in enumerate(fits)}
 
     def rank(one: Likeness) -> tuple[bool, int, int, int, int]:
@@ -70,7 +79,7 @@ def _is_for(stack: Stack, facts: HostFacts) -> bool:
 
 
 def likeness(host: HostFound, stack: Stack, finders: Finders) -> Likeness:
-    """How near a stack is to a host. What people keep in their homes does not count, and no stack has it."""
+    """Compare a stack with a host. Software in home directories is ignored, since stacks do not contain it."""
     parts: dict[str, Adopted] = {}
     there: dict[str, int] = {}
     for layer, finder in finders.by_layer.items():
@@ -91,7 +100,7 @@ def _outside_homes(found: OnHost) -> OnHost:
 
 
 def draft(host: HostFound, like: Likeness, roles: Sequence[Role]) -> StackDraft:
-    """The stack file for a host."""
+    """The draft of a host's stack file, based on the stack ``like``."""
     stack = like.stack
     left_out = {layer: part.left_out for layer, part in like.parts.items() if part.left_out}
     left_out |= _without_needs(stack.roles, left_out, roles)
@@ -111,10 +120,10 @@ def draft(host: HostFound, like: Likeness, roles: Sequence[Role]) -> StackDraft:
 
 
 def _without_needs(names: Sequence[str], left_out: Mapping[str, str], roles: Sequence[Role]) -> Mapping[str, str]:
-    """The roles that need one which is left out, and so on, with the reason."""
+    """The roles to omit because they need an omitted role, directly or indirectly, with the reason."""
     by_name = {role.name: role for role in roles}
     gone: dict[str, str] = {}
-    for name in names:  # each comes after those that it needs
+    for name in names:  # roles are ordered by their needs
         kept = [by_name[other] for other in names if other not in left_out and other not in gone]
         lacking = [need for need in by_name[name].needs if not providers(need, kept)]
         if lacking and name not in left_out:
@@ -123,10 +132,10 @@ def _without_needs(names: Sequence[str], left_out: Mapping[str, str], roles: Seq
 
 
 def stack_text(made: StackDraft, hosts: Sequence[str], day: date) -> str:
-    """The file of a stack, with what is left out and why as comments."""
+    """The text of a stack file, with omitted roles and notes as comments."""
     head = [
-        f"What {fold(hosts)} had on {day.isoformat()}, as `{Command('adopt').line}` read it: {made.extends}, and what "
-        "differs from it.",
+        f"State of {fold(hosts)} on {day.isoformat()}, read by `{Command('adopt').line}`: {made.extends}, and the "
+        "differences from it.",
         *(f"Left out, {role}: {reason}." for role, reason in made.left_out.items()),
         *(f"{note[:1].upper()}{note[1:]}." for note in made.notes),
     ]
@@ -136,7 +145,6 @@ def stack_text(made: StackDraft, hosts: Sequence[str], day: date) -> str:
 
 
 def _wrapped(text: str) -> Iterator[str]:
-    """A text in lines; those after the first are indented."""
     from textwrap import wrap
 
     yield from wrap(short(text), 116, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

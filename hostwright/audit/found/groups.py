@@ -1,4 +1,7 @@
-"""Hosts that nobody provisioned, grouped by what they have: the largest group, and how others differ from it. Pure."""
+"""Group hosts without a release record by their installed software. Pure.
+
+Each group is compared with the largest one.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,15 @@ from dataclasses import dataclass
 from hostwright.audit.fleetaudit import HostAudit, Reading
 from hostwright.audit.found.reading import HOMES
 
-Layers = Mapping[str, tuple[tuple[str, str], ...]]  #: by layer, pairs of a name or a place, and a value
+Layers = Mapping[str, tuple[tuple[str, str], ...]]  #: by layer, pairs of a name or path and a value
 
 
 @dataclass(frozen=True, slots=True)
 class FoundGroup:
-    """Hosts with the same of every layer, but for what is in people's homes.
+    """Hosts with the same software in every layer, apart from home directories.
 
-    ``differs`` are the layers in which it is not as the largest group, ``homes`` what each host has in homes.
+    ``differs`` are the layers that differ from the largest group. ``homes`` are the readings in home directories, by
+    host.
     """
 
     hosts: tuple[HostAudit, ...]
@@ -25,12 +29,12 @@ class FoundGroup:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of its hosts."""
+        """The names of the group's hosts."""
         return tuple(host.host for host in self.hosts)
 
 
 def by_hand(hosts: Iterable[HostAudit]) -> tuple[HostAudit, ...]:
-    """The hosts that were read, have something of a layer, and have no release record."""
+    """The hosts that were read and have software of a layer, but no release record."""
     return tuple(
         host
         for host in hosts

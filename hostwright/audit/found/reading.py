@@ -1,6 +1,7 @@
-"""What the finders of all roles find on a host: one probe, and the values that come of its answer. Pure.
+"""Read the installed software of a host, by the finders of all roles in one probe. Pure.
 
-Environments are somebody else's directories, read as root: the names of metadata are read there, and nothing is run.
+Environments belong to other users and are searched as root, so only the names of metadata files are read, and nothing
+is run.
 """
 
 from __future__ import annotations
@@ -20,17 +21,18 @@ from hostwright.plan.roles.found import Finder, OnHost, PythonPackage
 from hostwright.plan.roles.role import Role
 from hostwright.resources.packages.packages import DPKG, dpkg_table
 
-CHECK = "environments"  #: the check that a bound cut short
-MOST = 300  #: our choice: Python packages of layers, and environments in conda's lists; a host has a few dozen
-DEPTH = 9  #: below a home: a project's folder, its ``.venv/lib/python3.11/site-packages``, and three more
-SEARCH_S = 10.0  #: our choice, as for all that an audit reads: the names of half a million files, from the disk
-#: What people keep in their homes is shown, and makes no host an outlier: hardly two of them have the same.
+CHECK = "environments"  #: name of the check that a limit stopped
+#: our choice: limit for Python packages of layers, and for environments in conda's lists; a host has a few dozen
+MOST = 300
+DEPTH = 9  #: directories below a home: a project's folder, its ``.venv/lib/python3.11/site-packages``, and three more
+SEARCH_S = 10.0  #: our choice, as for every search of an audit: the names of half a million files, read from disk
+#: Software in home directories is shown, but makes no host an outlier: hardly two hosts have the same.
 HOMES = ("/home/", "/root/")
-CELLS = 8  #: of a row that are kept
+CELLS = 8  #: kept of each row
 
-#: Kinds of file systems that are not searched: 200 hosts would search the same shared home.
+#: Types of file systems that are not searched: otherwise, 200 hosts would search the same shared home.
 _ELSEWHERE = ("nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "gpfs", "beegfs", "autofs", "proc", "sysfs")
-#: What holds copies of environments, or many files and none; and what this program brought.
+#: Directories that contain copies of environments, or many files and no environment, and Hostwright's own software.
 _SKIPPED = ("pkgs", "node_modules", ".git", ".cache", ".snapshot", "*[[:cntrl:]]*")
 _OURS = "/opt/hostwright"
 
@@ -51,7 +53,7 @@ class Finders:
 
     @cached_property
     def probe(self) -> Probe:
-        """The probe that all of them are read from, besides ``DPKG``."""
+        """The probe for all finders, used in addition to ``DPKG``."""
         scripts = ((layer, finder.script) for layer, finder in self.by_layer.items() if finder.script)
         parts = (sh("(scope=%s\n", layer) + text.strip("\n") + "\n)\n" for layer, text in scripts)
         names = tuple(dict.fromkeys(name for finder in self.by_layer.values() for name in finder.packages))
@@ -62,11 +64,11 @@ class Finders:
 
     @property
     def probes(self) -> tuple[Probe, ...]:
-        """The probes that they are read from; none where no role has a finder."""
+        """All probes of the finders; none if no role has a finder."""
         return (self.probe, DPKG) if self.by_layer else ()
 
     def on_host(self, facts: Facts) -> Mapping[str, OnHost]:
-        """What each finds on a host with these facts. Raises ``KeyError`` where it was not asked."""
+        """The software that each finder detects in these facts. Raises ``KeyError`` if the probe was not run."""
         text = facts[self.probe].text
         debs = {row.base: row.version for row in dpkg_table(facts).values() if row.present}
         rows, packages = _rows(text), tuple(found_packages(text))
@@ -80,7 +82,7 @@ class Finders:
         }
 
     def readings(self, facts: Facts) -> tuple[Reading, ...]:
-        """What there is on the host, as audits hold it; nothing where it was not asked."""
+        """The software in these facts, as readings of an audit; empty if the probe was not run."""
         try:
             found = self.on_host(facts)
         except KeyError:
@@ -93,15 +95,14 @@ class Finders:
 
 
 def finders_of(roles: Iterable[Role]) -> Finders:
-    """The finders of these roles: of those that read cards, of others that list what is on the system, and then of
-    those whose layers are only in environments."""
+    """The finders of these roles: for cards first, then for other system software, then for environments only."""
     parts = [(role, part.FOUND) for role in roles if (part := role.part("found"))]
     parts.sort(key=lambda one: (not one[1].script, not one[0].part_name("gpus")))
     return Finders({role.name: finder for role, finder in parts})
 
 
 def readings_found(finders: Finders, ctx: AuditContext) -> tuple[Reading, ...]:
-    """``Finders.readings``, made once for all hosts that answer alike; nothing where a probe hung."""
+    """``Finders.readings``, computed once for all hosts with equal facts; empty if a probe timed out."""
     try:
         for probe in finders.probes:
             ctx.require(probe)
@@ -111,17 +112,17 @@ def readings_found(finders: Finders, ctx: AuditContext) -> tuple[Reading, ...]:
 
 
 def cut_short(finders: Finders, facts: Facts, layer: str) -> Iterator[NotChecked]:
-    """That the search for environments reached a bound: there may be more than what was found."""
+    """Report that the search for environments stopped at a limit, so that its result may be incomplete."""
     if finders.by_layer and finders.probe in facts:
         text = facts[finders.probe].text
-        if "\n\tbound\ttime\n" in f"\n{text}":  # a row of no layer
-            yield NotChecked(layer, CHECK, f"the search took longer than {SEARCH_S:.0f} s; there may be more of them")
+        if "\n\tbound\ttime\n" in f"\n{text}":  # the empty scope: a row without a layer
+            yield NotChecked(layer, CHECK, f"the search stopped after {SEARCH_S:.0f} s and may be incomplete")
         elif text.count("\n/") >= MOST - 1:
-            yield NotChecked(layer, CHECK, f"the search stopped after {MOST} packages; there may be more of them")
+            yield NotChecked(layer, CHECK, f"the search stopped after {MOST} packages and may be incomplete")
 
 
 def _tests(names: Sequence[str]) -> tuple[str, ...]:
-    """The tests of ``find``: it prints the metadata of packages with these names, and descends into no package."""
+    """Arguments of ``find`` that print the metadata of packages with these names, without descending into packages."""
     plain = [name.replace("-", "[-_]") for name in names]
     metadata = _any(*(f"{name}-[0-9]*.{kind}-info" for name in plain for kind in ("dist", "egg")))
     conda = _any(*(f"{name}-[0-9]*.json" for name in plain))
@@ -138,14 +139,14 @@ def _any(*patterns: str) -> tuple[str, ...]:
 
 
 def _rows(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The rows of the finders' scripts, each with its scope; a last line that was cut is left out."""
+    """Rows of the finders' scripts, each with its scope; an incomplete last line is skipped."""
     lines = text.rpartition("\n")[0].split("\n")
     cells = [line.split("\t")[: CELLS + 1] for line in lines if "\t" in line]
     return tuple((row[0], tuple(row[1:])) for row in cells if not row[0] or _SCOPE.fullmatch(row[0]))
 
 
 def found_packages(text: str) -> Iterator[PythonPackage]:
-    """The Python packages whose metadata a host has. Of an environment with both, pip's name stands for conda's.
+    """The Python packages whose metadata is on a host, by pip's or conda's name.
 
     >>> list(found_packages("/opt/a/lib/python3.11/site-packages/science-2.3.0.dist-info\\n"))
     [PythonPackage(environment='/opt/a', name='science', version='2.3.0', python='3.11', conda=False)]

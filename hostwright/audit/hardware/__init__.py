@@ -1,1 +1,1 @@
-"""Cards as values: what their driver reports about them, and the events that they wrote to the kernel's log."""
+"""GPU cards as values: the state that their driver reports, and the events in the kernel log."""

@@ -1,4 +1,4 @@
-"""One GPU as its driver describes it. ``None`` where the card or its driver does not tell (``N/A``)."""
+"""One GPU as its driver reports it. ``None`` means that the card or driver does not report the value (``N/A``)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class EccCounts:
-    """ECC errors: since the driver was loaded (volatile) or over the card's lifetime (aggregate)."""
+    """ECC error counts: since the driver was loaded (volatile), or over the card's lifetime (aggregate)."""
 
     corrected: int | None = None
     uncorrected: int | None = None
@@ -29,7 +29,7 @@ class GpuProcess:
 
 @dataclass(frozen=True, slots=True)
 class GpuLink:
-    """One link of a card to another card, or to a switch of cards."""
+    """One link from a card to another card or to a switch."""
 
     number: int
     active: bool
@@ -52,7 +52,7 @@ class Gpu:
     pcie_width: int | None = None
     pcie_width_max: int | None = None
     pcie_replays: int | None = None
-    ecc: bool | None = None  #: switched on
+    ecc: bool | None = None  #: enabled
     ecc_volatile: EccCounts = EccCounts()
     ecc_aggregate: EccCounts = EccCounts()
     retired_single_bit: int | None = None  #: pages retired after many corrected errors
@@ -65,38 +65,41 @@ class Gpu:
     persistence: bool | None = None
     mig: bool | None = None
     mig_instances: int | None = None
-    slowdowns: tuple[str, ...] = ()  #: active reasons for lower clocks, as the driver's tool names them
+    slowdowns: tuple[str, ...] = ()  #: active reasons for reduced clocks, in the words of the driver's tool
     temperature: int | None = None
-    temperature_slowdown: int | None = None  #: from this temperature on the hardware slows the card down
-    temperature_maximum: int | None = None  #: at this temperature it shuts the card down
+    temperature_slowdown: int | None = None  #: the hardware slows the card down from this temperature on
+    temperature_maximum: int | None = None  #: the hardware shuts the card down at this temperature
     power: float | None = None
     power_limit: float | None = None
     performance: str = ""  #: P0 to P12
     links: tuple[GpuLink, ...] = ()
     processes: tuple[GpuProcess, ...] = ()
-    fault: str = ""  #: what the driver says instead of values: "GPU is lost", "GPU requires reset", "Unknown Error"
-    recovery: str = ""  #: what the driver asks for: "Reset", "Reboot", "Drain P2P", "Drain and Reset", or nothing
-    ecc_pending: bool | None = None  #: whether it will be on after the next reset
-    mig_pending: bool | None = None  #: whether it will be on after the next reset
-    sram_threshold_exceeded: bool | None = None  #: more uncorrectable SRAM errors than its vendor tolerates
+    #: error that the driver reports instead of values: "GPU is lost", "GPU requires reset", "Unknown Error"
+    fault: str = ""
+    #: action that the driver requires: "Reset", "Reboot", "Drain P2P", "Drain and Reset", or nothing
+    recovery: str = ""
+    ecc_pending: bool | None = None  #: whether ECC will be enabled after the next reset
+    mig_pending: bool | None = None  #: whether MIG will be enabled after the next reset
+    sram_threshold_exceeded: bool | None = None  #: more uncorrectable SRAM errors than the vendor tolerates
     remap_banks_spent: int | None = None  #: memory banks with no spare row left
     temperature_margin: int | None = None  #: degrees below the operating limit (T.Limit)
-    fabric: bool | None = None  #: whether it has joined the switches between cards; ``None``: it has none, or no word
-    fabric_state: str = ""  #: that, as the driver's tool says it: "Completed, Success", "In Progress"
-    clique: str = ""  #: cards of one clique reach each other by the fabric
+    #: whether the card has joined the fabric of switches; ``None``: no fabric, or not reported
+    fabric: bool | None = None
+    fabric_state: str = ""  #: state of the fabric, as the driver's tool reports it: "Completed, Success", "In Progress"
+    clique: str = ""  #: cards of one clique reach each other through the fabric
 
 
 @dataclass(frozen=True, slots=True)
 class GpuEvent:
-    """An event that a card reported in the kernel's log. ``at`` is UTC, ISO 8601, or empty where the log has no time.
+    """An event that a card reported in the kernel log. ``at`` is UTC, ISO 8601; empty if the log has no time.
 
-    ``meaning`` and ``asks`` are sentences without a full stop: what the number means, and what its vendor says to do.
+    ``meaning`` and ``asks`` are sentences without a full stop: what the number means, and what the vendor recommends.
     """
 
     number: int
     bus: str  #: PCI address as ``0000:3b:00``
     at: str
     text: str  #: the line as logged: untrusted
-    count: int = 1  #: how often this card reported this number in the period that was read; ``at`` is the last time
+    count: int = 1  #: reports of this number by this card in the period that was read; ``at`` is the time of the last
     meaning: str = ""
     asks: str = ""

@@ -1,4 +1,4 @@
-"""The values of a card that reports show, each declared once for all of them: page, console, CSV, metrics, comparison.
+"""The values of a card in reports. Each is declared once for HTML page, console, CSV, metrics and comparison.
 
 The JSON document has the fields of ``Gpu`` itself.
 """
@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from hostwright.audit.hardware.gpu import EccCounts, Gpu
 
 UNKNOWN = "–"
-Text = Callable[[Gpu], str]  #: as people read it; empty where the card does not tell. Text of the host
+Text = Callable[[Gpu], str]  #: text for people; empty if the card does not report the value. Untrusted text of the host
 
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """A metric of a card. ``numbers`` are keyed by the label ``kind``; by an empty text where it has no such label."""
+    """A metric of a card.
+
+    ``numbers`` are keyed by the label ``kind``, or by an empty text if the metric has no label.
+    """
 
     name: str
     help: str
@@ -25,14 +28,14 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class GpuColumn:
-    """One value of a card: its name on the page and in the CSV, its text, and whether that needs attention."""
+    """One value of a card: its name on the page and in the CSV, its text, and whether it needs attention."""
 
     name: str
     text: Text
     bad: Callable[[Gpu], bool | None] = lambda _: False
-    head: str = ""  #: of its column on the console; empty: not shown there
+    head: str = ""  #: column heading on the console; empty: not shown there
     gauge: Gauge | None = None
-    #: the name under which it is compared among cards of one model and kept in the history, and the text for that
+    #: name and text of the value in the history, and in comparisons of cards of one model
     compared: tuple[str, Text] | None = None
 
 
@@ -61,7 +64,7 @@ def _both(first: int | None, second: int | None) -> str:
 
 
 def _ecc(counts: EccCounts) -> tuple[int | None, int | None]:
-    """Uncorrected and corrected; the sum of the memories where the card only counts those."""
+    """Uncorrected and corrected errors; if the card reports no totals, the sums over its memories."""
     return (
         _sum(counts.uncorrected, (counts.sram_uncorrected, counts.dram_uncorrected)),
         _sum(counts.corrected, (counts.sram_corrected, counts.dram_corrected)),

@@ -1,4 +1,4 @@
-"""What is known of a host's hardware before it is read: from its inventory, and from earlier audits of it."""
+"""Hardware of a host that is known before the host is read: from its inventory, and from earlier audits."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from hostwright.audit.hardware.gpu import Gpu
 from hostwright.common.text import differences
 from hostwright.common.untrusted import whole
 
-#: Our choice. What is missing for longer is how the host is now, and no longer a finding.
+#: Our choice. Hardware that is missing for longer is no longer reported.
 REMEMBERED_DAYS = 30
-#: a kernel keeps another share of the memory for itself than the one before; one of 32 modules is 3 %
+#: a new kernel may reserve more memory than the one before; one of 32 modules is 3 %
 _LESS_MEMORY = 0.98
 
 
 @dataclass(frozen=True, slots=True)
 class KnownCard:
-    """What identifies a card, and what of it may become less. A value that is not known is empty."""
+    """The identity of a card, and values that a fault may reduce. Unknown values are empty."""
 
     bus: str  #: PCI address as ``0000:3b:00.0``, lower case
     model: str = ""
@@ -25,53 +25,53 @@ class KnownCard:
     uuid: str = ""
     vbios: str = ""
     memory: str = ""  #: in MiB
-    ecc: str = ""  #: on or off: with ECC, some cards have less memory
-    nvlinks: str = ""  #: how many are active
-    pcie: str = ""  #: lanes that card and slot have
-    generation: str = ""  #: of PCIe, that card and slot have
+    ecc: str = ""  #: on or off: some cards have less memory with ECC
+    nvlinks: str = ""  #: number of active links
+    pcie: str = ""  #: lanes that both card and slot support
+    generation: str = ""  #: PCIe generation that both card and slot support
 
     def __str__(self) -> str:
         words = {
             "serial": self.serial, "": self.uuid, "VBIOS": self.vbios, "MiB": self.memory, "ECC": self.ecc,
             "NVLinks": self.nvlinks, "PCIe": " ".join(filter(None, (self.generation, self.pcie and f"x{self.pcie}"))),
         }  # fmt: skip
-        first = {"MiB", "NVLinks"}  # the number stands before its unit
+        first = {"MiB", "NVLinks"}  # printed before the unit
         known = (f"{value} {name}" if name in first else f"{name} {value}" for name, value in words.items() if value)
         return ", ".join([self.model or "unknown", *(text.strip() for text in known)])
 
     @property
     def name(self) -> str:
-        """The words by which people find it."""
+        """PCI address, model, serial number and UUID, by which people find the card."""
         words = (self.model or "unknown", self.serial and f"serial {self.serial}", self.uuid)
         return f"{self.bus}: {', '.join(filter(None, words))}"
 
     @property
     def identity(self) -> str:
-        """What tells it from all others, also after it was moved to another slot."""
+        """The UUID or serial number, which stays the same in another slot; the PCI address if both are unknown."""
         return self.uuid or self.serial or self.bus
 
     def is_other_than(self, card: KnownCard) -> bool:
-        """Whether they are two cards: a serial number or UUID that is known of both differs."""
+        """Whether these are two different cards: a serial number or UUID that is known for both differs."""
         pairs = ((self.serial, card.serial), (self.uuid, card.uuid))
         return any(one and two and one != two for one, two in pairs)
 
     def differs(self, other: KnownCard) -> bool:
-        """Whether a value differs that is known of both."""
+        """Whether any value differs that is known for both."""
         pairs = ((getattr(self, part.name), getattr(other, part.name)) for part in fields(self))
         return any(one and two and one != two for one, two in pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class KnownHardware:
-    """What the inventory says of a host's hardware, and what audits of the last 30 days found."""
+    """The hardware of a host according to its inventory, and to the audits of the last 30 days."""
 
-    gpus: int | None = None  #: how many GPUs it has, as its inventory says (``hostwright_gpus``)
-    cards: tuple[KnownCard, ...] = ()  #: that audits found; of each card each of its states, the latest first
+    gpus: int | None = None  #: number of GPUs in the inventory (``hostwright_gpus``)
+    cards: tuple[KnownCard, ...] = ()  #: found by audits: every state of every card, the latest first
     most_gpus: int = 0  #: the largest number of GPUs that an audit found
-    memory_gib: int = 0  #: the most memory
+    memory_gib: int = 0  #: the largest amount of memory that an audit found
 
     def missing(self, present: Iterable[Gpu]) -> tuple[KnownCard, ...]:
-        """The cards that earlier audits knew and that are not among these: neither they nor others in their slots."""
+        """The cards of earlier audits that are not in ``present``, and whose slots are empty."""
         here = [known_card(gpu) for gpu in present]
         known, buses = {card.identity for card in here}, {card.bus for card in here}
         gone: dict[str, KnownCard] = {}
@@ -81,7 +81,7 @@ class KnownHardware:
         return tuple(gone[bus] for bus in sorted(gone))
 
     def replaced(self, present: Iterable[Gpu]) -> Iterator[str]:
-        """The cards that have taken the slots of others, which are not here any more: ``BUS: serial OLD → NEW``."""
+        """Cards in slots where earlier audits found other cards that are now gone: ``BUS: serial OLD → NEW``."""
         here = [known_card(gpu) for gpu in present]
         known = {card.identity for card in here}
         for now in here:
@@ -91,7 +91,7 @@ class KnownHardware:
                 yield f"{now.bus}: {differences(str(before), str(now))}"
 
     def less(self, gpu: Gpu) -> Iterator[str]:
-        """What of a card is less than earlier audits found: ``11 NVLinks, 12 before``."""
+        """The values of a card that are lower than in earlier audits: ``active NVLinks: 11, 12 before``."""
         now = known_card(gpu)
         before = [card for card in self.cards if card.identity == now.identity]
         for what, value in _VALUES:
@@ -102,7 +102,7 @@ class KnownHardware:
                     yield f"{what}: {value(now)}, {most} before"
 
     def less_memory(self, memory_bytes: int) -> str:
-        """The same of the host's memory; empty where it is not less."""
+        """The host's memory and its earlier size, if it is less than earlier audits found, else an empty text."""
         gib = round(memory_bytes / 2**30)
         return f"{gib} GiB, {self.memory_gib} GiB before" if gib < self.memory_gib * _LESS_MEMORY else ""
 
@@ -120,7 +120,7 @@ NOTHING_KNOWN = KnownHardware()
 
 
 def known_card(gpu: Gpu) -> KnownCard:
-    """A card as later audits remember it. In MIG mode a card's NVLinks may be off."""
+    """The values of a card that later audits compare. NVLinks are not counted in MIG mode, where they may be off."""
     links = sum(link.active for link in gpu.links)
     return KnownCard(
         gpu.bus, gpu.model, gpu.serial, gpu.uuid, gpu.vbios,

@@ -1,4 +1,4 @@
-"""What has changed across a fleet between two audits."""
+"""Changes in a fleet between two audits."""
 
 from __future__ import annotations
 
@@ -14,23 +14,26 @@ from hostwright.audit.history.pruning import DAY_S
 from hostwright.audit.history.reading import moment
 from hostwright.audit.judging.outliers import OWN
 
-UNSEEN_DAYS = 30  #: a host that was not audited for this long had left the fleet before
+UNSEEN_DAYS = 30  #: a host without an audit for this long had left the fleet before
 
-_Facts = dict[tuple[int, int], list[Item]]  #: host and subject → the facts that hold
+_Facts = dict[tuple[int, int], list[Item]]  #: host and subject → current facts
 
 _COLUMNS = "SELECT span.host, span.subject, kind, layer, subject.name, have, want, more FROM span "
 _JOINED = (
     "JOIN host ON host.id = span.host JOIN fact ON fact.id = span.fact JOIN subject ON subject.id = span.subject "
     "WHERE inventory = :inventory AND first <= :then "
 )
-#: facts that held then and have ended since, and facts that hold now and have begun since; each query uses an index
+#: facts that held at the first audit and have ended, and facts that began after it and hold now; each query uses an
+#: index
 _ENDED = _COLUMNS + _JOINED + "AND until > :then AND until <= :now AND since <= :then"
 _BEGUN = _COLUMNS + _JOINED + "AND since > :then AND since <= :now AND (until IS NULL OR until > :now)"
 
 
 def compare(db: sqlite3.Connection, inventory: int | None, since: datetime, until: datetime | None) -> FleetDiff:
-    """What changed between the last audits before these two times; without one before ``since``, from the first audit
-    on.
+    """Changes from the last audit before ``since`` to the last audit before ``until``, or to the newest audit for
+    ``None``.
+
+    If no audit is older than ``since``, the first audit is used.
     """
     then = _audit(db, inventory, since) or _first(db, inventory)
     now = _audit(db, inventory, until) if until else _last(db, inventory)
@@ -54,7 +57,7 @@ def compare(db: sqlite3.Connection, inventory: int | None, since: datetime, unti
     )
 
 
-_Row = tuple[int, int]  #: an audit's number and when it began, in seconds since 1970
+_Row = tuple[int, int]  #: an audit's number and its start time in seconds since 1970
 
 
 def _audit(db: sqlite3.Connection, inventory: int | None, at: datetime) -> _Row | None:
@@ -77,7 +80,7 @@ def _last(db: sqlite3.Connection, inventory: int | None) -> _Row | None:
 
 
 def _unread(db: sqlite3.Connection, inventory: int | None, now: int) -> tuple[str, ...]:
-    """The hosts that could not be read when they were last audited, up to this audit."""
+    """Hosts that could not be read in their last audit up to audit ``now``."""
     rows = db.execute(
         "SELECT host.name FROM span JOIN host ON host.id = span.host WHERE inventory = ? "
         "AND fact IN (SELECT fact.id FROM fact JOIN subject ON subject.id = subject "
@@ -91,7 +94,7 @@ def _unread(db: sqlite3.Connection, inventory: int | None, now: int) -> tuple[st
 def _folded(
     db: sqlite3.Connection, window: Mapping[str, int | None], names: Mapping[int, str]
 ) -> Iterator[FleetChange]:
-    """The changes of all hosts, equal ones once, with their hosts."""
+    """The changes of all hosts. Equal changes are combined, with their hosts."""
     ended, begun = _facts(db, _ENDED, window), _facts(db, _BEGUN, window)
     _add_last_known(db, ended, begun, window)
     hosts: dict[tuple[Key, str | None, str | None], set[str]] = defaultdict(set)
@@ -112,7 +115,7 @@ def _facts(db: sqlite3.Connection, query: str, window: Mapping[str, int | None])
 
 
 def _add_last_known(db: sqlite3.Connection, ended: _Facts, begun: _Facts, window: Mapping[str, int | None]) -> None:
-    """For values that were not read then, add what they last were."""
+    """For values that were not read in the first audit, add the last known value."""
     query = (
         "SELECT kind, layer, name, have, want, more FROM span JOIN fact ON fact.id = span.fact "
         "JOIN subject ON subject.id = span.subject WHERE host = ? AND span.subject = ? AND since <= ? "

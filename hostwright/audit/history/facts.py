@@ -1,4 +1,4 @@
-"""The last facts of each host, which ``invoke audit --offline`` judges again without contacting the host."""
+"""The last facts of each host. ``hostwright audit --offline`` judges them again without contacting the host."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ FOLDER, LAST = "audits", "last"
 
 
 class FactStore:
-    """One file for each host and inventory below ``root/audits``, private to its owner. Usable from any thread."""
+    """One file for each host and inventory in ``root/audits``, readable only by its owner.
+
+    Safe to use from any thread.
+    """
 
     def __init__(self, root: Path):
         self._root = root / FOLDER
@@ -23,9 +26,9 @@ class FactStore:
         self._places: dict[str | Path, Path] = {}
 
     def keep(self, inventory: str | Path, host: str, at: datetime, facts: Facts, redactor: Redactor) -> None:
-        """Store the facts of a host, read ``at`` that time, without secrets, in place of its earlier ones.
+        """Store the facts of a host, which were read at the time ``at``, without secrets. Replaces its earlier facts.
 
-        The file is replaced atomically. Raises ``HostwrightError`` when it cannot be written.
+        The file is replaced atomically. Raises ``HostwrightError`` if it cannot be written.
         """
         path = self._path(inventory, host)
         try:
@@ -36,10 +39,9 @@ class FactStore:
             raise HostwrightError(f"{path}: cannot be written: {refused(error, ANOTHER_STATE)}") from error
 
     def load(self, inventory: str | Path, host: str) -> tuple[Facts, datetime] | None:
-        """A host's facts and when they were read (UTC); ``None`` for a host that was never read. Those of hosts that
-        answered alike are the same object.
+        """A host's facts and the time when they were read (UTC); ``None`` for a host that was never read.
 
-        Raises ``InputError`` for a file that is damaged.
+        Hosts with equal facts share one object. Raises ``InputError`` for a damaged file.
         """
         path = self._path(inventory, host)
         return load_facts(path, self._parsed) if path.exists() else None

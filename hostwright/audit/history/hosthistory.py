@@ -1,4 +1,4 @@
-"""The history as values. Text that came from a host is untrusted, as it is in an audit."""
+"""The history as values. Text from a host is untrusted, as in an audit."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ NOTHING = "nothing"  #: shown for an empty value
 
 @dataclass(frozen=True, slots=True)
 class HistoryEvent:
-    """Something that had changed since the host's previous audit. ``at`` is UTC.
+    """One change since the host's previous audit. ``at`` is UTC.
 
-    ``kind`` is status, stack, layer, reading, deviation, finding or card; ``name`` is the name of the reading, the
-    state or the rule, or the card's PCI address. ``before`` and ``after`` are its values, ``None`` where there was none
-    (or, for the first status of a host, none is known). ``want`` is what the stack wanted. ``note`` is, for a host that
-    could not be read, the reason; for a finding, its evidence; for a deviation, drift, intent or new.
+    ``kind`` is status, stack, layer, reading, deviation, finding or card. ``name`` is the name of the reading, state or
+    rule, or the card's PCI address. ``before`` and ``after`` are its values, ``None`` if it did not exist (or, for the
+    first status of a host, is unknown). ``want`` is the value in the stack. ``note`` depends on the kind: the error
+    text for a host that could not be read, the evidence of a finding, or drift, intent or new for a deviation.
     """
 
     at: datetime
@@ -51,7 +51,7 @@ class HistoryEvent:
 
     @property
     def in_full(self) -> bool:
-        """Whether its sentence is shown to the end: that of a card ends with the new serial number and UUID."""
+        """Whether the sentence is printed without a length limit: a card's ends with the new serial number and UUID."""
         return self.kind == CARD
 
     def _change(self, nothing: str, unknown: str) -> str:
@@ -62,9 +62,9 @@ class HistoryEvent:
 
 @dataclass(frozen=True, slots=True)
 class HostHistory:
-    """The history of one host, the oldest event first. ``first`` and ``last`` are its first and last audit (UTC).
+    """The history of one host, the oldest event first. ``first`` and ``last`` are the times of its audits (UTC).
 
-    A host that was never audited has neither these nor a status.
+    For a host that was never audited, both are ``None``, and so is ``status``.
     """
 
     host: str
@@ -76,7 +76,7 @@ class HostHistory:
 
 @dataclass(frozen=True, slots=True)
 class FleetChange:
-    """The same change on some hosts. The values are as in ``HistoryEvent``."""
+    """The same change on one or more hosts. The values are as in ``HistoryEvent``."""
 
     kind: str
     layer: str
@@ -88,18 +88,18 @@ class FleetChange:
 
 @dataclass(frozen=True, slots=True)
 class FleetDiff:
-    """What changed between the audits ``since`` and ``until`` (the times when they began, UTC).
+    """Changes between two audits, which began at ``since`` and ``until`` (UTC).
 
-    Both are ``None`` where there is no audit. For a host that could not be read, or was not audited, the last known
-    facts count. ``changes`` are all of them; equal changes of different hosts are one.
+    Both are ``None`` if there is no audit. For a host that could not be read, or was not audited, the last known facts
+    count. ``changes`` has equal changes of different hosts only once.
     """
 
     since: datetime | None = None
     until: datetime | None = None
     changes: tuple[FleetChange, ...] = ()
-    came: tuple[str, ...] = ()  #: hosts that were audited for the first time
-    unseen: tuple[str, ...] = ()  #: hosts that were audited in the month before, and not since
-    unread: tuple[str, ...] = ()  #: hosts that could not be read when they were last audited
+    came: tuple[str, ...] = ()  #: hosts audited for the first time
+    unseen: tuple[str, ...] = ()  #: hosts audited in the month before ``since``, but not after it
+    unread: tuple[str, ...] = ()  #: hosts that could not be read in their last audit
 
     def of(self, *kinds: str) -> tuple[FleetChange, ...]:
         """The changes of these kinds."""
@@ -115,28 +115,28 @@ class FleetDiff:
 
     @property
     def left(self) -> tuple[str, ...]:
-        """Hosts that were as desired and no longer are, without those that could not be read."""
+        """Hosts that were as desired and are not any more, without hosts that could not be read."""
         changes = [change for change in self.of(STATUS) if change.before == "desired" and change.after != "unread"]
         return _hosts(changes)
 
     @property
     def reached(self) -> tuple[str, ...]:
-        """Hosts that are as desired and were not."""
+        """Hosts that became as desired, without hosts that could not be read before."""
         return _hosts([change for change in self.of(STATUS) if change.after == "desired" and change.before != "unread"])
 
     @property
     def values(self) -> tuple[FleetChange, ...]:
-        """Readings and cards that have changed."""
+        """Changed readings and cards."""
         return self.of(READING, CARD)
 
     @property
     def findings(self) -> tuple[FleetChange, ...]:
-        """Known failures that have appeared or gone."""
+        """Known failures that appeared or disappeared."""
         return self.of(FINDING)
 
     @property
     def deviations(self) -> tuple[FleetChange, ...]:
-        """States that are no longer as desired, or are again."""
+        """States that are not as desired any more, or as desired again."""
         return self.of(DEVIATION)
 
 

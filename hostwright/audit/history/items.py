@@ -1,8 +1,8 @@
-"""The audit of one host as the facts that the history stores. Pure.
+"""The audit of one host as facts for the history. Pure.
 
-A fact that is missing from an audit has ended only where the audit checked it. About a host that could not be read, a
-layer that was left out (``--roles``) or a rule that could not be checked, nothing is known: an earlier fact holds until
-an audit finds another.
+A fact that is missing from an audit has ended only if the audit checked it. A host that could not be read, an excluded
+layer (``--roles``) or a rule that could not be checked gives no information: an earlier fact holds until an audit finds
+another.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from hostwright.common.input.adapter import adapter
 STATUS, STACK, LAYER = "status", "stack", "layer"
 READING, DEVIATION, FINDING, CARD = "reading", "deviation", "finding", "card"
 
-TEXT_CHARACTERS = 2000  #: of each text of a host that are kept
-CARD_CHARACTERS = 150  #: of each value of a card: eight of them are stored as one text
+TEXT_CHARACTERS = 2000  #: kept of each text from a host
+CARD_CHARACTERS = 150  #: kept of each value of a card: eight values are stored as one text
 GRAVE, WARNING = "grave", "warning"
 
 
 class Item(NamedTuple):
-    """One fact about a host. It is a tuple, since the audit of a fleet makes and hashes a hundred thousand of them.
+    """One fact about a host. A tuple for speed: the audit of a fleet creates and hashes a hundred thousand of them.
 
-    ``have`` is its value: a status, what was read, ``grave`` or ``warning``. ``want`` is what the stack wants. ``more``
-    is what else tells facts apart: a reading's ``among``, a deviation's ``why``.
+    ``have`` is the value: a status, a value that was read, ``grave`` or ``warning``. ``want`` is the value in the
+    stack. ``more`` distinguishes further: a reading's ``among``, a deviation's ``why``.
     """
 
     kind: str
@@ -41,23 +41,23 @@ class Item(NamedTuple):
 
 
 def card_of(bus: str, have: str) -> KnownCard:
-    """The card that an item describes: the inverse of ``_card``. Earlier versions stored only its first four values."""
+    """The card that an item describes, as stored by ``_card``. Earlier versions stored only the first four values."""
     return KnownCard(bus, *adapter(tuple[str, ...]).validate_json(have)[: len(fields(KnownCard)) - 1])
 
 
 @dataclass(frozen=True, slots=True)
 class HostSnapshot:
-    """The facts about one host in one audit, each with a note on its beginning, and what the audit could check."""
+    """The facts about one host in one audit, and which checks the audit made. Each fact has a note about its start."""
 
     items: Mapping[Item, str]
-    layers: frozenset[str] = frozenset()  #: that were audited; ``""`` stands for the host itself
+    layers: frozenset[str] = frozenset()  #: audited layers; ``""`` stands for the host itself
     cards: bool = False  #: whether the cards could be read
-    faulty: frozenset[str] = frozenset()  #: cards (PCI addresses) that the driver lists, and cannot identify
+    faulty: frozenset[str] = frozenset()  #: cards (PCI addresses) that the driver lists but cannot identify
     unchecked: frozenset[tuple[str, str]] = frozenset()  #: layer and name of rules that could not be checked
-    partial: frozenset[str] = frozenset()  #: layers of which some states could not be probed
+    partial: frozenset[str] = frozenset()  #: layers with states that could not be probed
 
     def ends(self, item: Item) -> bool:
-        """Whether an earlier fact that is not among the items has ended; otherwise nothing is known about it."""
+        """Whether an earlier fact that is not in ``items`` has ended; false if the audit did not check it."""
         if item.kind == STATUS:
             return True
         if item.layer not in self.layers:
@@ -73,9 +73,9 @@ class HostSnapshot:
 
 
 def snapshot(audit: HostAudit) -> HostSnapshot:
-    """The audit of a host, for the history."""
+    """The audit of a host as facts for the history."""
     from hostwright.audit.judging.judging import (
-        unprobed,  # it imports all roles, which readers of the history do not need
+        unprobed,  # imports all roles, which readers of the history do not need
     )
 
     if not _could_be_read(audit):
@@ -92,7 +92,7 @@ def snapshot(audit: HostAudit) -> HostSnapshot:
 
 
 def _could_be_read(audit: HostAudit) -> bool:
-    """Whether anything was read: a host is ``unread`` also where only some layers could not be probed."""
+    """Whether anything was read: a host is also ``unread`` if only some layers could not be probed."""
     anything = audit.readings or audit.deviations or audit.findings or audit.gpus
     return audit.status != "unread" or bool(anything) or any(layer.status != "unread" for layer in audit.layers)
 
@@ -120,7 +120,7 @@ def _card(gpu: Gpu) -> str:
 
 
 def kept(text: str) -> str:
-    """A text as it is stored: of bounded length, and valid Unicode."""
+    """The text as it is stored: limited in length, and valid Unicode."""
     if len(text) <= TEXT_CHARACTERS and text.isascii():
         return text
     return text[:TEXT_CHARACTERS].encode("utf-8", "backslashreplace").decode("utf-8")[:TEXT_CHARACTERS]

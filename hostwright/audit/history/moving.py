@@ -1,7 +1,7 @@
-"""From earlier and later facts to changes. Pure.
+"""Compare earlier and later facts. Pure.
 
-A value (a status, a reading) that is missing was not read, and keeps its last known value. A thing (a deviation, a
-finding, a card) that is missing has gone.
+If a value (a status, a reading) is missing, it was not read, and the last known value is kept. If a thing (a deviation,
+a finding, a card) is missing, it is gone.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ Key = tuple[str, str, str]  #: kind, layer and name
 
 @dataclass(frozen=True, slots=True)
 class FactChange:
-    """The facts about one subject before and after; ``None`` where there was none."""
+    """The facts about one subject before and after; ``None`` for no fact."""
 
     before: Item | None
     after: Item | None
 
     @property
     def item(self) -> Item:
-        """Either of the two, for its kind, layer and name."""
+        """One of the two facts, for kind, layer and name."""
         either = self.after or self.before
         if either is None:
             raise ValueError("a change needs a fact before or after it")
@@ -34,7 +34,7 @@ class FactChange:
 
 
 def fact_changes(before: Collection[Item], after: Collection[Item]) -> Iterator[FactChange]:
-    """The changes of one subject that are worth reporting. Things of the same name are paired in their order."""
+    """The changes of one subject that are worth reporting. Things with the same name are paired in order."""
     ended, begun = sorted(set(before) - set(after), key=_order), sorted(set(after) - set(before), key=_order)
     for old, new in zip_longest(ended, begun):
         change = FactChange(old, new)
@@ -43,7 +43,7 @@ def fact_changes(before: Collection[Item], after: Collection[Item]) -> Iterator[
 
 
 def _worth_reporting(change: FactChange) -> bool:
-    """Whether the host itself changed, and not only what the stack wants or which hosts it is compared with."""
+    """Whether the host itself changed, not only the value in the stack or the group of hosts for comparison."""
     if change.before is None or change.after is None:
         return change.item.kind not in VALUES
     if change.item.kind in VALUES:
@@ -59,7 +59,7 @@ def _order(item: Item) -> tuple[str, str, str]:
 
 
 def shown(item: Item | None) -> str | None:
-    """The value of a fact in words; ``None`` for no fact."""
+    """The value of a fact as text; ``None`` for no fact."""
     if item is None or item.kind != CARD:
         return item.have if item else None
     return str(card_of(item.name, item.have))

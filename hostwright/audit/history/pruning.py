@@ -1,4 +1,4 @@
-"""Removing what is too old to be of use, and thinning out frequent audits."""
+"""Remove old entries from the history, and thin out frequent audits."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import json
 import sqlite3
 
 DAY_S = 86_400
-KEEP_DAYS = 400  #: a year, and a month before it to compare with
-SLACK_DAYS = 30  #: so that a daily audit prunes once a month
+KEEP_DAYS = 400  #: a year, and a month more for comparison
+SLACK_DAYS = 30  #: with daily audits, entries are pruned once a month
 
 
 def tidy(db: sqlite3.Connection, number: int, at: int) -> None:
-    """After an audit was written: with the first audit of a day, thin out the days before; from time to time, prune."""
+    """Clean up after an audit: after the first audit of a day, thin out past days; about once a month, prune old
+    entries.
+    """
     (inventory,) = db.execute("SELECT inventory FROM audit WHERE id = ?", (number,)).fetchone()
     query = "SELECT at FROM audit WHERE inventory = ? AND id < ? ORDER BY id DESC LIMIT 1"
     before = db.execute(query, (inventory, number)).fetchone()
@@ -23,9 +25,9 @@ def tidy(db: sqlite3.Connection, number: int, at: int) -> None:
 
 
 def thin(db: sqlite3.Connection, inventory: int, now: int) -> None:
-    """Of each past day, keep only the rows of the last audit. The changes of all audits are kept.
+    """Keep only the rows of the last audit of each past day. Changes found by other audits are kept.
 
-    So ``--watch`` over a thousand hosts leaves a thousand rows a day, not a thousand a minute.
+    With ``--watch``, a thousand hosts add a thousand rows a day, not a thousand a minute.
     """
     over = db.execute(
         "SELECT id FROM audit WHERE inventory = ? AND at < ? AND id NOT IN (SELECT last FROM host) "
@@ -43,10 +45,10 @@ def thin(db: sqlite3.Connection, inventory: int, now: int) -> None:
 
 
 def prune(db: sqlite3.Connection, now: int, keep_days: int = KEEP_DAYS) -> None:
-    """Remove older audits, facts that had ended by then, and hosts that were not audited since.
+    """Remove audits older than ``keep_days``, facts that had ended by then, and hosts without an audit since.
 
-    A fact that still holds keeps its beginning, however long ago, and with it the row of that audit, which has the
-    time. ``now`` is in seconds since 1970.
+    A fact that still holds keeps its start, however old, and the row of that audit, which contains the time. ``now`` is
+    in seconds since 1970.
     """
     query = "SELECT coalesce((SELECT min(id) - 1 FROM audit WHERE at >= ?), (SELECT max(id) FROM audit), 0)"
     (last,) = db.execute(query, (now - keep_days * DAY_S,)).fetchone()

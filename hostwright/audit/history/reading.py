@@ -1,4 +1,4 @@
-"""The history of one host, and since when each host has had its status and problems."""
+"""Read the history of one host, and the start times of current statuses and problems."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A fact about a host, from one audit until another; ``until`` is ``None`` while it holds."""
+    """A fact about a host, from one audit until another; ``until`` is ``None`` while the fact holds."""
 
     subject: int
     since: int
@@ -37,18 +37,18 @@ class Span:
 
 
 def inventory_id(db: sqlite3.Connection, inventory: str | Path) -> int | None:
-    """The number of an inventory; ``None`` where no audit of it is recorded."""
+    """The database id of an inventory; ``None`` if no audit of it is recorded."""
     row = db.execute("SELECT id FROM inventory WHERE place = ?", (place_of(inventory),)).fetchone()
     return row[0] if row else None
 
 
 def moment(seconds: float) -> datetime:
-    """Seconds since 1970 as a time, UTC."""
+    """A time in seconds since 1970 as a UTC datetime."""
     return EPOCH + timedelta(seconds=seconds)
 
 
 def host_history(db: sqlite3.Connection, inventory: int | None, host: str, since: datetime | None) -> HostHistory:
-    """The history of a host. It begins with its first status and what was wrong then."""
+    """The history of a host. It begins with the first status and the problems at that time."""
     query = "SELECT id, first, last FROM host WHERE inventory = ? AND name = ?"
     row = db.execute(query, (inventory, host)).fetchone()
     if row is None:
@@ -80,7 +80,7 @@ def _spans(db: sqlite3.Connection, host_id: int) -> Iterator[Span]:
 
 
 def _changes(spans: Iterable[Span], first: int) -> list[tuple[int, FactChange, str]]:
-    """The changes of all subjects with their audits and notes, in order of time."""
+    """The changes of all subjects, each with its audit and note, in order of time."""
     by_subject: dict[int, list[Span]] = defaultdict(list)
     for span in spans:
         by_subject[span.subject].append(span)
@@ -95,7 +95,7 @@ def _changes(spans: Iterable[Span], first: int) -> list[tuple[int, FactChange, s
 
 
 def _of_subject(spans: list[Span], first: int) -> Iterator[tuple[int, FactChange, str]]:
-    """The changes of one subject. Of the values, only the status has its first value reported too."""
+    """The changes of one subject. Among values, only the status also has its first value reported."""
     begun: dict[int, dict[Item, str]] = defaultdict(dict)
     ended: dict[int, set[Item]] = defaultdict(set)
     for span in spans:
@@ -115,7 +115,7 @@ def _of_subject(spans: list[Span], first: int) -> Iterator[tuple[int, FactChange
 
 
 def _times(db: sqlite3.Connection, host_id: int, audits: Iterable[int]) -> dict[int, datetime]:
-    """When a host was read in these audits; for an audit that was pruned, when it began."""
+    """The times when a host was read in these audits; for a pruned audit, the time when the audit began."""
     rows = db.execute(
         "SELECT audit.id, audit.at + coalesce(after_s, 0) FROM audit "
         "LEFT JOIN seen ON seen.audit = audit.id AND seen.host = ? "
@@ -134,7 +134,7 @@ def _event(at: datetime, change: FactChange, note: str) -> HistoryEvent:
 
 
 def latest(db: sqlite3.Connection, inventory: int | None) -> dict[str, str]:
-    """The status of each host when it was last audited."""
+    """The status of each host in its last audit."""
     rows = db.execute(
         "SELECT host.name, seen.status FROM host JOIN seen ON seen.audit = host.last AND seen.host = host.id "
         "WHERE inventory = ?",
@@ -144,7 +144,10 @@ def latest(db: sqlite3.Connection, inventory: int | None) -> dict[str, str]:
 
 
 def ages(db: sqlite3.Connection, inventory: int | None) -> Ages:
-    """Since when each status, deviation and finding has lasted, whatever its value was in the meantime."""
+    """The start times of each host's current status, deviations and findings.
+
+    A deviation or finding may have changed its value since then.
+    """
     rows = db.execute(
         "SELECT host.name, kind, layer, subject.name, span.host, subject, since FROM span "
         "JOIN host ON host.id = span.host JOIN subject ON subject.id = span.subject "
@@ -165,7 +168,7 @@ def ages(db: sqlite3.Connection, inventory: int | None) -> Ages:
 
 
 def _beginning(db: sqlite3.Connection, host_id: int, subject: int, since: int) -> int:
-    """The audit since which a thing has been found without a gap, if not always with the same value."""
+    """The audit since which a thing has been found without a gap, with the same or other values."""
     query = "SELECT min(since) FROM span WHERE host = ? AND subject = ? AND until = ? AND since < until"
     while (before := db.execute(query, (host_id, subject, since)).fetchone()[0]) is not None:
         since = before
@@ -173,7 +176,7 @@ def _beginning(db: sqlite3.Connection, host_id: int, subject: int, since: int) -
 
 
 def state(db: sqlite3.Connection, audit: int) -> Mapping[str, frozenset[Item]]:
-    """The facts that an audit found about each of its hosts."""
+    """The facts that an audit found, by host."""
     hosts = db.execute(
         "SELECT host.id, host.name, layers, kept FROM seen JOIN host ON host.id = seen.host "
         "JOIN scope ON scope.id = seen.scope WHERE audit = ?",

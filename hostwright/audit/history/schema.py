@@ -1,10 +1,10 @@
-"""The tables of the history, the migrations from earlier versions, and opening its file, an SQLite database.
+"""The SQLite tables of the history, the migrations from earlier versions, and the function that opens the file.
 
 ``audit`` has one row for each audit, ``seen`` one for each host in it. Facts are written when they change, not each
-time they are read: a ``span`` says that a ``fact`` held from one audit (``since``) until another in which it no longer
-did (``until``; NULL while it holds). So a host that does not change costs one row of ``seen`` for each audit.
+time they are read. A ``span`` means that a ``fact`` held from one audit (``since``) until the audit that found its end
+(``until``; NULL while it holds). A host that does not change costs one row of ``seen`` for each audit.
 
-``proof`` has one row for each proof of a host, ``measured`` its figures, ``baseline`` those to which it is held.
+``proof`` has one row for each proof of a host, ``measured`` its figures, ``baseline`` the reference figures of a host.
 
 A fact is a value of a ``subject``, which is identified by kind, layer and name, and shared by all hosts. Times are
 seconds since 1970, UTC. Audits are numbered in the order in which they were written.
@@ -17,9 +17,9 @@ import sqlite3
 from hostwright.apply.journal.sqlitefile import SqliteFile
 from hostwright.common.errors import InputError
 
-CACHE_KIB = 64 * 1024  #: of pages in memory: adding an audit reads the current facts of every host
+CACHE_KIB = 64 * 1024  #: page cache: adding an audit reads the current facts of every host
 
-#: element N migrates a file from version N to N + 1; elements that were released are never edited
+#: element N migrates a file from version N to N + 1. Never edit an element that was released
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         "CREATE TABLE inventory (id INTEGER PRIMARY KEY, place TEXT NOT NULL UNIQUE)",
@@ -31,9 +31,9 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             id INTEGER PRIMARY KEY, inventory INTEGER NOT NULL REFERENCES inventory, name TEXT NOT NULL,
             first INTEGER NOT NULL REFERENCES audit, last INTEGER NOT NULL REFERENCES audit,
             UNIQUE (inventory, name))""",
-        "CREATE TABLE pruned (audit INTEGER NOT NULL)",  # one row: up to this audit, only facts that held on are known
+        "CREATE TABLE pruned (audit INTEGER NOT NULL)",  # of audits up to this one, only facts that held on are kept
         "INSERT INTO pruned VALUES (0)",
-        # What was checked on a host: its layers, and the facts in them that could not be checked.
+        # The checks of a host: its layers, and the facts in them that could not be checked.
         "CREATE TABLE scope (id INTEGER PRIMARY KEY, layers TEXT NOT NULL, kept TEXT NOT NULL, UNIQUE (layers, kept))",
         """CREATE TABLE seen (
             audit INTEGER NOT NULL REFERENCES audit, host INTEGER NOT NULL REFERENCES host,
@@ -42,12 +42,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE subject (
             id INTEGER PRIMARY KEY, kind TEXT NOT NULL, layer TEXT NOT NULL, name TEXT NOT NULL,
             UNIQUE (kind, layer, name))""",
-        # Looked up by its digest: an index over the values themselves would store them twice.
+        # A fact is found by its digest: an index over the values themselves would store them twice.
         """CREATE TABLE fact (
             id INTEGER PRIMARY KEY, subject INTEGER NOT NULL REFERENCES subject, digest BLOB NOT NULL UNIQUE,
             have TEXT NOT NULL, want TEXT, more TEXT NOT NULL)""",
         "CREATE INDEX fact_subject ON fact (subject)",
-        # A host's spans are stored together, so that its whole history is one range.
+        # The spans of a host are stored together, so that its whole history is one range.
         """CREATE TABLE span (
             host INTEGER NOT NULL REFERENCES host, subject INTEGER NOT NULL REFERENCES subject,
             since INTEGER NOT NULL REFERENCES audit, fact INTEGER NOT NULL REFERENCES fact,
@@ -58,7 +58,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX span_fact ON span (fact, since, until)",
     ),
     (
-        # What proofs measured; a host is named here, since proofs and audits of it are pruned on their own.
+        # Measurements of proofs. Hosts are stored by name, since proofs and audits are pruned independently.
         """CREATE TABLE proof (
             id INTEGER PRIMARY KEY AUTOINCREMENT, inventory INTEGER NOT NULL REFERENCES inventory, host TEXT NOT NULL,
             at INTEGER NOT NULL, run TEXT NOT NULL, proof TEXT NOT NULL, outcome TEXT NOT NULL, took_s REAL NOT NULL,
@@ -67,7 +67,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE measured (
             proof INTEGER NOT NULL REFERENCES proof, name TEXT NOT NULL, device TEXT NOT NULL, value REAL NOT NULL,
             unit TEXT NOT NULL, better TEXT NOT NULL, PRIMARY KEY (proof, name, device)) WITHOUT ROWID""",
-        # The figures to which a host is held; they stay until others are kept.
+        # The reference figures of a host, kept until they are replaced.
         """CREATE TABLE baseline (
             inventory INTEGER NOT NULL REFERENCES inventory, host TEXT NOT NULL, proof TEXT NOT NULL,
             name TEXT NOT NULL, device TEXT NOT NULL, at INTEGER NOT NULL, value REAL NOT NULL,
@@ -77,22 +77,20 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 
 
 def migrate(db: sqlite3.Connection) -> None:
-    """Migrate a file to this version. Raises ``InputError`` for a newer version, and for another program's file."""
+    """Migrate a file to this version. Raises ``InputError`` for a newer version, and for another program's database."""
     version = version_of(db)
     if version == len(MIGRATIONS):
         return
     if version > len(MIGRATIONS):
         raise InputError(
-            f"this history was written by a newer Hostwright (schema {version}; this one reads up to "
-            f"{len(MIGRATIONS)}): upgrade Hostwright here, or set HOSTWRIGHT_STATE to another directory"
+            f"was written by a newer Hostwright (schema {version}; this version reads up to "
+            f"{len(MIGRATIONS)}); upgrade Hostwright here, or set HOSTWRIGHT_STATE to another directory"
         )
-    db.execute("PRAGMA journal_mode=WAL")  # readers and the writer do not wait for each other
+    db.execute("PRAGMA journal_mode=WAL")  # readers and the writer do not block each other
     db.execute("BEGIN IMMEDIATE")
-    version = version_of(db)  # another process may have been faster
+    version = version_of(db)  # another process may have migrated the file
     if version == 0 and db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        raise InputError(
-            "this is not an audit history but another program's database: move it away, and a new history is created"
-        )
+        raise InputError("is a database of another program; move it away, and the next audit creates a new history")
     for statements in MIGRATIONS[version:]:
         for statement in statements:
             db.execute(statement)

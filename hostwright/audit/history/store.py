@@ -31,7 +31,7 @@ _NUMBER = Pattern(r"([0-9]{1,9})(?: GiB)?")
 
 
 def hardware(db: sqlite3.Connection, inventory: int | None, now: datetime) -> Mapping[str, KnownHardware]:
-    """What held of each host in the last days: it holds still, or has ended since."""
+    """The facts about each host's hardware that held at any time in the last ``REMEMBERED_DAYS``."""
     rows = db.execute(
         "SELECT host.name, kind, layer, subject.name, have FROM span JOIN host ON host.id = span.host "
         "JOIN subject ON subject.id = span.subject JOIN fact ON fact.id = span.fact "
@@ -57,22 +57,22 @@ def hardware(db: sqlite3.Connection, inventory: int | None, now: datetime) -> Ma
 
 
 FILE = "history.sqlite"
-#: ``@`` set → the status of the last audit
+#: ``@`` set → status in the last audit
 AUDIT_SETS = {"drifted": "drift", "failing": "failing", "unread": "unread"}
 
 
 class History:
     """The audits of all inventories on this machine, in ``root`` (``journal.state_root()``).
 
-    Usable from any thread and process. Every method raises ``HostwrightError`` for a file that cannot be used, and
-    says what to do; nothing stays open between calls. Where no audit was ever written, all results are empty.
+    Safe to use from any thread and process; nothing stays open between calls. If the file cannot be used, every method
+    raises ``HostwrightError`` with a remedy. If no audit was ever written, all results are empty.
     """
 
     def __init__(self, root: Path):
         self.path = root / FILE
 
     def add(self, audit: FleetAudit) -> int:
-        """Write an audit, all or nothing, and return its number. From time to time, old entries are removed.
+        """Write an audit in one transaction, and return its number. Old entries are removed from time to time.
 
         Raises ``ValueError`` for an offline audit, which read no host.
         """
@@ -83,7 +83,10 @@ class History:
             return number
 
     def prune(self, keep_days: int = pruning.KEEP_DAYS, *, now: datetime | None = None) -> None:
-        """Remove older audits, and facts that had ended by then. Facts that still hold keep their beginning."""
+        """Remove audits older than ``keep_days``, and facts that had ended by then.
+
+        Facts that still hold keep their start.
+        """
         with opened(self.path, write=True) as db:
             pruning.prune(db, int((now or datetime.now(UTC)).timestamp()), keep_days)
 
@@ -93,32 +96,34 @@ class History:
             return reading.host_history(db, number, host, since)
 
     def diff(self, inventory: str | Path, since: datetime, until: datetime | None = None) -> FleetDiff:
-        """What changed from the last audit before ``since`` to the last one, or to the last one before ``until``."""
+        """Changes from the last audit before ``since`` to the last audit before ``until``, or to the newest audit for
+        ``None``.
+        """
         with self._reading(inventory) as (db, number):
             return comparing.compare(db, number, since, until)
 
     def trend(self, inventory: str | Path, days: int) -> tuple[TrendPoint, ...]:
-        """The number of hosts by status and by reading, for each of the last days that has an audit."""
+        """The number of hosts by status and by reading, for each of the last ``days`` days with an audit."""
         with self._reading(inventory) as (db, number):
             return trending.trend(db, number, days)
 
     def latest(self, inventory: str | Path) -> Mapping[str, str]:
-        """The last status of each host."""
+        """The status of each host in its last audit."""
         with self._reading(inventory) as (db, number):
             return reading.latest(db, number)
 
     def ages(self, inventory: str | Path) -> Ages:
-        """Since when each host has had its status, deviations and findings. ``reports.ages`` describes the keys."""
+        """The start times of current statuses, deviations and findings. ``reports.ages`` describes the keys."""
         with self._reading(inventory) as (db, number):
             return reading.ages(db, number)
 
     def hardware(self, inventory: str | Path, now: datetime | None = None) -> Mapping[str, KnownHardware]:
-        """What the audits of the last days found of the hardware of each host."""
+        """The hardware of each host that the audits of the last days found."""
         with self._reading(inventory) as (db, number):
             return hardware(db, number, now or datetime.now(UTC))
 
     def state(self, audit: int) -> Mapping[str, frozenset[Item]]:
-        """The facts that an audit found about each of its hosts; of a past day, only its last audit has them."""
+        """The facts that an audit found, by host. Of a past day, only the last audit has them."""
         with opened(self.path, write=False) as db:
             return reading.state(db, audit)
 
@@ -129,11 +134,11 @@ class History:
 
 
 def sets_of(pattern: str, root: Path, inventory: str | Path, names: Collection[str]) -> dict[str, set[str]]:
-    """The hosts that the ``@`` terms of a ``--hosts`` pattern stand for: those of the last run by its outcome
-    (``@failed`` and others) or those of a named run (``@failed:RUN``), and hosts by the status of their last audit
-    (``@drifted`` and others). ``names`` are the inventory's hosts and groups.
+    """The hosts of the ``@`` terms in a ``--hosts`` pattern.
 
-    Raises ``InputError`` for a set without a record, unless the inventory has that name.
+    ``@failed`` and others are hosts of the last run by outcome, ``@failed:RUN`` hosts of a named run, ``@drifted`` and
+    others hosts by the status of their last audit. ``names`` are the inventory's hosts and groups. Raises
+    ``InputError`` for a set without a record, unless the inventory has that name.
     """
     sets = named_sets(root, inventory)
     check_sets(pattern, sets, names)
@@ -142,6 +147,6 @@ def sets_of(pattern: str, root: Path, inventory: str | Path, names: Collection[s
         return sets
     latest = History(root).latest(inventory)
     if not latest:
-        raise InputError(f"no audit of this inventory is recorded yet: run {Command('audit')} first", "--hosts")
+        raise InputError(f"no audit of this inventory is recorded; run {Command('audit')} first", "--hosts")
     by_status = {name: {host for host, now in latest.items() if now == status} for name, status in AUDIT_SETS.items()}
     return {**sets, **by_status}

@@ -1,4 +1,4 @@
-"""The state of a fleet, day by day."""
+"""The state of a fleet by day."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from hostwright.audit.history.pruning import DAY_S
 from hostwright.audit.history.reading import moment
 from hostwright.audit.reports.trend import TrendPoint
 
-STALE_DAYS = 7  #: for so long a host counts with the facts of its last audit
-MOST_VALUES = 20  #: of a reading; one with more values (a serial number) differs from host to host, and is not charted
+STALE_DAYS = 7  #: the facts of a host's last audit count for this long
+MOST_VALUES = 20  #: a reading with more values (a serial number) differs from host to host, and is not charted
 
 _Subject = tuple[str, str, str]  #: kind, layer and name
-_Line = Mapping[str, list[int]]  #: value → hosts, one number a day
+_Line = Mapping[str, list[int]]  #: value → number of hosts for each day
 
 
 def trend(db: sqlite3.Connection, inventory: int | None, days: int) -> tuple[TrendPoint, ...]:
-    """The last days, counted back from the last audit; a day without an audit has no point."""
+    """A point for each of the last ``days`` days that has an audit, counted back from the last audit."""
     calendar = _calendar(db, inventory, days)
     if calendar is None:
         return ()
@@ -39,17 +39,17 @@ def trend(db: sqlite3.Connection, inventory: int | None, days: int) -> tuple[Tre
 
 
 def _on(line: _Line, number: int) -> dict[str, int]:
-    """The values of one day, without those that no host has."""
+    """The values of one day, without values that no host has."""
     return {value: hosts[number] for value, hosts in line.items() if hosts[number]}
 
 
 @dataclass(frozen=True, slots=True)
 class _Calendar:
-    """The days that have audits, as days since 1970, and the last audit of each."""
+    """The days with audits, as days since 1970, and the last audit of each day."""
 
     days: list[int]
     last: list[int]
-    day_of: Mapping[int, int]  #: of every audit
+    day_of: Mapping[int, int]  #: the day of every audit
 
     @property
     def names(self) -> list[str]:
@@ -57,11 +57,14 @@ class _Calendar:
         return [moment(day * DAY_S).date().isoformat() for day in self.days]
 
     def begin(self, since: int) -> int:
-        """The first day at whose end a fact holds."""
+        """The index of the first day at whose end a fact holds."""
         return bisect_left(self.last, since)
 
     def end(self, until: int | None, last_seen: int) -> int:
-        """The first day at whose end it no longer holds; ``last_seen`` is the last audit of the host."""
+        """The index of the first day at whose end a fact no longer holds.
+
+        ``last_seen`` is the last audit of the host.
+        """
         stale = bisect_left(self.days, self.day_of[last_seen] + STALE_DAYS + 1)
         return stale if until is None else min(stale, bisect_left(self.last, until))
 
@@ -93,7 +96,7 @@ def _lines(db: sqlite3.Connection, inventory: int | None, calendar: _Calendar) -
     }
 
 
-#: hosts with the same fact over the same span are one row
+#: hosts with the same fact over the same span form one row
 _GROUPED = """
 SELECT kind, layer, name, have, since, until, seen, hosts FROM (
     SELECT fact, since, until, host.last AS seen, count(*) AS hosts FROM span JOIN host ON host.id = span.host

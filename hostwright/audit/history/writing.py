@@ -1,4 +1,4 @@
-"""Adding an audit to the history: only what changed since the previous audit of each host."""
+"""Add an audit to the history: only what changed since the previous audit of each host."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ DIGEST_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """An audit that is ready to be written. Making one touches no file."""
+    """An audit that is ready to be written. Creating one touches no file."""
 
     audit: FleetAudit
     at: int  #: seconds since 1970
-    place: str  #: of its inventory
-    hosts: Mapping[str, tuple[HostAudit, HostSnapshot]]  #: by the name under which a host is stored
+    place: str  #: location of the inventory
+    hosts: Mapping[str, tuple[HostAudit, HostSnapshot]]  #: by the stored name of the host
 
 
 def entry(audit: FleetAudit) -> AuditEntry:
-    """Prepare an audit. Raises ``ValueError`` for an offline audit, and for an invalid time."""
+    """Prepare an audit for writing. Raises ``ValueError`` for an offline audit, and for an invalid time."""
     if audit.offline:
-        raise ValueError("an audit of stored facts read no host, and does not belong in the history")
+        raise ValueError("an offline audit read no host and cannot be added to the history")
     hosts = {kept(host.host): (host, snapshot(host)) for host in audit.hosts}
     return AuditEntry(audit, epoch(audit.at), place_of(audit.inventory), hosts)
 
@@ -53,21 +53,21 @@ def write(db: sqlite3.Connection, new: AuditEntry) -> int:
 
 
 def epoch(at: str) -> int:
-    """ISO 8601 as seconds since 1970; without an offset it is UTC."""
+    """An ISO 8601 time as seconds since 1970; UTC if it has no offset."""
     moment = datetime.fromisoformat(at)
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFact:
-    """The numbers of a fact and of its subject in the file."""
+    """The database ids of a fact and of its subject."""
 
     id: int
     subject: int
 
 
 def _hosts(db: sqlite3.Connection, inventory: int, number: int, names: Iterable[str]) -> dict[str, int]:
-    """The numbers of these hosts, which belong to this audit."""
+    """The database ids of these hosts. New hosts are added."""
     db.executemany(
         "INSERT INTO host (inventory, name, first, last) VALUES (?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET last = excluded.last",
@@ -79,7 +79,7 @@ def _hosts(db: sqlite3.Connection, inventory: int, number: int, names: Iterable[
 def _spans(
     db: sqlite3.Connection, number: int, host: int, now: HostSnapshot, facts: Mapping[Item, StoredFact]
 ) -> list[int]:
-    """End facts that no longer hold and begin new ones; return those that could not be checked in an audited layer."""
+    """End facts that no longer hold and start new ones. Return facts of audited layers that could not be checked."""
     query = "SELECT fact, since, subject FROM span WHERE host = ? AND until IS NULL"
     before = {fact: (since, subject) for fact, since, subject in db.execute(query, (host,))}
     present = {facts[item].id: (facts[item].subject, note or None) for item, note in now.items.items()}
@@ -102,7 +102,7 @@ def _spans(
 
 
 def _scope(db: sqlite3.Connection, now: HostSnapshot, left: Iterable[int]) -> int:
-    """The number of the scope of this audit, which is the same for nearly all hosts."""
+    """The database id of the audit's scope, which is the same for nearly all hosts."""
     values = (json.dumps(sorted(now.layers)), json.dumps(sorted(left)))
     query = "SELECT id FROM scope WHERE layers = ? AND kept = ?"
     row = db.execute(query, values).fetchone()
@@ -113,7 +113,7 @@ def _scope(db: sqlite3.Connection, now: HostSnapshot, left: Iterable[int]) -> in
 
 
 def _facts(db: sqlite3.Connection, items: Iterable[Item]) -> dict[Item, StoredFact]:
-    """The numbers of these facts; new ones are written."""
+    """The database ids of these facts. New facts are added."""
     subjects: dict[tuple[str, ...], int] = {}
     return {item: _fact(db, item, _subject(db, item, subjects)) for item in items}
 
@@ -138,7 +138,7 @@ def _fact(db: sqlite3.Connection, item: Item, subject: int) -> StoredFact:
 
 
 def item_of(db: sqlite3.Connection, fact: int) -> Item:
-    """The fact with this number."""
+    """The fact with this database id."""
     query = (
         "SELECT kind, layer, name, have, want, more FROM fact JOIN subject ON subject.id = fact.subject "
         "WHERE fact.id = ?"

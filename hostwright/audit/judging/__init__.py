@@ -1,1 +1,1 @@
-"""From the facts of a host to what an audit says of it: pure."""
+"""Judge a host by its facts. Pure."""

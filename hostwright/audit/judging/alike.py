@@ -1,7 +1,7 @@
-"""What an audit says of all hosts that answer alike, whatever their names are, their records, and when they were read.
+"""Judge all hosts with equal facts once, whatever their names, records and reading times.
 
-What depends on the time is ``open``: it is judged for each host. That something does is not declared but seen, since
-who judges notes what it reads (``plan.facts.memory``).
+A judgement that depends on the time is ``OPEN``, and made for each host. This dependency is not declared but observed:
+a judgement records what it reads (``plan.facts.memory``).
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from hostwright.plan.roles.auditvalue import AuditValue
 
 T = TypeVar("T")
 
-#: Our choice. On most fleets every host has something of its own that the whole judgement reads (a serial number, a
-#: process id), and to note all that it reads costs twice as much as to make it of its parts.
+#: Our choice. In most fleets, the judgement of a whole host reads facts that are unique (a serial number, a process
+#: id). Recording all reads then costs twice as much as combining the judgements of its parts.
 _TRIES = 4
-EVIDENCE_LINES = 5  #: of a finding: enough to recognise it, not the whole log
+EVIDENCE_LINES = 5  #: of a finding: enough to identify it
 NOT_ASKED = "not probed: the audit ran without sudo, or these facts are older than this state"
 
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """What of one role is not as desired on a host, and what of it could not be checked."""
+    """The changes that a role would make on a host, and its states that could not be checked."""
 
     changes: tuple[Planned, ...] = ()
     states: tuple[Resource, ...] = ()  #: the state of each change
@@ -47,7 +47,7 @@ class Differing:
 
 
 def differing(role: DesiredRole, memory: Memory, facts: Facts) -> Differing:
-    """What a role would change. States whose probes were not run are not checked."""
+    """Plan the changes of a role. States whose probes were not run are reported as not checked."""
     found: list[tuple[Planned, Resource]] = []
     skipped: dict[str, str] = {}
     for resource in role.resources:
@@ -60,7 +60,7 @@ def differing(role: DesiredRole, memory: Memory, facts: Facts) -> Differing:
 
 
 class Open(Enum):
-    """What is said in place of a judgement that depends on the time."""
+    """Placeholder for a judgement that depends on the time."""
 
     OPEN = "open"
 
@@ -70,25 +70,26 @@ OPEN = Open.OPEN
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """What an audit says of these hosts; each part may be open."""
+    """The judgement of all hosts with equal facts. Each part may be ``OPEN``."""
 
     states: Mapping[str, Differing]  #: by role
     changes: Mapping[str, tuple[Planned, ...]]  #: by role
     readings: tuple[Reading, ...] | Open
-    #: what each rule found that is not open and found something, in their order, and each that is open
+    #: in the order of the rules: each result, and each rule whose result is open
     rules: tuple[Finding | NotChecked | FailureRule, ...]
     gpus: tuple[Gpu, ...] | Open
     events: tuple[GpuEvent, ...] | Open
 
     def found(self, ctx: AuditContext, known: Catalogue) -> tuple[Finding | NotChecked, ...]:
-        """What all rules found on one of the hosts."""
+        """The results of all rules on one of the hosts."""
         each = (judge_rule(known, rule, ctx) if isinstance(rule, FailureRule) else rule for rule in self.rules)
         return tuple(found for found in each if found is not None)
 
 
 def alike(ctx: AuditContext, looks_at: AuditScope) -> Alike:
-    """What an audit says of this host and of all that answer alike; ``ctx`` has no changes yet. Hosts that share one
-    ``Facts``, as stored ones do, are not compared answer by answer.
+    """Judge this host and all hosts with equal facts. ``ctx`` has no changes yet.
+
+    Hosts that share one ``Facts`` object, as with stored facts, are not compared answer by answer.
     """
     same = (Same(looks_at), Same(ctx.facts), ctx.known, ctx.minute)
     judged = partial(ctx.judged, ("alike", same[0]), partial(_alike, ctx, looks_at), tries=_TRIES)
@@ -96,7 +97,7 @@ def alike(ctx: AuditContext, looks_at: AuditScope) -> Alike:
 
 
 def _alike(whole: AuditContext, looks_at: AuditScope, noted: AuditContext) -> Alike:
-    """``noted`` is the same as ``whole``, and notes what is read of it."""
+    """``noted`` is ``whole`` with its reads recorded."""
     memory, facts = whole.memory, noted.facts
     states = {
         role.name: memory.judged(("states", Same(role)), facts, partial(differing, role, memory))
@@ -118,14 +119,16 @@ def _alike(whole: AuditContext, looks_at: AuditScope, noted: AuditContext) -> Al
 
 
 class _Steady:
-    """Judges a host, and notes what that reads, unless it depends on the time. Where nobody notes anything, what is
-    said is for this host alone, and nothing is open."""
+    """Judges a host, and records its reads unless the judgement depends on the time.
+
+    If reads are not recorded, the judgement is valid for this host only, and nothing is open.
+    """
 
     def __init__(self, ctx: AuditContext, noted: AuditContext):
         self._look, self._noted = ctx, noted
 
     def judge(self, work: Callable[[AuditContext], T]) -> T | Open:
-        """What ``work`` says of the host; ``OPEN`` where it might say something else at another time."""
+        """The result of ``work``, or ``OPEN`` if it depends on the time."""
         if not isinstance(self._noted, NotedContext):
             return work(self._look)
         notes: Notes = {}
@@ -133,13 +136,13 @@ class _Steady:
         if NOW in notes:
             return OPEN
         for question in notes:
-            if question != CHANGES:  # what differs was read of the facts
+            if question != CHANGES:  # changes were computed from the facts
                 self._noted.token(question)
         return result
 
 
 def judge_rule(known: Catalogue, rule: FailureRule, ctx: AuditContext) -> Finding | NotChecked | None:
-    """What a rule finds on a host."""
+    """The result of a rule on a host; ``None`` if the rule finds nothing."""
     if rule.sign is None:
         return None
     try:
@@ -154,24 +157,24 @@ def _evidence(known: Catalogue, rule: FailureRule, ctx: AuditContext) -> tuple[s
 
 
 def _first(lines: Iterable[str]) -> list[str]:
-    """The first lines of the evidence, and how many follow."""
+    """The first lines of the evidence, and the number of further lines."""
     evidence = list(lines)
     more = len(evidence) - EVIDENCE_LINES
     return [*evidence[:EVIDENCE_LINES], f"… and {more} more"] if more > 0 else evidence
 
 
 def readings_of(values: tuple[AuditValue, ...], ctx: AuditContext) -> tuple[Reading, ...]:
-    """What was read of these values on a host."""
+    """The readings of these values on a host."""
     return ctx.judged(("readings", Same(values)), partial(readings, values=values))
 
 
 def all_readings(looks_at: AuditScope, ctx: AuditContext) -> tuple[Reading, ...]:
-    """What was read of the values of a host's roles, and what it has of any layer."""
+    """The readings of the values of a host's roles, and of the installed software of all layers."""
     return (*readings_of(looks_at.target.audit_values, ctx), *readings_found(looks_at.finders, ctx))
 
 
 def gpus_of(ctx: AuditContext) -> tuple[Gpu, ...]:
-    """The cards of a host, as far as they can be read."""
+    """The cards of a host; empty if they cannot be read."""
     try:
         return ctx.gpus
     except (Unread, NotAnswered):
@@ -179,7 +182,7 @@ def gpus_of(ctx: AuditContext) -> tuple[Gpu, ...]:
 
 
 def events_of(ctx: AuditContext) -> tuple[GpuEvent, ...]:
-    """What they reported in recent days, likewise."""
+    """The recent events of a host's cards; empty if they cannot be read."""
     try:
         return ctx.gpu_events
     except (Unread, NotAnswered):
@@ -187,7 +190,7 @@ def events_of(ctx: AuditContext) -> tuple[GpuEvent, ...]:
 
 
 def _why_not(resource: Resource, facts: Facts) -> str:
-    """Why a state could not be checked: a probe of it hung, or was not asked."""
+    """The reason why a state could not be checked: a probe timed out, or was not run."""
     late = [
         str(NotAnswered(probe.script, facts.late[probe].late_s)) for probe in resource.probes() if probe in facts.late
     ]

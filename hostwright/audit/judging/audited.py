@@ -1,4 +1,4 @@
-"""What an audit looks at on hosts of which the same is wanted: rules, cards and probes, made once for all of them."""
+"""Rules, cards and probes of an audit, computed once for all hosts with the same desired state."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ from hostwright.plan.targets import TargetHost
 
 @dataclass(frozen=True)
 class AuditScope:
-    """What an audit looks at on hosts of which the same is wanted: made once for all of them."""
+    """Rules, cards and probes of an audit, for all hosts with the same desired state as ``target``."""
 
-    target: TargetHost  #: one of them
+    target: TargetHost  #: any one of these hosts
 
     @cached_property
     def rules(self) -> Catalogue:
-        """The failure rules of the roles that they have, including those that ``--roles`` leaves out, and the rules
-        about cards of all roles."""
+        """The failure rules of the hosts' roles, including roles that ``--roles`` excludes, and all roles' rules about
+        cards.
+        """
         own = tuple(role for role in self.target.all_roles if role in self._own)
         return catalogue(own, tuple(role for role in self._reading_cards if role not in own))
 
     def named(self, text: str) -> tuple[str, str] | None:
-        """``Catalogue.named``; hosts whose logs are the same have the same text."""
+        """``Catalogue.named``, computed once for hosts with equal logs."""
         return self.target.memory.kept("named", (Same(self.rules), text), lambda: self.rules.named(text))
 
     @property
@@ -45,22 +46,22 @@ class AuditScope:
 
     @cached_property
     def cards(self) -> tuple[Cards, ...]:
-        """How cards are read, by every role that there is: a host has its cards whatever its roles are."""
+        """How cards are read, for all existing roles: a host may have cards without a role that reads them."""
         return tuple(part.CARDS for role in self._reading_cards if (part := role.part("gpus")))
 
     @cached_property
     def finders(self) -> Finders:
-        """How every role that there is finds what a host has of its layer, whoever installed it."""
+        """The finders of all existing roles. They detect the software of a layer, whoever installed it."""
         return finders_of(self.target.all_roles)
 
     @cached_property
     def _has_cards(self) -> bool:
-        """Whether one of their roles brings a driver of cards, or the inventory says that they have cards."""
+        """Whether a role of the hosts installs a driver for cards, or the inventory defines cards."""
         wanted = any(providers(role.name, self._own) for role in self._reading_cards)
         return wanted or bool(read_expected_gpus(self.target.host))
 
     def judges_cards(self, facts: Facts) -> bool:
-        """Whether the cards of one of them are judged: it shall have some, or there is a driver of cards."""
+        """Whether to judge the cards of a host: it should have cards, or it has a driver for cards."""
         return self._has_cards or any(cards.driven(facts) for cards in self.cards)
 
     @cached_property
@@ -73,35 +74,35 @@ class AuditScope:
 
     @cached_property
     def unprivileged(self) -> tuple[Probe, ...]:
-        """Those that need no root."""
+        """The probes that need no root."""
         return tuple(probe for probe in self.probes if not probe.root)
 
 
 def audited(target: TargetHost) -> AuditScope:
-    """What an audit looks at on a host."""
+    """The rules, cards and probes of an audit of this host."""
     return target.shared("audited", lambda: AuditScope(target))
 
 
 def audit_probes(target: TargetHost, *, sudo: bool = True) -> tuple[Probe, ...]:
-    """Every probe of an audit of this host, each once; without ``sudo`` those that need no root.
+    """Every probe of an audit of this host, each once; without ``sudo``, only the probes that need no root.
 
-    Failure rules and values are those of the host's own roles. Cards with the rules about them, and whatever is using
-    the host, are probed on every host.
+    Failure rules and values are those of the host's own roles. Cards, with the rules about them, and current users of
+    the host are probed on every host.
     """
     looks_at = audited(target)
     return looks_at.probes if sudo else looks_at.unprivileged
 
 
 def found_probes(target: TargetHost) -> tuple[Probe, ...]:
-    """The probes of what a host has that anybody set up; they need root, and only an audit asks them."""
+    """The probes for installed software, whoever installed it. They need root, and only audits run them."""
     return audited(target).finders.probes
 
 
 def rules_of(target: TargetHost) -> Catalogue:
-    """The failure rules of the roles that the host has, including those that ``--roles`` leaves out."""
+    """The failure rules of the host's roles, including roles that ``--roles`` excludes."""
     return audited(target).rules
 
 
 def cards_of(target: TargetHost) -> tuple[Cards, ...]:
-    """How cards are read, by every role that there is: a host has its cards whatever its roles are."""
+    """How cards are read, for all existing roles: a host may have cards without a role that reads them."""
     return audited(target).cards

@@ -1,6 +1,6 @@
-"""Everything known about one host at one moment, from which readings and failure rules are computed. Pure.
+"""All data about one host at one moment, from which readings and failure rules are computed. Pure.
 
-What is computed from an ``AuditContext`` is computed once for all hosts of a run that look alike to it
+A result computed from an ``AuditContext`` is shared by all hosts of a run for which the computation reads equal data
 (``plan.facts.memory``).
 """
 
@@ -30,17 +30,21 @@ NOT_PROBED = "not probed (no sudo, or older facts)"
 
 
 class Unread(Exception):
-    """A check cannot be made, for lack of an answer. It is reported as not checked, never as a fault of the host."""
+    """A check could not be made, because an answer is missing.
+
+    It is reported as not checked, not as a fault of the host.
+    """
 
 
 @dataclass(frozen=True)
 class AuditContext:
-    """The facts of one host with its desired states, without its name. ``now`` is when the facts were read (UTC).
+    """The facts of one host with its desired states, without its name. ``now`` is the time when the facts were read
+    (UTC).
 
-    ``changes`` is what differs, by role, as ``invoke plan`` would show it. ``variables`` are the roles' bound
-    variables. Facts may be incomplete (an audit without sudo, or an old one): read them with ``answer``. ``cards`` are
-    the ways in which roles read cards. ``named`` finds a known failure by its message in a text: its name, and the line
-    with it. ``known`` is what its inventory and earlier audits say about its hardware.
+    ``changes`` are the changes of a plan, by role. ``variables`` are the roles' bound variables. Facts may be
+    incomplete (an old audit, or one without sudo): read them with ``answer``. ``cards`` are the ways in which roles
+    read cards. ``named`` finds a known failure in a text, and returns its name and the matching line. ``known`` is the
+    hardware according to the inventory and earlier audits.
     """
 
     desired: Desired
@@ -51,7 +55,7 @@ class AuditContext:
     cards: tuple[Cards, ...] = ()
     named: Callable[[str], tuple[str, str] | None] = lambda _: None
     known: KnownHardware = NOTHING_KNOWN
-    #: what was judged of this host, and of others in the same run
+    #: results for this host, and for others of the same run
     memory: Memory = field(default_factory=Memory, compare=False, repr=False)
 
     @property
@@ -61,36 +65,40 @@ class AuditContext:
 
     @property
     def minute(self) -> datetime:
-        """``now`` to the full minute. Read this where a minute does not matter: what reads ``now`` is judged for each
-        host, what reads this once for all hosts of a minute that look alike."""
+        """``now``, rounded down to the minute.
+
+        Use it where the exact time does not matter. A result that depends on ``now`` is computed for each host; a
+        result that depends on ``minute`` is computed once a minute for all hosts with equal data.
+        """
         return self.now.replace(second=0, microsecond=0)
 
     def section(self, kind: type[S]) -> S:
-        """The stack's section of that kind: the role's own, or that of a role that it needs."""
+        """The stack's section of that kind: of the role itself, or of a role that it needs."""
         return self.stack.section(kind)
 
     def require(self, probe: Probe) -> None:
-        """Raise ``Unread`` where a probe was not run, or hung."""
+        """Raise ``Unread`` if a probe was not run, or timed out."""
         if probe in self.facts.late:
             raise Unread(NotAnswered(probe.script, self.facts.late[probe].late_s).sentence)
         if probe not in self.facts:
             raise Unread(NOT_PROBED)
 
     def answer(self, probe: Probe) -> Answer:
-        """The answer to a probe, whatever its status. Raises ``Unread`` where the probe was not run, or hung."""
+        """The answer to a probe, whatever its exit status. Raises ``Unread`` if the probe was not run, or timed out."""
         self.require(probe)
         return self.facts[probe]
 
     def text(self, probe: Probe) -> str:
-        """The text of the answer to a probe. Raises ``Unread`` where the probe was not run, or failed."""
+        """The text of the answer to a probe. Raises ``Unread`` if the probe was not run, timed out or failed."""
         answer = self.answer(probe)
         if not answer.ok:
             raise Unread(f"the probe ended with status {answer.status}")
         return answer.text
 
     def differs(self, role: str) -> bool:
-        """Whether a role, or one in its place, is not as desired. Only then are the logs of its installers evidence;
-        otherwise they are history.
+        """Whether a role, or a role that replaces it, is not as desired.
+
+        Otherwise, the logs of its installers are outdated.
         """
         provided = [one.name for one in self.desired.roles if role in one.provides]
         return any(self.changes.get(name) for name in (role, *provided))
@@ -102,33 +110,40 @@ class AuditContext:
         return dpkg_table(self.facts)
 
     def packages_where(self, wanted: Callable[[Installed], bool]) -> tuple[Installed, ...]:
-        """``dpkg_rows`` of the host. Raises ``Unread``."""
+        """The rows of ``dpkg_rows`` that ``wanted`` accepts. Raises ``Unread``."""
         self.require(DPKG)
         return dpkg_rows(self.facts, wanted)
 
     @property
     def gpus(self) -> tuple[Gpu, ...]:
-        """The host's cards as their drivers report them. Raises ``Unread`` where no driver does."""
+        """The host's cards as their drivers report them. Raises ``Unread`` if no driver does."""
         return self.judged("cards", lambda ctx: _of_cards(ctx, lambda cards: cards.gpus(ctx)))
 
     @property
     def gpu_events(self) -> tuple[GpuEvent, ...]:
-        """What the cards reported in recent days. Raises ``Unread`` where that cannot be read."""
+        """The recent events of the cards. Raises ``Unread`` if they cannot be read."""
         return self.judged("events of cards", lambda ctx: _of_cards(ctx, lambda cards: cards.events(ctx)))
 
     def judged(self, key: Hashable, work: Callable[[AuditContext], T], *, tries: int = MOST_RESULTS) -> T:
-        """``work(ctx)``, made once for all hosts that look alike to it; likewise ``Unread``, where it raises that.
-        ``tries`` is as of ``Memory.judged``."""
+        """``work(ctx)``, computed once for all hosts for which it reads equal data. ``Unread`` is shared likewise.
+
+        ``tries`` is as in ``Memory.judged``.
+        """
         return self.memory.judged(key, self, work, (Unread, NotAnswered), tries=tries)
 
     def settled(self, key: Hashable, work: Callable[[Facts], T]) -> T:
-        """``work(ctx.facts)``. Who asks depends on what comes of it, and not on all that it reads: hosts with more and
-        less memory, which both have enough. The ``repr`` of a result must hold all of it."""
+        """``work(ctx.facts)``, shared by hosts with the same result.
+
+        The caller depends on the result only, not on all facts that ``work`` reads: two hosts may have different
+        amounts of memory and both have enough. The ``repr`` of a result must contain all of it.
+        """
         return self.memory.judged(key, self.facts, work)
 
     def token(self, question: Hashable) -> Hashable:
-        """A key for the answer to a question: the name of a part of this, what comes of the facts, or a question to
-        the facts."""
+        """A hashable key for a part of this context, so that hosts can be compared.
+
+        ``question`` is the name of the part, a ``Settled``, or a question to the facts.
+        """
         if isinstance(question, Settled):
             return question.token(self)
         if not isinstance(question, str) or question not in _PARTS:
@@ -139,24 +154,24 @@ class AuditContext:
         return part if question in _VALUES else Same(part.roles if part is self.desired else part)
 
     def noting(self, notes: Notes) -> AuditContext:
-        """The same, which notes what is read of it."""
+        """The same context, which records all reads in ``notes``."""
         return NotedContext(self, notes)
 
 
-NOW, CHANGES = "now", "changes"  #: the questions of what depends on the time, and of what reads what differs
-#: parts that are compared by their value; others are, by being the same object
+NOW, CHANGES = "now", "changes"  #: recorded by results that depend on the time, and by results that read the changes
+#: parts that are compared by value; other parts are compared by identity
 _VALUES = (NOW, "minute", "named", "known")
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The question of who reads what comes of the facts of a host."""
+    """The record that a result was read which was computed from a host's facts."""
 
     key: Hashable
     work: Callable[[Facts], object] = field(compare=False)
 
     def token(self, ctx: AuditContext) -> Hashable:
-        """The result as a key, or why there is none."""
+        """The result as a key, or the error that prevented it."""
         try:
             return repr(ctx.settled(self.key, self.work))
         except NotAnswered as error:
@@ -164,7 +179,7 @@ class Settled:
 
 
 class NotedContext(AuditContext):
-    """An ``AuditContext`` that notes what is read of it."""
+    """An ``AuditContext`` that records what is read from it."""
 
     def __init__(self, ctx: AuditContext, notes: Notes):
         whole = ctx.__dict__.get("_whole", ctx)
@@ -181,13 +196,13 @@ class NotedContext(AuditContext):
         return getattr(own("_whole"), name)
 
     def settled(self, key: Hashable, work: Callable[[Facts], T]) -> T:
-        """As of every ``AuditContext``; what comes of it is noted, and not what it reads."""
+        """As in ``AuditContext``. Only the result is recorded, not the facts that ``work`` reads."""
         self.token(Settled(key, work))
         whole: AuditContext = self._whole
         return whole.settled(key, work)
 
     def token(self, question: Hashable) -> Hashable:
-        """As of every ``AuditContext``; it is noted."""
+        """As in ``AuditContext``; the question is recorded."""
         notes: Notes = self._notes
         if question not in notes:
             notes[question] = self._look.token(question)
@@ -198,7 +213,7 @@ _PARTS = frozenset({"stack", "minute", *(part.name for part in fields(AuditConte
 
 
 def _of_cards(ctx: AuditContext, read: Callable[[Cards], tuple[T, ...]]) -> tuple[T, ...]:
-    """The results of all roles that read cards, of those that can be read."""
+    """The combined results of all roles that can read cards on this host."""
     answers: list[tuple[T, ...]] = []
     reason = "no role reads cards"
     for cards in ctx.cards:
@@ -212,8 +227,7 @@ def _of_cards(ctx: AuditContext, read: Callable[[Cards], tuple[T, ...]]) -> tupl
 
 
 def once(read: Callable[[AuditContext], T]) -> Callable[[AuditContext], T]:
-    """Mark a function that many rules call: it runs once for all hosts that look alike to it. Raises what ``read``
-    raises."""
+    """Decorator for a function that many rules call: it runs once for all hosts for which it reads equal data."""
 
     @wraps(read)
     def kept(ctx: AuditContext) -> T:
@@ -226,9 +240,9 @@ def once(read: Callable[[AuditContext], T]) -> Callable[[AuditContext], T]:
 class Cards:
     """How the cards of one vendor are read: ``CARDS`` in the module ``gpus`` of a role's folder.
 
-    ``gpus`` returns the cards as their driver reports them, ``events`` what they reported in recent days; both raise
-    ``Unread`` where that cannot be read. ``on_bus`` counts the cards that the host has, with or without a driver;
-    ``driven`` tells whether there is one, whoever installed it.
+    ``gpus`` returns the cards as their driver reports them, ``events`` their recent events; both raise ``Unread`` if
+    these cannot be read. ``on_bus`` counts the cards of the host, with or without a driver. ``driven`` is true if the
+    host has a driver, whoever installed it.
     """
 
     probes: tuple[Probe, ...]

@@ -1,13 +1,11 @@
-"""From one host's facts to its audit. Pure: the same facts can be judged again against another stack.
+"""Compute the audit of a host from its facts. Pure: the same facts can be judged again against another stack.
 
-The age of a product is judged whoever installed it: Hostwright's states, or a package of the host's own.
+The age of a product is judged whoever installed it: a state of Hostwright, or a package of the host itself.
 
-Why a state is not as desired: because the host changed (drift), or the desired state did (intent).
-
-Puppet calls the two corrective and intentional changes. Here the host's release record tells them apart: it holds a
-hash of each state that was as desired at the end of the last good run. A record written by an earlier Hostwright holds
-hashes that can no longer be computed: then the two cannot be told apart until the next provisioning rewrites the
-record.
+A state is not as desired because the host changed (drift), or because the desired state did (intent). Puppet calls
+these corrective and intentional changes. The host's release record distinguishes them: it contains a hash of each state
+that was as desired at the end of the last good run. A record of an earlier Hostwright contains hashes that can no
+longer be computed. Then drift and intent cannot be distinguished until the next provisioning rewrites the record.
 """
 
 from __future__ import annotations
@@ -61,14 +59,13 @@ class LastGood:
 
     role: DesiredRole
     entry: Mapping[str, Any] | None  #: ``None``: the record has no entry for the role
-    memory: Memory = field(default_factory=Memory)  #: of the run: a role's states are hashed once
+    memory: Memory = field(default_factory=Memory)  #: memory of the run: a role's states are hashed once
 
     def why(self, resource: Resource | None = None) -> Why:
         """Why this state is not as desired; without ``resource``, why a value of the layer differs that no state
         covers.
 
-        A state that the record holds in the same form has drifted. One that it does not hold was changed or added
-        since.
+        A state that the record contains in the same form has drifted. Another state was changed or added since.
         """
         if self.entry is None:
             return "new"
@@ -78,24 +75,24 @@ class LastGood:
         if self.entry["desired"] == known.role:
             return "drift"
         states = self.entry.get("states")
-        if resource is None or not isinstance(states, list):  # a record from before states were recorded
+        if resource is None or not isinstance(states, list):  # an early record without states
             return "intent"
         return "drift" if known.of(resource) in states else "intent"
 
 
 class Hashes:
-    """The hashes of a role's states, as release records hold them; each is made when it is first asked for."""
+    """The hashes of a role's states, as in release records, each computed on first use."""
 
     def __init__(self, role: DesiredRole):
         self._role, self._states = role, dict[Same[Resource], str]()
 
     @cached_property
     def role(self) -> str:
-        """Of all states together."""
+        """The hash of all states together."""
         return desired_sha256(self._role)
 
     def of(self, resource: Resource) -> str:
-        """Of one state."""
+        """The hash of one state."""
         key = Same(resource)
         if key not in self._states:
             self._states[key] = state_sha256(resource)
@@ -103,25 +100,28 @@ class Hashes:
 
 
 def last_good(role: DesiredRole, record: Mapping[str, Any], memory: Memory | None = None) -> LastGood:
-    """The record's entry for a role; a damaged entry counts as none."""
+    """The record's entry for a role; a damaged entry is ignored."""
     entry = record.get("roles", {}).get(role.name)
     return LastGood(role, entry if isinstance(entry, dict) else None, memory or Memory())
 
 
 def shown(record: Mapping[str, Any]) -> ReleaseRecord | None:
-    """The head of the record, for reports."""
+    """The main fields of the record, for reports."""
     if not record:
         return None
     return ReleaseRecord(*(str(record.get(key, "")) for key in ("stack", "at", "run", "operator")))
 
 
-Found = Finding | NotChecked  #: what comes of a rule on a host
+Found = Finding | NotChecked  #: result of a rule on a host
 
 
 def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHardware = NOTHING_KNOWN) -> HostAudit:
-    """The audit of a host by these facts, which were read ``at`` that time; ``known_before`` is what earlier audits
-    found of its hardware. Of hosts that answer alike, everything is judged once but what depends on the time
-    (``target.memory``); of those that share their facts and their time, as stored ones do, everything."""
+    """The audit of a host by facts that were read at the time ``at``. ``known_before`` is the hardware that earlier
+    audits found.
+
+    For hosts with equal facts, everything that does not depend on the time is computed once (``target.memory``). For
+    hosts that share both facts and time, as with stored facts, the whole audit is computed once.
+    """
     looks_at = audited(target)
     hardware = replace(known_before, gpus=read_expected_gpus(target.host))
     work = partial(_judged, target, looks_at, facts, at, hardware)
@@ -130,7 +130,7 @@ def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHar
 
 
 def _judged(target: TargetHost, looks_at: AuditScope, facts: Facts, at: datetime, hardware: KnownHardware) -> HostAudit:
-    """``judge``, for any host of which the same is wanted."""
+    """``judge`` for any host with the same desired state."""
     memory = target.memory
     if refusal := memory.judged("refusal", facts, release.refusal):
         return unread(target, refusal, at)
@@ -171,7 +171,7 @@ def _judged(target: TargetHost, looks_at: AuditScope, facts: Facts, at: datetime
 
 
 def unread(target: TargetHost, sentence: str, at: datetime, lead: str = "") -> HostAudit:
-    """The audit of a host that could not be read; ``lead`` as in ``HostwrightError``."""
+    """The audit of a host that could not be read. ``lead`` is as in ``HostwrightError``."""
     layers = tuple(Layer(name, "unread") for name in (*(role.name for role in target.roles), GPU_LAYER))
     return HostAudit(
         target.name, target.stack.name, _iso(at), "unread", sentence, layers,
@@ -180,13 +180,13 @@ def unread(target: TargetHost, sentence: str, at: datetime, lead: str = "") -> H
 
 
 def unprobed(skipped: NotChecked) -> bool:
-    """Whether its probes were not asked or hung: then its layer is not known."""
+    """Whether the check's probes were not run or timed out, so that the state of its layer is unknown."""
     of_cards = skipped.check in (CARDS, DRIVER_OF_CARDS)
     return of_cards or skipped.reason == NOT_ASKED or skipped.reason.startswith(NOT_IN_TIME)
 
 
 def _repairable(found: Found, changes: Mapping[str, tuple[Planned, ...]]) -> Found:
-    """A finding whose layer's plan is refused is not one that provisioning fixes."""
+    """The result, marked as not fixed by provisioning if the plan of its layer is refused."""
     refused = isinstance(found, Finding) and any(isinstance(one, Refusal) for one in changes.get(found.layer, ()))
     return replace(found, provision=False) if isinstance(found, Finding) and refused else found
 
@@ -194,8 +194,11 @@ def _repairable(found: Found, changes: Mapping[str, tuple[Planned, ...]]) -> Fou
 def _deviations(
     target: TargetHost, known: Alike, read: Iterable[Reading], record: Mapping[str, Any]
 ) -> Iterator[Deviation]:
-    """What is not as desired, and why. In layers where no state differs, the values do that differ from the stack: that
-    is all that is known where none was probed."""
+    """The states that are not as desired, with the reason.
+
+    For a layer without such states, values that differ from the stack are reported: if no state was probed, nothing
+    else is known.
+    """
     differing = [reading for reading in read if reading.differs]
     for role in target.desired.roles if differing or any(known.changes.values()) else ():
         good, differs = last_good(role, record, target.memory), known.states[role.name]
@@ -209,18 +212,18 @@ def _deviations(
 
 
 def _not_checked(known: Alike, found: Iterable[Found]) -> Iterator[NotChecked]:
-    """What of the states, and which rules."""
+    """The states and the rules that could not be checked."""
     for differs in known.states.values():
         yield from differs.not_checked
     yield from (one for one in found if isinstance(one, NotChecked))
 
 
 def _unread_cards(ctx: AuditContext, looks_at: AuditScope) -> Iterator[NotChecked]:
-    """That no card could be read, of a host that has cards and a driver, or a role that brings one."""
+    """A failed check if no card could be read, on a host with cards and a driver or a role that installs one."""
     try:
         if looks_at.judges_cards(ctx.facts) and any(cards.on_bus(ctx.facts) for cards in ctx.cards):
             _ = ctx.gpus
-    except KeyError:  # the bus was not probed
+    except KeyError:  # the PCI bus was not probed
         return
     except (Unread, NotAnswered) as error:
         driven = any(cards.driven(ctx.facts) for cards in ctx.cards)
@@ -228,7 +231,9 @@ def _unread_cards(ctx: AuditContext, looks_at: AuditScope) -> Iterator[NotChecke
 
 
 def _others_late(target: TargetHost, facts: Facts, not_checked: Iterable[NotChecked]) -> Iterator[NotChecked]:
-    """Probes that hung and belong to no state and no rule: of the cards and their users, of values, of the engine."""
+    """Probes that timed out and belong to no state and no rule: probes of cards and their users, of values, and of
+    Hostwright.
+    """
     named = {skipped.reason for skipped in not_checked}
     of_cards = {*target.occupancy.probes, *(probe for part in audited(target).cards for probe in part.probes)}
     for probe, answer in facts.late.items():
@@ -244,8 +249,10 @@ def _record(facts: Facts) -> Mapping[str, Any]:
 def _layer(
     name: str, deviations: Iterable[Deviation], findings: Iterable[Finding], not_checked: Iterable[NotChecked]
 ) -> Layer:
-    """The status of one layer. A state that could not be checked and a probe that hung make it unread; a rule that
-    could not be checked for another reason does not.
+    """The status of one layer.
+
+    A state that could not be checked and a probe that timed out make it unread. A rule that could not be checked for
+    another reason does not.
     """
     whys = {deviation.why for deviation in deviations if deviation.layer == name}
     graves = {finding.grave for finding in findings if finding.layer == name}
@@ -266,7 +273,7 @@ def _notes(target: TargetHost, facts: Facts, now: datetime) -> tuple[str, ...]:
     off = off_roles(target.desired_of_all, facts, target.memory)
     try:
         return (*notes_on(facts, now, target.memory), *off)
-    except KeyError:  # its locks were not probed, or did not answer
+    except KeyError:  # the locks were not probed, or the probe timed out
         return off
 
 
@@ -275,7 +282,7 @@ def _iso(at: datetime) -> str:
 
 
 def aged_on(ctx: AuditContext) -> tuple[Aged, ...]:
-    """The advisories that apply to the versions on the host; none for a part that cannot be read."""
+    """The advisories that apply to the versions on the host; empty for parts that cannot be read."""
     known = ctx.desired.advisories
     if not known.products:
         return ()
@@ -290,7 +297,7 @@ def _aged(known: Advisories, found: Iterable[tuple[str, str]], today: date) -> t
 
 
 def installed(desired: Desired, memory: Memory, facts: Facts) -> tuple[tuple[str, str], ...]:
-    """The products of the advisories that are on the host, each with its version."""
+    """The products on the host that advisories mention, each with its version."""
     products = desired.advisories.products
     known = tuple(pattern for product in products.values() for pattern in product.packages)
     there = [(one.name, one.version) for one in _software(desired, memory, facts) if one.version]
@@ -300,7 +307,8 @@ def installed(desired: Desired, memory: Memory, facts: Facts) -> tuple[tuple[str
     for package, version in there:
         if named_like(package, known):
             name = next(name for name, product in products.items() if named_like(package, product.packages))
-            found.setdefault((name, numbers(version)), (name, version))  # a package has its maker's version, and more
+            # a package's version is the vendor's with a suffix
+            found.setdefault((name, numbers(version)), (name, version))
     return tuple(found.values())
 
 
@@ -311,7 +319,7 @@ def _software(desired: Desired, memory: Memory, facts: Facts) -> Iterator[Softwa
 
 
 def _pieces(state: Resource, facts: Facts) -> tuple[Software, ...]:
-    """Nothing where one of its probes was not asked: an error would be one for every host that looks alike."""
+    """Empty if a probe was not run: an error would be shared by all hosts with equal facts."""
     try:
         return tuple(state.software(facts))
     except (KeyError, NotAnswered):

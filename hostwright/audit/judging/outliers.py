@@ -1,4 +1,4 @@
-"""Values that no stack pins, compared between hosts, and which hosts differ from the majority. Pure."""
+"""Compare values that no stack pins between hosts, and find hosts that differ from the majority. Pure."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from hostwright.audit.fleetaudit import MACHINE_LAYERS, HostAudit, Reading, ValueSpread, have_several_stacks
 
-#: values that differ from host to host by nature
+#: values that are different on each host
 OWN = frozenset({("base", "product"), ("release", "at")})
 
 Key = tuple[str, str, str]
 
 
 def spreads(hosts: Iterable[HostAudit]) -> tuple[ValueSpread, ...]:
-    """The values that no stack pins, each over the hosts that can be compared: two or more with equal ``among``.
+    """The values that no stack pins, each over the comparable hosts: two or more with equal ``among``.
 
-    Where hosts have different stacks, only values of the machine are compared between stacks: ``among`` of the others
-    also names the stack. They come in the order in which they first occur. Hosts that could not be read are left out,
-    and so are values that no host has.
+    If hosts have different stacks, only values of the machine are compared across stacks; ``among`` of other values
+    also names the stack. The values are in the order in which they first occur. Hosts that could not be read, and
+    values that no host has, are excluded.
     """
     audited = tuple(hosts)
     mixed = have_several_stacks(audited)
@@ -36,7 +36,7 @@ def _comparable(by_value: Mapping[str, list[str]]) -> bool:
 
 
 def _compared(host: HostAudit) -> Iterator[Reading]:
-    """The readings of a host that are compared, each name once."""
+    """The comparable readings of a host, each name once."""
     compared: dict[Key, Reading] = {}
     for reading in host.readings if host.status != "unread" else ():
         if reading.want is None and (reading.layer, reading.name) not in OWN:

@@ -1,1 +1,1 @@
-"""The values of a host: the program that prints them, and what is read out of its lines."""
+"""The values of a host: the program that prints them, and the readings parsed from its output."""

@@ -1,4 +1,4 @@
-"""What changed on a host since its release record was written: where to look when no rule knows the problem."""
+"""Changes on a host since its release record was written, as hints if no rule recognises the problem."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from hostwright.common.text import short
 from hostwright.plan.host.release import PATH
 from hostwright.plan.model import Facts, Probe
 
-MOST = 40  #: our choice: packages, and files, that are read; the latest
+MOST = 40  #: our choice: the latest packages, and the latest files, that are read
 
-#: Times are those of the inode (ctime), which no copying with old dates hides.
+#: Uses the inode's ctime, which a copy that preserves old dates does not hide.
 CHANGED = Probe(sh_file(__file__, "changed.sh", record=PATH, most=str(MOST)), root=True)
 
-#: Written at boots and by tools that edit accounts, whoever asked for it.
+#: Written at each boot, or by any tool that edits accounts.
 _NOISE = frozenset(
     (
         "/etc/ld.so.cache", "/etc/mtab", "/etc/adjtime", "/etc/resolv.conf", "/etc/.pwd.lock", "/etc/.updated",
@@ -23,10 +23,10 @@ _DPKG = {"install": "installed", "upgrade": "upgraded", "remove": "removed", "pu
 
 
 def changed_since(facts: Facts) -> tuple[str, ...]:
-    """Packages, and then files with the latest first, that changed since the host was found as desired; none where it
-    has no record or was not asked.
+    """Packages, then files (the latest first), that changed since the host was last as desired.
 
-    A package counts once, by what came of it last: ``package driverctl installed 0.111-1``.
+    Empty if the host has no record or was not probed. A package is listed once with its latest change: ``package
+    driverctl installed 0.111-1``.
     """
     if CHANGED not in facts or not facts[CHANGED].ok:
         return ()
@@ -37,6 +37,6 @@ def changed_since(facts: Facts) -> tuple[str, ...]:
 
 
 def _package(name: str, action: str, version: str) -> str:
-    """One line of dpkg's log; a package that is gone has no version."""
+    """A row of dpkg's log as text; a removed package has no version."""
     text = f"package {name.partition(':')[0]} {_DPKG[action]}"
     return text if version == "<none>" else f"{text} {version}"

@@ -1,1 +1,1 @@
-"""The formats of an audit: for a terminal, a spreadsheet, a build server, a monitoring system and a browser."""
+"""The output formats of an audit: terminal, CSV, JUnit XML, Prometheus metrics, JSON and HTML."""

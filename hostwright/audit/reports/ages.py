@@ -1,16 +1,17 @@
-"""Since when a status or a problem has lasted, by the history."""
+"""The start times of statuses and problems, from the history."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-#: (host, kind, name) → since when; the kinds are "status", "deviation" (name: ``layer what``) and "finding" (the rule)
+#: (host, kind, name) → start time. Kinds are "status", "deviation" (name: ``layer what``) and "finding" (name: the
+#: rule)
 Ages = Mapping[tuple[str, str, str], datetime]
 
 
 def since(ages: Ages, hosts: Iterable[str], kind: str, name: str) -> str:
-    """``since 2026-11-18``, or ``since 2026-11-18 to 2026-11-20`` where hosts differ; empty where it is unknown."""
+    """``since 2026-11-18``, or ``since 2026-11-18 to 2026-11-20`` if hosts differ; empty if unknown."""
     days = sorted({ages[host, kind, name].date().isoformat() for host in hosts if (host, kind, name) in ages})
     if not days:
         return ""

@@ -1,4 +1,4 @@
-"""What ``invoke doctor`` shows for hosts: what was found, why, and what to do now."""
+"""The output of ``hostwright doctor`` for hosts: findings, causes and fixes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from hostwright.common.text import count, printable, short
 from hostwright.inventory.patterns import headed
 from hostwright.resources.files.paths import few
 
-MOST_CHANGED = 12  #: our choice: files and packages that are named
+MOST_CHANGED = 12  #: our choice: files and packages that are listed
 
-#: how hosts are counted at the end, the gravest first, each with its style
+#: labels and styles of the final count, the worst first
 WORDS = {
     "failing": ("failing", "bold red"),
     "unread": ("could not be read", "magenta"),
@@ -30,7 +30,10 @@ WORDS = {
 
 
 def show_diagnosis(hosts: Sequence[HostAudit], ages: Ages) -> Iterator[RenderableType]:
-    """The known problems of hosts, hosts with the same ones together, the gravest last, and what that comes to."""
+    """The known problems of hosts and a final count.
+
+    Hosts with the same problems are combined, the worst hosts last.
+    """
     alike: dict[tuple[object, ...], list[HostAudit]] = {}
     for host in hosts:
         alike.setdefault((host.sentence, host.findings, host.deviations, host.not_checked), []).append(host)
@@ -43,7 +46,7 @@ def show_diagnosis(hosts: Sequence[HostAudit], ages: Ages) -> Iterator[Renderabl
 
 
 def word_of(host: HostAudit) -> str:
-    """How a host is counted: a key of ``WORDS``."""
+    """The key of ``WORDS`` under which a host is counted."""
     if host.sentence:
         return "unread"
     if any(finding.grave for finding in host.findings):
@@ -52,9 +55,11 @@ def word_of(host: HostAudit) -> str:
 
 
 def next_commands(hosts: Iterable[HostAudit], treatments: Mapping[str, Treatment]) -> Mapping[Command, Sequence[str]]:
-    """The commands that are next, each with its hosts: a rebuild for what provisioning does not fix,
-    except for what only people can fix by the ``treatments`` of the rules; where nothing could be asked, what leads on
-    from that."""
+    """The next commands, each with its hosts.
+
+    A host with failures that provisioning does not fix needs a rebuild, unless only people can fix them
+    (``treatments``). For a host that could not be read, the error names the command.
+    """
     found: dict[Command, list[str]] = {}
     for host in hosts:
         if host.sentence:
@@ -69,7 +74,7 @@ def next_commands(hosts: Iterable[HostAudit], treatments: Mapping[str, Treatment
 
 
 def provisioned(finding: Finding, host: HostAudit) -> bool:
-    """Whether provisioning fixes it: a provisioning run that finds every state as desired changes nothing."""
+    """Whether provisioning fixes the failure. It cannot if every state is already as desired."""
     return finding.provision and bool(host.deviations)
 
 
@@ -107,7 +112,7 @@ def _group(group: list[HostAudit], ages: Ages) -> Iterator[RenderableType]:
 
 
 def explanation(finding: Finding, indent: str) -> Iterator[Text]:
-    """The host's own output as evidence, what went wrong, and what to do now."""
+    """The host's own output as evidence, the cause, and the fix."""
     for line in finding.evidence:
         yield Text(f"{indent}│ {short(line)}", style="dim")
     yield Text(f"{indent}{finding.cause}.")
@@ -117,8 +122,10 @@ def explanation(finding: Finding, indent: str) -> Iterator[Text]:
 def known_problem(
     finding: Finding, remark: str = "", *, fixed: bool | None = None, hindered: bool = False
 ) -> Iterator[Text]:
-    """A known problem in full: its rule and layer with a ``remark``, its evidence, its cause and what to do;
-    ``fixed``: whether provisioning fixes it, if known; ``hindered``: by a failure that provisioning does not fix."""
+    """A known problem in full: rule and layer with a ``remark``, evidence, cause and fix.
+
+    ``fixed`` is whether provisioning fixes it, if known. ``hindered`` is whether another failure has to be fixed first.
+    """
     sign, _, style = SHOWN["failing" if finding.grave else "warning"]
     parts = [(finding.layer, "cyan"), (remark, "dim")]
     yield Text.assemble((f"  {sign} {finding.rule}", style), *((f"  {part}", style) for part, style in parts if part))
@@ -127,7 +134,7 @@ def known_problem(
     if fixed is not None:
         fixed_by = "provisioning fixes it; " if fixed else "provisioning does not fix it; "
     if fixed and hindered:
-        fixed_by = "provisioning fixes it, after what it does not fix; "
+        fixed_by = "provisioning fixes it once the other failures are fixed; "
     if finding.provision and fixed is False:
         fixed_by = "provisioning does not fix it: every state is as desired; "
     yield Text(f"      {fixed_by}more: {finding.link}", style="dim")

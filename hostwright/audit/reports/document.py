@@ -11,7 +11,7 @@ from hostwright.common.input.adapter import adapter, json_schema_of
 
 
 def render_json(audit: FleetAudit) -> str:
-    """The audit as JSON in one line, in ASCII, so that no character from a host can affect a terminal."""
+    """The audit as JSON on one line, in ASCII, so that no character from a host can affect a terminal."""
     return json.dumps(asdict(audit), ensure_ascii=True)
 
 
@@ -19,12 +19,12 @@ def read_json(text: str) -> FleetAudit:
     """The audit in a document of this schema. Raises ``ValueError`` for another schema or an invalid document."""
     version = json.loads(text).get("schema")
     if version != SCHEMA:
-        raise ValueError(f"it has schema {version!r}, but this Hostwright reads {SCHEMA}")
+        raise ValueError(f"the document has schema {version!r}, but this Hostwright reads schema {SCHEMA}")
     return adapter(FleetAudit).validate_json(text)
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of what ``render_json`` writes."""
+    """The JSON Schema (draft 2020-12) for the output of ``render_json``."""
     schema = json_schema_of(FleetAudit, "Hostwright audit", "What `invoke audit --json` prints.")
     schema["properties"]["schema"] = {"const": SCHEMA, "title": "Schema", "type": "integer"}
     schema["required"] = sorted({*schema.get("required", ()), "schema"})

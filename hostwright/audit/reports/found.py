@@ -1,4 +1,4 @@
-"""What hosts have that nobody provisioned: a table for each group of hosts that are alike."""
+"""The software of hosts that were never provisioned: a table for each group of equal hosts."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from hostwright.audit.found.reading import CHECK
 from hostwright.common.text import printable, short
 from hostwright.inventory.patterns import fold, headed
 
-PLACES = 8  #: our choice: toolkits, libraries and environments of one layer that are listed
-IN_HOMES = 6  #: our choice: packages in people's homes that are listed; --details lists all
+PLACES = 8  #: our choice: toolkits, libraries and environments listed per layer
+IN_HOMES = 6  #: our choice: packages listed in home directories; --details lists all
 
 
 def show_found(hosts: tuple[HostAudit, ...]) -> Iterator[RenderableType]:
-    """Each group with all that it has; of the others than the largest, only what is not the same there."""
+    """All software of the largest group, and the differences of each other group from it."""
     largest = ""
     for group in found_groups(hosts):
         head, below = headed(group.names)
         title = Text.assemble("\n", (printable(head), "bold blue"), "  set up by hand")
-        title.append(f", as {largest}, but for this" if largest else "", style="yellow")
+        title.append(f", same as {largest} except for" if largest else "", style="yellow")
         yield title
         if below:
             yield Text(f"  {printable(below)}", style="dim")
@@ -46,7 +46,7 @@ def _table(group: FoundGroup, shown: Iterable[str]) -> Table:
 
 
 def _lines(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """The values of one layer: ``version 470.182.03, source runfile``, and a line for each place that has one."""
+    """The values of one layer: ``version 470.182.03, source runfile``, and a line for each path with a value."""
     plain = [f"{name} {value}" for name, value in pairs if not name.startswith("/")]
     places = [f"{value}, in {name}" for name, value in pairs if name.startswith("/")]
     if not plain and not places:
@@ -59,15 +59,15 @@ def _lines(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _in_homes(group: FoundGroup) -> str:
-    """What people have in their homes: how many of each, the most frequent first."""
+    """Software in home directories, with the number of copies, the most frequent first."""
     found = Counter(one.have for readings in group.homes.values() for one in readings)
     parts = [f"{short(have)}{f' ×{times}' if times > 1 else ''}" for have, times in found.most_common(IN_HOMES)]
     more = f" and {len(found) - IN_HOMES} more" if len(found) > IN_HOMES else ""
-    return f"{'; '.join(parts)}{more} (--details says where)"
+    return f"{'; '.join(parts)}{more} (--details lists the paths)"
 
 
 def _remarks(group: FoundGroup) -> Iterator[Text]:
-    """What the search for environments did not reach."""
+    """Limits that stopped the search for environments."""
     cut: dict[str, list[str]] = {}
     for host in group.hosts:
         for one in host.not_checked:

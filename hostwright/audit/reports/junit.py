@@ -9,7 +9,10 @@ from hostwright.common.text import printable
 
 
 def render_junit(audit: FleetAudit) -> str:
-    """The audit as JUnit XML: a layer that differs or fails is a failure, one that could not be read is an error."""
+    """The audit as JUnit XML.
+
+    A layer that differs or fails is a failure; a layer that could not be read is an error.
+    """
     document = JUnitXml("hostwright audit")
     for host in audit.hosts:
         suite = TestSuite(_clean(host.host))
@@ -38,7 +41,7 @@ def _case(host: HostAudit, layer: Layer) -> TestCase:
 
 
 def _problems(host: HostAudit, layer: str) -> list[str]:
-    """What is wrong in a layer, one line each."""
+    """The problems of a layer, one per line."""
     states = [
         f"{deviation.what}: {deviation.have} → {deviation.want} ({deviation.why})"
         for deviation in host.deviations
@@ -47,9 +50,9 @@ def _problems(host: HostAudit, layer: str) -> list[str]:
     known = [
         f"{finding.rule}: {finding.evidence[0]}. {finding.cure}" for finding in host.findings if finding.layer == layer
     ]
-    return [*states, *known] or ["no reason is recorded"]
+    return [*states, *known] or ["no reason recorded"]
 
 
 def _clean(text: str) -> str:
-    """Text without characters that XML cannot hold."""
+    """Text without characters that XML does not allow."""
     return printable(text).replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd")

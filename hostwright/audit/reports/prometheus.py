@@ -1,4 +1,4 @@
-"""An audit as a file for node_exporter's textfile collector on the machine that audits the fleet."""
+"""An audit as a file for node_exporter's textfile collector on the machine that runs audits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.hardware.gpucolumns import GPU_COLUMNS
 from hostwright.common.text import printable
 
-VALUE_CHARACTERS = 120  #: of a label: each different value is another time series
+VALUE_CHARACTERS = 120  #: of a label: each distinct value is another time series
 
 
 def render_prometheus(audit: FleetAudit) -> str:
@@ -31,7 +31,7 @@ def exposition(metrics: Iterable[Metric]) -> str:
 
 
 class _Metrics(Collector):
-    """Metrics that are known."""
+    """A Prometheus collector for existing metrics."""
 
     def __init__(self, metrics: Iterable[Metric]):
         self._metrics = tuple(metrics)
@@ -41,7 +41,7 @@ class _Metrics(Collector):
 
 
 def gauge(name: str, text: str, labels: str, rows: Iterable[tuple[Sequence[str], float]]) -> Metric:
-    """A gauge with the values of its labels, which are named with blanks between them, and a number in each row."""
+    """A gauge. ``labels`` are names separated by spaces; each row has the label values and a number."""
     family = GaugeMetricFamily(name, text, labels=labels.split())
     for values, number in rows:
         family.add_metric([label(value) for value in values], float(number))
@@ -49,7 +49,7 @@ def gauge(name: str, text: str, labels: str, rows: Iterable[tuple[Sequence[str],
 
 
 def took(name: str, what: str, at: str, took_s: float) -> Iterator[Metric]:
-    """When something began, and how long it took."""
+    """Metrics for the start time and the duration of ``what``."""
     began = datetime.fromisoformat(at).timestamp()
     yield gauge(f"{name}_timestamp_seconds", f"When {what} began, Unix time", "", [((), began)])
     yield gauge(f"{name}_duration_seconds", f"How long {what} took", "", [((), took_s)])
@@ -111,5 +111,5 @@ def _of_gpus(hosts: tuple[HostAudit, ...]) -> Iterator[Metric]:
 
 
 def label(text: str) -> str:
-    """Text of a host as a label: one line of bounded length."""
+    """Text of a host as a label value: one line of limited length."""
     return " ".join(printable(text[: 2 * VALUE_CHARACTERS]).split())[:VALUE_CHARACTERS]

@@ -1,4 +1,4 @@
-"""An audit as CSV: a row for each layer, value, deviation, known failure, card, and host that could not be read."""
+"""An audit as CSV: a row for each layer, value, deviation, known failure, card, and unreadable host."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.audit.hardware.gpucolumns import GPU_COLUMNS
 from hostwright.common.text import printable
 
 COLUMNS = ("host", "status", "kind", "layer", "name", "have", "want", "verdict", "at")
-#: a spreadsheet takes a cell that begins with one of these for a formula (OWASP, CSV injection)
+#: a spreadsheet interprets a cell that begins with one of these as a formula (OWASP, CSV injection)
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 Row = tuple[str, str, str, str, str, str]
@@ -53,6 +53,6 @@ def _rows(host: HostAudit) -> Iterator[Row]:
 
 
 def _cell(text: str) -> str:
-    """Text in one line that no spreadsheet takes for a formula."""
+    """Text on one line that no spreadsheet interprets as a formula."""
     line = " ".join(printable(text).split())
     return f"'{line}" if line.startswith(FORMULA) else line

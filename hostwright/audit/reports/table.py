@@ -1,4 +1,4 @@
-"""An audit for a terminal: the worst hosts first, equal hosts folded into one line."""
+"""An audit for a terminal: the worst hosts first, equal hosts on one line."""
 
 from __future__ import annotations
 
@@ -53,16 +53,18 @@ WORDS: dict[LayerStatus, str] = {
     "warning": "with warnings",
     "desired": "as desired",
 }
-_UNBOUNDED = 100_000  #: columns, of a table as wide as it wants to be
-ABSENT = "·"  #: shown for a layer that a host does not have
+_UNBOUNDED = 100_000  #: columns: no limit on the width of a table
+ABSENT = "·"  #: mark for a layer that a host does not have
 
 
 def show_audit(
     audit: FleetAudit, ages: Ages, *, details: bool = False, columns: int | None = None, first: bool = False
 ) -> Group:
-    """The whole audit, in a terminal of so many ``columns`` (``None``: as many as it takes); ``details`` adds every
-    value that was read, every card, and every state that a host lacks which was never provisioned. What it comes to
-    stands at the end, or ``first``, where the screen is one that does not scroll."""
+    """The whole audit for a terminal with ``columns`` (``None``: no limit).
+
+    ``details`` adds every value, every card, and every deviation of a host that was never provisioned. The summary is
+    at the end, or at the top with ``first``, for a screen that does not scroll.
+    """
     hosts = by_hand(audit.hosts)
     judged = replace(audit, hosts=tuple(host for host in audit.hosts if host.status != "new" or host not in hosts))
     matrix = _matrix(judged, ages)
@@ -86,8 +88,10 @@ _NEXT = {"failing": Command("doctor"), **dict.fromkeys(("drift", "differs", "int
 
 
 def next_hosts(audit: FleetAudit) -> Mapping[Command, Sequence[str]]:
-    """The commands that are next after an audit, each with its hosts: what is wrong is looked into before anything is
-    changed; a host that could not be read says itself what leads on."""
+    """The next commands after an audit, each with its hosts.
+
+    Problems are diagnosed before anything is changed. For a host that could not be read, the error names the command.
+    """
     found: dict[Command, list[str]] = {}
     set_up = by_hand(audit.hosts)
     for host in sorted(audit.hosts, key=lambda host: (host.status != "failing", host.status != "unread")):
@@ -110,18 +114,21 @@ def _headline(audit: FleetAudit) -> Text:
 
 
 def joined(parts: Iterable[tuple[str, str]]) -> Text:
-    """Words in a row, each with its style."""
+    """Styled words, separated by commas."""
     return Text(", ").join(Text(words, style=style) for words, style in parts)
 
 
 def names_below(below: str) -> list[Text]:
-    """The line below a heading with the names of its hosts (``patterns.headed``); none where the heading has them."""
+    """The line with host names below a heading (``patterns.headed``); empty if the heading has the names."""
     return [Text(f"  {printable(below)}", style="dim")] if below else []
 
 
 def _matrix(audit: FleetAudit, ages: Ages) -> Table:
-    """Hosts × layers; hosts whose layers all have the same status share a row, if their stack is the same. The stack
-    has a column where there are several."""
+    """Hosts × layers.
+
+    Hosts with the same stack and the same status of each layer share a row. With several stacks, the stack has a
+    column.
+    """
     table = Table(box=None, pad_edge=False, header_style="dim")
     rows = [*_rows(audit, ages)]
     mixed = ["stack"] if any(stack for _, stack, _, _ in rows) else []
@@ -135,7 +142,7 @@ def _matrix(audit: FleetAudit, ages: Ages) -> Table:
 
 
 def _by_status(audit: FleetAudit, ages: Ages) -> Iterator[Text]:
-    """The same for a terminal that the matrix does not fit: below hosts their layers, by the status of these."""
+    """The matrix for a narrow terminal: below each group of hosts, its layers by status."""
     layers = audit.layers
     for names, stack, statuses, lasting in _rows(audit, ages):
         yield names.append("".join(f"  {part}" for part in (stack, lasting) if part), style="dim")
@@ -145,8 +152,9 @@ def _by_status(audit: FleetAudit, ages: Ages) -> Iterator[Text]:
 
 
 def _rows(audit: FleetAudit, ages: Ages) -> Iterator[tuple[Text, str, tuple[LayerStatus | None, ...], str]]:
-    """Hosts of one stack whose layers all have the same status, the worst ones first: their names, the stack where
-    there are several, the statuses, and since when."""
+    """Hosts with equal layer statuses and stack, the worst first: names, stack (if there are several), statuses, start
+    date.
+    """
     blocks = {host.host for host in audit.hosts if _has_block(host) or host.sentence}
     mixed = have_several_stacks(audit.hosts)
     rows: dict[tuple[str, str, tuple[LayerStatus | None, ...]], list[str]] = {}
@@ -157,7 +165,8 @@ def _rows(audit: FleetAudit, ages: Ages) -> Iterator[tuple[Text, str, tuple[Laye
         rows.setdefault((host.status, host.stack if mixed else "", statuses), []).append(host.host)
     for (status, stack, statuses), hosts in rows.items():
         head, below = headed(hosts)
-        named_below = status == "desired" or all(host in blocks for host in hosts)  # what is told below names them, too
+        # the block below lists the names too
+        named_below = status == "desired" or all(host in blocks for host in hosts)
         names = Text(
             printable(head if named_below or not below else below), style="bold" if status != "desired" else ""
         )
@@ -176,7 +185,7 @@ def _cell(status: LayerStatus | None) -> Text:
 
 
 def _blocks(hosts: Iterable[HostAudit], ages: Ages, *, details: bool) -> Iterator[RenderableType]:
-    """What is wrong, once for all hosts with the same problems."""
+    """The problems of hosts, once for all hosts with the same problems."""
     alike: dict[tuple[object, ...], list[HostAudit]] = {}
     for host in sorted(hosts, key=_worst_first):
         if _has_block(host):
@@ -195,30 +204,30 @@ def _blocks(hosts: Iterable[HostAudit], ages: Ages, *, details: bool) -> Iterato
         yield from (Text(f"  {short(note)}", style="yellow") for note in first.notes)
         yield from (_deviation(deviation, names, ages) for deviation in first.deviations if not brief)
         yield from (_finding(finding, names, ages) for finding in first.findings)
-        if first.findings and first.status != "failing":  # of whom the last line says it
+        if first.findings and first.status != "failing":  # the last line of the report has it for failing hosts
             doctor = Command("doctor", hosts="" if below else fold(names))
             yield Text(f"  causes and fixes: {doctor}", style="dim")
 
 
 def _aged(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
-    """What is known against versions on hosts, each sentence once with its hosts."""
+    """Advisories on installed versions, each once with its hosts."""
     found: dict[str, list[str]] = {}
     for host in hosts:
         for one in host.aged:
             found.setdefault(one.sentence, []).append(host.host)
     if found:
-        yield Text("\nages and security bulletins (`hostwright stacks` says more)", style="dim")
+        yield Text("\nages and security bulletins (`hostwright stacks` has details)", style="dim")
     for sentence, names in found.items():
         yield Text.assemble((f"  {short(sentence)}", "yellow"), (f"  {fold(names)}", "dim"))
 
 
 def _has_block(host: HostAudit) -> bool:
-    """Whether more is to be told of a host than the status of its layers."""
+    """Whether a host has details besides the statuses of its layers."""
     return bool(host.deviations or host.findings or host.notes)
 
 
 def _is_brief(host: HostAudit, *, details: bool) -> bool:
-    """Whether what a host lacks is only counted: of one that was never provisioned, nearly everything."""
+    """Whether deviations are only counted: a host that was never provisioned lacks nearly everything."""
     return len(host.deviations) > 1 and not details and all(one.why == "new" for one in host.deviations)
 
 
@@ -250,7 +259,7 @@ def _unread(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
 
 
 def _spreads(spreads: Iterable[ValueSpread], grouped: Collection[tuple[str, str]]) -> Iterator[RenderableType]:
-    """The values that no stack pins and in which hosts differ, but those by which hosts are grouped."""
+    """The values that no stack pins and in which hosts differ, without the values by which hosts are grouped."""
     differing = [spread for spread in spreads if len(spread.values) > 1 and (spread.layer, spread.name) not in grouped]
     if differing:
         yield Text("\nnot pinned by a stack, and not the same on all hosts", style="bold")
@@ -317,7 +326,7 @@ def _gpus(gpus: tuple[Gpu, ...]) -> Table:
 
 
 def _not_checked(not_checked: tuple[NotChecked, ...]) -> Iterator[Text]:
-    """The checks that could not be made, a line for each reason."""
+    """Failed checks, one line for each reason."""
     reasons: dict[str, list[str]] = {}
     for skipped in not_checked:
         reasons.setdefault(skipped.reason, []).append(f"{skipped.layer} {skipped.check}")

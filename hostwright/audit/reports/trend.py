@@ -1,4 +1,4 @@
-"""One day of a fleet's history, as input of the charts."""
+"""One day of a fleet's history, for the charts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 class TrendPoint:
     """The fleet on one day (ISO date, UTC): the number of hosts by status, and by each value of a reading.
 
-    ``versions`` maps a reading ("layer name") to its values and their number of hosts. A day without an audit has no
+    ``versions`` maps a reading ("layer name") to its values and their number of hosts. Days without an audit have no
     point.
     """
 

@@ -1,1 +1,1 @@
-"""SBOMs: what software is on a host, and where it came from."""
+"""SBOMs: the software on a host, and its origin."""

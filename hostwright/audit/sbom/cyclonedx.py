@@ -1,4 +1,4 @@
-"""An SBOM as CycloneDX 1.6, made by CycloneDX's own library. Equal SBOMs give equal documents."""
+"""An SBOM as a CycloneDX 1.6 document, created by CycloneDX's own library. Equal SBOMs give equal documents."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from hostwright.audit.sbom.contents import Sbom, SbomItem
 from hostwright.common.canonical import canonical
 
 NAME = "hostwright"
-SERIALS = UUID("6f9d5d34-6a0f-5d6e-9a57-3c1a5b1f0a9e")  #: the namespace of serial numbers; never changes
-UNKNOWN = "unknown"  #: a supplier; NTIA's minimum elements ask that it be said where one is not known
-TYPES = {"driver": ComponentType.DEVICE_DRIVER, "file": ComponentType.FILE}  #: whatever else there is, is a library
+SERIALS = UUID("6f9d5d34-6a0f-5d6e-9a57-3c1a5b1f0a9e")  #: namespace of serial numbers; never change it
+UNKNOWN = "unknown"  #: name for an unknown supplier, which NTIA's minimum elements require to be stated
+TYPES = {"driver": ComponentType.DEVICE_DRIVER, "file": ComponentType.FILE}  #: all other kinds are libraries
 
 
 def render_cyclonedx(sbom: Sbom) -> str:
-    """The document, as indented JSON.
+    """The document as indented JSON.
 
-    Its time is that of the release record, and its serial number stays the same until the record or what is on the host
-    changes; ``hostwright:read`` tells when that was looked at.
+    Its time is the time of the release record. Its serial number changes only when the record or the software on the
+    host changes. ``hostwright:read`` is the time of reading.
     """
     host = Component(name=sbom.host, type=ComponentType.DEVICE, bom_ref="host")
     tool = Component(name=NAME, type=ComponentType.APPLICATION, version=hostwright.__version__, bom_ref="tool")
@@ -52,7 +52,7 @@ def render_cyclonedx(sbom: Sbom) -> str:
 
 
 def _time(sbom: Sbom) -> datetime:
-    """When the release record was written; without one, when the host was read."""
+    """The time of the release record; without a record, the time of reading."""
     try:
         at = datetime.fromisoformat(sbom.record.get("at", ""))
     except ValueError:
@@ -61,7 +61,7 @@ def _time(sbom: Sbom) -> datetime:
 
 
 def _serial(sbom: Sbom, components: Iterable[Component]) -> UUID:
-    """The same for what is the same: it does not know when the host was read."""
+    """A serial number that does not depend on the time of reading."""
     there = [
         [component.name, component.version, str(component.purl), *(str(row.value) for row in component.properties)]
         for component in components
@@ -72,7 +72,7 @@ def _serial(sbom: Sbom, components: Iterable[Component]) -> UUID:
 def _properties(sbom: Sbom) -> Iterator[Property]:
     yield _property("stack", sbom.stack)
     yield _property("read", sbom.at.isoformat(timespec="seconds"))
-    yield _property("complete", "no: only what these layers brought or need")
+    yield _property("complete", "no: only software that these layers installed or need")
     for layer in sbom.layers:
         yield _property("layer", layer)
     for name, value in sbom.record.items():
@@ -88,9 +88,9 @@ def _property(name: str, value: str) -> Property:
 
 
 def _system(sbom: Sbom) -> Iterator[Component]:
-    """The distribution and the running kernel, where the host names them.
+    """The distribution and the running kernel, if known.
 
-    Readers look for one component of the type operating-system, and some take none that has a purl
+    Readers expect one component of the type operating-system, and some reject one with a purl
     (DependencyTrack/dependency-track#7333, aquasecurity/trivy#6482).
     """
     system = sbom.system
@@ -129,7 +129,7 @@ def _component(item: SbomItem, sbom: Sbom) -> Component:
 
 
 def _sha256(item: SbomItem) -> str:
-    """The hash of the file that it is or came from; empty where what is there is of another version or was changed."""
+    """The hash of the file or its origin; empty if the installed version differs from the stack, or was modified."""
     software = item.software
     if software.flaw:
         return ""
@@ -165,7 +165,7 @@ def _purl(item: SbomItem, sbom: Sbom) -> PackageURL:
         return PackageURL("pypi", None, software.name, software.version)
     if software.kind != "deb":
         return PackageURL("generic", None, software.name, software.version, download)
-    # ``upstream`` and ``distro`` as Syft writes them: advisories are about source packages
+    # ``upstream`` and ``distro`` as Syft writes them: advisories refer to source packages
     upstream = software.source if software.source != software.name else ""
     ours = item.namespace == system.id and system.version
     qualifiers = {

@@ -29,7 +29,7 @@ def examination() -> Any:
     from hostwright.common.errors import Examination
     from tests.unit.support.audits import WARNING, XID
 
-    return Examination((XID, WARNING), "2 known problems on the host (136 signs looked for)")
+    return Examination((XID, WARNING), "2 known problems found on the host (136 signs searched for)")
 
 
 def play(self: Any) -> Any:

@@ -234,7 +234,7 @@ def test_a_release_that_the_stack_is_not_for_is_named():
 
 def test_the_file_says_what_is_left_out_and_why():
     text = stack_text(made(), ("gpu01", "gpu02"), date(2026, 11, 29))
-    assert text.startswith("# What gpu[01-02] had on 2026-11-29")
+    assert text.startswith("# State of gpu[01-02] on 2026-11-29")
     assert "# Left out, pytorch: " in text
     assert all(len(line) <= 120 for line in text.splitlines())
     assert yaml.safe_load(text)["extends"] == made().extends
@@ -298,7 +298,7 @@ def test_hosts_that_are_alike_get_one_file_which_is_read_as_a_stack(tmp_path: Pa
 def test_hosts_that_differ_get_a_file_each_and_one_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     other = answered(HAND_MADE.replace("550.54.15", "535.183.01"))
     site = Site(tmp_path, monkeypatch, {"gpu01": answered(), "gpu02": other, "gpu03": answered()})
-    with pytest.raises(InputError, match="these hosts need 2 stacks"):
+    with pytest.raises(InputError, match="these hosts differ and need 2 stacks"):
         site.adopt(name="by-hand")
     assert not (site.inventory / "stacks").exists()
     assert [one.hosts for one in site.adopt().stacks] == [("gpu01", "gpu03"), ("gpu02",)]
@@ -309,7 +309,7 @@ def test_no_file_is_overwritten_unasked(tmp_path: Path, monkeypatch: pytest.Monk
     (one,) = site.adopt(name="by-hand").stacks
     assert one.file
     one.file.write_text("extends: tensorflow-2.9\n")
-    with pytest.raises(InputError, match=r"already there: .*by-hand\.yml; pass --replace"):
+    with pytest.raises(InputError, match=r"already exists: .*by-hand\.yml; pass --replace"):
         site.adopt(name="by-hand")
     assert one.file.read_text() == "extends: tensorflow-2.9\n"
     site.adopt(name="by-hand", replace_file=True)
@@ -334,7 +334,7 @@ def test_a_host_with_a_release_record_is_left_alone(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize("name", ["../x", "a/b", ".hidden", "x y"])
 def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str):
     site = Site(tmp_path, monkeypatch, {"gpu01": answered()})
-    with pytest.raises(InputError, match="cannot be the name of a stack"):
+    with pytest.raises(InputError, match="is not a valid stack name"):
         site.adopt(name=name)
 
 

@@ -234,7 +234,7 @@ def test_a_host_that_failed_is_asked_what_doctor_asks(target: TargetHost, monkey
     monkeypatch.setattr(auditing, "ask", lambda shell, probes, *, timeout_s: facts)
     found = examine(target, None)
     assert found.findings == judge(target, facts, AT).findings
-    assert re.match(r"(no|[0-9]+) known problems? on the host \([0-9]+ signs looked for", found.sentence)
+    assert re.match(r"(no|[0-9]+) known problems? found on the host \([0-9]+ signs searched for", found.sentence)
 
     def silent(shell: object, probes: object, *, timeout_s: float) -> Facts:
         raise Unreachable("gpu01", f"no answer within {timeout_s:.0f} s")
@@ -243,7 +243,7 @@ def test_a_host_that_failed_is_asked_what_doctor_asks(target: TargetHost, monkey
     nothing = examine(target, None)
     assert (nothing.findings, nothing.sentence) == (
         (),
-        "it could not be asked for the signs of known problems: no answer within 60 s",
+        "known problems could not be checked on the host: no answer within 60 s",
     )
 
 

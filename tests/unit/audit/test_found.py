@@ -185,7 +185,7 @@ def test_a_host_with_a_release_record_is_not_searched(tmp_path: Path):
 def test_a_search_that_was_cut_short_says_so():
     slow = facts_of(HAND_MADE + "\tbound\ttime\n")
     assert [one.reason for one in cut_short(FINDERS, slow, "release")] == [
-        f"the search took longer than {SEARCH_S:.0f} s; there may be more of them"
+        f"the search stopped after {SEARCH_S:.0f} s and may be incomplete"
     ]
     many = facts_of("".join(f"/opt/{number}/{SITE}/torch-2.3.0.dist-info\n" for number in range(MOST)))
     assert [one.check for one in cut_short(FINDERS, many, "release")] == [CHECK]
@@ -204,7 +204,7 @@ def test_hosts_that_are_alike_are_one_group_and_others_show_what_differs():
     assert other.differs == ("driver",)
     text = text_of(*fleet)
     assert "gpu[01-05] (5 hosts) set up by hand driver version 550.54.15" in words(text)
-    assert "gpu06 set up by hand, as gpu[01-05] (5 hosts), but for this driver version 535.183.01" in words(text)
+    assert "gpu06 set up by hand, same as gpu[01-05] (5 hosts) except for driver version 535.183.01" in words(text)
     assert text.count("12.4.1, of no package, in /usr/local/cuda-12.4") == 1
     assert "+ new" not in text
 
@@ -220,7 +220,7 @@ def test_what_people_have_in_their_homes_makes_no_outlier():
 def test_a_layer_that_only_others_have_is_none():
     bare = [one for one in FINDERS.readings(facts_of()) if one.layer != "nccl"]
     text = words(text_of(host("gpu01"), host("gpu02"), host("gpu03", *bare)))
-    assert "as gpu[01-02] (2 hosts), but for this nccl none" in text
+    assert "same as gpu[01-02] (2 hosts) except for nccl none" in text
 
 
 def test_provisioned_hosts_and_hosts_without_any_layer_stay_in_the_matrix():

@@ -273,7 +273,7 @@ def test_a_pattern_that_cannot_be_read_is_named(site: MadeSite) -> None:
         f"from hostwright.audit.failures import FailureRule\n\nFAILURES = ({rule},)\n",
     )
     ((_, _, sentence),) = site.check().mistakes
-    assert sentence.startswith("the pattern 'motd (lost' of the failure motd-lost cannot be read: missing )")
+    assert sentence.startswith("the pattern 'motd (lost' of the failure rule motd-lost is invalid: missing )")
 
 
 def test_the_roles_of_a_stack_that_no_host_has_are_tried_together(site: MadeSite) -> None:

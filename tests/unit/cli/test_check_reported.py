@@ -156,7 +156,7 @@ BROKEN: dict[str, tuple[dict[str, str], tuple[str, int], str]] = {
             "roles/motd/failures.py": "FAILURES = [1]\n",
         },
         ("roles/motd", 0),
-        "FAILURES holds 1, which is no FailureRule",
+        "FAILURES contains 1, which is not a FailureRule",
     ),
     "a name that a template is not given": (
         {"roles/motd/__init__.py": ROLE, "templates/motd/motd.j2": "hello\n{{ txt }}\n"},

@@ -171,7 +171,7 @@ def test_what_the_host_was_found_to_have_is_said_with_the_failure(capsys: pytest
     known = KNOWN.explained("NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus.")
     assert known is not None
     for findings, sentence in (
-        ((known,), "1 known problem on the host (9 signs looked for)"),
+        ((known,), "1 known problem found on the host (9 signs searched for)"),
         ((), "no known problem"),
     ):
         verdict = Verdict(HostPlan(Plan("gpu01", "tf")), (), Examination(findings, sentence))

@@ -1,1 +1,1 @@
-"""An audit as one HTML page that needs nothing else."""
+"""An audit as one self-contained HTML page."""

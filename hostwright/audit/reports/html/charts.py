@@ -1,6 +1,6 @@
-"""The history as charts: the shapes and labels of inline SVG, computed here and drawn by a template. Pure.
+"""Charts of the history: shapes and labels of inline SVG, computed here and drawn by a template. Pure.
 
-All lengths are units of a chart's own view box (``WIDTH`` × ``HEIGHT``), about a CSS pixel on a phone.
+All lengths are units of a chart's view box (``WIDTH`` × ``HEIGHT``), about a CSS pixel on a phone.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from hostwright.audit.reports.table import SHOWN, WORDS
 from hostwright.audit.reports.trend import TrendPoint
 
 WIDTH, HEIGHT = 400, 190
-LEFT, RIGHT, TOP, BOTTOM = 34, 8, 8, 24  #: space for the labels of the axes
-BAR = 22  #: the widest bar, so that a week of history does not become a wall of colour
-LINES = 5  #: values of a reading with their own line; the others are summed
+LEFT, RIGHT, TOP, BOTTOM = 34, 8, 8, 24  #: margins for the labels of the axes
+BAR = 22  #: the largest width of a bar, so that a week of history does not become a wall of colour
+LINES = 5  #: values of a reading with a line of their own; the others are summed
 CHARTS = 9  #: readings with a chart
 OTHERS = "other values"
 
@@ -40,7 +40,10 @@ class ChartBar:
 
 @dataclass(frozen=True, slots=True)
 class ChartLine:
-    """The hosts with one value over time, as a stepped SVG path; ``colour`` is its class, which also sets dashes."""
+    """The number of hosts with one value over time, as a stepped SVG path.
+
+    ``colour`` is the CSS class, which also sets dashes.
+    """
 
     colour: str
     path: str
@@ -50,7 +53,7 @@ class ChartLine:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One chart. ``legend`` holds colour, sign and label; ``summary`` describes the chart in words."""
+    """One chart. ``legend`` has colour, sign and label of each entry; ``summary`` is a text version of the chart."""
 
     title: str
     summary: str
@@ -85,7 +88,7 @@ class PlotArea:
 
     @classmethod
     def of(cls, days: Sequence[date], most: int) -> PlotArea:
-        """Axes for these days and at most ``most`` hosts, with at most five marks at round numbers."""
+        """Axes for these days and up to ``most`` hosts, with five or fewer marks at round numbers."""
         step = next(
             digit * 10**power for power in range(12) for digit in (1, 2, 5) if digit * 10**power * 4 >= max(most, 1)
         )
@@ -104,7 +107,7 @@ class PlotArea:
 
 @dataclass(frozen=True, slots=True)
 class HistoryChart:
-    """All charts: of statuses, and of readings with several values; ``steady`` are the readings that had only one."""
+    """All charts: of statuses, and of readings with several values. ``steady`` are the readings with only one value."""
 
     days: tuple[TrendPoint, ...]
     states: tuple[Chart, ...]
@@ -119,12 +122,12 @@ class HistoryChart:
 
 
 def short_day(day: date) -> str:
-    """``3 Nov``."""
+    """A day as ``3 Nov``."""
     return f"{day.day} {day:%b}"
 
 
 def history(trend: Iterable[TrendPoint]) -> HistoryChart:
-    """The charts of a history; a single day gives none."""
+    """The charts of a history; none for a single day."""
     by_day = {day: point for point in trend if (day := day_of(point.day))}
     days = sorted(by_day)
     points = tuple(by_day[day] for day in days)
@@ -141,7 +144,7 @@ def history(trend: Iterable[TrendPoint]) -> HistoryChart:
 
 
 def _states(days: Sequence[date], points: Sequence[TrendPoint]) -> Iterable[Chart]:
-    """The few hosts that are not as desired on their own scale, then all hosts."""
+    """A chart of the hosts that are not as desired, with its own scale, then a chart of all hosts."""
     bad = tuple(status for status in STATUSES if status != "desired")
     if any(point.counts.get(status, 0) for point in points for status in bad):
         yield _stack("Hosts not as desired", days, points, bad)
@@ -175,7 +178,7 @@ def _hosts(number: int) -> str:
 
 
 def _readings(points: Sequence[TrendPoint]) -> tuple[list[str], list[str]]:
-    """The readings with several values, those that changed most first; and the readings with only one, as text."""
+    """The readings with several values, the most changed first, and the readings with one value, as text."""
     values: dict[str, dict[str, None]] = {}
     for point in points:
         for reading, hosts_by_value in point.versions.items():
@@ -186,7 +189,7 @@ def _readings(points: Sequence[TrendPoint]) -> tuple[list[str], list[str]]:
 
 
 def _movement(points: Sequence[TrendPoint], reading: str) -> int:
-    """How many hosts changed their value of a reading, added up over the days."""
+    """The number of hosts that changed their value of a reading, summed over the days."""
     moved = 0
     by_day = [point.versions[reading] for point in points if reading in point.versions]
     for before, after in pairwise(by_day):
@@ -208,7 +211,7 @@ def _versions(days: Sequence[date], points: Sequence[TrendPoint], reading: str) 
 
 
 def _series(points: Sequence[TrendPoint], reading: str) -> Mapping[str, list[int]]:
-    """For each value its number of hosts by day: the most common on the last day first, the rest summed."""
+    """The number of hosts by day for each value, the most common on the last day first; the rest is summed."""
     by_day = [point.versions.get(reading, {}) for point in points]
     ever: Counter[str] = Counter()
     for of_day in by_day:
@@ -221,14 +224,14 @@ def _series(points: Sequence[TrendPoint], reading: str) -> Mapping[str, list[int
 
 
 def _steps(ground: PlotArea, days: Sequence[date], hosts: Sequence[int]) -> str:
-    """A path that keeps the number of one day until the next day with an audit."""
+    """A path that stays at the number of one day until the next day with an audit."""
     path = [f"M{ground.x(days[0])} {ground.y(hosts[0])}"]
     path += [f"H{ground.x(day)}V{ground.y(number)}" for day, number in zip(days[1:], hosts[1:], strict=True)]
     return "".join([*path, f"H{WIDTH - RIGHT}"])
 
 
 def _day(ground: PlotArea, day: date, series: Mapping[str, Sequence[int]], number: int) -> ChartBar:
-    """An invisible bar over a day, with its numbers as the tooltip."""
+    """An invisible bar over a day, with its numbers as tooltip."""
     counts = [
         f"{line(value, 40) or 'nothing'}: {_hosts(hosts[number])}" for value, hosts in series.items() if hosts[number]
     ]

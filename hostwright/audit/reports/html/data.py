@@ -1,7 +1,7 @@
 """The details of hosts, which the page's script shows on demand, as compact JSON values. Pure.
 
-What many hosts share (names and desired values of readings, known failures, what could not be checked) is stored once,
-in a table, and hosts refer to it by its index.
+Values that many hosts share (names and desired values of readings, known failures, failed checks) are stored once in a
+table, to which hosts refer by index.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ from hostwright.common.errors import Finding
 
 T = TypeVar("T")
 
-#: of each list of one host; for a host that claims thousands of cards, the page says how many are left out
+#: largest length of each list of a host. For a host that reports thousands of cards, the page shows how many are
+#: omitted
 LIMITS = {"readings": 400, "deviations": 200, "findings": 100, "gpus": 32, "xids": 100, "notChecked": 200}
-FEW = 20  #: of notes, evidence, a card's processes
-GROUPS = 100  #: of a host, for the filter
+FEW = 20  #: of notes, of evidence, and of a card's processes
+GROUPS = 100  #: groups of a host, for the filter
 
 
 class ValueTable:
-    """Distinct values, each with an index."""
+    """Distinct values with an index each."""
 
     def __init__(self) -> None:
         self._places: dict[Any, int] = {}
 
     def place(self, value: Any) -> int:
-        """The index of a hashable value, which is added if it is new."""
+        """The index of a hashable value. A new value is added."""
         return self._places.setdefault(value, len(self._places))
 
     @property
@@ -68,7 +69,6 @@ class Details:
         }
 
     def _host(self, host: HostAudit) -> dict[str, Any]:
-        """One host, without empty fields."""
         statuses = {layer.name: layer.status for layer in host.layers}
         fields = {
             "name": name(host.host),
@@ -87,7 +87,7 @@ class Details:
         return {key: value for key, value in fields.items() if value not in ("", None, [], {})}
 
     def _lists(self, host: HostAudit) -> dict[str, Any]:
-        """The lists of a host, each of bounded length, and how many items are left out of each."""
+        """The lists of a host, each limited in length, and the number of omitted items."""
         cut: dict[str, int] = {}
 
         def limited(key: str, items: Iterable[T]) -> list[T]:
@@ -125,13 +125,13 @@ class Details:
         ]
 
     def _finding(self, host: HostAudit, finding: Finding) -> list[Any]:
-        """The index of the rule, the evidence, and since when."""
+        """The index of the rule, the evidence, and the start date."""
         texts = (clean(finding.cause), clean(finding.cure), finding.provision, name(finding.link))
         place = self._rules.place((name(finding.rule), name(finding.layer), finding.grave, *texts))
         return [place, _few(finding.evidence), self._since(host, "finding", finding.rule)]
 
     def _gpu(self, gpu: Gpu) -> list[Any]:
-        """Index, address, serial, UUID, the places of its values in the order of ``GPU_COLUMNS``, and its processes."""
+        """Index, address, serial, UUID, the indexes of its values in the order of ``GPU_COLUMNS``, and processes."""
         processes, more = first(gpu.processes, FEW)
         values = ((clean(column.text(gpu)), bool(column.bad(gpu))) for column in GPU_COLUMNS)
         return [
@@ -144,7 +144,7 @@ class Details:
         ]
 
     def _xid(self, event: GpuEvent) -> list[Any]:
-        """Number, card, last time, the line as logged, how often, and the index of its meaning and what to do."""
+        """Number, card, last time, the line as logged, count, and the index of meaning and recommended action."""
         advice = self._shared.place((clean(event.meaning), clean(event.asks)))
         return [
             event.number,
@@ -161,7 +161,7 @@ class Details:
 
 
 def details(audit: FleetAudit, hosts: Sequence[HostAudit], ages: Ages, options: str) -> Mapping[str, Any]:
-    """The data for a page whose hosts are in this order; ``options`` end the commands that it offers."""
+    """The data for a page with hosts in this order. ``options`` are appended to the commands on the page."""
     return Details(audit, ages, options).of(hosts)
 
 
@@ -178,7 +178,7 @@ def _gravest(finding: Finding) -> bool:
 
 
 def _few(texts: Sequence[str]) -> list[str]:
-    """The first few texts, and how many follow."""
+    """The first texts, and the number of further texts."""
     kept, more = first(texts, FEW)
     return [*map(clean, kept), *([f"… and {more} more"] if more else [])]
 

@@ -1,8 +1,8 @@
 """An audit as one self-contained HTML page: it needs no network, no server and no other file.
 
-A Content-Security-Policy allows only the style and the script in the page, by their hashes. Text that came from hosts
-is escaped by the template, or embedded as JSON which the script puts into the page as text, so that a malicious host
-can neither run a script nor forge a part of the page.
+A Content-Security-Policy allows only the style and the script in the page, by their hashes. The template escapes text
+from hosts; in the JSON data, the script inserts it as text. A malicious host can therefore neither run a script nor
+forge a part of the page.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hostwright.common.text import shown_seconds
 
 PAGE = Path(__file__).with_name("page")
 STYLES = tuple(f"styles/{name}.css" for name in ("colours", "page", "matrix", "panel", "charts", "print"))
-#: each after those that it needs
+#: ordered by their dependencies
 SCRIPTS = tuple(f"scripts/{name}.js" for name in ("dom", "copy", "gpus", "details", "panel", "filter", "keyboard"))
 
 
@@ -41,10 +41,10 @@ def render_html(
     options: str = "",
     rules: Iterable[FailureRule] = (),
 ) -> str:
-    """The page. ``trend`` is the history by day, ``ages`` says since when each problem has lasted.
+    """The HTML page. ``trend`` is the history by day, ``ages`` are the start times of problems.
 
-    ``options`` end the command lines that the page offers, such as `` --inventory site``. ``rules`` are those by which
-    failures were recognised: they also say how, and where this is known from.
+    ``options`` are appended to the commands on the page, such as `` --inventory site``. ``rules`` are the failure
+    rules, for the description and source of each failure.
     """
     known = ages or {}
     hosts = worst_first(audit.hosts)
@@ -71,7 +71,7 @@ def render_html(
 
 
 def policy(style: str, script: str) -> str:
-    """The Content-Security-Policy that allows only this style and this script, and fetches nothing."""
+    """The Content-Security-Policy that allows only this style and this script, and no requests."""
     return (
         f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -79,12 +79,12 @@ def policy(style: str, script: str) -> str:
 
 
 def digest(text: str) -> str:
-    """The hash of a text, as a Content-Security-Policy writes it."""
+    """The hash of a text in the form of a Content-Security-Policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def environment_of(folder: Path) -> Environment:
-    """What the templates of a page are rendered in: values are escaped, and a name that nobody gave is an error."""
+    """The Jinja environment for the templates of a page: values are escaped, and an undefined name is an error."""
     return Environment(
         loader=FileSystemLoader(folder),
         undefined=StrictUndefined,
@@ -103,13 +103,12 @@ def _environment() -> Environment:
 
 
 def joined(files: Sequence[str]) -> str:
-    """Files of the page as one text, with the line endings over which a browser computes hashes."""
+    """Files of the page as one text, with the line endings on which a browser computes hashes."""
     texts = ((PAGE / file).read_text("utf-8") for file in files)
     return "\n".join(text.replace("\r\n", "\n") for text in texts)
 
 
 def _head(audit: FleetAudit, hosts: Sequence[HostAudit]) -> dict[str, object]:
-    """The values above the matrix."""
     stand_ins: dict[str, list[str]] = {}
     for host in hosts:
         for stand_in in host.stand_ins:

@@ -1,4 +1,4 @@
-"""The matrix of hosts and layers: the worst hosts first, equal healthy hosts folded into one row. Pure."""
+"""The matrix of hosts and layers, the worst hosts first. Equal healthy hosts share one row. Pure."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from hostwright.audit.reports.html.text import clean, first, folded, line, name
 from hostwright.audit.reports.table import ABSENT, SHOWN, WORDS
 from hostwright.common.errors import Finding
 
-FOLD_FROM = 3  #: equal hosts; two rows are read faster than a row that must be opened
-CHIPS = 12  #: known failures that are offered as filters
-FAILURES = 60  #: known failures that have a section
-OPENABLE = 40  #: hosts of a failure that can be opened from its section
-STATUSES = tuple(status for status in WORST_FIRST if status != "warning")  #: the statuses that a host can have
-NOT_THERE = "not on this host"  #: shown for a layer that other hosts of the page have
+FOLD_FROM = 3  #: equal hosts: two rows are faster to read than a folded row
+CHIPS = 12  #: known failures with a filter button
+FAILURES = 60  #: known failures with a section
+OPENABLE = 40  #: hosts listed in the section of a failure
+STATUSES = tuple(status for status in WORST_FIRST if status != "warning")  #: possible statuses of a host
+NOT_THERE = "not on this host"  #: label of a layer that only other hosts have
 CellStatus = LayerStatus | Literal["absent"]
 _NUMBER = re.compile(r"([0-9]{1,18})")
 
@@ -39,7 +39,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class MatrixRow:
-    """One host. ``index`` is its index in the embedded data, ``fold`` the number of its folded row (0: none)."""
+    """One host. ``index`` is its index in the embedded data, ``fold`` the number of its folded row, or 0."""
 
     index: int
     host: str
@@ -54,7 +54,7 @@ class MatrixRow:
 
 @dataclass(frozen=True, slots=True)
 class FoldedRow:
-    """Equal hosts in one row; ``rows`` are their own rows."""
+    """Equal hosts in one row; ``rows`` are the rows of the single hosts."""
 
     number: int
     hosts: str
@@ -77,7 +77,7 @@ class Tile:
 
 
 def worst_first(hosts: Iterable[HostAudit]) -> list[HostAudit]:
-    """Hosts in the order of the page: by status, those with warnings before those without, then by name."""
+    """Hosts in the order of the page: by status, hosts with warnings before those without, then by name."""
     return sorted(hosts, key=_place)
 
 
@@ -87,12 +87,12 @@ def _place(host: HostAudit) -> tuple[int, int, bool, list[tuple[int, str]]]:
 
 
 def _natural(host: HostAudit) -> list[tuple[int, str]]:
-    """``gpu9`` before ``gpu10``."""
+    """Sort key that puts ``gpu9`` before ``gpu10``."""
     return [(int(part), "") if _NUMBER.fullmatch(part) else (0, part) for part in _NUMBER.split(host.host)]
 
 
 def matrix(audit: FleetAudit, hosts: Sequence[HostAudit], ages: Ages) -> list[MatrixRow | FoldedRow]:
-    """The rows of the matrix; ``hosts`` are the audit's in the page's order."""
+    """The rows of the matrix. ``hosts`` are the hosts of the audit in the order of the page."""
     mixed = have_several_stacks(hosts)
     layers = audit.layers
     alike: dict[tuple[object, ...], list[MatrixRow]] = {}
@@ -103,7 +103,7 @@ def matrix(audit: FleetAudit, hosts: Sequence[HostAudit], ages: Ages) -> list[Ma
 
 
 def _likeness(row: MatrixRow, host: HostAudit, index: int) -> tuple[object, ...]:
-    """A key that is equal for hosts that fold into one row: as desired in each layer, and without any remark."""
+    """A key that is equal for hosts that share one row: as desired in each layer, without findings and notes."""
     statuses = tuple(cell.status for cell in row.cells)
     calm = {"desired", "absent"}.issuperset(statuses) and host.status == "desired"
     return ("calm", row.stack, statuses) if calm and not (host.findings or host.notes) else (index,)
@@ -136,7 +136,7 @@ def _cell(layer: str, status: CellStatus) -> Cell:
 
 
 def _what(host: HostAudit) -> str:
-    """The most important problem of a host, and how many more it has."""
+    """The most important problem of a host, and the number of further problems."""
     if host.sentence:
         return line(host.sentence)
     remarks = [finding.rule for finding in sorted(host.findings, key=lambda finding: not finding.grave)]
@@ -149,7 +149,10 @@ def _what(host: HostAudit) -> str:
 
 
 def tiles(hosts: Sequence[HostAudit]) -> list[Tile]:
-    """One tile for each status, also where no host has it, except ``differs``, which becomes rare in every fleet."""
+    """One tile for each status, even without hosts.
+
+    ``differs`` is omitted without hosts, since it becomes rare in every fleet.
+    """
     counts = Counter(host.status for host in hosts)
     warned = sum(_warned(host) for host in hosts)
     row, start = [], 0.0
@@ -169,7 +172,7 @@ def _warned(host: HostAudit) -> bool:
 
 
 def met(hosts: Iterable[HostAudit]) -> list[tuple[str, bool, int]]:
-    """The known failures that were recognised: rule, whether grave, number of hosts; grave and frequent ones first."""
+    """The recognised failures: rule, whether grave, number of hosts. Grave and frequent failures come first."""
     counts = Counter(
         (finding.rule, finding.grave)
         for host in hosts
@@ -181,7 +184,7 @@ def met(hosts: Iterable[HostAudit]) -> list[tuple[str, bool, int]]:
 
 @dataclass(frozen=True, slots=True)
 class MetFailure:
-    """A known failure that was recognised, and the hosts that have it: of the first, index and name."""
+    """A recognised failure and its hosts: index and name of the first hosts, and the number of further hosts."""
 
     rule: str
     layer: str
@@ -190,14 +193,14 @@ class MetFailure:
     cure: str
     provision: bool
     link: str
-    seen: str  #: how it is recognised on a host
-    source: str  #: where this is known from
+    seen: str  #: how the failure is recognised on a host
+    source: str  #: origin of this knowledge
     hosts: tuple[tuple[int, str], ...]
     more: int
 
 
 def failures(hosts: Sequence[HostAudit], rules: Mapping[str, FailureRule]) -> list[MetFailure]:
-    """Each known failure with its hosts, grave and frequent ones first; ``hosts`` are in the page's order."""
+    """Each known failure with its hosts, grave and frequent ones first. ``hosts`` are in the order of the page."""
     seen: dict[str, tuple[Finding, list[tuple[int, str]]]] = {}
     for index, host in enumerate(hosts):
         for finding in {finding.rule: finding for finding in host.findings}.values():

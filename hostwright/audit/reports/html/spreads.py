@@ -1,4 +1,4 @@
-"""Values that no stack pins, compared between hosts, with their outliers. Pure."""
+"""Compare values that no stack pins between hosts, and show outliers. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from hostwright.audit.fleetaudit import ValueSpread
 from hostwright.audit.reports.html.text import first, folded, line, name
 
-VALUES = 8  #: of one reading that are listed; a serial number has as many values as there are hosts
-BUTTONS = 12  #: hosts of one value that are listed as buttons
+VALUES = 8  #: of one reading that are listed; a serial number has a value for each host
+BUTTONS = 12  #: up to this number of hosts of one value, each host has a button
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class ValueShare:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One reading over all hosts that can be compared."""
+    """One reading over all comparable hosts."""
 
     layer: str
     reading: str
@@ -39,7 +39,10 @@ class Comparison:
 
 
 def comparisons(spreads: Iterable[ValueSpread], order: Sequence[str]) -> list[Comparison]:
-    """The readings in which hosts differ, those with a majority and few outliers first: the likeliest mistakes."""
+    """The readings in which hosts differ.
+
+    Readings with a majority and few outliers, the likeliest mistakes, come first.
+    """
     places = {host: place for place, host in enumerate(order)}
     compared = [_comparison(spread, places) for spread in spreads if len(spread.values) > 1]
     return sorted(
@@ -76,5 +79,5 @@ def _comparison(spread: ValueSpread, places: Mapping[str, int]) -> Comparison:
 
 
 def _openable(hosts: Sequence[str], places: Mapping[str, int]) -> tuple[tuple[int, str], ...]:
-    """Each host with its index, where they are few."""
+    """Each host with its index; empty for more than ``BUTTONS`` hosts."""
     return tuple((places[host], name(host)) for host in hosts if host in places) if len(hosts) <= BUTTONS else ()

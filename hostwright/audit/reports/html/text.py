@@ -1,4 +1,4 @@
-"""Untrusted text for a page: printable, of bounded length, and unable to leave its element."""
+"""Untrusted text for a page: printable, limited in length, and unable to leave its element."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from hostwright.inventory.patterns import fold
 
 T = TypeVar("T")
 
-TEXT_CHARACTERS = 1000  #: of one value in the details: enough for a long PATH, but not for megabytes
-LINE_CHARACTERS = 90  #: of a line of the matrix
+TEXT_CHARACTERS = 1000  #: of one value in the details: enough for a long PATH
+LINE_CHARACTERS = 90  #: of one line of the matrix
 MARKS = 3  #: combining marks on one letter; Vietnamese needs two
-NAME_CHARACTERS = 120  #: of a host's or a group's name; DNS allows 63 a label
+NAME_CHARACTERS = 120  #: of the name of a host or group; DNS allows 63 per label
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]{1,120}")
-#: characters that could end a script element, or begin a comment or an entity; ``json.dumps`` has left only ASCII
+#: characters that can end a script element, or begin a comment or an entity; ``json.dumps`` returns only ASCII
 _MARKUP = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 @lru_cache(maxsize=20_000)
 def clean(text: str, most: int = TEXT_CHARACTERS) -> str:
-    """Text of a host without control characters; text longer than ``most`` is cut, and says so."""
+    """Text of a host without control characters. A longer text than ``most`` is truncated with a remark."""
     if len(text) <= most:
         return _printable(text)
     return f"{_printable(text[:most])} … cut ({len(text):,} characters)"
 
 
 def _printable(text: str) -> str:
-    """Printable text without stacked accents, which would cover the lines around them."""
+    """Printable text without stacked accents, which would cover adjacent lines."""
     if text.isascii():
         return printable(text)
     kept, marks = [], 0
@@ -45,13 +45,13 @@ def _printable(text: str) -> str:
 
 
 def line(text: str, most: int = LINE_CHARACTERS) -> str:
-    """Text of a host in one line, cut with an ellipsis."""
+    """Text of a host on one line, truncated with an ellipsis."""
     words = " ".join(_printable(text[: 4 * most]).split())
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
 def name(text: str) -> str:
-    """A host's, group's or value's name in one line."""
+    """The name of a host, group or value on one line."""
     return line(text, NAME_CHARACTERS)
 
 
@@ -61,20 +61,20 @@ def embedded(value: object) -> str:
 
 
 def folded(names: Sequence[str]) -> str:
-    """Host names in short: ``gpu[01-03],login1``; where one is not a plain name, all are listed."""
+    """Host names in short form: ``gpu[01-03],login1``. If a name has special characters, all names are listed."""
     if all(_PLAIN_NAME.fullmatch(host) for host in names):
         return fold(names)
     return ", ".join(map(name, names))
 
 
 def first(items: Iterable[T], most: int) -> tuple[list[T], int]:
-    """The first items of a list, and how many follow."""
+    """The first items, and the number of further items."""
     listed = list(items)
     return listed[:most], max(0, len(listed) - most)
 
 
 def moment(iso: str) -> str:
-    """``2026-11-21 10:00 UTC``; an invalid time stays as it is."""
+    """A time as ``2026-11-21 10:00 UTC``; an invalid time is returned unchanged."""
     try:
         at = datetime.fromisoformat(iso)
     except ValueError:
@@ -87,7 +87,7 @@ def moment(iso: str) -> str:
 
 
 def day_of(iso: str) -> date | None:
-    """The day of a point of the history; ``None`` where it is invalid."""
+    """The day of a point of the history; ``None`` if it is invalid."""
     try:
         return date.fromisoformat(iso)
     except ValueError:

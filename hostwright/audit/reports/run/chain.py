@@ -1,9 +1,9 @@
-"""What the end of a run on a host waited for: its critical path, found from the end backwards. Pure.
+"""The critical path of a run on a host: what its end waited for, found backwards from the end. Pure.
 
-A step began when the one before it had ended; the first one of a layer, when its files and the layers that it needs
-were there; one that waited for a lock, when whoever held the lock had ended; a layer that is worked on once more, when
-all others had ended and the host had been looked at. What is recorded says when that was, not why: of several things
-that ended before, the last one is taken.
+A step began when the previous one had ended. The first step of a layer began when its files and the layers that it
+needs were there. A step that waited for a lock began when the owner of the lock had ended. A layer that is changed once
+more began when all others had ended and the host had been probed again. Records contain these times, not the reasons:
+of several possible predecessors, the one that ended last is used.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 
 from hostwright.audit.reports.run.spans import RunSpan, Stretch
 
-WAITED_S = 0.5  #: a shorter wait for a lock is that of processes which start
-NEAR_S = 1.5  #: how far the clocks of host and controller, and what is not recorded between, put things apart
-MOST_LINKS = 1000  #: of a chain: a record says what it likes
+WAITED_S = 0.5  #: a shorter wait for a lock is only the start of processes
+NEAR_S = 1.5  #: tolerance for clock differences between host and controller, and for times that are not recorded
+MOST_LINKS = 1000  #: of a path: records are untrusted
 
 
 @dataclass(frozen=True, slots=True)
 class ChainLink:
-    """One piece of the path: of a layer, of a file that was sent, of a reboot; ``steps`` are what was done in it."""
+    """One part of the path: a layer, a file transfer or a reboot. ``steps`` are the steps of the layer in it."""
 
     span: RunSpan
     began_s: float
@@ -29,14 +29,14 @@ class ChainLink:
 
     @property
     def end_s(self) -> float:
-        """When it ended."""
+        """The end time."""
         return self.began_s + self.lasted_s
 
 
 def chain_of(spans: Sequence[RunSpan], needs: Mapping[str, Iterable[str]]) -> tuple[ChainLink, ...]:
-    """The critical path of a host, from its first piece to its last; empty where nothing took time.
+    """The critical path of a host, from its first part to its last; empty if nothing took time.
 
-    ``spans`` is all that took time on it, ``needs`` the layers that each layer waited for.
+    ``spans`` are all spans of the host, ``needs`` the layers that each layer waited for.
     """
     known = [span for span in spans if span.kind not in {"phase", "silent"}]
     if not known:
@@ -52,7 +52,7 @@ def chain_of(spans: Sequence[RunSpan], needs: Mapping[str, Iterable[str]]) -> tu
 
 
 def _last(span: RunSpan) -> tuple[RunSpan, int]:
-    """A span, and the number of its last step: 0 where it has none."""
+    """A span and the index of its last step; 0 without steps."""
     return span, max(0, len(span.steps) - 1)
 
 
@@ -68,7 +68,7 @@ def _link(span: RunSpan, number: int) -> ChainLink:
 def _before(
     span: RunSpan, number: int, spans: Sequence[RunSpan], needs: Mapping[str, Iterable[str]]
 ) -> tuple[RunSpan, int] | None:
-    """What had to end before a step could go on."""
+    """The predecessor of a step."""
     if span.steps and span.steps[number].waited_s >= WAITED_S:
         step = span.steps[number]
         return _holder(span, step, spans) or _earlier(span, number, spans, needs)
@@ -83,7 +83,7 @@ def _earlier(
     needed = frozenset(needs.get(span.role, ()))
     ended = [other for other in spans if other is not span and other.end_s <= span.began_s + NEAR_S / 2]
     again = span.kind != "sent" and any(other.role == span.role and other.kind != "sent" for other in ended)
-    if span.kind == "sent":  # sent at once, or after another: what ended long before was no reason to begin then
+    if span.kind == "sent":  # a transfer begins immediately or after another transfer: earlier ends are unrelated
         ended = [other for other in ended if other.end_s >= span.began_s - NEAR_S]
     whose = [other for other in ended if again or _matters(other, span, needed)]
     return _last(max(whose, key=lambda other: other.end_s)) if whose else None
@@ -99,7 +99,7 @@ def _matters(other: RunSpan, span: RunSpan, needed: frozenset[str]) -> bool:
 
 
 def _holder(span: RunSpan, waits: Stretch, spans: Sequence[RunSpan]) -> tuple[RunSpan, int] | None:
-    """The step of another layer that ended when a step's wait for a lock did."""
+    """The step of another layer whose end released the lock that a step waited for."""
     free_s = waits.began_s + waits.waited_s
     near = [
         (abs(step.end_s - free_s), other, number)
@@ -112,7 +112,7 @@ def _holder(span: RunSpan, waits: Stretch, spans: Sequence[RunSpan]) -> tuple[Ru
 
 
 def _joined(links: Iterable[ChainLink]) -> tuple[ChainLink, ...]:
-    """Steps of one span that follow each other, as one piece."""
+    """Combine consecutive steps of one span."""
     joined: list[ChainLink] = []
     for link in links:
         if joined and joined[-1].span is link.span and link.steps:

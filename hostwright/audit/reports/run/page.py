@@ -1,7 +1,7 @@
 """A recorded run as one self-contained HTML page: no script, no network, no other file.
 
-It has the audit's styles, and a Content-Security-Policy which allows only the style in the page. Records hold text of
-hosts: it is escaped by the template, made printable, and bounded.
+It has the audit's styles, and a Content-Security-Policy that allows only the style in the page. Text from hosts is made
+printable, limited in length, and escaped by the template.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hostwright.plan.roles.layers import one_order
 
 STYLES = tuple(f"styles/{part}.css" for part in ("colours", "page", "matrix", "panel", "print"))
 OWN_STYLE = Path(__file__).with_name("run.css")
-#: a host's result → the class of its colour, its sign, and where it stands among the others
+#: result of a host → CSS class, sign, sort position
 RESULTS = {
     "failed": ("failing", "✗", 0),
     "unreachable": ("failing", "✗", 1),
@@ -45,38 +45,38 @@ RESULTS = {
     "as desired": ("desired", "✓", 10),
 }
 _OTHER = ("desired", "✓", 11)
-OUTPUT_CHARACTERS = 4000  #: of a step's output, from its end, where its failure stands
-STEPS, SAID = 400, 200  #: of one host
-STEPS_OF_LINK = 6  #: of one piece of the critical path
+OUTPUT_CHARACTERS = 4000  #: of a step's output, counted from its end, which has the failure
+STEPS, SAID = 400, 200  #: of steps, and of other records, of one host
+STEPS_OF_LINK = 6  #: of one part of the critical path
 
 
 @dataclass(frozen=True, slots=True)
 class LayerCell:
-    """One layer of a host in a run; the times of several jobs are added up."""
+    """One layer of a host in a run. The times of several jobs are added up."""
 
-    status: str  #: the class of its colour
+    status: str  #: CSS class
     sign: str
     took: str
 
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """One row of the page: a host, or hosts to which the same happened. ``cells`` are those of the slowest one."""
+    """One row of the page: a host, or several hosts with the same result. ``cells`` are those of the slowest host."""
 
-    anchor: str  #: of its steps
+    anchor: str  #: HTML anchor of its steps
     title: str
-    names: str  #: of several hosts
-    status: str  #: the class of its colour
+    names: str  #: names of several hosts; empty for one host
+    status: str  #: CSS class
     sign: str
     result: str
     sentence: str
     cells: tuple[LayerCell | None, ...]
-    hosts: tuple[tuple[str, HostRun], ...]  #: each with the anchor of its own steps
+    hosts: tuple[tuple[str, HostRun], ...]  #: each host with the anchor of its steps
 
 
 @dataclass(frozen=True, slots=True)
 class LayerTimes:
-    """How long one layer took on the hosts of the run, so that the slow ones are seen without reading each."""
+    """How long one layer took on the hosts of the run, so that slow hosts are easy to find."""
 
     layer: str
     hosts: int
@@ -87,7 +87,7 @@ class LayerTimes:
 
 
 def render_run(summary: RunSummary, run: RecordedRun) -> str:
-    """The page of a run."""
+    """The HTML page of a run."""
     style = "\n".join((joined(STYLES), OWN_STYLE.read_text("utf-8").replace("\r\n", "\n")))
     hosts = sorted(run.hosts, key=lambda host: _look(host.result)[2])
     layers = one_order(list(dict.fromkeys(role.role for role in host.roles)) for host in run.hosts)
@@ -123,7 +123,7 @@ def render_run(summary: RunSummary, run: RecordedRun) -> str:
 
 
 def shown_result(result: str) -> str:
-    """A result as people read it; a damaged record may hold any text."""
+    """A result for people; a damaged record may contain any text."""
     return SHOWN_RESULTS.get(result, name(result))
 
 
@@ -147,7 +147,7 @@ def _head(summary: RunSummary, run: RecordedRun) -> list[tuple[str, str]]:
 
 
 def _rows(hosts: Sequence[HostRun], layers: Sequence[str]) -> Iterator[RunRow]:
-    """The rows of hosts, in their order; hosts to which the same happened share one, from three on."""
+    """The rows of hosts, in order. Three or more hosts with the same result share a row."""
     alike: dict[object, list[tuple[str, HostRun]]] = {}
     for number, host in enumerate(hosts, start=1):
         cells = tuple(cell and cell.status for cell in _cells(host, layers))
@@ -170,7 +170,7 @@ def _host_row(
 
 
 def _slowest(row: RunRow, lanes: Sequence[Lanes]) -> Lanes | None:
-    """The lane of the host of a row that was done last; none where nothing was done."""
+    """The timeline of the row's host that finished last; ``None`` if nothing was done."""
     names = {host.host for _, host in row.hosts}
     return max((lane for lane in lanes if lane.key in names), key=lambda lane: lane.end_s, default=None)
 
@@ -206,13 +206,13 @@ def _times(hosts: Iterable[HostRun], layers: Sequence[str]) -> Iterator[LayerTim
 
 
 def steps_of(host_run: HostRun) -> tuple[list[tuple[str, StepResult]], int]:
-    """The steps of a host with their layers, those that failed first, and how many are left out."""
+    """The steps of a host with their layers, failed steps first, and the number of omitted steps."""
     steps = [(name(role.role), step) for role in host_run.roles for step in role.steps]
     return first(sorted(steps, key=lambda one: one[1].status == 0), STEPS)
 
 
 def of_link(link: ChainLink) -> str:
-    """What was done in a piece of the critical path, or why."""
+    """The steps or the reason of a part of the critical path."""
     if not link.steps:
         return line(link.span.detail)
     steps = tuple(dict.fromkeys(link.steps))
@@ -221,7 +221,7 @@ def of_link(link: ChainLink) -> str:
 
 
 def output(step: StepResult) -> str:
-    """The end of what a failed step printed; nothing of one that went well."""
+    """The end of a failed step's output; empty for a successful step."""
     if step.status == 0:
         return ""
     text = step.output.strip()

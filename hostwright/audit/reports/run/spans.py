@@ -1,7 +1,7 @@
-"""What took time on a host of a recorded run: layers, their files, waits for a lock, reboots, phases. Pure.
+"""What took time on a host of a recorded run: layers, their files, waits for locks, reboots, phases. Pure.
 
-Times are seconds after the start of the run. The steps of a layer follow one another from the beginning of its job; a
-step's wait for a lock of the host is at its beginning.
+Times are seconds after the start of the run. The steps of a layer follow one another from the start of its job. A step
+waits for a lock of the host at its beginning.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from hostwright.apply.journal.runs import HostRun, RoleRun
 from hostwright.common.text import shown_bytes, shown_seconds
 
 Kind = Literal["ok", "failed", "open", "sent", "reboot", "silent", "phase"]
-MOST_SOURCES = 4  #: of one file that are named
+MOST_SOURCES = 4  #: sources that are listed for one file
 _OTHERS: Mapping[str, Kind] = {"delivering": "sent", "rebooted": "reboot", "silent": "silent", "phase": "phase"}
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """One step of a layer: what it was for, when it began, how long of its time it waited, and how long it took."""
+    """One step of a layer: its purpose, start time, waiting time and duration."""
 
     what: str
     began_s: float
@@ -30,13 +30,13 @@ class Stretch:
 
     @property
     def end_s(self) -> float:
-        """When it ended."""
+        """The end time."""
         return self.began_s + self.lasted_s
 
 
 @dataclass(frozen=True, slots=True)
 class RunSpan:
-    """Something that took time; ``role`` is the layer that it was for, where there is one."""
+    """Something that took time. ``role`` is the layer, if there is one."""
 
     kind: Kind
     what: str
@@ -48,18 +48,18 @@ class RunSpan:
 
     @property
     def end_s(self) -> float:
-        """When it ended."""
+        """The end time."""
         return self.began_s + self.lasted_s
 
 
 def spans_of(host_run: HostRun, whole_s: float) -> list[RunSpan]:
-    """All that took time on a host in a run of ``whole_s`` seconds, by its beginning."""
+    """Everything that took time on a host in a run of ``whole_s`` seconds, by start time."""
     others = (span for record in host_run.said if (span := _of_record(record)))
     return sorted([*(_of_role(role, whole_s) for role in host_run.roles), *others], key=lambda span: span.began_s)
 
 
 def needs_of(host_run: HostRun) -> dict[str, frozenset[str]]:
-    """The layers that each layer of a host waited for, as its plans name them."""
+    """The layers that each layer of a host waited for, according to its plans."""
     needs: dict[str, frozenset[str]] = {}
     for plan in host_run.plans:
         roles = plan.get("roles")
@@ -72,7 +72,7 @@ def needs_of(host_run: HostRun) -> dict[str, frozenset[str]]:
 
 def _of_role(role: RoleRun, whole_s: float) -> RunSpan:
     done = f"{len(role.steps)} of {role.planned} steps"
-    began_s = max(0.0, role.began_s)  # a damaged record may say otherwise
+    began_s = max(0.0, role.began_s)  # negative only in a damaged record
     steps = tuple(_steps(role, began_s))
     waited_s = sum(step.waited_s for step in role.steps)
     waits = f", of which it waited {shown_seconds(waited_s)} for a lock of the host" if waited_s >= 0.1 else ""
@@ -94,7 +94,7 @@ def _steps(role: RoleRun, began_s: float) -> Iterator[Stretch]:
 
 
 def _of_record(record: Mapping[str, Any]) -> RunSpan | None:
-    """A record that is neither a plan nor a job as what took time; ``None`` for any other."""
+    """A record that is neither a plan nor a job, as a span; ``None`` if it took no time."""
     kind = _OTHERS.get(str(record["kind"]))
     seconds, at = number(record, "seconds"), number(record, "t")
     if kind is None or seconds <= 0:
@@ -108,8 +108,10 @@ def _of_record(record: Mapping[str, Any]) -> RunSpan | None:
 
 
 def sources_of(record: Mapping[str, Any]) -> str:
-    """Where a file that was delivered came from, most of it first: ``, from gpu03 and from this machine``; empty where
-    nobody recorded it."""
+    """The sources of a delivered file, the largest part first:
+
+    ``, from gpu03 and from this machine``; empty if not recorded.
+    """
     sent = record.get("sent")
     if not isinstance(sent, dict):
         return ""
@@ -119,6 +121,6 @@ def sources_of(record: Mapping[str, Any]) -> str:
 
 
 def number(record: Mapping[str, Any], field: str) -> float:
-    """A record's number; 0 where it has none."""
+    """A number in a record; 0 if the field is missing."""
     value = record.get(field)
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else 0.0

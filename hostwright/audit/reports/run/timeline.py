@@ -1,6 +1,6 @@
-"""When a run worked on which layer of which host: lanes of pieces, computed here and drawn by a template. Pure.
+"""The timeline of a run: which layer of which host was changed when, computed here and drawn by a template. Pure.
 
-Times are seconds after the start of the run; places and widths are percentages of its whole time.
+Times are seconds after the start of the run; positions and widths are percentages of its duration.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from hostwright.audit.reports.run.chain import ChainLink, chain_of
 from hostwright.audit.reports.run.spans import Kind, RunSpan, needs_of, number, spans_of
 from hostwright.common.text import shown_seconds
 
-LETTER = 0.62  #: percent of a page's width that a letter of a label takes, on a page of 1280 pixels
-NARROWEST = 0.15  #: percent: what took no time is still seen
+LETTER = 0.62  #: percent of the page's width per letter of a label, on a page of 1280 pixels
+NARROWEST = 0.15  #: percent: something that took no time is still visible
 MOST_TICKS = 8
 SHOWN_WAIT_S = 0.2  #: a shorter wait for a lock is not drawn
 _STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200)
@@ -24,7 +24,7 @@ _STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What was done on a host for some time: ``title`` says it whole, ``label`` is what fits into it."""
+    """Work on a host for some time. ``title`` is the full text; ``label`` is empty if it does not fit."""
 
     kind: Kind
     start: float
@@ -36,7 +36,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A part of a lane: of a wait for a lock, or of the critical path."""
+    """A marked part of a lane: a wait for a lock, or the critical path."""
 
     start: float
     width: float
@@ -46,10 +46,10 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """A host's row of the timeline: what was done, when it waited for a lock, and its critical path."""
+    """A host's rows in the timeline: its work, its waits for locks, and its critical path."""
 
-    key: str  #: the host's name as it is recorded
-    host: str  #: and as it is shown
+    key: str  #: the host's name in the record
+    host: str  #: the host's name for people
     result: str
     pieces: tuple[Piece, ...]
     lanes: int
@@ -60,21 +60,21 @@ class Lanes:
 
 
 def timeline(hosts: Iterable[HostRun], whole_s: float) -> list[Lanes]:
-    """The rows of hosts on which something took time, in the order in which they were begun."""
+    """The rows of hosts on which something took time, by start time."""
     spans = [(host, spans_of(host, whole_s)) for host in hosts]
     begun = sorted((row for row in spans if row[1]), key=lambda row: row[1][0].began_s)
     return [_row(host, some, whole_s) for host, some in begun]
 
 
 def whole_time(hosts: Iterable[HostRun], duration_s: float | None) -> float:
-    """How long the run took: until its end, or until the last that is known of it; never 0."""
+    """The duration of the run: until its end, or until the last recorded time; never 0."""
     ends = (role.began_s + role.duration_s for host in hosts for role in host.roles)
     records_s = (number(record, "t") for host in hosts for record in host.said)
     return max(0.1, duration_s or 0.0, *ends, *records_s, 0.1)
 
 
 def ticks(whole_s: float) -> list[tuple[float, str]]:
-    """The marks of the time axis: where each stands, and what it says."""
+    """The marks of the time axis: position and label."""
     step = next((step for step in _STEPS_S if whole_s / step <= MOST_TICKS), _STEPS_S[-1])
     return [(100 * at / whole_s, _mark(at)) for at in _until(step, whole_s)]
 
@@ -121,8 +121,8 @@ def _waited(seconds: float) -> str:
 
 
 def _lanes(spans: Sequence[RunSpan]) -> list[int]:
-    """The lane of each span, by their beginnings: the first that is free."""
-    ends: list[float] = []  # of each lane
+    """The lane of each span: the first that is free when the span starts."""
+    ends: list[float] = []  # end time of each lane
     lanes = []
     for span in spans:
         lane = next((place for place, end in enumerate(ends) if end <= span.began_s + 0.001), len(ends))
@@ -132,7 +132,7 @@ def _lanes(spans: Sequence[RunSpan]) -> list[int]:
 
 
 def _place(began_s: float, lasted_s: float, whole_s: float) -> tuple[float, float]:
-    """Where something begins on the page, and how wide it is."""
+    """Position and width of something on the page."""
     start = max(0.0, min(100.0 - NARROWEST, 100 * began_s / whole_s))
     return round(start, 3), round(max(NARROWEST, min(100.0 - start, 100 * lasted_s / whole_s)), 3)
 

@@ -276,7 +276,7 @@ def test_a_known_failure_is_told_with_its_cure(place: Path):
 
 def test_a_host_that_failed_is_asked_once_for_known_problems(place: Path):
     asked, said = [], []
-    found = Examination((), "no known problem on the host (3 signs looked for)")
+    found = Examination((), "no known problem found on the host (3 signs searched for)")
     bad = Flag(str(place / "a"), "echo no; exit 3")
 
     def examine(shell: RootShell, units: tuple[str, ...]) -> Examination:

@@ -247,7 +247,7 @@ def test_timeline_has_the_hosts_times_and_a_chosen_start(tmp_path: Path):
 
 
 def test_an_offline_audit_is_refused(tmp_path: Path):
-    with pytest.raises(ValueError, match="stored facts"):
+    with pytest.raises(ValueError, match="an offline audit"):
         History(tmp_path).add(audit(0, host(), offline=True))
     assert History(tmp_path).latest("inventory") == {}
 

@@ -221,7 +221,7 @@ def test_an_empty_file_becomes_a_history_and_anothers_database_does_not(tmp_path
     other.path.parent.mkdir()
     with raw(other.path) as db:
         db.execute("CREATE TABLE theirs (id INTEGER)")
-    with pytest.raises(InputError, match="another program's"):
+    with pytest.raises(InputError, match="a database of another program"):
         other.add(audit(0, host()))
 
 

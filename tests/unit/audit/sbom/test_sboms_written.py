@@ -104,7 +104,7 @@ def test_a_host_whose_bill_cannot_be_made_is_named_and_the_others_have_theirs(
     auditor = kept(warned)
     assert [host for host, _ in auditor.sboms(auditor.audit().audit)] == ["gpu02"]
     assert [sentence.partition(":")[0] for sentence in warned] == ["gpu01"]
-    assert "no SBOM is written for it" in warned[0]
+    assert "no SBOM is written for this host" in warned[0]
 
 
 def test_an_audit_whose_facts_could_not_be_stored_takes_no_older_ones(kept: Kept):
@@ -115,7 +115,7 @@ def test_an_audit_whose_facts_could_not_be_stored_takes_no_older_ones(kept: Kept
         told.at, told.inventory, tuple(replace(host, at="2026-11-22T00:00:00+00:00") for host in told.hosts)
     )
     assert list(auditor.sboms(newer)) == []
-    assert "its facts could not be stored" in warned[0]
+    assert "the facts of this host could not be stored" in warned[0]
 
 
 def test_the_exit_status_says_that_a_bill_is_missing(kept: Kept, inventory: Path, tmp_path: Path, monkeypatch):

@@ -237,14 +237,14 @@ def test_a_command_that_fits_a_line_stays_in_its_sentence_and_whole() -> None:
         console.width = 60
         console.file = io.StringIO()
         console.print(Text("gpu01: locked by ada@desk until 18:00: `invoke unlock --hosts gpu01` takes the lock away"))
-        console.print(Text("gpu01: no facts of this host are stored yet: run `invoke audit` once without --offline"))
+        console.print(Text("gpu01: no facts of this host are stored; run `invoke audit` once without --offline"))
         text: str = console.file.getvalue()
         return text
 
     assert copy_context().run(told).splitlines() == [
         "gpu01: locked by ada@desk until 18:00:",
         "    `invoke unlock --hosts gpu01` takes the lock away",
-        "gpu01: no facts of this host are stored yet: run",
+        "gpu01: no facts of this host are stored; run",
         "    `invoke audit` once without --offline",
     ]
 

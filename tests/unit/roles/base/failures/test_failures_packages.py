@@ -551,7 +551,7 @@ def test_a_job_that_failed_is_seen_while_its_layer_differs(last_jobs: str) -> No
 
 
 @pytest.mark.parametrize(
-    "running, seen", [("", ["base: job r9-base-x was cut off before it finished"]), ("r9-base-x", [])]
+    "running, seen", [("", ["base: job r9-base-x was interrupted before it finished"]), ("r9-base-x", [])]
 )
 def test_a_job_that_was_cut_off_is_told_from_one_that_runs(last_jobs: str, running: str, seen: list[str]) -> None:
     newest = 'job r9-base-x\nr9-base-x/job.json:{"schema": 1, "role": "base\n' + last_jobs
