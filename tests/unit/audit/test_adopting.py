@@ -1,4 +1,4 @@
-"""Stacks made of what hosts have: the nearest one, what differs from it, and the file; no host is asked."""
+"""Tests of stacks drafted from hosts: the nearest stack, the differences, and the file. No host is contacted."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def test_what_a_host_says_cannot_leave_the_comments_of_the_file():
 
 
 class Site:
-    """A site whose hosts answer with given facts."""
+    """A site whose hosts return the given facts."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, answers: Mapping[str, Facts]):
         self.inventory = folder / "inventory"
@@ -339,7 +339,7 @@ def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, monkeypatch: pyt
 
 
 def test_what_is_no_stack_is_an_error_of_its_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A half upgraded driver: its packages have two versions."""
+    """A half-upgraded driver: its packages have two versions."""
     mixed = {"nvidia-driver-535": "535.183.01-0ubuntu1", "libnvidia-compute-535": "535.161.08-0ubuntu1"}
     site = Site(tmp_path, monkeypatch, {"gpu01": answered("driver\tloaded\t535.183.01\n", mixed)})
     adoption = site.adopt()

@@ -1,4 +1,4 @@
-"""What an audit says of software on a host that gets no fixes, or is older than a security bulletin's."""
+"""Tests of an audit's advisories: software that gets no fixes, or is older than a security bulletin requires."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> TargetHost:
 
 
 def audited(target: TargetHost, packages: str) -> HostAudit:
-    """The audit of a host with these packages, and without anything else."""
+    """The audit of a host with only these packages."""
     facts = Facts({probe: Answer(1, "") for probe in target.desired.probes()})
     return judge(target, Facts({**facts, DPKG: Answer(0, packages)}), AT)
 
@@ -41,7 +41,7 @@ def audited(target: TargetHost, packages: str) -> HostAudit:
     [
         (f"{TOOLKIT}\t1.17.8-1\tii \n", ["container-toolkit 1.17.8-1 is below the floor of June 2026 (1.19.1)"]),
         (f"{TOOLKIT}\t1.20.0-1\tii \n", []),
-        (f"{TOOLKIT}\t1.17.8-1\trc \n", []),  # removed, but for its configuration
+        (f"{TOOLKIT}\t1.17.8-1\trc \n", []),  # removed, except for its configuration
         ("datacenter-gpu-manager-4-core\t1:4.5.2-1\tii \n", ["dcgm 1:4.5.2-1 is below the floor of July 2026 (4.5.3)"]),
         ("bash\t5.2\tii \n", []),
         (

@@ -1,4 +1,4 @@
-"""Cards are judged on every host, whichever role brought their driver, or none: as the author of a site sees it."""
+"""Tests that cards are judged on every host, whichever role of a site installed their driver."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def site(tmp_path: Path, name: str, provides: str, *roles: str) -> Path:
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "tasks.py").touch()
     (tmp_path / f"roles/{name}/__init__.py").write_text(ROLE.format(name=name, provides=provides))
-    stack = "ours" if name == "driver" else "tensorflow-2.9"  # whose section `driver` is of the standard role
+    stack = "ours" if name == "driver" else "tensorflow-2.9"  # its section `driver` belongs to the standard role
     (tmp_path / "inventory/stacks").mkdir()
     (tmp_path / "inventory/stacks/ours.yml").write_text(
         'description: Ours.\ndistributions: {debian: ["13"]}\nroles: [base]\nartifacts: {}\n'
@@ -75,7 +75,7 @@ def target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *roles: str, name: s
 
 @pytest.fixture(params=["gpudriver", "driver", "none"])
 def host(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TargetHost:
-    """A host whose driver comes from a site's role of another name, of the standard role's name, or from no role."""
+    """A host whose driver comes from a site's role (with another name or the standard role's), or from no role."""
     if request.param == "none":
         return target(tmp_path, monkeypatch, "base")
     return target(tmp_path, monkeypatch, "base", request.param, name=request.param)

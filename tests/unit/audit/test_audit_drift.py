@@ -1,4 +1,4 @@
-"""Drift or intent: told by the record of the last good run, state by state."""
+"""Tests that the record of the last good run distinguishes drift and intent, state by state."""
 
 import pytest
 from hypothesis import given

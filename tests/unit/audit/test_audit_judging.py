@@ -1,4 +1,4 @@
-"""Facts → what an audit says: pure, complete, and never broken by what a host answers."""
+"""Tests that facts give a complete audit, and that no answer of a host breaks it."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_every_question_is_asked_once(target: TargetHost):
 
 
 def with_roles(folder: Path, *roles: str) -> TargetHost:
-    """The host ``gpu01`` with these roles, or with those of its stack."""
+    """The host ``gpu01`` with these roles; by default, with those of its stack."""
     more = f"{{hostwright_roles: [{', '.join(roles)}]}}" if roles else "{}"
     (folder / "hosts.yml").write_text(f"all: {{hosts: {{gpu01: {more}}}}}")
     return Fleet.load(folder).targets("gpu01")[0]
@@ -101,7 +101,7 @@ def signs_of(target: TargetHost, *roles: str) -> set[Probe]:
 
 
 def test_host_gets_only_the_probes_of_its_roles_rules(tmp_path: Path):
-    """How its users and its cards are seen and judged is asked of every host: these belong to no role of its list."""
+    """Probes for users and cards run on every host: they belong to none of its roles."""
     target = with_roles(tmp_path, "base")
     others = [role.name for role in target.all_roles if role.name != "base"]
     cards = {probe for part in cards_of(target) for probe in part.probes}
@@ -150,7 +150,7 @@ def rule(name: str, seen) -> FailureRule:
 def test_provisioning_does_not_fix_what_is_of_a_layer_whose_plan_is_refused(
     target: TargetHost, monkeypatch: pytest.MonkeyPatch
 ):
-    """The driver's, on a host without a card."""
+    """The layer is the driver's, on a host without a card."""
     signs = {layer: Sign(layer, lambda _: ("x",), provision=True) for layer in ("base", "driver")}
     rules = tuple(FailureRule(layer, "", "cause", "cure", "source", sign=sign) for layer, sign in signs.items())
     monkeypatch.setattr(audited, "catalogue", lambda *_: Catalogue(rules))
@@ -183,7 +183,7 @@ def test_a_host_that_could_not_be_reached_has_all_its_layers_unread(target: Targ
 
 
 def test_cards_of_which_nothing_can_be_read_are_unread_and_not_as_desired(target: TargetHost):
-    """Two cards are on the bus, and nvidia-smi ends with status 9."""
+    """Two cards are on the bus, and nvidia-smi exits with status 9."""
     nothing = dict.fromkeys(audit_probes(target), Answer(0, ""))
     facts = Facts({**nothing, PCI: Answer(0, "0x10de 0x030200 0x1eb8\n" * 2), NVIDIA_SMI: Answer(9, "")})
     audit = judge(target, facts, AT)
@@ -207,7 +207,7 @@ def test_a_defect_of_ours_is_said_and_ends_no_audit(target: TargetHost, monkeypa
 ODD = ("", "0", "-1", "9" * 400, "٣", "a=b", "nan", "{", "[" * 5000, "N/A", "<a>", "470.182.03", "|", "\t")
 lines = st.lists(st.one_of(st.sampled_from(ODD), st.text(max_size=30)), max_size=6).map(" ".join)
 texts = st.one_of(st.just(HOSTILE), st.lists(lines, max_size=8).map("\n".join), st.just("[" * 200_000))
-#: as ``probing.parse`` hands them on
+#: as returned by ``probing.parse``
 answers = st.builds(
     Answer,
     st.sampled_from([0, 1, 15, 124, 127, 255]),
@@ -218,7 +218,7 @@ answers = st.builds(
 
 @given(st.lists(answers, min_size=3, max_size=3), st.randoms(use_true_random=False))
 def test_no_answer_of_a_host_breaks_the_judgement(target: TargetHost, some: list[Answer], chance: random.Random):
-    """Each question of an audit is answered with garbage of its own, and the outcome is a whole document."""
+    """Each probe of an audit is answered with different garbage, and the result is a complete document."""
     facts = Facts({probe: chance.choice(some) for probe in audit_probes(target)})
     audit = fleet_audit([judge(target, facts, AT)], inventory="x", began=AT)
     assert read_json(render_json(audit)) == audit
@@ -229,7 +229,7 @@ def test_the_kernel_is_read_once_for_rules_and_values(target: TargetHost):
 
 
 def test_a_host_that_failed_is_asked_what_doctor_asks(target: TargetHost, monkeypatch: pytest.MonkeyPatch):
-    """What is found, or what was looked at; where it cannot be asked, that is what is said."""
+    """The sentence states the findings, or the number of signs; if the host cannot be probed, the error."""
     facts = answered(target, Answer(1, ""))
     monkeypatch.setattr(auditing, "ask", lambda shell, probes, *, timeout_s: facts)
     found = examine(target, None)

@@ -1,6 +1,6 @@
-"""The values of a host with the standard roles: keys that reports, history and dashboards know, in their order.
+"""The values of a host with the standard roles, in order: reports, history and dashboards use their keys.
 
-A key that goes or changes breaks whoever reads them; a new one is added here.
+Removing or changing a key breaks its readers. Add new keys here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import replace
 from hostwright.audit.readings.host import readings
 from tests.unit.audit.test_audit_readings import GREEN, ROOT, T4, VALUES, audit_context, said
 
-#: layer, and its values with what the stack tensorflow-2.9 wants of each
+#: layer, and its values as in the stack tensorflow-2.9
 KEYS: tuple[tuple[str, dict[str, str | None]], ...] = (
     ("base", {
         "kernel": None, "distribution": None, "secure boot": None, "product": None, "board": None,

@@ -1,4 +1,4 @@
-"""One probe that hangs, whichever it is: nothing is concluded from it, and the audit and the plan name it."""
+"""Tests that one hanging probe, whichever it is, leads to no conclusion, and that the audit and the plan name it."""
 
 from __future__ import annotations
 

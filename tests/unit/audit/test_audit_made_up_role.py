@@ -1,4 +1,4 @@
-"""A role that the engine has never heard of brings its layer into every view of an audit, by its ``audit.py`` alone."""
+"""Tests that an unknown role adds its layer to every report of an audit through its ``audit.py`` alone."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def target(fleet: Fleet) -> TargetHost:
 
 @pytest.fixture
 def host(tmp_path: Path, target: TargetHost) -> MadeUp:
-    """A host with everything, but for the package, which is another."""
+    """A host with everything installed, but another version of the package."""
     (tmp_path / "host").mkdir()
     found = provisioned(tmp_path / "host", target.stack)
     found.write("/usr/lib/libwidget.so.2.8.4")

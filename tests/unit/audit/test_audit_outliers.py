@@ -1,4 +1,4 @@
-"""How values are spread over a fleet: who is compared with whom, what most have, and who has another."""
+"""Tests of value spreads in a fleet: comparable hosts, majority, and outliers."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ def test_kernels_are_compared_within_a_distribution_with_several_hosts():
 
 
 def test_values_above_the_system_are_compared_within_a_stack():
-    """Of a fleet in between, the hosts that are still on the former stack differ as their stack has it; their kernels
-    are compared with all others."""
+    """During a migration, hosts with the former stack differ as that stack requires; their kernels are compared with
+    all hosts.
+    """
     halves = {"tensorflow-2.9": ("3.9", range(5)), "pytorch-2.14": ("3.11", range(5, 8))}
     fleet = [
         host(

@@ -1,4 +1,4 @@
-"""Where an audit goes: files that are whole or not there, one report on standard output, a screen that ends."""
+"""Tests of an audit's output: complete files or none, one report on standard output, a live screen that ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.unit.support.audits import EACH, fleet, host
 
 
 class NoMemory:
-    """A history that knows nothing."""
+    """An empty history."""
 
     def trend(self) -> tuple[()]:
         return ()

@@ -1,4 +1,4 @@
-"""The questions of an audit, and the program that answers them, run by the machine's own shell on a made-up host."""
+"""Tests of the values program, run by this machine's shell on a made-up host."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ def host(tmp_path: Path) -> MadeUp:
 
 
 def answers(host: MadeUp) -> dict[str, str]:
-    """The host's answers by the names of their lines, and of the values that are read there."""
+    """The answers of the host, by the names of lines and of the values in them."""
     found = read_answers(host.ask(user_program(ALL, PRODUCT)))
     return found | {NAMES[line]: text for line, text in found.items() if line in NAMES}
 
 
 def python(version: str) -> dict[str, str]:
-    """The answer of TensorFlow's environment as to its Python."""
+    """The answer about the Python in TensorFlow's environment."""
     return {VenvPython(VENV).line: version}
 
 
 def wrong(found: dict[str, str]) -> dict[str, str]:
-    """What differs from the stack, by layer and name."""
+    """The differences from the stack, by layer and name."""
     compared = (value for value in meant(ALL, found) if value.want is not None and not value.root)
     return {
         f"{value.layer} {value.name}": have
@@ -126,7 +126,7 @@ def test_other_versions_are_read_as_what_they_are(host: MadeUp):
     host.write(f"{site}/protobuf-4.21.12.dist-info/RECORD")
     assert wrong(answers(host)) == {
         "driver module": "470.256.02",
-        "driver dkms": "",  # built for the version on the disk, and that one was not
+        "driver dkms": "",  # built for the version on disk; this version was not built
         "cudnn strays": "/usr/local/lib/libcudnn.so.8.2.4",
         "tensorflow protobuf": "3.19.6 4.21.12",
     }
@@ -270,7 +270,7 @@ def test_a_layer_and_a_name_mean_one_value(version: str):
 def test_the_program_prints_every_value_that_is_compared(host: MadeUp):
     printed = {*answers(host), *read_answers(host.ask(root_program(ALL)))}
     there = {one.where.line for one in meant(ALL, python("3.9"))} | {one.among.line for one in ALL if one.among}
-    assert {NAMES[line] for line in there - printed} == {"fabric manager"}  # which only hosts with NVSwitches have
+    assert {NAMES[line] for line in there - printed} == {"fabric manager"}  # only on hosts with NVSwitches
 
 
 def test_fabric_manager_is_found_by_any_branch(host: MadeUp):

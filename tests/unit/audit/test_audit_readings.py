@@ -1,4 +1,4 @@
-"""Readings of a host: from the answers of its programs, from its cards, and from nothing where nothing was asked."""
+"""Tests of the readings of a host: from the answers of its programs, from its cards, and without answers."""
 
 from __future__ import annotations
 

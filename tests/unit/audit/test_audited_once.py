@@ -1,4 +1,7 @@
-"""Hosts that answer alike are audited once; whoever differs, and what depends on the time, is judged for itself."""
+"""Tests that hosts with equal facts are audited once.
+
+Differences, and results that depend on the time, are judged per host.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ def with_rules(monkeypatch: pytest.MonkeyPatch, *rules: FailureRule) -> None:
 
 
 def counted(kind: type, planned: Counter[int]) -> Callable[[Resource, Facts], Planned | None]:
-    """The ``plan`` of a kind of states, which counts by state how often it is asked."""
+    """The ``plan`` of a kind of state, which counts its calls by state."""
     own: Callable[[Resource, Facts], Planned | None] = vars(kind)["plan"]
 
     def plan(state: Resource, facts: Facts) -> Planned | None:
@@ -66,8 +69,9 @@ def counted(kind: type, planned: Counter[int]) -> Callable[[Resource, Facts], Pl
 
 
 def test_equal_hosts_are_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the real roles: after the first host no state is planned again, also for a host with another package that no
-    state reads, and for hosts that differ in one that some read, only those, once."""
+    """With the standard roles: after the first host, no state is planned again, also for a host with another package
+    that no state reads. For hosts that differ in a package that some states read, only these are planned, once.
+    """
     hosts, planned = targets(tmp_path, 60), Counter[int]()
     states = [state for role in hosts[0].desired.roles for state in role.resources]
     for kind in {base for state in states for base in type(state).__mro__ if "plan" in vars(base)}:
@@ -94,8 +98,10 @@ def test_equal_hosts_are_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_stored_fleet_of_two_stacks_is_judged_once_for_each_kind_of_host(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every other host has the former stack, and one host of each stack another package: of 24 hosts four are judged,
-    and no state is planned more often than in a fleet of these four."""
+    """Every other host has the former stack, and one host of each stack another package.
+
+    Of 24 hosts, four are judged, and no state is planned more often than in a fleet of these four.
+    """
     monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
     stacks, judgements, planned = ("tensorflow-2.9", "pytorch-2.14"), Counter[str](), Counter[int]()
     same, whole, made = alike._alike, judging._judged, Counter[str]()
@@ -126,7 +132,10 @@ def test_a_stored_fleet_of_two_stacks_is_judged_once_for_each_kind_of_host(
 
 
 def mixed(folder: Path, stacks: Sequence[str], hosts: int) -> Auditor:
-    """An auditor of stored facts; the hosts have the stacks in turn, and the last one of each has another package."""
+    """An auditor of stored facts.
+
+    The stacks alternate between hosts, and the last host of each stack has another package.
+    """
     names = {f"gpu{number:02}": {"stack": stacks[number % len(stacks)]} for number in range(hosts)}
     (folder / "hosts.yml").write_text(json.dumps({"all": {"hosts": names}}))
     fleet = Fleet.load(folder)
@@ -160,7 +169,7 @@ def test_a_sign_is_looked_for_once_and_again_where_an_answer_differs(
 def test_who_reads_a_package_or_what_comes_of_the_facts_depends_on_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A hundred hosts, no two of which answer alike: each rule is judged as often as what it reads differs."""
+    """A hundred hosts with different facts: each rule is judged once for each distinct value that it reads."""
     asked = Counter[str]()
 
     def package(ctx: AuditContext) -> Iterator[str]:
@@ -216,7 +225,7 @@ def test_what_looks_at_the_time_is_judged_for_each_host(tmp_path: Path, monkeypa
 def test_the_standard_roles_judge_the_time_of_a_host_once_a_minute(
     two: tuple[TargetHost, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of 100 hosts that are read within two minutes, no two at the same time: only the clock is judged for each."""
+    """Of 100 hosts read within two minutes at different times, only the clock is judged for each."""
     asked = Counter[str]()
     monkeypatch.setattr(gpus, "kernel_lines", lambda *given: asked.update(["kernel log"]) or kernel_lines(*given))
     evidence = Catalogue.evidence
@@ -237,7 +246,7 @@ def test_a_thread_waits_for_others_once_a_host(two: tuple[TargetHost, ...]) -> N
     waited: list[str] = []
 
     class Counting:
-        """A lock that counts how often a thread takes it that does not hold it yet."""
+        """A lock that counts how often threads acquire it without already holding it."""
 
         held = 0
 
@@ -258,7 +267,7 @@ def test_a_thread_waits_for_others_once_a_host(two: tuple[TargetHost, ...]) -> N
 def test_what_is_different_on_every_host_is_soon_not_noted_any_more_with_all_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A serial number: the rule that reads it is judged for each host, the other one once."""
+    """With a serial number: the rule that reads it is judged for each host, the other rule once."""
     asked: list[str] = []
 
     def sees(ctx: AuditContext) -> Iterator[str]:
@@ -327,12 +336,12 @@ SOME = st.sampled_from(
 )
 
 
-@settings(max_examples=30)  # each judges two hosts by every rule, four times
+@settings(max_examples=30)  # each example judges two hosts by every rule, four times
 @given(SOME, st.lists(st.tuples(st.integers(0, 10_000), SOME), max_size=5), st.integers(0, 120))
 def test_an_audit_is_the_same_whatever_was_judged_before(
     two: tuple[TargetHost, ...], usual: Answer, differs: list[tuple[int, Answer]], minutes: int
 ) -> None:
-    """The module's hosts remember those of all earlier examples; ``alone`` remembers nothing."""
+    """The module's hosts share the memory of all earlier examples; ``alone`` has an empty memory."""
     probes, at = audit_probes(two[0]), AT + timedelta(minutes=minutes)
     answers = dict.fromkeys(probes, usual)
     for number, answer in differs:

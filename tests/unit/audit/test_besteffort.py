@@ -1,4 +1,4 @@
-"""What is kept beside the work: it fails, the work goes on, and this is said once."""
+"""Tests of ``BestEffort``: when it fails, the work continues, and one warning is printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changed on a host since its release record was written: asked of a made-up host, and read from what one said."""
+"""Tests of the changes on a host since its release record: the probe on a made-up host, and parsing its output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONG_AGO = 1_000_000_000  #: seconds since 1970, in 2001
 
 @pytest.fixture
 def host(tmp_path: Path) -> MadeUp:
-    """A host whose record is of 2001, and of which files and packages are newer."""
+    """A host with a record of 2001 and newer files and packages."""
     made = bare(tmp_path)
     made.place(PATH).write_text("{}")
     os.utime(made.place(PATH), (LONG_AGO, LONG_AGO))

@@ -1,4 +1,4 @@
-"""What hosts have that anybody set up: reading, grouping, and the table; no host is asked."""
+"""Tests of installed software: reading, grouping, and the table. No host is contacted."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_whatever_package_pip_installs_where_is_read_back(name: str, version: st
 
 
 def test_the_search_runs_nothing_descends_into_no_package_and_skips_copies(tmp_path: Path):
-    """The real find, below one directory in place of the usual ones."""
+    """Runs the real ``find`` below a test directory instead of the usual ones."""
     for name in (
         f"venv/{SITE}/torch-2.3.0.dist-info",
         f"venv/{SITE}/torch/{SITE}/torch-9.9.dist-info",

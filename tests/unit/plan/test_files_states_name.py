@@ -1,4 +1,4 @@
-"""Files that states name and stacks do not: what is mirrored for which host, and what they are no part of."""
+"""Tests of files that states name but stacks do not: for which hosts they are mirrored, and where they are omitted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def fleet(folder: Path, hosts: dict[str, dict[str, object]], **variables: object
 
 
 def pythons(files: tuple[RoleFile, ...]) -> set[str]:
-    """The Pythons of the wheels of TensorFlow."""
+    """The Python versions of the TensorFlow wheels."""
     return {file.name.rpartition("-")[2] for file in files if file.name.startswith("tensorflow-2.")}
 
 
@@ -43,7 +43,7 @@ def test_wheels_are_those_of_the_python_that_was_seen_on_each_host(tmp_path: Pat
     seen = {"gpu01": with_python("3.9"), "gpu02": with_python("3.8"), "gpu03": with_python("3.10")}
     stack = roster.stack("tensorflow-2.9")
     assert pythons(files_of_roles(roster, stack, seen.get)) == {"cp39", "cp38"}
-    seen["gpu02"] = with_python("3.13")  # its plan refuses it, and no other host waits for that
+    seen["gpu02"] = with_python("3.13")  # its plan refuses the version, and no other host waits for it
     assert pythons(files_of_roles(roster, stack, seen.get)) == {"cp39"}
 
 
@@ -85,12 +85,12 @@ def test_a_pin_without_a_known_wheel_is_named_before_anything_comes(tmp_path: Pa
 
 
 def test_files_of_roles_are_delivered_and_are_no_part_of_the_stack(tmp_path: Path) -> None:
-    """The record on a host, and the stacks that this machine keeps, stay as they are when the setting changes."""
+    """The record on a host, and the stacks stored on this machine, do not change with the setting."""
     mirrored = fleet(tmp_path / "one", {"gpu01": {}}, **MIRRORED).targets("gpu01")[0]
     other = fleet(tmp_path / "two", {"gpu01": {}}).targets("gpu01")[0]
     name = "numpy-1.26.4-cp39-cp39"
     assert name in mirrored.desired.stack.artifacts and name not in other.desired.stack.artifacts
-    before = {artifact.name for artifact in mirrored.files_for(with_python("3.9"))}  # a rebuild has these at hand
+    before = {artifact.name for artifact in mirrored.files_for(with_python("3.9"))}  # available for a rebuild
     assert name in before and "numpy-1.24.4-cp38-cp38" not in before
     assert mirrored.files_for(None) == mirrored.artifacts == other.artifacts
     assert mirrored.desired.stack.digest() == other.desired.stack.digest() == mirrored.stack.digest()
@@ -109,6 +109,6 @@ def test_the_pythons_of_hosts_are_those_that_their_last_audit_stored(
     roster.mirror(progress=Quiet())
     assert [name for name in brought if name.startswith("tensorflow-2")] == ["tensorflow-2.9.0-cp38-cp38"]
     brought.clear()
-    roster.mirror(pythons=["3.9", "3.10"], progress=Quiet())  # named ones go before
+    roster.mirror(pythons=["3.9", "3.10"], progress=Quiet())  # explicit ones take precedence
     named = ["tensorflow-2.9.0-cp39-cp39", "tensorflow-2.9.0-cp310-cp310"]
     assert [name for name in brought if name.startswith("tensorflow-2")] == named

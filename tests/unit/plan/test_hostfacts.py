@@ -1,7 +1,7 @@
-"""What a host says of itself, read strictly: cards from the PCI bus, Pythons by their names.
+"""Tests of strict parsing of host facts: cards from the PCI bus, Python versions by their names.
 
-Hosts with several Pythons, as people report them: one of a PPA beside the distribution's (deadsnakes/issues#150, #200),
-pyenv's and conda's first on the user's PATH, and ``python3`` turned to another by update-alternatives.
+Hosts with several Pythons, as reported by users: one from a PPA beside the distribution's (deadsnakes/issues#150,
+#200), one of pyenv or conda first on the user's PATH, and ``python3`` changed by update-alternatives.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Which roles a host has: its inventory chooses, its stack names the default; a role that is off is in no view."""
+"""Tests of a host's roles: the inventory selects them, the stack has the default, reports omit disabled roles."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_the_text_of_a_stand_in_is_beside_its_file_and_in_the_line_of_every_repo
 
 
 def test_probes_of_absent_roles_are_not_run(tmp_path: Path) -> None:
-    """Not kept in its cache, and not told of in audits."""
+    """They are neither stored in the host's cache nor reported by audits."""
     write(tmp_path / "stacks/ours.yml", STAND_INS)
     found = target(tmp_path, "base", stack="ours", hostwright_roles=["base", "cuda", "cudnn"])
     assert found.stand_ins == (found.stack.artifact("cudnn").file,), "also of a role that is not looked at now"
@@ -154,7 +154,7 @@ def test_stack_without_a_roles_section_is_refused(tmp_path: Path) -> None:
 
 
 def test_stack_is_refused_for_roles_that_do_not_fit(tmp_path: Path) -> None:
-    """CUDA 11.4 does not go with this TensorFlow; a host without TensorFlow does not mind."""
+    """CUDA 11.4 does not fit this TensorFlow; a host without TensorFlow is not affected."""
     (tmp_path / "stacks").mkdir()
     text = "extends: tensorflow-2.9\nroles: [base, driver]\ncuda: {version: 11.4.0}\n"
     (tmp_path / "stacks" / "mixed.yml").write_text(text)

@@ -1,4 +1,4 @@
-"""Names that other programs and records know us by are the recorded ones: no rewording of sentences touches them."""
+"""Tests that names used by other programs and records match the recorded ones, so that rewording cannot change them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.unit.support.identifiers import FILE, identifiers
 
 
 def test_names_are_those_that_others_know() -> None:
-    """Where a name was added, ``python -m tests.unit.support.identifiers`` records it; look at what it changes."""
+    """After adding a name, record it with ``python -m tests.unit.support.identifiers``, and review the changes."""
     recorded, found = json.loads(FILE.read_text("utf-8")), json.loads(json.dumps(identifiers()))
     assert list(found) == list(recorded)
     assert all(recorded.values()), "every kind of identifier"

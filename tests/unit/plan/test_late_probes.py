@@ -1,4 +1,6 @@
-"""Probes that hang: each is ended on the host by itself, the others answer, and nobody takes it for a no."""
+"""Tests of hanging probes: each is ended on the host alone, the others are answered, and the result is not taken for a
+no.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,11 @@ from hostwright.stack.stack import Stack
 from hostwright.transport.root.become import wrap
 from tests.unit.support.hostjobs import until
 
-SHORT_S = 8  #: of a whole look; a quarter of it is one probe's
+SHORT_S = 8  #: limit for all probes; a quarter of it is the limit for one probe
 
 
 def observe(*probes: Probe) -> Facts:
-    """The facts. The test's user is root, or its root probes are left out."""
+    """The facts. The test's user is root, or probes that need root are omitted."""
     nonce = new_nonce()
     program = wrap(*programs(probes, nonce, SHORT_S), password=None)
     done = subprocess.run(["/bin/sh"], input=program, capture_output=True, check=False, timeout=120)
@@ -38,7 +40,7 @@ def observe(*probes: Probe) -> Facts:
 
 
 def alive(word: str) -> bool:
-    """Whether a process runs with this word in its command line."""
+    """Whether a process has this word in its command line."""
     lines = (path for path in Path("/proc").glob("[0-9]*/cmdline"))
     return any(word.encode() in _read(path) for path in lines)
 
@@ -53,7 +55,7 @@ def _read(path: Path) -> bytes:
 def test_each_probe_that_hangs_is_ended_by_itself_and_the_others_answer(tmp_path: Path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    mark = f"54321{os.getpid()}"  # no other test's process has it
+    mark = f"54321{os.getpid()}"  # unique to this test
     before, after = Probe("echo before"), Probe("echo after")
     opened = Probe(sh("echo some; cat %s; echo more", pipe))
     by_the_shell = Probe(sh("read -r line <%s", pipe))
@@ -68,7 +70,7 @@ def test_each_probe_that_hangs_is_ended_by_itself_and_the_others_answer(tmp_path
 
 
 def test_a_host_that_takes_long_gives_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On standard error: what it prints comes in one piece, at the end."""
+    """On standard error: standard output arrives in one piece, at the end."""
     monkeypatch.setattr(probing, "BEAT_S", 1)
     slow = [Probe("sleep 2.5; echo slow"), Probe("sleep 2.5; echo slow", root=True)]
     text = "\n".join(programs(slow, new_nonce()))
@@ -85,7 +87,7 @@ def test_a_look_that_is_soon_done_says_nothing_of_itself() -> None:
 
 
 def test_shells_whose_child_is_ended_do_not_go_on_and_answer(tmp_path: Path):
-    """A shell goes on when its child is killed, unless it was stopped before: what it then says is no answer."""
+    """A shell continues when its child is killed, unless it was stopped before. Its later output is not an answer."""
     nest = tmp_path / "nest.sh"
     nest.write_text(f'if [ "$1" = 0 ]; then sleep 98765{os.getpid()}; else sh "$0" $(($1 - 1)); fi\necho a lie\n')
     nested = Probe(sh("sh %s 24; echo a lie", nest))
@@ -95,7 +97,7 @@ def test_shells_whose_child_is_ended_do_not_go_on_and_answer(tmp_path: Path):
 
 
 def test_what_outlives_the_kill_and_holds_the_pipe_does_not_keep_the_look(tmp_path: Path):
-    """As a driver's tool in uninterruptible sleep does, or a daemon that a tool has started."""
+    """For example, a driver's tool in uninterruptible sleep, or a daemon started by a tool."""
     mark = f"43210{os.getpid()}"
     held = Probe(f"(setsid sleep {mark} &); echo x; sleep 4321")
     try:
@@ -110,8 +112,8 @@ def test_what_outlives_the_kill_and_holds_the_pipe_does_not_keep_the_look(tmp_pa
 
 
 def test_a_nap_that_does_not_hear_its_end_does_not_keep_the_look(tmp_path: Path):
-    """A process that is ended between its fork and its exec loses the signal: the shell's handler takes it."""
-    mark = f"0.00{os.getpid()}"  # seconds that its nap is longer; no other test's process has it
+    """A process that is killed between fork and exec loses the signal: the shell's handler takes it."""
+    mark = f"0.00{os.getpid()}"  # extra seconds of its sleep, unique to this test
     deaf = tmp_path / "sleep"
     deaf.write_text(sh("#!/bin/sh\ntrap '' TERM; echo $$ >%s; exec /bin/sleep \"$1\" %s\n", tmp_path / "pid", mark))
     deaf.chmod(0o755)
@@ -125,7 +127,7 @@ def test_a_nap_that_does_not_hear_its_end_does_not_keep_the_look(tmp_path: Path)
 
 
 def test_a_process_cannot_name_itself_out_of_the_watch():
-    """A line end in a process's own name forges a line of its own in /proc/PID/stat."""
+    """A line end in the name of a process forges a line in /proc/PID/stat."""
     forge = "import ctypes,sys;ctypes.CDLL(None).prctl(15,sys.argv[1].encode(),0,0,0);import time;time.sleep(60)"
     with subprocess.Popen(["python3", "-c", forge, "\n1 (x) S 1 1"]) as liar:
         try:

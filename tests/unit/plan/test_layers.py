@@ -1,4 +1,4 @@
-"""The one order of layers: of one host's roles, and of many hosts'."""
+"""Tests of the order of layers, of one host's roles and of many hosts'."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Locks: what they say, who may do what, and the programs on the host, run by this machine's own /bin/sh."""
+"""Tests of locks: their records, permissions, and the programs on the host, run by this machine's /bin/sh."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_the_default_is_a_duration():
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Both folders of a host below ``tmp_path``."""
+    """Both lock folders of a host, below ``tmp_path``."""
     for name, folder in {"STATE_DIR": "state", "RUN_DIR": "run"}.items():
         for probe in ("LOCK", "RUN_LOCK"):
             asked = getattr(locks, probe)

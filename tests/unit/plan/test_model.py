@@ -1,4 +1,4 @@
-"""Plans are values: equal, JSON there and back, and honest about reboots and refusals."""
+"""Tests of plans as values: equality, JSON round trip, reboots and refusals."""
 
 import json
 import string
@@ -93,7 +93,8 @@ def test_the_files_that_a_plan_takes_are_known_before_they_are_needed():
         {"kind": "change", "steps": [{"script": 1}]},
         {"kind": "reboot"},
         {"kind": "guess"},
-        {"steps": [], "diff": "", "artifacts": [], "reboot": "", "known_after": "reboot", "refusal": ""},  # of before
+        # of an earlier version
+        {"steps": [], "diff": "", "artifacts": [], "reboot": "", "known_after": "reboot", "refusal": ""},
     ],
 )
 def test_what_is_none_of_the_four_kinds_is_no_plan(differs):

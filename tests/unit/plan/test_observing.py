@@ -1,4 +1,4 @@
-"""What a login shell prints before each command becomes a note of the host's plan, found out once."""
+"""Tests that output of a login shell before each command becomes a note of the host's plan, detected once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HELLO = Probe("echo hello")
 
 @dataclass
 class Talking:
-    """This machine in the place of a session whose login shell prints ``noise``; it keeps what it was told to run."""
+    """A session on this machine whose login shell prints ``noise``. It records the commands that it gets."""
 
     noise: bytes = b""
     noise_note: str = ""

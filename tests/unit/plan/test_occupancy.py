@@ -1,4 +1,4 @@
-"""Who uses a host's accelerators is asked of every host, whatever is wanted of it."""
+"""Tests that users of a host's accelerators are probed on every host, whatever its roles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages of distributions from the mirror: which hosts take which, what is pinned, and what a plan says of them."""
+"""Tests of distribution packages from the mirror: which hosts use them, what is pinned, and how plans show them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_what_the_host_has_at_the_same_version_is_not_sent() -> None:
     change = planned(Debs(("gcc",), mirror=MIRROR), {"dpkg-query": "libc\t1\tii \n"})
     assert change.artifacts == ("debian-12-gcc-1",)
     older = planned(Debs(("gcc",), mirror=MIRROR), {"dpkg-query": "libc\t0.9\tii \n"})
-    assert older.artifacts == ("debian-12-gcc-1", "debian-12-libc-1")  # apt may have to move it
+    assert older.artifacts == ("debian-12-gcc-1", "debian-12-libc-1")  # apt may have to change its version
 
 
 def test_packages_that_the_mirror_does_not_have_are_refused_with_the_fix() -> None:
@@ -135,7 +135,7 @@ def test_packages_of_their_own_source_take_what_they_need_of_the_distribution() 
     assert change.artifacts == ("debian-12-gcc-1", "debian-12-libc-1")
     assert change.want == "toolkit=1, with 2 packages of the mirror, without the host's other sources"
     unknown = planned(Debs(("other=1",), source="/etc/apt/sources.list.d/tool.list", mirror=mirror))
-    assert isinstance(unknown, Change) and unknown.artifacts == ()  # as without a mirror
+    assert isinstance(unknown, Change) and unknown.artifacts == ()  # same as without a mirror
 
 
 def test_what_a_repository_on_the_hosts_disk_needs_is_looked_for_with_its_file(tmp_path: Path, archive: Asked) -> None:
@@ -170,7 +170,7 @@ def test_states_inside_of_others_take_them_from_the_mirror_too() -> None:
     assert when.resource.resource == Debs(("gcc",), mirror=MIRROR)
     assert other == Debs(
         ("tool",), source=plain.source, mirror=MIRROR
-    )  # its own source carries it, and not what it needs
+    )  # its own source has the package, but not its dependencies
     assert packages_of((when, other), None) == ("gcc",)
 
 
@@ -203,7 +203,7 @@ def fleet(folder: Path, hosts: dict[str, dict[str, object]], **variables: object
 
 
 class Asked:
-    """Stands in for apt: an archive that has these packages, and all that was asked of it."""
+    """A stand-in for apt: an archive with these packages, which records all requests."""
 
     def __init__(self, *rows: LockedDeb):
         self.rows = rows

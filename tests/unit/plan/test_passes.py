@@ -1,4 +1,4 @@
-"""Passes: one run of a tool answers many probes, with the same answers as each by itself, by the real shell."""
+"""Tests of passes: one run of a tool answers many probes, with the same answers as separate runs, in the real shell."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from tests.unit.plan.test_observing import Talking
 from tests.unit.support.forks import OF_A_LOOK, forks
 from tests.unit.support.shell import program
 
-HERE_S = 8  #: of a whole look; a quarter of it is one probe's
+HERE_S = 8  #: limit for all probes; a quarter of it is the limit for one probe
 
 
 def as_one_user(probes: list[Probe]) -> list[Probe]:
-    """Who may become root is the host's matter, not this test's."""
+    """Root privileges belong to the host, not to this test."""
     return [Probe(probe.script, cap_bytes=probe.cap_bytes, part=probe.part) for probe in probes]
 
 
 def look(
     probes: list[Probe], *, alone: bool = False, path: Path | None = None, timeout_s: float = 180.0
 ) -> tuple[Facts, str]:
-    """What the machine's own shell answers, and the whole output. ``path`` holds stand-ins of tools."""
+    """The answers and the whole output of this machine's shell. ``path`` has stand-ins for tools."""
     nonce = new_nonce()
     text, _ = programs(probes, nonce, timeout_s, alone=alone)
     env = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"]}
@@ -41,14 +41,14 @@ def look(
 
 
 def asked_alone(probes: list[Probe], output: str) -> set[int]:
-    """The numbers of the probes that were asked by themselves."""
+    """The numbers of the probes that ran separately."""
     numbers = {line.rpartition(" ")[2] for line in output.splitlines() if line.count(" ") == 2}
     return {int(number) for number in numbers if number.isdigit() and int(number) < len(probes)}
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Everything that may lie at a path."""
+    """Every kind of file at a path."""
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "file").write_text("text\n")
@@ -144,7 +144,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("how", BROKEN)
 def test_a_tool_that_does_not_work_as_known_leaves_each_probe_to_itself(how: str, tree: Path) -> None:
-    """The tool works only as each probe calls it: with a format of its own."""
+    """The tool works only with the arguments of a single probe: with a format of its own."""
     text = BROKEN[how]
     bin_ = tree / "bin"
     own = 'case $2 in "%F|%a|%U:%G") exec /usr/bin/stat "$@" ;; esac\n'
@@ -173,7 +173,7 @@ def test_probes_of_a_pass_that_cannot_be_read_are_asked_again_once(tree: Path) -
 
 
 def test_a_pass_that_hangs_is_ended_and_its_probes_are_asked_there_and_then(tree: Path) -> None:
-    """As a mount that does not answer hangs whoever looks at one of its paths."""
+    """For example, a mount that does not respond blocks every access to one of its paths."""
     program(
         tree / "bin",
         "stat",

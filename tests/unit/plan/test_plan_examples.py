@@ -1,4 +1,4 @@
-"""The examples in docstrings of plans, roles and stacks are run."""
+"""Runs the examples in docstrings of plans, roles and stacks."""
 
 from __future__ import annotations
 

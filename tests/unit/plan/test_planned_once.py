@@ -1,4 +1,4 @@
-"""Hosts of which the same is wanted and that answer alike are planned once; whoever differs, where it differs."""
+"""Tests that hosts with equal desired states and facts are planned once; different hosts only where they differ."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STACK = load_stack("tensorflow-2.9")
 
 @dataclass(frozen=True)
 class Marked(Resource):
-    """A state that counts how often it is planned."""
+    """A state that counts its plans."""
 
     name: str
     planned: Counter[str]
@@ -57,7 +57,7 @@ class Pool:
 
 
 def counted(planned: Counter[str], called: Counter[str]) -> tuple[Role, Role, Role]:
-    """Three roles that count; the last one looks at the variables of the others."""
+    """Three roles that count their plans; the last one reads the variables of the others."""
 
     @role()
     def one(v: Marks, ctx: RoleContext) -> Iterator[Resource]:
@@ -110,7 +110,7 @@ def test_a_role_is_asked_once_for_all_hosts_with_the_same_variables() -> None:
         found = desire(f"h{number}", ctx, values, memory)
         assert found.roles[1].resources[0].name == f"two-{'ab'[number % 2]}"
         assert found.roles[2].resources[0].name == "all-4"
-    # who looks at the variables of other roles is asked again where any of these differ
+    # a role that reads the variables of other roles is planned again if any of these differ
     assert called == {"one": 1, "two": 2, "all_of": 2}
     values = [(one, marks[1]), (two, pools[0]), (all_of, marks[0])]
     found = desire("other", RoleContext(STACK, roles=tuple(values)), values, memory)
@@ -157,7 +157,7 @@ SOME = st.sampled_from(
 def test_a_plan_is_the_same_whatever_was_planned_before(
     standard: TargetHost, usual: Answer, differs: list[tuple[int, Answer]], more: int
 ) -> None:
-    """The module's target remembers the hosts of all earlier examples."""
+    """The module's target shares the memory of all earlier examples."""
     probes = standard.desired.probes()
     given_facts = dict.fromkeys(probes, usual)
     hosts = [Facts(given_facts)]

@@ -1,4 +1,4 @@
-"""Desired states and facts come to a plan: pure, ordered, and refused by the rules before anything is touched."""
+"""Tests that desired states and facts give a plan: pure, ordered, and refused by the rules before any change."""
 
 from dataclasses import dataclass, replace
 
@@ -28,7 +28,7 @@ FITS = {
 
 @dataclass(frozen=True)
 class Named(Resource):
-    """A state that is wrong when its probe fails."""
+    """A state that is not as desired if its probe fails."""
 
     name: str
 
@@ -49,7 +49,7 @@ def desired(**roles: tuple[str, ...]) -> Desired:
 
 
 def facts(one: Desired, wrong: set[str], changed: dict[Probe, str] | None = None) -> Facts:
-    """A host that fits, but for what is ``changed``; the states named in ``wrong`` are not there."""
+    """A host that fits, except for ``changed``; the states in ``wrong`` are not as desired."""
     texts = {**FITS, **(changed or {})}
     answers = {probe: Answer(0, texts.get(probe, "")) for probe in one.probes()}
     return Facts(answers | {Probe(f"test -e {name}"): Answer(1, "") for name in wrong})
@@ -57,7 +57,7 @@ def facts(one: Desired, wrong: set[str], changed: dict[Probe, str] | None = None
 
 @dataclass(frozen=True)
 class Used(Named):
-    """One that jobs use: the file beside it names who does."""
+    """A state that jobs use; the file beside it lists them."""
 
     def probes(self):
         return (*super().probes(), Probe(f"cat {self.name}.users"))
@@ -72,7 +72,7 @@ class Used(Named):
 
 @dataclass(frozen=True)
 class Seen(Named):
-    """One that sees who uses it, and says so."""
+    """A state that detects and reports its users."""
 
     def notes(self, facts):
         return (f"{self.name} is {'there' if facts[self.probes()[0]].ok else 'absent'}",)
@@ -80,7 +80,7 @@ class Seen(Named):
 
 @dataclass(frozen=True)
 class Replaced(Named):
-    """One whose change takes away what was there."""
+    """A state whose change removes the previous one."""
 
     def losses(self, facts):
         return (f"the old {self.name}",) if facts[self.probes()[0]].status == 1 else ()
@@ -127,7 +127,7 @@ def test_nothing_is_lost_on_a_host_on_which_nothing_is_changed():
 
 
 def test_a_role_waits_for_the_needs_of_its_needs():
-    """cuda has nothing to do, and cudnn still waits for base."""
+    """cuda has nothing to do, but cudnn still waits for base."""
     plan = make_plan(LAYERS, facts(LAYERS, {"base", "cudnn"}))
     assert {role.role: set(role.needs) for role in plan.roles}["cudnn"] == {"cuda", "base"}
 
@@ -157,7 +157,10 @@ def test_a_host_without_avx_is_refused():
 
 
 def test_rule_applies_if_one_of_its_roles_is_planned():
-    """Who installs a time server needs no AVX; a kernel too new for the driver hinders nobody who leaves it alone."""
+    """Installing a time server needs no AVX.
+
+    A kernel too new for the driver does not matter if the driver is not changed.
+    """
     changed = {UNAME: "6.8.0-40-generic x86_64", PCI: "0x10de 0x030200 0x2330"}
     for name, rules in (("base", []), ("cuda", ["gpu-cuda"]), ("driver", ["gpu-driver", "driver-kernel"])):
         one = desired(**{name: ()})
@@ -179,7 +182,7 @@ def test_all_roles_of_a_bare_host_ask_each_question_once():
 
 
 def test_disturbed_users_come_from_gpus_and_changes():
-    """A job that uses no GPU runs from an environment all the same."""
+    """A job that uses no GPU still runs from an environment."""
     one = Desired("gpu01", STACK, (DesiredRole("a", (), (Named("plain"), Used("venv"), Used("idle"))),))
     answers = {Probe("cat venv.users"): "tensorboard python3", HOLDERS: "4711 - trainer\n"}
     facts_now = facts(one, {"venv", "idle", "plain"}, answers)

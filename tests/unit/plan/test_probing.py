@@ -1,4 +1,4 @@
-"""Observation: real programs through the real /bin/sh, and answers of hosts that lie."""
+"""Tests of probing with real programs in /bin/sh, and with hosts that return false answers."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ def observe(*probes: Probe):
 
 
 def test_status_and_output_come_back_for_user_and_root_probes(tmp_path, monkeypatch):
-    """With a sudo that only runs what it is given: who may become root is the host's matter, not this test's."""
+    """With a stand-in of sudo that only runs its arguments: root privileges belong to the host, not to this test."""
     stand_in(tmp_path, monkeypatch, '#!/bin/sh\nshift\nexec "$@"\n')
     user, root, silent = Probe("echo one; exit 3"), Probe("echo two; exit 4", root=True), Probe("true")
     facts = observe(user, root, silent)
@@ -49,7 +49,7 @@ def test_an_answer_is_cut_at_its_cap_and_says_so():
 
 
 def test_of_an_answer_that_takes_the_place_of_others_only_its_cap_is_kept():
-    """More than all caps together: the program ends there, and says so by what is missing."""
+    """The answer is longer than all limits together: the program ends there, and the missing answers show this."""
     before, endless, after = Probe("echo before"), Probe("yes", cap_bytes=1000), Probe("echo after")
     root = Probe("echo root", root=True)
     facts = observe(before, endless, after)
@@ -71,7 +71,7 @@ def test_a_connection_that_ends_within_an_answer_gives_no_answer():
 
 
 def test_a_probe_costs_one_fork():
-    """What a shell does itself is free of processes but for its subshell; a last command takes the subshell's place."""
+    """Built-in commands of the shell need no process except the subshell. A last command replaces the subshell."""
     quick, outside = (
         [Probe(f"echo {number}") for number in range(50)],
         [Probe(f"cat /{number}") for number in range(50)],
@@ -83,7 +83,7 @@ def test_a_probe_costs_one_fork():
 
 
 def test_what_probes_print_comes_in_whole_blocks():
-    """A write of the host is a packet, and each costs the controller 0.2 ms."""
+    """Each write on the host is a packet, and each packet costs the controller 0.2 ms."""
     probes, nonce = [Probe(f"printf {number:04}; printf '%01000d' {number}") for number in range(100)], new_nonce()
     with subprocess.Popen(["/bin/sh"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
         assert shell.stdin is not None and shell.stdout is not None
@@ -112,7 +112,7 @@ TEXTS = st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters
 @settings(max_examples=8)
 @given(st.lists(TEXTS, min_size=8, max_size=12, unique=True))
 def test_file_contents_come_back_exactly(texts):
-    """Several of them with one program, which each example starts anew."""
+    """Several contents per program, since each example starts a new program."""
     probes = [Probe(sh("printf '%%s' %s", text)) for text in texts]
     facts = observe(*probes)
     assert [facts[probe].text for probe in probes] == texts
@@ -160,7 +160,7 @@ LIES = {
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
 def test_a_lie_of_eight_mebibytes_is_read_in_one_pass(lie):
-    """A search for the end of each answer that was begun takes hours here, in one call that hears no Ctrl-C."""
+    """Searching for the end of each started answer would take hours, in one call that cannot be interrupted."""
     probes = tuple(Probe(f"echo {number}", cap_bytes=2**24) for number in range(1000))
     with pytest.raises(ProtocolError):
         parse(probes, "N", b"\nN  0\nfirst" + lie * (8 * 2**20 // len(lie)), "gpu01")

@@ -1,8 +1,8 @@
-"""Plans of made-up hosts are those that Hostwright made before rules and sections were the roles'.
+"""Tests that plans of made-up hosts match those recorded before rules and sections belonged to roles.
 
-The fixture was recorded then: of the first host all that was planned, of the others the layers that differed from
-it. What keeps other drivers away was the role base's and is the driver's: both are compared as one. Of each change
-there is what it is, what the host had and what it shall have, of a refusal its sentence.
+For the first host, the whole plan was recorded; for the others, the layers that differed from it. The state that
+excludes other drivers moved from the role base to driver: both are compared as one. Recorded are the name of each
+change, the values before and after, and the sentence of each refusal.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RECORDED: dict[str, Any] = json.loads(
 
 
 def answers(host: dict[str, Any]) -> dict[Probe, Answer]:
-    """What a host says of itself."""
+    """The answers of a host."""
     name, version = host.get("os", ("ubuntu", "20.04"))
     cards, pythons = host.get("pci", ["0x10de 0x030200 0x1eb8"]), host.get("pythons", ["3.8"])
     return {
@@ -40,7 +40,7 @@ def answers(host: dict[str, Any]) -> dict[Probe, Answer]:
 
 
 def said(change: Planned) -> str:
-    """A change in one line."""
+    """A change on one line."""
     if isinstance(change, Refusal):
         return change.sentence
     return f"{change.what}: {getattr(change, 'have', '')} -> {getattr(change, 'want', '')}"

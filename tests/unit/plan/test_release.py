@@ -1,4 +1,4 @@
-"""The release record: written once for a state, renewed when what is desired changes, never half a file."""
+"""Tests of the release record: written once for a state, rewritten when the desired state changes, never incomplete."""
 
 import json
 import re
@@ -138,7 +138,7 @@ def test_last_record_of_each_former_stack_is_kept(tmp_path):
 
 
 def test_a_run_of_some_roles_leaves_the_time_at_which_all_were_found_as_desired(tmp_path):
-    """apt is asked what is unmet since then: the role that asks may not be among them."""
+    """apt is queried for changes since that time, and the role that queries it may not be in the run."""
     path = tmp_path / "release.json"
     record = {"roles": {"base": {}, "cuda": {}}}
     run_script(write_script(record, str(path), seen=["cuda"]))

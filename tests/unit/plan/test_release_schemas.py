@@ -1,6 +1,6 @@
-"""Records of other versions: those of the one before are read and rewritten once, those of newer ones are refused.
+"""Tests of records of other versions: the previous one is read and rewritten once, newer ones are refused.
 
-The record and the stack in ``tests/fixtures`` are those that Hostwright wrote before records had the schema 2.
+The record and the stack in ``tests/fixtures`` were written by Hostwright before records had schema 2.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SENTENCE = "was written by a newer Hostwright than this one: upgrade Hostwright 
 
 @pytest.fixture(scope="module")
 def provisioned(tmp_path_factory: pytest.TempPathFactory) -> TargetHost:
-    """The host that the earlier version provisioned, with its stack as it was then, and with all roles of then."""
+    """The host that the earlier version provisioned, with the stack and all roles of that version."""
     folder = tmp_path_factory.mktemp("inventory")
     (folder / "hosts.yml").write_text(f"all: {{hosts: {{gpu01: {{hostwright_roles: {sorted(EARLIER['roles'])}}}}}}}")
     stack = read_stack(json.loads((FIXTURES / "stack-schema-1.json").read_bytes()))
@@ -52,7 +52,7 @@ def provisioned(tmp_path_factory: pytest.TempPathFactory) -> TargetHost:
 
 @pytest.fixture
 def target(provisioned: TargetHost) -> TargetHost:
-    """The same, which remembers nothing that another test planned with other methods."""
+    """The same host with an empty memory: other tests planned with other methods."""
     return replace(provisioned, memory=Memory())
 
 
@@ -64,13 +64,13 @@ def in_place(target: TargetHost, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def carried(target: TargetHost, record: dict[str, Any], answer: Answer = SILENT) -> Facts:
-    """What a host with this record answers."""
+    """The answers of a host with this record."""
     said = {RELEASE: Answer(0, json.dumps(record)), DRAINED: Answer(1, "")}
     return Facts({**dict.fromkeys(audit_probes(target), answer), **said})
 
 
 def earlier() -> dict[str, Any]:
-    """The record of the earlier version, as it is read."""
+    """The record of the earlier version, as parsed."""
     return dict(read(Facts({RELEASE: Answer(0, json.dumps(EARLIER))})))
 
 
@@ -99,7 +99,7 @@ def test_its_host_reads_as_desired(target: TargetHost) -> None:
 
 @pytest.mark.usefixtures("in_place")
 def test_role_off_since_the_upgrade_is_no_finding() -> None:
-    """Earlier versions had the role selfaudit on every host, where it saw to it that nothing of it was there."""
+    """Earlier versions had the role selfaudit on every host, where it ensured that none of its files existed."""
     host = next(one for one in targets() if one.name == "tensorflow-2.9")
     assert "selfaudit" not in {role.name for role in host.roles}
     facts = carried(host, EARLIER)

@@ -1,4 +1,4 @@
-"""Roles are found, ordered and typed."""
+"""Tests that roles are found, ordered and typed."""
 
 import sys
 from collections.abc import Iterator
@@ -64,7 +64,7 @@ def test_discovered_roles_come_after_those_that_they_need():
 
 @pytest.fixture
 def made_up_roles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A package with one role in a folder, with a part beside it and one that cannot be imported."""
+    """A package with one role in a folder, a part beside it, and a role that cannot be imported."""
     folder = tmp_path / "made_up_roles" / "motd"
     folder.mkdir(parents=True)
     (folder.parent / "__init__.py").write_text("")
@@ -131,7 +131,7 @@ def test_layers_stand_in_the_order_of_the_stack():
 
 
 def test_who_forces_is_told_to_every_role(tmp_path: Path):
-    """The operator's --force is one of the values that a role is given; no variable of a role stands for it."""
+    """The operator's --force is a value that every role receives, not a variable of a role."""
     (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {}}}")
     for force in (False, True):
         (target,) = Fleet.load(tmp_path, Request(force=force)).targets("gpu01", ["driver"])

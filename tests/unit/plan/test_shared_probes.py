@@ -1,4 +1,4 @@
-"""Probes that share a subshell: they answer as each does by itself, and one that misbehaves harms no other."""
+"""Tests of probes that share a subshell: same answers as when run alone, and no probe disturbs another."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tests.unit.support.forks import OF_A_LOOK, forks
 from tests.unit.support.stacks import ROLES, load_stack
 
 BEFORE, AFTER = Probe("echo before; [ -e /nowhere ]", shared=True), Probe("echo after", shared=True)
-#: what would be seen by the next probe, or end it
+#: commands whose effect the next probe would see, or that would end it
 ENDS = re.compile(r"^\s*(?:exit|cd|trap|exec|export|alias|unset(?! IFS$)|set -[a-eg-z]|PATH=)\b", re.MULTILINE)
 SUBSHELL = re.compile(r"^\w+\(\) \(\n.*?^\)$", re.MULTILINE | re.DOTALL)  #: a function that is a subshell of its own
 
 
 def test_together_they_cost_one_fork() -> None:
-    # texts of their own: programs are kept by the texts of their probes alone
+    # unique texts: programs are cached by the texts of their probes
     probes = [Probe(f"echo shared {number}", shared=True) for number in range(50)]
     assert forks(programs(probes, new_nonce())[0]) - 1 in OF_A_LOOK
 
@@ -61,7 +61,7 @@ def test_where_one_hangs_all_others_answer_and_it_alone_is_late() -> None:
 
 @pytest.fixture(scope="module")
 def standard() -> list[Probe]:
-    """The probes of all standard roles that share, those of root too, as one user."""
+    """The probes of all standard roles that share a subshell, including root probes, as one user."""
     found: dict[Probe, None] = {}
     for name in ("tensorflow-2.9-nccl-tensorrt", "pytorch-2.14"):
         stack = load_stack(name)
@@ -72,7 +72,7 @@ def standard() -> list[Probe]:
 
 
 def test_those_of_the_standard_roles_answer_together_as_each_by_itself(standard: list[Probe]) -> None:
-    # a second later other space is free, and others run
+    # after a second, free space and running processes differ
     tools = [probe for probe in standard if "df -k" not in probe.script and "/proc/[0-9]" not in probe.script]
     together, _ = look(tools)
     assert len(tools) >= 20

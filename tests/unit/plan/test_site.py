@@ -1,4 +1,4 @@
-"""Sites: where they are found, and what they put before the standard roles, templates and stacks."""
+"""Tests of sites: how they are found, and that their roles, templates and stacks come before the standard ones."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def write(path: Path, text: str = "") -> Path:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    """A site with one host, in which the working directory is, and none is named."""
+    """A site with one host. It is found from the working directory, not by an option."""
     monkeypatch.delenv("HOSTWRIGHT_SITE", raising=False)
     root = tmp_path / "site"
     write(root / "tasks.py")
@@ -139,7 +139,7 @@ def test_this_repository_is_a_site(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(Path(__file__).parents[3] / "docs")
     site = Site.find()
     assert site.root == Path(__file__).parents[3]
-    assert len(site.role_packages) == 1  # its roles are the standard ones, and are imported once
+    assert len(site.role_packages) == 1  # its roles are the standard roles, imported once
 
 
 def test_a_sites_role_is_found_with_its_parts_and_its_templates(site: Site) -> None:
@@ -279,7 +279,7 @@ def test_the_pins_of_a_standard_stack_are_kept_in_the_site(site: Site) -> None:
 
 
 def test_the_stand_ins_of_a_host_are_those_of_its_roles(site: Site) -> None:
-    """A host without a toolkit is not said to have a toolkit's stand-in."""
+    """A host without a toolkit is not reported as having a toolkit's stand-in."""
     stand_ins = "artifacts: {driver: {stand_in: true}, cudnn: {stand_in: true}}\n"
     write(site.inventory / "stacks/made-up.yml", f"extends: tensorflow-2.9\n{stand_ins}")
     files = {}

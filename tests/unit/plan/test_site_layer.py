@@ -1,4 +1,4 @@
-"""A versioned layer that the engine has never heard of, in a site: all of its parts are in one folder there."""
+"""Tests of a versioned layer in a site that Hostwright does not contain: all its parts are in one folder."""
 
 from __future__ import annotations
 

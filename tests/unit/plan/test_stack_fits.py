@@ -1,4 +1,4 @@
-"""Which stacks fit a host: the order, the reasons, and the page about a made-up fleet."""
+"""Tests of the stacks that fit a host: the order, the reasons, and the page for a made-up fleet."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_host_of_which_little_is_known_is_not_refused_by_what_nobody_knows() -
 def test_a_refusal_names_the_nearest_stack_that_fits_this_host(
     tmp_path: Path, stack: str, system: str, card: int, *, rule: str, nearest: str
 ) -> None:
-    """That with the most of the host's roles, and of these the best."""
+    """The stack with the most of the host's roles, and of these the best."""
     (tmp_path / "hosts.yml").write_text(f"all: {{hosts: {{gpu01: {{{f'stack: {stack}' if stack else ''}}}}}}}")
     (target,) = Fleet.load(tmp_path).targets("all")
     distribution, _, version = system.partition(" ")

@@ -1,4 +1,4 @@
-"""What a state is in release records: its kind and fields, whatever our code calls its classes today."""
+"""Tests of the identity of a state in release records: its kind and fields, independent of class names in the code."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_the_text_of_equal_values_is_equal() -> None:
 
 
 def classes(value: Any) -> Iterator[type]:
-    """The classes of a state and of all that is in it and part of its identity."""
+    """The classes of a state and of all values in it that are part of its identity."""
     if isinstance(value, tuple):
         for one in value:
             yield from classes(one)
@@ -111,7 +111,7 @@ def classes(value: Any) -> Iterator[type]:
 
 
 def form(state: type) -> list[str]:
-    """The fields of a class of states with their defaults, which are part of what its identity means."""
+    """The fields of a class of states with their defaults, which are part of the identity."""
     return [name if (default := default_of(each)) is None else f"{name} = {default}"
             for name, each in sorted(identity_fields(state))]  # fmt: skip
 
@@ -123,9 +123,9 @@ def default_of(each: dataclasses.Field[Any]) -> str | None:
 
 
 def test_kinds_of_states_match_the_records_on_hosts() -> None:
-    """A rename that changes identities makes every host read as changed: it needs ``KIND``, or the field's former name.
+    """A rename that changes identities makes every host appear changed: keep ``KIND``, or the field's former name.
 
-    A new kind, or a new field with a default, is added to the file. Nothing in it may change but on purpose.
+    Add a new kind, or a new field with a default, to the file. Change other entries only on purpose.
     """
     every = {one for target in targets() for role in target.desired.roles for one in classes(role.resources)}
     found = {kind_of(one): form(one) for one in every}
@@ -135,6 +135,6 @@ def test_kinds_of_states_match_the_records_on_hosts() -> None:
 
 def test_equal_states_have_equal_identities_and_others_others() -> None:
     states = {one for target in targets() for role in target.desired.roles for one in role.resources}
-    # what may go, and by which names modules are called, has no part in their identity
+    # states to be removed, and names of modules, are not part of the identity
     states = {one for one in states if not isinstance(one, DpkgInOrder | ModulesAllowed)}
     assert len({canonical(identity_of(one)) for one in states}) == len(states)

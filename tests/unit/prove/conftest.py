@@ -1,4 +1,4 @@
-"""A fleet whose hosts each test module names (``HOSTS``), with a state directory of its own."""
+"""Fixtures: a fleet whose hosts each test module defines (``HOSTS``), with a state directory of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from hostwright.fleet import Fleet
 
 @pytest.fixture
 def fleet(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fleet:
-    """The fleet."""
     monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
     (tmp_path / "hosts.yml").write_text(json.dumps({"all": {"hosts": {name: {} for name in request.module.HOSTS}}}))
     return Fleet.load(tmp_path)

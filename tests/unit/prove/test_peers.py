@@ -1,4 +1,4 @@
-"""Which of many equal hosts is an outlier: none of those that only have noise, and always the one that is slow."""
+"""Tests of outliers among many equal hosts: never a host with only noise, always the slow one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hostwright.prove.peers.comparing import FEWEST, LEAST_PART, outliers
 
 FLEET = 24
-NOISE = 0.03  #: standard deviation, as a part of the value: what figures of one and the same host vary by
+NOISE = 0.03  #: standard deviation as a part of the value: variation of one host's figures
 
 
 def seeded(seed: int) -> random.Random:
@@ -31,7 +31,7 @@ def test_a_fleet_with_noise_alone_has_no_finding_over_20_runs(better: str) -> No
 
 
 def test_false_alarms_are_few_and_counted() -> None:
-    """The figure in outliers.py: one in 200,000 comparisons. A fleet has some ten figures, looked at every day."""
+    """The figure in outliers.py: one in 200,000 comparisons. A fleet has about ten figures, compared every day."""
     dice = seeded(4400)
     assert sum(bool(outliers(fleet(dice), "more")) for _ in range(4400)) <= 1
 
@@ -55,7 +55,10 @@ def test_a_host_that_takes_longer_is_found_where_less_is_better() -> None:
 
 
 def test_a_host_at_a_fraction_of_the_speed_is_found_among_peers_that_differ_much() -> None:
-    """MB/s of four lab hosts, which share one machine's memory: one at a tenth of a processor, measured in turn."""
+    """MB/s of four lab hosts that share one machine's memory: one is limited to a tenth of a processor.
+
+    Measured in turn.
+    """
     values = {"cpu01": 44_000.0, "cpu02": 66_000.0, "cpu03": 66_000.0, "cpu04": 3_500.0}
     (outlier,) = outliers(values, "more")
     assert outlier.host == "cpu04"

@@ -1,4 +1,4 @@
-"""Proofs as what another verb asks of a host before it counts as done: which hosts are proved, and what comes of it."""
+"""Tests of proofs as a requirement of other commands: which hosts are proved, and the effect of the results."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ NO_GPU = result(proof="clock.card", outcome="no GPU", sentence="no GPU in this h
 
 
 class World:
-    """Hosts that become as desired or fail, and what their proofs show; which of them were proved, in order."""
+    """Hosts that become as desired or fail, the results of their proofs, and the proved hosts in order."""
 
     def __init__(self) -> None:
         self.broken: dict[str, HostError] = {}
         self.pending: set[str] = set()
         self.shown: dict[str, tuple[ProofResult, ...] | HostError] = {}
-        self.later: dict[str, tuple[ProofResult, ...]] = {}  #: what a host shows from the second time on
+        self.later: dict[str, tuple[ProofResult, ...]] = {}  #: results of a host from the second time on
         self.proved: list[tuple[str, tuple[str, ...]]] = []
         self.heard: list[Event] = []
-        self.locked = True  #: whether the verb has the host's lock when it asks for proofs
+        self.locked = True  #: whether the command holds the host's lock when it starts proofs
 
     def apply(self, run: Run, job: HostJob) -> Outcome:
-        """As ``HostApply.apply``: what else is asked is asked of a host that is as desired."""
+        """As ``HostApply.apply``: acceptance is only checked for a host that is as desired."""
         name = job.target.name
         if name in self.broken:
             raise self.broken[name]
@@ -87,7 +87,7 @@ Provision = Callable[..., RunResults[Outcome]]
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
-    """Hosts on which nothing is done."""
+    """Hosts on which nothing is changed."""
     made = World()
 
     class Apply:
@@ -264,7 +264,7 @@ def test_a_wrong_variable_is_refused_before_a_run_begins(fleet: Fleet):
 
 @pytest.fixture
 def given_back(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The hosts that a rebuild gave work again; all of them are repaired, and nothing is done on any."""
+    """The hosts that a rebuild returned to work. All are repaired without changing anything."""
     back: list[str] = []
 
     class Host(HostRebuild):
@@ -272,10 +272,10 @@ def given_back(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             return Decision("repair")
 
         def _require_free(self, way: Any) -> None:
-            """Nobody is there."""
+            """The host has no users."""
 
         def _provision(self) -> None:
-            """It is as desired, and every check passes."""
+            """The host is as desired, and every check passes."""
 
         def _back_to_work(self, *, changed: bool) -> None:
             back.append(self.name)

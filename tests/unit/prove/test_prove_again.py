@@ -1,4 +1,4 @@
-"""A figure that is worse than those of peers or than the baseline is measured again before it is a finding."""
+"""Tests that a figure worse than those of peers or the baseline is measured again before it becomes a finding."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ HOSTS = ("gpu01", "gpu02", "gpu03", "gpu04")
 
 
 class Hosts:
-    """What each host shows, the first time and later; which proofs were run on it, in order, and how many at a time."""
+    """The results of each host, the first time and later; the proofs run on it, in order, and the number of parallel
+    hosts.
+    """
 
     def __init__(self) -> None:
         self.shown: dict[str, list[ProofResult | HostError]] = defaultdict(lambda: [memory(100.0)])
@@ -100,7 +102,7 @@ def test_what_was_slow_twice_and_not_the_third_time_is_no_finding(fleet: Fleet, 
 
 
 def test_what_slows_all_when_they_are_measured_again_is_no_finding_but_a_note(fleet: Fleet, hosts: Hosts) -> None:
-    """As on one machine that others use for some minutes: the first three had their turn before."""
+    """As on one machine that is busy for some minutes: the first three hosts were measured before."""
     hosts.shown = defaultdict(lambda: [memory(66.0), memory(45.0)], gpu04=[memory(44.0), memory(44.5)])
     proved = prove(fleet)
     assert proved.status == 0

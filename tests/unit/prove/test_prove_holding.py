@@ -1,4 +1,4 @@
-"""Which proofs are not run on a host as it is, and what comes of them then."""
+"""Tests of proofs that must not run on a host in its state, and of their results."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_host_that_should_have_no_gpu_says_no_gpu(gpus: int | None) -> None:
 
 
 def test_a_host_that_has_lost_all_of_its_gpus_fails() -> None:
-    """They are on its bus no more: without the inventory's word it would be a host without a GPU, and end with 0."""
+    """No card is on its bus. Without the inventory's value, it would pass as a host without a GPU."""
     outcome, sentence = held_back(OF_A_CARD, seen(gpus=2)) or ("", "")
     assert outcome == "failed"
     assert sentence == "the inventory says that the host has 2 GPUs (hostwright_gpus), and none is on its PCI bus"

@@ -1,4 +1,4 @@
-"""The job that proofs run as: what it starts ends with it, and what it leaves behind is nothing."""
+"""Tests of the job of proofs: its processes end with it, and no files remain."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.unit.support.proofs import END, NONCE, TICKS, proof, run, run_job
 
 HOT = "printf 'GPU-1\\t91\\t90\\n'"
 COOL = "printf 'GPU-1\\t61\\t90\\nGPU-2\\t55\\t90\\nnoise\\nGPU-3\\thot\\t90\\n'"
-COPIED = ("install", "-m", "700", "{source}", "{program}")  # what a script needs of a compiler
-ENOUGH_S = 8  #: for a program to begin on a machine under load
+COPIED = ("install", "-m", "700", "{source}", "{program}")  # stand-in for a compiler of scripts
+ENOUGH_S = 8  #: for a program to start on a loaded machine
 SLEEPS = "import time\ntime.sleep(600)\n"
 
 

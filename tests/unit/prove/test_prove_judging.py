@@ -1,4 +1,4 @@
-"""What measurements show: of one host alone, against what it was held to, and against its peers."""
+"""Tests of judging measurements: of one host alone, against its baseline, and against its peers."""
 
 from __future__ import annotations
 

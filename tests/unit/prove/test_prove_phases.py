@@ -1,4 +1,6 @@
-"""Equal hosts on one machine that is slow for some minutes now and then, as virtual machines are, and lab hosts."""
+"""Tests with equal hosts on one machine that is slow for some minutes now and then, as virtual machines and lab hosts
+are.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from tests.unit.support.proofs import host, proof, result, ticks
 
 PROOF = proof("")
 NAMES = tuple(f"host{number:02}" for number in range(24))
-FAST, SLOW = 66.0, 44.0  #: GB/s, copied in memory: what lab hosts came to
+FAST, SLOW = 66.0, 44.0  #: GB/s, copied in memory: measured on lab hosts
 SLOW_PART = 0.1  #: of the time
 NOISE = 0.03
 TAKES_S = 8.0  #: a host's proof
@@ -24,7 +26,7 @@ RUNS = 60
 
 
 class World:
-    """A machine, and what hosts on it come to, one after the other. ``slower``: host → the part that it reaches."""
+    """A machine, and the figures of hosts on it, in turn. ``slower``: host → the part of the speed that it reaches."""
 
     def __init__(self, dice: random.Random, minutes: float, slower: Mapping[str, float]):
         self._dice, self._minutes, self._slower = dice, minutes, slower
@@ -47,7 +49,7 @@ class World:
 
 
 def prove(world: World) -> Collection[str]:
-    """The outliers, as ``proving.prove`` finds them."""
+    """The outliers, determined as in ``proving.prove``."""
     due = dict.fromkeys(NAMES, (PROOF,))
     results = Results(world.measure(NAMES), ())
     hosts, again = against_peers(results.values), []
@@ -73,13 +75,13 @@ def worlds() -> Callable[..., list[World]]:
 def test_equal_hosts_are_no_outliers_because_their_machine_is_slow_for_minutes(
     worlds: Callable[..., list[World]], minutes: float
 ) -> None:
-    """Without peers that are measured again, up to three of a thousand figures are."""
+    """Without peers measured again, up to three of a thousand figures are outliers."""
     alarms = [name for world in worlds(minutes) for name in prove(world)]
     assert len(alarms) <= RUNS * len(NAMES) / 1000
 
 
 @pytest.mark.parametrize("minutes", [0.5, 8])
 def test_a_slow_host_is_found_all_the_same(worlds: Callable[..., list[World]], minutes: float) -> None:
-    """One that is slower by 30 %; nearly all of those that are missed were measured while all were slow."""
+    """A host that is slower by 30 %; nearly all missed ones were measured while all hosts were slow."""
     found = ["host07" in prove(world) for world in worlds(minutes, {"host07": 0.7})]
     assert sum(found) >= 0.85 * RUNS

@@ -1,4 +1,4 @@
-"""What a program printed, as measurements: exactly what it said, and nothing that it did not."""
+"""Tests of parsing a program's output into measurements: exactly the printed values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proofs as people and programs read them: nothing of a host's text runs or steers there, and no figure is homeless."""
+"""Tests of the reports of proofs: text of hosts cannot run code or control a terminal; every figure has its host."""
 
 from __future__ import annotations
 

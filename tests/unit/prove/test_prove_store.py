@@ -1,4 +1,4 @@
-"""The figures of proofs in the history: kept, held to, forgotten in time, beside the audits'."""
+"""Tests of the figures of proofs in the history: stored, used as baselines, and removed in time, beside the audits'."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proofs that need several hosts at once: left out where fewer are proved, unless they are asked for by their name."""
+"""Tests of proofs that need several hosts at once: omitted with fewer hosts, unless selected by name."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from hostwright.prove.proving import Proved, ProveOptions
 from tests.unit.support.proofs import host, result, ticks
 
 HOSTS = ("gpu01", "gpu02")
-IN_USE = "gpu03"  #: a host on which nothing that needs several hosts can run
+IN_USE = "gpu03"  #: a host that cannot run a proof of several hosts
 ALONE = ("base.processors", "base.memory", "base.disk")
 
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...]]]:
-    """Which proofs were run on which host, in order; all of them pass."""
+    """The proofs run on each host, in order; all pass."""
     made: list[tuple[str, tuple[str, ...]]] = []
 
     class Prove:

@@ -1,4 +1,4 @@
-"""What checks of layers run on a host: as the login user or as root, and on a host that lives."""
+"""Tests of the commands of checks on a host: as the login user or as root, and on a host that is in use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.unit.transport.test_become import SUDO
 
 @dataclass
 class Here:
-    """This machine as a session that keeps no shell, with a stand-in of sudo; ``killed`` ends what it runs."""
+    """This machine as a session without a kept shell, with a stand-in of sudo. ``killed`` kills its commands."""
 
     folder: Path
     killed: bool = False
@@ -80,7 +80,7 @@ def test_a_failed_assertion_says_command_status_and_last_lines_and_shows_no_obje
 
 
 def test_a_check_finds_its_commands_whatever_path_sessions_get(tmp_path: Path) -> None:
-    """archcraft-os/archcraft#455: PATH in /etc/environment names the distribution's own scripts only."""
+    """archcraft-os/archcraft#455: PATH in /etc/environment contains only the distribution's own scripts."""
     host = backend.testinfra_host(RootShell(Here(tmp_path, path="/usr/share/archcraft/scripts")))
     assert host.check_output("uname -s") == "Linux"
     assert host.check_output('echo "$SESSION_PATH"') == "/usr/share/archcraft/scripts"
@@ -139,7 +139,7 @@ def test_a_program_that_hung_is_not_run_again(here: Any, tmp_path: Path, monkeyp
     (tmp_path / "hangs").chmod(0o755)
     host = backend.testinfra_host(RootShell(here, Secret("hunter2")))
     run = backend.BoundedRunner(host, tmp_path)
-    for one in (run, run, backend.BoundedRunner(host, tmp_path)):  # the last as of another process
+    for one in (run, run, backend.BoundedRunner(host, tmp_path)):  # the last as in another process
         with pytest.raises(AssertionError, match=r"hangs does not answer within 0\.1 s"):
             one(f"{tmp_path}/hangs -L")
     assert (tmp_path / "hangs.ran").read_text() == "once\n"
@@ -150,7 +150,7 @@ def test_a_program_that_hung_is_not_run_again(here: Any, tmp_path: Path, monkeyp
 def test_what_does_not_change_is_asked_once_and_printed_to_each_check(here: Any, tmp_path: Path, root: bool) -> None:
     heard: list[Output] = []
     (tmp_path / "answers").mkdir()
-    for asked in range(3):  # the last two as of other processes
+    for asked in range(3):  # the last two as in other processes
         host = backend.testinfra_host(RootShell(here, Secret("hunter2")), root=root, heard=heard.append)
         once = backend.OnceRunner(host, tmp_path / "answers")
         for argument in ("a", "b"):
@@ -161,7 +161,7 @@ def test_what_does_not_change_is_asked_once_and_printed_to_each_check(here: Any,
 
 
 def test_no_message_of_a_check_shows_a_python_object() -> None:
-    """pytest's own explanation of ``assert run("x").rc == 0`` names the method of an object at an address."""
+    """pytest's explanation of ``assert run("x").rc == 0`` would print the method of an object with its address."""
 
     said = "assert 2 == 0\n +  where 2 = `x` (status 2): no.rc"
 

@@ -1,4 +1,4 @@
-"""The checks of layers: which files they are, and what becomes of them. No host is connected to: no check here asks."""
+"""Tests of the checks of layers: their files and results. No host is contacted: no check here runs a command."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_it_looks():
 
 
 def test_the_seconds_of_a_check_are_what_it_took_with_its_fixtures(site: Site, tmp_path: Path) -> None:
-    """By the checks' own clock: no less than what passed in them, all together no more than what passed outside."""
+    """Measured by the checks' own clock: at least the time inside them, and in total at most the time outside."""
     log = tmp_path / "log"
     (site.checks / "test_motd.py").write_text(TIMED.format(log=str(log)))
     began = time.monotonic()
@@ -245,7 +245,7 @@ def test_unreadable_checks_fail_only_hosts_with_that_layer(site: Site) -> None:
     ("text", "line"), [("import os\nimport nothing_like_it\n", 2), ("def test_(:\n", 1)], ids=["import", "syntax"]
 )
 def test_a_broken_conftest_is_a_sentence_for_the_checks_beside_it_alone(site: Site, text: str, line: int) -> None:
-    """The standard checks, which lie elsewhere, are made."""
+    """The standard checks, which are elsewhere, still run."""
     broken = site.checks / "conftest.py"
     broken.write_text(text)
     (site.inventory / "hosts.yml").write_text(
@@ -263,7 +263,7 @@ def test_a_broken_conftest_is_a_sentence_for_the_checks_beside_it_alone(site: Si
 
 
 def test_a_conftest_above_the_site_is_somebody_elses(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pytest would run it: ``/tmp/conftest.py`` for each site below ``/tmp``."""
+    """pytest would run it: ``/tmp/conftest.py`` for each site below ``/tmp``."""
     above = site.root.parent / "conftest.py"
     above.write_text("open('above', 'w').close()\n")
     (site.root / "conftest.py").write_text("open('own', 'w').close()\n")
@@ -339,7 +339,10 @@ def test_the_text_is_ours(variables, target):
 
 
 def test_a_host_that_hangs_holds_up_no_other_and_is_ended(fleet: Roster) -> None:
-    """One pytest for all of them: their processes have one parent. On a loaded machine the others take some seconds."""
+    """One pytest for all hosts: their processes have one parent.
+
+    On a loaded machine, the other hosts take some seconds.
+    """
     targets = fleet.targets("all", ["motd"])
     with Checks(fleet, targets[0].roles, limit_s=12) as checks, ThreadPoolExecutor(5) as pool:
         results = {target.name: pool.submit(checks.of, target, None) for target in targets}

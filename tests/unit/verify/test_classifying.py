@@ -1,6 +1,6 @@
-"""What a failed check's commands printed names the known problem: programs print what public threads show.
+"""Tests that the output of a failed check's commands identifies the known problem: programs print public error texts.
 
-The checks run in verify's own pytest over a session on this machine; only SSH is left out.
+The checks run in verify's own pytest over a session on this machine; only SSH is omitted.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def test_only_its_assertion_tells(host):
     pytest.fail("libcudart.so.11.0: cannot open shared object file: No such file or directory")
 """
 
-#: On standard error although it succeeds, as TensorFlow does; on standard output of a success, which is no failure.
+#: Printed on standard error by a successful program, as TensorFlow does; on standard output of a success, it is no
+#: failure.
 PROGRAMS = {
     "warns": "echo \"W dso_loader.cc:64] Could not load dynamic library 'libcublas.so.11'; dlerror: libcublas.so.11: "
     'cannot open shared object file: No such file or directory" >&2',
@@ -167,7 +168,7 @@ def test_the_operator_reads_cause_and_cure_below_the_check(
 
 
 def test_what_the_host_was_found_to_have_is_said_with_the_failure(capsys: pytest.CaptureFixture[str]) -> None:
-    """With cause and fix; where nothing is known, what was looked at."""
+    """With cause and fix; without a known problem, with the number of signs."""
     known = KNOWN.explained("NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus.")
     assert known is not None
     for findings, sentence in (

@@ -1,4 +1,6 @@
-"""The frameworks' checks of cards and of CUDA's libraries: no outcome without a card, and a name for what shadows."""
+"""Tests of the frameworks' checks of cards and CUDA libraries: no result without a card, and shadowing libraries are
+named.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ def test_a_check_that_needs_a_card_has_no_outcome_without_one(module: ModuleType
 
 @pytest.mark.parametrize("module", FRAMEWORKS, ids=lambda module: module.__name__)
 def test_a_library_that_shadows_a_wheels_is_named_in_a_login_shell(module: ModuleType) -> None:
-    """A line of a start file, or a module that it loads, puts another CUDA first."""
+    """A line in a shell's start file, or a module that it loads, puts another CUDA first."""
     theirs = "/usr/local/cuda-12.4/lib64/libcublas.so.12"
     seen = {"prefix": "/opt/ours", "opened": ["/opt/ours/lib/libcudnn.so.9", "/usr/lib/libcuda.so.1"]}
     stacks = {"stack": load_stack("tensorflow-2.21")} if module is test_tensorflow else {}
@@ -58,7 +60,7 @@ def test_a_library_that_shadows_a_wheels_is_named_in_a_login_shell(module: Modul
 
 
 def test_the_driver_alone_refuses_a_host_without_a_card() -> None:
-    """``hostwright_roles: [base, pytorch]`` is what a login node gets."""
+    """``hostwright_roles: [base, pytorch]`` is the setting of a login node."""
     (target,) = (one for one in targets() if one.name == "pytorch-2.14")
     plan = make_plan(target.desired, bare_facts(target, "debian", "12", ()))
     refusals = {role.role: one.rule for role in plan.roles for one in role.changes if isinstance(one, Refusal)}

@@ -1,4 +1,4 @@
-"""The program that reads what ``pip check`` reads prints what ``pip check`` prints."""
+"""Tests that the program has the same output as ``pip check`` on the same packages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from hostwright.verify.pip_check import PIP_CHECK
 
-#: of packages that are installed nowhere: their ``Requires-Dist`` and the tag of their wheel
+#: packages that are not installed: their ``Requires-Dist`` and the tag of their wheel
 MISSING = {"Hw_One": (["hw-absent>=2", "hw.two"], "py3-none-any"), "hw-two": ([], "py3-none-any")}
 OLD = {"hw-one": (['Hw_Two>=3; python_version > "3"', "hw.two[extra]"], "py3-none-any"), "hw-two": ([], "py3-none-any")}
 ELSEWHERE = {"hw-one": (['hw-absent; sys_platform == "win32"', 'hw-absent; extra == "x"'], "py3-none-any")}

@@ -1,4 +1,4 @@
-"""Checks of one host side by side, in verify's own pytest, with this machine as the host."""
+"""Tests of parallel checks of one host, in verify's own pytest, with this machine as the host."""
 
 from __future__ import annotations
 
@@ -142,13 +142,13 @@ def test_a_check_that_disturbs_others_begins_when_they_have_ended(site: Site, lo
     what = [what for what, _ in noted(log)]
     first = what.index("alone")
     assert what.count("alone") == 2
-    assert what[:first].count("end") == 2  # of the other two, which ran in processes of their own
+    assert what[:first].count("end") == 2  # the other two checks, which ran in processes of their own
     assert set(what[first:]) <= {"alone", "begin", "end"}
     assert len({pid for _, pid in noted(log)}) == 3
 
 
 def test_many_hosts_have_one_lane_each(site: Site, log: Path) -> None:
-    """In the order of the file, but for what must be alone."""
+    """In the order of the file, except for checks with the marker ``alone``."""
     text = ALONE.replace('meet("one", "other")', 'note("one")').replace('meet("other", "one")', 'note("other")')
     target, roster = loaded(site, log, text)
     with Checks(roster, target.roles, hosts=1000) as checks:
@@ -260,7 +260,7 @@ def test_what_is_of_the_session_ends_with_its_lane_and_fails_there(site: Site, l
 
 
 def test_marks_are_known_to_pytest(site: Site, log: Path) -> None:
-    """A mark that is misspelt can be refused by a site's own settings; ours must not be."""
+    """A site's settings may reject unknown marks; Hostwright's must be accepted."""
     assert passed(check_layers(*loaded(site, log, KNOWN), None)) == ["test_it"]
 
 

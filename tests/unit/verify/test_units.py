@@ -1,4 +1,4 @@
-"""Which checks run side by side: pure, for files and marks that are made up."""
+"""Tests of grouping checks into units that run in parallel, with made-up files and marks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public error texts with which the failure rules are measured are whole: fields, ids, labels and halves."""
+"""Tests of the corpus of public error texts for failure rules: fields, ids, labels and halves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.unit.support.known import BY_NAME
 CORPUS = Path(__file__).parents[3] / "fixtures" / "failures"
 HALVES = ("known", "unseen")
 FIELDS = {"id", "source", "kind", "cause", "cure", "basis", "expect", "also", "text"}
-WHOLE_LOG = 15  #: lines, from which on a text counts as a whole log
+WHOLE_LOG = 15  #: lines: a text with as many or more counts as a whole log
 NONE_YET = re.compile(r"none-yet: [A-Z0-9]+(-[A-Z0-9]+)*")
 
 

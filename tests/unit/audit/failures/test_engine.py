@@ -1,4 +1,4 @@
-"""Whatever a host printed, the work of recognising it is bounded: every pattern is RE2's, each line is read once."""
+"""Tests that matching has bounded cost for any output of a host: every pattern uses RE2, and each line is read once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hostwright.plan.roles.site import STANDARD
 from tests.unit.support.known import KNOWN, RULES
 
 TREE = STANDARD.parents[1]
-#: reads our own page and our own patterns, and no host's text
+#: reads only Hostwright's pages and patterns, and no text of a host
 OURS = TREE / "hostwright" / "audit" / "failures" / "document.py"
 FILES = sorted(
     path
@@ -46,7 +46,7 @@ def test_each_message_is_a_pattern_of_re2_within_its_memory() -> None:
 
 
 class Counted:
-    """A compiled pattern that notes from where it was asked to search in a text of this length."""
+    """A compiled pattern that records the positions from which it searched in a text of this length."""
 
     def __init__(self, regexp: Any, starts: list[int]) -> None:
         self.regexp, self.starts = regexp, starts

@@ -1,4 +1,4 @@
-"""Each known failure is recognised by the message that its tool really prints."""
+"""Tests that each known failure is recognised by the real message of its tool."""
 
 from __future__ import annotations
 
@@ -610,7 +610,7 @@ def test_the_cause_in_make_log_wins_over_the_installers_own_words() -> None:
     assert failure.rule.name == "compiler-too-old"
 
 
-#: last lines that report a failure and not why
+#: last lines that report a failure without the reason
 CLOSING = (
     "Error! Bad return status for module build on kernel: 6.8.0-45-generic (x86_64)",
     "ERROR: Failed to install the kernel module through DKMS. No kernel module was installed;",

@@ -1,4 +1,4 @@
-"""The pages in docs/failures are what the rules say, and every rule's command prints its part of them."""
+"""Tests that docs/failures matches the rules, and that ``doctor --explain`` prints the section of each rule."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SIGNED_RULE = FailureRule("other-rule", "", "another cause", "Mend it", "c(1)", 
 
 
 def section(text: str, name: str) -> str:
-    """One rule's part of a page."""
+    """The section of one rule in a page."""
     return text.partition(f"\n### `{name}`\n")[2].partition("\n##")[0]
 
 

@@ -1,4 +1,4 @@
-"""Looking into people's homes: those of accounts with a login shell, a bounded number of them, in a bounded time."""
+"""Tests of searching home directories: only of accounts with a login shell, with limits on number and time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.unit.support.shell import ask
 
 
 def listed(folder: Path, *accounts: str) -> list[str]:
-    """The homes that a script is given on a host with these lines in its passwd, and with no /home."""
+    """The homes that a script gets on a host with these lines in its passwd file, and without /home."""
     (folder / "passwd").write_text("".join(f"{line}\n" for line in accounts))
     script = homes_probe('for h in $(homes); do echo "$h"; done').script
     status, text = ask(script.replace("/etc/passwd", f"{folder}/passwd").replace("/home/*", f"{folder}/none"))

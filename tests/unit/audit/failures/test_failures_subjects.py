@@ -1,4 +1,4 @@
-"""A rule looks at which module, package, file or image failed: somebody else's fault is not the driver's."""
+"""Tests that rules check which module, package, file or image failed: not every failure is the driver's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AUTOINSTALL = (
 NO_RELEASE = "E: The repository 'https://mirror.example.org/deb/amd64  Release' does not have a Release file.\n"
 SHIM = "docker: Error response from daemon: failed to create shim task: OCI runtime create failed: "
 
-#: what each says, and the rule that is right: written down before the rules were tried on them
+#: the text and the correct rule, written down before the rules were tried
 TEXTS = {
     # modules of DKMS's tree
     "openmediavault-zfs#117": (AUTOINSTALL, "dkms-other-module"),
@@ -98,7 +98,7 @@ TEXTS = {
         "FATAL: Error inserting nvidia_current (/lib/modules/3.0.0/updates/dkms/nvidia.ko): No such device",
         "no-device",
     ),
-    # a repository that is not reached is not missing
+    # an unreachable repository is not missing
     "libnvidia-container#160": (
         NO_RELEASE
         + "E: Failed to fetch https://mirror.example.org/deb/Packages  gnutls_handshake() failed: Error in the"
@@ -141,7 +141,7 @@ TEXTS = {
         "container-command-missing",
     ),
     "walkingpad#10": ("Error: pg_config executable not found.", "build-header-missing"),
-    # nothing of ours failed
+    # nothing from Hostwright failed
     "a stranger's unit": ("systemd[1]: Failed to start nginx.service - A high performance web server.", None),
     "a stranger's module": (
         "modprobe: FATAL: Module vboxdrv not found in directory /lib/modules/5.10.0-46-amd64",
@@ -161,7 +161,7 @@ OF_TWO = (
 
 @pytest.mark.parametrize("text", [STRANGER, OF_TWO])
 def test_a_module_of_another_kernel_is_built_again_and_no_other_kernel_is_booted(text: str) -> None:
-    """hhfeuer/nvhda#16: the kernel that would be booted may have no NVIDIA module."""
+    """hhfeuer/nvhda#16: another kernel may have no NVIDIA module."""
     failure = KNOWN.classify(text)
     assert failure is not None
     assert failure.cure.startswith("Build n")
@@ -170,7 +170,7 @@ def test_a_module_of_another_kernel_is_built_again_and_no_other_kernel_is_booted
     assert text.splitlines()[-1] in failure.evidence
 
 
-#: what a cure does not begin with: it may lose the GPUs, or what somebody needs
+#: words with which a fix must not begin: it may lose the GPUs, or something that users need
 HARSH = re.compile(r"(?:Reboot|Boot an?|Purge|Switch Secure Boot|Disable Secure Boot)\b", re.IGNORECASE)
 
 

@@ -1,4 +1,4 @@
-"""Texts of 2024 to 2026 lead to the sentences for their own case, and messages beside them are not blamed."""
+"""Tests that texts of 2024 to 2026 lead to the sentences for their case, and that similar messages match no rule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TEXTS: dict[str, str] = {
     entry["id"]: entry["text"] for entry in map(json.loads, KNOWN_TEXTS.read_text(encoding="utf-8").splitlines())
 }
 
-#: entry of the corpus → words of the cause, words of the cure
+#: entry of the corpus → words in the cause, words in the fix
 SENTENCES = {
     "frogging-family-nvidia-all-379": ("release 580.119.02, did not compile for the kernel 7.0.9", "dkms/nvidia/580"),
     "nvidia-open-gpu-kernel-modules-1143": ("550.163.01, did not compile for the kernel 6.17.13", "a newer branch"),
@@ -53,7 +53,7 @@ def test_each_text_leads_to_the_sentences_of_its_case(name: str) -> None:
     assert cure in failure.cure
 
 
-#: the rule, words of its cause and of its cure, and texts in the words of today's programs
+#: the rule, words in its cause and in its fix, and texts in the wording of current programs
 WORDINGS = [json.loads(line) for line in (CORPUS / "wordings.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
@@ -66,7 +66,7 @@ def test_the_words_of_todays_programs_lead_to_their_rule_and_its_sentences(wordi
     assert wording["cure"] in failure.cure
 
 
-#: messages of the same tools in other words, as their sources print them, and the rule that is right
+#: other messages of the same tools, from their sources, and the correct rule
 BESIDE = {
     "make: *** [Makefile:115: modules] Error 2\nmake: Leaving directory '/var/lib/dkms/nvidia/550.144.03/build'": (
         "dkms-build"

@@ -1,6 +1,7 @@
-"""How many of the public error texts the rules name rightly, in both halves: numbers only, no text of the unseen half.
+"""Measure how many public error texts the rules identify correctly, in both halves.
 
-The document says the same figures. A class that no rule was mapped to counts as one that nothing names rightly.
+The output has only numbers, no text of the unseen half. The document states the same figures. A text whose class is
+mapped to no rule counts as not identified.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ NONE_YET = "none-yet: "
 
 
 def rightly(entry: dict[str, Any]) -> set[str]:
-    """The rules that name the cause of a text rightly: those of its class in ``classes.json``, else the rule that is
-    called as the class is; none where there is neither.
+    """The rules that identify the cause of a text correctly.
+
+    These are the rules of its class in ``classes.json``, else the rule with the name of the class; empty if neither
+    exists.
     """
     classes = (name.removeprefix(NONE_YET) for name in entry["expect"])
     return {name for cause in classes for name in CLASSES.get(cause, [cause.lower()]) if name in BY_NAME}
@@ -37,7 +40,7 @@ def outcome(entry: dict[str, Any]) -> str:
     if failure.rule.name in rightly(entry):
         return "right"
     also = {name for rule in entry["also"] for name in CLASSES.get(rule, [rule])}
-    # the words of a tool around another one name what failed, and no cause
+    # the words of a wrapper name the tool that failed, but no cause
     return "general" if failure.rule.name in also or failure.rule.weight == "wrapper" else "wrong"
 
 
@@ -50,9 +53,10 @@ def counted(half: str) -> Counter[str]:
     return figures
 
 
-#: at least so many are right, at most so many wrong, and at most so many harmless ones blamed: the document's figures
+#: smallest number of correct results, largest number of wrong ones, and of harmless texts taken for failures: the
+#: figures in the document
 FLOORS = {"known": (1685, 12, 1), "unseen": (307, 5, 0)}
-#: of those that are right: by a rule of these roles
+#: correct results by a rule of these roles
 OF_PEOPLE = {"known": {"proxy": 1, "workspaces": 3}, "unseen": {}}
 
 

@@ -1,4 +1,4 @@
-"""The journals of failed units as they are asked for and quoted: those that a unit needs, bounded, safe to show."""
+"""Tests of the journals of failed units: also of units that they need, limited in size, and safe to print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A failure is recognised however its text came here: through a logger, wrapped by a terminal, within a longer log."""
+"""Tests that a failure is recognised in every form: with a logger's prefix, wrapped, within a longer log."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ CORPUS = Path(__file__).parents[3] / "fixtures" / "failures" / "known.jsonl"
 ENTRIES: list[dict[str, Any]] = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()]
 HARMLESS = [entry["text"] for entry in ENTRIES if not entry["expect"]]
 SYSLOG = "Nov 22 13:45:42 gpu01 app[12]: "
-#: texts that a cut at the 80th column makes something else: the cut goes through an escape code or a number, takes the
-#: message apart from the name that decides (/dev/shm, nv.c), or puts more lines between a try and the next that worked
+#: texts whose meaning a line break at column 80 changes: it splits an escape code or a number, separates the message
+#: from the deciding name (/dev/shm, nv.c), or adds lines between an attempt and the next successful one
 CUT = {
     "nvidia-nvidia-docker-914", "tensorflow-tensorflow-59256",
     "akash-network-website-632", "nixos-nixpkgs-13799", "nixos-nixpkgs-32330", "podman-container-tools-podman-10825",
@@ -28,7 +28,7 @@ CUT = {
     "ubuntuforums-org-error-brokencount-2011-07-24",
     "ollama-ollama-5493", "pdm-project-pdm-2914", "nvidia-tensorrt-3402",
 }  # fmt: skip
-#: texts of which a logger's form makes something else: where a line ends decides, and the form leaves it open
+#: texts whose meaning a logger's form changes: their line ends decide, but this form does not preserve them
 OPEN = {"netflix-dispatch-5627", "rhgndf-fl2000-drm-7"}
 
 
@@ -73,7 +73,7 @@ def named(text: str) -> str:
 
 @pytest.mark.parametrize("way", sorted(WAYS))
 def test_each_known_text_is_recognised_in_other_forms(way: str) -> None:
-    """Each text in two of the ways, so that it takes seconds; its id decides which, whatever is added to the corpus."""
+    """Each text in two of the forms, to limit the time. Its id selects them, independent of additions to the corpus."""
     cut = CUT if "wrapped" in way or "cut" in way else OPEN
     place = sorted(WAYS).index(way)
     mine = [entry for entry in ENTRIES if (crc32(entry["id"].encode()) - place) % len(WAYS) in {0, 4}]
@@ -98,7 +98,7 @@ SEEDS = (" ", "\n ", "a", "0", "'", "[", "(", "/", "\\\\n", "#012", "a:1 ", "(1)
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_text_makes_recognising_slow(seed: str) -> None:
-    """The time grows with the length, and not with its square: ten times the text may take no more than 40 times."""
+    """The time grows linearly, not quadratically: ten times the text may take at most 40 times as long."""
 
     def seconds(length: int) -> float:
         text = (seed * length)[:length]

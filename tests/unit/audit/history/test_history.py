@@ -1,4 +1,4 @@
-"""The history keeps what changes: values as spans, and what nobody could see ends nothing."""
+"""Tests that the history stores changes: values as spans. A host that could not be read ends no span."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def unread(name: str = "gpu01", sentence: str = "connection refused") -> HostAud
 
 
 def audit(day: float, *hosts: HostAudit, inventory: str = "inventory", **more) -> FleetAudit:
-    """An audit on that day of the history; its hosts were looked at in its first minute."""
+    """An audit on this day of the history; its hosts were read in its first minute."""
     at = FIRST + timedelta(days=day)
     seen = (at + timedelta(seconds=30)).isoformat(timespec="seconds")
     audited = tuple(replace(host, at=host.at or seen) for host in hosts)
@@ -69,7 +69,7 @@ def on(day: float) -> datetime:
 
 
 def spans(history: History, kind: str = READING) -> list[tuple[str, str, int, int | None]]:
-    """Name, value, and the audits between which it was so."""
+    """Name, value, and the audits between which the value held."""
     with closing(sqlite3.connect(history.path)) as db:
         return db.execute(
             "SELECT name, have, since, until FROM span JOIN fact ON fact.id = fact JOIN subject ON "
@@ -79,7 +79,7 @@ def spans(history: History, kind: str = READING) -> list[tuple[str, str, int, in
 
 
 def told(history: History, name: str = "gpu01", since: datetime | None = None) -> list[str]:
-    """The timeline of a host as text."""
+    """The history of a host as text."""
     events = history.host_history(name, since, "inventory").events
     return [f"{(event.at - FIRST).days} {event.sentence}" for event in events]
 
@@ -232,7 +232,7 @@ def test_since_when(tmp_path: Path):
     assert history.ages("inventory") == {
         ("gpu01", "status", ""): on(3),
         ("gpu02", "status", ""): on(0),
-        ("gpu01", "deviation", "cuda link /usr/local/cuda"): on(1),  # it deviates in another way, and never stopped
+        ("gpu01", "deviation", "cuda link /usr/local/cuda"): on(1),  # it deviates in another way, without a gap
         ("gpu01", "finding", "xid-fatal"): on(3),
     }
 
@@ -273,7 +273,8 @@ def test_pruning_keeps_the_beginning_of_facts_that_still_hold(tmp_path: Path):
 
 
 def test_pruning_leaves_the_state_of_the_audits_that_stay(tmp_path: Path):
-    late = [unread("late") if day < 5 else host("late") for day in range(40)]  # of its first audit nothing is left
+    # nothing of its first audit is stored any more
+    late = [unread("late") if day < 5 else host("late") for day in range(40)]
     days = [audit(day, host(readings=[driver(str(day // 7))]), host(f"gpu9{day % 3}"), late[day]) for day in range(40)]
     history = filled(tmp_path, audit(0, late[0]), *days[1:])
     before = {number: history.state(number) for number in range(30, 41)}
@@ -289,7 +290,7 @@ def test_a_watch_leaves_its_changes_and_one_state_a_day(tmp_path: Path):
     first, last, story = history.state(1), history.state(80), told(history)
     assert first == last == history.state(1)
     history.add(audit(0.7, host(), inventory="other"))
-    assert history.state(79)  # the day is over for an inventory when the next one of it has begun
+    assert history.state(79)  # for an inventory, a day ends when its next day begins
     history.add(audit(1, host(readings=[driver("a")])))
     assert (history.state(79), history.state(80)) == ({}, last)
     assert told(history) == story == ["0 status: desired", "0 driver loaded: a → b", "0 driver loaded: b → a"]

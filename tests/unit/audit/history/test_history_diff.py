@@ -1,4 +1,4 @@
-"""What changed over a fleet, and how it went day by day."""
+"""Tests of changes in a fleet between audits, and of the trend by day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last facts of each host, for audits that ask nobody."""
+"""Tests of the stored last facts of each host, for audits that contact no host."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_file_is_one_document_for_whoever_unpacks_it_and_one_of_an_earlier_ver
     rows = [{**question, **answer} for question, answer in zip(asked, answers, strict=True)]
     head = {"schema": 1, "host": "gpu01", "at": document["at"]}
     begin, end = json.dumps({**head, "facts": rows}).split("[", 1)
-    for earlier in ([begin, f"[{end}"], [f"{begin}[{end}"]):  # in two parts, and before that in one
+    for earlier in ([begin, f"[{end}"], [f"{begin}[{end}"]):  # in two parts, and in one part
         the_file(tmp_path).write_bytes(b"".join(gzip.compress(part.encode()) for part in earlier))
         found = store.load("inventory", "gpu01")
         assert found is not None and (dict(found[0]), found[1]) == (dict(FACTS), AT)
@@ -152,7 +152,7 @@ def test_a_name_of_any_host_stays_inside(tmp_path_factory: pytest.TempPathFactor
 
 
 def packed(text: str) -> bytes:
-    """A file of gzip's with the same bytes every time, since they become a test's name."""
+    """A gzip file that always has the same bytes, since they become the name of a test."""
     return gzip.compress(text.encode(), mtime=0)
 
 

@@ -1,4 +1,4 @@
-"""The history's file: its modes, several writers, damage, other versions, a full disk."""
+"""Tests of the history's file: mode, several writers, damage, other versions, a full disk."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def mode(path: Path) -> int:
 
 @contextmanager
 def raw(path: Path) -> Iterator[sqlite3.Connection]:
-    """The file without anything of the history's around it."""
+    """The file, opened without Hostwright's code."""
     with closing(sqlite3.connect(path)) as db, db:
         yield db
 
@@ -124,7 +124,7 @@ def test_a_full_disk_is_said_and_leaves_the_history_as_it_was(tmp_path: Path, mo
 
     def small(kind: sqlitefile.SqliteFile, path: Path | str) -> sqlite3.Connection:
         db = connect(kind, path)
-        db.execute("PRAGMA max_page_count=1")  # SQLite keeps what there is, and lets it grow no more
+        db.execute("PRAGMA max_page_count=1")  # SQLite keeps the data, but the file cannot grow
         return db
 
     many = host(readings=[driver(f"{number}" * 200) for number in range(500)])

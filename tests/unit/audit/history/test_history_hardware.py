@@ -1,4 +1,4 @@
-"""What the history remembers of hardware: also what is gone since, for a month."""
+"""Tests that the history keeps hardware for a month, including hardware that has disappeared since."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever audits say, in whatever order: as of any of them the history knows exactly what it said."""
+"""Property tests: for any sequence of audits, the history returns exactly what each audit found."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ STATUSES: tuple[Status, ...] = ("failing", "drift", "intent", "new", "desired")
 
 @st.composite
 def hosts(draw: st.DrawFn, name: str) -> HostAudit:
-    """A host as an audit may see it: whole, narrowed to some roles, in part, or not at all."""
+    """A host as an audit may find it: complete, limited to some roles, in part, or unreadable."""
     if draw(st.integers(0, 4)) == 0:
         return unread(name, draw(texts))
     roles = draw(st.sets(layers, min_size=1))
@@ -64,7 +64,7 @@ fleets = st.lists(
 
 
 def said(audit: HostAudit) -> set[Item]:
-    """What an audit says of a host, written down once more and in another way than the history does."""
+    """The facts of an audit of a host, computed independently of the history's code."""
     items = {Item("status", "", "", audit.status)}
     if audit.sentence or all(layer.status == "unread" for layer in audit.layers):
         return items

@@ -1,4 +1,4 @@
-"""A column of a GPU is declared once, and every report shows it."""
+"""Tests that each GPU column is declared once and is in every report."""
 
 from __future__ import annotations
 

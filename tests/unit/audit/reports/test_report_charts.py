@@ -1,4 +1,4 @@
-"""The charts of the HTML report: what is drawn of a history, and the colours that it is drawn in."""
+"""Tests of the charts in the HTML report: shapes and colours."""
 
 import re
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What the audit's page offers to do about a host: commands to copy, a mark for a lock, a section for each failure."""
+"""Tests of a host on the audit's page: commands to copy, a mark for a lock, a section for each failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""An audit as JSON, CSV, JUnit XML and Prometheus metrics: whole, valid, and safe whatever a host says."""
+"""Tests of an audit as JSON, CSV, JUnit XML and Prometheus metrics: complete, valid, and safe with hostile text of
+hosts.
+"""
 
 import csv
 import io

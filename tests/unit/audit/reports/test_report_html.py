@@ -1,4 +1,7 @@
-"""The HTML report: whole, self-contained, and safe whatever a host says. What it looks like: tests/browser."""
+"""Tests of the HTML report: complete, self-contained, and safe with hostile text of hosts.
+
+Its appearance: tests/browser.
+"""
 
 import json
 import re
@@ -31,7 +34,7 @@ HOSTILE_PAGES = (
 
 
 class Page(HTMLParser):
-    """A page as an HTML parser sees it: elements with their attributes, and the text of those that hold some."""
+    """A page as an HTML parser reads it: elements with their attributes, and their text."""
 
     def __init__(self, text: str):
         super().__init__()

@@ -1,4 +1,4 @@
-"""The page of a run: when which layer of which host was worked on, self-contained, and safe whatever a host says."""
+"""Tests of the page of a run: the timeline, self-contained, and safe with hostile text of hosts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.unit.support.audits import HOSTILE
 
 GOOD = StepResult(0, "package cuda", 0, 8.0, "Unpacking\nSetting up")
 BAD = StepResult(1, "file /etc/motd", 7, 2.0, "E: no space left on device", 3)
-#: base, then driver; then cuda and container at once, of which one fails
+#: base, then driver; then cuda and container in parallel, one of which fails
 BUSY = HostRun(
     "gpu02",
     "failed",

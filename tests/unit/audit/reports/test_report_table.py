@@ -1,4 +1,4 @@
-"""The terminal's view of an audit: deviations first, alike hosts folded, nothing of a liar acts on the terminal."""
+"""Tests of the audit for a terminal: deviations first, equal hosts on one line, no control characters from hosts."""
 
 import io
 import unicodedata

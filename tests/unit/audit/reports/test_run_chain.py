@@ -1,4 +1,4 @@
-"""What the end of a run waited for: made-up hosts, of which the answer is known."""
+"""Tests of the critical path of a run, with made-up hosts whose answer is known."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEEDS = {"driver": ["base"], "cuda": ["base"], "cudnn": ["base", "cuda"], "tenso
 
 
 def role(name: str, began_s: float, *steps: tuple[str, float, float], status: int | None = 0) -> RoleRun:
-    """A job with steps of so many seconds, of which they waited so many for a lock."""
+    """A job whose steps take these seconds, and wait for a lock for these seconds."""
     results = tuple(
         StepResult(number, what, 0, lasted_s, waited_s=waited_s)
         for number, (what, lasted_s, waited_s) in enumerate(steps)

@@ -1,4 +1,4 @@
-"""A host's bill of materials as readers get it: valid CycloneDX, what is there by its real version, and its origin."""
+"""Tests of a host's SBOM: valid CycloneDX, installed software with its real version, and its origin."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def hashes(component: dict[str, Any]) -> list[str]:
 
 
 def needs(found: dict[str, Any]) -> dict[str, set[str]]:
-    """Name → names of what it depends on."""
+    """Name → names of its dependencies."""
     names = {component["bom-ref"]: component["name"] for component in found["components"]}
     names["host"] = HOST.name
     rows = found["dependencies"]
@@ -132,7 +132,7 @@ def test_everything_of_the_layers_artifacts_and_exact_packages_is_there():
     files = {file for component in found.values() for file in properties(component).get("file", ())}
     keys = {"nvidia-container-toolkit.asc", "docker.asc"}  # in keyrings; no software
     unused = {"nvidia-fabricmanager-470_470.182.03-1_amd64.deb"}  # this host has no NVSwitch
-    unpinned = {"cuda-ubuntu2004.pin"}  # what is on the host has no hash to be held against
+    unpinned = {"cuda-ubuntu2004.pin"}  # the installed file has no hash to compare with
     assert files == {artifact.file for artifact in HOST.artifacts} - keys - unused - unpinned
 
 
@@ -256,7 +256,7 @@ def test_a_host_without_facts_has_a_bill_all_the_same():
 
 
 def test_scanners_find_one_system_without_a_purl_and_whose_package_each_is():
-    """As Dependency-Track (#7333), Trivy (#6482) and the purl specification ask."""
+    """As required by Dependency-Track (#7333), Trivy (#6482) and the purl specification."""
     found = document(of=with_artifacts(HOST, urls=()))["components"]
     systems = [component for component in found if component["type"] == "operating-system"]
     assert [(system["name"], system["version"], "purl" in system) for system in systems] == [("debian", "11", False)]

@@ -1,4 +1,6 @@
-"""``invoke audit --cyclonedx DIR``: a file for each host that was read, for you alone; no host's fault is another's."""
+"""Tests of ``invoke audit --cyclonedx DIR``: a private file for each readable host; an error of one host affects no
+other.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ def inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def kept(inventory: Path) -> Kept:
-    """An auditor of hosts that were read once; what it warned of is in ``warned``."""
+    """An auditor of hosts that were read once; ``warned`` has its warnings."""
 
     def make(warned: list[str] | None = None, names: tuple[str, ...] = ("gpu01", "gpu02"), **rows: str) -> Auditor:
         fleet = Fleet.load(inventory)

@@ -1,4 +1,4 @@
-"""What is judged of one host holds for all that answer alike to what was read, for no other, and within bounds."""
+"""Tests that a result for one host is reused only for hosts with the same answers to the same reads, within limits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def host(**texts: str) -> Facts:
 
 
 class Counted:
-    """Work that counts how often it is done."""
+    """Work that counts its runs."""
 
     def __init__(self, work: Callable[[Facts], Any]):
         self.calls, self._work = 0, work
@@ -141,7 +141,7 @@ def test_what_a_judgement_raises_is_its_result_where_that_is_said() -> None:
         with pytest.raises(NotAnswered):
             memory.judged("first", hung, work)
     assert work.calls == 1
-    for _ in range(2):  # not asked: a mistake of the program, of which nothing is remembered
+    for _ in range(2):  # not probed: an error in the program, which is not stored
         with pytest.raises(KeyError):
             memory.judged("first", host(b=""), work)
     assert work.calls == 3
@@ -167,7 +167,7 @@ HOSTS = st.lists(st.dictionaries(st.sampled_from(PROBES), SAID), min_size=1, max
 
 
 def follow(tree: Any, facts: Facts) -> str:
-    """A judgement that reads on by what it has read: the way through ``tree``."""
+    """A judgement that selects each next read by the previous answer: a path through ``tree``."""
     said = ""
     while isinstance(tree, tuple):
         number, below = tree
@@ -193,7 +193,7 @@ def test_remembered_or_not_the_result_is_the_same(
 
 
 def nodes(known: memories._Judgement) -> int:
-    """How many questions and results are kept of a judgement."""
+    """The number of questions and results stored for a judgement."""
     waiting, found = [known.begin], 0
     while waiting:
         node = waiting.pop()
@@ -213,7 +213,7 @@ def test_what_is_remembered_is_bounded() -> None:
         most = max(most, *(nodes(known) for known in memory._judgements.values()))
         assert len(memory._judgements) <= 3
         assert len(memory._kept["name"]) <= 4
-    assert most <= 4 * 3  # a question, an answer that leads to the next, a result
+    assert most <= 4 * 3  # a question, an answer that leads to the next question, a result
 
 
 def test_a_judgement_that_never_comes_out_the_same_costs_less_and_less() -> None:
