@@ -1,8 +1,8 @@
 """The facts of a host at one time, in a file from which plans can be made again.
 
-It is one JSON document, compressed in three parts that ``gunzip`` reads as one: whose facts these are and of when, the
-questions, and the answers in the order of the questions. The second part is the same bytes for all hosts that are asked
-the same: it is made once, and read once. So is the third for hosts that answer alike.
+The file is one JSON document, compressed in three parts that ``gunzip`` reads as one: the host and the time, the
+probes, and the answers in the order of the probes. Hosts with the same probes have the same second part, which is
+compressed and parsed once. Hosts with the same answers also share the third part.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from hostwright.common.places import write_whole
 from hostwright.plan.model import Answer, Facts, Probe
 
 SCHEMA = 2
-_PROBES, _ANSWERS = '"probes": ', ', "answers": '  #: the ends of the first part and of the second
-_GZIP = 31  #: zlib's word for gzip's format, with the largest window
-_HEAD_BYTES = 64 * 1024  #: our choice: of the first part, in which a name stands
-MOST_PARSED = 64  #: our choice, of answers that are kept for hosts that answer alike; each takes some 300 kB
-_MOST_ASKED = 16  #: our choice: the hosts of a fleet are asked the same; those of other roles are not
-_LEVEL = 3  #: of gzip: half the time of its default for a tenth more bytes
+_PROBES, _ANSWERS = '"probes": ', ', "answers": '  #: the ends of the first and second part
+_GZIP = 31  #: zlib's wbits for the gzip format with the largest window
+_HEAD_BYTES = 64 * 1024  #: our choice: limit for the first part, which contains the host name
+MOST_PARSED = 64  #: our choice: cached third parts, about 300 kB each
+_MOST_ASKED = 16  #: our choice: cached second parts; they differ only by the roles of the hosts
+_LEVEL = 3  #: gzip level: half the time of the default for 10 % more bytes
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What a probe is in a file: without its part of a pass, which holds functions."""
+    """A probe as stored: without its share of a pass, which contains functions."""
 
     script: str
     root: bool
@@ -43,7 +43,7 @@ class _Question:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What an answer is in a file: unlike ``Answer``, it says whether it was cut."""
+    """An answer as stored: unlike ``Answer``, it has a field for truncation."""
 
     status: int
     text: str
@@ -52,15 +52,17 @@ class _Answer:
 
 
 class Parsed:
-    """The facts of files that were read, by the bytes in which they stand: hosts that answer alike share them."""
+    """Cache of facts by the bytes of their file: hosts with the same answers share one ``Facts`` object."""
 
     def __init__(self) -> None:
         self._facts: dict[bytes, Facts] = {}
         self._probes: dict[bytes, tuple[Probe, ...]] = {}
 
     def get(self, data: bytes) -> Facts:
-        """The facts in the second and third part. Raises ``ValueError``, ``zlib.error`` or ``EOFError`` where there are
-        none."""
+        """Return the facts in the second and third part of a file.
+
+        Raises ``ValueError``, ``zlib.error`` or ``EOFError`` for invalid data.
+        """
         facts = self._facts.get(data)
         if facts is None:
             probes, rest = self._asked(data)
@@ -71,14 +73,14 @@ class Parsed:
         return facts
 
     def _asked(self, data: bytes) -> tuple[tuple[Probe, ...], bytes]:
-        """The questions at the beginning, and what follows."""
-        for begin, probes in tuple(self._probes.items()):  # as other threads may add to them
+        """Return the probes in the second part, and the bytes after it."""
+        for begin, probes in tuple(self._probes.items()):  # a copy: other threads may add items
             if data.startswith(begin):
                 return probes, data[len(begin) :]
         part = zlib.decompressobj(_GZIP)
         text = part.decompress(data).removesuffix(_ANSWERS.encode())
         if not part.eof:
-            raise EOFError("the questions are cut off")
+            raise EOFError("the probes are cut off")
         probes = _probes(json.loads(text))
         _make_room(self._probes, _MOST_ASKED)
         self._probes[data[: -len(part.unused_data) or None]] = probes
@@ -91,7 +93,7 @@ def _make_room(kept: dict[bytes, Any], most: int) -> None:
 
 
 def write_facts(path: Path, host: str, at: str, facts: Facts, redactor: Redactor) -> int:
-    """Write facts without secrets; return the file's size. It appears whole or not at all. Raises ``OSError``."""
+    """Write facts without secrets, atomically. Return the file's size in bytes. Raises ``OSError``."""
     known = {**facts, **facts.late}
     head = json.dumps({"schema": SCHEMA, "host": host, "at": at}).removesuffix("}") + f", {_PROBES}"
     asked = tuple((redactor.text(probe.script), probe.root, probe.cap_bytes) for probe in known)
@@ -111,7 +113,7 @@ def write_facts(path: Path, host: str, at: str, facts: Facts, redactor: Redactor
 
 @lru_cache(maxsize=_MOST_ASKED)
 def _questions(asked: tuple[tuple[str, bool, int], ...]) -> bytes:
-    """The second part."""
+    """Return the second part of the file."""
     rows = [{"script": script, "root": root, "cap_bytes": cap_bytes} for script, root, cap_bytes in asked]
     return _packed(json.dumps(rows) + _ANSWERS)
 
@@ -121,23 +123,22 @@ def _packed(text: str) -> bytes:
 
 
 def load_facts(path: Path, parsed: Parsed | None = None) -> tuple[Facts, datetime]:
-    """Recorded facts, and when they were read (UTC). Secrets in probes and answers are masked. With ``parsed``, equal
-    facts are the same object.
+    """Return recorded facts, with secrets masked, and the time of the probe (UTC).
 
-    Raises ``InputError``.
+    ``parsed`` is a cache: with it, equal facts are the same object. Raises ``InputError``.
     """
     try:
         text, facts = _read(path.read_bytes(), parsed or Parsed())
         at = datetime.fromisoformat(text)
-    except OSError as error:  # also what gzip raises for another kind of file
+    except OSError as error:  # also BadGzipFile
         raise InputError(f"cannot be read: {error.strerror or error}", str(path)) from error
     except (ValueError, TypeError, KeyError, EOFError, zlib.error) as error:
-        raise InputError("does not contain the facts of a host, or is damaged", str(path)) from error
+        raise InputError("is not a valid file of host facts", str(path)) from error
     return facts, at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def _read(data: bytes, parsed: Parsed) -> tuple[str, Facts]:
-    """When facts were read, as it stands there, and they."""
+    """Return the time of the probe, as written in the file, and the facts."""
     first = zlib.decompressobj(_GZIP)
     head = first.decompress(data, _HEAD_BYTES)
     if first.eof and head.endswith(_PROBES.encode()):
@@ -149,7 +150,6 @@ def _read(data: bytes, parsed: Parsed) -> tuple[str, Facts]:
 
 
 def _time(document: Mapping[str, Any]) -> str:
-    """When facts were read."""
     at = document["at"]
     if not isinstance(at, str):
         raise ValueError("no time")
@@ -157,13 +157,11 @@ def _time(document: Mapping[str, Any]) -> str:
 
 
 def _probes(rows: object) -> tuple[Probe, ...]:
-    """The questions of such rows, whatever else is in them."""
     return tuple(
         Probe(one.script, one.root, one.cap_bytes) for one in adapter(tuple[_Question, ...]).validate_python(rows)
     )
 
 
 def _answers(rows: object) -> tuple[Answer, ...]:
-    """The answers, likewise."""
     read = adapter(tuple[_Answer, ...]).validate_python(rows)
     return tuple(Answer(one.status, one.text, one.truncated, one.late_s) for one in read)

@@ -1,4 +1,4 @@
-"""Who runs what, from which commit of the site: the first record of a run."""
+"""The first record of a run: operator, command, hosts, inventory and commit of the site."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from typing import Any
 from hostwright import __version__
 from hostwright.common.operator import operator
 
-GIT_TIMEOUT_S = 3.0  #: a work tree on a slow disk is left unnamed rather than waited for
+GIT_TIMEOUT_S = 3.0  #: after that, the commit stays empty (a work tree on a slow disk)
 
 
 @dataclass(frozen=True, slots=True)
 class RunHeader:
-    """A run as it was started. ``began`` is UTC in ISO 8601, ``operator`` is user@machine, commits may be empty.
+    """The start of a run. ``began`` is UTC in ISO 8601, ``operator`` is user@machine, commits may be empty.
 
-    ``options`` are what the user gave, as JSON values and never a password. ``place`` (of the inventory) and
-    ``masked`` (options in which a secret was masked) are filled in when the header is written.
+    ``options`` are the user's options as JSON values, never a password. ``place`` (a hash of the inventory's path) and
+    ``masked`` (the options in which a secret was masked) are set when the header is written.
     """
 
     run: str
@@ -46,7 +46,7 @@ class RunHeader:
     def now(
         cls, verb: str, hosts: Sequence[str], inventory: Path, options: Mapping[str, Any], *, site: Path
     ) -> RunHeader:
-        """The header of a run that begins now, in this process. ``site`` is the directory of the site."""
+        """Return the header of a run that begins now, in this process. ``site`` is the directory of the site."""
         return cls(
             run=new_run_id(),
             verb=verb,
@@ -63,14 +63,15 @@ class RunHeader:
 
 
 def new_run_id() -> str:
-    """A name for a run. It sorts by time (UTC), and is valid in the names of units and files."""
+    """Return a new run ID. IDs sort by time (UTC) and are valid in the names of units and files."""
     return time.strftime("%Y%m%dt%H%M%S", time.gmtime()) + "-" + secrets.token_hex(2)
 
 
 def commit_of(path: str | Path) -> str:
-    """The git commit of a directory, or of a file's directory; ``+dirty`` when anything below it differs.
+    """Return the git commit of a directory, or of a file's directory, with ``+dirty`` if a file below it differs.
 
-    Empty without git, without a repository, or if git does not answer in time. Nothing is written to the repository.
+    The commit is empty without git, without a repository, or if git takes longer than ``GIT_TIMEOUT_S``. Nothing is
+    written to the repository.
     """
     place = Path(path)
     command = ["git", "-c", "core.fsmonitor=false", "status", "--porcelain=v2", "--branch", "--", "."]

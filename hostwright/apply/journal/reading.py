@@ -1,4 +1,4 @@
-"""Finding runs and their state: from their first and last record, and from the lock on those still in progress."""
+"""Finds runs and their state, from the first and last record of a journal and from the lock of a run in progress."""
 
 from __future__ import annotations
 
@@ -22,16 +22,18 @@ from hostwright.common.input.nearest import nearest
 from hostwright.common.places import JOURNAL, runs_dir
 
 LAST = "last"
-_TAIL_BYTES = 64 * 1024  #: enough to hold the whole last record of a run that ended
+_TAIL_BYTES = 64 * 1024  #: enough for the whole last record of a run
 _EMPTY = RunHeader(run="", verb="", hosts=(), inventory="")
 
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A run in short. ``state`` is ended, crashed, interrupted or running; ``status`` is its exit status, if it got as
-    far as one; ``results`` counts hosts by result; ``size_bytes`` is known for a run that ended.
+    """The summary of a run.
 
-    A run that was killed before its first record has an empty ``header``; ``began`` is then its directory's time.
+    ``state`` is ended, crashed, interrupted or running. ``status`` is the exit status, if any. ``results`` counts hosts
+    by result. ``size_bytes`` is set only for a run that ended.
+
+    A run that was killed before its first record has an empty ``header``, and ``began`` is the time of its directory.
     """
 
     run: str
@@ -47,13 +49,13 @@ class RunSummary:
 
 
 class Runs:
-    """The runs that are recorded below a state directory."""
+    """The recorded runs below a state directory."""
 
     def __init__(self, root: Path):
         self.root = root
 
     def list(self) -> list[RunSummary]:
-        """Every run, the newest first."""
+        """Return every run, the newest first."""
         try:
             with os.scandir(runs_dir(self.root)) as entries:
                 folders = [Path(entry.path) for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
@@ -62,8 +64,11 @@ class Runs:
         return sorted(map(summary_of, folders), key=lambda run: (run.began, run.run), reverse=True)
 
     def find(self, name: str, where: str = "--run") -> RunSummary:
-        """The run with that id, or with the only id that starts so or ends so after a hyphen, as lists show it, or the
-        ``last`` one. Raises ``InputError``; ``where`` is the option that names the run."""
+        """Return the run that ``name`` identifies.
+
+        ``name`` is an ID, the unique beginning of an ID, the unique end of an ID after its hyphen, or ``last``. Raises
+        ``InputError``; ``where`` is the option that names the run.
+        """
         folder = runs_dir(self.root) / name
         if name and Path(name).name == name and not name.startswith(".") and folder.is_dir():
             return summary_of(folder)
@@ -76,22 +81,20 @@ class Runs:
             raise InputError(f"{len(matches)} runs begin or end with {name!r}: {ids}", where)
         if not matches:
             like = nearest(name, [run.run for run in runs])
-            hint = (
-                f"did you mean {like!r}?" if like else f"the latest is {runs[0].run}, and {Command('runs')} lists them"
-            )
-            raise InputError(f"there is no run {name!r}; {hint}", where)
+            hint = f"did you mean {like!r}?" if like else f"the latest is {runs[0].run}; {Command('runs')} lists all"
+            raise InputError(f"no run is named {name!r}; {hint}", where)
         return matches[0]
 
     def load(self, name: str) -> RecordedRun:
-        """All that is recorded of a run; ``name`` as for ``find``."""
+        """Return the whole record of a run. ``name`` is as in ``find``."""
         summary = self.find(name)
         return read_run(summary.folder, summary.header, running=summary.state == RUNNING)
 
 
 def short_ids(runs: Iterable[str]) -> dict[str, str]:
-    """Each run's id as lists show it, by the id: its end after the hyphen, where no other of these runs ends so.
+    """Return the short ID of each run by its full ID: the part after the hyphen if it is unique, else the full ID.
 
-    Runs of one day begin alike, and their ends are random.
+    The IDs of one day begin alike, and their ends are random.
 
     >>> short_ids(["20261124t001658-ab12", "20261124t001702-77f0", "20261123t101702-77f0"])["20261124t001658-ab12"]
     'ab12'
@@ -102,12 +105,11 @@ def short_ids(runs: Iterable[str]) -> dict[str, str]:
 
 
 def _is(run: str, name: str) -> bool:
-    """Whether a run can be named so."""
     return run.startswith(name) or run.endswith(f"-{name}")
 
 
 def summary_of(folder: Path) -> RunSummary:
-    """A run's state. Never fails: whatever cannot be read is left empty."""
+    """Return the summary of the run in ``folder``. Fields that cannot be read stay empty; nothing is raised."""
     journal = folder / JOURNAL
     first, last = _ends(journal)
     try:
@@ -136,7 +138,7 @@ def summary_of(folder: Path) -> RunSummary:
 
 
 def _ends(journal: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """The first record and the last complete one; empty where there is none."""
+    """Return the first record and the last complete one; an empty record if missing."""
     try:
         with journal.open("rb") as file:
             first = file.readline()
@@ -150,8 +152,10 @@ def _ends(journal: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 
 def in_progress(journal: Path, header: RunHeader) -> bool:
-    """Whether the process that writes a journal is alive: it holds a lock on the file. On a file system without locks,
-    any process with that id on this machine is taken for it."""
+    """Return whether the process that writes a journal is alive, that is, holds a lock on the file.
+
+    On a file system without locks, any process on this machine with the recorded process ID counts.
+    """
     try:
         with journal.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

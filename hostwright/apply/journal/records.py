@@ -1,4 +1,4 @@
-"""Events and headers as records: plain JSON values, from which secrets are still to be removed."""
+"""Converts events and headers to records and back. Records are plain JSON values that may still contain secrets."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ SCHEMA = 1
 RUN_BEGAN, RUN_ENDED = "run began", "run ended"
 ENDED, INTERRUPTED, CRASHED, RUNNING = "ended", "interrupted", "crashed", "running"
 
-#: Fields kept as they are: our own words, and the names by which runs and hosts are found again. No field that a host
-#: can fill (a job's role, run and operator are read from the host) is among them.
+#: Fields that are never masked: fixed words, and the names by which runs and hosts are found. None of them can contain
+#: text from a host; a job's role, run and operator are read from the host.
 IDENTIFIERS = frozenset({"kind", "host", "at", "result", "verb", "hosts", "place", "began", "version", "how"})
 
 
-_NOT_RECORDED = (events.Waiting, events.RoleProgress)  #: temporary; what they lead to is recorded
+_NOT_RECORDED = (events.Waiting, events.RoleProgress)  #: temporary: only their outcome is recorded
 
 
 def kind_of(event: type[Event]) -> str:
-    """A record's kind: the event's name in words.
+    """Return the kind of a record: the name of the event's class in lowercase words.
 
     >>> kind_of(events.RoleStarted)
     'role started'
@@ -39,14 +39,14 @@ def kind_of(event: type[Event]) -> str:
 
 
 def is_kept(event: Event) -> bool:
-    """Whether a journal keeps an event."""
+    """Return whether journals record this event."""
     if isinstance(event, events.Delivering):
         return event.done_bytes >= event.total_bytes
     return not isinstance(event, _NOT_RECORDED)
 
 
 def record_of(event: Event) -> dict[str, Any] | None:
-    """An event as a record, without its time; ``None`` for an event that is not kept. Facts have files of their own."""
+    """Return an event as a record without time and facts; ``None`` for an event that is not recorded."""
     if not is_kept(event):
         return None
     head = {"kind": kind_of(type(event)), "host": event.host}
@@ -60,7 +60,7 @@ def record_of(event: Event) -> dict[str, Any] | None:
 
 
 def record_of_header(header: RunHeader, redactor: Redactor) -> dict[str, Any]:
-    """The first record of a run, without secrets."""
+    """Return the first record of a run, without secrets."""
     options = json.loads(json.dumps(dict(header.options), default=str))
     cleaned = {name: redactor.clean({name: value}, given=True) for name, value in options.items()}
     shown: dict[str, Any] = {}
@@ -80,7 +80,7 @@ def record_of_header(header: RunHeader, redactor: Redactor) -> dict[str, Any]:
 
 
 def header_of(record: Mapping[str, Any]) -> RunHeader:
-    """The inverse of ``record_of_header``; raises ``ValueError`` for any other record, or a damaged one."""
+    """Return the header in a run's first record. Raises ``ValueError`` for a different or damaged record."""
     if record.get("kind") != RUN_BEGAN:
         raise ValueError("not the first record of a run")
     return adapter(RunHeader).validate_python(record)
@@ -88,9 +88,9 @@ def header_of(record: Mapping[str, Any]) -> RunHeader:
 
 @dataclass(frozen=True, slots=True)
 class RunEnding:
-    """The last record of a run: its exit status, how it ended and why, and its hosts counted by result.
+    """The last record of a run: exit status, how and why the run ended, and its hosts counted by result.
 
-    ``t`` is the run's duration in seconds, ``bytes`` the size of its files.
+    ``t`` is the run's duration in seconds; ``bytes`` is the size of its files.
     """
 
     status: int
@@ -102,7 +102,7 @@ class RunEnding:
 
 
 def ending_of(record: Mapping[str, Any]) -> RunEnding | None:
-    """A record as the last one of a run; ``None`` for any other record, or a damaged one."""
+    """Return the ending in a run's last record; ``None`` for a different or damaged record."""
     if record.get("kind") != RUN_ENDED:
         return None
     try:

@@ -1,15 +1,16 @@
-r"""What keeps secrets out of the journal: every text passes here before it is encoded.
+"""Removes secrets from every text of the journal before it is encoded.
 
-A known secret is masked wherever it occurs in a text, as it is or as programs usually write it: percent-encoded, in
-base64, quoted for a shell, escaped as in JSON or Python. In a secret of several lines, each line that is long enough is
-masked on its own. An unknown secret is masked where its place gives it away: ``user:password`` in a URL, and the value
-of a variable whose name looks like a password's.
+A known secret is masked wherever it occurs in a text, in plain form or as programs usually write it: percent-encoded,
+in base64, quoted for a shell, escaped as in JSON or Python. In a secret of several lines, each line that is long enough
+is also masked on its own. An unknown secret is masked where its context marks it: ``user:password`` in a URL, and the
+value of a variable with a name like a password's.
 
-A mask in the middle of a known sentence shows what it hides: ``f***iled`` is the secret ``a``. So every line that
-contains a secret of fewer than ``MIN_INLINE`` characters is hidden whole, which leaves little to read. Only our own
-words and the names by which runs and hosts are found again (``records.IDENTIFIERS``) cannot be masked: a password that
-is also a host's name, the word ``failed`` or a number such as a duration appears there, and nobody can tell that it is
-a password.
+A mask within a known sentence can reveal a short secret: ``f***iled`` reveals ``a``. So every line that contains a
+secret of fewer than ``MIN_INLINE`` characters is hidden whole.
+
+Fixed words and the names by which runs and hosts are found (``records.IDENTIFIERS``) cannot be masked. A password that
+equals a host name, the word ``failed`` or a number such as a duration stays visible there, without a sign that it is a
+password.
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ from hostwright.inventory.model import Host
 from hostwright.plan.model import Plan
 from hostwright.plan.targets import TargetHost
 
-MASKS = (MASK, "(hidden)", "…", "")  #: the first one that contains no secret is used
-MIN_INLINE = 6  #: characters; our choice. A shorter secret stands in too many ordinary words
-MIN_DERIVED = 4  #: characters; a shorter derived form, such as the base64 of one letter, occurs everywhere by chance
-MIN_LINE = 8  #: characters of a line that is hidden on its own
-MIN_BASE64 = 8  #: characters of the part of a base64 text that does not depend on what is around it
+MASKS = (MASK, "(hidden)", "…", "")  #: the first mask that contains no secret is used
+MIN_INLINE = 6  #: characters; our choice: shorter secrets occur in many ordinary words
+MIN_DERIVED = 4  #: characters; shorter encoded forms, such as the base64 of one letter, occur by chance
+MIN_LINE = 8  #: characters; shorter lines of a secret are not masked on their own
+MIN_BASE64 = 8  #: characters; shorter stable parts of base64 are not masked
 
 _USERINFO = re.compile(r'://([^\s/?#"<>]+)@')
 _ASSIGNMENT = re.compile(r"(?s)((?:--?[\w-]+[= ])?([\w.-]+)=)(.+)")
 
 
 class Redactor:
-    """Masks these secrets in texts and JSON values. Usable from any thread."""
+    """Masks these secrets in texts and JSON values. Thread-safe."""
 
     def __init__(self, secrets: Iterable[Secret]):
         known = {secret.reveal() for secret in secrets if secret}
@@ -51,7 +52,7 @@ class Redactor:
         self._mask = next(mask for mask in MASKS if not any(form in mask for form in forms))
 
     def text(self, text: str) -> str:
-        """A text without the secrets, and without the credentials in URLs."""
+        """Return the text with the secrets and the credentials in URLs masked."""
         if self._short is not None and self._short.search(text):
             text = "\n".join(self._mask if self._short.search(line) else line for line in text.split("\n"))
         if self._pattern is not None:
@@ -62,14 +63,17 @@ class Redactor:
         return self._masked(self._pattern, shown) if self._pattern is not None and shown != text else shown
 
     def given(self, text: str) -> str:
-        """The same for text that a user typed: ``NAME=VALUE`` keeps its value only if the name is not a password's."""
+        """Return a user's word masked. In ``NAME=VALUE``, the value is masked if the name looks like a password's."""
         match = _ASSIGNMENT.fullmatch(text)
         if match and isinstance(concealed(match[2].lstrip("-").replace("-", "_"), match[3]), Secret):
             return self.text(match[1]) + self._mask
         return self.text(text)
 
     def clean(self, value: Any, *, given: bool = False) -> Any:
-        """A JSON value without secrets, in its keys too; what is not JSON becomes text. ``given``: see there."""
+        """Return a JSON value with the secrets masked, also in keys. Values that are not JSON become text.
+
+        With ``given``, strings are masked as in the method ``given``.
+        """
         if isinstance(value, Mapping):
             texts = {str(key): inner for key, inner in value.items()}
             named = concealed("", texts) if given else texts
@@ -81,11 +85,13 @@ class Redactor:
         return self.given(str(value)) if given else self.text(str(value))
 
     def record(self, record: Mapping[str, Any], identifiers: frozenset[str]) -> dict[str, Any]:
-        """A record of ours: its keys are kept, and so are the values of those that are ``identifiers``."""
+        """Return one of Hostwright's records with the secrets masked, except in keys and in the values of
+        ``identifiers``.
+        """
         return {key: inner if key in identifiers else self._own(inner, identifiers) for key, inner in record.items()}
 
     def plan(self, plan: Plan) -> Plan:
-        """A plan without secrets, for a file: the files of a host that its changes show may hold some."""
+        """Return a plan with the secrets masked, for a file. A plan shows content of files that may contain secrets."""
         return Plan.from_json(self.record(plan.to_json(), frozenset({"kind", "host"})))
 
     def _own(self, value: Any, identifiers: frozenset[str]) -> Any:
@@ -98,14 +104,17 @@ class Redactor:
         return self.clean(value)
 
     def _without_credentials(self, match: re.Match[str]) -> str:
-        """For http, everything before the ``@`` is a credential (a token has no colon); elsewhere, a user alone is
-        not."""
+        """Mask the credentials in a URL.
+
+        In http, everything before the ``@`` is a credential (a token has no colon). In other schemes, a user name alone
+        is not a credential.
+        """
         before = match.string[max(0, match.start() - 5) : match.start()].lower()
         hidden = ":" in match[1] or before.endswith(("http", "https"))
         return f"://{self._mask}@" if hidden else match[0]
 
     def _masked(self, pattern: re.Pattern[str], text: str) -> str:
-        """Overlapping secrets are masked together; if the masks themselves form a secret, nothing is left."""
+        """Mask overlapping secrets together. If the masked text contains a secret again, return only a mask."""
         match = pattern.search(text)
         if match is None:
             return text
@@ -122,10 +131,10 @@ class Redactor:
 
 
 def secrets_in(hosts: Iterable[Host], targets: Iterable[TargetHost] = ()) -> set[Secret]:
-    """Every secret in the inventory's data on these hosts, and in the roles' variables of these targets.
+    """Return every secret in the inventory data of these hosts, and in the role variables of these targets.
 
-    A secret is what is encrypted, declared (``hostwright_secrets``, a variable of the type ``Secret``) or named like a
-    password. One that a command prints is among them once it was needed, and not before.
+    A value is a secret if it is encrypted, declared (``hostwright_secrets``, a variable of the type ``Secret``) or
+    named like a password. A secret from a command is included only after its first use.
     """
     secrets: set[Secret] = set()
     seen: set[int] = set()  # hosts share the values of their groups
@@ -146,7 +155,7 @@ def _secrets(value: Any) -> Iterator[Secret]:
 
 
 def secrets_within(value: Any) -> Iterator[Secret]:
-    """Every secret in a variable's value, also one that a command prints and that is not known yet."""
+    """Yield every secret in a variable's value, including secrets of commands that have not run yet."""
     if isinstance(value, Secret):
         yield value
     elif isinstance(value, Mapping):
@@ -169,7 +178,7 @@ def _between(text: str, spans: Sequence[Sequence[int]]) -> Iterator[str]:
 
 
 def _forms(text: str) -> Iterator[str]:
-    """A secret as it is, and as programs usually write it."""
+    """Yield a secret in plain form and in its usual encodings."""
     yield text
     raw = text.encode("utf-8", "surrogatepass")
     encoded = {quote(raw), quote(raw, safe=""), quote_plus(raw)}
@@ -192,10 +201,10 @@ def _forms(text: str) -> Iterator[str]:
 
 
 def _base64(raw: bytes) -> Iterator[str]:
-    """The base64 of a secret alone, and the parts that are the same wherever the secret is in the encoded text.
+    """Yield the base64 of a secret, and the parts of it that are the same at any offset in an encoded text.
 
-    Three bytes make four characters, so a secret has three possible alignments; the characters at its ends also hold
-    bits of its neighbours.
+    Base64 encodes three bytes as four characters, so a secret has three alignments. The characters at its ends also
+    encode bits of the adjacent bytes.
     """
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         whole = encode(raw).decode()
@@ -208,8 +217,11 @@ def _base64(raw: bytes) -> Iterator[str]:
 
 
 def _alternatives(forms: Iterable[str], depth: int = 3) -> str:
-    """A regular expression for any of these texts, the longest first; grouped by first letters, since a fleet may have
-    a thousand passwords and every text is searched for all of them."""
+    """Return a regular expression that matches any of these texts, the longest first.
+
+    The texts are grouped by their first letters: a fleet may have a thousand passwords, and each text is searched for
+    all.
+    """
     known = set(forms)
     if depth == 0 or len(known) < 4:
         return "|".join(re.escape(form) for form in sorted(known, key=lambda form: (-len(form), form)))

@@ -1,4 +1,4 @@
-"""The result of each host of a run, found without reading the whole record."""
+"""Finds the result of each host of a run without parsing the whole journal."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from hostwright.apply.events import HostEnded
 from hostwright.apply.journal.records import INTERRUPTED, RUNNING, kind_of
 
 UNTOUCHED, WAITING = "untouched", "waiting"
-AS_DESIRED = frozenset({"as desired", "changed"})  #: nothing is left to do
+AS_DESIRED = frozenset({"as desired", "changed"})  #: results of hosts that need no more work
 HOST_ENDED = kind_of(HostEnded)
 
-#: How every record of a host begins; the rest of a line is not needed here.
+#: The beginning of every record of a host.
 _HEAD = re.compile(rb'\{"kind": "([a-z ]+)", "host": ("(?:[^"\\]|\\.)*")')
 
 
 def results_of(hosts: Iterable[str], seen: Iterable[str], ended: Mapping[str, str], *, running: bool) -> dict[str, str]:
-    """Each host's result: how the run ended it; else ``interrupted`` for a host with records, and ``untouched`` for one
-    without (``running`` and ``waiting`` while the run is in progress)."""
+    """Return the result of each host.
+
+    That is the result in ``ended``, else ``interrupted`` for a host in ``seen`` and ``untouched`` for another. While
+    the run is in progress, these are ``running`` and ``waiting``.
+    """
     begun = set(seen)
     open_, unseen = (RUNNING, WAITING) if running else (INTERRUPTED, UNTOUCHED)
     names = dict.fromkeys([*hosts, *sorted(begun)])
@@ -29,7 +32,7 @@ def results_of(hosts: Iterable[str], seen: Iterable[str], ended: Mapping[str, st
 
 
 def parsed(line: bytes) -> dict[str, Any] | None:
-    """A line as a record; ``None`` for any other line."""
+    """Return a line as a record; ``None`` for an invalid line."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -38,7 +41,7 @@ def parsed(line: bytes) -> dict[str, Any] | None:
 
 
 def scan(journal: Path) -> tuple[set[str], dict[str, str]]:
-    """The hosts that have a record, and the results of those that the run ended."""
+    """Return the hosts with a record, and the results of the hosts that ended."""
     seen: set[str] = set()
     ended: dict[str, str] = {}
     try:
@@ -46,13 +49,13 @@ def scan(journal: Path) -> tuple[set[str], dict[str, str]]:
             for line in file:
                 _take(line, seen, ended)
     except OSError:
-        pass  # nothing is known about a run whose record cannot be read
+        pass  # an unreadable journal counts as empty
     return seen, ended
 
 
 def _take(line: bytes, seen: set[str], ended: dict[str, str]) -> None:
     match = _HEAD.match(line)
-    if match is None or not (line.endswith(b"\n") or parsed(line)):  # a last line that was cut off does not count
+    if match is None or not (line.endswith(b"\n") or parsed(line)):  # a truncated last line is ignored
         return
     try:
         host = json.loads(match[2])

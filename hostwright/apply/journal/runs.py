@@ -1,4 +1,4 @@
-"""A recorded run, host by host: built from its records, even if the file is damaged."""
+"""Builds a recorded run, host by host, from its journal, even if the file is damaged."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ from hostwright.plan.model import StepResult
 
 @dataclass(frozen=True, slots=True)
 class RoleRun:
-    """One role's job: ``began`` is in seconds after the start of the run, ``planned`` counts steps, and ``status`` is
-    ``None`` if nobody saw the job's end. ``attached`` names the earlier run whose job it was, if any."""
+    """The job of one role.
+
+    ``began_s`` is in seconds after the start of the run. ``planned`` counts steps. ``status`` is ``None`` if the job's
+    end was not recorded. ``attached`` names the earlier run that started the job, if any.
+    """
 
     role: str
     began_s: float
@@ -34,8 +37,11 @@ class RoleRun:
 
 @dataclass(frozen=True, slots=True)
 class HostRun:
-    """What a run did to one host. ``plans`` has a plan for each time it was probed; ``facts`` are the paths of the
-    facts; ``said`` are the other records, in order: retries, reboots, notes, silences, deliveries."""
+    """The record of a run on one host.
+
+    ``plans`` has one plan for each probe; ``facts`` are the paths of the fact files. ``said`` has the other records in
+    order: retries, reboots, notes, silences, deliveries.
+    """
 
     host: str
     result: str
@@ -48,8 +54,11 @@ class HostRun:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """A recorded run. ``said`` are the records that belong to no host. ``damaged`` counts the lines that are not
-    records; a truncated last line is not damage."""
+    """A recorded run.
+
+    ``said`` has the records that belong to no host. ``damaged`` counts the invalid lines, without a truncated last
+    line.
+    """
 
     run: str
     header: RunHeader
@@ -60,7 +69,7 @@ class RecordedRun:
 
 @dataclass(slots=True)
 class _Draft:
-    """What the records say about one host so far."""
+    """The data from the records of one host so far."""
 
     ended: bool = False
     result: str = ""
@@ -72,7 +81,7 @@ class _Draft:
 
 
 def read_run(folder: Path, header: RunHeader, *, running: bool = False) -> RecordedRun:
-    """Everything that is recorded about a run; damaged lines are counted and skipped."""
+    """Return the whole record of a run. Damaged lines are counted and skipped."""
     drafts: dict[str, _Draft] = {}
     others: list[Mapping[str, Any]] = []
     damaged = 0
@@ -91,7 +100,7 @@ def read_run(folder: Path, header: RunHeader, *, running: bool = False) -> Recor
 
 
 def _records(journal: Path) -> Iterator[dict[str, Any] | None]:
-    """Each line as a record, ``None`` for a damaged line. A truncated last line is left out."""
+    """Yield each line as a record, or ``None`` for a damaged line. A truncated last line is omitted."""
     try:
         with journal.open("rb") as file:
             for line in file:
@@ -103,7 +112,7 @@ def _records(journal: Path) -> Iterator[dict[str, Any] | None]:
 
 
 def _note(draft: _Draft, record: Mapping[str, Any], folder: Path) -> bool:
-    """Take in a record of a host; return whether it is valid."""
+    """Add a host's record to the draft; return whether the record is valid."""
     match record:
         case {"kind": "observed", "plan": dict(plan)}:
             draft.plans.append(plan)
@@ -133,7 +142,7 @@ def _attached(role: str, t: float, record: Mapping[str, Any]) -> RoleRun:
 
 
 def _finish(draft: _Draft, role: str, status: int, record: Mapping[str, Any], rows: Sequence[Any]) -> bool:
-    """Give the role's latest job its end; nothing else is known about a job whose beginning is missing."""
+    """Complete the role's latest open job; create one if the record of its start is missing."""
     steps = tuple(step for row in rows if (step := _step(row)))
     place = next((i for i in reversed(range(len(draft.roles))) if _open(draft.roles[i], role)), None)
     seconds, t = (float(n) if isinstance(n := record.get(name), (int, float)) else 0.0 for name in ("duration_s", "t"))

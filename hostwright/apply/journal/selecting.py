@@ -1,4 +1,4 @@
-"""Hosts selected by their result: ``@failed``, ``@failed:RUN`` and the like, and what ``--resume`` continues."""
+"""Selects hosts by their result in a run: ``@failed``, ``@failed:RUN`` and so on, and the hosts of ``--resume``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hostwright.inventory import Host, Inventory, select
 from hostwright.inventory.model import ALL, Group
 from hostwright.inventory.patterns import fold, terms
 
-#: What each ``@`` set of a run holds: hosts with one of these results.
+#: The results that put a host into each ``@`` set.
 SETS: Mapping[str, frozenset[str]] = {
     "failed": frozenset({"failed", "unreachable", INTERRUPTED}),
     "locked": frozenset({"locked"}),
@@ -28,14 +28,14 @@ SETS: Mapping[str, frozenset[str]] = {
     "untouched": frozenset({"untouched"}),
     "stopped": frozenset({"stopped"}),
 }
-UNFINISHED = frozenset({UNTOUCHED, "stopped", INTERRUPTED})  #: results of hosts that a stopped run did not finish
+UNFINISHED = frozenset({UNTOUCHED, "stopped", INTERRUPTED})  #: results of hosts that a stopped run left unfinished
 
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """What a run left to do: its hosts that are not as desired, in its order, and the options it was given.
+    """The rest of a run: its hosts that are not as desired, in order, and its options.
 
-    ``masked`` names the options that cannot be taken from the record because they contained a secret.
+    ``masked`` names the options that contained a secret and so cannot be read from the record.
     """
 
     run: str
@@ -45,26 +45,30 @@ class Resume:
 
 
 def named_sets(root: Path, inventory: str | Path) -> dict[str, set[str]]:
-    """The sets of the last finished run on this inventory that provisioned or verified; empty without such a run."""
+    """Return the ``@`` sets of the latest finished provision, verify, rebuild or rollback run on this inventory, if
+    any.
+    """
     last = _last(root, inventory, ("provision", "verify", "rebuild", "rollback"))
     return sets_in(_results(last)) if last else {}
 
 
 def sets_in(results: Mapping[str, str]) -> dict[str, set[str]]:
-    """The ``@`` sets of hosts with these results."""
+    """Return the ``@`` sets for these results."""
     return {name: {host for host, result in results.items() if result in words} for name, words in SETS.items()}
 
 
 def sets_of_runs(pattern: str, root: Path, names: Collection[str] = ()) -> dict[str, set[str]]:
-    """The sets of runs that a ``--hosts`` pattern names: ``failed:RUN`` → its hosts. ``names`` are those of the
-    inventory. Raises ``InputError`` for an unknown run."""
+    """Return the hosts of each ``failed:RUN`` (and so on) that a ``--hosts`` pattern names.
+
+    ``names`` are the host names of the inventory. Raises ``InputError`` for an unknown run.
+    """
     named = (OF_A_RUN.fullmatch(term.lstrip("!& ")) for term in terms(pattern, names))
     found = [(match["set"], match["run"]) for match in named if match]
     return {f"{name}:{run}": sets_in(_results(Runs(root).find(run, "--hosts")))[name] for name, run in found}
 
 
 def check_sets(pattern: str, sets: Mapping[str, object], groups: Container[str]) -> None:
-    """Raise ``InputError`` if a ``--hosts`` pattern names a set of the last run and no such run exists."""
+    """Raise ``InputError`` if a ``--hosts`` pattern names a set of the last run, and no run is recorded."""
     for term in terms(pattern):
         name = term.lstrip("!& ").removeprefix("@")
         if term.endswith(f"@{name}") and name in SETS and name not in sets and name not in groups:
@@ -74,68 +78,74 @@ def check_sets(pattern: str, sets: Mapping[str, object], groups: Container[str])
 
 
 def resumable(root: Path, inventory: str | Path, name: str = "", known: Collection[str] | None = None) -> RunSummary:
-    """The provision run that ``--resume`` continues: the run ``name``, or without one the last that left hosts.
+    """Return the provision run that ``--resume`` continues: the run ``name``, or else the latest that left hosts
+    unfinished.
 
-    Of the hosts that runs left, those count that no later run worked on, and that are ``known`` to the inventory.
-    Raises ``InputError`` if there is no such run, if it is still in progress, or if it is not clear which one is meant:
-    an older run was stopped, and the last one left hosts as well.
+    A host counts if no later run worked on it, and if the inventory (``known``) contains it.
+
+    Raises ``InputError`` if no run qualifies, if the run is still in progress, or if the choice is ambiguous: an older
+    run was stopped, and the latest run also left hosts.
     """
     if name:
         return _unless_running(_named(root, inventory, name))
     place = place_of(inventory)
     runs = [run for run in Runs(root).list() if run.header.place == place and run.header.verb == "provision"]
     if not runs:
-        raise InputError(f"there is nothing to resume: no provision run on {inventory} is recorded", "--resume")
+        raise InputError(f"nothing to resume: no provision run on {inventory} is recorded", "--resume")
     last, stopped = _left_and_stopped(runs, known)
     if last is None:
-        raise InputError(f"there is nothing to resume: the run {runs[0].run} left every host as desired", "--resume")
+        raise InputError(f"nothing to resume: the run {runs[0].run} left every host as desired", "--resume")
     if stopped is None or stopped.run == last.run:
         return _unless_running(last)
     raise InputError(
-        f"two runs left hosts: {stopped.run} was stopped, and {last.run} left {fold(_left(last)) or 'none yet'}; name "
-        f"one: {Command('provision', resume=stopped.run)} or {Command('provision', resume=last.run)}",
+        f"two runs are unfinished: {stopped.run} was stopped, and {last.run} left {fold(_left(last)) or 'none yet'}; "
+        f"name one: {Command('provision', resume=stopped.run)} or {Command('provision', resume=last.run)}",
         "--resume",
     )
 
 
 def to_resume(root: Path, inventory: str | Path, name: str = "") -> Resume:
-    """What a provision run on this inventory left to do; ``name`` as for ``resumable``.
+    """Return the rest of a provision run on this inventory. ``name`` is as in ``resumable``.
 
-    Raises ``InputError`` if no such run exists, if it left nothing to do, or if it is still in progress.
+    Raises ``InputError`` if no such run exists, if all of its hosts are as desired, or if it is still in progress.
     """
     run = resumable(root, inventory, name)
     left = _left(run)
     if not left:
-        raise InputError(f"there is nothing to resume: the run {run.run} left every host as desired", "--resume")
+        raise InputError(f"nothing to resume: the run {run.run} left every host as desired", "--resume")
     return Resume(run.run, left, run.header.options, run.header.masked)
 
 
 def _named(root: Path, inventory: str | Path, name: str) -> RunSummary:
-    """The provision run with that name. Raises ``InputError``."""
+    """Return the provision run ``name`` of this inventory. Raises ``InputError``."""
     run = Runs(root).find(name, "--resume")
     if run.header.verb != "provision":
         raise InputError(
-            f"the run {run.run} is not a provision run but of `{run.header.verb}`; to select the hosts that it left: "
+            f"the run {run.run} is a `{run.header.verb}` run, not a provision run; to select its remaining hosts, pass "
             f"--hosts '@failed:{run.run}' or '@untouched:{run.run}'",
             "--resume",
         )
     if run.header.place != place_of(inventory):
-        raise InputError(f"the run {run.run} is of another inventory: --inventory {run.header.inventory}", "--resume")
+        raise InputError(
+            f"the run {run.run} used another inventory; pass --inventory {run.header.inventory}", "--resume"
+        )
     return run
 
 
 def _unless_running(run: RunSummary) -> RunSummary:
     if run.state == RUNNING:
         who = f"process {run.header.pid} of {run.header.operator}"
-        raise InputError(f"the run {run.run} is still in progress ({who}); wait for it, or stop it first", "--resume")
+        raise InputError(f"the run {run.run} is still in progress ({who}); wait for its end, or stop it", "--resume")
     return run
 
 
 def _left_and_stopped(
     runs: list[RunSummary], known: Container[str] | None
 ) -> tuple[RunSummary | None, RunSummary | None]:
-    """Of runs, the newest first: the last one that left hosts or is in progress, and the last one that was stopped
-    before it had worked on all of its hosts."""
+    """Return the latest run that left hosts or is in progress, and the latest that was stopped before its last host.
+
+    ``runs`` are ordered from the newest.
+    """
     last = None
     begun: set[str] = set()  # by later runs
     for run in runs:
@@ -153,7 +163,6 @@ def _left_and_stopped(
 
 
 def _left(run: RunSummary) -> tuple[str, ...]:
-    """The hosts of a run that are not as desired, in its order."""
     return tuple(host for host, result in _results(run).items() if result not in AS_DESIRED)
 
 
@@ -168,7 +177,7 @@ def _results(run: RunSummary) -> dict[str, str]:
 
 
 def narrowed(run: RecordedRun, pattern: str) -> RecordedRun:
-    """The run with only the hosts that a selection names; ``@failed`` and its like are this run's own."""
+    """Return the run with only the hosts of a selection. ``@failed`` and the other sets are those of this run."""
     if not pattern:
         return run
     names = {host_run.host: Host(host_run.host) for host_run in run.hosts}

@@ -1,4 +1,4 @@
-"""Embedded SQLite files: created whole or not at all, for their owner or a group, every error one sentence."""
+"""Embedded SQLite files: created atomically, for their owner or a group, with one-sentence errors."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from pathlib import Path
 from hostwright.common.errors import HostwrightError, InputError
 from hostwright.common.places import ANOTHER_STATE, file_mode, make_folder, refused
 
-_FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  #: as the file system says it
-BUSY_S = 30.0  #: how long a writer waits for another; the first audit of a thousand hosts takes a few seconds to write
+_FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  #: the file system's error for a full disk
+BUSY_S = 30.0  #: wait for another writer; writing the first audit of 1,000 hosts takes a few seconds
 
 
 @dataclass(frozen=True, slots=True)
 class SqliteFile:
-    """A kind of file. ``prepare`` creates the tables of a new file and sets up a connection; it raises ``InputError``
-    for a file of another version or program. ``afresh`` says what happens after a file is moved away.
+    """A type of SQLite file.
+
+    ``prepare`` creates the tables of a new file and sets up a connection; it raises ``InputError`` for a file of
+    another version or program. ``afresh`` completes the error "move the file away, and …".
     """
 
     prepare: Callable[[sqlite3.Connection], None]
@@ -29,9 +31,9 @@ class SqliteFile:
 
     @contextmanager
     def opened(self, path: Path, *, write: bool) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of it is written, or nothing. A reader sees one consistent state.
+        """Open the file for one transaction. Writes are atomic; a reader gets one consistent state.
 
-        If the file does not exist, a reader sees an empty one and creates none. Raises ``HostwrightError``.
+        If the file does not exist, a reader gets an empty database and creates no file. Raises ``HostwrightError``.
         """
         try:
             if write and not path.exists():
@@ -46,7 +48,7 @@ class SqliteFile:
             raise HostwrightError(f"{path}: cannot be used: {refused(error, ANOTHER_STATE)}") from error
         except InputError as error:
             raise InputError(str(error), str(path)) from error
-        except (LookupError, TypeError, ValueError, OverflowError) as error:  # rows that Hostwright did not write
+        except (LookupError, TypeError, ValueError, OverflowError) as error:  # rows of another program
             raise self._damaged(path, error) from error
 
     def _connect(self, path: Path | str) -> sqlite3.Connection:
@@ -59,9 +61,9 @@ class SqliteFile:
         return db
 
     def _create(self, path: Path) -> None:
-        """Make the file beside its place and link it there: of two processes at once, the second finds it complete.
+        """Create the file under a temporary name and link it: a second process finds a complete file.
 
-        SQLite gives the files beside it (``-wal``, ``-shm``) the mode of the file.
+        SQLite gives ``-wal`` and ``-shm`` files the mode of the file.
         """
         make_folder(path.parent)
         handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -76,16 +78,18 @@ class SqliteFile:
                 Path(beside + suffix).unlink(missing_ok=True)
 
     def _trouble(self, path: Path, error: sqlite3.Error) -> HostwrightError:
-        """What the operator should know and do. The lower byte of SQLite's code is the kind, the others are details."""
+        """Return the error for the operator. The low byte of SQLite's code is its primary code."""
         match getattr(error, "sqlite_errorcode", 0) & 0xFF:
             case sqlite3.SQLITE_FULL:
                 return HostwrightError(f"{path}: {refused(_FULL, ANOTHER_STATE)}")
             case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-                return HostwrightError(f"{path}: another process has been writing to it for {BUSY_S:.0f} s; try again")
+                return HostwrightError(f"{path}: another process has been writing for {BUSY_S:.0f} s; try again")
             case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM | sqlite3.SQLITE_IOERR:
                 return HostwrightError(f"{path}: cannot be read or written ({error}); check its owner, mode and disk")
         return self._damaged(path, error)
 
     def _damaged(self, path: Path, error: Exception) -> InputError:
         reason = str(error).partition("\n")[0]
-        return InputError(f"is damaged ({type(error).__name__}: {reason}): move it away, and {self.afresh}", str(path))
+        return InputError(
+            f"is damaged ({type(error).__name__}: {reason}); move the file away, and {self.afresh}", str(path)
+        )

@@ -1,4 +1,4 @@
-"""Writing a run's journal, from many threads, as the run goes on. It fails quietly: a full disk stops no run."""
+"""Writes a run's journal from many threads. A write error is reported once and does not stop the run."""
 
 from __future__ import annotations
 
@@ -55,34 +55,34 @@ from hostwright.common.places import (
 from hostwright.common.secret import Secret
 from hostwright.plan.model import Facts
 
-KEPT_SENTENCE = 2000  #: characters of a run's last sentence: the last record is found by reading the end of the file
+KEPT_SENTENCE = 2000  #: characters of a run's last sentence: readers read only the end of the file
 
-KEEP_RUNS = 500  #: the oldest beyond these are removed, and those beyond so many bytes
+KEEP_RUNS = 500  #: the oldest runs above this number, or above KEEP_BYTES in total, are removed
 KEEP_BYTES = 1 << 30
-KEEP_AT_LEAST = 5  #: runs, however large: `--resume` and `@failed` read the last one
+KEEP_AT_LEAST = 5  #: runs kept at any size: `--resume` and `@failed` read the last one
 _GOING = ".going-"
 
 _RUN_ID = re.compile(r"[a-z0-9][a-z0-9_.-]{0,100}")
-_DURABLE = (events.RoleFinished, events.HostEnded)  #: synced to disk before the run continues
+_DURABLE = (events.RoleFinished, events.HostEnded)  #: events synced to disk before the run continues
 
 
 class Journal:
     """The journal of one run. Call it with each event, from any thread; ``end`` it; ``close`` it.
 
-    As a context manager, it records how the run ended from how the block is left, unless ``end`` was called before.
+    As a context manager, it records the end of the run from the way the block ends, unless ``end`` was called before.
     """
 
     def __init__(self, header: RunHeader, redactor: Redactor, on_trouble: Callable[[str], None]):
         self.header = header
         self.redactor = redactor
-        self.ending: Mapping[str, Any] = {}  #: the last record, once there is one
+        self.ending: Mapping[str, Any] = {}  #: the last record; empty before the end
         self._on_trouble = on_trouble
         self._folder = Path()
         self._began_s = time.monotonic()
         self._lock = threading.Lock()  # guards the fields below
         self._fd: int | None = None
         self._ended = False
-        self._ending = True  # whether the end of a block is that of the run
+        self._ending = True  # whether the end of the block ends the run
         self._torn = False
         self._troubled = False
         self._kept = False
@@ -91,20 +91,20 @@ class Journal:
         self._facts: dict[str, int] = {}  # file name to size
         self._seen: set[str] = set()
         self._results: dict[str, str] = {}
-        self._sync_lock = threading.Lock()  # taken before the other one, never after it
+        self._sync_lock = threading.Lock()  # acquired before _lock, never after
         self._synced = 0
 
     @classmethod
     def begin(
         cls, root: Path, header: RunHeader, *, secrets: Iterable[Secret], on_trouble: Callable[[str], None]
     ) -> Journal:
-        """Begin the record of a run below the state directory ``root``; old runs are pruned.
+        """Start the journal of a run below the state directory ``root``, and prune old runs.
 
-        If another run already has the id, a number is appended: ``journal.header.run`` is the id to use from then on.
-        ``on_trouble`` is called once if the record cannot be written.
+        If another run has the same ID, a number is appended: ``journal.header.run`` is the final ID. ``on_trouble`` is
+        called once if the journal cannot be written.
         """
         if not _RUN_ID.fullmatch(header.run):
-            raise ValueError(f"not a run id: {header.run!r}")
+            raise ValueError(f"not a run ID: {header.run!r}")
         journal = cls(header, Redactor(secrets), on_trouble)
         try:
             journal._open(root)
@@ -120,7 +120,7 @@ class Journal:
     def reopened(
         cls, folder: Path, header: RunHeader, *, secrets: Iterable[Secret], on_trouble: Callable[[str], None]
     ) -> Journal:
-        """The journal of a run whose process is gone, for what others recorded of it: ``add`` that, then ``close``.
+        """Reopen the journal of a run that ended, to ``add`` the events that workers recorded, and then ``close`` it.
 
         Raises ``InputError`` while the run is in progress.
         """
@@ -135,27 +135,27 @@ class Journal:
             journal._facts = {f"{FACTS}/{path.name}": path.stat().st_size for path in (folder / FACTS).iterdir()}
         except BlockingIOError as error:
             journal.close()
-            raise InputError(f"the run {header.run} is still in progress: wait for it, or stop it first") from error
+            raise InputError(f"the run {header.run} is still in progress; wait for its end, or stop it") from error
         except OSError as error:
             journal._trouble(error, journal.path)
         return journal
 
     @property
     def path(self) -> Path:
-        """The journal's file."""
+        """The path of the journal file."""
         return self._folder / JOURNAL
 
     @property
     def kept(self) -> bool:
-        """Whether there is a record of this run: its first record was written, whatever became of later ones."""
+        """Whether this run has a record: its first record was written, even if later ones failed."""
         return self._kept
 
     def __call__(self, event: Event) -> None:
-        """Record an event, if its kind is kept."""
+        """Record an event if journals keep its kind."""
         self.add(event)
 
     def add(self, event: Event, at: str = "") -> None:
-        """Record an event, if its kind is kept, with the time at which it happened (ISO 8601); by default, now."""
+        """Record an event if journals keep its kind. ``at`` is the time of the event (ISO 8601); the default is now."""
         record = record_of(event)
         if record is None:
             return
@@ -169,7 +169,7 @@ class Journal:
         self._put(record, sync=isinstance(event, _DURABLE), at=at)
 
     def end(self, status: int, how: str = ENDED, sentence: str = "") -> None:
-        """Record that the run is over, with its exit status. Nothing is recorded after that, not even a second end."""
+        """Record the end of the run with its exit status. Later calls record nothing."""
         with self._lock:
             results = results_of(self.header.hosts, self._seen, self._results, running=False)
             record = {
@@ -185,7 +185,7 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Close the file. A run that has not ended by then counts as cut off."""
+        """Close the file. A run without a recorded end counts as cut off."""
         with self._sync_lock, self._lock:
             fd, self._fd = self._fd, None
             if fd is not None:
@@ -206,8 +206,8 @@ class Journal:
                 self.end(error.exit_status, ENDED, str(error))
             case KeyboardInterrupt():
                 self.end(errors.INTERRUPTED, INTERRUPTED)
-            case BrokenPipeError():  # `| head`, or a terminal that is gone
-                self.end(NOBODY_READS, INTERRUPTED, "nobody reads what it prints any more")
+            case BrokenPipeError():  # `| head`, or a closed terminal
+                self.end(NOBODY_READS, INTERRUPTED, "the reader of its output is gone")
             case SystemExit(code=code):
                 self.end(code if isinstance(code, int) else int(code is not None))
             case _:
@@ -222,18 +222,18 @@ class Journal:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         self._fd = os.open(self.path, flags, PRIVATE_FILE)
         os.fchmod(self._fd, file_mode(self._folder))
-        with suppress(OSError):  # a file system without locks: readers look for the process instead
-            fcntl.flock(self._fd, fcntl.LOCK_EX)  # only a reader may hold it, briefly
+        with suppress(OSError):  # on a file system without locks, readers check the process
+            fcntl.flock(self._fd, fcntl.LOCK_EX)  # only readers hold the lock, and only briefly
         prune(root, spare=self.header.run)
 
     def _forget(self) -> None:
-        """Leave nothing of a run whose first record cannot be written: nobody could tell whose it was."""
+        """Delete a run whose first record cannot be written: without it, the run has no owner."""
         self.close()
         if self._folder.name == self.header.run:
             rmtree(self._folder, ignore_errors=True)
 
     def _keep_facts(self, host: str, facts: Facts) -> str:
-        """Write a host's facts; return the file's name within the run's directory, or nothing."""
+        """Write a host's facts; return the file name within the run's directory, or an empty string on failure."""
         if self._fd is None:
             return ""
         with self._lock:
@@ -255,7 +255,7 @@ class Journal:
         if self._fd is None:
             return
         shown = record if cleaned else self.redactor.record(record, IDENTIFIERS)
-        head = {key: shown[key] for key in ("kind", "host") if key in shown}  # first: readers find them without parsing
+        head = {key: shown[key] for key in ("kind", "host") if key in shown}  # first: readers do not parse
         times = {"t": self._seconds(at) if at else round(time.monotonic() - self._began_s, 3), "at": at or _now()}
         line = json.dumps({**head, **times, **shown}).encode("ascii") + b"\n"
         try:
@@ -266,7 +266,7 @@ class Journal:
             self._trouble(error, self.path)
 
     def _seconds(self, at: str) -> float:
-        """How long after its beginning the run was at this time; by clocks that may differ, and never less than 0."""
+        """Return the seconds from the run's start to ``at``; at least 0, because clocks may differ."""
         try:
             passed = datetime.fromisoformat(at) - datetime.fromisoformat(self.header.began)
         except (ValueError, TypeError):
@@ -274,7 +274,7 @@ class Journal:
         return round(max(0.0, passed.total_seconds()), 3)
 
     def _append(self, line: bytes, last: bool) -> int:
-        """Write a line; return its number. After an incomplete write, a new line is begun first."""
+        """Write a line; return its number. After an incomplete write, start on a new line."""
         with self._lock:
             if self._fd is None or self._ended:
                 return 0
@@ -301,15 +301,15 @@ class Journal:
         with self._lock:
             told, self._troubled = self._troubled, True
         if not told:
-            less = f"; {Command('runs')} will not show all of it, and what is missing cannot be resumed"
+            less = f", but {Command('runs')} and --resume will miss the rest of it"
             self._on_trouble(
-                f"the record of this run cannot be kept: {path}: {refused(error, ANOTHER_STATE)}. The run goes on"
-                + (less if self._kept else " without one, and cannot be resumed")
+                f"the record of this run cannot be written: {path}: {refused(error, ANOTHER_STATE)}. The run goes on"
+                + (less if self._kept else " without a record; --resume cannot continue it")
             )
 
 
 def _claim(runs: Path, run: str) -> Path:
-    """A new directory for a run, never an existing one."""
+    """Create a directory for a run that did not exist before."""
     for number in count(1):
         folder = runs / (run if number == 1 else f"{run}-{number}")
         with suppress(FileExistsError):
@@ -323,7 +323,7 @@ def _now() -> str:
 
 
 def prune(root: Path, spare: str = "") -> tuple[str, ...]:
-    """Remove the oldest runs above the limits, never one in progress, nor ``spare``. Return their ids."""
+    """Remove the oldest runs above the limits, except runs in progress and ``spare``. Return the removed IDs."""
     removed = []
     total_bytes = 0
     for number, summary in enumerate(Runs(root).list(), start=1):
@@ -332,13 +332,13 @@ def prune(root: Path, spare: str = "") -> tuple[str, ...]:
         if too_much and summary.state != RUNNING and summary.run != spare:
             _remove(summary.folder)
             removed.append(summary.run)
-    for left in runs_dir(root).glob(f"{_GOING}*"):  # left by a process that ended while removing a run
+    for left in runs_dir(root).glob(f"{_GOING}*"):  # left by a process that was killed during a removal
         rmtree(left, ignore_errors=True)
     return tuple(removed)
 
 
 def _remove(folder: Path) -> None:
-    """Rename the run first, so that nobody reads half of it."""
+    """Rename the run's directory before removal, so that no reader finds half of a run."""
     going = folder.with_name(_GOING + folder.name)
     with suppress(OSError):
         folder.rename(going)
@@ -346,7 +346,7 @@ def _remove(folder: Path) -> None:
 
 
 def _size(summary: RunSummary) -> int:
-    """The size of a run's files; measured only for a run that did not end."""
+    """Return the size of a run's files in bytes. Only a run without a recorded end is measured."""
     if summary.size_bytes is not None:
         return summary.size_bytes
     total = 0

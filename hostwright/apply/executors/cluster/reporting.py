@@ -167,7 +167,7 @@ def _answer(answer: Answer, text: Callable[[str], str]) -> Answer:
 def folder_of(run: str, root: Path | None = None) -> Path:
     """The directory with the attempts of a run. Raises ``ValueError`` for what is no run's id."""
     if not _RUN.fullmatch(run):
-        raise ValueError(f"not a run id: {run!r}")
+        raise ValueError(f"not a run ID: {run!r}")
     return (root or state_root()) / FOLDER / run
 
 

@@ -220,7 +220,7 @@ def test_two_runs_of_one_id_never_share_a_record(tmp_path: Path):
     first.end(0)
     second.end(0)
     assert lines(second)[0]["run"] == "run1-2"
-    with pytest.raises(ValueError, match="not a run id"):
+    with pytest.raises(ValueError, match="not a run ID"):
         begin(tmp_path, run="../run")
 
 
@@ -240,7 +240,7 @@ def test_after_the_end_nothing_is_recorded(tmp_path: Path):
         (Refused("gpu01", "locked by hunter2"), 1, "ended", "gpu01: locked by ***"),
         (InputError("bad"), 2, "ended", "bad"),
         (ZeroDivisionError("hunter2"), 1, "crashed", "ZeroDivisionError: ***"),
-        (BrokenPipeError(32, "Broken pipe"), 141, "interrupted", "nobody reads what it prints any more"),
+        (BrokenPipeError(32, "Broken pipe"), 141, "interrupted", "the reader of its output is gone"),
         (SystemExit(7), 7, "ended", ""),
         (SystemExit(None), 0, "ended", ""),
         (SystemExit("words"), 1, "ended", ""),

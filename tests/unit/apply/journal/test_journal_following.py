@@ -114,7 +114,7 @@ def test_which_run_is_meant(root: Path) -> None:
     assert find(Runs(root), "").run == "run1"
     assert find(Runs(root), "run0").run == "run0"
     second = begin(root, RunHeader("run2", "provision", (), "i"))
-    with pytest.raises(InputError, match=r"2 runs are in progress: run[12], run[12]"):
+    with pytest.raises(InputError, match=r"2 runs are in progress; name one: run[12], run[12]"):
         find(Runs(root), "")
     for journal in (first, second):
         journal.end(0)

@@ -327,7 +327,7 @@ def test_it_is_not_guessed_which_of_two_runs_is_meant(tmp_path: Path):
     with pytest.raises(InputError) as refused:
         to_resume(tmp_path, INVENTORY)
     assert str(refused.value) == (
-        "--resume: two runs left hosts: rollout was stopped, and repair left gpu01; name one: "
+        "--resume: two runs are unfinished: rollout was stopped, and repair left gpu01; name one: "
         "`invoke provision --resume rollout` or `invoke provision --resume repair`"
     )
     assert to_resume(tmp_path, INVENTORY, "repair").hosts == ("gpu01",)
@@ -344,11 +344,11 @@ def test_hosts_that_left_the_inventory_keep_no_run_open(tmp_path: Path):
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("rollouts", "--resume: there is no run 'rollouts'; did you mean 'rollout'?"),
-        ("check", "--resume: the run check is not a provision run but of `verify`; to select the hosts that it left: "
+        ("rollouts", "--resume: no run is named 'rollouts'; did you mean 'rollout'?"),
+        ("check", "--resume: the run check is a `verify` run, not a provision run; to select its remaining hosts, pass "
          "--hosts '@failed:check' or '@untouched:check'"),
-        ("other", "--resume: the run other is of another inventory: --inventory /srv/other"),
-        ("done", "--resume: there is nothing to resume: the run done left every host as desired"),
+        ("other", "--resume: the run other used another inventory; pass --inventory /srv/other"),
+        ("done", "--resume: nothing to resume: the run done left every host as desired"),
     ],
 )  # fmt: skip
 def test_a_run_that_cannot_be_resumed_says_why(tmp_path: Path, name: str, sentence: str):
@@ -376,7 +376,7 @@ def test_the_sets_of_a_named_run_are_selected(tmp_path: Path):
     assert chosen("all,!@untouched:20240501t100100-ab12") == ["gpu01"]
     assert chosen("@failed:ab12:gpu03") == ["gpu01", "gpu03"], "a colon parts terms, as in Ansible"
     assert chosen("@changed:gpu03") == ["gpu01", "gpu03"], "a host is not a run"
-    with pytest.raises(InputError, match=r"^--hosts: there is no run 'ab13'; "):
+    with pytest.raises(InputError, match=r"^--hosts: no run is named 'ab13'; "):
         chosen("@failed:ab13")
 
 

@@ -228,7 +228,7 @@ def test_a_state_directory_that_is_read_only_ends_no_run(desk: Desk) -> None:
     desk.state.mkdir(mode=0o500)
     said = desk.types("verify gpu01", bound=True)
     first, second = said.err.splitlines()
-    assert first.startswith(f"the record of this run cannot be kept: {desk.state}/runs: Permission denied")
+    assert first.startswith(f"the record of this run cannot be written: {desk.state}/runs: Permission denied")
     assert "refuses the connection" in second
     assert said.status == 1
 

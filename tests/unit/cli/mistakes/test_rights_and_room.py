@@ -46,7 +46,7 @@ def test_the_state_directory_cannot_be_written(desk: Desk, kind: str) -> None:
             said = desk.types(verb, within=within)
             assert said.status == 0, said
             record, *others = about_the_record(said)
-            assert record.startswith(f"the record of this run cannot be kept: {desk.state}/runs"), record
+            assert record.startswith(f"the record of this run cannot be written: {desk.state}/runs"), record
             assert kind in record and ELSEWHERE in record
             assert all(kind in line for line in others), others
             assert "runs.show" not in said.out + said.err

@@ -351,5 +351,5 @@ def test_records_are_their_users_alone(tmp_path: Path):
 
 @pytest.mark.parametrize("run", ["../x", "", "a/b", ".hidden"])
 def test_what_is_no_run_is_no_folder(tmp_path: Path, run):
-    with pytest.raises(ValueError, match="not a run id"):
+    with pytest.raises(ValueError, match="not a run ID"):
         folder_of(run, tmp_path)
