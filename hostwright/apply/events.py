@@ -1,4 +1,4 @@
-"""What happens during a run, as values: console and JSON output read the same stream."""
+"""The events of a run as values. Console and JSON output read the same stream."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from hostwright.plan.model import Facts, Plan, RoleResult
 
 @dataclass(frozen=True, slots=True)
 class EventOrigin:
-    """Who saw an event that this process did not see itself: a worker, in one of its attempts at a host (``attempt``),
-    as the ``number``-th that is recorded."""
+    """The origin of an event that another process recorded.
+
+    ``worker`` recorded the event as the ``number``-th of ``attempt``, which is one attempt of that worker at a host.
+    """
 
     worker: str
     attempt: str
@@ -22,7 +24,7 @@ class EventOrigin:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something happened on one host, or, where ``host`` is empty, to the run."""
+    """An event on one host, or of the whole run if ``host`` is empty."""
 
     host: str
     origin: EventOrigin | None = field(default=None, kw_only=True)
@@ -30,14 +32,14 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Waiting(Event):
-    """The run waits for the host: ``what`` says for what, such as "a connection" or "its answers"."""
+    """The run waits for the host. ``what`` names the thing awaited, such as "a connection" or "its answers"."""
 
     what: str
 
 
 @dataclass(frozen=True, slots=True)
 class Silent(Event):
-    """The host has given no sign of life for ``seconds`` while the run waited for ``what``."""
+    """The host has sent nothing for ``seconds`` while the run waited for ``what``."""
 
     what: str
     seconds: float
@@ -45,18 +47,18 @@ class Silent(Event):
 
 @dataclass(frozen=True, slots=True)
 class Observed(Event):
-    """The host was probed: its plan, and the facts that the plan was made of."""
+    """The host was probed. The event has the host's plan and the facts from which the plan was made."""
 
     plan: Plan
     facts: Facts | None = None
 
 
-FROM_HERE, OVER_SSH, VENDOR, PEER = "controller", "ssh", "vendor", "peer "  #: sources; the last one before a name
+FROM_HERE, OVER_SSH, VENDOR, PEER = "controller", "ssh", "vendor", "peer "  #: sources; PEER is a prefix of a name
 _WORDS = {FROM_HERE: "from this machine", OVER_SSH: "over SSH", VENDOR: "from its vendor"}
 
 
 def whence(source: str) -> str:
-    """Where a file comes from, as people say it; empty where that is not known.
+    """Return the source of a file in words; empty for an unknown source.
 
     >>> [whence(source) for source in ("peer gpu03", "controller", "ssh", "vendor", "")]
     ['from gpu03', 'from this machine', 'over SSH', 'from its vendor', '']
@@ -66,11 +68,11 @@ def whence(source: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Delivering(Event):
-    """A file of the stack is on its way to the host: bytes that have arrived, and bytes in total.
+    """A file of the stack is being transferred to the host: bytes that have arrived, and bytes in total.
 
-    ``source`` is where it comes from: ``peer NAME`` (another host), ``controller`` (this machine, by HTTP), ``ssh``
-    (this machine, over the connection) or ``vendor``. Once the file is there, ``sent`` has the bytes that came from
-    each source, and ``seconds`` says how long it was on its way, with what it waited for a source.
+    ``source`` is ``peer NAME`` (another host), ``controller`` (this machine, by HTTP), ``ssh`` (this machine, over the
+    connection) or ``vendor``. After the transfer, ``sent`` has the bytes from each source, and ``seconds`` is the
+    duration, including waits for a source.
     """
 
     role: str
@@ -84,7 +86,7 @@ class Delivering(Event):
 
 @dataclass(frozen=True, slots=True)
 class RoleStarted(Event):
-    """A role's job was started on the host; ``job`` is its name there."""
+    """A role's job was started on the host. ``job`` is the ID of the job."""
 
     role: str
     steps: int
@@ -93,7 +95,7 @@ class RoleStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class Attached(Event):
-    """A job of an earlier run is still running, and is followed; ``run`` and ``operator`` started it."""
+    """The run follows a job of an earlier run that is still running. ``run`` and ``operator`` started the job."""
 
     role: str
     steps: int
@@ -104,7 +106,7 @@ class Attached(Event):
 
 @dataclass(frozen=True, slots=True)
 class Retrying(Event):
-    """A transient failure of ``what``: it is retried for the ``number``-th time, after ``wait_s`` seconds."""
+    """The step ``what`` failed transiently. Its ``number``-th retry starts after ``wait_s`` seconds."""
 
     what: str
     number: int
@@ -114,7 +116,7 @@ class Retrying(Event):
 
 @dataclass(frozen=True, slots=True)
 class Rebooted(Event):
-    """The host was rebooted and is back after ``seconds``."""
+    """The host was rebooted and is reachable again after ``seconds``."""
 
     reason: str
     seconds: float
@@ -130,7 +132,7 @@ class Phase(Event):
 
 @dataclass(frozen=True, slots=True)
 class RoleProgress(Event):
-    """A role's job printed something."""
+    """A role's job printed output."""
 
     role: str
     progress: Progress
@@ -146,14 +148,14 @@ class RoleFinished(Event):
 
 @dataclass(frozen=True, slots=True)
 class Note(Event):
-    """A sentence worth a line: waiting for a job of an earlier run, rebooting, a role that was not tried."""
+    """A message for the operator, such as a wait for a job of an earlier run, a reboot or a role that was skipped."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Explained(Event):
-    """Something failed (``what``, ``why``), or was looked for after a failure, and these known problems were seen."""
+    """The known problems (``findings``) behind a failure of ``what`` with the reason ``why``."""
 
     what: str
     why: str
@@ -162,17 +164,17 @@ class Explained(Event):
 
 @dataclass(frozen=True, slots=True)
 class HostEnded(Event):
-    """The run has ended on a host. ``result`` is one of ``RESULTS``; ``sentence`` says why, where it is a bad one."""
+    """The run has ended on a host. ``result`` is one of ``RESULTS``; ``sentence`` is the reason for a bad result."""
 
     result: str
     sentence: str = ""
 
 
-#: as desired: nothing was to do · changed: brought to its stack · ran: the operator's command ended with 0 there ·
-#: pending: a reboot was left pending · failed · locked: by an operator or another run, and left as it was ·
-#: unreachable · stopped: by the operator, before all was done · untouched: never begun, since the run had stopped
+#: as desired: no change was needed · changed: now matches its stack · ran: the operator's command exited with 0 ·
+#: pending: still needs a reboot · failed · locked: by an operator or another run, and not changed ·
+#: unreachable · stopped: by the operator, before the end · untouched: never begun, because the run had stopped
 RESULTS = ("as desired", "changed", "ran", "pending", "failed", "locked", "unreachable", "stopped", "untouched")
-#: as people read them: the record says ``pending``, and what is pending is a reboot
+#: results in messages; ``pending`` in a record means a pending reboot
 SHOWN_RESULTS = {result: result for result in RESULTS} | {"pending": "reboot pending"}
 
 Emit = Callable[[Event], None]

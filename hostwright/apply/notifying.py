@@ -1,8 +1,8 @@
-"""A command that is told of a run, as JSON on its standard input: at its first failure, and at its end.
+"""The ``--notify`` command: runs at the first failure and at the end of a run, with JSON on its standard input.
 
-The command is the operator's own text, for ``/bin/sh``; nothing of the run is ever put into that text. What hosts said
-stands in the JSON only, with secrets masked and without what steers a terminal. The command never holds up a run:
-it runs beside it, for at most ``TIMEOUT_S``, and that it failed is a warning.
+The command is the operator's own text for ``/bin/sh``; no data of the run is inserted into it. Output of hosts appears
+only in the JSON, with secrets masked and control characters removed. The command never delays the run: it runs in
+parallel, for at most ``TIMEOUT_S``, and its failure is only a warning.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from hostwright.common.text import count, one_line, shown_limit
 SCHEMA = 1
 FIRST_FAILURE, END = "first failure", "end"
 BAD = ("failed", "unreachable")
-TIMEOUT_S = 30.0  #: our choice, for one command: an HTTP request that is retried once
-SENTENCE_CHARACTERS = 500  #: of why a host failed
-NAMED = 10  #: failed hosts in ``text``, which chats and mails show; ``failed`` has all of them
+TIMEOUT_S = 30.0  #: our choice: enough for an HTTP request with one retry
+SENTENCE_CHARACTERS = 500  #: limit for the reason of a host's failure
+NAMED = 10  #: failed hosts in ``text``, for chats and mails; ``failed`` lists all
 _THREAD = "notify"
 _ADDRESS = re.compile(r"[a-z]+://[^\s'\"]{20,}")
 
 
 def settle() -> None:
-    """Wait for the commands that are still at work. Ctrl-C ends the waiting."""
+    """Wait for notify commands that are still running. Ctrl-C ends the wait."""
     with suppress(KeyboardInterrupt):
         for thread in threading.enumerate():
             if thread.name == _THREAD:
@@ -44,14 +44,15 @@ def settle() -> None:
 
 
 def secrets_of(command: str) -> set[Secret]:
-    """What must not be recorded of a command: the address of a webhook is its password."""
+    """Return the URLs in a command, which must not be recorded: a webhook's URL works as its password."""
     return {Secret(address) for address in _ADDRESS.findall(command)}
 
 
 class Notifier:
-    """Tells ``command`` of the run with this header. Call it with each event, from any thread, and ``end`` it.
+    """Runs ``command`` with data of the run that has this header. Call it with each event, from any thread, then
+    ``end`` it.
 
-    The command runs in ``folder``. ``warn`` is called with a sentence, after the end, if it failed.
+    The command runs in ``folder``. If the command failed, ``warn`` receives a message after the end.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class Notifier:
             threading.Thread(target=self._work, name=_THREAD, daemon=True).start()
 
     def __call__(self, event: Event) -> None:
-        """Take in an event. The failure of the last host is told with the end."""
+        """Process an event. If the first failure is also the last host's end, only the end is reported."""
         if not self._command or not isinstance(event, HostEnded):
             return
         with self._lock:
@@ -86,7 +87,7 @@ class Notifier:
                 self._waiting.put(self._document(FIRST_FAILURE, {}))
 
     def end(self, ending: Mapping[str, Any]) -> None:
-        """The run is over: ``ending`` is its last record."""
+        """Report the end of the run. ``ending`` is the run's last record."""
         if not self._command:
             return
         with self._lock:
@@ -120,7 +121,7 @@ class Notifier:
         }
 
     def _text(self, counts: Mapping[str, int], failed: list[dict[str, str]], ending: Mapping[str, Any]) -> str:
-        """The run for people: a line, and one for each host that failed."""
+        """Return the run as text: a summary line, and a line for each failed host."""
         header = self._header
         counted = ", ".join(f"{number} {result}" for result, number in counts.items())
         how = f", {ending['how']} with status {ending['status']}" if ending else ", and goes on"
@@ -141,14 +142,14 @@ class Notifier:
             self._warn(trouble)
 
     def _told(self, document: Mapping[str, Any]) -> str:
-        """Run the command; what went wrong with it."""
+        """Run the command; return an error message, or an empty string on success."""
         try:
             given = json.dumps(document).encode("ascii")
             ended = run_here(self._command, {}, TIMEOUT_S, stdin=given, folder=self._folder)
         except OSError as error:
-            return f"nobody was notified of this run (--notify): {error.strerror or error}"
+            return f"--notify: the command was not started: {error.strerror or error}"
         if ended.status == 0:
             return ""
         how = f"status {ended.status}" if ended.status is not None else f"it took more than {shown_limit(TIMEOUT_S)}"
         last = f": {self._cleaned(ended.lines[-1])}" if ended.lines else ""
-        return f"the command of --notify failed, {how}{last}; the run itself is not affected"
+        return f"--notify: the command failed, {how}{last}; the run is not affected"

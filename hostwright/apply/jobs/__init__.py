@@ -1,1 +1,1 @@
-"""Changes as one numbered sh program, run as a detached job on the host."""
+"""The changes of a role as one numbered sh program that runs as a detached job on the host."""

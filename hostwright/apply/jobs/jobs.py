@@ -1,13 +1,14 @@
-"""Detached jobs on the host: start, watch, re-attach.
+"""Detached jobs on the host: start, follow, re-attach.
 
-A role's program runs as a transient systemd unit (``setsid`` where there is no systemd), with its log and its exit
-status on the host's disk. The controller only watches: losing the connection neither stops nor repeats a step.
+A role's program runs as a transient systemd unit (``setsid`` on a host without systemd). Its log and its exit status
+are files on the host. The controller only reads them: a lost connection neither stops nor repeats a step.
 
-A job is a directory ``/var/lib/hostwright/jobs/ID`` (root, 0700) that appears whole and holds ``run``, ``drain``,
-``retries``, ``step-N``, ``log``, ``job.json`` (what a later controller must know to follow it) and ``boot`` (in which
-boot), then ``begun``, ``pid`` and, as its last act, ``status``. A host that goes down takes the job with it: without
-``status`` and in another boot it is *lost*. One that shuts down in order waits for the running step, begins no other,
-and leaves the job without ``status`` as well.
+A job is a directory ``/var/lib/hostwright/jobs/ID`` (root, 0700), created atomically. It holds ``run``, ``drain``,
+``retries``, ``step-N``, ``log``, ``job.json`` (what a later controller needs to follow the job) and ``boot`` (the boot
+ID). The job then writes ``begun``, ``pid`` and, at its end, ``status``.
+
+A crash of the host ends the job: a job without ``status`` from an earlier boot is *lost*. An orderly shutdown waits for
+the running step and starts no other step; that job has no ``status`` either.
 """
 
 from __future__ import annotations
@@ -25,18 +26,19 @@ from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.host.jobs import JobRecord, alive_script, is_job_id
 from hostwright.plan.model import RetryRule, RolePlan
 
-KEEP_JOBS = 40  #: our choice: jobs kept on a host; the oldest that do not run are removed when a new one starts
-KEEP_BYTES = 64 << 20  #: of all jobs together, likewise; but see the next line
-KEEP_ALWAYS = 8  #: the last jobs stay, whatever their size: one run's roles, whose logs somebody may be reading now
-SHUTDOWN_WAIT_S = 300  #: our choice, for the running step when the host shuts down: dpkg must not be cut off
+KEEP_JOBS = 40  #: our choice: jobs kept on a host; a new job removes the oldest ones that are not running
+KEEP_BYTES = 64 << 20  #: our choice: size of all jobs on a host; KEEP_ALWAYS takes precedence
+KEEP_ALWAYS = 8  #: latest jobs kept at any size: the roles of one run, whose logs may be open
+SHUTDOWN_WAIT_S = 300  #: our choice: time for the running step at shutdown, so that dpkg is not killed
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One role's program on one host. ``id`` is its directory's name; ``nonce`` marks its steps in the log.
+    """One role's program on one host.
 
-    ``run`` and ``operator`` say whose it is to those who find it later. ``retry_rules`` say which failures are retried,
-    ``remaining_s`` how much is left when each step begins (``scripting.runner``).
+    ``id`` is the name of the job's directory; ``nonce`` marks the job's steps in the log. ``run`` and ``operator`` name
+    the origin of the job for later runs. ``retry_rules`` select the failures to retry. ``remaining_s`` has, for each
+    step, the seconds of work left when the step begins (``scripting.runner``).
     """
 
     id: str
@@ -51,17 +53,17 @@ class Job:
         _require_id(self.id)
 
     def to_json(self) -> str:
-        """The job's record: one line."""
+        """Return the job's record as one line of JSON."""
         steps = tuple(change.what for change, _ in self.plan.steps)
         record = JobRecord(1, self.plan.role, self.nonce, self.run, self.operator, steps)
-        return json.dumps(asdict(record)) + "\n"  # with json's own spaces: failure rules look for it with grep
+        return json.dumps(asdict(record)) + "\n"  # json's default spaces: failure rules grep for them
 
 
 def start_script(job: Job) -> str:
-    """The commands, for root, that put the job on the host and start it detached. Running them again changes nothing.
+    """Return the commands, for root, that create the job on the host and start it detached. They are idempotent.
 
-    They exit with 0 once the job is on the host and was started, now or before; else with 1 and the reason on standard
-    error.
+    The commands exit with 0 if the job exists and was started, now or earlier. Otherwise they exit with 1 and print the
+    reason to standard error.
     """
     wrapper = sh_file(__file__, "wrapper.sh")
     program = files(job.plan, job.nonce, job.retry_rules, job.remaining_s)
@@ -82,9 +84,10 @@ def start_script(job: Job) -> str:
 
 
 def watch_script(job_id: str, nonce: str, from_byte: int = 1) -> str:
-    """The commands, for root, that print a job's log from a byte on (1 is the first) and at last its status.
+    """Return the commands, for root, that print a job's log from the byte ``from_byte`` (1 is the first), then its
+    status.
 
-    The log goes to standard output; a sign of life every 2 s and the status go to standard error (``status_in``).
+    The log goes to standard output. A keepalive every 2 s and the status go to standard error (``status_in``).
     """
     _require_id(job_id)
     place = {"jobs": hostjobs.JOBS_DIR, "job_id": job_id}
@@ -92,7 +95,7 @@ def watch_script(job_id: str, nonce: str, from_byte: int = 1) -> str:
 
 
 def status_in(stderr: bytes, nonce: str) -> int | None:
-    """The job's exit status in a watch's standard error; ``None`` when the job was lost (the host went down).
+    """Return the job's exit status from the standard error of ``watch_script``; ``None`` if the job was lost.
 
     >>> status_in(b"n0nce alive\\nn0nce status 3\\n", "n0nce")
     3
@@ -107,7 +110,7 @@ def _require_id(name: str) -> None:
 
 
 def _archive(contents: dict[str, str]) -> bytes:
-    """A tar of these files, mode 0600, owned by root."""
+    """Return a tar archive of these files, with mode 0600 and owner root."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name, text in contents.items():

@@ -1,13 +1,15 @@
-r"""Changes → one numbered sh program; its markers → results.
+"""The program of a role as sh, and its log parsed into results.
 
-A role's program is a directory of step files and a runner. The runner writes, for each step, a line with a nonce when
-it begins and one with exit status and duration when it ends; everything between is the step's own output. A step with
-a transient failure is run again, as often as it may be, with a line of its own before each wait. The runner stops at
-the first step that fails for good, and exits with that step's status; where the step's change stands alone, it goes on
-with the next change, and exits with that status at the end.
+A role's program is a directory of step files and a runner. For each step, the runner writes one marker line with a
+nonce at the begin, and one with exit status and duration at the end. All lines between them are the step's output. A
+step with a transient failure runs again, up to its number of tries; a marker line precedes each wait.
 
-The program runs in ``$JOB`` and writes to ``$JOB/log``. What a step prints goes through a named pipe, so that the log
-stays bounded. The pipe is always read to its end: a step neither waits nor dies because the log or the disk is full.
+The runner stops at the first step that fails permanently, and exits with the status of that step. After a failure in a
+change that is ``alone``, the runner continues with the next change, and exits with the status of the failure at the
+end.
+
+The program runs in ``$JOB`` and writes to ``$JOB/log``. A step's output passes through a named pipe, so that the log
+stays bounded. The pipe is always drained: a full log or disk neither blocks nor kills a step.
 """
 
 from __future__ import annotations
@@ -24,34 +26,36 @@ from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.model import RetryRule, RolePlan, RoleResult, StepResult
 
 LOCK_DIR = "/run/hostwright"
-#: files that apt and dpkg lock (fcntl) while they work
+#: files that apt and dpkg lock with fcntl while they run
 APT_LOCKS = (
     "/var/lib/dpkg/lock-frontend",
     "/var/lib/dpkg/lock",
     "/var/lib/apt/lists/lock",
     "/var/cache/apt/archives/lock",
 )
-LOCK_WAIT_S = 3600  #: our estimate: another role of this host may hold dpkg while it installs a whole toolkit
-TOLD_WAIT_S = 0.05  #: what a step waits for its lock counts from here on: to take a free one needs some processes, too
-MOST_URGENT = 99_999_999  #: tenths of a second: what no role has left
-OUTPUT_CAP_BYTES = 256 * 1024  #: of one step's output, kept by the controller: bounds its memory
-_HALF = OUTPUT_CAP_BYTES // 2  #: for the first lines
-FIRST_LINES = 200  #: of a longer output that are kept with its end: the first error often stands there
-STEP_CAP_BYTES = 4 << 20  #: of one step's output in the log: ten times what installing 60 packages prints
-JOB_CAP_BYTES = 8 << 20  #: of the log from which on each step keeps the beginning and the end of its output only
-END_BYTES = transient.TAIL_BYTES  #: of a longer output its end is kept: it says what a failure was for
-MOST_STEPS = 1000  #: of a role whose steps are not known
-MOST_TRIES = 100  #: of a step; ten times what any role asks for
-LINE_CHARACTERS = 1000  #: of the line that shows where a step stands
-RESERVE_BYTES = 64 * 1024  #: of the disk, kept for the log before each step: a full disk shall be able to say so
+LOCK_WAIT_S = 3600  #: our estimate: another role of the host may hold dpkg's lock for a whole toolkit
+TOLD_WAIT_S = 0.05  #: shorter waits for a lock are not recorded: a free lock takes a few processes, too
+MOST_URGENT = 99_999_999  #: tenths of a second: more than any role has left
+OUTPUT_CAP_BYTES = 256 * 1024  #: output of one step that the controller keeps in memory
+_HALF = OUTPUT_CAP_BYTES // 2  #: for FIRST_LINES
+FIRST_LINES = 200  #: first lines of a long output, kept beside its end: they often contain the first error
+STEP_CAP_BYTES = 4 << 20  #: output of one step in the log: ten times the output of installing 60 packages
+JOB_CAP_BYTES = 8 << 20  #: size of the log above which only the beginning and end of a step's output are written
+END_BYTES = transient.TAIL_BYTES  #: end of a long output that is kept: it contains the cause of a failure
+MOST_STEPS = 1000  #: limit for a role whose steps are unknown
+MOST_TRIES = 100  #: limit for one step; ten times the most that any role requests
+LINE_CHARACTERS = 1000  #: limit for the progress line of a step
+RESERVE_BYTES = 64 * 1024  #: reserved on disk before each step, so that "disk full" can still be logged
 
 
 def runner(plan: RolePlan, nonce: str, remaining_s: Sequence[float] = ()) -> str:
-    """The sh program that runs a role's steps in order, given ``$JOB``, the directory that holds their files.
+    """Return the sh program that runs a role's steps in order. Its input is ``$JOB``, the directory of the step files.
 
-    ``nonce`` marks its own lines in the log, and must be text that no step can guess. ``remaining_s`` says of each step
-    how much is left when it begins: of several that wait for a lock, the one with the most gets it. The program exits
-    with 0, with the status of a step that failed for good, or with 143 where the host shuts down.
+    ``nonce`` marks the program's own lines in the log; no step must be able to guess it. ``remaining_s`` has, for each
+    step, the seconds of work left when the step begins: of several steps that wait for a lock, the one with the most
+    work left gets it.
+
+    The program exits with 0, with the status of a step that failed permanently, or with 143 when the host shuts down.
     """
     locks = {"lock_dir": LOCK_DIR, "lock_wait_s": LOCK_WAIT_S}
     turns = sh_file(__file__, "turns.sh", **locks)
@@ -75,7 +79,7 @@ def runner(plan: RolePlan, nonce: str, remaining_s: Sequence[float] = ()) -> str
 
 
 def _calls(plan: RolePlan, remaining_s: Sequence[float]) -> Iterator[str]:
-    """The calls of ``step``, those of a change that stands alone on one line."""
+    """Yield the calls of ``step``: one line for each step, or one line for all steps of a change that is ``alone``."""
     ranks = [min(MOST_URGENT, max(0, round(10 * seconds))) for seconds in remaining_s] or [0] * len(plan.steps)
     for _, steps in groupby(enumerate(plan.steps), key=lambda item: id(item[1][0])):
         numbered = list(steps)
@@ -90,10 +94,10 @@ def _calls(plan: RolePlan, remaining_s: Sequence[float]) -> Iterator[str]:
 
 
 def work_script(places: str = "") -> str:
-    """Commands that define the shell functions ``work``, which makes a directory in which programs may be run, and
-    ``unwork``, which removes it.
+    """Return commands that define two shell functions: ``work`` makes a directory for programs, ``unwork`` removes it.
 
-    ``places`` are shell words of the directories in which it may be made, by default those of jobs, which are root's.
+    ``work`` picks a directory that allows execution. ``places`` are the candidate parent directories as shell words;
+    the default is the directories of jobs, which belong to root.
     """
     enough_kib = hostjobs.WORK_BYTES // 1024
     return sh_file(__file__, "work.sh", work_dirs=places or hostjobs.WORK_DIRS, enough_kib=enough_kib)
@@ -102,8 +106,10 @@ def work_script(places: str = "") -> str:
 def files(
     plan: RolePlan, nonce: str, retry_rules: Sequence[RetryRule] = (), remaining_s: Sequence[float] = ()
 ) -> dict[str, str]:
-    """The files of a role's job directory: ``run``, ``drain`` for what a step prints, ``retries`` (what is tried again,
-    see ``transient``), and one ``step-N`` a step. ``remaining_s`` is as in ``runner``.
+    """Return the files of a role's job directory, by name.
+
+    The files are ``run``, ``drain`` (limits a step's output), ``retries`` (the transient failures, see ``transient``)
+    and one ``step-N`` for each step. ``remaining_s`` is as in ``runner``.
     """
     steps = {f"step-{number}": step.script + "\n" for number, (_, step) in enumerate(plan.steps)}
     retries = transient.table(retry_rules) + "\n"
@@ -117,19 +123,19 @@ def _ms(seconds: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """A transient failure of a step: it is run again for the ``number``-th time, after ``wait_s`` seconds."""
+    """A transient failure of a step, before the ``number``-th retry, which starts after ``wait_s`` seconds."""
 
     number: int
     wait_s: float
-    reason: str  #: the line of its output that names the cause
+    reason: str  #: the output line that names the cause
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a running role stands: the number of the step that runs (``None`` between steps), its last line.
+    """The progress of a running role: the number of the running step (``None`` between steps) and its last output line.
 
-    ``retry`` is the last repetition of the step that runs, from its announcement to the step's end. ``waits`` is a
-    lock of apt's that the step waits for, and its holder.
+    ``retry`` is the latest retry of the running step. ``waits`` names the apt lock that the step waits for, and the
+    holder of the lock.
     """
 
     number: int | None
@@ -140,10 +146,10 @@ class Progress:
 
 
 class LogReader:
-    """Reads a role's log as it grows, in pieces of any size, and turns its markers into step results.
+    """Parses a role's log, fed in chunks of any size, into step results.
 
-    ``steps`` says what each step is for, in order. ``reason`` finds the line that names a transient cause in a text.
-    ``bytes`` is how much of the log it was given: a watch whose connection broke continues with the byte after that.
+    ``steps`` are the descriptions of the steps, in order. ``reason`` finds the line with a transient cause in a text.
+    ``bytes`` counts the bytes fed so far: after a lost connection, the watch continues with the next byte.
 
     >>> reader = LogReader("base", ["install packages"], "n0nce")
     >>> reader.feed(b"n0nce begin 0\\nUnpacking libc6 ...\\n")
@@ -167,7 +173,7 @@ class LogReader:
         )
         self._rest = bytearray()
         self._running: int | None = None
-        self._next = 0  #: the first step that may still begin: one that began does not begin again
+        self._next = 0  #: the lowest step number that can still begin: no step begins twice
         self._output = _Output()
         self._last = ""
         self._retry: Retry | None = None
@@ -177,7 +183,7 @@ class LogReader:
         self.results: list[StepResult] = []
 
     def feed(self, data: bytes) -> Progress:
-        """Take the next piece of the log; say where the role stands. Only what is new is looked at."""
+        """Parse the next chunk of the log and return the progress. Earlier chunks are not parsed again."""
         self.bytes += len(data)
         lines, newline, rest = data.rpartition(b"\n")
         if newline:
@@ -185,7 +191,7 @@ class LogReader:
             self._read(whole)
         else:
             self._rest += rest
-        if len(self._rest) > OUTPUT_CAP_BYTES:  # a line without an end is a progress bar or an attack: keep its tail
+        if len(self._rest) > OUTPUT_CAP_BYTES:  # an endless line is a progress bar or an attack: keep its tail
             del self._rest[:-4096]
         return Progress(self._running, self._what(self._running), self._last, self._retry, self._waits)
 
@@ -193,7 +199,7 @@ class LogReader:
         return self._steps[number] if number is not None and number < len(self._steps) else ""
 
     def _read(self, lines: bytes) -> None:
-        """Whole lines, without the last line break: what stands between markers is a step's output."""
+        """Parse whole lines, given without the last line break. The lines between markers are a step's output."""
         start = 0
         for match in self._marker.finditer(lines):
             if match.start() > start:
@@ -204,7 +210,7 @@ class LogReader:
             self._keep(lines[start:])
 
     def _mark(self, match: re.Match[bytes]) -> None:
-        """A marker; one that the program cannot have written at this place is output."""
+        """Process a marker. A marker that the runner cannot have written at this position counts as output."""
         match [word.decode() for word in match.groups() if word is not None]:
             case ["begin", number] if self._next <= int(number) < (len(self._steps) or MOST_STEPS):
                 self._running, self._output, self._retry, self._waited_s = int(number), _Output(), None, 0.0
@@ -222,7 +228,7 @@ class LogReader:
                 self._keep(match[0])
 
     def _announce(self, number: int, wait_s: float) -> None:
-        """The step is tried again. Why is looked for only as often as a step may be tried."""
+        """Record a retry. The reason is searched for at most ``MOST_TRIES`` times."""
         reason = self._reason(self._output.text()[-transient.TAIL_BYTES :]) if number <= MOST_TRIES else ""
         self._retry = Retry(number, wait_s, reason)
         self._keep(f"hostwright: transient failure, retrying in {wait_s:.0f} s".encode())
@@ -242,7 +248,7 @@ class LogReader:
         self._output.add(lines.decode("utf-8", errors="replace").split("\n"))
 
     def result(self, status: int) -> RoleResult:
-        """The role's result, given its exit status. The status of a step that began and never ended is ``None``."""
+        """Return the role's result for its exit status. A step that began and did not end has the status ``None``."""
         steps = list(self.results)
         if self._running is not None:
             text = f"{self._output.text()}\n{self._rest.decode('utf-8', errors='replace')}".strip("\n")
@@ -252,7 +258,7 @@ class LogReader:
 
 
 class _Output:
-    """What a step printed: its first lines and its end. What stands between is dropped once it is too much."""
+    """The output of a step: its first lines and its end. Lines between them are dropped above ``OUTPUT_CAP_BYTES``."""
 
     def __init__(self) -> None:
         self._first: list[str] = []
@@ -260,7 +266,7 @@ class _Output:
         self._room = OUTPUT_CAP_BYTES
 
     def add(self, lines: list[str]) -> None:
-        """Lines in their order. Each is put in once and taken out once at most."""
+        """Add lines in order. Each line is appended once and removed at most once."""
         for line in lines:
             kept = line[-OUTPUT_CAP_BYTES:]
             self._room -= len(kept) + 1
@@ -272,5 +278,5 @@ class _Output:
             self._room += len(self._end.popleft()) + 1
 
     def text(self) -> str:
-        """All that is kept."""
+        """Return the lines that are kept."""
         return "\n".join([*self._first, *self._end])

@@ -1,10 +1,11 @@
-"""Transient failures: a lock that somebody holds, a resolver or a mirror that is away for a moment.
+"""Transient failures: a lock held by another process, or a resolver or mirror that is briefly unavailable.
 
-A step that may be repeated (``Step.tries``) is repeated only when its own output names such a cause. The failure rules
-say which (``FailureRule.transient``): what is retried and what an operator is told have one source. It is decided on
-the host, so that it goes on without the controller: ``grep -iP`` tries the rules' own expressions there, line by line,
-in the rules' order, and the first that matches decides. A full disk also makes downloads fail in words that pass by
-themselves; its rule comes before theirs.
+A step that may be repeated (``Step.tries``) is repeated only if its own output names a transient cause. The failure
+rules define these causes (``FailureRule.transient``), so that retries and explanations have one source. The host
+decides, so that retries work without the controller: ``grep -iP`` tries the rules' patterns there, line by line and in
+the order of the rules; the first match decides.
+
+A full disk also causes download errors that look transient, so the rule for a full disk comes first.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from itertools import groupby
 from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import RetryRule
 
-BACKOFF_S = 5.0  #: our choice: before the first retry; twice as long before each further one
-BACKOFF_MAX_S = 60.0  #: the longest; up to half of it is added by chance, so that a fleet does not return in step
-TAIL_BYTES = 64 * 1024  #: of a try's output that is looked at: what a failure is for stands at its end
+BACKOFF_S = 5.0  #: our choice: wait before the first retry; doubles with each retry
+BACKOFF_MAX_S = 60.0  #: longest wait, without the random jitter of up to half of it
+TAIL_BYTES = 64 * 1024  #: end of a try's output that is searched: the cause of a failure is at the end
 
 
 def table(rules: Iterable[RetryRule]) -> str:
-    """The rules as the host reads them: a line each, ``yes`` or ``no`` and an expression; neighbours are joined.
+    """Return the rules as the file for the host: on each line, ``yes`` or ``no`` and a pattern. Neighbors are merged.
 
     >>> print(table([RetryRule("disk full", False), RetryRule("busy", True), RetryRule("away", True)]))
     no (?:disk full)
@@ -37,14 +38,14 @@ def table(rules: Iterable[RetryRule]) -> str:
 
 
 def reason(rules: Iterable[RetryRule], text: str) -> str:
-    """The last line that names a transient cause; empty when none does."""
+    """Return the last line of ``text`` that names a transient cause, else an empty string."""
     passing = [rule for rule in rules if rule.passes]
     lines = reversed(text.split("\n"))
     return next((line.strip() for line in lines if any(names_it(rule, line) for rule in passing)), "")
 
 
 def names_it(rule: RetryRule, line: str) -> bool:
-    """Whether a line of a failed step's output names the rule's cause."""
+    """Return whether a line of a failed step's output matches the rule."""
     return bool(_compiled(rule.pattern).search(line)) and not (rule.unless and _compiled(rule.unless).search(line))
 
 
@@ -54,5 +55,5 @@ def _compiled(pattern: str) -> Pattern:
 
 
 def _expression(rule: RetryRule) -> str:
-    """What ``grep -P`` tries on a line. It has no second pattern, but can look ahead."""
+    """Return the pattern for ``grep -P``. A lookahead replaces the second pattern, which grep does not support."""
     return f"^(?!.*(?:{rule.unless})).*(?:{rule.pattern})" if rule.unless else rule.pattern

@@ -119,7 +119,7 @@ def test_a_command_that_fails_is_a_warning_at_the_end(told: Told, command: str, 
     settle()
     (sentence,) = told.warned
     assert why in sentence
-    assert "the run itself is not affected" in sentence
+    assert "the run is not affected" in sentence
 
 
 def test_a_command_that_hangs_holds_nothing_up(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +153,7 @@ def test_a_folder_that_is_gone_is_a_warning(told: Told, tmp_path: Path) -> None:
     notifier = Notifier("true", HEADER, Redactor(()), told.warned.append, tmp_path / "gone")
     notifier.end(ENDED)
     settle()
-    assert told.warned == ["nobody was notified of this run (--notify): No such file or directory"]
+    assert told.warned == ["--notify: the command was not started: No such file or directory"]
 
 
 def test_without_a_command_nothing_is_begun(told: Told) -> None:
