@@ -183,7 +183,7 @@ def test_a_peer_that_dies_in_the_middle_is_missed_by_nobody(
             exec_in(machine, ["systemctl", "kill", "--signal=KILL", "hostwright-files-*"])
         assert one.ends() == 0, one.text
     check(machines, blob)
-    assert "did not come from" in one.text
+    assert "could not be fetched from" in one.text
 
 
 def test_hosts_that_cannot_reach_us_get_a_few_copies_over_ssh_and_the_rest_from_each_other(

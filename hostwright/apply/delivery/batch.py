@@ -1,4 +1,4 @@
-"""Brings the files of one plan to a host: one thread asks what the host has, another one brings the rest."""
+"""Delivers the files of one plan to a host: one thread lists the files on the host, another sends the missing ones."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from hostwright.apply.run import Run
     from hostwright.stack.stack import Artifact
 
-ROOM_BYTES = 64 * 1024 * 1024  #: free space that is left to the host
-END_S = 5.0  #: our choice: how long transfers that were stopped may take to end
+ROOM_BYTES = 64 * 1024 * 1024  #: our choice: free space that a delivery leaves on the host
+END_S = 5.0  #: our choice: wait for the end of stopped transfers
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class WantedFile:
 
 @dataclass(eq=False)
 class _File:
-    """One file and its state. ``urgent``: a job waits for it."""
+    """The state of one file. ``urgent``: a job waits for the file."""
 
     wanted: WantedFile
     order: int
@@ -45,31 +45,34 @@ class _File:
     settled: threading.Event = field(default_factory=threading.Event)
 
     def settle(self, error: HostwrightError | None = None) -> None:
-        """The file is there, or ``error`` says why it will not come."""
+        """Mark the file as delivered, or as failed with ``error``."""
         if not self.settled.is_set():
             self.error = error
             self.settled.set()
 
     @property
     def missing_bytes(self) -> int:
-        """How many bytes the host lacks."""
+        """The number of bytes that the host lacks."""
         return self.item.size - (self.found.start if self.found else 0) if self.item else 0
 
 
 def served(run: Run, settings: FileSettings, host: str, artifact: Artifact) -> bool:
-    """Whether a host may get a file by HTTP from this machine and from others. Files that no stack pins may not."""
+    """Return whether a host may fetch a file by HTTP from this machine and peers.
+
+    Files outside the stack are pushed.
+    """
     if settings.way != "pull" or run.handout is None or not run.handout.takes(host):
         return False
     return not artifact.private and artifact.name not in run.files
 
 
 class Batch:
-    """Brings files to a host until all are there, or until ``end``."""
+    """Delivers files to a host until all have arrived, or until ``end``."""
 
     def __init__(self, connection: HostConnection, run: Run, settings: FileSettings, wanted: Sequence[WantedFile]):
         self._host, self._run, self._settings = connection.host, run, settings
         self._fetcher = Fetcher(connection, run, settings.cache)
-        self._files: dict[str, _File] = {}  #: by the names of artifacts; two may be the same file
+        self._files: dict[str, _File] = {}  #: by artifact name; two names may share a file
         self._queue: list[_File] = []
         self._looking = False
         self._free = 0
@@ -88,8 +91,10 @@ class Batch:
             self._start("files", self._deliver_all)
 
     def wait(self, artifacts: Sequence[Artifact]) -> None:
-        """Wait until these files are there, and bring them before others. Raises the error of the first that cannot
-        come."""
+        """Wait until these files have arrived, and deliver them first.
+
+        Raises the error of the first file that failed.
+        """
         files = [self._files[artifact.name] for artifact in artifacts]
         with self._change:
             for file in files:
@@ -100,17 +105,17 @@ class Batch:
                 raise file.error
 
     def cut(self) -> None:
-        """Begin nothing more, and stop the transfer that is under way."""
+        """Stop the current transfer, and start no more."""
         self._lose(Stopped(self._host, STOPPED))
 
     def end(self) -> None:
-        """As ``cut``, and wait a moment for the threads."""
+        """Stop as in ``cut``, and wait up to ``END_S`` for the threads."""
         self.cut()
         for thread in self._threads:
             thread.join(END_S)
 
     def _add(self, wanted: WantedFile) -> None:
-        """Find a file on this machine, or let the host fetch it from its vendor."""
+        """Locate a file on this machine, or queue the host's fetch from the vendor."""
         artifact = wanted.artifact
         file = _File(wanted, len(self._files), served(self._run, self._settings, self._host, artifact))
         if self._settings.fetches(artifact):
@@ -136,7 +141,7 @@ class Batch:
         thread.start()
 
     def _lose(self, error: HostwrightError) -> None:
-        """Nothing more comes: give this error to every file that is not settled."""
+        """Stop all transfers. Every file that is not settled fails with this error."""
         self._fetcher.stop()
         for file in self._files.values():
             file.settle(error)
@@ -146,7 +151,7 @@ class Batch:
             self._change.notify_all()
 
     def _look(self, asked: Sequence[_File]) -> None:
-        """Ask the host what it has; queue each missing file as soon as it is known."""
+        """List the files on the host; queue each missing file at once."""
         by_item = {file.item: file for file in asked if file.item}
         self._fetcher.use(
             lambda shell: look(
@@ -166,7 +171,7 @@ class Batch:
             self._fetcher.seen, self._free = seen, free
 
     def _learn(self, file: _File, found: Found) -> None:
-        """The host reported what it has of a file; a second time if its connection was lost in between."""
+        """Process the host's report about a file. After a lost connection, the host may report twice."""
         with self._change:
             if file.found is not None:
                 return
@@ -185,14 +190,14 @@ class Batch:
                 with guarded(self._host):
                     self._deliver(file)
             except (Stopped, Unreachable):
-                raise  # it concerns all files
+                raise  # affects all files
             except HostwrightError as error:
                 file.settle(error)
             else:
                 file.settle()
 
     def _next(self) -> _File | None:
-        """The file to bring next; ``None`` at the end."""
+        """Return the next file to deliver; ``None`` at the end."""
         with self._change:
             self._change.wait_for(lambda: self._queue or not self._looking)
             if not self._queue:
@@ -214,6 +219,8 @@ class Batch:
 
 
 def _no_room(host: str, cache: str, wanted: int, files: int, free: int) -> HostError:
-    """The error for a host whose disk is too small for the missing files."""
+    """Return the error for a host with too little disk space for the missing files."""
     of = count(files, "file")
-    return HostError(host, f"{cache} needs {shown_bytes(wanted)} for {of}, and {shown_bytes(free)} are free: make room")
+    return HostError(
+        host, f"{cache} needs {shown_bytes(wanted)} for {of}, and {shown_bytes(free)} are free; free more disk space"
+    )

@@ -1,6 +1,6 @@
-"""Delivers the files of one host's plan beside the jobs of its roles; each job waits for its own files.
+"""Delivers the files of one host's plan in parallel with the jobs of its roles; each job waits for its own files.
 
-The host reports once what it has; missing files come one after the other, in the order of need.
+The host lists its files once. Missing files are transferred one after the other, in the order of need.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from hostwright.plan.model import Plan
     from hostwright.stack.stack import Artifact, Stack
 
-_KEY_BYTES = 256 * 1024  #: our estimate: longer than any repository's keyring (Debian's has 60 KB)
+_KEY_BYTES = 256 * 1024  #: our estimate: more than any repository's keyring (Debian's: 60 KB)
 
 
 def in_order(plan: Plan, stack: Stack, first: Sequence[str] = ()) -> tuple[WantedFile, ...]:
-    """The files of a plan in the order of need, each once, for the first role that needs it.
+    """Return the files of a plan in the order of need, each once, for the first role that needs it.
 
-    ``first`` are the roles with steps, the most urgent one first; the files of other roles come after theirs. Small
-    files delay nothing, and come first of all.
+    ``first`` are the roles with steps, the most urgent first; files of other roles follow. Files below ``SMALL_BYTES``
+    come before all others, because they delay nothing.
     """
     place = {name: number for number, name in enumerate(first)}
     wanted: dict[str, WantedFile] = {}
@@ -42,17 +42,17 @@ def in_order(plan: Plan, stack: Stack, first: Sequence[str] = ()) -> tuple[Wante
 
 
 def _expired(path: Path) -> datetime | None:
-    """When the keys in a file expired; ``None`` where one counts, and for a file of anything else."""
+    """Return the date on which all keys in a file had expired; ``None`` if a key is valid or the file has no keys."""
     try:
         if path.stat().st_size > _KEY_BYTES:
             return None
         return expired_on(dearmored(path.read_bytes()), datetime.now(UTC))
-    except (OSError, ValueError):  # whoever sends the file reports that it cannot be read
+    except (OSError, ValueError):  # the transfer reports unreadable files
         return None
 
 
 class Delivery:
-    """Brings files to one host while a run works on it. Callable from any thread."""
+    """Delivers files to one host during a run. Thread-safe."""
 
     def __init__(self, connection: HostConnection, run: Run, settings: FileSettings, stack: Stack):
         self._connection, self._run, self._settings = connection, run, settings
@@ -64,19 +64,18 @@ class Delivery:
             run.handout.enter(host, connection, [host_path(one, settings.cache) for one in shared], self.stop)
 
     def check(self, artifacts: Iterable[Artifact]) -> None:
-        """Raise ``ArtifactError`` if a file that the host will need is not on this machine, or is a repository's key
-        that expired."""
+        """Raise ``ArtifactError`` if a required file is missing on this machine, or contains only expired keys."""
         for artifact in artifacts:
             if not self._settings.fetches(artifact):
                 path = self._run.locate(artifact)
                 if ended := _expired(path):
                     raise ArtifactError(
-                        f"{artifact.name}: the key in {artifact.file} expired on {ended:%Y-%m-%d}, and apt trusts "
-                        "nothing that it signs; fetch the repository's new key, and name it in the stack"
+                        f"{artifact.name}: the key in {artifact.file} expired on {ended:%Y-%m-%d}, and apt rejects "
+                        "its signatures; download the repository's new key, and name it in the stack"
                     )
 
     def start(self, wanted: Sequence[WantedFile]) -> None:
-        """Begin to bring these files, in this order, in place of those that were begun before."""
+        """Start to deliver these files, in this order. An earlier batch is stopped."""
         self.halt()
         if self._run.handout:
             self._run.handout.resume(self._connection.host)
@@ -86,34 +85,37 @@ class Delivery:
         batch.begin()
 
     def wait(self, artifacts: Sequence[Artifact]) -> None:
-        """Wait until these files are on the host. Raises ``HostError``, ``ArtifactError``, and ``Stopped``."""
+        """Wait until these files are on the host. Raises ``HostError``, ``ArtifactError`` or ``Stopped``."""
         if artifacts:
             if self._batch is None:
-                raise ValueError("no files were begun")
+                raise ValueError("no delivery was started")
             self._batch.wait(artifacts)
 
     def halt(self) -> None:
-        """Stop bringing files until the next ``start``."""
+        """Stop the delivery until the next ``start``."""
         batch, self._batch = self._batch, None
         if batch:
             batch.end()
 
     def pause(self) -> None:
-        """The host is about to go down: bring nothing to it, and send no other host to it."""
+        """Prepare for a reboot of the host: stop the delivery, and assign no other host to it as a source."""
         self.halt()
         if self._run.handout:
             self._run.handout.pause(self._connection.host)
 
     def stop(self) -> None:
-        """Bring nothing any more, and wake who waits."""
+        """Stop the delivery permanently, and wake all waiting threads. Returns at once."""
         self._over = True
         batch = self._batch
         if batch:
             batch.cut()
 
     def close(self) -> bool:
-        """The run on the host is over. Whether the handout keeps its connection, and closes it later: the server from
-        which others fetch ends with it."""
+        """End the delivery after the run on the host. Return whether the handout keeps the connection open.
+
+        The handout keeps and later closes the connection while other hosts fetch from this one, because its file server
+        ends with the connection.
+        """
         self._over = True
         self.halt()
         handout = self._run.handout

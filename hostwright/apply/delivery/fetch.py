@@ -1,6 +1,6 @@
-"""Brings one file to one host: from another host or this machine by HTTP, over SSH, or from its vendor.
+"""Delivers one file to one host: from another host or this machine by HTTP, over SSH, or from its vendor.
 
-A part that has arrived stays on the host, and the next source continues it. Only its sum decides that a file is right.
+A partial file stays on the host, and the next source continues it. Only the checksum decides whether a file is valid.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
     from hostwright.stack.stack import Artifact
     from hostwright.transport.root.rootshell import RootShell
 
-SMALL_BYTES = 1_000_000  #: our choice: a smaller file is pushed, which is quicker than to choose a source
-SERVED_TRIES = 3  #: how often a host fetches from this machine before the file is pushed
-WRONG_TRIES = 3  #: how often a file may arrive with another sum if only this machine sent it
+SMALL_BYTES = 1_000_000  #: our choice: smaller files are pushed, which is faster than a choice of source
+SERVED_TRIES = 3  #: attempts to fetch from this machine before the file is pushed
+WRONG_TRIES = 3  #: attempts with a wrong checksum if only this machine sent the file
 FETCH_TIMEOUT_S = 2 * 3600.0  #: from a vendor: a 2.5 GB file at 3 Mbit/s
 STOPPED = "stopped before all of its files had arrived"
-_UNTRIED = ("perl", "gone")  #: reasons of a failure that do not show whether the source could be reached
-TOLD = 20  #: how often a transfer reports its progress, at most
+_UNTRIED = ("perl", "gone")  #: failure reasons that do not prove that the source was reachable
+TOLD = 20  #: progress reports of one transfer, at most
 
 T = TypeVar("T")
 
 
 @dataclass
 class Fetcher:
-    """Brings files to one host, one at a time."""
+    """Delivers files to one host, one at a time."""
 
     connection: HostConnection
     run: Run
-    cache: str  #: the folder of the files on the host
-    seen: str = ""  #: the address of our connection's origin, as the host reports it
+    cache: str  #: the directory of the files on the host
+    seen: str = ""  #: this machine's address as the host's sshd reports it
     stopped: threading.Event = field(default_factory=threading.Event)
     _input: HeldInput | None = None
     _ticket: Ticket | None = None
@@ -55,7 +55,7 @@ class Fetcher:
         return self.connection.host
 
     def stop(self) -> None:
-        """Stop the transfer that is under way, and begin nothing more."""
+        """Stop the current transfer, and start no more."""
         self.stopped.set()
         held, ticket, handout = self._input, self._ticket, self.run.handout
         if held:
@@ -64,9 +64,9 @@ class Fetcher:
             handout.sources.cancel(ticket)
 
     def fetch(self, artifact: Artifact, role: str) -> None:
-        """Let the host fetch a file from its vendor. Raises ``HostError``, and ``Stopped``."""
+        """Let the host fetch a file from its vendor. Raises ``HostError`` or ``Stopped``."""
         self.run.emit(events.Note(self.host, f"{role}: the host fetches {artifact.file} from its vendor"))
-        failure, began_s = f"{role}: it cannot fetch {artifact.file}", time.monotonic()
+        failure, began_s = f"{role}: the host cannot fetch {artifact.file}", time.monotonic()
         script = fetch_script(artifact, self.cache)
         self.use(lambda shell: shell.run(script, timeout_s=FETCH_TIMEOUT_S, failure=failure))
         size, took_s = artifact.size or 0, round(time.monotonic() - began_s, 3)
@@ -74,7 +74,7 @@ class Fetcher:
         self.run.emit(events.Delivering(self.host, role, artifact.file, size, size, events.VENDOR, sent, took_s))
 
     def deliver(self, found: Found, role: str, *, served: bool) -> None:
-        """Bring a file that the host does not have. Raises ``HostError``, ``ArtifactError`` and ``Stopped``."""
+        """Deliver a file that the host lacks. Raises ``HostError``, ``ArtifactError`` or ``Stopped``."""
         transfer = _Transfer(self, found, role)
         if served and found.item.size >= SMALL_BYTES:
             transfer.from_sources()
@@ -83,7 +83,7 @@ class Fetcher:
         transfer.report_end()
 
     def use(self, work: Callable[[RootShell], T]) -> T:
-        """``HostConnection.use``, which raises ``Stopped`` and opens no further connection after ``stop``."""
+        """Call ``HostConnection.use``. After ``stop``, raise ``Stopped`` and open no connection."""
 
         def unless_stopped(shell: RootShell) -> T:
             self.check()
@@ -96,7 +96,7 @@ class Fetcher:
         return self.connection.use(unless_stopped, steady=True)
 
     def check(self, error: Exception | None = None) -> None:
-        """Raise ``Stopped`` after ``stop``."""
+        """Raise ``Stopped`` if ``stop`` was called."""
         if self.stopped.is_set():
             raise Stopped(self.host, STOPPED) from error
 
@@ -108,12 +108,12 @@ class _Transfer:
         self._fetcher, self._item, self._role = fetcher, found.item, role
         self._at, self._began_s = found.start, time.monotonic()
         self._sent: dict[str, int] = {}  #: bytes by source
-        self._parts: list[str] = []  #: the peers that sent some of the part
+        self._parts: list[str] = []  #: the peers that sent some of the partial file
         self._shown_step, self._wrong = -1, 0
         self._cache = fetcher.cache
 
     def from_sources(self) -> None:
-        """Fetch it from the sources that the handout names, until it is there."""
+        """Fetch the file from the sources that the handout assigns, until it is complete."""
         there = False
         while not there:
             try:
@@ -122,7 +122,7 @@ class _Transfer:
                 self._handout.tidy()
 
     def over_ssh(self) -> None:
-        """Send it over the SSH connection; after a lost connection, continue where it ended."""
+        """Send the file over the SSH connection. After a lost connection, resume at the same offset."""
         before, found = self._at, [Found(self._item, there=False, start=self._at)]
 
         def send(shell: RootShell) -> None:
@@ -136,14 +136,14 @@ class _Transfer:
         self._count(events.OVER_SSH, before, self._item.size)
 
     def report_end(self) -> None:
-        """Report that the file is there, where it came from, and how long that took."""
+        """Report the delivery, with the bytes from each source and the duration."""
         took_s = round(time.monotonic() - self._began_s, 3)
         self._emit(next(reversed(self._sent), ""), self._item.size, dict(self._sent), took_s)
 
     @property
     def _handout(self) -> Handout:
         if self._fetcher.run.handout is None:
-            raise ValueError("without a handout nothing is fetched by HTTP")
+            raise ValueError("a fetch by HTTP requires a handout")
         return self._fetcher.run.handout
 
     def _await(self) -> Ticket:
@@ -161,7 +161,7 @@ class _Transfer:
         return ticket
 
     def _from_one(self, ticket: Ticket) -> bool:
-        """Fetch from the source of a ticket, as far as possible; whether the file is there."""
+        """Fetch from the source of a ticket, as far as possible. Return whether the file is complete."""
         try:
             if ticket.source == CONTROLLER:
                 self._from_here()
@@ -180,15 +180,17 @@ class _Transfer:
     def _blame(self, ticket: Ticket, pulled: Pulled) -> None:
         handout = self._handout
         if pulled.verdict != "wrong" and handout.peer_grant(str(ticket.source)) is None:
-            handout.sources.ended(ticket)  # it serves no longer, which is not a fault
+            handout.sources.ended(ticket)  # the peer stopped serving, which is not a failure
             return
         handout.sources.failed(ticket, connect=pulled.word == "connect")
         if pulled.verdict == "wrong":
             self._begin_anew(pulled)
 
     def _begin_anew(self, pulled: Pulled) -> None:
-        """The file has another sum, and the host has removed it. Only if no other host sent a part of it, it is this
-        machine's or the host's fault."""
+        """Start over after a wrong checksum; the host has removed the file.
+
+        If peers sent a part of the file, they are blamed. Otherwise, the fault is this machine's or the host's.
+        """
         self._handout.sources.blame(self._fetcher.host, self._parts)
         self._wrong += not self._parts
         self._parts, self._at = [], 0
@@ -204,7 +206,7 @@ class _Transfer:
         return pulled
 
     def _from_here(self) -> None:
-        """Fetch it from this machine: by HTTP if the host can reach it, else over SSH."""
+        """Fetch the file from this machine: by HTTP if the host can reach this machine, else over SSH."""
         for _ in range(SERVED_TRIES):
             pulled = self._fetcher.use(self._served)
             if pulled.verdict == "done":
@@ -228,7 +230,7 @@ class _Transfer:
         return pulled
 
     def _pull(self, shell: RootShell, grant: Grant | None, source: str) -> Pulled:
-        """Let the host fetch it; count the bytes, and report it if they are not all."""
+        """Let the host fetch the file; count the bytes, and report an incomplete transfer."""
         fetcher, before = self._fetcher, self._at
         if grant is None:
             return Pulled("failed", "gone", done_bytes=before)
@@ -243,7 +245,7 @@ class _Transfer:
         self._at = max(before, pulled.done_bytes)
         self._count(source, before, self._at)
         if pulled.verdict == "called off":
-            sentence = f"the program that fetches {self._item.file} was ended on it"
+            sentence = f"the program that fetches {self._item.file} was killed on the host"
             raise Unreachable(fetcher.host, sentence, passing=True)
         if pulled.word == "perl":
             self._handout.sources.alone(fetcher.host)
@@ -252,9 +254,9 @@ class _Transfer:
         return pulled
 
     def _report_failure(self, source: str, pulled: Pulled) -> None:
-        why = pulled.why or pulled.word if pulled.verdict == "failed" else "the file had another sum"
+        why = pulled.why or pulled.word if pulled.verdict == "failed" else "wrong checksum"
         place = "this machine" if source == events.FROM_HERE else source.removeprefix(events.PEER)
-        text = f"{self._role}: {self._item.file} did not come from {place} ({why}); it comes from elsewhere"
+        text = f"{self._role}: {self._item.file} could not be fetched from {place} ({why}); trying another source"
         self._fetcher.run.emit(events.Note(self._fetcher.host, text))
 
     def _progress(self, source: str) -> Callable[[int], None]:

@@ -1,4 +1,4 @@
-"""Asks a host what it has of the files that it needs."""
+"""Lists which of the required files a host already has."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
 
 PROBE_TIMEOUT_S = 60.0
-SLOWEST_DISK_BYTES_PER_S = 20e6  #: our estimate of a worn-out disk
-LINE_BYTES = 150  #: of its answer; a longer line is not from our script
+SLOWEST_DISK_BYTES_PER_S = 20e6  #: our estimate for a worn-out disk
+LINE_BYTES = 150  #: longest line of the host's output that the script can print
 _SEEN = "printf 'via %s\\n' \"${SSH_CONNECTION-}\""  #: the origin of the login user's connection, from sshd
 
 
@@ -35,30 +35,28 @@ class StoredFile:
 
     @classmethod
     def of(cls, artifact: AnyArtifact, path: Path) -> StoredFile:
-        """An artifact with its file. Raises ``ArtifactError`` where it has no checksum or the file cannot be read."""
+        """Return an artifact with its file. Raises ``ArtifactError`` for a missing checksum or an unreadable file."""
         if artifact.sha256 is None:
-            raise ArtifactError(
-                f"{artifact.name}: no checksum of {artifact.file} is known yet: run {Command('mirror')}"
-            )
+            raise ArtifactError(f"{artifact.name}: {artifact.file} has no checksum yet; run {Command('mirror')}")
         try:
             return cls(artifact, path, artifact.sha256, path.stat().st_size)
         except OSError as error:
-            raise ArtifactError(f"{artifact.name}: {path}: {error.strerror}: run {Command('mirror')}") from error
+            raise ArtifactError(f"{artifact.name}: {path}: {error.strerror}; run {Command('mirror')}") from error
 
     @property
     def file(self) -> str:
-        """Its name."""
+        """The name of the file."""
         return self.artifact.file
 
     @property
     def key(self) -> tuple[str, str]:
-        """Checksum and name: two files with the same key are one file on a host."""
+        """Checksum and name: files with the same key are the same file on a host."""
         return self.sha256, self.file
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The part of one file that the host has: all of it, or its first ``start`` bytes."""
+    """The part of one file on the host: the whole file, or its first ``start`` bytes."""
 
     item: StoredFile
     there: bool
@@ -66,8 +64,10 @@ class Found:
 
 
 def missing_script(files: Sequence[tuple[str, str]], cache: str = CACHE) -> str:
-    """A root program that prints the free space, and for each (sha256, file name) whether the file is there or how
-    long its part is. It removes a file that does not have its sum."""
+    """Return a program for root that prints the free space and the state of each file, given as (sha256, file name).
+
+    The state is "complete", or the length of the partial file. The program deletes files with a wrong checksum.
+    """
     return sh_file(__file__, "missing.sh", cache=cache, files=tuple(f"{sha256}/{name}" for sha256, name in files))
 
 
@@ -79,11 +79,11 @@ def look(
     found: Callable[[Found], None],
     cache: str = CACHE,
 ) -> None:
-    """Ask the host what it has of each file, in one exec.
+    """List the files on the host with one command.
 
-    ``begun`` is called first, with the address of this connection's origin as the host reports it (empty: it does not)
-    and the free bytes; then ``found`` for each missing file, and for the others when the host has read them. Raises
-    ``HostError``, and ``ProtocolError`` for an answer that cannot be parsed.
+    ``begun`` is called first, with this machine's address as the host reports it (else empty) and the free bytes.
+    ``found`` is called for each missing file at once, and for others after the host has verified them. Raises
+    ``HostError``, or ``ProtocolError`` for invalid output.
     """
     reader = _Reader(shell.host, items, begun, found, cache)
     output = shell.attempt(
@@ -99,7 +99,7 @@ def look(
 
 
 class _Reader:
-    """Reads the answer, line by line."""
+    """Parses the host's output line by line."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class _Reader:
         self._begun = False
 
     def feed(self, data: bytes) -> None:
-        """Take a piece of the answer."""
+        """Parse a chunk of the output."""
         *lines, rest = (self._rest + data).split(b"\n")
         self._rest = rest[: LINE_BYTES + 1]
         for line in lines:
@@ -126,7 +126,7 @@ class _Reader:
             raise self._failure()
 
     def finish(self) -> None:
-        """The answer is over."""
+        """Check that the output was complete."""
         if self._left or self._rest or not self._begun:
             raise self._failure()
 
@@ -141,13 +141,13 @@ class _Reader:
                 self._found(Found(self._next(index), there=True))
             case [index, "part", size] if self._begun and (part := whole(size)) is not None:
                 item = self._next(index)
-                # a part that is longer than the file is of no use
+                # a partial file that is too long is useless
                 self._found(Found(item, there=False, start=part if part <= item.size else 0))
             case _:
                 raise self._failure()
 
     def _next(self, text: str) -> StoredFile:
-        """The file of that number, which must not have been reported before."""
+        """Return the file of this number, which must not have been reported before."""
         index = whole(text)
         if index not in self._left:
             raise self._failure()
@@ -155,4 +155,4 @@ class _Reader:
         return self._items[index]
 
     def _failure(self) -> ProtocolError:
-        return ProtocolError(self._host, f"its answer about {self._cache} cannot be parsed")
+        return ProtocolError(self._host, f"the list of files in {self._cache} cannot be parsed")

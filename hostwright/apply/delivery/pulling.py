@@ -1,7 +1,7 @@
 """Lets a host fetch a file of the stack by HTTP: from this machine, or from another host of the run.
 
-The host gets the address, the token and the file's sum over SSH. A machine in between can read a vendor's public file,
-and change it, which the sum detects.
+The host receives the address, the token and the file's checksum over SSH. A machine in between can read the file, which
+is public, or modify it, which the checksum detects.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from hostwright.stack.store.hostcache import CACHE
 if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
 
-_IDLE_S = 40.0  #: a host prints a line every 5 s at least, while it fetches and while it reads what it has
-_CAP_BYTES = 1 << 20  #: of its output: a line each second for twelve hours
+_IDLE_S = 40.0  #: the program on the host prints a line at least every 5 s
+_CAP_BYTES = 1 << 20  #: limit for the output: a line each second for twelve hours
 _LINE_BYTES = 300
-_OWN_TROUBLE = ("disk", "full", "locked")  #: reasons that are the host's own fault
+_OWN_TROUBLE = ("disk", "full", "locked")  #: failure reasons on the host itself
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The right to fetch one file: where, and by which token."""
+    """The right to fetch one file: server address and token."""
 
     address: str
     port: int
@@ -40,10 +40,10 @@ class Grant:
 
 
 class HeldInput:
-    """The standard input of a program on a host that must work only as long as this process wants it to.
+    """The standard input of a program on a host: one line, then an open pipe until ``end``.
 
-    It is one line, and then nothing until ``end``. The program ends with its input, also where the connection is lost
-    or this process is killed. The line may be a secret: it is in no argument and no file.
+    The program exits at the end of its input, so a lost connection or the death of this process also ends it. The line
+    may be a secret: it appears in no argument and no file.
     """
 
     def __init__(self, line: str):
@@ -51,22 +51,23 @@ class HeldInput:
         self._ended = threading.Event()
 
     def read(self, size: int, /) -> bytes:
-        """See ``transport.Readable``."""
+        """Implement ``transport.Readable``."""
         piece, self._line = self._line[:size], self._line[size:]
         if not piece:
             self._ended.wait()
         return piece
 
     def end(self) -> None:
-        """End the input, and so the program."""
+        """Close the input, which ends the program."""
         self._ended.set()
 
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """How a transfer ended: ``done``, ``wrong`` (its sum), ``failed`` (a ``word``, and ``why``) or ``called off``.
+    """The outcome of a transfer: ``done``, ``wrong`` (checksum), ``failed`` (with ``word`` and ``why``) or ``called
+    off``.
 
-    ``done_bytes`` is how much the host reports to have of the file afterwards.
+    ``done_bytes`` is the size of the file on the host afterwards, as the host reports it.
     """
 
     verdict: str
@@ -77,19 +78,19 @@ class Pulled:
 
 @cache
 def program() -> str:
-    """The program by which a host fetches, without the comment at its head."""
+    """Return the program that fetches on a host, without its leading comment."""
     return perl(Path(__file__).with_name("pull.pl"))
 
 
 def perl(path: Path) -> str:
-    """A Perl program without the comment at its head."""
+    """Return a Perl program without its leading comment."""
     lines = path.read_text("utf-8").splitlines(keepends=True)
     head = next(number for number, line in enumerate(lines) if not line.startswith("#"))
     return "".join(lines[head:])
 
 
 def pull_script(item: StoredFile, grant: Grant, cache: str = CACHE) -> str:
-    """A root program that fetches a file; the first line of its standard input is the token."""
+    """Return a program for root that fetches a file. The first line of its standard input is the token."""
     return sh_file(
         __file__,
         "pull.sh",
@@ -113,11 +114,10 @@ def pull(
     progress: Callable[[int], None],
     cache: str = CACHE,
 ) -> Pulled:
-    """Let the host fetch a file from byte ``start`` on. ``lifeline`` begins with the token; its end stops the
-    transfer.
+    """Let the host fetch a file from byte ``start`` on. ``lifeline`` starts with the token; its end stops the transfer.
 
-    Raises ``HostError`` if the host itself is the cause (it cannot write, its disk is full), ``ProtocolError``,
-    ``Unreachable`` (look again), and what ``progress`` raises.
+    Raises ``HostError`` for a failure on the host itself (write error, full disk), ``ProtocolError``, ``Unreachable``
+    (call ``look`` before a retry), and the exceptions of ``progress``.
     """
     reader = _Reader(shell.host, item, start, progress)
     timeout_s = PROBE_TIMEOUT_S + 2 * item.size / SLOWEST_BYTES_PER_S
@@ -137,7 +137,7 @@ def pull(
 
 
 class _Reader:
-    """Reads the output of the program on the host; numbers beyond the file's size are cut to it."""
+    """Parses the output of the program on the host. Numbers are limited to the file's size."""
 
     def __init__(self, host: str, item: StoredFile, start: int, progress: Callable[[int], None]):
         self._host, self._item, self._progress = host, item, progress
@@ -146,7 +146,7 @@ class _Reader:
         self._last: list[str] = []
 
     def feed(self, data: bytes) -> None:
-        """Take a piece of its output."""
+        """Parse a chunk of the output."""
         *lines, rest = (self._rest + data).split(b"\n")
         self._rest = rest[:_LINE_BYTES]
         for line in lines:
@@ -163,7 +163,7 @@ class _Reader:
                 self._last = words
 
     def pulled(self) -> Pulled:
-        """How it ended, by its last line."""
+        """Return the outcome from the last line."""
         match self._last:
             case ["done"]:
                 return Pulled("done", done_bytes=self._item.size)
@@ -173,4 +173,4 @@ class _Reader:
                 return Pulled("failed", short(word), short(" ".join(why)), self._at)
             case ["called", "off"]:
                 return Pulled("called off", done_bytes=self._at)
-        raise ProtocolError(self._host, f"how it fetched {self._item.file} cannot be parsed")
+        raise ProtocolError(self._host, f"the output of the program that fetches {self._item.file} cannot be parsed")

@@ -1,8 +1,8 @@
 """Sends files of the stack to a host over the SSH connection.
 
-A file is stored under its sha256, and gets its final name only after the host itself has computed that sum. A transfer
-that broke off is continued where it ended. Each byte is written at its own offset, so that a program of a broken
-connection that still writes there writes the same bytes once more.
+A file is stored under its sha256, and gets its final name only after the host has verified the checksum. An interrupted
+transfer is resumed. Each byte is written at its own offset, so a leftover program of a lost connection can only write
+the same bytes again.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from hostwright.stack.store.hostcache import CACHE
 if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
 
-_IDLE_S = 60.0  #: a host that reads or syncs a big file prints ``alive`` every 5 s (``_RECEIVE``)
-SLOWEST_BYTES_PER_S = 256 * 1024  #: 2 Mbit/s: at less, gigabytes take too long
-_NOTIFY_BYTES = 4 * 1024 * 1024  #: how often a transfer reports its progress
+_IDLE_S = 60.0  #: the receiver prints ``alive`` every 5 s (``_RECEIVE``)
+SLOWEST_BYTES_PER_S = 256 * 1024  #: 2 Mbit/s: slower transfers of gigabytes take too long
+_NOTIFY_BYTES = 4 * 1024 * 1024  #: interval of progress reports
 _READ_BYTES = 1024 * 1024
 
-Progress = Callable[[int], None]  #: called with the bytes that are there
+Progress = Callable[[int], None]  #: called with the number of bytes on the host
 
-_HASH = "hash=sha256sum; if command -v openssl >/dev/null; then hash='openssl dgst -sha256 -r'; fi"  #: as missing.sh
+_HASH = "hash=sha256sum; if command -v openssl >/dev/null; then hash='openssl dgst -sha256 -r'; fi"  #: as in missing.sh
 
-#: Receives one file. $1: folder, $2: sha256, $3: file, $4: its length, $5: where its input belongs. The heartbeat
-#: must not hold on to the channel.
+#: Receives one file. $1: directory, $2: sha256, $3: file, $4: size, $5: offset of the input. The heartbeat must not
+#: keep the channel open.
 _RECEIVE = "; ".join(
     [
         'set -eu; umask 022; mkdir -p "$1/$2"; cd "$1/$2"; part="./$3.part"',
@@ -49,11 +49,11 @@ _RECEIVE = "; ".join(
 
 
 def push(shell: RootShell, found: Found, *, progress: Progress, cache: str = CACHE) -> None:
-    """Send one file that the host does not have; if it arrives damaged, send it once more from its beginning.
+    """Send one file that the host lacks. If the file arrives damaged, send it again from the start.
 
-    ``progress`` is called with the bytes that are there. Raises ``HostError`` (cannot write, arrived damaged twice),
-    ``BecomeError``, ``Unreachable`` (look again, and go on where this one ended), ``ArtifactError`` for a file that is
-    truncated or damaged on this machine, and what ``progress`` raises.
+    ``progress`` is called with the number of bytes on the host. Raises ``HostError`` (write error, or damaged twice),
+    ``BecomeError``, ``Unreachable`` (call ``look``, then resume), ``ArtifactError`` for a file that is truncated or
+    damaged on this machine, and the exceptions of ``progress``.
     """
     item, arrived = found.item, ""
     for start in (found.start, 0):
@@ -62,20 +62,20 @@ def push(shell: RootShell, found: Found, *, progress: Progress, cache: str = CAC
             progress(item.size)
             return
         if verdict == "short":
-            raise ArtifactError(f"{item.path} was truncated while it was sent: run {Command('mirror')} again")
+            raise ArtifactError(f"{item.path} was truncated during the transfer; run {Command('mirror')} again")
         arrived = rest[0] if rest else "unknown"
     raise damaged(shell.host, item, f"arrived damaged twice (sha256 {arrived} instead of {item.sha256})")
 
 
 def damaged(host: str, item: StoredFile, how: str) -> ArtifactError | HostError:
-    """The error for a file that arrives damaged: this machine's fault, or the host's."""
+    """Return the error for a file that arrives damaged, after checking the file on this machine."""
     if sha256_of(item.path) != item.sha256:
-        return ArtifactError(f"{item.path} is damaged on this machine: run {Command('mirror')} again")
-    return HostError(host, f"{item.file} {how}: suspect the host's memory, its disk or the network")
+        return ArtifactError(f"{item.path} is damaged on this machine; run {Command('mirror')} again")
+    return HostError(host, f"{item.file} {how}; check the host's memory, disk and network")
 
 
 def _stream(shell: RootShell, item: StoredFile, start: int, progress: Progress, cache: str) -> list[str]:
-    """Send a file from ``start`` on; the last line of the receiver: ``done``, ``short N`` or ``wrong SUM``."""
+    """Send a file from byte ``start`` on. Return the receiver's last line: ``done``, ``short N`` or ``wrong SUM``."""
     about = (cache, item.sha256, item.file, item.size, start)
     timeout_s = PROBE_TIMEOUT_S + 2 * item.size / SLOWEST_BYTES_PER_S
     with closing(_Source(item, start, progress)) as source:
@@ -98,7 +98,7 @@ class _Source:
         self._progress = progress
 
     def read(self, size: int, /) -> bytes:
-        """See ``transport.Readable``."""
+        """Implement ``transport.Readable``."""
         if self._done - self._shown_bytes >= _NOTIFY_BYTES:
             self._shown_bytes = self._done
             self._progress(self._done)
@@ -107,5 +107,4 @@ class _Source:
         return data
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()

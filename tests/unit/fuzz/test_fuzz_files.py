@@ -34,7 +34,7 @@ def test_what_a_host_has_is_known_or_refused(text: bytes, cut: int) -> None:
             reader.feed(text[place : place + cut])
         reader.finish()
     except ProtocolError as error:
-        assert error.sentence == "its answer about /cache cannot be parsed"
+        assert error.sentence == "the list of files in /cache cannot be parsed"
     else:
         assert sorted(one.item.size for one in found) == [1, 5, 300]
         assert len(begun) == 1

@@ -228,7 +228,7 @@ def test_an_index_that_lacks_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.skipif(shutil.which("gpg") is None, reason="this machine has no gpg")
 def test_a_repository_whose_key_expired(tmp_path: Path) -> None:
     assert expired_key(tmp_path) == (
-        "nvidia-key: the key in vendor.asc expired on 2020-01-02, and apt trusts nothing that it signs; fetch the "
+        "nvidia-key: the key in vendor.asc expired on 2020-01-02, and apt rejects its signatures; download the "
         "repository's new key, and name it in the stack"
     )
 

@@ -1,1 +1,1 @@
-"""Where a host's files come from: this machine, which serves them by HTTP, and hosts of the run that have them."""
+"""The sources of a host's files: this machine, which serves them by HTTP, and hosts of the run that have them."""

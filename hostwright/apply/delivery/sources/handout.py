@@ -1,7 +1,8 @@
-"""Hands out the files of one run: ``FileSources`` decides from where a host gets a file, and the servers give it.
+"""Distributes the files of one run: ``FileSources`` chooses the source of each file, and the HTTP servers provide it.
 
-A transfer takes a ``Ticket`` of ``sources`` and, for its source, a ``Grant``: of this machine (``grant``) or of a peer
-(``peer_grant``). Servers on hosts start when ``sources`` decides so, each in a thread, over the host's own connection.
+A transfer needs a ``Ticket`` of ``sources`` and a ``Grant`` for its source: of this machine (``grant``) or of a peer
+(``peer_grant``). When ``sources`` selects a host as a server, its server starts in a thread, over the host's own
+connection.
 """
 
 from __future__ import annotations
@@ -27,37 +28,36 @@ if TYPE_CHECKING:
     from hostwright.apply.host.connection import HostConnection
     from hostwright.transport.exchange import Ends
 
-KEPT = 8  #: our choice: connections of hosts whose run is over that are kept while others fetch from them
-UNREACHED = 3  #: hosts that must fail to reach an address of this machine, before any did, until nobody tries
+KEPT = 8  #: our choice: connections kept after a host's run while others fetch from it
+UNREACHED = 3  #: hosts that must fail to reach an address of this machine, with no success, before hosts stop trying
 
 
 @dataclass(eq=False)
 class _Entered:
-    """A host while the run works on it, and after that for as long as others fetch from it."""
+    """A host during its run, and afterwards as long as others fetch from it."""
 
     connection: HostConnection
     files: Sequence[str]
     end: Callable[[], None]
     server: PeerServer | None = None
-    grant: Grant | None = None  #: how others fetch from it; while it serves
+    grant: Grant | None = None  #: set while the host serves files
     kept: bool = False
-    down: bool = False  #: whether it serves nothing for now, since it reboots
-    cannot: bool = False  #: whether it cannot serve at all
+    down: bool = False  #: whether the host is rebooting, and so does not serve
+    cannot: bool = False  #: whether the host cannot serve at all
 
 
 @dataclass(eq=False)
 class _Reach:
-    """Which hosts could reach an address of this machine, and which could not."""
+    """The hosts that could reach an address of this machine, and the hosts that could not."""
 
     reached: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)
 
 
 class Handout:
-    """Hands out files for the time of a run; a context manager, callable from any thread.
+    """Distributes files during a run. A context manager; thread-safe.
 
-    ``settings`` are those of all hosts of the run; the ones that take no part (their files are pushed or come from
-    vendors, or the host is this machine) are not in it.
+    ``settings`` has the hosts that take part. Other hosts get their files by push or from vendors, or are this machine.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Handout:
         self._reach: dict[str, _Reach] = {}
         self._lock = threading.Lock()
         self._stopped = False
-        self._told: frozenset[str] = frozenset()  #: why this machine's server cannot serve, as far as reported
+        self._told: frozenset[str] = frozenset()  #: reported errors of this machine's server
 
     def __enter__(self) -> Self:
         return self
@@ -84,7 +84,7 @@ class Handout:
         self.close()
 
     def close(self) -> None:
-        """Serve nothing any more, here and on hosts."""
+        """Stop serving files, on this machine and on hosts."""
         self.stop()
         self.server.close()
         with self._lock:
@@ -93,12 +93,14 @@ class Handout:
             self._close(member)
 
     def takes(self, host: str) -> bool:
-        """Whether the host takes part."""
+        """Return whether the host takes part."""
         return host in self._settings
 
     def enter(self, host: str, connection: HostConnection, files: Sequence[str], end: Callable[[], None]) -> None:
-        """A host begins to take files. ``files`` are the paths that it may hand on once it has them; ``end`` is
-        called when no host gets anything any more."""
+        """Add a host.
+
+        ``files`` are the paths that the host may serve once it has them. ``end`` is called when the distribution stops.
+        """
         with self._lock:
             before = self._entered.get(host)
             self._entered[host] = _Entered(connection, files, end)
@@ -112,7 +114,7 @@ class Handout:
             end()
 
     def stop(self) -> None:
-        """Hand out nothing new, wake the hosts that wait, and end the transfers that are under way."""
+        """Assign no more sources, wake the waiting hosts, and end the current transfers."""
         with self._lock:
             self._stopped = True
             entered = list(self._entered.values())
@@ -121,16 +123,16 @@ class Handout:
             member.end()
 
     def await_source(self, ticket: Ticket) -> None:
-        """Wait until the ticket has a source; after ``patience_s``, other hosts are not waited for any more."""
+        """Wait until the ticket has a source. After ``patience_s``, it no longer waits for peers."""
         if not ticket.settled.wait(self._patience_s):
             self.sources.hurry(ticket)
             ticket.settled.wait()
 
     def grant(self, host: str, item: StoredFile, ends: Ends, seen: str) -> Grant | None:
-        """The right to fetch a file from this machine; ``None`` where the host cannot, as far as is known.
+        """Return the right to fetch a file from this machine; ``None`` if the host probably cannot reach this machine.
 
-        ``ends`` are those of the host's connection, ``seen`` the address that the host reports as ours (empty: none).
-        Where the two differ, there is a device in between that no connection back would pass.
+        ``ends`` are the endpoints of the host's connection; ``seen`` is this machine's address as the host reports it
+        (or empty). If the two differ, a NAT or proxy lies in between, and a connection back would fail.
         """
         settings = self._settings[host]
         address = settings.address or ends.local
@@ -148,26 +150,26 @@ class Handout:
             return None
 
     def reached(self, host: str, grant: Grant, *, well: bool) -> None:
-        """Record whether the host could reach this machine there."""
+        """Record whether the host could reach this machine at the address of the grant."""
         with self._lock:
             reach = self._reach.setdefault(grant.address, _Reach())
             (reach.reached if well else reach.failed).add(host)
 
     def _tell(self, trouble: str) -> None:
-        """Report once why nothing can be served here."""
+        """Report once why this machine cannot serve files."""
         with self._lock:
             told, self._told = trouble in self._told, self._told | {trouble}
         if not (told or self._stopped):
-            self._emit(Note("", f"{trouble}; files go over SSH instead"))
+            self._emit(Note("", f"{trouble}; files are sent over SSH instead"))
 
     def peer_grant(self, peer: str) -> Grant | None:
-        """How a file is fetched from another host; ``None`` where it serves no longer."""
+        """Return the right to fetch from another host; ``None`` if that host does not serve files now."""
         with self._lock:
             member = self._entered.get(peer)
             return member.grant if member else None
 
     def pause(self, host: str) -> None:
-        """The host goes down: it serves nothing until ``resume``."""
+        """Stop the host's file server until ``resume``, because the host goes down."""
         with self._lock:
             member = self._entered.get(host)
             if member is None or not self.takes(host):
@@ -178,7 +180,7 @@ class Handout:
             member.server.stop()
 
     def resume(self, host: str) -> None:
-        """The host is back."""
+        """Allow the host to serve files again after ``pause``."""
         with self._lock:
             member = self._entered.get(host)
             if member is None or not member.down:
@@ -188,20 +190,22 @@ class Handout:
             self.sources.able(host)
 
     def cut(self, host: str) -> None:
-        """Bring nothing more to a host. Returns without waiting."""
+        """End the transfers to a host. Returns without waiting."""
         with self._lock:
             member = self._entered.get(host)
         if member:
             threading.Thread(target=member.end, name="cut-files", daemon=True).start()
 
     def leave(self, host: str, connection: HostConnection) -> bool:
-        """The run on a host that was entered with this connection is over; whether the connection is kept for a
-        while, since others fetch from the host."""
+        """Remove a host after its run.
+
+        Return whether the connection is kept open, because others fetch from the host.
+        """
         with self._lock:
             member = self._entered.get(host)
             kept = sum(other.kept for other in self._entered.values())
         if member is None or member.connection is not connection:
-            return False  # it was entered again since
+            return False  # the host was added again with another connection
         if not self.takes(host):
             with self._lock:
                 self._entered.pop(host, None)
@@ -234,7 +238,7 @@ class Handout:
             member.connection.close()
 
     def _begin(self, host: str) -> None:
-        """Let a host serve, in a thread of its own: it lasts as long as the server."""
+        """Start the file server of a host, in a thread that lives as long as the server."""
         threading.Thread(target=self._serve, args=(host,), name=f"serve-{host}", daemon=True).start()
 
     def _serve(self, host: str) -> None:
@@ -259,10 +263,12 @@ class Handout:
             self.sources.unable(host)
         member.grant = None
         if current and not (member.cannot or member.down):
-            self.sources.able(host)  # its connection was lost, or it got no request for too long
+            self.sources.able(host)  # connection lost, or idle for too long
 
 
 def _comes_as_it_is_reached(ends: Ends) -> bool:
-    """Whether a host's own connections come from the address at which it is reached: not over a jump host, and not on
-    the loopback, where each program has all addresses."""
+    """Return whether a host's own connections come from the address at which this machine reaches it.
+
+    That is not the case over a jump host, nor on the loopback interface, where every program can use all addresses.
+    """
     return bool(ends.local and ends.remote) and not ipaddress.ip_address(ends.remote).is_loopback

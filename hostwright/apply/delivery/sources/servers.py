@@ -1,7 +1,7 @@
-"""The HTTP servers from which hosts fetch files: this machine's, and the one of a host that serves others of its run.
+"""The HTTP servers from which hosts fetch files: one on this machine, and one on each host that serves its peers.
 
-Each gives a file by its sha256 to a client that shows a token. Plain HTTP: the files are vendors', and hosts get their
-sums over SSH.
+A server returns a file by its sha256 to a client with a valid token. Plain HTTP suffices: the files are public, and
+hosts receive their checksums over SSH.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from hostwright.transport.serving.places import peer_name
 if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
 
-TOKEN_BYTES = 24  #: of chance: 192 bits
-STOP_POLL_S = 0.2  #: how often a server of this machine checks whether it is to end
-IDLE_S = 1800  #: our choice: a host's server that got no request for so long ends, whatever became of this machine
-LONGEST_S = 12 * 3600  #: likewise, for a host's server whose connection is lost without a word
+TOKEN_BYTES = 24  #: random bytes: 192 bits
+STOP_POLL_S = 0.2  #: poll interval of the shutdown flag
+IDLE_S = 1800  #: our choice: a host's server exits after so long without a request
+LONGEST_S = 12 * 3600  #: our choice: a host's server always exits after so long
 _CAP_BYTES = 4096
 _LINE_BYTES = 300
 _RANGE = re.compile(r"bytes=([0-9]{1,15})-", re.ASCII)
@@ -41,37 +41,37 @@ _RANGE = re.compile(r"bytes=([0-9]{1,15})-", re.ASCII)
 
 @dataclass(slots=True)
 class _Given:
-    """One token: what it is for, and whether it was shown already."""
+    """The file and the state of one token."""
 
     token: str = field(repr=False)
     item: StoredFile
-    peer: str  #: the expected peer, an address or a name; empty: unknown
-    bound: bool  #: whether nobody else may show it
+    peer: str  #: the expected client, an address or a name; empty: unknown
+    bound: bool  #: whether only ``peer`` may use the token
     shown: bool = False
 
 
 class FileServer:
-    """This machine's server: gives each token's file once, until ``close``. Callable from any thread.
+    """The file server on this machine: provides the file of each token once, until ``close``. Thread-safe.
 
-    It listens where hosts need it, from the first grant to the end of the run.
+    It listens on the addresses that hosts need, from the first grant to the end of the run.
     """
 
     def __init__(self) -> None:
-        self.sent_bytes = 0  #: of all files, until now
+        self.sent_bytes = 0  #: total so far
         self._given: list[_Given] = []
         self._servers: dict[tuple[str, Ports], Server] = {}
         self._closed = False
         self._lock = threading.Lock()
 
     def grant(self, item: StoredFile, address: str, ports: Ports, peer: str, *, bound: bool = False) -> Grant:
-        """Let ``peer`` (an address, or a name, which is not checked) fetch a file once, from this machine's
-        ``address``; with ``bound``, nobody but it. The server is started for it.
+        """Allow ``peer`` to fetch a file once from ``address`` of this machine; start a server there if necessary.
 
-        Raises ``InputError`` and ``HostwrightError`` where nothing can be served there.
+        ``peer`` is an address, or a name, which is not checked. With ``bound``, only ``peer`` may use the token. Raises
+        ``InputError`` or ``HostwrightError`` if no server can listen there.
         """
         with self._lock:
             if self._closed:
-                raise HostwrightError("files are served only while a run lasts")
+                raise HostwrightError("files are served only during a run")
             server = self._servers.get((address, ports)) or self._open(address, ports)
             known = plain_address(peer)
             given = _Given(secrets.token_urlsafe(TOKEN_BYTES), item, known and peer_name(known), bound and bool(known))
@@ -79,12 +79,12 @@ class FileServer:
             return Grant(address, int(server.server_address[1]), given.token)
 
     def withdraw(self, grant: Grant) -> None:
-        """Make a token invalid."""
+        """Revoke a token."""
         with self._lock:
             self._given = [given for given in self._given if given.token != grant.token]
 
     def close(self) -> None:
-        """Serve nothing any more, and end what is being sent."""
+        """Stop serving, and end the current transfers."""
         with self._lock:
             self._closed = True
             servers = list(self._servers.values())
@@ -97,16 +97,16 @@ class FileServer:
             server.strangers.clear()
 
     def expects(self, peer: str) -> bool:
-        """See ``Served``."""
+        """Implement ``Served``."""
         name = peer_name(peer)
         with self._lock:
             return any(given.peer == name for given in self._given)
 
     def failed(self, peer: str, reason: str) -> None:
-        """See ``Served``: there is no TLS here."""
+        """Implement ``Served``. This server does not use TLS."""
 
     def answer(self, request: HttpRequest) -> Reply:
-        """See ``Served``: the file, or the rest of it, to the first client that shows its token."""
+        """Implement ``Served``: return the file, or the rest of it, to the first client with its token."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         wanted = request.path.removeprefix("/")
         with self._lock:
@@ -118,7 +118,7 @@ class FileServer:
         return self._file(given, request.headers.get("range"))
 
     def _of(self, token: str) -> _Given | None:
-        """The grant of a token, found in a time that reveals nothing about other tokens."""
+        """Return the grant of a token, in a time that reveals nothing about other tokens."""
         shown, found = token.encode("utf-8", "replace"), None
         for given in self._given:
             if secrets.compare_digest(given.token.encode(), shown):
@@ -148,7 +148,7 @@ class FileServer:
             self.sent_bytes += taken
 
     def _open(self, address: str, ports: Ports) -> Server:
-        """Listen at the first of these ports that is free."""
+        """Listen on the first free port."""
         for port in range(ports.first, ports.last + 1):
             try:
                 server = listen("files", address, port, self)
@@ -164,14 +164,16 @@ class FileServer:
 
 @cache
 def program() -> str:
-    """The program by which a host serves, without the comment at its head."""
+    """Return the program that serves files on a host, without its leading comment."""
     return perl(Path(__file__).with_name("serve.pl"))
 
 
 @dataclass
 class PeerServer:
-    """The server on one host, which ends with the connection to it. ``files`` are the paths that it may give, ``name``
-    that of its unit on the host."""
+    """The file server on one host, which ends with the connection to the host.
+
+    ``files`` are the paths that it may serve; ``name`` is the name of its systemd unit on the host.
+    """
 
     host: str
     files: Sequence[str]
@@ -184,9 +186,9 @@ class PeerServer:
         self._lifeline = HeldInput(self._token)
 
     def run(self, shell: RootShell, begun: Callable[[Grant], None]) -> None:
-        """Serve until ``stop``, or until the connection is lost; not at all where the host's address is unknown.
+        """Serve until ``stop`` or a lost connection. If the host's address is unknown, return at once.
 
-        ``begun`` is called once it listens, with how others fetch from it. Raises ``HostError``.
+        ``begun`` is called with the grant for peers as soon as the server listens. Raises ``HostError``.
         """
         address = shell.session.ends.remote
         if not address:
@@ -207,14 +209,16 @@ class PeerServer:
         finally:
             self._lifeline.end()
         if output.status != 0 and not reader.why:
-            raise HostError(self.host, str(shell.failed("it serves no files", output).sentence))
+            raise HostError(self.host, str(shell.failed("its file server failed", output).sentence))
 
     def stop(self) -> None:
-        """End it."""
+        """Stop the server."""
         self._lifeline.end()
 
     def script(self, address: str) -> str:
-        """A root program that serves at the host's own ``address``; it reads the token, and ends with its input."""
+        """Return a program for root that serves files at the host's ``address``. It reads the token, and ends with its
+        input.
+        """
         return sh_file(
             __file__,
             "serve.sh",
@@ -231,7 +235,7 @@ class PeerServer:
 
 
 class _PortReader:
-    """Reads what the program on the host prints: the port at which it listens, or why it cannot."""
+    """Parses the output of the program on the host: the port on which it listens, or an error."""
 
     def __init__(self) -> None:
         self.why = ""
@@ -239,7 +243,7 @@ class _PortReader:
         self._listens = False
 
     def port(self, data: bytes) -> int:
-        """The port, once; else 0."""
+        """Return the port, once; else 0."""
         *lines, rest = (self._rest + data).split(b"\n")
         self._rest = rest[:_LINE_BYTES]
         for line in lines:

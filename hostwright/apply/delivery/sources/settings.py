@@ -1,4 +1,4 @@
-"""What the inventory says of how a host gets its files, and of what it does for others with them."""
+"""The inventory settings for the delivery of a host's files, and for serving them to other hosts."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ PEER_GROUP, PEER_UPLOADS = "hostwright_peer_group", "hostwright_peer_uploads"
 PEER_RATE, PEER_PORT = "hostwright_peer_rate", "hostwright_peer_port"
 
 WAYS: tuple[Way, ...] = get_args(Way)
-MOST_UPLOADS = 16  #: our choice: more of them only share what one network card can do
+MOST_UPLOADS = 16  #: our choice: more uploads only share one network card
 MOST_MB_PER_S = 100_000  #: 800 Gbit/s
-LEAST_PORT, MOST_PORT = 1024, 65535  #: below, only root may listen
+LEAST_PORT, MOST_PORT = 1024, 65535  #: below 1024, only root may listen
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """The TCP ports of which one is taken; ``0``: whichever is free."""
+    """A range of TCP ports, of which one is used; ``0`` means any free port."""
 
     first: int = 0
     last: int = 0
@@ -44,11 +44,11 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class FileSettings:
-    """How one host gets its files (``way``): by HTTP from this machine or from each other, over SSH, or from vendors.
+    """The delivery of one host's files (``way``): by HTTP from this machine or a peer, over SSH, or from vendors.
 
-    ``address`` is that of this machine at which it is served, in place of the one that its SSH connection comes from.
-    The others say what the host does for hosts of its ``group``: ``uploads`` at a time (0: it serves none), at ``rate``
-    bytes a second together (0: as fast as it goes).
+    ``address`` is the address of this machine for the HTTP server; the default is the local address of the SSH
+    connection. The other settings apply to serving the hosts of the same ``group``: ``uploads`` at a time (0: none), at
+    a total ``rate`` in bytes per second (0: unlimited).
     """
 
     way: Way = "pull"
@@ -58,21 +58,21 @@ class FileSettings:
     uploads: int = UPLOADS
     rate: int = 0
     peer_ports: Ports = Ports()
-    cache: str = CACHE  #: the folder of the files on the host
+    cache: str = CACHE  #: the directory of the files on the host
 
     def fetches(self, artifact: AnyArtifact) -> bool:
-        """Whether the host gets this file from its vendor by itself."""
+        """Return whether the host fetches this file from its vendor."""
         return self.way == DIRECT and bool(web_urls(artifact))
 
 
 def files_by_http(targets: Iterable[TargetHost]) -> dict[str, FileSettings]:
-    """The hosts that get their files by HTTP, and how."""
+    """Return the settings of the hosts that fetch their files by HTTP, by host name."""
     settings = {target.name: read_file_settings(target.host) for target in targets if not target.host.local}
     return {name: one for name, one in settings.items() if one.way == "pull"}
 
 
 def read_file_settings(host: Host) -> FileSettings:
-    """The settings of a host. Raises ``InputErrors`` with every mistake, each with its place."""
+    """Return the settings of a host. Raises ``InputErrors`` with every invalid setting and its location."""
     mistakes = Mistakes()
     none = FileSettings()
 
@@ -120,7 +120,7 @@ def _uploads(value: Any) -> int | None:
 
 
 def _rate(value: Any) -> int | None:
-    """Bytes a second. Ansible's ``--var`` gives text for numbers."""
+    """Return bytes per second. Numbers from Ansible's ``--var`` are text."""
     try:
         number = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else 0.0
     except ValueError:

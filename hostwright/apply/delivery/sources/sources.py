@@ -1,9 +1,11 @@
-"""Decides from where each host of a run gets each file. It opens no connection and starts no thread.
+"""Chooses the source of each file for each host of a run. This module opens no connection and starts no thread.
 
-The controller (this machine) sends a file to a few hosts of a group, and those hand it on: with three copies of ours
-and two uploads of each, 3, 9, 27, 81, … hosts have it after one more transfer each. Hosts are served in the order in
-which they asked. A peer that fails is avoided first by the host for which it failed, then by all; where no peer works,
-the controller sends to all hosts, a bounded number at a time.
+The controller (this machine) sends a file to a few hosts of a group, which then serve it to others. With three copies
+from the controller and two uploads of each host, 3, 9, 27, 81, … hosts have the file after one more transfer each.
+Hosts are served in the order of their requests.
+
+A peer that fails is avoided first by the host for which it failed, then by all hosts. If no peer works, the controller
+sends to all hosts, a limited number at a time.
 """
 
 from __future__ import annotations
@@ -15,25 +17,28 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 
-CONTROLLER = ""  #: this machine, in the place of a host's name
+CONTROLLER = ""  #: this machine, instead of a host's name
 
-#: Copies of a file that the controller sends to a group as long as peers work; our choice. Each takes its share of our
-#: network, and then each host hands it on to two others in the time of two: so three are quicker than four for up to 27
-#: hosts, and a tenth slower for a hundred.
+#: Our choice: copies of a file that the controller sends to a group as long as peers work. The copies share the
+#: controller's network, and then each host uploads to two others at half speed. So three copies are faster than four
+#: for up to 27 hosts, and 10 % slower for 100 hosts.
 COPIES = 3
-AT_ONCE = 16  #: copies of any files that the controller sends at a time
-MOST_SERVING = 64  #: hosts that serve at a time: each keeps a channel of its connection busy
-UPLOADS = 2  #: that a host makes at a time, unless its inventory sets another number
-PATIENCE_S = 600.0  #: our choice: a host that waited so long for a peer gets the file from the controller
+AT_ONCE = 16  #: copies, of all files, that the controller sends at a time
+MOST_SERVING = 64  #: hosts that serve at a time: each occupies a channel of its connection
+UPLOADS = 2  #: simultaneous uploads of a host, by default
+PATIENCE_S = 600.0  #: our choice: after so long without a free peer, the controller sends the file
 
-BAD_PEER = 2  #: hosts for which a peer must fail until no host is sent to it any more
-ALONE = 3  #: peers with which a host must fail, before any worked, until it is sent to none
-CLOSED_PAIRS, CLOSED_HOSTS = 4, 2  #: connections, and hosts, that must fail before any works: a firewall around all
+BAD_PEER = 2  #: a peer that failed for so many hosts is no longer a source
+ALONE = 3  #: a host that failed with so many peers, and never succeeded, gets no more peers
+CLOSED_PAIRS, CLOSED_HOSTS = (
+    4,
+    2,
+)  #: failed connections and hosts, with no success, that indicate a firewall between all hosts
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A host as others see it: the group in which files are shared, and how many uploads it makes at a time."""
+    """A host as a source: the group in which files are shared, and its number of simultaneous uploads."""
 
     group: str = ""
     uploads: int = UPLOADS
@@ -41,7 +46,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class SourceLimits:
-    """How much at a time: copies of a file for a group, copies of all files, and hosts that serve."""
+    """Simultaneous limits: copies of a file for a group, copies of all files, and hosts that serve."""
 
     copies: int = COPIES
     at_once: int = AT_ONCE
@@ -50,16 +55,19 @@ class SourceLimits:
 
 @dataclass(eq=False)
 class Ticket:
-    """A host's request for a file. Once ``settled``, ``source`` is where the file comes from; ``None``: nowhere."""
+    """A host's request for a file.
+
+    Once ``settled``, ``source`` is the source of the file, or ``None`` for no source.
+    """
 
     host: str
     file: str
     source: str | None = None
-    urgent: bool = False  #: it waited long enough, and need not wait for a peer
+    urgent: bool = False  #: waited for ``PATIENCE_S``: need not wait for a peer
     settled: threading.Event = field(default_factory=threading.Event)
 
     def settle(self, source: str | None) -> None:
-        """Set the source, and wake who waits."""
+        """Set the source, and wake the waiting thread."""
         self.source = source
         self.settled.set()
 
@@ -67,90 +75,92 @@ class Ticket:
 class PeerState(Enum):
     """The state of a host as a source of files for other hosts."""
 
-    ABLE = "able"  #: it could serve
+    ABLE = "able"  #: can serve on request
     STARTING = "starting"
     SERVING = "serving"
-    NONE = "none"  #: it cannot, must not, or does not any more
+    NONE = "none"  #: cannot serve, must not serve, or has stopped
 
 
 @dataclass(eq=False)
 class _Group:
-    """Hosts that serve each other."""
+    """Hosts that serve files to each other."""
 
-    refused: set[tuple[str, str]] = field(default_factory=set)  #: connections between two of them that failed
+    refused: set[tuple[str, str]] = field(default_factory=set)  #: failed connections between two of its hosts
     worked: bool = False
 
     @property
     def closed(self) -> bool:
-        """Whether no host can reach another, as far as was seen."""
+        """Whether the hosts apparently cannot reach each other."""
         hosts = {host for host, _ in self.refused}
         return not self.worked and len(self.refused) >= CLOSED_PAIRS and len(hosts) >= CLOSED_HOSTS
 
 
 @dataclass(eq=False)
 class _Account:
-    """One host: what it does for others, and with which hosts it had trouble."""
+    """The state of one host: its uploads, and its failures with other hosts."""
 
     name: str
     group: str
     uploads: int
     role: PeerState
-    active: int = 0  #: uploads that are under way
+    active: int = 0  #: current uploads
     files: set[str] = field(default_factory=set)
-    failed_for: set[str] = field(default_factory=set)  #: hosts that could not take a file from it
-    failed_with: set[str] = field(default_factory=set)  #: hosts from which it could not take a file
-    worked: bool = False  #: whether it ever took a file from a peer
-    alone: bool = False  #: whether it is sent to no peer
+    failed_for: set[str] = field(default_factory=set)  #: hosts that could not fetch a file from this one
+    failed_with: set[str] = field(default_factory=set)  #: hosts from which this one could not fetch a file
+    worked: bool = False  #: whether it ever fetched a file from a peer
+    alone: bool = False  #: whether it gets no peers as sources
     gone: bool = False
 
     @property
     def may_serve(self) -> bool:
-        """Whether it is, or can become, a source."""
+        """Whether the host is, or can become, a source."""
         return self.role is not PeerState.NONE and self.uploads > 0 and len(self.failed_for) < BAD_PEER
 
     @property
     def free(self) -> bool:
-        """Whether it can take one more upload now."""
+        """Whether the host can start another upload now."""
         return self.role is PeerState.SERVING and self.may_serve and self.active < self.uploads
 
 
 @dataclass(eq=False)
 class _Share:
-    """One file in one group. The dictionaries are ordered sets: the host that was added first comes first."""
+    """One file in one group. The dictionaries are ordered sets: the first host added comes first."""
 
     file: str
     group: _Group
-    waiting: dict[str, Ticket] = field(default_factory=dict)  #: hosts without trouble: what one gets, each would
-    special: dict[str, Ticket] = field(default_factory=dict)  #: hosts that had trouble, or waited too long
-    coming: dict[str, _Account] = field(default_factory=dict)  #: hosts that get it now, and may serve it then
-    idle: dict[str, _Account] = field(default_factory=dict)  #: that have it and could serve
-    serving: dict[str, _Account] = field(default_factory=dict)  #: that serve it, or are about to
-    copies: int = 0  #: that the controller has sent, or sends now
+    waiting: dict[str, Ticket] = field(default_factory=dict)  #: hosts without failures, which are interchangeable
+    special: dict[str, Ticket] = field(default_factory=dict)  #: hosts with failures, or that waited too long
+    coming: dict[str, _Account] = field(
+        default_factory=dict
+    )  #: hosts that are receiving the file, and may serve it later
+    idle: dict[str, _Account] = field(default_factory=dict)  #: hosts that have the file and could serve
+    serving: dict[str, _Account] = field(default_factory=dict)  #: hosts that serve the file, or are starting to
+    copies: int = 0  #: copies that the controller has sent, or is sending
 
     @property
     def wanted(self) -> int:
-        """How many hosts wait."""
+        """The number of waiting hosts."""
         return len(self.waiting) + len(self.special)
 
     def place(self, account: _Account) -> None:
-        """Sort in a host that has the file, behind the others."""
+        """Add a host that has the file at the end of its queue."""
         self.idle.pop(account.name, None)
         self.serving.pop(account.name, None)
         if account.may_serve:
             (self.idle if account.role is PeerState.ABLE else self.serving)[account.name] = account
 
     def forget(self, host: str) -> Ticket | None:
-        """Remove a host; its ticket, if it waited."""
+        """Remove a host; return its ticket if it was waiting."""
         for place in (self.coming, self.idle, self.serving):
             place.pop(host, None)
         return self.waiting.pop(host, None) or self.special.pop(host, None)
 
     def free(self) -> Iterator[_Account]:
-        """Peers that can take a host now, the one that was longest without one first."""
+        """Yield the peers that can start an upload now, the longest idle first."""
         return (peer for peer in self.serving.values() if peer.free)
 
     def hope(self, account: _Account) -> bool:
-        """Whether a peer will be able to take this host: one that is busy, does not serve yet, or is getting it."""
+        """Return whether a peer can serve this host later: a peer that is busy, starting, or receiving the file."""
         if account.alone or self.group.closed:
             return False
         places = (self.serving, self.idle, self.coming)
@@ -161,10 +171,10 @@ _LIMITS = SourceLimits()
 
 
 class FileSources:
-    """Decides for the hosts of a run. Callable from any thread; each method returns at once.
+    """Chooses sources for the hosts of a run. Thread-safe; no method blocks.
 
-    ``peers`` are the hosts that take and hand on files. ``begin`` is called, outside the lock, with the name of a host
-    that shall serve from now on: the answer is ``serving`` or ``unable``.
+    ``peers`` are the hosts that fetch and serve files. ``begin`` is called, outside the lock, with the name of a host
+    that must start to serve. The callee then calls ``serving`` or ``unable``.
     """
 
     def __init__(self, peers: Mapping[str, Peer], begin: Callable[[str], None], limits: SourceLimits = _LIMITS):
@@ -177,10 +187,10 @@ class FileSources:
         }
         self._shares: dict[tuple[str, str], _Share] = {}
         self._stopped = False
-        self._sending = self._serving = 0  #: copies that the controller sends now; hosts that serve
+        self._sending = self._serving = 0  #: current copies from the controller; hosts that serve
 
     def join(self, host: str) -> None:
-        """The run begins to work on the host; what it had before is unknown."""
+        """Add a host at the start of its run. Its earlier files are forgotten."""
         account = self._hosts[host]
         with self._lock:
             account.gone = False
@@ -188,8 +198,10 @@ class FileSources:
         self.able(host)
 
     def ask(self, host: str, file: str) -> Ticket:
-        """Request a file that the host does not have. Wait for ``ticket.settled``, then call ``done``, ``failed`` or
-        ``ended`` for each ticket that has a source."""
+        """Request a file that the host lacks.
+
+        Wait for ``ticket.settled``, then call ``done``, ``failed`` or ``ended`` for each ticket with a source.
+        """
         ticket, account = Ticket(host, file), self._hosts[host]
         with self._deciding() as changed:
             if self._stopped or account.gone:
@@ -201,7 +213,7 @@ class FileSources:
         return ticket
 
     def done(self, ticket: Ticket) -> None:
-        """The host has the file."""
+        """Record that the host has received the file."""
         account = self._hosts[ticket.host]
         with self._deciding() as changed:
             if ticket.source:
@@ -210,50 +222,50 @@ class FileSources:
             changed.append(self._add(account, ticket.file))
 
     def failed(self, ticket: Ticket, *, connect: bool = False) -> None:
-        """The source did not give the file; ``connect``: it could not even be reached."""
+        """Record that the source failed. ``connect``: the host could not connect to the source."""
         with self._deciding() as changed:
             changed.extend(self._release(ticket, kept=False))
             if ticket.source:
                 changed.extend(self._blame(self._hosts[ticket.host], self._hosts[ticket.source], connect=connect))
 
     def ended(self, ticket: Ticket) -> None:
-        """The transfer ended in a way for which its source cannot be blamed."""
+        """Record that the transfer ended without a fault of its source."""
         with self._deciding() as changed:
             changed.extend(self._release(ticket, kept=False))
 
     def blame(self, host: str, peers: Iterable[str]) -> None:
-        """These peers gave parts of a file that turned out to be wrong."""
+        """Record that these peers sent parts of a file with a wrong checksum."""
         with self._lock:
             for peer in set(peers):
                 self._blame(self._hosts[host], self._hosts[peer], connect=False)
 
     def has(self, host: str, file: str) -> None:
-        """The host had the file already."""
+        """Record that the host already had the file."""
         account = self._hosts[host]
         with self._deciding() as changed:
             if not account.gone:
                 changed.append(self._add(account, file))
 
     def serving(self, host: str) -> None:
-        """The host serves what it has from now on."""
+        """Record that the host now serves its files."""
         self._become(host, PeerState.SERVING)
 
     def unable(self, host: str) -> None:
-        """The host serves nothing, or nothing any more."""
+        """Record that the host does not serve files, or has stopped."""
         self._become(host, PeerState.NONE)
 
     def able(self, host: str) -> None:
-        """The host could serve again: it was ``unable`` for a while."""
+        """Record that the host can serve again after ``unable``."""
         if self._hosts[host].uploads:
             self._become(host, PeerState.ABLE)
 
     def alone(self, host: str) -> None:
-        """The host cannot take files from any peer."""
+        """Record that the host cannot fetch files from any peer."""
         with self._lock:
             self._leave_alone(self._hosts[host])
 
     def hurry(self, ticket: Ticket) -> None:
-        """This ticket waited long enough (``PATIENCE_S``): it need not wait for peers any more."""
+        """Stop waiting for peers with this ticket: it has waited for ``PATIENCE_S``."""
         with self._deciding() as changed:
             if not ticket.settled.is_set():
                 ticket.urgent = True
@@ -263,7 +275,7 @@ class FileSources:
                 changed.append(share)
 
     def cancel(self, ticket: Ticket) -> None:
-        """The host does not need the file any more; where it has a source already, it calls ``ended``."""
+        """Withdraw a request. If it has a source already, the host must call ``ended``."""
         with self._lock:
             share = self._share(self._hosts[ticket.host], ticket.file)
             for place in (share.waiting, share.special):
@@ -272,7 +284,7 @@ class FileSources:
                     ticket.settle(None)
 
     def leave(self, host: str) -> None:
-        """The run on this host is over: it neither takes nor gives files any more."""
+        """Remove a host at the end of its run: it neither fetches nor serves files any more."""
         account = self._hosts[host]
         with self._deciding() as changed:
             self._turn(account, PeerState.NONE)
@@ -283,7 +295,7 @@ class FileSources:
                     ticket.settle(None)
 
     def stop(self) -> None:
-        """Give no host anything new, and wake all that wait."""
+        """Assign no more sources, and wake all waiting hosts."""
         with self._lock:
             self._stopped = True
             for share in self._shares.values():
@@ -293,7 +305,7 @@ class FileSources:
                 share.special.clear()
 
     def needed(self, host: str) -> bool:
-        """Whether others take files from this host now, or wait for one that it serves."""
+        """Return whether others fetch from this host now, or wait for a file that it serves."""
         account = self._hosts[host]
         with self._lock:
             if account.active:
@@ -303,7 +315,7 @@ class FileSources:
 
     @contextmanager
     def _deciding(self) -> Iterator[list[_Share]]:
-        """Change accounts under the lock, then give sources to the hosts that wait in the shares that were listed."""
+        """Change state under the lock, then assign sources to waiting hosts of the shares in the yielded list."""
         changed: list[_Share] = []
         begin: list[str] = []
         with self._lock:
@@ -319,7 +331,7 @@ class FileSources:
         return self._shares.setdefault((account.group, file), _Share(file, self._groups[account.group]))
 
     def _add(self, account: _Account, file: str) -> _Share:
-        """The host has a file."""
+        """Record that the host has a file; return the share of the file."""
         account.files.add(file)
         share = self._share(account, file)
         if not account.gone:
@@ -327,7 +339,7 @@ class FileSources:
         return share
 
     def _replace(self, account: _Account) -> list[_Share]:
-        """Sort a host in anew, for each of its files; their shares."""
+        """Requeue a host for each of its files; return their shares."""
         shares = [] if account.gone else [self._share(account, file) for file in account.files]
         for share in shares:
             share.place(account)
@@ -341,13 +353,13 @@ class FileSources:
                 changed.extend(self._replace(account))
 
     def _turn(self, account: _Account, role: PeerState) -> None:
-        """Set what a host does for others, and count those that serve."""
+        """Set the state of a host, and update the count of serving hosts."""
         active = (PeerState.STARTING, PeerState.SERVING)
         self._serving += (role in active) - (account.role in active)
         account.role = role
 
     def _release(self, ticket: Ticket, *, kept: bool) -> list[_Share]:
-        """A transfer is over: its source is free for another one. The shares that may use that."""
+        """Free the source of a finished transfer; return the shares that may use it."""
         share = self._share(self._hosts[ticket.host], ticket.file)
         share.coming.pop(ticket.host, None)
         if ticket.source == CONTROLLER:
@@ -359,7 +371,7 @@ class FileSources:
         return [share, *self._replace(peer)]
 
     def _blame(self, account: _Account, peer: _Account, *, connect: bool) -> list[_Share]:
-        """A peer failed for a host; the shares for which that matters."""
+        """Record a failure of a peer for a host; return the affected shares."""
         if account.alone:
             return []
         account.failed_with.add(peer.name)
@@ -371,14 +383,14 @@ class FileSources:
         return self._replace(peer)
 
     def _leave_alone(self, account: _Account) -> None:
-        """The fault is this host's own: no peer is blamed for it."""
+        """Assign no more peers to this host. The fault is its own, so its peers are cleared of blame."""
         account.alone = True
         for name in account.failed_with:
             self._hosts[name].failed_for.discard(account.name)
             self._replace(self._hosts[name])
 
     def _match(self, share: _Share) -> None:
-        """Give sources to the hosts that wait for a file, as far as there are some."""
+        """Assign available sources to the hosts that wait for a file."""
         for ticket in list(share.special.values()):
             if self._sending >= self._limits.at_once and not any(share.free()):
                 break
@@ -415,7 +427,7 @@ class FileSources:
         return CONTROLLER if due else None
 
     def _wake(self, share: _Share) -> list[str]:
-        """Hosts that have the file and do not serve yet, as many as the waiting ones can use."""
+        """Return hosts that have the file and must start to serve, as many as the waiting hosts can use."""
         begin: list[str] = []
         if share.group.closed:
             return begin

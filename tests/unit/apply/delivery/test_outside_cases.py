@@ -159,7 +159,7 @@ def test_a_network_that_spoils_every_transfer_comes_to_an_end(
     )
     with fleet.handout() as handout:
         delivery = fleet.deliver(host, handout)
-        with pytest.raises(HostError, match=r"arrived damaged .* suspect the host's memory, its disk or the network"):
+        with pytest.raises(HostError, match=r"arrived damaged .* check the host's memory, disk and network"):
             delivery.wait([artifact])
         delivery.close()
     assert right.read_bytes() == CONTENT

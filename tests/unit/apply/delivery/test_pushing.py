@@ -361,7 +361,7 @@ def test_a_file_that_comes_while_others_are_asked_for_is_told_once(tmp_path: Pat
     "artifact", [Artifact(sha256=None, urls=("https://x/y",)), Artifact(urls=("file:///x",)), Artifact()]
 )
 def test_what_no_host_can_fetch_is_refused(artifact: Artifact) -> None:
-    with pytest.raises(ArtifactError, match="no host can fetch it"):
+    with pytest.raises(ArtifactError, match="hosts cannot fetch it"):
         fetch_script(artifact)
 
 
