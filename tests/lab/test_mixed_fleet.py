@@ -182,7 +182,7 @@ def test_a_spent_budget_stops_the_rollout_and_says_so(door: FrontDoor) -> None:
     behind = left(results(door))
     words = ("--resume", "--canary", "0", "--batch", "1", "--max-fail", "0", "--yes")
     stopped = door.json("provision", *words, status=1)
-    assert stopped["stopped_because"] == "the failure budget is spent: 1 host failed, at most 0 may"
+    assert stopped["stopped_because"] == "too many failures: 1 host failed, --max-fail allows 0"
     assert [error["host"] for error in stopped["errors"]] == [BUSY]
     assert (stopped["hosts"], [BUSY, *stopped["untouched"]]) == ([], behind)
 

@@ -33,7 +33,7 @@ OTHER_DRIVER = "lab-470.256"
 SECOND = "busy02"
 #: another version of the module is in the kernel: nothing but a reboot helps
 REBOOT_WANTED = "echo 460.32.03 >/sys/module/nvidia/version; sed -i s/470.182.03/460.32.03/ /proc/driver/nvidia/version"
-BEFORE = "--force: what is due"  #: begins the sentence that names people whom force does not wait for
+BEFORE = "--force: the plan"  #: begins the sentence that names people whom force does not wait for
 TIMES = f"/srv/workspaces/alice/{RUN}/times"
 
 

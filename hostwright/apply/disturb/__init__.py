@@ -1,1 +1,1 @@
-"""What disturbs running work: draining a host, rebooting it, and who is on it."""
+"""Draining and rebooting hosts, and the users of a host."""

@@ -1,9 +1,8 @@
-"""Taking running work off a host before it is disturbed, and letting it back afterwards.
+"""Drains running work from a host before a disruption, and undrains the host afterwards.
 
-The site says how: the inventory names two commands, for Slurm, Kubernetes or whatever gives work to the host. Both must
-be safe to run twice. That a host is drained is a state of the host and not of a run: it is written there before the
-drain command runs and removed after the undrain command has succeeded, so that the next run completes one that was
-killed in between.
+The inventory names two commands, for Slurm, Kubernetes or another scheduler. Both must be idempotent. "Drained" is a
+state of the host, not of a run: a mark is written on the host before the drain command, and removed after the undrain
+command has succeeded. So the next run completes a run that was killed in between.
 """
 
 from __future__ import annotations
@@ -36,17 +35,19 @@ DRAIN, UNDRAIN, WHERE, TIMEOUT = (
     "hostwright_drain_timeout",
 )
 PLACES = ("controller", "host")
-TIMEOUT_S = 3600.0  #: our choice, for the command and again for an idle host: jobs limited to an hour end by then
-POLL_S = 5.0  #: between two probes of who is at work
-NAMED = 5  #: how many of those at work a sentence names
+TIMEOUT_S = 3600.0  #: our choice, for the command and then for an idle host: enough for jobs of an hour
+POLL_S = 5.0  #: poll interval of the users of the host
+NAMED = 5  #: users named in a message
 _MARK_TIMEOUT_S = 60.0
-#: Ansible would fill these in. Other braces may be meant for kubectl or a template of its own.
+#: Ansible would replace these. Other braces may be meant for kubectl.
 _TEMPLATE = re.compile(r"\{\{\s*(inventory_hostname|ansible_)\w*.*?\}\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """A host's two commands for ``/bin/sh``, where they run (``PLACES``), and how long each may take."""
+    """The drain and undrain commands of a host for ``/bin/sh``, where they run (``PLACES``), and the time limit of
+    each.
+    """
 
     drain: str
     undrain: str
@@ -56,7 +57,7 @@ class Hooks:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """For which host a command runs, why, and in whose run."""
+    """The context of a drain or undrain command: host, reason and run."""
 
     host: str
     reason: str
@@ -66,21 +67,21 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class DrainDecision:
-    """Whether running work may be disturbed: at once, after draining and waiting, or, with a sentence, not at all."""
+    """Whether running work may be disturbed: at once, after draining, or not at all (``refusal``)."""
 
     drain: bool = False
     refusal: str = ""
 
 
 def read_hooks(host: Host) -> Hooks | None:
-    """The hooks that a host's variables name, or ``None``. Raises ``InputError`` with every mistake."""
+    """Return the hooks in a host's variables, or ``None``. Raises ``InputError`` with every invalid value."""
     given = {
         name: value for name in host.vars if name.startswith((DRAIN, UNDRAIN)) and (value := host.get(name)) is not None
     }
     wrong = {name: sentence for name, value in given.items() if (sentence := _wrong(name, value))}
     for name, other in ((DRAIN, UNDRAIN), (UNDRAIN, DRAIN)):
         if name in given and other not in given:
-            wrong.setdefault(name, f"is given and {other} is not: a host needs both or neither")
+            wrong.setdefault(name, f"is set, but {other} is not; set both or neither")
     mistakes = [InputError(f"{name}: {sentence}", host.vars[name].origin.exact) for name, sentence in wrong.items()]
     if mistakes:
         raise mistakes[0] if len(mistakes) == 1 else InputErrors(mistakes)
@@ -90,12 +91,12 @@ def read_hooks(host: Host) -> Hooks | None:
 
 
 def _wrong(name: str, value: Any) -> str:
-    """What is wrong with one variable; empty when nothing is."""
+    """Return the error in one variable, or an empty string."""
     if name in (DRAIN, UNDRAIN):
         if not isinstance(value, str) or not value.strip() or "\0" in value:
             return f"found {describe(value)}, expected a command for /bin/sh"
         if template := _TEMPLATE.search(value):
-            return f"found the template {template[0]!r}, which is not filled in: the host's name is in $HOSTWRIGHT_HOST"
+            return f"found the template {template[0]!r}, which Hostwright does not render; use $HOSTWRIGHT_HOST"
     elif name == WHERE:
         return "" if value in PLACES else f"found {describe(value)}, expected {' or '.join(PLACES)}"
     elif name == TIMEOUT:
@@ -109,17 +110,17 @@ def _wrong(name: str, value: Any) -> str:
 
 
 def decide(disturbs: str, at_work: AtWork, *, hooks: Hooks | None, drain: bool, force: bool) -> DrainDecision:
-    """Whether and how what runs on a host may be disturbed; ``drain`` and ``force`` are the operator's options.
+    """Decide whether and how the work on a host may be disturbed. ``drain`` and ``force`` are the operator's options.
 
-    ``disturbs`` says what is about to be done to the host (``Plan.disturbs``), and is empty where nobody would notice.
-    Where there are hooks they are used on an idle host too: a scheduler may start work at any moment.
+    ``disturbs`` describes the coming disruption (``Plan.disturbs``), and is empty for none. Configured hooks also run
+    on an idle host, because a scheduler may start work at any moment.
 
     >>> decide("a reboot", AtWork(), hooks=None, drain=False, force=False)
     DrainDecision(drain=False, refusal='')
     >>> decide("a reboot", AtWork(("python (pid 7)",)), hooks=Hooks("true", "true"), drain=True, force=False).drain
     True
-    >>> decide("a reboot", AtWork(("python (pid 7)",)), hooks=None, drain=False, force=False).refusal
-    'what is due a reboot, and the GPU is in use by python (pid 7): ...'
+    >>> decide("reboots the host", AtWork(("python (pid 7)",)), hooks=None, drain=False, force=False).refusal
+    'the plan reboots the host, and the GPU is in use by python (pid 7); ...'
     """
     if force or not disturbs:
         return DrainDecision()
@@ -130,28 +131,26 @@ def decide(disturbs: str, at_work: AtWork, *, hooks: Hooks | None, drain: bool, 
     begin = _in_use(disturbs, at_work, _named(at_work.everyone))
     configured = f"{DRAIN} and {UNDRAIN} in the inventory"
     if drain:
-        return DrainDecision(
-            refusal=f"{begin}: --drain needs commands, and none are configured: set {configured}, or --force"
-        )
-    first = "--drain" if hooks is not None else f"--drain, with {configured},"
-    how = f"use {first} to take work off the host and wait, or --force to disturb it"
-    return DrainDecision(refusal=f"{begin}: wait until that has ended, {how}")
+        return DrainDecision(refusal=f"{begin}, and --drain has no commands; set {configured}, or pass --force")
+    first = "--drain" if hooks is not None else f"--drain (with {configured})"
+    how = f"pass {first} to drain the host first, or --force to disturb the work"
+    return DrainDecision(refusal=f"{begin}; wait for its end, {how}")
 
 
 def overruled(disturbs: str, at_work: AtWork) -> str:
-    """Whose work ``force`` is about to disturb, all of them by name; empty where nobody is at work.
+    """Return a note with the names of all users whose work ``force`` disturbs; empty for an idle host.
 
     >>> overruled("reboots the host", AtWork(("python (pid 7)",)))
-    '--force: what is due reboots the host, and the GPU is in use by python (pid 7), which is not waited for'
+    '--force: the plan reboots the host, and the GPU is in use by python (pid 7); their work is disturbed'
     """
     if not disturbs or not at_work.everyone:
         return ""
-    return f"--force: {_in_use(disturbs, at_work, ', '.join(at_work.everyone))}, which is not waited for"
+    return f"--force: {_in_use(disturbs, at_work, ', '.join(at_work.everyone))}; their work is disturbed"
 
 
 def _in_use(disturbs: str, at_work: AtWork, named: str) -> str:
-    what = "that" if set(at_work.others).issuperset(at_work.gpus) else "the GPU"
-    return f"what is due {disturbs.replace('; ', ' and ')}, and {what} is in use by {named}"
+    what = "the affected software" if set(at_work.others).issuperset(at_work.gpus) else "the GPU"
+    return f"the plan {disturbs.replace('; ', ' and ')}, and {what} is in use by {named}"
 
 
 def _named(users: tuple[str, ...]) -> str:
@@ -160,10 +159,10 @@ def _named(users: tuple[str, ...]) -> str:
 
 
 def drain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
-    """Record on the host that it is drained, and run the drain command, for at most ``hooks.timeout_s`` seconds.
+    """Write the drained mark on the host, and run the drain command with a limit of ``hooks.timeout_s`` seconds.
 
-    Raises ``HostError`` when either fails (``StepFailed`` for the command): nothing was disturbed then. Once the record
-    is there, the host counts as drained.
+    Raises ``HostError`` if either fails (``StepFailed`` for the command); nothing was disturbed then. Once the mark
+    exists, the host counts as drained.
     """
     emit(Waiting(context.host, "the drain command"))
     mark = Drained(
@@ -171,28 +170,28 @@ def drain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
     )
     text = json.dumps({"schema": SCHEMA, **asdict(mark)}) + "\n"
     script = write_script(PATH, text, mode="644", owner="root:root", check="", backup=False)
-    _mark(shell, f"{script}\n{_sync_folder()}", f"{PATH} cannot be written, so it was not drained")
+    _mark(shell, f"{script}\n{_sync_folder()}", f"{PATH} cannot be written, so the host was not drained")
     _run(shell, hooks, "drain", context, "nothing was disturbed, and the host counts as drained")
 
 
 def undrain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
-    """Run the undrain command, and remove the record that the host is drained.
+    """Run the undrain command, and remove the drained mark.
 
-    Raises ``HostError`` when either fails (``StepFailed`` for the command): the host counts as drained, and the next
-    run tries again.
+    Raises ``HostError`` if either fails (``StepFailed`` for the command). The host then still counts as drained, and
+    the next run tries again.
     """
     emit(Waiting(context.host, "the undrain command"))
     _run(shell, hooks, "undrain", context, "the host stays drained, and the next run tries again")
     script = sh("rm -f -- %s\n", PATH) + _sync_folder()
-    _mark(shell, script, f"it was undrained, and {PATH} cannot be removed")
+    _mark(shell, script, f"the host was undrained, but {PATH} cannot be removed")
 
 
 def wait_until_idle(
     name: str, look: Callable[[], tuple[str, ...]], timeout_s: float, emit: Emit, clock: Clock | None = None
 ) -> None:
-    """Call ``look``, which names who is at work, every ``POLL_S`` seconds until nobody is.
+    """Call ``look``, which returns the users of the host, every ``POLL_S`` seconds until it returns none.
 
-    Raises ``HostError`` with those that still are after ``timeout_s`` seconds, and what ``look`` raises.
+    Raises ``HostError`` with the remaining users after ``timeout_s`` seconds, and the exceptions of ``look``.
     """
     clock = clock or Clock()
     deadline_s = clock.now_s() + timeout_s
@@ -201,8 +200,8 @@ def wait_until_idle(
         if clock.now_s() >= deadline_s:
             raise HostError(
                 name,
-                f"the host is still in use by {_named(users)}, {shown_limit(timeout_s)} after it was drained; nothing "
-                f"was disturbed, and it stays drained: end that, or allow more time ({TIMEOUT}), and provision again",
+                f"the host is still in use by {_named(users)}, {shown_limit(timeout_s)} after the drain; nothing was "
+                f"disturbed, and the host stays drained; end that work or increase {TIMEOUT}, and provision again",
             )
         if users != shown:
             emit(Waiting(name, f"an idle host: in use by {_named(users)}"))
@@ -211,7 +210,7 @@ def wait_until_idle(
 
 
 def _run(shell: RootShell, hooks: Hooks, name: str, context: Context, otherwise: str) -> None:
-    """Carry one of the hooks out, and raise ``StepFailed`` unless it succeeds."""
+    """Run one of the hooks. Raises ``StepFailed`` unless it succeeds."""
     command = hooks.drain if name == "drain" else hooks.undrain
     environment = {
         "HOSTWRIGHT_HOST": context.host,
@@ -239,10 +238,9 @@ def _how(ended: commands.Ended, hooks: Hooks) -> str:
 
 
 def _mark(shell: RootShell, script: str, failure: str) -> None:
-    """Write or remove what says that the host is drained."""
     shell.run(f"set -e\n{script}", timeout_s=_MARK_TIMEOUT_S, failure=failure)
 
 
 def _sync_folder() -> str:
-    """What makes a new or missing name survive a power cut."""
+    """Return a command that makes a changed directory entry survive a power failure."""
     return sh("sync -- %s", PurePosixPath(PATH).parent)

@@ -1,7 +1,7 @@
-"""Commands that an inventory names, carried out on this machine or as root on a host.
+"""Runs commands from the inventory, on this machine or as root on a host.
 
-Such a command is the operator's own text and goes to ``/bin/sh -c`` as it is. What it needs to know is in its
-environment, and is never put into its text.
+Such a command is the operator's own text for ``/bin/sh -c``. Its parameters are environment variables, never part of
+the text.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from pathlib import Path
 from hostwright.common.quoting import sh
 from hostwright.transport.root.rootshell import RootShell
 
-CAP_BYTES = 64 * 1024  #: of what a command printed last
-LINES = 15  #: of these, shown to the operator
-GRACE_S = 10.0  #: our choice: between TERM and KILL
-_LAST_WORDS_S = 1.0  #: how long output is waited for after the end: a child in the background may hold the pipe open
-_ROUND_TRIP_S = 60.0  #: what a command on a host may take beyond its own time
+CAP_BYTES = 64 * 1024  #: end of the output that is kept
+LINES = 15  #: lines of the output shown to the operator
+GRACE_S = 10.0  #: our choice: wait between SIGTERM and SIGKILL
+_LAST_WORDS_S = 1.0  #: wait for output after the end: a background process may hold the pipe open
+_ROUND_TRIP_S = 60.0  #: extra time for a command on a host
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended: its exit status, ``None`` when it was ended at its time limit, and its last lines."""
+    """The end of a command: its exit status (``None`` after its time limit) and its last lines of output."""
 
     status: int | None
     lines: tuple[str, ...] = ()
@@ -38,11 +38,11 @@ class Ended:
 def run_here(
     command: str, environment: Mapping[str, str], timeout_s: float, *, stdin: bytes = b"", folder: Path | None = None
 ) -> Ended:
-    """Run a command on this machine for at most ``timeout_s`` seconds, in a process group that is ended with it.
+    """Run a command on this machine for at most ``timeout_s`` seconds, in its own process group.
 
-    It runs in ``folder``, else in the working directory. Raises ``OSError`` where that is not there.
+    The command runs in ``folder``, else in the working directory. Raises ``OSError`` if the directory is missing.
     """
-    with tempfile.TemporaryFile() as given:  # not a pipe: a command need not read what it is given
+    with tempfile.TemporaryFile() as given:  # not a pipe: the command may ignore its input
         given.write(stdin)
         given.seek(0)
         process = subprocess.Popen(
@@ -73,8 +73,8 @@ def _ended(process: subprocess.Popen[bytes], timeout_s: float) -> Ended:
 
 
 def _keep_tail(process: subprocess.Popen[bytes], tail: bytearray) -> None:
-    """Read what the command prints until nobody can print any more; ``tail`` holds the end of it."""
-    assert process.stdout is not None  # noqa: S101 (it was opened as a pipe)
+    """Read the command's output until the pipe is closed; keep its end in ``tail``."""
+    assert process.stdout is not None  # noqa: S101 (opened as a pipe)
     with process.stdout as stream:
         while chunk := os.read(stream.fileno(), CAP_BYTES):
             tail += chunk
@@ -82,7 +82,7 @@ def _keep_tail(process: subprocess.Popen[bytes], tail: bytearray) -> None:
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """TERM to all of a command's processes, and KILL to those that are left after a while."""
+    """Send SIGTERM to the command's process group, and SIGKILL after ``GRACE_S``."""
     with suppress(ProcessLookupError, PermissionError):  # the latter on macOS, if all have ended
         os.killpg(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
@@ -91,7 +91,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-#: The command's own status is told apart from that of the program around it, which says whether the host lives.
+#: The status of the command is printed; the status of the wrapper shows whether the host works.
 _ON_HOST = """\
 out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
@@ -103,18 +103,18 @@ echo "hostwright-hook $status" >&2
 
 
 def run_there(shell: RootShell, command: str, environment: Mapping[str, str], timeout_s: float) -> Ended:
-    """Run a command as root on a host; after ``timeout_s`` seconds it is ended there with its process group.
+    """Run a command as root on a host. After ``timeout_s`` seconds, its process group is killed there.
 
-    Raises ``Unreachable`` when the connection is lost or the host goes down, and ``BecomeError``.
+    Raises ``Unreachable`` if the connection is lost or the host goes down, and ``BecomeError``.
     """
     exports = "".join(sh("export %s\n", f"{name}={value}") for name, value in environment.items())
     settings = sh("grace=%s limit=%s cap=%s command=%s\n", f"{GRACE_S:g}", f"{timeout_s:.3f}", CAP_BYTES, command)
     output = shell.attempt(exports + settings + _ON_HOST, timeout_s=timeout_s + GRACE_S + _ROUND_TRIP_S)
     report = re.search(rb"^hostwright-hook ([0-9]{1,3})$", output.stderr, re.MULTILINE)
-    if not report:  # it could not be started
+    if not report:  # not started
         return Ended(output.status, _last_lines(output.stderr))
     status = int(report[1])
-    late = status in (124, 137) and output.duration_s >= timeout_s  # what `timeout` ends with (timeout(1))
+    late = status in (124, 137) and output.duration_s >= timeout_s  # exit statuses of timeout(1)
     return Ended(None if late else status, _last_lines(output.stdout))
 
 

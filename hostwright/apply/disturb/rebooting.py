@@ -1,7 +1,7 @@
-"""Reboot a host and wait until it is really back: a new boot id, ssh, and systemd settled.
+"""Reboots a host and waits for a new boot ID, a working ssh, and a settled systemd.
 
-Uptime is not used (it survives in a container, and a clock can jump), only the kernel's ``boot_id``. What is seen on
-the way is shown, and the last of it stands in the error of a host that does not come back.
+Only the kernel's ``boot_id`` proves a reboot: uptime does not change in a container, and clocks can jump. The progress
+is shown; the last state is part of the error if the host does not come back.
 """
 
 from __future__ import annotations
@@ -23,25 +23,24 @@ from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.root.rootshell import RootShell
 
 VARIABLE = "hostwright_reboot_timeout"
-#: bare metal takes up to half an hour through its firmware; the 600 s of Ansible's reboot module are too few for it
+#: the firmware of bare metal takes up to 30 minutes; the 600 s of Ansible's reboot module are too short
 REBOOT_TIMEOUT_S = 1800.0
-SETTLE_S = 300.0  #: how long systemd may at least take to start its units after ssh answers, however late that was
-POLL_S = 1.0  #: between two probes
+SETTLE_S = 300.0  #: minimum time for systemd to start its units, from the first answer of ssh
+POLL_S = 1.0  #: interval of probes
 PROBE_TIMEOUT_S = 20.0
 ORDER_TIMEOUT_S = 60.0
-NAMED_JOBS = 3  #: how many jobs of systemd a sentence names
+NAMED_JOBS = 3  #: systemd jobs named in a message
 
-#: The order must outlive the channel that gives it: sshd goes down while the host reboots. Without an accuracy of its
-#: own, systemd may be a minute late with a timer (AccuracySec in systemd.timer(5)).
+#: The reboot must not depend on the channel, because sshd stops during a reboot. By default, a systemd timer may be a
+#: minute late (AccuracySec in systemd.timer(5)).
 _ORDER = """\
 if [ -d /run/systemd/system ]; then
   systemd-run --quiet --collect --on-active=1 --timer-property=AccuracySec=100ms systemctl reboot
 else ( sleep 1; sync; reboot ) >/dev/null 2>&1 & fi
 """
 
-#: The boot id, whether systemd has settled (a word of is-system-running, nothing where there is no systemd or it would
-#: not tell us), and a line for each job that it works on. ``is-system-running --wait`` would tell no jobs, and systemd
-#: before 240 does not know it.
+#: Prints the boot ID, the state of systemd (from is-system-running; nothing without systemd or access to it), and a
+#: line for each running job of systemd. ``is-system-running --wait`` lists no jobs, and needs systemd 240.
 _PROBE = """\
 printf '%%s ' %s; cat /proc/sys/kernel/random/boot_id
 [ "$(id -u)" = 0 ] || [ -S /run/dbus/system_bus_socket ] || exit 0
@@ -51,18 +50,18 @@ systemctl list-jobs --no-legend --no-pager 2>/dev/null | while read -r id unit t
 done
 """
 
-#: systemd's words for a host that is on its way up or down, and for one that somebody must look after at its console.
+#: States of systemd during boot or shutdown, and the state that needs work at the console.
 _UNSETTLED = ("initializing", "starting", "stopping", "unknown")
 _STUCK = "maintenance"
 
 
 class NotBack(HostError):
-    """A host went down, or was told to, and does not answer: none of our jobs runs on it any more."""
+    """A host was rebooted and does not answer: none of our jobs runs on it any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class BootState:
-    """A host that answers: its boot id, the state of its systemd, and the jobs that systemd is running."""
+    """The state of a host that answers: its boot ID, the state of its systemd, and the running jobs of systemd."""
 
     boot_id: str
     state: str = ""
@@ -70,14 +69,14 @@ class BootState:
 
     @property
     def waits_for(self) -> str:
-        """What systemd waits for, in words; empty when it waits for nothing."""
+        """The running jobs of systemd as part of a sentence, or an empty string."""
         rest = len(self.jobs) - NAMED_JOBS
         named = ", ".join(self.jobs[:NAMED_JOBS]) + (f" and {rest} more" if rest > 0 else "")
         return f", and systemd waits for: {named}" if named else ""
 
 
 def read_reboot_timeout(host: Host) -> float:
-    """How many seconds a host may take to come back from a reboot. Raises ``InputError`` where it is no duration."""
+    """Return the reboot timeout of a host in seconds. Raises ``InputError`` for an invalid duration."""
     value = host.get(VARIABLE)
     if value is None:
         return REBOOT_TIMEOUT_S
@@ -96,11 +95,13 @@ def reboot(
     emit: Emit,
     clock: Clock | None = None,
 ) -> tuple[RootShell, float]:
-    """Reboot the host behind ``shell``; a new root shell on it, and the seconds that it took.
+    """Reboot the host behind ``shell``. Return a new root shell on the host, and the duration in seconds.
 
-    ``connect`` opens one; ``timeout_s`` bounds the wait (the firmware of bare metal takes many minutes). ``reason``
-    stands in sentences. Raises ``NotBack`` with the host's last known state when it does not come back, ``HostError``
-    when it does not settle, and ``HostKeyMismatch`` at once when it comes back with another key.
+    ``connect`` opens a shell; ``timeout_s`` limits the wait (firmware may take many minutes). ``reason`` is part of
+    messages.
+
+    Raises ``NotBack`` with the last known state if the host does not come back, ``HostError`` if it does not settle,
+    and ``HostKeyMismatch`` if its host key has changed.
     """
     clock = clock or Clock()
     began_s = clock.now_s()
@@ -122,9 +123,10 @@ def await_boot(
     emit: Emit,
     clock: Clock | None = None,
 ) -> RootShell:
-    """A root shell on a host that somebody else started ``after`` something ("a power cycle"), once it has settled.
+    """Wait for a host that was restarted externally, and return a root shell once its systemd has settled.
 
-    ``boot_id`` is the boot before, where it is known; a host that is still in it is waited for. Raises as ``reboot``.
+    ``after`` names the cause, such as "a power cycle". ``boot_id`` is the boot before it, if known; the function waits
+    until the host leaves that boot. Raises the exceptions of ``reboot``.
     """
     way = _Awaited(host.name, str(host.port or 22), after, boot_id, ordered=True)
     watch = _Watch(way, connect, emit=emit, clock=clock or Clock())
@@ -132,13 +134,13 @@ def await_boot(
 
 
 def probe_boot(session: Session) -> BootState:
-    """The boot state of a host. Raises ``Unreachable`` where it does not answer, or its answer is cut off."""
+    """Return the boot state of a host. Raises ``Unreachable`` for a missing or truncated answer."""
     mark = new_nonce()
     output = session.run("/bin/sh", stdin=sh(_PROBE, mark).encode(), timeout_s=PROBE_TIMEOUT_S, cap_bytes=256 * 1024)
     text = output.stdout.decode("utf-8", errors="replace")
     boot = re.search(rf"^{mark} ([0-9a-f-]{{36}})$", text, re.MULTILINE)
     if not boot:
-        raise Unreachable(session.host.name, "it answers but does not report its boot id", passing=True)
+        raise Unreachable(session.host.name, "the host answers, but does not report its boot ID", passing=True)
     state = re.search(r"^state ([a-z]+)$", text, re.MULTILINE)
     jobs = re.findall(r"^job (\S+) (\S+)$", text, re.MULTILINE)
     return BootState(boot[1], state[1] if state else "", tuple(f"{kind} {unit}" for kind, unit in jobs))
@@ -146,7 +148,7 @@ def probe_boot(session: Session) -> BootState:
 
 @dataclass(frozen=True, slots=True)
 class _Awaited:
-    """Which host is waited for, after what, its boot before that (empty: unknown), and whether it needs no order."""
+    """The host to wait for, the cause, the boot before it (empty: unknown), and whether the reboot was ordered."""
 
     host: str
     port: str
@@ -156,31 +158,31 @@ class _Awaited:
 
 
 class _Watch:
-    """Probes a host again and again, from the order to reboot until it has settled, and keeps the last answer."""
+    """Probes a host repeatedly, from the order to reboot until it has settled, and keeps the last state."""
 
     def __init__(self, way: _Awaited, connect: Callable[[], RootShell], *, emit: Emit, clock: Clock) -> None:
         self._host, self._port, self._after, self._boot_id = way.host, way.port, way.after, way.boot_id
         self._connect = connect
         self._emit = emit
         self._clock = clock
-        self._ordered = way.ordered  #: whether the host took the order; a lost connection does not tell
+        self._ordered = way.ordered  #: whether the host accepted the order; unknown after a lost connection
         self._shell: RootShell | None = None
-        self._seen: BootState | None = None  #: the last look, ``None`` when the host did not answer it
-        self._back_s: float | None = None  #: when it answered in its new boot for the first time
-        self._what, self._since = "nothing of it", clock.time_of_day()
+        self._seen: BootState | None = None  #: the last state, ``None`` without an answer
+        self._back_s: float | None = None  #: time of the first answer in the new boot
+        self._what, self._since = "no contact", clock.time_of_day()
 
     def order(self, shell: RootShell) -> None:
-        """Give the order to reboot, unless the host has taken it. Given twice in one boot, it does no harm."""
+        """Order the reboot, unless the host has accepted the order. A repeated order in one boot is harmless."""
         if self._ordered:
             return
         try:
-            shell.run(_ORDER, timeout_s=ORDER_TIMEOUT_S, failure="the order to reboot could not be given")
+            shell.run(_ORDER, timeout_s=ORDER_TIMEOUT_S, failure="the reboot could not be ordered")
         except Unreachable:
-            return  # it may be going down already: the boot id will tell
+            return  # may be going down already: the boot ID decides
         self._ordered = True
 
     def until_back(self, timeout_s: float) -> RootShell:
-        """A root shell on the host in its new boot, settled."""
+        """Return a root shell on the host after its new boot has settled."""
         end_s = self._clock.now_s() + timeout_s
         try:
             while (shell := self._settled()) is None:
@@ -195,7 +197,7 @@ class _Watch:
         return shell
 
     def _settled(self) -> RootShell | None:
-        """Look once, and show what there is to see; the root shell, when the host has settled."""
+        """Probe once, and show the state. Return the root shell if the host has settled."""
         try:
             if self._shell is None:
                 self._shell = self._connect()
@@ -209,21 +211,21 @@ class _Watch:
             return None
         if self._seen.boot_id == self._boot_id:
             self.show("going down: sshd answers, still the old boot")
-            with suppress(HostError):  # sudo may have gone down already
+            with suppress(HostError):  # sudo may have stopped already
                 self.order(self._shell)
-            self._close()  # the host takes it down, perhaps without closing it
+            self._close()  # the host may go down without closing the connection
             return None
         return self._shell if self._judge(self._seen) else None
 
     def _judge(self, seen: BootState) -> bool:
-        """Whether a host in its new boot has settled."""
+        """Return whether a host in its new boot has settled."""
         if self._back_s is None:
             self._back_s = self._clock.now_s()
         if seen.state == _STUCK:
             raise HostError(
                 self._host,
-                f"it came back from {self._after} in maintenance mode: something that it needs to start "
-                "failed; look at its console, and at journalctl -b -p err",
+                f"the host came back from {self._after} in maintenance mode, because a required unit failed; check "
+                "its console and journalctl -b -p err",
             )
         if seen.state in _UNSETTLED:
             jobs = f" ({len(seen.jobs)} job{'s' * (len(seen.jobs) > 1)})" if seen.jobs else ""
@@ -232,7 +234,7 @@ class _Watch:
         return True
 
     def _silence(self, error: Unreachable) -> str:
-        """What it means that no session could be had."""
+        """Return the state for a failed connection."""
         cause = error.__cause__
         if isinstance(cause, ConnectionRefusedError):
             return f"port {self._port} refuses connections"
@@ -243,20 +245,20 @@ class _Watch:
         return error.sentence
 
     def _given_up(self, timeout_s: float) -> str:
-        """The sentence for a host that nobody waits for any more."""
+        """Return the error message after the timeout."""
         last = f"{self._what} since {self._since}"
         if self._seen is None:
             again = " and went away again" if self._back_s is not None else ""
-            came = "it came back" if again else "it did not come back"
-            return f"{came}{again} within {shown_limit(timeout_s)} of {self._after}; last seen: {last}"
+            came = "the host came back" if again else "the host did not come back"
+            return f"{came}{again} within {shown_limit(timeout_s)} of {self._after}; last state: {last}"
         if self._back_s is None:
-            how = f"it did not go down for {self._after} within {shown_limit(timeout_s)}"
+            how = f"the host did not go down for {self._after} within {shown_limit(timeout_s)}"
         else:
-            how = f"it came back from {self._after} and did not settle"
-        return f"{how}; last seen: {last}{self._seen.waits_for}"
+            how = f"the host came back from {self._after}, but did not finish booting"
+        return f"{how}; last state: {last}{self._seen.waits_for}"
 
     def show(self, what: str) -> None:
-        """Keep a state, and show it when it is another one than before."""
+        """Store a state, and show it if it differs from the last one."""
         if what != self._what:
             self._what, self._since = what, self._clock.time_of_day()
             self._emit(Waiting(self._host, what))

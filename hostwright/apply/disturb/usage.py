@@ -1,4 +1,4 @@
-"""Who has locked a host, who changes it and who uses it: probed before its power is cut or its disks are wiped."""
+"""The locks, jobs and users of a host: probed before its power is cut or its disks are wiped."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from hostwright.plan.model import Facts, Probe
 from hostwright.plan.observing import ask
 from hostwright.transport.root.rootshell import RootShell
 
-PROBES = (locks.LOCK, locks.RUN_LOCK, jobs.RUNNING)  #: who has locked it, and who changes it
-PROBE_TIMEOUT_S = 30.0  #: for a few short probes; a host that hangs on one is what a power cycle is for
+PROBES = (locks.LOCK, locks.RUN_LOCK, jobs.RUNNING)  #: the operator's lock, the run's lock and running jobs
+PROBE_TIMEOUT_S = 30.0  #: short: a power cycle is meant for hosts that hang
 
 
 def probes(occupancy: Occupancies) -> tuple[Probe, ...]:
-    """The probes of a host whose users are known in these ways."""
+    """Return the probes of locks, jobs and users of a host."""
     return (*PROBES, *occupancy.probes)
 
 
 def probe_usage(shell: RootShell, occupancy: Occupancies) -> Facts:
-    """The facts of a host about its locks, its jobs and its users. Raises ``HostError`` where it does not answer."""
+    """Return the facts about the locks, jobs and users of a host. Raises ``HostError`` without an answer."""
     return ask(shell, probes(occupancy), timeout_s=PROBE_TIMEOUT_S)
 
 
 def jobs_left(facts: Facts) -> str:
-    """The jobs of earlier runs that are still running on the host, as the beginning of a sentence; empty if none."""
+    """Return the jobs of earlier runs that still run on the host, as the beginning of a sentence; empty for none."""
     names = ", ".join(job.id for job in jobs.running(facts)[:5])
     return f"a job from an earlier run is still running ({names})" if names else ""

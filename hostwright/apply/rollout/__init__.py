@@ -1,1 +1,1 @@
-"""Many hosts side by side: how many at once, which first, how many may fail."""
+"""Runs on many hosts in parallel: batch size, order, failure limits."""

@@ -1,4 +1,4 @@
-"""A run that applies a goal to many hosts."""
+"""Applies a goal to many hosts in one run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hostwright.plan.model import Plan
 
 LEFT_RUNNING = "interrupted. Jobs that run on the hosts go on; %s re-attaches to them."
 
-#: makes the executor that works on the hosts of a run that has begun
+#: creates the executor for the hosts of a run that has begun
 OpenExecutor = Callable[[Run], RunExecutor]
 
 
@@ -34,14 +34,15 @@ def apply_goal(
     accept: Accept | None = None,
     open_executor: OpenExecutor | None = None,
 ) -> RunResults[Outcome]:
-    """Bring the hosts of a run to a goal.
+    """Apply a goal to the hosts of a run.
 
-    A host whose goal raises a ``HostError`` is not touched, and counts as failed. ``saved`` are plans that were shown
-    before: a host whose saved plan is stale is not touched. ``ask`` is asked once, before the run begins; then each
-    host is changed as it was planned for that, or refused. ``accept`` checks each host that is as desired: where it
-    raises ``NotAccepted``, the host has failed. ``open_executor`` makes the executor that works on them, by default
-    this machine. Raises ``InputError`` for limits that cannot be read, and ``Interrupted`` with these results after a
-    second Ctrl-C; errors of hosts are in the results.
+    A host whose goal raises a ``HostError`` is not changed, and counts as failed. ``saved`` are plans shown earlier: a
+    host whose saved plan is stale is not changed. ``ask`` is called once, before the run begins; each host is then
+    changed exactly as planned, or refused. ``accept`` checks each host that is as desired: on ``NotAccepted``, the host
+    has failed. ``open_executor`` creates the executor; the default is this process.
+
+    Raises ``InputError`` for invalid limits, and ``Interrupted`` with the results so far after a second Ctrl-C. Errors
+    of hosts are in the results.
     """
     hosts, connections = tuple(run.targets.by_name), run.connections
     limits = read_limits(run.request, len(hosts), most=len(hosts) if open_executor else None)
@@ -74,9 +75,9 @@ def apply_goal(
 def apply_to(
     run: Run, name: str, goal: Goal = AS_WANTED, accept: Accept | None = None, ended: frozenset[str] | None = None
 ) -> Outcome:
-    """One host, from its connection to its end. Raises ``HostError`` likewise.
+    """Apply a goal to one host, from connection to end. Raises ``HostError``.
 
-    ``ended``: see ``HostJob``.
+    ``accept`` is as in ``apply_goal``; ``ended`` is as in ``HostJob``.
     """
     run.refuse(name)
     target = run.targets.by_name[name]
@@ -91,7 +92,7 @@ def apply_to(
 
 
 def status_of(results: Results[Outcome]) -> int:
-    """The exit status of a run: 0 as desired, 1 something failed, 3 something is left to do, or was not accepted."""
+    """Return the exit status of a run: 0 as desired, 1 failed, 3 work is left or not accepted."""
     if results.errors:
         return worst(error.exit_status for error in results.errors)
     if results.untouched:

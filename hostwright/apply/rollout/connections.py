@@ -1,4 +1,4 @@
-"""The open root shells on many hosts, which one call can cut."""
+"""The open root shells on many hosts, which one call can close."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from hostwright.plan.targets import TargetHost
 from hostwright.transport import Allowance
 from hostwright.transport.root.rootshell import RootShell
 
-QUIET_S = 2.0  #: our choice: a server says at once who it is, and a line around the world takes half a second for it
+QUIET_S = 2.0  #: our choice: an SSH server sends its banner at once, within 0.5 s even around the world
 CUT = "the run was interrupted; what runs on the host continues"
 
 
 class Connections:
-    """The open root shells of a run, so that Ctrl-C can cut all of them."""
+    """The open root shells of a run. Ctrl-C closes all of them."""
 
     def __init__(self, password: Secret | None = None):
         self._password = password
         self._allowances: dict[str, Allowance] = {}
         self._open: dict[int, RootShell] = {}
-        self._unreached: set[str] = set()  #: to which a first connection is being made, or failed
+        self._unreached: set[str] = set()  #: hosts whose first connection is being opened, or failed
         self._left_alone: set[str] = set()
         self._lock = threading.Lock()
         self._cut = False
 
     def connect(self, target: TargetHost) -> RootShell:
-        """A new root shell on a host; sudo is given the password that was given for all, else the inventory's."""
+        """Open a root shell on a host. The sudo password is the one given for all hosts, else the inventory's."""
         if self._cut:
             raise Stopped(target.name, CUT)
         with self._lock:
@@ -47,24 +47,24 @@ class Connections:
             self._open[id(shell)] = shell
             alone = target.name in self._left_alone
             self._unreached.discard(target.name)
-        if alone or self._cut:  # it was let go while this one was being opened
+        if alone or self._cut:  # closed or detached while the connection was opened
             shell.close()
             raise Stopped(target.name, LEFT_ALONE if alone else CUT)
         return shell
 
     def detach(self) -> frozenset[str]:
-        """The hosts to which a first connection is being made: nothing will come of it, nor of any further one."""
+        """Give up the hosts whose first connection is still being opened; return their names."""
         with self._lock:
             self._left_alone = set(self._unreached)
             return frozenset(self._left_alone)
 
     def not_responding(self) -> frozenset[str]:
-        """The hosts to which a first connection is being made and that have not said a word for a while."""
+        """Return the hosts whose first connection is being opened and that have sent nothing for ``QUIET_S``."""
         with self._lock:
             return frozenset(name for name in self._unreached if self._allowances[name].silent_s() >= QUIET_S)
 
     def close(self) -> None:
-        """Close all connections, for good: ``connect`` raises ``Stopped`` from now on."""
+        """Close all connections permanently: ``connect`` raises ``Stopped`` from now on."""
         self._cut = True
         with self._lock:
             for shell in self._open.values():
@@ -74,15 +74,15 @@ class Connections:
 
     @property
     def secrets(self) -> tuple[Secret, ...]:
-        """What must not be recorded: the password that was given."""
+        """The secrets that must not be recorded: the given password."""
         return (self._password,) if self._password else ()
 
     def password(self, target: TargetHost) -> Secret | None:
-        """The sudo password for a host: the one that was given, else the inventory's."""
+        """Return the sudo password for a host: the given one, else the inventory's."""
         return self._password or target.host.become_password
 
     def plan(self, target: TargetHost, emit: Emit = lambda _: None, *, desired: Desired | None = None) -> HostPlan:
-        """Probe and plan a host over a connection of its own; for ``desired`` instead of what its stack wants."""
+        """Probe and plan a host over its own connection. ``desired`` replaces the desired state of its stack."""
         wanted = desired or target.desired
         with self.connect(target) as shell:
             facts = observe(shell, wanted)

@@ -1,7 +1,7 @@
-"""What a run would disturb or take away, and the plans that its operator agreed to.
+"""Lists what a run would disturb or delete, and records the plans that the operator approved.
 
-Nothing is locked while somebody is asked. A host is changed exactly as it was shown then: its plan must still be the
-same once it is locked (``HostApply``).
+No host is locked during the question. A host is changed only if its plan is still the same after the lock
+(``HostApply``).
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from hostwright.plan.model import Plan
 from hostwright.plan.planning import HostPlan
 from hostwright.plan.targets import Targets
 
-YES_VARIABLE = "HOSTWRIGHT_YES"  #: of the environment, agrees as ``--yes`` does
-NAMED = 5  #: our choice: whose work is named of a host
+YES_VARIABLE = "HOSTWRIGHT_YES"  #: environment variable with the effect of ``--yes``
+NAMED = 5  #: our choice: users named per host
 
 
 class Ask(Protocol):
-    """Asks an operator, who sees what a run would do to so many hosts. Raises an error where the answer is not yes."""
+    """Asks the operator to approve the consequences of a run. Raises an error for any answer but yes."""
 
     def __call__(self, consequences: Sequence[str], hosts: int) -> None:
-        """Ask once; with no consequences, there is nothing to ask."""
+        """Ask once. Without consequences, no question is asked."""
 
 
 def unasked(what: str) -> InputError:
-    """The error where nobody agreed to ``what`` is done, and nobody can be asked."""
-    sentence = f"{what}, and nobody can be asked here: no host was touched; --yes (or {YES_VARIABLE}=1) agrees"
+    """Return the error for an action ``what`` without approval and without a terminal to ask."""
+    sentence = f"{what}, and nobody can be asked here; no host was touched; pass --yes or set {YES_VARIABLE}=1 to agree"
     return InputError(sentence, "--yes")
 
 
 def plan_each(targets: Targets, connections: Connections, goal: Goal = AS_WANTED) -> Results[HostPlan]:
-    """Probe each host and plan; nothing is changed. Errors of hosts are in the results."""
+    """Probe and plan each host; nothing is changed. Errors of hosts are in the results."""
     by_name = targets.by_name
 
     def of_host(name: str) -> HostPlan:
@@ -49,15 +49,18 @@ def plan_each(targets: Targets, connections: Connections, goal: Goal = AS_WANTED
 
 
 def consent(run: Run, goal: Goal, *, saved: Mapping[str, Plan], ask: Ask | None) -> Consent:
-    """Plan the hosts of a run and ask once; agreed to is the ``saved`` plan of a host that has one. Without ``ask``,
-    or with ``--yes``, nobody is asked and nothing is planned. Raises what ``ask`` raises."""
+    """Plan the hosts of a run and ask the operator once.
+
+    A host with a ``saved`` plan is approved with that plan. Without ``ask``, or with ``--yes``, no question is asked
+    and nothing is planned. Raises the exceptions of ``ask``.
+    """
     targets, request = run.targets, run.request
     if ask is None or request.yes:
         return Consent({name: Agreed(plan) for name, plan in saved.items()})
     try:
         results = plan_each(targets, run.connections, goal)
     except Interrupted as stop:
-        stop.ended = None  # of the run, nothing has come
+        stop.ended = None  # the run has no results
         raise
     plans = results.values
     local = {target.name for target in targets if target.host.local}
@@ -69,7 +72,7 @@ def consent(run: Run, goal: Goal, *, saved: Mapping[str, Plan], ask: Ask | None)
 
 
 def removed(plans: Iterable[HostPlan]) -> Iterator[str]:
-    """Which roles are removed, and from which hosts."""
+    """Yield one sentence with the roles to remove and the affected hosts."""
     gone = [each for each in plans if each.plan.roles and not each.plan.refusals]
     if gone:
         roles = dict.fromkeys(role.role for each in gone for role in each.plan.roles)
@@ -77,8 +80,10 @@ def removed(plans: Iterable[HostPlan]) -> Iterator[str]:
 
 
 def consequences(plans: Iterable[HostPlan], request: Request, *, local: Collection[str] = ()) -> Iterator[str]:
-    """What is rebooted, whose work is ended, and what is lost for good. A host whose work keeps it from being changed
-    (neither ``--drain`` nor ``--force``) is refused later, and nothing happens to it; a ``local`` one is not rebooted.
+    """Return sentences for all reboots, killed processes and permanent deletions.
+
+    A busy host is left out without ``--drain`` or ``--force``, because its plan is refused later. A ``local`` host is
+    never rebooted.
     """
     found: dict[str, list[str]] = {}
     for each in plans:
@@ -89,18 +94,18 @@ def consequences(plans: Iterable[HostPlan], request: Request, *, local: Collecti
         if each.busy and request.force and not request.drain:
             more = [f"{len(each.busy) - NAMED} more"] if len(each.busy) > NAMED else []
             users = ", ".join([*map(_plain, each.busy[:NAMED]), *more])
-            found.setdefault(f"ends work on {{}}: {users}", []).append(each.host)
+            found.setdefault(f"kills work on {{}}: {users}", []).append(each.host)
         if each.losses:
             what = ", ".join(map(_plain, each.losses))
-            found.setdefault(f"takes away from {{}}, for good: {what}", []).append(each.host)
+            found.setdefault(f"removes permanently from {{}}: {what}", []).append(each.host)
     return folded(found)
 
 
 def folded(found: Mapping[str, Iterable[str]]) -> Iterator[str]:
-    """Each sentence with its hosts in the place of ``{}``."""
+    """Return each sentence with its hosts inserted at ``{}``."""
     return (sentence.replace("{}", counted(hosts), 1) for sentence, hosts in found.items())
 
 
 def _plain(text: str) -> str:
-    """A host's text in one line, in which no host's name is filled in."""
+    """Return a host's text as one line in which ``{}`` is escaped."""
     return one_line(text).replace("{}", "{ }")

@@ -1,5 +1,6 @@
-"""Runs that somebody else started, on whatever machine, followed on the hosts themselves: nothing is changed there, and
-no lock is taken. A host tells whose run works on it and which jobs it has; the log of each job says where it stands.
+"""Follows runs that another process or machine started. This module changes nothing on the hosts and takes no lock.
+
+A host reports the run that holds its lock and its running jobs; the logs of the jobs show the progress.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from hostwright.plan.host import jobs, locks
 from hostwright.plan.host.jobs import RunningJob
 from hostwright.plan.observing import ask
 
-LOOK_S = 2.0  #: our choice, between two looks at a host: steps take longer
-TIMEOUT_S = 60.0  #: for one look
+LOOK_S = 2.0  #: our choice: poll interval; steps take longer
+TIMEOUT_S = 60.0  #: for one poll
 
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What was seen of a run on a host, until it ended there. ``run`` is empty where nobody worked on the host.
+    """The observed part of a run on a host, until its end there. ``run`` is empty if no run worked on the host.
 
-    ``failed`` are the roles whose jobs failed or were lost, ``done`` those whose jobs succeeded.
+    ``failed`` are the roles whose jobs failed or were lost; ``done`` are the roles whose jobs succeeded.
     """
 
     host: str
@@ -37,8 +38,7 @@ class Followed:
 
 
 def follow_each(run: Run) -> Results[Followed]:
-    """Follow what works on each host of a run, which is not recorded, to its end there. Errors of hosts are in the
-    results."""
+    """Follow the current run on each host until its end there. Errors of hosts are in the results."""
     by_name, connections = run.targets.by_name, run.connections
 
     def of_host(name: str) -> Followed:
@@ -53,17 +53,17 @@ def follow_each(run: Run) -> Results[Followed]:
 
 
 class _Following:
-    """One host while its run is followed."""
+    """The follower of one host."""
 
     def __init__(self, run: Run, connection: HostConnection):
         self._connection, self._emit = connection, run.emit
         self._runner = JobRunner(connection, run)
         self._jobs: dict[str, threading.Thread] = {}
-        self._status: dict[str, int | None] = {}  #: of each role's last job
+        self._status: dict[str, int | None] = {}  #: of the last job of each role
         self._run = self._operator = ""
 
     def to_the_end(self) -> Followed:
-        """Look again and again until neither the run nor one of its jobs is there."""
+        """Poll until neither the run nor any of its jobs is left."""
         pause = threading.Event()
         while self._look():
             pause.wait(LOOK_S)
@@ -72,13 +72,17 @@ class _Following:
         return self._ended()
 
     def _look(self) -> bool:
-        """Whether there is something to follow; a job that is new is followed from now on."""
+        """Poll the host; start to follow new jobs. Return whether the run or one of its jobs is still active."""
         probes = (locks.RUN_LOCK, jobs.RUNNING)
         facts = self._connection.use(lambda shell: ask(shell, probes, timeout_s=TIMEOUT_S))
         holder, running = locks.run_lock(facts), jobs.running(facts)
         if not self._run and (holder or running):
             self._run, self._operator = (holder.run, holder.owner) if holder else (running[0].run, running[0].operator)
-            self._emit(events.Note(self._connection.host, str(holder or f"a job of the run {self._run} goes on alone")))
+            self._emit(
+                events.Note(
+                    self._connection.host, str(holder or f"a job of the run {self._run} continues without its run")
+                )
+            )
         ours = [job for job in running if job.run == self._run and job.nonce]
         for job in ours[: jobs.MOST_RUNNING]:
             if job.id not in self._jobs:
@@ -102,5 +106,5 @@ class _Following:
         if failed:
             self._emit(events.HostEnded(self._connection.host, "failed", ", ".join(failed)))
         elif self._run:
-            self._emit(events.Note(self._connection.host, f"the run {self._run} has ended here"))
+            self._emit(events.Note(self._connection.host, f"the run {self._run} has ended on this host"))
         return Followed(self._connection.host, self._run, self._operator, done, failed)

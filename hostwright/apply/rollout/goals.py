@@ -1,4 +1,4 @@
-"""What a run wants of each of its hosts."""
+"""The goals that a run can have for its hosts."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from hostwright.stack.stack import Artifact
 
 
 class Goal(Protocol):
-    """What is wanted of each host of a run."""
+    """The goal of a run for each of its hosts."""
 
     def desired(self, target: TargetHost) -> Desired:
-        """What the host shall be. Raises ``HostError`` for one that is not to be touched."""
+        """Return the desired state of the host. Raises ``HostError`` for a host that must not be changed."""
 
     def departs(self, target: TargetHost) -> bool:
-        """Whether what Hostwright keeps on the host goes as well (``HostJob.departs``)."""
+        """Return whether Hostwright's own files on the host are also removed (``HostJob.departs``)."""
 
 
 class AsWanted:
-    """Every host shall be what its stack and its roles want."""
+    """The goal that every host matches its stack and its roles."""
 
     def desired(self, target: TargetHost) -> Desired:
-        """All states of the host's roles."""
+        """Return all states of the host's roles."""
         return target.desired
 
-    def departs(self, target: TargetHost) -> bool:  # noqa: ARG002 - of no host
-        """What Hostwright keeps on a host stays there."""
+    def departs(self, target: TargetHost) -> bool:  # noqa: ARG002 - the same for all hosts
+        """Return ``False``: Hostwright's own files stay."""
         return False
 
 
@@ -39,19 +39,19 @@ AS_WANTED: Goal = AsWanted()
 
 @dataclass(frozen=True)
 class OnlyStates:
-    """Every host shall have these states of one role, and nothing else of it changes: for a role's own verbs."""
+    """The goal that every host has these states of one role, and keeps the rest: for a role's own verbs."""
 
     role: str
     states: tuple[Resource, ...]
-    artifacts: Mapping[str, Artifact] = field(default_factory=dict)  #: files of the stack for this run
+    artifacts: Mapping[str, Artifact] = field(default_factory=dict)  #: additional files of the stack for this run
 
     def desired(self, target: TargetHost) -> Desired:
-        """These states alone, with a stack that has their files."""
+        """Return only these states, with a stack that includes their files."""
         stack = target.stack.model_copy(update={"artifacts": {**target.stack.artifacts, **self.artifacts}})
         return Desired(
             target.name, stack, (DesiredRole(self.role, (), self.states),), apart=True, occupancy=target.occupancy
         )
 
-    def departs(self, target: TargetHost) -> bool:  # noqa: ARG002 - of no host
-        """What Hostwright keeps on a host stays there."""
+    def departs(self, target: TargetHost) -> bool:  # noqa: ARG002 - the same for all hosts
+        """Return ``False``: Hostwright's own files stay."""
         return False

@@ -1,6 +1,6 @@
-"""The limits of a run: how many hosts at once, which ones first, how many may fail; and, from these, who begins next.
+"""The limits of a run (batch size, canaries, maximum failures) and the scheduler that chooses the next hosts from them.
 
-Nothing here touches a host, a thread or a clock.
+This module uses no host, thread or clock.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from hostwright.common.errors import InputError
 from hostwright.common.request import Request
 from hostwright.common.text import count
 
-MAX_PARALLEL = 192  #: our estimate: with more, this machine's cores are the limit, not the hosts; each takes 0.6 MB
-FILES_PER_HOST = 4  #: a socket, and what paramiko and an artifact's stream need beside it
-FILES_KEPT = 64  #: for everything that is not a host: the journal, the view, the artifacts
+MAX_PARALLEL = 192  #: our estimate: with more hosts, this machine's cores are the limit; 0.6 MB each
+FILES_PER_HOST = 4  #: open files: a socket, and files of paramiko and of an artifact
+FILES_KEPT = 64  #: open files for the journal, the view and the artifacts
 
-#: Our choice: of a batch, one slot in so many may be lent before its host is named silent. A host that hangs keeps no
-#: other waiting, and where a network stands still for seconds, few more than a batch are in work when it goes on.
+#: Our choice: one slot in so many of a batch may be released before its host counts as silent. So a host that hangs
+#: blocks no other, and after a network outage of seconds, few more hosts than a batch are active.
 LENT_EARLY = 4
 
 STOPPED_BY_OPERATOR = "stopped by the operator"
-LEFT_ALONE = "stopped while it was being connected to; nothing was begun there"
+LEFT_ALONE = "stopped during the first connection; nothing was changed"
 
 _AMOUNT = re.compile(r"([0-9]{1,9})|([0-9]{1,3}(?:\.[0-9]{1,6})?) ?%")
 
 
 def window(hosts: int) -> int:
-    """How many hosts are worked on at once: all, bounded by ``MAX_PARALLEL`` and by the open files that are allowed."""
+    """Return the maximum number of parallel hosts: all, up to ``MAX_PARALLEL`` and the limit of open files."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
         return max(1, min(hosts, MAX_PARALLEL))
@@ -41,7 +41,7 @@ def window(hosts: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The first ``canary`` hosts go before all others, ``batch`` are in work at once, ``max_fail`` of them may fail."""
+    """The first ``canary`` hosts run before all others, ``batch`` run in parallel, ``max_fail`` may fail."""
 
     canary: int
     batch: int
@@ -49,12 +49,12 @@ class Limits:
 
 
 def read_limits(request: Request, hosts: int, most: int | None = None) -> Limits:
-    """The limits of a run of so many hosts, from ``--canary``, ``--batch`` and ``--max-fail``. At most ``most`` are
-    worked on at once, by default as many as this machine can (``window``).
+    """Return the limits from ``--canary``, ``--batch`` and ``--max-fail`` for a run of ``hosts`` hosts.
 
-    Each is ``""`` (no canary; as many at once as can be; any number may fail), a number of hosts, or a share of the
-    run's hosts such as ``10%``. Shares of ``canary`` and ``batch`` are rounded up, so that they are at least one host;
-    a share of ``max_fail`` is rounded down. Raises ``InputError`` that names the option.
+    At most ``most`` hosts run in parallel; the default is ``window``. Each option is empty (no canary; as many in
+    parallel as possible; any number may fail), a number of hosts, or a share such as ``10%``. Shares of ``canary`` and
+    ``batch`` are rounded up to at least one host; a share of ``max_fail`` is rounded down. Raises ``InputError`` that
+    names the option.
 
     >>> read_limits(Request(canary="1", batch="10%", max_fail="5%"), 42)
     Limits(canary=1, batch=5, max_fail=2)
@@ -73,7 +73,7 @@ def read_limits(request: Request, hosts: int, most: int | None = None) -> Limits
 
 
 def _amount(option: str, text: str, hosts: int) -> Fraction | None:
-    """A number of hosts or a share of them, exactly; ``None`` when nothing was said."""
+    """Return an exact number of hosts from a number or share; ``None`` for an empty text."""
     if not text.strip():
         return None
     match = _AMOUNT.fullmatch(text.strip())
@@ -83,16 +83,16 @@ def _amount(option: str, text: str, hosts: int) -> Fraction | None:
 
 
 class Scheduler:
-    """The course of one run: which hosts have not begun, are in work, or failed; it decides which begin next.
+    """The state of one run: waiting, running and failed hosts. It chooses the hosts that begin next.
 
-    Not thread-safe. ``ceiling`` bounds the hosts in work even where slots were lent; it may change meanwhile, as
-    workers come and go.
+    Not thread-safe. ``ceiling`` limits the running hosts even if slots were released; it may change as workers join and
+    leave.
     """
 
     def __init__(self, names: Iterable[str], limits: Limits, ceiling: int):
         order = tuple(dict.fromkeys(names))
-        self.because = ""  #: why no further host begins; empty while the run goes on
-        self.failures = 0  #: hosts that failed or could not be reached; a locked host is neither
+        self.because = ""  #: why no more hosts begin; empty while the run continues
+        self.failures = 0  #: failed and unreachable hosts, without locked ones
         self._max_fail = limits.max_fail
         self._batch = max(1, limits.batch)
         self.ceiling = ceiling
@@ -103,22 +103,24 @@ class Scheduler:
 
     @property
     def running(self) -> tuple[str, ...]:
-        """The hosts in work, the one that began first before the others."""
+        """The running hosts, in the order in which they began."""
         return tuple(self._running)
 
     @property
     def untouched(self) -> tuple[str, ...]:
-        """The hosts that have not begun, in their order."""
+        """The hosts that have not begun, in order."""
         return tuple(self._waiting)
 
     @property
     def over(self) -> bool:
-        """Whether nobody is in work and nobody will begin."""
+        """Whether no host is running and none will begin."""
         return not self._running and (bool(self.because) or not self._waiting)
 
     def begin(self, silent: Collection[str], not_responding: Collection[str] = ()) -> tuple[str, ...]:
-        """The hosts that begin now. ``silent`` names those that do not answer: their slots are lent to others; so are
-        a few slots of those that are ``not_responding``, of which nothing has come since they are being connected to.
+        """Return the hosts that begin now.
+
+        Other hosts may use the slots of ``silent`` hosts, and a few slots of ``not_responding`` hosts, which have sent
+        nothing since the start of their connection.
         """
         begun = []
         while self._waiting and self._may_begin(self._waiting[0], silent, not_responding):
@@ -127,10 +129,10 @@ class Scheduler:
         return tuple(begun)
 
     def _may_begin(self, host: str, silent: Collection[str], not_responding: Collection[str]) -> bool:
-        """Whether there is a slot for this host.
+        """Return whether a slot is free for this host.
 
-        A slot is lent only as long as the failure budget can bear that every silent host fails: when a whole network
-        is gone, the run must not walk into it host by host. Canaries are waited for.
+        The slot of a silent host is released only if the failure limit allows all silent hosts to fail: in a network
+        outage, the run must not continue host by host. Slots of canaries are never released.
         """
         if self.because or len(self._running) >= self.ceiling:
             return False
@@ -145,8 +147,10 @@ class Scheduler:
         return len(self._running) - lent < batch
 
     def end(self, host: str, result: str) -> None:
-        """A host in work has ended: ``failed``, ``locked``, ``unreachable`` and ``stopped`` are results of
-        ``events.RESULTS`` that bear on the others; any other is good. For a locked canary, the next host is one.
+        """Record the end of a running host with a result of ``events.RESULTS``.
+
+        ``failed``, ``locked``, ``unreachable`` and ``stopped`` affect other hosts; all other results are good. After a
+        locked canary, the next host becomes a canary.
         """
         del self._running[host]
         if result == "locked":
@@ -158,18 +162,18 @@ class Scheduler:
             elif self._over_budget or (self.failures > self._max_fail and not self.because):
                 self._over_budget = True
                 failed = count(self.failures, "host")
-                self.because = f"the failure budget is spent: {failed} failed, at most {self._max_fail} may"
+                self.because = f"too many failures: {failed} failed, --max-fail allows {self._max_fail}"
         elif result == "stopped":
             self.halt(STOPPED_BY_OPERATOR)
         else:
             self._canaries.discard(host)
 
     def _replace_canary(self, host: str) -> None:
-        """Let the next host be a canary in the place of one that was left as it was."""
+        """Make the next host a canary in place of a locked one."""
         if host in self._canaries:
             self._canaries.remove(host)
             self._canaries.update([name for name in self._waiting if name not in self._canaries][:1])
 
     def halt(self, because: str) -> None:
-        """No further host begins; the first reason stands."""
+        """Begin no more hosts. The first reason is kept."""
         self.because = self.because or because

@@ -1,4 +1,4 @@
-"""Roles removed from many hosts: what each host had, by its own records, and what stays."""
+"""Removes roles from many hosts, by the hosts' records of their former stacks."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from hostwright.plan.roles.role import Role, providers
 from hostwright.plan.targets import Roster, TargetHost, Targets
 from hostwright.stack import stackstore
 
-RECORDS = (release.RELEASE, release.FORMERS)  #: which stacks a host had; readable by anybody there
+RECORDS = (release.RELEASE, release.FORMERS)  #: the current and former stacks of a host; readable by all users
 
 
 @dataclass(frozen=True)
 class Former:
-    """The stacks and roles that one host had, by its own records. ``notes`` are sentences for the operator."""
+    """The stacks and roles of one host, from its own records. ``notes`` are messages for the operator."""
 
     name: str
     desired: tuple[Desired, ...] = ()
-    known: bool = True  #: whether this machine kept all of its stacks
+    known: bool = True  #: whether this machine has a copy of all these stacks
     notes: tuple[str, ...] = ()
-    off: tuple[str, ...] = ()  #: roles to be taken away that its record names and its list no longer does
+    off: tuple[str, ...] = ()  #: roles to remove that the record names, but the inventory no longer does
 
 
 @dataclass(frozen=True)
 class Formers:
-    """The stacks and roles that hosts had, and the errors of hosts whose records could not be read."""
+    """The former stacks and roles of hosts, and the errors of hosts whose records could not be read."""
 
     found: Mapping[str, Former]
     errors: Mapping[str, HostError]
 
     def of(self, name: str) -> Former:
-        """What a host had. Raises ``HostError`` if its records could not be read: then it must not be touched."""
+        """Return the former stacks of a host. Raises ``HostError`` if its records could not be read."""
         if name in self.found:
             return self.found[name]
         raise self.errors.get(name) or Stopped(name, CUT)
@@ -48,26 +48,26 @@ class Formers:
 
 @dataclass(frozen=True)
 class Removal:
-    """The goal of a run that removes the targets' roles, and those roles that are on the host but no longer wanted."""
+    """The goal to remove the targets' roles, and roles that are on the host but no longer in the inventory."""
 
     roster: Roster
     formers: Formers
-    notes: tuple[str, ...] = ()  #: what the operator should know before anything is done
+    notes: tuple[str, ...] = ()  #: messages for the operator before the run
 
     def desired(self, target: TargetHost) -> Desired:
-        """The desired states of the host without these roles, and without what former stacks brought with them."""
+        """Return the desired state without these roles and without leftovers of former stacks."""
         former = self.formers.of(target.name)
         also = self.roster.also(target, former.off)
         now = also.having(also.stack)
         return removal_of(now.desired, former.desired, now.rest.desired)
 
     def departs(self, target: TargetHost) -> bool:
-        """Whether every role is removed, and this machine knows all stacks that the host had."""
+        """Return whether every role is removed, and this machine has a copy of all former stacks of the host."""
         return whole(target) and self.formers.of(target.name).known
 
 
 def removal(roster: Roster, targets: Targets, connections: Connections) -> Removal:
-    """The goal of a removal of the targets' roles, from the records of all hosts."""
+    """Return the goal to remove the targets' roles, from the records of all hosts."""
     formers = probe_formers(roster, targets, connections)
     going = [role for role in roster.roles if any(role in target.roles for target in targets)]
     seen = tuple(note for former in formers.found.values() for note in former.notes)
@@ -76,12 +76,12 @@ def removal(roster: Roster, targets: Targets, connections: Connections) -> Remov
 
 
 def whole(target: TargetHost) -> bool:
-    """Whether every role of this host was named."""
+    """Return whether every role of this host was named."""
     return {role.name for role in target.of_host} == {role.name for role in target.roles}
 
 
 def probe_formers(roster: Roster, targets: Targets, connections: Connections) -> Formers:
-    """What hosts were before, from their records: one exec channel a host, without root."""
+    """Read the records of former stacks from the hosts: one exec channel per host, without root."""
     by_name = {target.name: target for target in targets}
 
     def of_host(name: str) -> Former:
@@ -102,7 +102,7 @@ def probe_formers(roster: Roster, targets: Targets, connections: Connections) ->
 
 
 def _former(target: TargetHost, records: Sequence[Mapping[str, Any]]) -> Former:
-    """What a host with these records was before."""
+    """Return the former stacks from the records of a host."""
     digests = {release.digest_of(record): record for record in records if not release.about(record, target.stack)}
     try:
         stacks = {digest: stackstore.find(digest, target.kinds) for digest in digests}
@@ -110,8 +110,8 @@ def _former(target: TargetHost, records: Sequence[Mapping[str, Any]]) -> Former:
         raise Refused(target.name, str(error)) from error
     unknown = [digest for digest, stack in stacks.items() if stack is None]
     notes = tuple(
-        f"{target.name} had the stack {printable(str(digests[digest].get('stack', '')))[:80]}, which this machine did "
-        "not keep: what only that stack installed stays, and so does what Hostwright keeps there"
+        f"{target.name} had the stack {printable(str(digests[digest].get('stack', '')))[:80]}, and this machine has no "
+        "copy of that stack: what only that stack installed stays, and so do Hostwright's own files"
         for digest in unknown
     )
     desired = tuple(
@@ -123,8 +123,8 @@ def _former(target: TargetHost, records: Sequence[Mapping[str, Any]]) -> Former:
 
 
 def what_stays(roles: Sequence[Role], going: Sequence[Role]) -> Iterator[str]:
-    """Roles that need what goes and were not named stay, and will not work: that is for the operator to know."""
+    """Yield a warning for each role that stays but needs a role to be removed."""
     for role in roles:
         needed = ", ".join(one.name for need in role.needs for one in providers(need, roles) if one in going)
         if needed and role not in going:
-            yield f"{role.name} needs {needed} and stays, since it is not among --roles: it will differ from its stack"
+            yield f"{role.name} stays, but needs {needed}, and so will differ from its stack; add it to --roles"

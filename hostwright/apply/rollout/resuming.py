@@ -1,4 +1,4 @@
-"""The request with which an earlier run goes on (``invoke provision --resume``)."""
+"""Builds the request that continues an earlier run (``invoke provision --resume``)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from hostwright.plan.targets import Roster
 
 
 def resume(request: Request, roster: Roster, run: str = "") -> tuple[str, Request]:
-    """The id of a provision run on an inventory (``resumable``), and the request that continues it: for the hosts that
-    it left, with its own options where ``request`` has the default.
+    """Return the ID of the provision run to continue (``resumable``), and the request that continues it.
 
-    Raises ``InputError`` where hosts are given as well, where there is nothing to go on with, where an option of that
-    run is not recorded since it held a secret, and where its record is damaged.
+    The request is for the hosts that the run left, with the run's options wherever ``request`` has the default.
+
+    Raises ``InputError`` if ``request`` names hosts, if nothing is left to do, if an option contained a secret and so
+    was not recorded, or if the record is damaged.
     """
     if request.hosts:
-        raise InputError("it takes the hosts from the run that it continues; give either it or --hosts", "--resume")
+        raise InputError(
+            "conflicts with --hosts, because the run that continues defines the hosts; remove one of them", "--resume"
+        )
     last = to_resume(state_root(), roster.path, run)
     gone = [host for host in last.hosts if host not in roster.inventory.hosts]
     if gone:
@@ -32,8 +35,8 @@ def resume(request: Request, roster: Roster, run: str = "") -> tuple[str, Reques
     missing = [name for name in last.masked if name in left_out]
     if missing:
         raise InputError(
-            f"the run {last.run} was given secrets with --{missing[0].replace('_', '-')}, which are not recorded: "
-            "give them again",
+            f"the run {last.run} was given secrets with --{missing[0].replace('_', '-')}, which are not recorded; "
+            "pass the option again",
             "--resume",
         )
     try:
@@ -42,7 +45,7 @@ def resume(request: Request, roster: Roster, run: str = "") -> tuple[str, Reques
         )
     except (ValidationError, InputError) as error:
         raise InputError(
-            f"the record of the run {last.run} is damaged: provision without --resume", "--resume"
+            f"the record of the run {last.run} is damaged; provision without --resume", "--resume"
         ) from error
     taken: dict[str, Any] = {name: getattr(former, name) for name in left_out}
     return last.run, replace(request, **taken, hosts=",".join(last.hosts))

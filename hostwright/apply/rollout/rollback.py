@@ -1,4 +1,4 @@
-"""To which release each of many hosts can be rolled back, by the records on the hosts."""
+"""Finds the release to which each host can be rolled back, from the records on the hosts."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from hostwright.stack import stackstore
 from hostwright.stack.rules import check_stack
 from hostwright.stack.stack import Stack
 
-RECORDS = (release.RELEASE, release.FORMERS)  #: readable by anybody on the host
+RECORDS = (release.RELEASE, release.FORMERS)  #: readable by all users of the host
 
 
 @dataclass(frozen=True)
 class WayBack:
-    """To what a host can be rolled back."""
+    """The release to which a host can be rolled back."""
 
-    now: TargetHost  #: the host as the inventory wants it
+    now: TargetHost  #: the host with the stack of the inventory
     back: TargetHost  #: the same host and variables with the stack and the layers of the release record
     at: str  #: when the host was verified with that stack (UTC, ISO 8601)
 
 
 def ways_back(targets: Sequence[TargetHost], connections: Connections, to: str = "") -> Results[WayBack]:
-    """To what each host can be rolled back, by its records: one exec channel per host, without root."""
+    """Find the rollback release of each host in its records: one exec channel per host, without root."""
     by_name = {target.name: target for target in targets}
 
     def of_host(name: str) -> WayBack:
@@ -43,10 +43,10 @@ def ways_back(targets: Sequence[TargetHost], connections: Connections, to: str =
 
 
 def way_back(target: TargetHost, facts: Facts, to: str = "") -> WayBack:
-    """To what a host with these facts can be rolled back. Raises ``Refused`` with the records that it has.
+    """Return the rollback release of a host with these facts. Raises ``Refused`` with a list of its records.
 
-    Without ``to``, that is the latest verified release that is not what the inventory wants now: the present record if
-    an upgrade did not finish, else the latest former one. ``to`` is a stack's name, or how a date or a digest begins.
+    The default is the latest verified release that differs from the inventory: the current record if an upgrade did not
+    finish, else the latest former one. ``to`` is a stack's name, or the beginning of a date or digest.
     """
     if sentence := release.refusal(facts):
         raise Refused(target.name, sentence)
@@ -69,7 +69,7 @@ def _named(record: Mapping[str, Any], to: str) -> bool:
 
 
 def _stack_of(target: TargetHost, record: Mapping[str, Any]) -> Stack:
-    """The stack of a record, as this machine kept it, if it still fits together by the rules of today."""
+    """Return this machine's copy of a record's stack, if it passes today's rules."""
     try:
         stack = stackstore.find(release.digest_of(record), target.kinds)
     except InputError as error:
@@ -77,8 +77,8 @@ def _stack_of(target: TargetHost, record: Mapping[str, Any]) -> Stack:
     if stack is None:
         raise Refused(
             target.name,
-            f"its record of {_said(record)} names a stack that this machine does not have: roll back from the machine "
-            "that provisioned it then, or set `stack` in the inventory and provision",
+            f"its record of {_said(record)} names a stack that this machine does not have; roll back from the machine "
+            "that provisioned that stack, or set `stack` in the inventory and provision",
         )
     refusals = check_stack(stack, target.having(stack, stack.roles).desired.rules)
     if refusals:
@@ -91,11 +91,11 @@ def _no_record(target: TargetHost, records: Sequence[Mapping[str, Any]], to: str
         return "it has no release record: it was never verified, and there is nothing to go back to"
     known = ", ".join(map(_said, records))
     if to:
-        return f"none of its release records is of {to!r}; it has: {known}"
-    return f"it has no record of another release than {target.stack.name}, which the inventory wants; it has: {known}"
+        return f"it has no release record of {to!r}; its records: {known}"
+    return f"it has no record of another release than {target.stack.name} of the inventory; its records: {known}"
 
 
 def _said(record: Mapping[str, Any]) -> str:
-    """A record in a few words. Its name is a host's text."""
+    """Return a short description of a record. The stack's name is text from the host."""
     digest = release.digest_of(record)[:12] or "without a digest"
     return f"{printable(str(record.get('stack', '')))[:80]} ({release.at_of(record) or 'no date'}, {digest})"

@@ -1,8 +1,8 @@
-"""Many hosts side by side: each on its own, none waiting for another.
+"""Runs work on many hosts in parallel; no host waits for another.
 
-One loop decides, in the caller's thread: which host begins, when the run stops. An executor (``HostExecutor``) works on
-the hosts: threads of this process, or workers on other machines. The ends of its futures, Ctrl-C and SIGTERM only put a
-message into the loop's inbox: nothing has to be locked, and no interruption is lost.
+One loop in the caller's thread decides which host begins and when the run stops. An executor (``HostExecutor``) works
+on the hosts: threads of this process, or workers on other machines. The futures, Ctrl-C and SIGTERM only put messages
+into the loop's inbox, so that no lock is needed and no interruption is lost.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-TICK_S = 0.1  #: how often the loop looks for silent hosts while nothing happens
-CUT_S = 2.0  #: how long threads may take to end once their connections are cut; then they are left behind
+TICK_S = 0.1  #: interval of the check for silent hosts
+CUT_S = 2.0  #: wait for threads after their connections are closed; later threads are abandoned
 
-CUT_OFF = "cut off before its end; a job that runs on it continues, and the next run re-attaches to it"
-UNENDED = "not done when the operator stopped"  #: a host that was only looked at, or asked for one thing
+CUT_OFF = "cut off before its end; a running job continues, and the next run re-attaches to it"
+UNENDED = "not done when the operator stopped"  #: for hosts that are only read
 
 NOTHING_CHANGED = "stopped; nothing was changed"
-BROKEN_OFF = "an error of Hostwright itself ended the run"
+BROKEN_OFF = "an internal error of Hostwright ended the run"
 
 
 @dataclass(frozen=True, slots=True)
 class Results(Generic[T]):
-    """The result of each host: a value, the error that ended it, or nothing. Each in the order of ``names``.
+    """The result of each host in the order of ``names``: a value, an error, or neither.
 
-    ``untouched`` are the hosts that were never begun, since the run had stopped; ``stopped_because`` says why, and is
-    empty when the run went over all hosts.
+    ``untouched`` are the hosts that never began, because the run had stopped. ``stopped_because`` is the reason, or
+    empty if the run covered all hosts.
     """
 
     values: tuple[T, ...]
@@ -61,10 +61,10 @@ class Results(Generic[T]):
 
 
 class Interrupted(KeyboardInterrupt):
-    """The operator ended the work on hosts before its end.
+    """The operator interrupted the work on hosts.
 
-    ``results`` are those of each host until then: a host in work has ``Stopped`` among the errors. ``ended`` is what
-    the work would have returned, made of these results.
+    ``results`` are the results so far: a running host has ``Stopped`` among the errors. ``ended`` is the return value
+    that the work would have built from these results.
     """
 
     def __init__(self, results: Results[Any]):
@@ -74,9 +74,9 @@ class Interrupted(KeyboardInterrupt):
 
 
 def result_of(error: HostError) -> str:
-    """Which of ``events.RESULTS`` an error is: ``locked``, ``unreachable``, ``stopped`` or ``failed``.
+    """Return the result for an error: ``locked``, ``unreachable``, ``stopped`` or ``failed`` (``events.RESULTS``).
 
-    Where several roles of a host failed, the worst counts: a lost connection or a stop comes over all of them at once.
+    If several roles of a host failed, the worst counts: a lost connection or a stop affects all of them at once.
     """
     if isinstance(error, SeveralFailed):
         kinds = {result_of(cause) if isinstance(cause, HostError) else "failed" for cause in error.errors}
@@ -96,13 +96,13 @@ def on_each(
     at_once: int = 0,
     on_result: Callable[[T | HostError], None] = lambda _: None,
 ) -> Results[T]:
-    """Call ``work(host)`` for each host, side by side. An error of one host is kept and stops no other. ``on_result``
-    gets each result as soon as it is there, but none of those that Ctrl-C made.
+    """Call ``work(host)`` for each host in parallel. An error of one host is recorded and stops no other.
 
-    ``at_once`` bounds how many at a time, below what this machine can hold open (``window``); 0 is as many as that.
+    ``on_result`` receives each result at once, except the results of Ctrl-C. ``at_once`` limits the number of parallel
+    hosts; 0 means ``window``.
 
-    On Ctrl-C no further host is started, and ``stop`` is called to cut the connections; the jobs on the hosts go on,
-    and ``Interrupted`` is raised. An error that nobody foresaw is ``Unforeseen``, and its host's.
+    On Ctrl-C, no more hosts begin, ``stop`` is called to close the connections, and ``Interrupted`` is raised; jobs on
+    the hosts continue. Unexpected errors become ``Unforeseen`` errors of their host.
     """
     most = window(len(names))
     limits = Limits(canary=0, batch=min(at_once or most, most), max_fail=len(names))
@@ -129,20 +129,19 @@ def roll_out(
     result: Callable[[T], str] = lambda _: "changed",
     executor: HostExecutor | None = None,
 ) -> Results[T]:
-    """Call ``work(host)`` for each host: the canaries first, then a sliding window over the others.
+    """Call ``work(host)`` for each host: first the canaries, then a sliding window over the others.
 
-    ``executor`` calls it, by default threads of this process, as many as this machine can hold open (``window``).
-    ``result`` says which of ``events.RESULTS`` a value of ``work`` is: a failure may be a value.
+    ``executor`` calls ``work``; the default is threads of this process, up to ``window``. ``result`` maps a value of
+    ``work`` to one of ``events.RESULTS``: a value may also be a failure.
 
-    When the failure budget is spent or a canary fails, no further host begins; those in work come to their end.
-    ``work`` reports a good end itself; ``HostEnded`` for all others goes to ``emit``. ``silent()`` names the hosts that
-    do not answer (``Silence.hosts``), ``not_responding()`` those of which nothing has come
-    (``Connections.not_responding``); their slots are lent to others (``Scheduler.begin``).
+    If too many hosts or a canary fail, no more hosts begin, and the running hosts finish. ``work`` reports a good end
+    itself; for all others, ``emit`` receives ``HostEnded``. Slots of ``silent()`` hosts (``Silence.hosts``) and
+    ``not_responding()`` hosts (``Connections.not_responding``) are released to others (``Scheduler.begin``).
 
-    The first Ctrl-C or SIGTERM calls ``on_interrupt()``, which is to let ``work`` raise ``Stopped`` soon, and waits for
-    the hosts in work, but not for those that ``detach()`` names: nothing is done on them any more. The second calls
-    ``stop()`` to cut the connections and raises ``Interrupted``, whether the threads have ended or not. An error that
-    nobody foresaw is ``Unforeseen``, and its host's.
+    The first Ctrl-C or SIGTERM calls ``on_interrupt()``, which must make ``work`` raise ``Stopped`` soon, and waits for
+    the running hosts, except the ones that ``detach()`` returns. The second calls ``stop()`` to close the connections
+    and raises ``Interrupted`` without waiting for threads. Unexpected errors become ``Unforeseen`` errors of their
+    host.
     """
     run = _Rollout(
         names, work, limits, emit=emit, stop=stop, on_interrupt=on_interrupt, detach=detach, silent=silent,
@@ -153,11 +152,11 @@ def roll_out(
 
 @dataclass(frozen=True, slots=True)
 class _Interrupted:
-    """The operator wants an end."""
+    """The message for Ctrl-C or SIGTERM."""
 
 
 class _Rollout(Generic[T]):
-    """One run over hosts, until ``run`` returns."""
+    """One run over hosts."""
 
     def __init__(
         self,
@@ -187,7 +186,7 @@ class _Rollout(Generic[T]):
         self._listed = False
 
     def run(self) -> Results[T]:
-        """Everything, to the end."""
+        """Run until the end of all hosts."""
         with interruptions(lambda: self._inbox.put(_Interrupted())):
             try:
                 self._loop()
@@ -199,7 +198,7 @@ class _Rollout(Generic[T]):
             except BaseException:
                 self._cut(BROKEN_OFF)
                 raise
-        if not (self._inbox.empty() or self._asked_to_stop):  # it came after the last host's end
+        if not (self._inbox.empty() or self._asked_to_stop):  # interrupted after the last host's end
             if self._on_interrupt is None:
                 self._scheduler.halt(STOPPED_BY_OPERATOR)
                 raise Interrupted(self._results())
@@ -225,11 +224,11 @@ class _Rollout(Generic[T]):
                 self._take(message)
 
     def _note_end(self, host: str, future: Future[T]) -> None:
-        """Called by whoever ended the host's work, in whatever thread."""
+        """Callback at the end of a host's work, in any thread."""
         self._inbox.put(WorkEnded(host, future))
 
     def _next(self) -> WorkEnded[T] | _Interrupted | None:
-        """What came meanwhile; the end of a host that was left alone is no news."""
+        """Return the next message within a tick. The late end of a detached host is dropped."""
         try:
             message = self._inbox.get(timeout=TICK_S)
         except Empty:
@@ -274,14 +273,17 @@ class _Rollout(Generic[T]):
             self._end_cut(host, Stopped(host, LEFT_ALONE))
 
     def _list_untouched(self) -> None:
-        """Once the run has stopped: say of each host that has not begun that it will not."""
+        """After a stop, report each host that has not begun as untouched."""
         if self._scheduler.because and not self._listed:
             self._listed = True
             for host in self._scheduler.untouched:
                 self._emit(HostEnded(host, "untouched", self._scheduler.because))
 
     def _cut(self, because: str) -> None:
-        """Cut the connections, give the threads a moment, and account for every host. Another Ctrl-C ends the wait."""
+        """Close the connections, wait up to ``CUT_S``, and set a result for every host.
+
+        Another Ctrl-C ends the wait.
+        """
         self._scheduler.halt(because)
         cutter = threading.Thread(target=self._stop, name="cut", daemon=True)
         cutter.start()
@@ -297,14 +299,14 @@ class _Rollout(Generic[T]):
         self._list_untouched()
 
     def _take_cut(self, ended: WorkEnded[T]) -> None:
-        """The end of a host whose connection was cut."""
+        """Process the end of a host after its connection was closed."""
         host, error = ended.host, ended.error
         if error is not None:
             result, sentence = _verdict(error)
             by_itself = result == "failed" and isinstance(error, HostwrightError)
             self._scheduler.end(host, result)
             self._end_cut(host, _of_host(host, error, sentence) if by_itself else self._stopped(host))
-        elif self._on_interrupt is None:  # its value may be what the cut made of it
+        elif self._on_interrupt is None:  # the value may be a consequence of the closed connection
             self._scheduler.end(host, "stopped")
             self._end_cut(host, self._stopped(host))
         else:
@@ -320,7 +322,7 @@ class _Rollout(Generic[T]):
 
 
 def _of_host(host: str, error: BaseException, sentence: str) -> HostError:
-    """The error as its host's."""
+    """Convert an error to a ``HostError``."""
     if isinstance(error, HostError):
         return error
     ours = HostError(host, sentence)
@@ -329,9 +331,9 @@ def _of_host(host: str, error: BaseException, sentence: str) -> HostError:
 
 
 def _verdict(error: BaseException) -> tuple[str, str]:
-    """How a host ended that raised this, and why: a result of ``events.RESULTS`` and a sentence."""
+    """Return the result (``events.RESULTS``) and the message for an error."""
     if isinstance(error, HostError):
         return result_of(error), error.sentence
     if isinstance(error, HostwrightError):
         return "failed", str(error)
-    return "failed", f"an error of Hostwright itself: {error!r}"
+    return "failed", f"internal error of Hostwright: {error!r}"

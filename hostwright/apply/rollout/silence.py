@@ -1,8 +1,8 @@
-"""Hosts that do not answer are named early, long before their own timeouts end them.
+"""Reports hosts that do not answer, long before their timeouts expire.
 
-All events of a run pass through one ``Silence``. A host whose last event was ``Waiting`` and that then gives no sign of
-life is reported as ``Silent``. A host whose job runs may be quiet for as long as it likes: a driver build prints
-nothing for minutes. So may one that reboots or drains, for it was told to.
+All events of a run pass through one ``Silence``. A host whose last event was ``Waiting`` and that then sends nothing is
+reported as ``Silent``. A host with a running job may stay quiet: a driver build prints nothing for minutes. So may a
+host during a reboot or drain.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Self
 
 from hostwright.apply.events import Emit, Event, Observed, Retrying, Silent, Waiting
 
-NAMED_AFTER_S = 8.0  #: with a tick, a hung host is named within 10 s
-AGAIN_AFTER_S = 30.0  #: seldom enough to leave room for the others in a log
-TICKS = 16  #: looks within ``NAMED_AFTER_S``: two a second
-CONTACT = ("a connection", "its answers")  #: what a host owes us at any time
-LEAVE_S = 1.0  #: what the end of a run waits for a view that is stuck
+NAMED_AFTER_S = 8.0  #: including the poll interval, a hung host is reported within 10 s
+AGAIN_AFTER_S = 30.0  #: rare enough not to flood a log
+TICKS = 16  #: polls within ``NAMED_AFTER_S``: two per second
+CONTACT = ("a connection", "its answers")  #: waits in which a host must always answer
+LEAVE_S = 1.0  #: wait for a blocked view at the end of a run
 
 
 @dataclass(slots=True)
 class _Wait:
-    """A host that is waited for: what for, since when, when it is named next, and whether it has been."""
+    """A wait for a host: its object, its start, the time of the next report, and whether it was reported."""
 
     what: str
     since_s: float
@@ -33,17 +33,16 @@ class _Wait:
 
 
 class Silence:
-    """Takes the events of a run in, passes them on to ``emit``, and adds ``Silent`` where a host does not answer.
+    """Passes the events of a run to ``emit``, and adds ``Silent`` for hosts that do not answer.
 
-    Use it as a context manager around the run: ``with Silence(view) as silence``. Callable from any thread. After its
-    end nothing is passed on any more: a thread that a run left behind has nobody to talk to.
+    Use it as a context manager around the run: ``with Silence(view) as silence``. Thread-safe. After its end, no events
+    are passed on, because threads of the run may still exist.
 
-    ``Waiting`` and ``Retrying`` come from this machine and not from the host. The same wait begun again, as in one
-    attempt to connect after another, is therefore one silence; a wait for something else shows that the host went on.
+    ``Waiting`` and ``Retrying`` come from this machine, not from the host. So a repeated wait for the same thing, such
+    as the next connection attempt, continues one silence. A wait for something else proves that the host made progress.
 
-    Until a host was observed, every wait counts. Afterwards only those for ``CONTACT`` do: the others (a reboot, a
-    drain, an idle host) are ours, may take hours, and keep the host's slot, so that a window of two never has ten hosts
-    out of service.
+    Before a host was observed, every wait counts. Afterwards, only waits for ``CONTACT`` count: a reboot, a drain or an
+    idle host may take hours, and keeps the host's slot, so that a batch of two never has ten hosts out of service.
     """
 
     def __init__(
@@ -72,7 +71,7 @@ class Silence:
         self._ticker.join(LEAVE_S)
 
     def __call__(self, event: Event) -> None:
-        """Take an event in and pass it on."""
+        """Process an event and pass it on."""
         if self._ended.is_set():
             return
         with self._lock:
@@ -80,12 +79,12 @@ class Silence:
         self._emit(event)
 
     def hosts(self) -> frozenset[str]:
-        """The hosts that were named silent and have given no sign of life since."""
+        """Return the hosts that were reported silent and have sent nothing since."""
         with self._lock:
             return frozenset(host for host, wait in self._waits.items() if wait.named)
 
     def name_silent(self) -> None:
-        """Name the hosts that have been silent for long enough by now."""
+        """Report the hosts that have been silent for long enough."""
         now_s = self._clock()
         silent = []
         with self._lock:

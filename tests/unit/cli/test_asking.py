@@ -138,7 +138,7 @@ def test_what_destroys_is_refused_where_nobody_can_be_asked(
 ) -> None:
     assert stage.run(task, **words) == 2
     assert what in stage.screen
-    assert "no host was touched; --yes (or HOSTWRIGHT_YES=1) agrees" in stage.screen
+    assert "no host was touched; pass --yes or set HOSTWRIGHT_YES=1" in stage.screen
     assert (stage.done, stage.looks) == ([], 0)
     assert stage.run(task, yes=True, **words) == 0
     assert len(stage.done) == 1 and stage.looks == 0
@@ -207,8 +207,8 @@ def test_work_that_is_ended_by_force_and_what_is_lost_are_named(stage: Stage) ->
     stage.plans = (replace(planned(LOST, busy=users), losses=("the driver 460.32.03",)),)
     stage.types("yes\n")
     assert stage.run(change.provision, force=True) == 0
-    assert "ends work on gpu01: python (0), python (1), python (2), python (3), python (4), 2 more" in stage.screen
-    assert "takes away from gpu01, for good: the driver 460.32.03" in stage.screen
+    assert "kills work on gpu01: python (0), python (1), python (2), python (3), python (4), 2 more" in stage.screen
+    assert "removes permanently from gpu01: the driver 460.32.03" in stage.screen
     assert stage.done == [("provision", True)]  # what was shown was agreed to: it is not asked again
 
 

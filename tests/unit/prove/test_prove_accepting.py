@@ -173,7 +173,7 @@ def test_proofs_that_fail_spend_the_failure_budget(world: World, provision: Prov
     world.shown = {"gpu01": (BAD,), "gpu02": (NOT_RUN,)}
     ended = provision(max_fail="1")
     assert ended.results.untouched == ("gpu03",)
-    assert ended.results.stopped_because == "the failure budget is spent: 2 hosts failed, at most 1 may"
+    assert ended.results.stopped_because == "too many failures: 2 hosts failed, --max-fail allows 1"
 
 
 def test_a_host_that_is_not_as_desired_is_not_proved(world: World, provision: Provision, capsys: Any):

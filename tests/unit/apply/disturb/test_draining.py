@@ -65,14 +65,14 @@ def test_templates_of_other_programs_are_left_alone() -> None:
 @pytest.mark.parametrize(
     ("variables", "sentence"),
     [
-        ({"hostwright_drain": "x"}, "hosts.yml:1:3: hostwright_drain: is given and hostwright_undrain is not"),
-        ({"hostwright_undrain": "x"}, "hosts.yml:1:3: hostwright_undrain: is given and hostwright_drain is not"),
+        ({"hostwright_drain": "x"}, "hosts.yml:1:3: hostwright_drain: is set, but hostwright_undrain is not"),
+        ({"hostwright_undrain": "x"}, "hosts.yml:1:3: hostwright_undrain: is set, but hostwright_drain is not"),
         ({**COMMANDS, "hostwright_drain": "  "}, "hostwright_drain: found '  ', expected a command for /bin/sh"),
         ({**COMMANDS, "hostwright_drain": ["x"]}, "hostwright_drain: found a list, expected a command"),
         ({**COMMANDS, "hostwright_undrain": "a\0b"}, "expected a command for /bin/sh"),
         (
             {**COMMANDS, "hostwright_drain": "scontrol drain {{ inventory_hostname }}"},
-            "found the template '{{ inventory_hostname }}', which is not filled in: the host's name is in $HOSTWRIGHT_",
+            "found the template '{{ inventory_hostname }}', which Hostwright does not render; use $HOSTWRIGHT_",
         ),
         ({**COMMANDS, "hostwright_drain_on": "here"}, "hostwright_drain_on: found 'here', expected controller or host"),
         ({**COMMANDS, "hostwright_drain_timeout": "long"}, "hostwright_drain_timeout: found 'long', expected"),
@@ -139,27 +139,27 @@ def test_busy_host_is_refused_with_its_users_and_the_options() -> None:
     both = plan(BUSY, **DRIVER, reboot="x")
     sentence = decide(both, hooks=HOOKS, drain=False, force=False).refusal
     assert sentence == (
-        "what is due replaces the driver and reboots the host, and the GPU is in use by python3 (0), python3 (1), "
-        "python3 (2), python3 (3), python3 (4) and 2 more: wait until that has ended, use --drain to take work off the "
-        "host and wait, or --force to disturb it"
+        "the plan replaces the driver and reboots the host, and the GPU is in use by python3 (0), python3 (1), "
+        "python3 (2), python3 (3), python3 (4) and 2 more; wait for its end, pass --drain to drain the host first, or "
+        "--force to disturb the work"
     )
     without = decide(both, hooks=None, drain=False, force=False).refusal
-    assert "use --drain, with hostwright_drain and hostwright_undrain in the inventory, to take work off" in without
+    assert "pass --drain (with hostwright_drain and hostwright_undrain in the inventory) to drain the host" in without
 
 
 def test_work_that_a_change_alone_knows_of_holds_it_back_as_well() -> None:
     alone = AtWork(others=("tb (7)",))
-    begin = "what is due removes the environment, and that is in use by tb (7): wait until"
+    begin = "the plan removes the environment, and the affected software is in use by tb (7); wait for"
     options = {"hooks": None, "drain": False, "force": False}
     assert draining.decide("removes the environment", alone, **options).refusal.startswith(begin)
     both = AtWork(("python3 (1)", "tb (7)"), ("tb (7)",))
-    begin = "what is due removes the environment, and the GPU is in use by python3 (1), tb (7): wait until"
+    begin = "the plan removes the environment, and the GPU is in use by python3 (1), tb (7); wait for"
     assert draining.decide("removes the environment", both, **options).refusal.startswith(begin)
 
 
 def test_force_names_everybody_whom_it_does_not_wait_for() -> None:
     sentence = draining.overruled("replaces the driver; reboots the host", AtWork(BUSY, ("db (9)",)))
-    assert sentence.startswith("--force: what is due replaces the driver and reboots the host, and the GPU is in use")
+    assert sentence.startswith("--force: the plan replaces the driver and reboots the host, and the GPU is in use")
     assert all(name in sentence for name in (*BUSY, "db (9)"))
     assert draining.overruled("", AtWork(BUSY)) == draining.overruled("reboots the host", AtWork()) == ""
 
@@ -167,8 +167,8 @@ def test_force_names_everybody_whom_it_does_not_wait_for() -> None:
 def test_draining_a_busy_host_needs_a_command() -> None:
     sentence = decide(plan(BUSY[:1], **DRIVER), hooks=None, drain=True, force=False).refusal
     assert sentence == (
-        "what is due replaces the driver, and the GPU is in use by python3 (0): --drain needs commands, and none are "
-        "configured: set hostwright_drain and hostwright_undrain in the inventory, or --force"
+        "the plan replaces the driver, and the GPU is in use by python3 (0), and --drain has no commands; set "
+        "hostwright_drain and hostwright_undrain in the inventory, or pass --force"
     )
 
 
@@ -272,7 +272,7 @@ def test_timed_out_and_killed_commands_are_told_apart(place: Path) -> None:
 
 def test_a_host_that_cannot_be_marked_is_not_drained(place: Path, tmp_path: Path) -> None:
     place.parent.touch()
-    with pytest.raises(HostError, match=r"drained.json cannot be written, so it was not drained: .*mkdir"):
+    with pytest.raises(HostError, match=r"drained.json cannot be written, so the host was not drained: .*mkdir"):
         drain(here(), both("controller", tmp_path), CONTEXT, lambda event: None)
     assert not (tmp_path / "said").exists()
 
@@ -360,7 +360,7 @@ def test_work_that_does_not_end_is_named_and_the_host_stays_drained() -> None:
         work.wait(60)
     assert caught.value.sentence == (
         "the host is still in use by python3 (0), python3 (1), python3 (2), python3 (3), python3 (4) and 2 more, 60 s "
-        "after it was drained; nothing was disturbed, and it stays drained: end that, or allow more time "
-        "(hostwright_drain_timeout), and provision again"
+        "after the drain; nothing was disturbed, and the host stays drained; end that work or increase "
+        "hostwright_drain_timeout, and provision again"
     )
     assert work.s == 60

@@ -202,7 +202,7 @@ def test_an_order_that_may_not_have_arrived_is_given_again_once() -> None:
 
 def test_an_order_that_the_host_does_not_take_is_an_error() -> None:
     course = Course([RUNNING], FakeSession([BootState(OLD)], order=1))  # type: ignore[list-item]
-    assert course.fail() == "the order to reboot could not be given: Failed to start transient timer unit"
+    assert course.fail() == "the reboot could not be ordered: Failed to start transient timer unit"
 
 
 def test_host_without_root_while_going_down_is_waited_for() -> None:
@@ -222,7 +222,7 @@ def test_a_host_that_never_goes_down_is_told_from_one_that_does() -> None:
     jobs = tuple(f"stop {name}.service" for name in ("docker", "nfs", "a", "b", "c"))
     course = Course([FakeSession([BootState(OLD, "stopping", jobs)]) for _ in range(62)])
     assert course.fail(60) == (
-        f"it did not go down for a reboot ({REASON}) within 60 s; last seen: going down: sshd answers, still "
+        f"the host did not go down for a reboot ({REASON}) within 60 s; last state: going down: sshd answers, still "
         "the old boot since 07:00:00, and systemd waits for: stop docker.service, stop nfs.service, stop a.service and "
         "2 more"
     )
@@ -231,7 +231,7 @@ def test_a_host_that_never_goes_down_is_told_from_one_that_does() -> None:
 def test_host_that_stays_away_is_reported_with_its_last_sign() -> None:
     course = Course([still_up(), NO_ROUTE, REFUSED])
     assert course.fail() == (
-        f"it did not come back within 30 min of a reboot ({REASON}); last seen: port 22 refuses connections since "
+        f"the host did not come back within 30 min of a reboot ({REASON}); last state: port 22 refuses connections since "
         "07:00:02"
     )
     assert course.time.s == 1800
@@ -241,7 +241,7 @@ def test_unsettled_systemd_is_reported_with_its_running_jobs() -> None:
     back = FakeSession([BootState(NEW, "starting", ("start mnt-data.mount",))])
     course = Course([*[NO_ROUTE] * 59, back])
     assert course.fail(60) == (
-        f"it came back from a reboot ({REASON}) and did not settle; last seen: booted, systemd is starting (1 job) "
+        f"the host came back from a reboot ({REASON}), but did not finish booting; last state: booted, systemd is starting (1 job) "
         "since 07:00:59, and systemd waits for: start mnt-data.mount"
     )
     assert course.time.s == 59 + rebooting.SETTLE_S, "however late it came, it has its time to start"
@@ -255,7 +255,7 @@ def test_a_host_with_patience_left_may_take_longer_to_settle() -> None:
 def test_a_host_that_came_back_and_went_away_again_is_told_so() -> None:
     course = Course([FakeSession([BootState(NEW, "starting"), down(sentence="the connection was lost")]), NO_ROUTE])
     assert course.fail(400) == (
-        f"it came back and went away again within 6 min 40 s of a reboot ({REASON}); last seen: down (No route to "
+        f"the host came back and went away again within 6 min 40 s of a reboot ({REASON}); last state: down (No route to "
         "host) since 07:00:02"
     )
 
@@ -312,7 +312,7 @@ def test_an_incomplete_boot_answer_is_an_error() -> None:
         def run(self, command: str, **more: Any) -> Output:
             return Output(0, b"welcome\n", b"", False, 0.0)
 
-    with pytest.raises(Unreachable, match="boot id"):
+    with pytest.raises(Unreachable, match="boot ID"):
         probe_boot(Half([]))  # type: ignore[arg-type]
 
 

@@ -72,7 +72,7 @@ def test_of_a_host_with_a_saved_plan_that_plan_is_agreed_to(asked: Asked) -> Non
     agreed = asked.consent(Request(), gpu01=saved)
     assert asked.looks == ["gpu01", "gpu02", "gpu03"]
     assert agreed.plans == {"gpu01": Agreed(saved, (GONE,)), "gpu02": Agreed(planned("gpu02"), (GONE,))}
-    assert asked.questions == [((f"takes away from gpu[01-02] (2 hosts), for good: {GONE}",), 3)]
+    assert asked.questions == [((f"removes permanently from gpu[01-02] (2 hosts): {GONE}",), 3)]
 
 
 @pytest.mark.parametrize(("yes", "asks"), [(True, True), (False, False)])

@@ -113,7 +113,7 @@ def test_a_run_of_another_machine_is_followed_until_its_lock_is_gone(watched: Wa
     assert watched.ended == [], "between two jobs the run goes on"
     watched.unlock()
     assert watched.result() == Followed("gpu01", "run1", "jane@laptop", ("cuda",), ())
-    assert watched.texts()[-1] == "the run run1 has ended here"
+    assert watched.texts()[-1] == "the run run1 has ended on this host"
 
 
 def test_a_job_whose_controller_is_gone_is_followed_to_its_end(watched: Watched, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_job_whose_controller_is_gone_is_followed_to_its_end(watched: Watched,
     until(lambda: watched.of(events.RoleStarted), "its job is seen")
     (tmp_path / "go").touch()
     assert watched.result() == Followed("gpu01", "run1", "jane@laptop", (), ("cuda",))
-    assert watched.texts() == ["a job of the run run1 goes on alone"]
+    assert watched.texts() == ["a job of the run run1 continues without its run"]
     assert watched.of(events.HostEnded) == [events.HostEnded("gpu01", "failed", "cuda")]
 
 

@@ -141,12 +141,12 @@ def test_failures_over_the_budget_stop_the_run():
     assert scheduler.because == ""
     assert scheduler.begin(()) == ("gpu04", "gpu05")
     scheduler.end("gpu02", "failed")
-    assert scheduler.because == "the failure budget is spent: 3 hosts failed, at most 2 may"
+    assert scheduler.because == "too many failures: 3 hosts failed, --max-fail allows 2"
     scheduler.end("gpu03", "failed")
     scheduler.end("gpu04", "changed")
     scheduler.end("gpu05", "changed")
     assert scheduler.over
-    assert scheduler.because == "the failure budget is spent: 4 hosts failed, at most 2 may"
+    assert scheduler.because == "too many failures: 4 hosts failed, --max-fail allows 2"
     assert scheduler.untouched == NAMES[6:]
 
 
@@ -154,7 +154,7 @@ def test_with_no_budget_the_first_failure_stops_the_run():
     scheduler = Scheduler(NAMES, Limits(0, 1, 0), 20)
     scheduler.begin(())
     scheduler.end("gpu00", "failed")
-    assert scheduler.because == "the failure budget is spent: 1 host failed, at most 0 may"
+    assert scheduler.because == "too many failures: 1 host failed, --max-fail allows 0"
     assert scheduler.over
 
 

@@ -212,7 +212,7 @@ def test_spent_budget_finishes_running_hosts_and_lists_the_rest():
     assert results.values == ("gpu02", "gpu04")
     assert [error.host for error in results.errors] == ["gpu00", "gpu01", "gpu03"]
     assert results.untouched == NAMES[5:]
-    assert results.stopped_because == "the failure budget is spent: 3 hosts failed, at most 1 may"
+    assert results.stopped_because == "too many failures: 3 hosts failed, --max-fail allows 1"
     assert sorted(hosts.ended) == [
         ("gpu00", "unreachable"),
         ("gpu01", "failed"),
@@ -228,7 +228,7 @@ def test_errors_that_are_no_hosts_count_and_carry_their_host():
     results = Aside(hosts, Limits(0, 1, 0)).join()
     assert [(error.host, error.sentence) for error in results.errors] == [("gpu00", "run invoke mirror")]
     assert hosts.seen[0] == HostEnded("gpu00", "failed", "run invoke mirror")
-    assert results.stopped_because == "the failure budget is spent: 1 host failed, at most 0 may"
+    assert results.stopped_because == "too many failures: 1 host failed, --max-fail allows 0"
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_what_ends_the_run_stops_it_and_every_host_is_accounted_for(monkeypatch)
     assert run.stops == 1
     assert hosts.begun.empty()
     assert hosts.seen == [
-        HostEnded("gpu01", "failed", "an error of Hostwright itself: SystemExit('oh')"),
+        HostEnded("gpu01", "failed", "internal error of Hostwright: SystemExit('oh')"),
         HostEnded("gpu00", "stopped", CUT_OFF),
         HostEnded("gpu02", "stopped", CUT_OFF),
         *(HostEnded(name, "untouched", BROKEN_OFF) for name in NAMES[3:6]),

@@ -73,7 +73,7 @@ def vars_of(options: Request) -> dict[str, Any]:
 
 
 def test_resume_refuses_hosts(roster: Roster) -> None:
-    with pytest.raises(InputError, match="takes the hosts from the run that it continues"):
+    with pytest.raises(InputError, match="conflicts with --hosts"):
         resume(Request("gpu01"), roster)
     with pytest.raises(InputError, match="nothing to resume"):
         resume(Request(), roster)
@@ -87,7 +87,7 @@ def test_hosts_that_have_left_the_inventory_are_named(roster: Roster) -> None:
 
 def test_an_option_that_held_a_secret_is_asked_for_again(roster: Roster) -> None:
     ran(roster, {"var": ["token=hunter2hunter2"]}, Secret("hunter2hunter2"))
-    with pytest.raises(InputError, match="was given secrets with --var, which are not recorded: give them again"):
+    with pytest.raises(InputError, match="was given secrets with --var, which are not recorded; pass the option again"):
         resume(Request(), roster)
     assert resume(Request(var=("token=hunter2hunter2",)), roster)[1].hosts == "gpu02"
 
@@ -95,5 +95,5 @@ def test_an_option_that_held_a_secret_is_asked_for_again(roster: Roster) -> None
 @pytest.mark.parametrize("options", [{"drain": "perhaps"}, {"var": 7}, {"batch": ["x"]}])
 def test_a_damaged_record_is_refused_in_a_sentence(roster: Roster, options: dict[str, Any]) -> None:
     ran(roster, options)
-    with pytest.raises(InputError, match=r"--resume: the record of the run .* is damaged: provision without --resume"):
+    with pytest.raises(InputError, match=r"--resume: the record of the run .* is damaged; provision without --resume"):
         resume(Request(), roster)
