@@ -1,4 +1,4 @@
-"""One run while it lasts: what was asked for, its hosts and connections, its journal, and whoever watches it."""
+"""One run: its request, hosts, connections, journal and views."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ NO_OPTIONS: Mapping[str, object] = {}
 
 
 def _discard(_: object) -> None:
-    """Takes an event and does nothing with it."""
+    """Ignore an event."""
 
 
 class _ViewFailed(BaseException):
-    """A view raised ``error``, in the thread of a host or elsewhere. No guard around a host takes it for the host's."""
+    """The error of a view, in any thread. As a ``BaseException``, it is not mistaken for an error of a host."""
 
     def __init__(self, error: Exception):
         super().__init__(error)
@@ -58,19 +58,21 @@ class _ViewFailed(BaseException):
 
 
 class View:
-    """Shows a run while it lasts, or an audit. This one shows nothing."""
+    """Shows a run or an audit while it lasts. This class shows nothing."""
 
     def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:  # noqa: ARG002
-        """The context of a run with this id (empty for what is not recorded): its function receives the events, from
-        any thread."""
+        """Return a context manager for the run with the ID ``run``, or "" if not recorded.
+
+        Its value receives the events, from any thread.
+        """
         return nullcontext(_discard)
 
     def warn(self, sentence: str) -> None:
-        """Show a sentence that belongs to no event: a record that cannot be kept, a host without an SBOM."""
+        """Show a message that belongs to no event, such as a journal that cannot be written."""
 
     @contextmanager
     def shown(self, targets: Sequence[TargetHost], run: str = "") -> Iterator[Emit]:
-        """``show``, while the context lasts. An error of the view belongs to no host: it ends the run here."""
+        """Wrap ``show``. An error of the view belongs to no host, and ends the run here."""
 
         def emit(event: Event) -> None:
             try:
@@ -92,7 +94,7 @@ class Listener(View):
         self._emit = emit
 
     def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:  # noqa: ARG002
-        """The function."""
+        """Return the function as a context."""
         return nullcontext(self._emit)
 
 
@@ -102,8 +104,9 @@ NO_STAMP = RunStamp("")
 
 @dataclass(frozen=True, slots=True)
 class RunResults(Generic[T]):
-    """The results of a run: its id in the journal (empty if it could not be recorded), the result of each host, and
-    the exit status."""
+    """The results of a run: its ID in the journal (empty if not recorded), the result of each host, and the exit
+    status.
+    """
 
     run: str
     results: Results[T]
@@ -112,8 +115,7 @@ class RunResults(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """The plan of a host that was agreed to, and what the operator saw that it takes away for good; ``None``: nobody
-    was asked."""
+    """The approved plan of a host, and the permanent losses shown to the operator (``None`` without a question)."""
 
     plan: Plan
     losses: tuple[str, ...] | None = None
@@ -121,14 +123,14 @@ class Agreed:
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """What was agreed to for each host, and the errors of those that could not be planned."""
+    """The approved plan of each host, and the errors of hosts that could not be planned."""
 
     plans: Mapping[str, Agreed] = field(default_factory=dict)
     errors: Mapping[str, HostError] = field(default_factory=dict)
 
 
 def again(verb: str, run: str) -> str:
-    """The command that continues a run of a verb; ``run`` is its id, empty if it is not recorded."""
+    """Return the command that continues a run of a verb. ``run`` is the ID of the run, or empty if not recorded."""
     return str(Command("provision", resume=run)) if verb == "provision" and run else THE_SAME
 
 
@@ -146,7 +148,7 @@ def _past_runs() -> PastRuns:
 
 @dataclass(eq=False)
 class Run:
-    """One run of ``verb`` on ``targets``. It is not recorded, and nobody watches it, until ``begun``."""
+    """One run of ``verb`` on ``targets``. It is recorded and shown from ``begun`` on."""
 
     verb: str
     roster: Roster
@@ -154,21 +156,21 @@ class Run:
     connections: Connections
     request: Request
     view: View = NO_VIEW
-    files: Mapping[str, Path] = field(default_factory=dict)  #: of artifacts that no stack has, by their names
+    files: Mapping[str, Path] = field(default_factory=dict)  #: files of artifacts outside the stack, by name
     stamp: RunStamp = NO_STAMP
-    consent: Consent = field(default_factory=Consent)  #: what the operator agreed to
-    emit: Emit = _discard  #: receives the run's events, from any thread; by default, it shows them
+    consent: Consent = field(default_factory=Consent)  #: the operator's approval
+    emit: Emit = _discard  #: receives events from any thread; the default shows them
     journal: Journal | None = None
     silence: Silence | None = None
-    handout: Handout | None = None  #: of the run's files to its hosts; without it, no host fetches a file by HTTP
-    worker: str = ""  #: who runs this process, if it is a worker of the operator's machine
+    handout: Handout | None = None  #: distributes files by HTTP; without it, no host fetches a file by HTTP
+    worker: str = ""  #: name of the worker that runs this process; empty on the operator's machine
     redactor: Redactor = field(default_factory=_no_secrets)  #: masks secrets in texts of hosts
-    past: PastRuns = field(default_factory=_past_runs)  #: how long steps took before
-    stopping: threading.Event = field(default_factory=threading.Event)  #: set: no further job is started
+    past: PastRuns = field(default_factory=_past_runs)  #: durations of steps in past runs
+    stopping: threading.Event = field(default_factory=threading.Event)  #: set when no more jobs must start
     _listeners: list[Emit] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Show events where nothing else receives them."""
+        """Show events if no other function receives them."""
         if self.emit is _discard:
             self.emit = self._show
 
@@ -178,32 +180,33 @@ class Run:
 
     @property
     def id(self) -> str:
-        """Its id, also if it is not recorded."""
+        """The ID of the run, even if the run is not recorded."""
         return self.stamp.id
 
     @property
     def record(self) -> str:
-        """Its id in the journal; empty if it is not recorded."""
+        """The ID of the run in the journal; empty if the run is not recorded."""
         return self.id if self.journal is not None and self.journal.kept else ""
 
     @property
     def again(self) -> str:
-        """The command that continues it."""
+        """The command that continues the run."""
         return again(self.verb, self.id if self.worker else self.record)
 
     @contextmanager
     def begun(
         self, left: str, leads_on: str = "", own: Mapping[str, object] = NO_OPTIONS, *, shown: bool = True
     ) -> Iterator[Self]:
-        """Record the run from its beginning to its end, however it ends, and show it as it happens.
+        """Record and show the run, from its start to its end.
 
-        ``left`` is the message for Ctrl-C (``on_interrupt``); ``leads_on`` continues it if the run is recorded, with
-        ``{run}`` in the place of its id. Unless ``shown``, nothing is shown outside ``shown()``. ``own`` are options
-        to record beside those of the request.
+        ``left`` is the message for Ctrl-C (``on_interrupt``). ``leads_on`` continues the message if the run is
+        recorded; ``{run}`` is its ID. Without ``shown``, events are shown only within ``shown()``. ``own`` are options
+        to record in addition to the request.
 
-        A journal that cannot be written is a warning: no fleet shall stay broken because a disk here is full.
+        A journal that cannot be written only causes a warning, so that a full disk here does not block repairs of
+        hosts.
         """
-        from hostwright.apply.journal.header import RunHeader  # only a run that is recorded needs them
+        from hostwright.apply.journal.header import RunHeader  # only recorded runs need these modules
         from hostwright.apply.journal.redaction import secrets_in
         from hostwright.apply.journal.writing import Journal
         from hostwright.apply.notifying import Notifier, secrets_of
@@ -233,7 +236,7 @@ class Run:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show what happens while the context lasts."""
+        """Show events while the context lasts."""
         with self.view.shown(self.targets, self.id) as show:
             self._listeners.append(show)
             yield
@@ -241,7 +244,7 @@ class Run:
 
     @contextmanager
     def handing_out(self) -> Iterator[None]:
-        """Hand out files by HTTP, while the context lasts, to the hosts that get theirs so."""
+        """Distribute files by HTTP, while the context lasts, to the hosts with that setting."""
         from hostwright.apply.delivery.sources.handout import Handout
         from hostwright.apply.delivery.sources.settings import files_by_http
 
@@ -249,49 +252,48 @@ class Run:
             yield
 
     def end(self, results: Results[T], status: int, **how: str) -> RunResults[T]:
-        """Record how it ended (``Journal.end``), and return its results."""
+        """Record the end of the run (``Journal.end``), and return its results."""
         if self.journal is not None:
             self.journal.end(status, sentence=results.stopped_because, **how)
         return RunResults(self.record, results, status)
 
     def silent(self) -> frozenset[str]:
-        """The hosts that do not answer (``Silence.hosts``)."""
+        """Return the hosts that do not answer (``Silence.hosts``)."""
         return self.silence.hosts() if self.silence is not None else frozenset()
 
     def stop(self) -> None:
-        """Begin nothing new, and say so. Files that are on their way are left as they are, and continued next time."""
+        """Start nothing new, and emit a note. Current file transfers stop, and continue in the next run."""
         self.stopping.set()
         self.emit(Note("", STOPPING % self.again))
         if self.handout is not None:
             threading.Thread(target=self.handout.stop, name="stop-files", daemon=True).start()
 
     def refuse(self, name: str) -> None:
-        """Raise ``Locked`` for a host that is set aside on this machine, and its error for one that nobody could agree
-        to, since it could not be planned."""
+        """Raise ``Locked`` for a host that is locked on this machine, or the planning error of an unplanned host."""
         if name in self.consent.errors:
             raise self.consent.errors[name]
         if refused := locallocks.refusal(state_root(), self.roster.path, name, datetime.now(UTC)):
             raise Locked(name, refused)
 
     def holder(self, name: str) -> locks.Holder:
-        """In whose name a host is locked."""
+        """Return the holder's name for the lock of a host."""
         owner = f"{self.stamp.operator} through {self.worker}"[:200] if self.worker else ""
         return locks.holder(self.id, name, datetime.now(UTC), owner)
 
     def locate(self, artifact: Artifact) -> Path:
-        """The file of an artifact on this machine. Raises ``ArtifactError``."""
+        """Return the path of an artifact's file on this machine. Raises ``ArtifactError``."""
         return self.files.get(artifact.name) or self.roster.store.locate(artifact)
 
     def explain(self, output: str) -> Finding | None:
-        """The known problem that the output of something that failed names."""
+        """Return the known problem in the output of a failed command, if any."""
         return self.roster.knowledge.explain(self.roster, output)
 
     def keep(self, stack: Stack) -> str:
-        """Keep the stack of a verified host for a rollback from the operator's machine; a sentence if that fails."""
+        """Store the stack of a verified host on the operator's machine for a rollback; return any error message."""
         return "" if self.worker else stackstore.keep(stack)
 
     def durations(self, stack: Stack) -> Durations:
-        """How long steps on a host with this stack are expected to take."""
+        """Return the expected durations of steps on a host with this stack."""
         from hostwright.apply.host.scheduling.durations import Durations
 
         sizes = {name: artifact.size or 0 for name, artifact in stack.artifacts.items()}

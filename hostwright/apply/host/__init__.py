@@ -1,1 +1,1 @@
-"""One host through its plan."""
+"""Applies a plan to one host."""

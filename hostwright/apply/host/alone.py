@@ -1,4 +1,4 @@
-"""Changes that stand alone and failed: what is still to do beside them, and how they are told in the end."""
+"""Failures of changes that are ``alone``: the remaining work beside them, and their errors at the end."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ from hostwright.plan.model import Change, Plan, Refusal
 
 @dataclass
 class AloneFailures:
-    """The failures of one host's changes that stand alone: raised when the rest is done, and not tried again."""
+    """The failures of one host's changes that are ``alone``.
+
+    They are raised after the remaining work, and not retried.
+    """
 
     host: str
     errors: list[StepFailed] = field(default_factory=list)
-    refused: tuple[str, ...] = ()  #: the sentences of all refusals of the newest plan
+    refused: tuple[str, ...] = ()  #: all refusals of the latest plan
 
     def note(self, plan: Plan) -> Plan:
-        """Remember what a plan refuses; the plan."""
+        """Store the refusals of a plan, and return the plan."""
         refusals = (planned.sentence for planned in plan.changes if isinstance(planned, Refusal))
         self.refused = tuple(dict.fromkeys(refusals))
         return plan
 
     def beside(self, plan: Plan) -> Plan:
-        """The plan without the changes that failed."""
+        """Return the plan without the changes that failed."""
         failed = {(error.step.role, error.step.what) for error in self.errors}
         if not failed:
             return plan
@@ -34,16 +37,16 @@ class AloneFailures:
         return replace(plan, roles=tuple(role for role in roles if role.changes))
 
     def check(self, done: Plan, left: Plan) -> None:
-        """Raise what failed, unless a plan holds something to do that was not done before, and needs no reboot."""
+        """Raise the first failure, unless the new plan has work that was not tried before and needs no reboot."""
         new = any(isinstance(change, Change) and change not in done.changes for change in left.changes)
         if self.errors and (left.reboot or not new):
             raise self.errors[0]
 
     def complete(self, error: HostwrightError) -> HostwrightError:
-        """What ended the run of a host, with all that failed or was refused alone: as ``SeveralFailed`` where that is
-        more than the error itself tells.
+        """Return the final error of a host, as ``SeveralFailed`` with all failures and refusals if there is more than
+        one.
 
-        A run that a refusal, a stop or a lost connection ended, and in which nothing failed, is told as it is.
+        If nothing failed, a refusal, a stop or a lost connection is returned unchanged.
         """
         if not self.errors and isinstance(error, Refused | Stopped | Unreachable):
             return error

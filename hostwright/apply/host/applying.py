@@ -1,9 +1,8 @@
-"""One host through its plan: probe, plan, apply, reboot where a state wants it, and again until nothing differs.
+"""Applies a plan to one host: probe, plan, apply, reboot if required, and repeat until nothing differs.
 
-A round applies exactly the plan that was made from the facts before it. What could not be known then (``Deferred``) is
-known in the next round. The host is done when fresh facts leave nothing to change; a round that leaves the same
-differences is the end, with an error that names them. A job that a crash of the host cut off is not the end: the next
-round does what it left undone.
+A round applies exactly the plan made from the facts before it. Facts that were unknown then (``Deferred``) are known in
+the next round. The host is done when new facts require no change. A round that leaves the same differences ends with an
+error that names them. After a crash of the host during a job, the next round does the rest.
 """
 
 from __future__ import annotations
@@ -59,43 +58,43 @@ from hostwright.transport.root.rootshell import RootShell
 if TYPE_CHECKING:
     from hostwright.apply.run import Agreed, Run
 
-MAX_ROUNDS = 6  #: blacklist, reboot, driver, reboot, what only then is known: four; more means it does not converge
-MAX_FOLLOWED = 8  #: our choice: how often jobs of earlier runs are followed to their end before one look at the host
-CLOCK_S = 2.0  #: our choice: a host reports whole seconds, and its clock may drift from ours within ``FRESH_S``
-FRESH_S = 60.0  #: our choice: an older plan is made again, whoever had the lock
-MAX_LOST = 3  #: our choice: a host that goes down in the middle of so many jobs goes down because of them
-#: our choice: what would be left of a run that reboots the machine that it runs on, nobody could tell
+MAX_ROUNDS = 6  #: four suffice (blacklist, reboot, driver, reboot, the rest); more means no convergence
+MAX_FOLLOWED = 8  #: our choice: how often one plan waits for jobs of earlier runs
+CLOCK_S = 2.0  #: our choice: hosts report whole seconds, and clocks may drift within ``FRESH_S``
+FRESH_S = 60.0  #: our choice: an older plan is always made again
+MAX_LOST = 3  #: our choice: after so many crashes during jobs, the jobs are the cause
+#: our choice: a run cannot continue after a reboot of its own machine
 OWN_REBOOT = (
-    "it needs a reboot (%s), and is the machine that Hostwright runs on, which is not rebooted from itself: reboot it, "
-    "then run the same command again"
+    "this machine needs a reboot (%s), and Hostwright never reboots the machine on which it runs; reboot it, then run "
+    "the same command again"
 )
 
 
 class Accept(Protocol):
-    """Checks more of a host that is as desired, before work comes back to it and it counts as done."""
+    """Additional checks of a host that is as desired, before it is undrained and counts as done."""
 
     def accept(self, run: Run, target: TargetHost, *, locked: bool) -> tuple[Acceptance, ...]:
-        """Check the host, and lock it meanwhile unless it is ``locked``. Raises ``NotAccepted``."""
+        """Check the host, under a lock unless it is already ``locked``. Raises ``NotAccepted``."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostJob:
-    """The job of a run on one host: the host, and what it shall be."""
+    """The task of a run on one host: the host and its desired state."""
 
     target: TargetHost
     desired: Desired
-    departs: bool = False  #: every role is removed: when all are gone, what Hostwright kept on the host goes too
-    agreed: Agreed | None = None  #: what the operator agreed to; ``None``: nothing was shown before
+    departs: bool = False  #: every role is removed: at the end, Hostwright's own files are also removed
+    agreed: Agreed | None = None  #: the approved plan; ``None`` without approval
     accept: Accept | None = None
-    #: the jobs whose end another worker of this run reported, which had the host before and was lost. The end of other
-    #: jobs that the run began there is still to report; ``None``: no worker had it before
+    #: jobs whose end was reported by a lost worker that had the host before. The end of its other jobs must still be
+    #: reported. ``None``: no worker had the host before
     ended: frozenset[str] | None = None
-    #: part of a rebuild: whatever was there may be lost, and the rebuild lets work back and says what comes next
+    #: part of a rebuild, which may delete data, undrains the host and reports the next command
     rebuilds: bool = False
 
 
 class HostApply:
-    """A plan being applied to one host: its connection, its lock, and what was done so far."""
+    """The application of a plan to one host: its connection, its lock and its progress."""
 
     def __init__(self, run: Run, job: HostJob):
         self._run, self._job, self._desired, self._host = run, job, job.desired, job.target.host
@@ -104,15 +103,15 @@ class HostApply:
         self._delivery = Delivery(self._connection, run, read_file_settings(self._host), self._desired.stack)
         self._runner = JobRunner(self._connection, run, self._delivery)
         self._records = HostRecords(self._connection, self._desired, run.stamp)
-        self.rebooted_s = 0.0  #: how long its reboots took
+        self.rebooted_s = 0.0  #: total seconds of its reboots
         self._facts = Facts({})
         self._results: list[RoleResult] = []
         self._rebooted_for: list[str] = []
         self._lost = 0
         self._alone = AloneFailures(self.name)
         self._drained = False
-        self._overruled: list[str] = []  #: what was told of those who are disturbed by force
-        self._attached: set[str] = set()  #: jobs that were followed, and not begun here
+        self._overruled: list[str] = []  #: notes about users whose work --force disturbs
+        self._attached: set[str] = set()  #: followed jobs that this process did not start
         self._unseen_told = False
         self._lock: HostLock | None = None
         self._mutex = threading.Lock()
@@ -124,19 +123,19 @@ class HostApply:
 
     @property
     def _hooks(self) -> draining.Hooks | None:
-        """The commands that take work off the host and let it back."""
+        """The drain and undrain commands of the host."""
         return read_hooks(self._host)
 
     @property
     def _reboots(self) -> bool:
-        """Whether the host is rebooted if a state wants it: this machine never is from itself."""
+        """Whether the run may reboot the host. It never reboots this machine."""
         return not (self._run.request.no_reboot or self._host.local)
 
     def _connect(self) -> RootShell:
         return self._run.connections.connect(self._job.target)
 
     def close(self) -> None:
-        """Give the lock back and close the connection, unless others fetch files from the host over it."""
+        """Release the lock, and close the connection unless other hosts fetch files over it."""
         kept = self._delivery.close()
         if self._lock is not None:
             self._lock.release()
@@ -144,7 +143,7 @@ class HostApply:
             self._connection.close()
 
     def probe(self) -> Facts:
-        """The facts of the host, over one exec channel. Raises ``HostError``."""
+        """Return the facts of the host, over one exec channel. Raises ``HostError``."""
 
         def facts(shell: RootShell) -> Facts:
             self._emit(events.Waiting(self.name, "its answers"))
@@ -153,16 +152,16 @@ class HostApply:
         return self._connection.use(facts)
 
     def plan(self) -> Plan:
-        """Probe and plan; jobs that an earlier run left running are followed to their end first.
+        """Probe and plan the host, after following the running jobs of earlier runs to their end.
 
-        That needs no lock. Raises ``Locked``, with the name of the run, where the run of these jobs still lives.
+        No lock is needed. Raises ``Locked`` with the name of the run if the run of these jobs is still alive.
         """
         self._facts = self.probe()
         rounds = 0
         while running := {job.id: job for job in jobs.running(self._facts)}:
             rounds += 1
             if len(running) > jobs.MOST_RUNNING or rounds > MAX_FOLLOWED:
-                raise ProtocolError(self.name, "it names more running jobs than can be: look at what runs there")
+                raise ProtocolError(self.name, "the host reports too many running jobs; check its processes")
             self._leave_to_its_run()
             for error in run_in_order(dict.fromkeys(running, ()), lambda name: self._attach(running[name])):
                 raise error
@@ -173,7 +172,7 @@ class HostApply:
         return plan
 
     def _follow_unseen(self) -> None:
-        """Tell the end of jobs that this run began here, and that ended while nobody followed them: once."""
+        """Report the jobs of this run that ended while no worker followed them, once."""
         ended = self._job.ended
         if ended is None or self._unseen_told:
             return
@@ -190,12 +189,12 @@ class HostApply:
             raise Locked(self.name, locks.held_by(held))
 
     def apply(self) -> Outcome:
-        """Bring the host to its stack. If another plan was agreed to than what is due now, nothing changes.
+        """Make the host match its desired state. If another plan was approved than the current one, nothing changes.
 
-        Plans the host again under its lock if another run may have had the lock since the first plan.
+        The host is planned again under its lock if another run may have held the lock since the first plan.
 
-        Raises ``HostError``: ``Refused`` and ``Locked`` before anything is touched, ``StepFailed``, ``SeveralFailed``,
-        ``NotConverged`` and ``Stopped`` afterwards; ``Refused`` as well for what is refused alone.
+        Raises ``HostError``: ``Refused`` and ``Locked`` before any change; ``StepFailed``, ``SeveralFailed``,
+        ``NotConverged`` and ``Stopped`` afterwards. ``Refused`` also covers changes that are refused alone.
         """
         try:
             return self._whole()
@@ -208,9 +207,9 @@ class HostApply:
             raise whole from error
 
     def _examine(self, error: HostError) -> None:
-        """Ask the host that failed for known problems, once, over the connection that there is, and tell what it says.
+        """Check the failed host for known problems once, over the open connection, and add them to the error.
 
-        Nothing that goes wrong with that look hides the failure.
+        Errors of this check never hide the failure.
         """
         run, again = self._run, "" if self._job.rebuilds else self._run.again
         if not run.stopping.is_set():
@@ -221,19 +220,19 @@ class HostApply:
         tell_cause(error, error.examination, run.explain, again=again, record=record)
 
     def _look(self, units: tuple[str, ...]) -> Examination | None:
-        self._emit(events.Waiting(self.name, "what it says of the failure"))
+        self._emit(events.Waiting(self.name, "known problems"))
         try:
             with guarded(self.name):
                 knowledge, shell = self._run.roster.knowledge, self._connection.shell
                 return knowledge.examine(self._job.target, shell, units, self._run.redactor.text)
         except HostwrightError as trouble:
             sentence = trouble.sentence if isinstance(trouble, HostError) else str(trouble)
-            return Examination((), f"it could not be asked for known problems: {sentence}")
+            return Examination((), f"the check for known problems failed: {sentence}")
 
     def _whole(self) -> Outcome:
         agreed = self._job.agreed
         if agreed is not None and not agreed.plan.empty and not agreed.plan.refusals:
-            self._lock_host()  # the plan was made before: it is made once more, while nobody else can change the host
+            self._lock_host()  # plan again while no other run can change the host
             plan = self.plan()
             self._refuse_stale(plan)
             return self._rounds(plan)
@@ -244,7 +243,7 @@ class HostApply:
             return self._done(plan, plan)
         self._check(plan)
         free_s = self._lock_host()
-        if now_s() - began_s >= min(free_s - CLOCK_S, FRESH_S):  # another run may have changed the host since
+        if now_s() - began_s >= min(free_s - CLOCK_S, FRESH_S):  # another run may have changed the host meanwhile
             plan = self.plan()
             self._refuse_stale(plan)
         return self._rounds(plan)
@@ -270,18 +269,18 @@ class HostApply:
             if after == plan and self._lost == lost_before:
                 raise NotConverged(self.name, f"every step succeeded, but these still differ: {_names(after)}")
             plan = after
-        raise NotConverged(self.name, f"after {MAX_ROUNDS} rounds these still differ: {_names(plan)}")
+        raise NotConverged(self.name, f"after {MAX_ROUNDS} rounds, these still differ: {_names(plan)}")
 
     def _done(self, first: Plan, left: Plan) -> Outcome:
-        """The host is as desired: its records say what it is, and work comes back to it if nothing else is asked."""
+        """Write the records of a host that is as desired, run additional checks, and undrain the host."""
         if self._desired.apart:
             return self._outcome(first, left)
         drained = self._drained or hostdrained.drained(self._facts) is not None
         if self._desired.removes:
-            self._lock_host()  # no other run may provision while the records go
+            self._lock_host()  # no other run may provision during the removal of records
             self._records.note_removal(self._facts, depart=self._job.departs)
             if drained:
-                self._emit(events.Note(self.name, "it stays drained: nothing is installed that work could use"))
+                self._emit(events.Note(self.name, "the host stays drained, because it has nothing installed for work"))
             return self._outcome(first, left)
         if trouble := self._records.note_release(self._facts, lambda: self._run.keep(self._desired.stack)):
             self._emit(events.Note(self.name, trouble))
@@ -291,12 +290,14 @@ class HostApply:
         return replace(self._outcome(first, left), acceptance=acceptance)
 
     def _accept(self) -> tuple[Acceptance, ...]:
-        """Ask of the host what else is wanted, under the lock of this run. Raises ``NotAccepted``, and ``Stopped``."""
+        """Run the additional checks under the lock of this run. Raises ``NotAccepted`` or ``Stopped``."""
         accept = self._job.accept
         if accept is None:
             return ()
         if self._run.stopping.is_set():
-            raise Stopped(self.name, "stopped by the operator; it is as desired, and what else is asked was not tried")
+            raise Stopped(
+                self.name, "stopped by the operator; the host is as desired, but the additional checks did not run"
+            )
         self._lock_host()
         return accept.accept(self._run, self._job.target, locked=True)
 
@@ -309,7 +310,7 @@ class HostApply:
         return Outcome(self.name, first, tuple(self._results), left, len(self._rebooted_for))
 
     def _check(self, plan: Plan) -> None:
-        """Raise what forbids to touch the host: an operator's lock, a rule, running work, a file that is missing."""
+        """Raise the reason not to change the host: an operator's lock, a rule, running work or a missing file."""
         self._go_on(plan)
         locked = locks.refusal(self._facts, datetime.now(UTC))
         if locked:
@@ -317,26 +318,26 @@ class HostApply:
         if plan.refusals:
             raise Refused(self.name, "; ".join(plan.refusals))
         if (lost := self._unagreed(plan)) and not self._run.request.yes:
-            raise Unanswered(self.name, f"{lost} would be lost, and nothing brings that back: --yes agrees to it")
+            raise Unanswered(self.name, f"{lost} would be deleted permanently; pass --yes to confirm")
         decision = self._decide(plan)
         if decision.refusal:
             raise Refused(self.name, decision.refusal)
         self._delivery.check([self._desired.stack.artifacts[name] for name in plan.artifacts])
 
     def _unagreed(self, plan: Plan) -> str:
-        """What a plan takes away for good that no operator has seen, in words."""
+        """Return the permanent losses of a plan that the operator has not approved, as text."""
         seen = (self._job.agreed.losses if self._job.agreed else None) or ()
         lost = () if self._job.rebuilds else losses(self._desired, plan, self._facts)
         return " and ".join(loss for loss in lost if loss not in seen)
 
     def _go_on(self, plan: Plan) -> None:
-        """Raise ``Stopped`` where nothing new shall be begun."""
+        """Raise ``Stopped`` if the run must not start new work."""
         if self._run.stopping.is_set():
             left = ", ".join(role.role for role in plan.roles)
             raise Stopped(self.name, f"stopped by the operator; left to do: {left}")
 
     def _due(self, plan: Plan) -> Plan:
-        """The plan without its reboots where none is allowed."""
+        """Return the plan, without reboots if they are not allowed."""
         return plan if self._reboots else plan.without_reboots()
 
     def _decide(self, plan: Plan) -> draining.DrainDecision:
@@ -348,12 +349,12 @@ class HostApply:
         return draining.decide(due.disturbs, hit, hooks=self._hooks, drain=request.drain, force=request.force)
 
     def _drain(self, plan: Plan) -> None:
-        """Take running work off a host that is about to be disturbed, and wait until it has ended."""
+        """Drain a host before a disruption, and wait until its work has ended."""
         decision = self._decide(plan)
         hooks = self._hooks
         if not decision.drain or hooks is None:
             return
-        if not self._drained:  # by this run; an earlier one may have died between its mark and its command
+        if not self._drained:  # by this run: an earlier run may have died between mark and command
             self._connection.use(
                 lambda shell: draining.drain(shell, hooks, self._context(plan.disturbs), self._emit), steady=True
             )
@@ -361,7 +362,7 @@ class HostApply:
         draining.wait_until_idle(self.name, lambda: self._users(plan), hooks.timeout_s, self._emit)
 
     def _users(self, plan: Plan) -> tuple[str, ...]:
-        """Who is at work now that the plan would disturb; no other question is asked again."""
+        """Return the users whose work the plan would disturb now, with the fewest probes."""
         self._go_on(plan)
         states = disturbing(self._desired, self._facts)
         probes = ordered([*self._desired.occupancy.probes, *(probe for state in states for probe in state.probes())])
@@ -371,7 +372,11 @@ class HostApply:
     def _undrain(self) -> None:
         hooks = self._hooks
         if hooks is None:
-            self._emit(events.Note(self.name, "an earlier run drained it, and no undrain command is configured"))
+            self._emit(
+                events.Note(
+                    self.name, "the host stays drained by an earlier run, because no undrain command is configured"
+                )
+            )
             return
         self._connection.use(
             lambda shell: draining.undrain(shell, hooks, self._context("as desired"), self._emit), steady=True
@@ -381,9 +386,9 @@ class HostApply:
         return draining.Context(self.name, reason, self._run.id, self._run.stamp.operator)
 
     def _lock_host(self) -> float:
-        """Take the host's lock, or raise ``Locked``. One that was lost with its connection is taken again.
+        """Acquire the host's lock, again if it was lost with its connection. Raises ``Locked``.
 
-        Returns the seconds for which no run had it before (``HostLock.free_s``).
+        Returns the seconds for which no run had held the lock before (``HostLock.free_s``).
         """
         with self._mutex:
             before = self._lock
@@ -399,7 +404,7 @@ class HostApply:
             return self._lock.free_s
 
     def _apply(self, plan: Plan, urgency: Urgency) -> None:
-        """Run the roles of a plan, each after those it needs; what failed is raised when all have ended."""
+        """Run the roles of a plan, each after the roles it needs. Failures are raised after all have ended."""
         busy = {role.role: role for role in plan.roles if role.steps}
         ended = run_in_order(
             {name: busy[name].needs for name in urgency.roles},
@@ -443,18 +448,24 @@ class HostApply:
             self._emit(events.Note(self.name, lost.sentence))
 
     def _refuse_stale(self, plan: Plan) -> None:
-        """Raise ``Refused`` unless a plan, and what it takes away for good, is what was agreed to."""
+        """Raise ``Refused`` unless the plan and its permanent losses are the approved ones."""
         agreed = self._job.agreed
         if agreed is None:
             return
-        now, then = map(self._run.redactor.plan, (plan, agreed.plan))  # as the file of a saved plan has it
+        now, then = map(self._run.redactor.plan, (plan, agreed.plan))  # as in the file of a saved plan
         if now != then and not (self._attached and _is_part(now, then)):
-            raise Refused(plan.host, "the host changed since this plan was made; nothing was done: plan again")
+            raise Refused(plan.host, "the host changed since this plan was made; nothing was done; plan again")
         if agreed.losses is not None and (lost := self._unagreed(plan)):
-            raise Refused(plan.host, f"{lost} would be lost by now, which was not shown; nothing was done: plan again")
+            raise Refused(
+                plan.host,
+                f"{lost} would now be deleted permanently, which the plan did not show; nothing was done; plan again",
+            )
 
     def _reboot(self, plan: Plan) -> Plan:
-        """Reboot once for all states that want it; return the plan after it, in which the reason must be gone."""
+        """Reboot the host once for all states that need it. Return the plan afterwards.
+
+        Raises ``NotConverged`` if the reason for the reboot remains.
+        """
         self._check(plan)
         self._drain(plan)
         self._lock_host()
@@ -473,12 +484,12 @@ class HostApply:
         self._emit(events.Rebooted(self.name, reason, seconds))
         after = self.plan()
         if after.reboot == reason:
-            raise NotConverged(self.name, f"it was rebooted, and the reason for the reboot remains: {reason}")
+            raise NotConverged(self.name, f"the host was rebooted, but the reason for the reboot remains: {reason}")
         return after
 
 
 def _is_part(plan: Plan, whole: Plan) -> bool:
-    """Whether a plan is what jobs of an earlier run, which were followed to their end, have left of another."""
+    """Return whether ``plan`` is the rest of ``whole`` after jobs of an earlier run have ended."""
     changes = {role.role: role.changes for role in whole.roles}
     left = all(change in changes.get(role.role, ()) for role in plan.roles for change in role.changes)
     return left and not plan.refusals and plan.reboot in ("", whole.reboot)
@@ -489,7 +500,7 @@ def _names(plan: Plan) -> str:
 
 
 def _why(planned: Planned) -> str:
-    """How it differs, what it waits for, or why it must not be."""
+    """Return the difference, the awaited change or the refusal."""
     if isinstance(planned, Deferred):
         return f" ({planned.have}; known after {planned.until})"
     return f" ({planned.sentence if isinstance(planned, Refusal) else f'{planned.have} → {planned.want}'})"

@@ -1,7 +1,7 @@
-"""The connection to one host over the whole of a run: a root shell that is opened again when it is lost.
+"""The connection to one host during a run: a root shell that is reopened when it is lost.
 
-What is done over it must be safe to repeat from its beginning, or know where it was (a watch does): a connection that
-breaks does not tell whether the last command was carried out.
+Work over the connection must be idempotent, or resume at its position (a watch does), because a lost connection leaves
+it open whether the last command ran.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from hostwright.transport.root.rootshell import RootShell
 
 T = TypeVar("T")
 
-FIRST_S = 6.0  #: our choice, for a first connection that fails at once: sshd restarts in a second
-LOST_S = 300.0  #: our choice, for a connection that was lost: a switch, a VPN or a host that boots comes back
-LONGEST_S = 8 * 3600.0  #: our choice, for one piece of work over however many connections: a watch has 6 h itself
-STEADY_S = 60.0  #: our choice: after a connection that lived so long and was of use, the time counts from zero again
+FIRST_S = 6.0  #: our choice, for a failing first connection: sshd restarts in a second
+LOST_S = 300.0  #: our choice, for a lost connection: time for a switch, a VPN or a host to restart
+LONGEST_S = 8 * 3600.0  #: our choice, for one work over all its connections: a watch has a limit of 6 h
+STEADY_S = 60.0  #: our choice: a useful connection that lived so long resets the retry time
 BACKOFF_S, MAX_BACKOFF_S = 0.5, 15.0
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """For how many seconds a connection is retried: one that was never open, and one that was lost."""
+    """Seconds during which a connection is retried: the first connection, and a lost one."""
 
     first_s: float = FIRST_S
     lost_s: float = LOST_S
 
 
 class HostConnection:
-    """One host's root shell; several threads (the roles that run side by side) may use it at once."""
+    """One host's root shell. Several threads (roles that run in parallel) may use it at once."""
 
     def __init__(self, host: str, connect: Callable[[], RootShell], *, emit: Emit, patience: Patience | None = None):
         self.host = host
@@ -52,11 +52,11 @@ class HostConnection:
         self._connected_s = 0.0
         self._failing_since_s: float | None = None
         self._ever = False
-        self._answered = False  #: whether any work over this connection came to its end
+        self._answered = False  #: whether any work over this connection has finished
 
     @property
     def shell(self) -> RootShell:
-        """The open root shell; a new one where there is none. Raises ``Unreachable``."""
+        """The open root shell, opened if necessary. Raises ``Unreachable``."""
         with self._lock:
             if self._shell is None:
                 self._emit(events.Waiting(self.host, "a connection"))
@@ -68,11 +68,13 @@ class HostConnection:
             return self._shell
 
     def use(self, work: Callable[[RootShell], T], *, steady: bool = False) -> T:
-        """``work(shell)``, repeated over a new connection when this one is lost, for as long as ``Patience`` says.
+        """Return ``work(shell)``, repeated over a new connection after a lost one, within ``Patience``.
 
-        ``work`` must be safe to repeat. ``steady`` work gets further as long as its connection lives (a watch, a file
-        that is sent); other work that does not end has a host that hangs. Raises what it raises, and the last
-        ``Unreachable`` when the time is over; a changed host key and a refused first login are not retried.
+        ``work`` must be idempotent. ``steady`` work makes progress as long as its connection lives (a watch, a file
+        transfer); other work that does not end indicates a host that hangs.
+
+        Raises the exceptions of ``work``, and the last ``Unreachable`` after the retries. A changed host key and a
+        refused first login are not retried.
         """
         again = tenacity.Retrying(
             retry=tenacity.retry_if_exception(self._passes),
@@ -85,17 +87,17 @@ class HostConnection:
         return result
 
     def run(self, script: str, *, timeout_s: float, failure: str, steady: bool = False) -> Output:
-        """``RootShell.run``, repeated when the connection is lost: the program must be safe to run again."""
+        """Call ``RootShell.run``, repeated after a lost connection. The program must be idempotent."""
         return self.use(lambda shell: shell.run(script, timeout_s=timeout_s, failure=failure), steady=steady)
 
     def replace(self, shell: RootShell) -> None:
-        """Take a root shell that somebody else opened, such as the one after a reboot."""
+        """Adopt an open root shell, such as the one after a reboot."""
         with self._lock:
             self._shell, self._connected_s, self._ever, self._answered = shell, time.monotonic(), True, True
             self._failing_since_s = None
 
     def close(self) -> None:
-        """Close the connection; the next use opens another one."""
+        """Close the connection; the next use opens a new one."""
         with self._lock:
             shell, self._shell = self._shell, None
         if shell is not None:
@@ -114,8 +116,10 @@ class HostConnection:
         return result
 
     def _note_failure(self, shell: RootShell | None, steady: bool) -> None:
-        """Drop the shell that failed, unless another thread has done so; begin to count the time, from the beginning of
-        a connection that was of no use."""
+        """Drop the failed shell unless another thread has done so, and start the retry time.
+
+        After a connection without any use, the retry time counts from the start of that connection.
+        """
         since_s = now_s = time.monotonic()
         with self._lock:
             if shell is not None and shell is self._shell:
@@ -130,14 +134,16 @@ class HostConnection:
             shell.close()
 
     def _passes(self, error: BaseException) -> bool:
-        """Whether the same attempt may succeed in a moment. A host that boots refuses logins that it took before."""
+        """Return whether a retry may succeed. A booting host refuses logins that it accepted before."""
         if isinstance(error, HostKeyMismatch) or not isinstance(error, Unreachable):
             return False
         return error.passing or self._ever
 
     def _spent(self, state: tenacity.RetryCallState) -> bool:
-        """Whether the time for trying again is over. A first connection counts from its beginning, so that a host that
-        hangs fails at its own timeout and not later."""
+        """Return whether the retry time is over.
+
+        A first connection counts from its start, so that a host that hangs fails at its own timeout and not later.
+        """
         if (state.seconds_since_start or 0.0) >= LONGEST_S:
             return True
         if not self._ever:

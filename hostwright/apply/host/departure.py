@@ -1,7 +1,8 @@
-"""Removing what Hostwright itself keeps on a host, once every layer is removed; and making room on a full disk.
+"""Removes Hostwright's own files from a host after its last layer, and frees space on a full disk.
 
-An operator's lock and the mark of a drained host are no part of what was installed, and stay; so does what was moved
-aside and could not be put back. The history of a host stays in the journal of the machine that worked on it.
+An operator's lock and the drained mark stay, because they do not belong to the installation. Files that were moved
+aside and could not be restored also stay. The history of a host stays in the journal of the machine that ran
+Hostwright.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _FOLDERS = (
     jobs.JOBS_DIR, *jobs.WORK_DIRS, originals.ORIGIN, RECORDS, hostcache.CACHE,
     f"{locks.STATE_DIR}/releases", f"{locks.STATE_DIR}/images",
 )  # fmt: skip
-#: Directories that go when nothing is left in them.
+#: Directories that are removed when empty.
 _PLACES = (
     locks.STATE_DIR,
     hostcache.CACHE.rpartition("/")[0],
@@ -32,15 +33,15 @@ _PLACES = (
     "/usr/local/lib/hostwright",
 )
 
-#: A root program for a host from which every layer is gone.
+#: A program for root on a host without any layer.
 DEPART = sh_file(__file__, "depart.sh", folders=_FOLDERS, release=release.PATH, set_aside=SET_ASIDE, places=_PLACES)
 
-#: A root program for a host whose layers are reprovisioned at once.
+#: A program for root on a host whose layers are provisioned again at once.
 FORGET_RELEASE = sh("rm -f -- %s", release.PATH)
 
 
 def clean_script(artifacts: Iterable[Artifact]) -> str:
-    """A root program that makes room on a host, where these artifacts may stay."""
+    """Return a program for root that frees space on a host and keeps these artifacts."""
     kept = tuple(hostcache.host_path(artifact).split("/")[-2] for artifact in artifacts)
     return USERS_FILES + sh_file(
         __file__, "clean.sh", cache=hostcache.CACHE, kept=kept, marks=originals.FILES, homes=HOMES, jobs=jobs.JOBS_DIR
@@ -48,9 +49,6 @@ def clean_script(artifacts: Iterable[Artifact]) -> str:
 
 
 def clean(shell: RootShell, artifacts: Iterable[Artifact]) -> None:
-    """Make room on a host's disk: remove what Hostwright left there and no longer needs; these artifacts stay.
-
-    Raises ``HostError``.
-    """
-    failure = "old files of Hostwright cannot be removed from its disk"
+    """Remove files of Hostwright that a host no longer needs, except these artifacts. Raises ``HostError``."""
+    failure = "old files of Hostwright cannot be removed from the host's disk"
     shell.run(clean_script(artifacts), timeout_s=CLEAN_TIMEOUT_S, failure=failure)

@@ -1,6 +1,4 @@
-"""A failure told with its cause: what the journal says to which a step's output only points, what is known of that,
-what else the host was found to have, and the next command. Pure.
-"""
+"""Adds the cause to a failure: the journal of a failed unit, known problems of the host, and the next command. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +8,11 @@ from dataclasses import replace
 from hostwright.common.errors import Examination, Finding, HostError, SeveralFailed, StepFailed, UnitJournal
 from hostwright.common.untrusted import Pattern
 
-MOST_UNITS = 3  #: our choice: of one step; a step that starts more of them ends at the first that fails
+MOST_UNITS = 3  #: our choice: for one step; a step ends at the first unit that fails
 
-_NAME = r"[A-Za-z0-9_][A-Za-z0-9:_.\\@-]{0,200}"  #: as systemd.unit(5) allows
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9:_.\\@-]{0,200}"  #: from systemd.unit(5)
 _WHOLE = rf"{_NAME}\.(?:service|socket|mount|automount|swap|timer|path|target|slice|scope|device)"
-#: systemctl's words since 2014, and those of our own steps
+#: texts of systemctl since 2014, and of our own steps
 _NAMED = (
     Pattern(rf"\b[Jj]ob for ({_WHOLE})\b"),
     Pattern(rf"\bsystemctl status (?:-l )?({_WHOLE})\b"),
@@ -22,14 +20,14 @@ _NAMED = (
 )
 _OF_USERS = Pattern(rf"\b(?:systemctl|journalctl) --user (?:[a-z-]+ )*({_WHOLE})\b")
 _UNIT = Pattern(_WHOLE)
-#: the last line of a unit that did not start since one that it requires did not: that one's journal says why
+#: last line of a unit whose dependency failed: the journal of the dependency has the cause
 _ANOTHERS = Pattern(r"^Dependency failed for |failed with result 'dependency'")
 _POINTER = Pattern(r"""\s*See ["'](?:systemctl|journalctl) [^\n]{0,600}?for details\.""")
 _BEGINS = Pattern(r"""See ["'](?:systemctl|journalctl) """)
 
 
 def units_named(output: str) -> tuple[str, ...]:
-    """The systemd units whose journal an output says to read; those of a user's own manager are not among them.
+    """Return the systemd units whose journal an output refers to, without units of a user's manager.
 
     >>> units_named('Job for a.service failed. See "systemctl status a.service" and "journalctl -xe" for details.')
     ('a.service',)
@@ -43,14 +41,14 @@ def units_named(output: str) -> tuple[str, ...]:
 
 
 def units_of(error: HostError) -> tuple[str, ...]:
-    """The units whose journal a failure says to read."""
+    """Return the units whose journal a failure refers to."""
     parts = error.errors if isinstance(error, SeveralFailed) else (error,)
     steps = (part.step for part in parts if isinstance(part, StepFailed))
     return tuple(dict.fromkeys(unit for step in steps for unit in step.units))[:MOST_UNITS]
 
 
 def last_line(lines: Sequence[str]) -> str:
-    """The last line that a step printed, with the one before it where it only points to a journal."""
+    """Return the last line of a step's output, with the line before it if the last one only refers to a journal."""
     last = lines[-1].strip() if lines else "it printed nothing"
     return f"{lines[-2].strip()} {last}" if len(lines) > 1 and _BEGINS.match(last) else last
 
@@ -58,8 +56,10 @@ def last_line(lines: Sequence[str]) -> str:
 def tell_cause(
     error: HostError, found: Examination | None, explain: Callable[[str], Finding | None], *, again: str, record: str
 ) -> None:
-    """Tell in the sentence of an error what a look at its host ``found``, and the next command: ``again`` where it is
-    known what to do before it, else ``record``, which shows everything that was printed; none where these are empty.
+    """Add the result of the host's examination and the next command to the message of an error.
+
+    The next command is ``again`` if the fix before it is known, else ``record``, which shows the whole output. Either
+    may be empty.
     """
     if isinstance(error, SeveralFailed):
         for part in error.errors:
@@ -71,14 +71,14 @@ def tell_cause(
     if isinstance(error, StepFailed):
         known = _tell_step(error, found, explain)
     if then := again if known else record:
-        word = "then" if known and not known.provision else "next"  # it would only fail again
+        word = "then" if known and not known.provision else "next"  # the same command would fail again
         error.retell(f"{error.sentence}; {word}: {then}")
 
 
 def _tell_step(
     error: StepFailed, found: Examination | None, explain: Callable[[str], Finding | None]
 ) -> Finding | None:
-    """Add what the journals of a step's units say; the known problem that the step, they or the host show."""
+    """Add the last journal lines of a step's units. Return the known problem in the step, the journals or the host."""
     step, sentence = error.step, error.sentence
     journals = [journal for journal in found.journals if journal.named in step.units and journal.last] if found else []
     journals = [journal for journal in journals if not _ANOTHERS.search(journal.last)] or journals
@@ -86,7 +86,7 @@ def _tell_step(
     if told := min(journals, key=lambda journal: _rank(journal, known, explain), default=None):
         sentence = f"{_POINTER.sub('', sentence).rstrip('. ')}; {told.unit} says: {told.last}"
     if known is None and step.known is None and found:
-        # what provisioning fixes is what the step was for, not why it failed
+        # a problem that provisioning fixes is the step's purpose, not its cause of failure
         faults = (one for one in found.findings if one.grave and one.layer == step.role and not one.provision)
         known = next(faults, None)
     if known and known.cause not in sentence:
@@ -97,5 +97,5 @@ def _tell_step(
 
 
 def _rank(journal: UnitJournal, known: Finding | None, explain: Callable[[str], Finding | None]) -> tuple[bool, bool]:
-    """The journal that names the cause comes first, then that of a unit which failed before the one that was named."""
+    """Sort first the journal that names the cause, then the journal of a unit that failed before the named unit."""
     return known is None or explain("\n".join(journal.lines)) != known, journal.unit == journal.named

@@ -1,4 +1,4 @@
-"""What Hostwright records on a host: what was there before, which release it has, and that its roles are removed."""
+"""Hostwright's records on a host: its original state, its release, and the removal of its roles."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ TIMEOUT_S = 60.0
 
 
 class HostRecords:
-    """The records of one host, written over its connection."""
+    """Writes the records of one host over its connection."""
 
     def __init__(self, connection: HostConnection, desired: Desired, run: RunStamp):
         self._connection, self._desired, self._run = connection, desired, run
 
     def note_origin(self, facts: Facts) -> None:
-        """Before the first change ever: record what is there, so that it can be restored. Raises ``HostError``."""
+        """Before the first change, record the original state, so that it can be restored. Raises ``HostError``."""
         if not self._desired.removes and not self._read(facts):
-            self._write("what was there before the first change", originals.RECORD)
+            self._write("the record of the original state", originals.RECORD)
 
     def note_release(self, facts: Facts, keep: Callable[[], str]) -> str:
-        """The host is as desired: record its release, and let ``keep`` store the stack on this machine.
+        """Record the release of a host that is as desired, and call ``keep`` to store the stack on this machine.
 
-        Returns the sentence of ``keep`` where it could not; else the empty string. Raises ``HostError``.
+        Return the error message of ``keep``, or an empty string. Raises ``HostError``.
         """
         before, stack = self._read(facts), self._desired.stack
         record = newrelease.renewed(self._desired, before, self._run)
@@ -42,25 +42,25 @@ class HostRecords:
         return keep()
 
     def note_removal(self, facts: Facts, *, depart: bool) -> None:
-        """The roles are removed: record it. With ``depart``, all that Hostwright itself kept goes as well.
+        """Record that the roles are removed. With ``depart``, also remove Hostwright's own files.
 
-        The caller says with ``depart`` that every layer is gone. The record cannot: it names no layer of a provisioning
-        that never ended, and only those of the last stack. Where it names a layer that was not to go, everything stays.
-        Raises ``HostError``.
+        ``depart`` means that every layer is gone. The record alone cannot prove that: it names only the layers of the
+        last stack, and none of a provisioning that never ended. If it names a layer that was not to be removed,
+        everything stays. Raises ``HostError``.
         """
         before, gone = self._read(facts), [role.name for role in self._desired.roles]
         record = newrelease.reduced(before, gone)
         if depart and set(gone).issuperset(before.get("roles", ())):
-            self._write("what Hostwright kept there", departure.DEPART)
+            self._write("Hostwright's own files", departure.DEPART)
         elif record is not None:
             script = newrelease.write_script(record) if record else departure.FORGET_RELEASE
             self._write(f"its release record {release.PATH}", script)
 
     def _read(self, facts: Facts) -> Mapping[str, Any]:
-        """The record as it is; raises ``Refused`` for one of a newer Hostwright, which is never replaced."""
+        """Return the current record. Raises ``Refused`` for a record of a newer Hostwright, which is never replaced."""
         if sentence := release.refusal(facts):
             raise Refused(self._desired.host, sentence)
         return release.read(facts)
 
     def _write(self, what: str, script: str) -> None:
-        self._connection.run(script, timeout_s=TIMEOUT_S, failure=f"{what} cannot be written")
+        self._connection.run(script, timeout_s=TIMEOUT_S, failure=f"{what} cannot be changed")

@@ -1,6 +1,6 @@
-"""One role's job on one host: its files delivered, the program started, its log followed to the end.
+"""Runs one role's job on one host: delivers its files, starts the program, follows its log to the end.
 
-The job does not depend on us: after a connection breaks, the log is read on from that byte over a new one.
+The job does not depend on the connection: after a lost connection, a new one reads on from the same byte.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from hostwright.transport.root.rootshell import RootShell
 if TYPE_CHECKING:
     from hostwright.apply.run import Run
 
-MOST_NOTES = 50  #: our choice: of a job; the whole output has all
-MOST_ERRORS = 3  #: of a failed step that are shown; the whole output has all
-TAIL_LINES = 15  #: of a failed step's output, shown to the operator
-JOB_TIMEOUT_S = 6 * 3600.0  #: our choice, for one watch; the steps have their own, shorter limits on the host
-WATCH_IDLE_S = 8.0  #: a watch gives a sign of life every 2 s (watch.sh): after four that are missing it is dead
+MOST_NOTES = 50  #: our choice: notes shown for one job; the output has all
+MOST_ERRORS = 3  #: errors shown for a failed step; the output has all
+TAIL_LINES = 15  #: lines of a failed step's output shown to the operator
+JOB_TIMEOUT_S = 6 * 3600.0  #: our choice, for one watch; the steps have shorter limits on the host
+WATCH_IDLE_S = 8.0  #: a watch prints every 2 s (watch.sh): after four missing lines, it is dead
 START_TIMEOUT_S = 120.0
-WATCH_CAP_BYTES = 16 << 20  #: of a log, which ends at 12 MiB and, from there on, at 128 KiB a try
-STEP_MORE_BYTES = 2 << 20  #: for each step: 16 tries
+WATCH_CAP_BYTES = 16 << 20  #: for a log, which is limited to 12 MiB, and then to 128 KiB per try
+STEP_MORE_BYTES = 2 << 20  #: additional bytes per step: 16 tries
 
 
 class JobLost(HostError):
-    """The job ended without an exit status: the host went down, or something killed it."""
+    """The job ended without an exit status: the host went down, or the job was killed."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobRunner:
-    """Runs the jobs of a run on one host. ``delivery`` brings their files; without it, they take none."""
+    """Runs the jobs of a run on one host. ``delivery`` delivers their files; without it, jobs have no files."""
 
     connection: HostConnection
     run: Run
@@ -55,12 +55,13 @@ class JobRunner:
         return self.connection.host
 
     def execute(self, plan: RolePlan, artifacts: Sequence[Artifact], remaining_s: tuple[float, ...] = ()) -> RoleResult:
-        """Deliver the files, run the role's steps as a job, and return its result, a failed one too.
+        """Deliver the files, run the role's steps as a job, and return its result, even if the job failed.
 
-        ``remaining_s`` says of each step how much is left when it begins: of several roles that wait for a lock of the
-        host, the one with the most gets it. Raises ``JobLost`` when the job ended without an exit status,
-        ``ArtifactError``, and ``HostError`` when it cannot be started or the host stays unreachable; the job itself
-        goes on then.
+        ``remaining_s`` has, for each step, the seconds of work left when the step begins: of several roles that wait
+        for a lock of the host, the one with the most work left gets it.
+
+        Raises ``JobLost`` if the job ended without an exit status, ``ArtifactError``, and ``HostError`` if the job
+        cannot be started or the host stays unreachable; the job itself then continues.
         """
         self._deliver(plan.role, artifacts)
         name = f"{self.run.id}-{plan.role}-{secrets.token_hex(2)}"
@@ -76,14 +77,14 @@ class JobRunner:
         return self.run.roster.knowledge.retry_rules(self.run.roster)
 
     def attach(self, job: hostjobs.RunningJob) -> RoleResult:
-        """Follow a job that an earlier run left running to its end. Raises as ``execute`` does."""
+        """Follow a running job of an earlier run to its end. Raises the exceptions of ``execute``."""
         self.run.emit(events.Attached(self.host, job.role, len(job.steps), job.id, job.run, job.operator))
         return self.follow(job.id, job.role, job.steps, job.nonce)
 
     def follow(self, job_id: str, role: str, steps: Sequence[str], nonce: str) -> RoleResult:
-        """Read a job's log to its end, over as many connections as it takes. Raises as ``execute`` does.
+        """Read a job's log to its end, over as many connections as necessary. Raises the exceptions of ``execute``.
 
-        ``steps`` says what each of its steps is for; ``nonce`` is the job's own.
+        ``steps`` are the descriptions of the steps; ``nonce`` is the nonce of the job.
         """
         reader = LogReader(role, steps, nonce, lambda text: transient.reason(self._retry_rules(), text))
 
@@ -106,7 +107,7 @@ class JobRunner:
             self.run.emit(events.Note(self.host, f"{role}: {note}"))
         self.run.emit(events.RoleFinished(self.host, role, result))
         if status is None:
-            raise JobLost(self.host, f"{role}: the host went down, or the job was killed, in the middle of {job_id}")
+            raise JobLost(self.host, f"{role}: the host went down, or the job was killed, during {job_id}")
         return result
 
     def _watch(
@@ -127,7 +128,7 @@ class JobRunner:
         if self.delivery is not None:
             self.delivery.wait(artifacts)
         elif artifacts:
-            raise ArtifactError(f"{role} takes no file of the stack here, and was asked for {artifacts[0].name}")
+            raise ArtifactError(f"{role}: this job cannot receive files, but needs {artifacts[0].name}")
 
 
 def _own_lines(result: RoleResult, prefix: str) -> Iterator[str]:
@@ -142,9 +143,9 @@ def failures(
     explain: Callable[[str], Finding | None],
     clean: Callable[[str], str] = str,
 ) -> tuple[list[StepFailed], HostError | None]:
-    """The errors of a role that failed: of changes that stand alone, and the one that ended it, if one did.
+    """Return the errors of a failed role: of its changes that are ``alone``, and the error that ended it, if any.
 
-    ``explain`` gives the known problem that a step's output names; ``clean`` masks secrets in that.
+    ``explain`` returns the known problem in a step's output; ``clean`` masks secrets in the output.
     """
     failed = [replace(step, output=clean(step.output)) for step in result.steps if step.status != 0]
     errors = [_failure(host, plan, step, explain) for step in failed]
@@ -152,12 +153,12 @@ def failures(
         return errors, None
     if failed:
         return errors[:-1], errors[-1]
-    sentence = f"{plan.role}: the job ended with status {result.status}, and no step reported an error"
+    sentence = f"{plan.role}: the job ended with status {result.status}, but no step reported an error"
     return [], HostError(host, sentence)
 
 
 def _failure(host: str, plan: RolePlan, step: StepResult, explain: Callable[[str], Finding | None]) -> StepFailed:
-    """The error of one step: what it printed last, and the cause where it is known."""
+    """Return the error of one step: its last output, and the cause if known."""
     lines = [line for line in step.output.splitlines() if line.strip()]
     known = explain(step.output)
     because = _errors(lines, explain) or _told(known) or last_line(lines)
@@ -174,7 +175,10 @@ def _told(known: Finding | None) -> str:
 
 
 def _errors(lines: list[str], explain: Callable[[str], Finding | None]) -> str:
-    """What the step itself said that it failed for, each with its known cause and cure; several may share those."""
+    """Return the errors that the step reported, each with its known cause and fix.
+
+    Errors with the same cause are joined.
+    """
     errors = dict.fromkeys(line.removeprefix(hostjobs.ERROR) for line in lines if line.startswith(hostjobs.ERROR))
     by_cause: dict[str, list[str]] = {}
     for error in tuple(errors)[:MOST_ERRORS]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of one host: the first plan, the results of every role, and what is left to do."""
+    """The outcome of one host: the first plan, the results of all roles, and the remaining differences."""
 
     host: str
     plan: Plan
@@ -23,7 +23,7 @@ class Outcome:
 
     @property
     def changed(self) -> bool:
-        """Whether anything was done on the host."""
+        """Whether the run changed or rebooted the host."""
         return bool(self.results or self.reboots)
 
     @property

@@ -185,6 +185,6 @@ def test_what_was_shown_is_applied_or_nothing(hosts: Hosts, bare: Cluster, state
     ended = fleet.provision(targets, Request(executor="dask", scheduler=bare.address), saved=saved)
     assert words(ended) == {
         "gpu1": "changed",
-        "gpu2": "the host changed since this plan was made; nothing was done: plan again",
+        "gpu2": "the host changed since this plan was made; nothing was done; plan again",
     }
     assert hosts.jobs("gpu2") == []

@@ -186,7 +186,7 @@ def test_the_machine_that_hostwright_runs_on_keeps_its_power(start):
     world = World([answers(xid(79))])
     record = start(world, local=True)
     assert (record.outcome, world.done) == ("failed", [])
-    assert "is the machine that Hostwright runs on, which is not rebooted from itself" in record.sentence
+    assert "Hostwright never reboots the machine on which it runs" in record.sentence
 
 
 def test_the_machine_that_hostwright_runs_on_is_not_called_rebuilt_before_its_reboot(start):
@@ -196,7 +196,7 @@ def test_the_machine_that_hostwright_runs_on_is_not_called_rebuilt_before_its_re
     world = World([answers(differs=("driver",))], left=pending)
     record = start(world, local=True)
     assert (record.outcome, world.done[:1], "verify" in world.done) == ("handed over", ["provision"], False)
-    assert "it needs a reboot (nouveau is bound)" in record.sentence
+    assert "this machine needs a reboot (nouveau is bound)" in record.sentence
 
 
 def failed(what: str = "it broke") -> HostError:

@@ -1,1 +1,1 @@
-"""In which order the roles of one host run, and what they wait for."""
+"""The order of the roles of one host, and their waits for each other."""

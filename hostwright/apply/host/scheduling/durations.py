@@ -1,9 +1,8 @@
-"""How long the steps of a role are expected to take, as in past runs of the same stack or by an estimate; and which
-role is therefore the most urgent: the one with the most still to come behind it. Pure.
+"""Expected durations of steps, from past runs of the same stack or by estimate, and the order of roles. Pure.
 
-A host waits in the end for the longest chain of roles that need each other (the critical path). A role on it that
-waits, for a file or for a lock, makes the whole run longer; another one has time. The estimate need not be exact: it
-decides who goes first, not whether something is done.
+A host takes as long as its longest chain of roles that need each other (the critical path). A role on this path that
+waits for a file or a lock delays the whole run; other roles do not. So the role with the longest remaining chain is the
+most urgent. Estimates suffice, because they affect only the order.
 """
 
 from __future__ import annotations
@@ -16,24 +15,27 @@ from itertools import accumulate
 
 from hostwright.plan.model import Plan, RolePlan
 
-# Medians of the first provision of two hosts of the lab, rounded: what is expected of a stack that never was applied.
+# Expected durations for a stack that was never applied: rounded medians of the first provision of two lab hosts.
 STEP_S = 0.5  #: a file, a link, a service
-LOCKED_S = 2.0  #: a step that holds a lock: dpkg or the loader's cache works on what is there
-MIRROR_S = 15.0  #: one that contacts a mirror as well: packages are fetched and installed
-UNPACKED_BYTES_PER_S = 10e6  #: of a file of the stack: pip and dpkg make of 100 MB what takes them 10 s
+LOCKED_S = 2.0  #: a step with a lock: dpkg or the loader's cache, without downloads
+MIRROR_S = 15.0  #: a step with a lock and a mirror: downloads and installs packages
+UNPACKED_BYTES_PER_S = 10e6  #: for a file of the stack: pip and dpkg unpack 100 MB in 10 s
 
-Key = tuple[str, str, int]  #: role, what a change is for, and which of its steps: the first is 0
+Key = tuple[str, str, int]  #: role, description of a change, and index of its step
 
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """Expected seconds. ``past_s`` are the medians of past runs, ``sizes`` the bytes of the stack's files by name."""
+    """Expected seconds.
+
+    ``past_s`` are the medians of past runs; ``sizes`` are the bytes of the stack's files by name.
+    """
 
     past_s: Mapping[Key, float] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, role: RolePlan) -> tuple[float, ...]:
-        """The seconds that each step of a role is expected to take, without what it waits for a lock."""
+        """Return the expected seconds of each step of a role, without waits for locks."""
         numbers: Counter[str] = Counter()
         expected = []
         for change, step in role.steps:
@@ -47,15 +49,21 @@ class Durations:
 
 @dataclass(frozen=True, slots=True)
 class Urgency:
-    """What the host must not wait for: ``roles`` are those with steps, the one first whose files and steps come first,
-    ``left_s`` how much is left when each of their steps begins (``remaining_of_steps``)."""
+    """The urgency of a host's roles.
+
+    ``roles`` are the roles with steps, the most urgent first. ``left_s`` has the expected remaining seconds when each
+    of their steps begins (``remaining_of_steps``).
+    """
 
     roles: tuple[str, ...] = ()
     left_s: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, plan: Plan, durations: Callable[[], Durations]) -> Urgency:
-        """That of a plan. ``durations`` is asked where there is more than one role: one alone waits for nobody."""
+        """Return the urgency of a plan's roles.
+
+        ``durations`` is called only for several roles: a single one never waits.
+        """
         roles = [role for role in plan.roles if role.steps]
         expected = durations() if len(roles) > 1 else Durations()
         steps_s = {role.role: expected.of(role) for role in roles}
@@ -65,18 +73,17 @@ class Urgency:
 
 
 def remaining(needs: Mapping[str, Sequence[str]], expected_s: Mapping[str, float]) -> dict[str, float]:
-    """How much is left when each role begins: its own seconds, and those of the longest chain of roles after it.
+    """Return the remaining seconds when each role begins: its own, and those of the longest chain of roles after it.
 
-    ``needs`` are the roles before each role; those that are no names of this mapping count as done. ``expected_s`` are
-    the seconds that each role is expected to take, 0 where nothing is expected. Raises ``graphlib.CycleError`` for
-    needs in a circle.
+    ``needs`` are the roles before each role; names that are not keys count as done. ``expected_s`` are the expected
+    seconds of each role, 0 by default. Raises ``graphlib.CycleError`` for cyclic needs.
 
     >>> needs = {"network": (), "chrony": ("network",), "motd": ("network",)}
     >>> remaining(needs, {"network": 2, "chrony": 10, "motd": 1})
     {'network': 12.0, 'chrony': 10.0, 'motd': 1.0}
     """
     before = {name: set(needs[name]) & set(needs) for name in needs}
-    later = dict.fromkeys(needs, 0.0)  #: the longest chain after each
+    later = dict.fromkeys(needs, 0.0)  #: seconds of the longest chain after each role
     left: dict[str, float] = {}
     for name in reversed([*TopologicalSorter(before).static_order()]):
         left[name] = expected_s.get(name, 0.0) + later[name]
@@ -86,8 +93,9 @@ def remaining(needs: Mapping[str, Sequence[str]], expected_s: Mapping[str, float
 
 
 def most_urgent_first(needs: Mapping[str, Sequence[str]], expected_s: Mapping[str, float]) -> tuple[str, ...]:
-    """The roles by what is left when they begin, the most first, and each after those that it needs. Of equal ones the
-    order of ``needs`` decides.
+    """Return the roles by their remaining seconds, the most first, and each after the roles that it needs.
+
+    Roles with equal seconds stay in the order of ``needs``.
 
     >>> most_urgent_first({"motd": (), "network": (), "chrony": ("network",)}, {"network": 2, "chrony": 10, "motd": 3})
     ('network', 'chrony', 'motd')
@@ -108,8 +116,10 @@ def most_urgent_first(needs: Mapping[str, Sequence[str]], expected_s: Mapping[st
 def remaining_of_steps(
     needs: Mapping[str, Sequence[str]], steps_s: Mapping[str, Sequence[float]]
 ) -> dict[str, tuple[float, ...]]:
-    """How much is left when each step of each role begins: that step, those after it, and the longest chain of roles
-    after its role. ``steps_s`` are the seconds that each step is expected to take.
+    """Return the remaining seconds when each step of each role begins.
+
+    That is the sum of this step, the later steps of its role, and the longest chain of roles after its role.
+    ``steps_s`` are the expected seconds of each step.
 
     >>> remaining_of_steps({"network": (), "chrony": ("network",)}, {"network": (1, 2), "chrony": (10,)})
     {'network': (13.0, 12.0), 'chrony': (10.0,)}

@@ -1,4 +1,4 @@
-"""How long the steps of roles took in past runs of a stack, out of the records of those runs."""
+"""Durations of steps in past runs of a stack, from the journals of these runs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,15 @@ from hostwright.apply.journal.records import RUNNING
 from hostwright.apply.journal.results import parsed
 from hostwright.common.places import JOURNAL, runs_dir
 
-MOST_RUNS, MOST_LOOKED_AT = 5, 30  #: our choice: of past runs that are read, and at whose first lines is looked
-MOST_BYTES = 4 << 20  #: of each that are read: some 70 hosts, of which 5 would do
+MOST_RUNS, MOST_LOOKED_AT = 5, 30  #: our choice: past runs that are used, and past runs that are searched
+MOST_BYTES = 4 << 20  #: limit for each journal: about 70 hosts; 5 would suffice
 
-#: How the records begin that are read here; the others are passed over without a look into them.
+#: Beginning of the records that are parsed; other records are skipped.
 _READ = re.compile(rb'\{"kind": "(observed|role finished)"')
 
 
 class PastRuns:
-    """How long steps took in the runs that are recorded below ``root``, by stack; read when it is first asked for.
-
-    ``of`` may be called from many threads.
-    """
+    """Durations of steps in the recorded runs below ``root``, by stack. Journals are read on first use. Thread-safe."""
 
     def __init__(self, root: Path):
         self._root = root
@@ -36,7 +33,7 @@ class PastRuns:
         self._known: dict[str, Mapping[Key, float]] = {}
 
     def of(self, stack: str) -> Mapping[Key, float]:
-        """The median of each step's seconds; empty where no run of this stack is recorded."""
+        """Return the median seconds of each step; empty without a recorded run of this stack."""
         with self._lock:
             if stack not in self._known:
                 self._known[stack] = _past(self._root, stack)
@@ -53,7 +50,7 @@ def _past(root: Path, stack: str) -> Mapping[Key, float]:
 
 
 def _newest(root: Path) -> Iterator[Path]:
-    """The folders of the last runs that have ended, the newest first: their names begin with the time."""
+    """Yield the directories of the latest runs that have ended, the newest first. Their names begin with the time."""
     try:
         folders = sorted((entry for entry in runs_dir(root).iterdir() if entry.is_dir()), reverse=True)
     except OSError:
@@ -62,7 +59,7 @@ def _newest(root: Path) -> Iterator[Path]:
 
 
 def _steps(journal: Path, stack: str) -> Iterator[tuple[Key, float]]:
-    """Each step that went well on a host with this stack, with its seconds."""
+    """Yield each successful step on hosts with this stack, with its seconds."""
     stacks: dict[str, str] = {}
     for line in _lines(journal):
         match parsed(line):

@@ -1,4 +1,4 @@
-"""Run named pieces of work side by side, each after those that it needs."""
+"""Runs named tasks in parallel, each after the tasks that it needs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def run_in_order(
     *,
     skipped: Callable[[str, str], None] = lambda _name, _failed: None,
 ) -> list[HostwrightError]:
-    """Call ``work(name)`` for each name as soon as its needs are done; return the failures in the order of happening.
+    """Call ``work(name)`` for each name as soon as its needs are done. Return the failures in the order of time.
 
-    Needs that are not names of this mapping count as done. What needs something that failed is not tried:
-    ``skipped(name, failed)`` is called instead. After an error that is not a ``HostwrightError`` nothing more begins,
-    and it is raised when all work has ended. The threads are daemons: work that hangs for ever does not keep the
-    process from ending. Raises ``graphlib.CycleError`` for needs in a circle, before anything begins.
+    Needs that are not keys of the mapping count as done. A name whose need failed is skipped: ``skipped(name, failed)``
+    is called instead. After an error that is not a ``HostwrightError``, no more work begins, and the error is raised
+    when all work has ended. The threads are daemons, so that work that hangs does not block the exit of the process.
+    Raises ``graphlib.CycleError`` for cyclic needs, before any work begins.
 
     >>> run_in_order({"chrony": ("network",), "network": ("base",)}, print)
     network
@@ -38,7 +38,7 @@ def run_in_order(
 
 
 class _Run:
-    """One call of ``run_in_order``; all but the work itself happens in the caller's thread."""
+    """One call of ``run_in_order``. Everything except the work runs in the caller's thread."""
 
     def __init__(
         self, needs: Mapping[str, Sequence[str]], work: Callable[[str], None], skipped: Callable[[str, str], None]
@@ -50,16 +50,16 @@ class _Run:
         self._skipped = skipped
         self._order = TopologicalSorter(self._needs)
         self._order.prepare()
-        self._lost: dict[str, str] = {}  #: what failed or was not tried, and what of its needs failed first
+        self._lost: dict[str, str] = {}  #: failed and skipped names, each with the name that failed first
         self._running = 0
         self._ended: SimpleQueue[tuple[str, BaseException | None]] = SimpleQueue()
 
     def goes_on(self) -> bool:
-        """Whether something runs, or may still begin."""
+        """Return whether work is running or may still begin."""
         return self._running > 0 or (self.bug is None and self._order.is_active())
 
     def begin(self) -> None:
-        """Start what is ready. What is skipped may make more of it ready."""
+        """Start all names that are ready. A skipped name may make others ready."""
         while self.bug is None and (ready := self._order.get_ready()):
             for name in ready:
                 if failed := next((need for need in self._needs[name] if need in self._lost), ""):
@@ -71,7 +71,7 @@ class _Run:
                     threading.Thread(target=self._do, args=(name,), name=f"role-{name}", daemon=True).start()
 
     def wait(self) -> None:
-        """Wait for the next end, if anything runs."""
+        """Wait for the next end of running work, if any."""
         if not self._running:
             return
         name, error = self._ended.get()
@@ -86,7 +86,7 @@ class _Run:
     def _do(self, name: str) -> None:
         try:
             self._work(name)
-        except BaseException as error:  # noqa: BLE001 - judged by the caller's thread
+        except BaseException as error:  # noqa: BLE001 - handled in the caller's thread
             self._ended.put((name, error))
         else:
             self._ended.put((name, None))

@@ -231,8 +231,8 @@ def test_a_host_that_never_goes_down_is_told_from_one_that_does() -> None:
 def test_host_that_stays_away_is_reported_with_its_last_sign() -> None:
     course = Course([still_up(), NO_ROUTE, REFUSED])
     assert course.fail() == (
-        f"the host did not come back within 30 min of a reboot ({REASON}); last state: port 22 refuses connections since "
-        "07:00:02"
+        f"the host did not come back within 30 min of a reboot ({REASON}); last state: port 22 refuses connections "
+        "since 07:00:02"
     )
     assert course.time.s == 1800
 
@@ -241,8 +241,8 @@ def test_unsettled_systemd_is_reported_with_its_running_jobs() -> None:
     back = FakeSession([BootState(NEW, "starting", ("start mnt-data.mount",))])
     course = Course([*[NO_ROUTE] * 59, back])
     assert course.fail(60) == (
-        f"the host came back from a reboot ({REASON}), but did not finish booting; last state: booted, systemd is starting (1 job) "
-        "since 07:00:59, and systemd waits for: start mnt-data.mount"
+        f"the host came back from a reboot ({REASON}), but did not finish booting; last state: booted, systemd "
+        "is starting (1 job) since 07:00:59, and systemd waits for: start mnt-data.mount"
     )
     assert course.time.s == 59 + rebooting.SETTLE_S, "however late it came, it has its time to start"
 
@@ -255,8 +255,8 @@ def test_a_host_with_patience_left_may_take_longer_to_settle() -> None:
 def test_a_host_that_came_back_and_went_away_again_is_told_so() -> None:
     course = Course([FakeSession([BootState(NEW, "starting"), down(sentence="the connection was lost")]), NO_ROUTE])
     assert course.fail(400) == (
-        f"the host came back and went away again within 6 min 40 s of a reboot ({REASON}); last state: down (No route to "
-        "host) since 07:00:02"
+        f"the host came back and went away again within 6 min 40 s of a reboot ({REASON}); last state: down (No route "
+        "to host) since 07:00:02"
     )
 
 

@@ -307,7 +307,7 @@ def test_a_host_that_cannot_be_asked_says_so_and_fails_as_it_did(place: Path, tr
     with pytest.raises(StepFailed, match="ended with status 3") as failure:
         host([], None, {"examine": examine}, base=((), bad)).apply()
     assert failure.value.examination is not None
-    assert failure.value.examination.sentence.startswith(f"it could not be asked for known problems: {said}")
+    assert failure.value.examination.sentence.startswith(f"the check for known problems failed: {said}")
     assert failure.value.sentence.endswith("; next: `invoke runs.show --run run --hosts gpu01 --steps`")
 
 
@@ -444,8 +444,8 @@ def test_the_machine_that_hostwright_runs_on_is_never_rebooted_from_itself(place
     assert (outcome.word, outcome.reboots) == ("pending", 0)
     notes = [event.text for event in said if isinstance(event, events.Note)]
     assert notes == [
-        "it needs a reboot (nouveau is bound), and is the machine that Hostwright runs on, which is not rebooted from "
-        "itself: reboot it, then run the same command again"
+        "this machine needs a reboot (nouveau is bound), and Hostwright never reboots the machine on which it runs; "
+        "reboot it, then run the same command again"
     ]
 
 
@@ -594,7 +594,7 @@ def test_after_a_stop_nothing_else_is_asked(place: Path):
     stopped = threading.Event()
     stopped.set()
     one, happened = accepting(place, stopping=stopped)
-    with pytest.raises(Stopped, match="it is as desired, and what else is asked was not tried"):
+    with pytest.raises(Stopped, match="the host is as desired, but the additional checks did not run"):
         one.apply()
     assert "accept" not in happened
 
@@ -647,7 +647,7 @@ def test_work_known_to_one_change_is_waited_for(place: Path):
     users = Path(f"{place}/a.users")
     users.write_text("tensorboard")
     one = host([], tensorflow=((), Used(str(place / "a"), sh("touch %s", place / "a"))))
-    with pytest.raises(Refused, match="that is in use by tensorboard"):
+    with pytest.raises(Refused, match="the affected software is in use by tensorboard"):
         one.apply()
     plan = one.plan()
     assert one._users(plan) == ("tensorboard",)
@@ -668,7 +668,7 @@ def test_a_host_that_always_names_running_jobs_is_left(place: Path, monkeypatch:
     )
     monkeypatch.setattr(hostjobs, "RUNNING", lying)
     session = LocalSession()
-    with pytest.raises(ProtocolError, match="more running jobs than can be"):
+    with pytest.raises(ProtocolError, match="too many running jobs"):
         host([], session, base=((), touch(place / "a"))).apply()
     assert session.execs == execs
     assert not (place / "a").exists()
@@ -719,7 +719,9 @@ def test_what_is_lost_for_good_is_what_was_agreed_to_and_no_more(place: Path, lo
     Path(f"{path}.lost").write_text(lost)
     one = host([], job={"agreed": agreed}, **role)
     if lost == "data more":
-        with pytest.raises(Refused, match="more would be lost by now, which was not shown; nothing was done"):
+        with pytest.raises(
+            Refused, match="more would now be deleted permanently, which the plan did not show; nothing was done"
+        ):
             one.apply()
         assert not path.exists()
     else:
@@ -733,7 +735,7 @@ def test_what_nobody_agreed_to_lose_is_kept(place: Path, asked: bool) -> None:
     Path(f"{path}.lost").write_text("data")
     role = {"base": ((), Costly(str(path), sh("touch %s", path)))}
     agreed = Agreed(host([], **role).plan()) if asked else None
-    with pytest.raises(Unanswered, match="data would be lost, and nothing brings that back"):
+    with pytest.raises(Unanswered, match="data would be deleted permanently; pass --yes"):
         host([], job={"agreed": agreed}, **role).apply()
     assert not path.exists()
     assert host([], more={"request": Request(yes=True)}, job={"agreed": agreed}, **role).apply().changed
