@@ -1,6 +1,9 @@
-"""Real hosts on this machine, for the demo and the tests: each boots systemd and has its own address, sshd and apt."""
+"""Lab hosts on this machine, for the demo and the tests.
 
-import hostwright  # noqa: F401 - an old Python reads no further, and is told which is needed
+Each host boots systemd and has its own address, sshd and apt.
+"""
+
+import hostwright  # noqa: F401 - stops an old Python with an error that names the required version
 from hostwright.cli.shell.libraries import require
 
 require("ClusterShell")

@@ -1,4 +1,4 @@
-"""``python -m lab``: build, up, status, console, host-keys, reset, down. Needs root and gets it through sudo."""
+"""``python -m lab``: build, up, status, console, host-keys, reset, down. Obtains root through sudo."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lab.machine import console as machine_console
 from lab.records import find_lab, find_machine, open_lab
 from lab.vendor.model import Profile
 
-#: The invoking user's settings for paths and for access to packages.
+#: Environment variables that sudo keeps: paths of the lab, and access to packages.
 _PASSED = ("HOSTWRIGHT_LAB_CACHE", "HOSTWRIGHT_LAB_STATE", "HOSTWRIGHT_LAB_NETWORK", "PYTHONPATH")
 _PASSED_PREFIXES = ("PIP_", "SSL_CERT_", "REQUESTS_CA_", "HTTP_", "HTTPS_", "NO_PROXY", "http_", "https_", "no_proxy")
 
@@ -42,12 +42,12 @@ def main(argv: Sequence[str]) -> int:
 
 
 def build(arguments: argparse.Namespace) -> None:
-    """Build everything that hosts with these options need, without booting any."""
+    """Build everything for hosts with these options, without booting any."""
     fleet.supply(open_lab(arguments.name), HostOptions(**_given(arguments)))
 
 
 def up(arguments: argparse.Namespace) -> None:
-    """Bring hosts up."""
+    """Create and boot hosts."""
     options, names = HostOptions(**_given(arguments)), _hosts(arguments.hosts)
     lab = open_lab(arguments.name)
     started = time.monotonic()
@@ -56,7 +56,7 @@ def up(arguments: argparse.Namespace) -> None:
     kept = [name for name in names if name not in fresh]
     took_s = time.monotonic() - started
     print(f"lab {lab.name}: {len(names)} hosts up after {took_s:.1f} s; inventory {lab.inventory}")
-    for what, some in (("new", fresh), ("as they were", kept)):
+    for what, some in (("new", fresh), ("unchanged", kept)):
         if some:
             print(f"  {what}: {NodeSet.fromlist(some)}")
     if serve.wanted(lab):
@@ -71,11 +71,11 @@ def status(arguments: argparse.Namespace) -> None:
         words = (f"{host.name:<16} {host.address:<15} {host.state:<10} {host.distro:<9} {host.profile:<6} {size:>9}",)
         print("  ".join((*words, *host.labels)))
     if lab is None:
-        print(f"lab {arguments.name}: there is none; `python -m lab up --hosts gpu01,gpu02` makes one")
+        print(f"lab {arguments.name}: does not exist; create it with `python -m lab up --hosts gpu01,gpu02`")
 
 
 def console(arguments: argparse.Namespace) -> None:
-    """Print the latest console output of hosts, including a preceding installation."""
+    """Print the latest console output of hosts, including the output of a preceding installation."""
     for machine in _machines(arguments):
         for log in (machine.directory / "installer.log", machine.console):
             if log.exists():
@@ -83,7 +83,7 @@ def console(arguments: argparse.Namespace) -> None:
 
 
 def host_keys(arguments: argparse.Namespace) -> None:
-    """Print the public host keys of running hosts, read on their consoles and not over the network."""
+    """Print the public host keys of running hosts, read on the console instead of over the network."""
     for machine in _machines(arguments):
         print(machine_console(machine, "sh", "-euc", "cat /etc/ssh/ssh_host_*_key.pub"), end="")
 
@@ -91,14 +91,14 @@ def host_keys(arguments: argparse.Namespace) -> None:
 def reset(arguments: argparse.Namespace) -> None:
     """Reinstall hosts."""
     given = _given(arguments)
-    # Without options, each host keeps its own.
+    # Without options, each host keeps its options.
     options = HostOptions(**given) if given else None
     fleet.reset(open_lab(arguments.name), _hosts(arguments.hosts), options=options)
 
 
 def down(arguments: argparse.Namespace) -> None:
-    """Remove the lab, or some of its hosts."""
-    lab = open_lab(arguments.name)  # also one that a crash left without its record
+    """Remove the lab, or only the given hosts."""
+    lab = open_lab(arguments.name)  # also a lab that a crash left without its record
     if arguments.hosts:
         fleet.remove(lab, _hosts(arguments.hosts))
         print(f"lab {lab.name}: {arguments.hosts} removed")
@@ -121,19 +121,19 @@ def _parser() -> argparse.ArgumentParser:
     ):
         verb = verbs.add_parser(command.__name__.replace("_", "-"), help=command.__doc__)
         verb.set_defaults(command=command)
-        verb.add_argument("--name", default=DEFAULT_NAME, help="which lab (default: %(default)s)")
+        verb.add_argument("--name", default=DEFAULT_NAME, help="name of the lab (default: %(default)s)")
         if hosts:
             verb.add_argument("--hosts", required=hosts == "required", help="host names such as gpu01,gpu[03-04]")
         if kind:
             verb.add_argument("--profile", choices=list(Profile), help="vendor files (default: full)")
             verb.add_argument("--distro", choices=get_args(Distro), help="default: bullseye")
             verb.add_argument("--sudo", choices=get_args(Sudo), help="how the user becomes root (default: nopasswd)")
-            verb.add_argument("--kind", choices=get_args(Kind), help="vm: a whole machine (default: container)")
-            verb.add_argument("--real", choices=get_args(Real)[1:], help="NVIDIA's own, where a stand-in is otherwise")
-            verb.add_argument("--secure-boot", action="store_true", help="of a vm: only signed code starts")
-            verb.add_argument("--apt-timers", action="store_true", default=None, help="leave apt's daily runs on")
+            verb.add_argument("--kind", choices=get_args(Kind), help="vm: a QEMU virtual machine (default: container)")
+            verb.add_argument("--real", choices=get_args(Real)[1:], help="real files instead of a stand-in")
+            verb.add_argument("--secure-boot", action="store_true", help="vm only: boot with Secure Boot enabled")
+            verb.add_argument("--apt-timers", action="store_true", default=None, help="keep apt's daily timers enabled")
         if command is up:
-            verb.add_argument("--bmc", action="store_true", help="give every host a BMC that speaks Redfish")
+            verb.add_argument("--bmc", action="store_true", help="give every host a Redfish BMC")
     return parser
 
 
@@ -148,7 +148,7 @@ def _given(arguments: argparse.Namespace) -> dict[str, Any]:
 def _machines(arguments: argparse.Namespace) -> list[Machine]:
     lab = find_lab(arguments.name)
     if lab is None:
-        raise InputError(f"there is no lab {arguments.name}; `python -m lab up` makes one", "--name")
+        raise InputError(f"there is no lab {arguments.name}; create it with `python -m lab up`", "--name")
     return [find_machine(lab, name) for name in _hosts(arguments.hosts)]
 
 
@@ -156,22 +156,22 @@ def _hosts(text: str) -> list[str]:
     try:
         names = list(NodeSet(text))
     except NodeSetParseError as error:
-        raise InputError(f"{error}; write host names such as gpu01,gpu[03-04]", "--hosts") from error
+        raise InputError(f"{error}; use host names such as gpu01,gpu[03-04]", "--hosts") from error
     for name in names:
         require_host_name(name)
     if not names:
-        raise InputError("no host is named; write host names such as gpu01,gpu[03-04]", "--hosts")
+        raise InputError("the value names no host; use host names such as gpu01,gpu[03-04]", "--hosts")
     return names
 
 
 def _become_root(argv: Sequence[str]) -> None:
-    """Start this command again through sudo, with the settings that it needs; does not return."""
+    """Replace this process by the same command under sudo, with the required environment variables."""
     if not shutil.which("sudo"):
-        raise InputError("the lab needs root, and this machine has no sudo; run it as root")
+        raise InputError("the lab requires root, and this machine has no sudo; run the command as root")
     passed = ",".join(name for name in os.environ if name in _PASSED or name.startswith(_PASSED_PREFIXES))
     keep = [f"--preserve-env={passed}"] if passed else []
     sys.stdout.flush()
-    # -B: root must leave no files in the user's checkout that the user cannot delete.
+    # -B: no .pyc files of root in the user's checkout, which the user could not delete.
     os.execvp("sudo", ["sudo", *keep, "--", sys.executable, "-B", "-m", "lab", *argv])  # noqa: S606
 
 

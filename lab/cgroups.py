@@ -1,8 +1,7 @@
-"""The control groups of the hosts: one per host in each hierarchy, which also tells which process belongs to which
-host.
+"""Control groups of the hosts: one per host in each hierarchy.
 
-A process stays in its host's group whatever it becomes, so "is it running" and "kill all of it" need no process ids on
-disk, and a reused id cannot be mistaken for a host.
+A process and its children cannot leave their host's group. So the group shows which processes belong to a host, and no
+process ids are kept on disk, where a reused id could be mistaken for a host.
 """
 
 from __future__ import annotations
@@ -17,23 +16,25 @@ from hostwright.common.errors import LabError
 from lab.waiting import await_that
 
 _LIMITING = {"cpu", "cpuset", "io", "memory", "pids"}
-_LAST_RESORT_S = 20.0  # a killed process leaves at once, unless it hangs in the kernel
+_LAST_RESORT_S = 20.0  # a killed process ends immediately, unless it hangs in the kernel
 
 
 def hierarchies() -> list[Path]:
-    """Return the mount points of the machine's control group hierarchies, v1 and v2."""
+    """Return the mount points of this machine's cgroup hierarchies, v1 and v2."""
     points = []
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         fields, _, rest = line.partition(" - ")
         if rest.split()[0] in ("cgroup", "cgroup2"):
             points.append(Path(fields.split()[4]))
     if not points:
-        raise LabError("no control group hierarchy is mounted on this machine; mount /sys/fs/cgroup and try again")
+        raise LabError(
+            "no cgroup hierarchy is mounted on this machine; mount /sys/fs/cgroup, then run the command again"
+        )
     return points
 
 
 def create(group: str) -> list[Path]:
-    """Make the group in each hierarchy and return the files into which its first process writes its id."""
+    """Create the group in each hierarchy; return the ``cgroup.procs`` files for its first process."""
     entries = []
     for hierarchy in hierarchies():
         directory = hierarchy
@@ -47,22 +48,25 @@ def create(group: str) -> list[Path]:
 
 
 def _hand_down(parent: Path) -> None:
-    """Let the groups below a group of v2 have the controllers that containers are limited by, as far as it has them."""
+    """Enable the controllers for container limits in the children of a v2 group, as far as the group has them."""
     control = parent / "cgroup.subtree_control"
     if not control.exists():
-        return  # of v1
+        return  # a v1 group
     given = set(control.read_text().split())
     for controller in set((parent / "cgroup.controllers").read_text().split()) & _LIMITING - given:
-        with contextlib.suppress(OSError):  # the parent holds processes, say: the host then says that it has no limits
+        with contextlib.suppress(OSError):  # for example if the parent has processes; the host then reports no limits
             control.write_text(f"+{controller}")
 
 
 def _inherit_cpuset(parent: Path, child: Path) -> None:
-    """Copy the CPUs and memory nodes down: a new v1 cpuset is empty, and no process may enter an empty one."""
+    """Copy CPUs and memory nodes from the parent group.
+
+    A new v1 cpuset is empty, and no process may enter an empty one.
+    """
     for name in ("cpuset.mems", "cpuset.cpus"):
         file = child / name
         if (parent / name).exists() and file.exists() and not file.read_text().strip():
-            # v2 also has these files, where empty means "as the parent"; the root of v2 has none to copy from.
+            # v2 also has these files; empty means "as the parent" there, and the v2 root has none to copy.
             file.write_text((parent / name).read_text())
 
 
@@ -70,16 +74,16 @@ def processes(group: str) -> set[int]:
     """Return the ids of all processes in the group or below it, in any hierarchy."""
     found: set[int] = set()
     for hierarchy in hierarchies():
-        # A group may vanish while we look (os.walk passes over it), and a threaded one has no list of its own.
+        # A group may disappear during the walk (os.walk skips it), and a threaded group has no readable list.
         for directory, _, _ in os.walk(hierarchy / group):
             with contextlib.suppress(OSError):
                 found.update(int(line) for line in Path(directory, "cgroup.procs").read_text().split())
-    found.discard(0)  # a process of another process id namespace
+    found.discard(0)  # the kernel lists a process of another PID namespace as 0
     return found
 
 
 def memory_bytes(group: str) -> int:
-    """Return the memory charged to the group; 0 if it is not counted."""
+    """Return the memory charged to the group; 0 if no memory controller exists."""
     for hierarchy in hierarchies():
         for name in ("memory.usage_in_bytes", "memory.current"):
             file = hierarchy / group / name
@@ -89,20 +93,20 @@ def memory_bytes(group: str) -> int:
 
 
 def cpu_s(group: str) -> float:
-    """Return the processor time, user and system, of all processes that ever were in the group.
+    """Return the CPU time (user and system) of all processes that were ever in the group, in seconds.
 
-    Raises `LabError` where it is not counted.
+    Raises `LabError` if no hierarchy accounts for CPU time.
     """
     for hierarchy in hierarchies():
         for name, unit, word in (("cpuacct.usage", 1e-9, None), ("cpu.stat", 1e-6, "usage_usec")):
             with contextlib.suppress(OSError):
                 if (value := number((hierarchy / group / name).read_text(), word)) is not None:
                     return value * unit
-    raise LabError(f"this machine's control groups count no processor time of {group}")
+    raise LabError(f"no cgroup hierarchy of this machine counts the CPU time of {group}")
 
 
 def number(text: str, word: str | None) -> int | None:
-    """Return the number of a file that holds only one, or behind ``word`` in a file of lines ``word number``."""
+    """Return the only number in ``text``, or the number after ``word`` in lines of the form ``word number``."""
     if word is None:
         return int(text)
     lines = (line.split() for line in text.splitlines())
@@ -110,20 +114,20 @@ def number(text: str, word: str | None) -> int | None:
 
 
 def limit(group: str, values: Mapping[str, str]) -> None:
-    """Write limits of the group by the names of their files, those of v1 and of v2: each hierarchy has its own.
+    """Write limits of the group: v1 and v2 file name → value; files that a hierarchy lacks are skipped.
 
-    Raises `LabError` where no hierarchy has any of them.
+    Raises `LabError` if none of the files exists.
     """
     places = [(hierarchy / group / name, value) for hierarchy in hierarchies() for name, value in values.items()]
     there = [(file, value) for file, value in places if file.exists()]
     if not there:
-        raise LabError(f"this machine's control groups have none of {', '.join(values)}")
+        raise LabError(f"no cgroup hierarchy of this machine has any of {', '.join(values)}")
     for file, value in there:
         file.write_text(value)
 
 
 def kill(group: str) -> None:
-    """Kill (SIGKILL) every process of the group and wait until all are gone."""
+    """Kill (SIGKILL) every process of the group and wait until all have ended."""
 
     def gone() -> bool:
         alive = processes(group)
@@ -132,12 +136,12 @@ def kill(group: str) -> None:
                 os.kill(pid, signal.SIGKILL)
         return not alive
 
-    survive = "survive SIGKILL; look at /proc/<id>/stack of them"
+    survive = "survive SIGKILL; read their /proc/<id>/stack"
     await_that(gone, _LAST_RESORT_S, lambda: f"processes {sorted(processes(group))} of {group} {survive}")
 
 
 def remove(group: str) -> None:
-    """Remove the group, if it exists, and all groups below it; its processes must be gone."""
+    """Remove the group and all groups below it, if they exist; they must have no processes."""
     for hierarchy in hierarchies():
         for directory, _, _ in os.walk(hierarchy / group, topdown=False):
             with contextlib.suppress(FileNotFoundError):
@@ -145,7 +149,7 @@ def remove(group: str) -> None:
 
 
 def remove_if_empty(group: str) -> None:
-    """Remove the group if it is empty: for the groups above a host's."""
+    """Remove a parent group if it is empty."""
     for hierarchy in hierarchies():
         with contextlib.suppress(OSError):
             (hierarchy / group).rmdir()

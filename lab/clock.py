@@ -1,4 +1,4 @@
-"""The wrong clock of a host: compiles `clock.c` on this machine and installs it in a running host."""
+"""Wrong clock for a running host: compiles `clock.c` on this machine and installs the library in the host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SOURCE = Path(__file__).with_suffix(".c")
 _HOME = "opt/hostwright-lab/clock"
 _SHIFT = f"{_HOME}/shift"
 _PRELOAD = "etc/ld.so.preload"
-#: No stack protector, no fortify, no CET, no libraries: each of them needs symbols that an older host lacks.
+#: No stack protector, no fortify, no CET, no libraries: each needs symbols that an older host lacks.
 _FLAGS = (
     *(
         "-std=gnu11",
@@ -36,7 +36,7 @@ _FLAGS = (
 
 
 def library(cache: Path) -> Path:
-    """Return the compiled library, compiling it first if it is missing."""
+    """Return the compiled library; compile it first if it is missing."""
     key = hashlib.sha256(_SOURCE.read_bytes() + repr(_FLAGS).encode()).hexdigest()[:12]
     target = cache / "clock" / f"clock-{key}.so"
     if not target.exists():
@@ -48,16 +48,16 @@ def library(cache: Path) -> Path:
 
 
 def put_off(machine: Machine, shift_s: int) -> None:
-    """Shift the clock of a running host for all programs that start from now on, and for its systemd.
+    """Shift the clock of a running host for its systemd and for all programs that start later.
 
-    Waits until the host has booted: a systemd that is replaced before that forgets what it was starting.
+    Waits until the host has booted: a systemd that re-executes during the boot loses its list of jobs.
     """
     exec_in(machine, ["systemctl", "is-system-running", "--wait"])
     home = machine.merged / _HOME
     home.mkdir(parents=True, exist_ok=True)
     ready = home / ".clock.so.new"
     shutil.copyfile(library(machine.lab.cache), ready)
-    ready.rename(home / "clock.so")  # running programs may have the former one mapped
+    ready.rename(home / "clock.so")  # running programs may have the former file mapped
     _write(machine, shift_s)
     preload = machine.merged / f"{_PRELOAD}.new"
     preload.write_text(f"/{_HOME}/clock.so\n")
@@ -66,14 +66,20 @@ def put_off(machine: Machine, shift_s: int) -> None:
 
 
 def put_right(machine: Machine) -> None:
-    """Undo `put_off`, at once and in all programs. Does nothing to a host that was thawed or reinstalled since."""
+    """Undo `put_off` immediately, in all programs.
+
+    Does nothing if the host was thawed or reinstalled after `put_off`.
+    """
     (machine.merged / _PRELOAD).unlink(missing_ok=True)
     if (machine.merged / _SHIFT).exists():
         _write(machine, 0)
 
 
 def _write(machine: Machine, shift_s: int) -> None:
-    """Write the shift and its start, now, in place: programs have this very file mapped."""
+    """Write the shift and the current time as its start.
+
+    Overwrites the file in place, because programs have it mapped.
+    """
     path = machine.merged / _SHIFT
     with path.open("r+b" if path.exists() else "wb", buffering=0) as file:
         file.write(struct.pack("=qq", shift_s, int(time.time())))

@@ -1,4 +1,4 @@
-"""Labs and lab hosts: names, places, addresses, options. Values only: nothing here touches the world."""
+"""Names, paths, addresses and options of labs and lab hosts. Values only: nothing here reads or changes the machine."""
 
 from __future__ import annotations
 
@@ -20,56 +20,61 @@ Real = Literal["", "driver", "cudnn", "packages"]
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 DEFAULT_NAME = "lab"
-USER = "ops"  # the login user of every host; installers refuse the name "admin"
+USER = "ops"  # login user of every host; installers reject the name "admin"
 
-#: All labs live in this private block, a /22 each: 64 labs of 1021 hosts.
+#: Private address block of all labs; each lab has a /22, for 64 labs of 1021 hosts.
 BLOCK = IPv4Network(os.environ.get("HOSTWRIGHT_LAB_NETWORK", "10.213.0.0/16"))
 LAB_PREFIX = 22
 
-#: An interface name holds 15 characters: ``hw-<8 letters>-<3 digits>`` is as long as it gets.
+#: An interface name has at most 15 characters; the longest here is ``hw-<8 letters>-<3 digits>``.
 _LAB_NAME = re.compile(r"[a-z][a-z0-9]{0,7}")
 MAX_HOSTS = 999
-BMC_PORT = 8443  #: on the bridge's own address, so one number serves all labs
+BMC_PORT = 8443  #: on the address of each lab's bridge, so all labs use the same port
 _HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 def cache_directory() -> Path:
-    """Where base images and vendor files are kept between runs; ``HOSTWRIGHT_LAB_CACHE`` overrides."""
+    """Directory of base images and vendor files, kept between runs; ``HOSTWRIGHT_LAB_CACHE`` overrides it."""
     return Path(os.environ.get("HOSTWRIGHT_LAB_CACHE", "/var/cache/hostwright-lab")).resolve()
 
 
 def state_directory() -> Path:
-    """Where running labs keep their hosts; ``HOSTWRIGHT_LAB_STATE`` overrides."""
+    """Directory of the hosts of running labs; ``HOSTWRIGHT_LAB_STATE`` overrides it."""
     return Path(os.environ.get("HOSTWRIGHT_LAB_STATE", "/var/lib/hostwright-lab")).resolve()
 
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """One lab: a bridge with hosts. All its names on the machine follow from ``name``: it can be found again."""
+    """One lab: a bridge with hosts.
+
+    All object names on this machine derive from ``name``, so they can be found again.
+    """
 
     name: str = DEFAULT_NAME
-    slot: int = 0  #: which /22 of the block; two labs never share one
+    slot: int = 0  #: index of its /22 in the block; unique per lab
     cache: Path = field(default_factory=cache_directory)
     root: Path = field(default_factory=state_directory)  #: holds one directory per lab
 
     def __post_init__(self) -> None:
         if not _LAB_NAME.fullmatch(self.name):
-            raise LabError(f"{self.name!r} cannot name a lab: take 1 to 8 small letters and digits, a letter first")
+            raise LabError(
+                f"{self.name!r} cannot name a lab; use 1 to 8 lowercase letters and digits, starting with a letter"
+            )
 
     @property
     def state(self) -> Path:
-        """This lab's own directory."""
+        """State directory of this lab."""
         return self.root / self.name
 
     @property
     def subnet(self) -> IPv4Network:
-        """The network of this lab's hosts."""
+        """Network of this lab's hosts."""
         step = 2 ** (32 - LAB_PREFIX)
         return IPv4Network((int(BLOCK.network_address) + self.slot * step, LAB_PREFIX))
 
     @property
     def gateway(self) -> IPv4Interface:
-        """The bridge's own address."""
+        """Address of the bridge."""
         return IPv4Interface((self.subnet.network_address + 1, LAB_PREFIX))
 
     @property
@@ -79,7 +84,10 @@ class Lab:
 
     @property
     def mac(self) -> str:
-        """The bridge's fixed MAC address: by default it would take the lowest of its cables', which come and go."""
+        """Fixed MAC address of the bridge.
+
+        By default a bridge has the lowest MAC address of its ports, which come and go.
+        """
         return f"02:48:57:{self.slot:02x}:00:00"
 
     @property
@@ -89,71 +97,71 @@ class Lab:
 
     @property
     def private_key(self) -> Path:
-        """The key that opens every host of this lab."""
+        """SSH private key for all hosts of this lab."""
         return self.state / "ssh" / "id_ed25519"
 
     @property
     def known_hosts(self) -> Path:
-        """The host keys of this lab, in OpenSSH's format."""
+        """Host keys of this lab, in OpenSSH's format."""
         return self.state / "ssh" / "known_hosts"
 
     @property
     def inventory(self) -> Path:
-        """The file of the hosts' inventory: in the checkout for the default lab, else beside its state."""
+        """Inventory file of the hosts: in the checkout for the default lab, else in the lab's state directory."""
         if self.name == DEFAULT_NAME:
             return CHECKOUT / "inventory" / "lab.yml"
         return self.state / "inventory" / "lab.yml"
 
     @property
     def bmc(self) -> Path:
-        """The directory of the lab's BMCs; it exists only if the lab has them."""
+        """Directory of the lab's BMCs; exists only if the lab has BMCs."""
         return self.state / "bmc"
 
     @property
     def bmc_url(self) -> str:
-        """The URL of the lab's Redfish endpoint: on the bridge, with all hosts as its systems."""
+        """URL of the lab's Redfish endpoint, which listens on the bridge and has all hosts as systems."""
         return f"https://{self.gateway.ip}:{BMC_PORT}"
 
     @property
     def stack(self) -> Path:
-        """The stack file of the lab's vendor files."""
+        """Stack file that refers to the lab's vendor files."""
         return self.inventory.parent / "stacks" / "lab.yml"
 
 
 @dataclass(frozen=True, slots=True)
 class HostOptions:
-    """The properties of a host to be made."""
+    """Properties of a new host."""
 
     distro: Distro = "bullseye"
-    profile: str = "full"  #: which vendor files it sees under /opt/hostwright-lab/apt
+    profile: str = "full"  #: profile of the vendor files under /opt/hostwright-lab/apt
     sudo: Sudo = "nopasswd"
-    sudo_password: str = "lab"  #: asked for when ``sudo`` is ``password``  # noqa: S105
-    apt_timers: bool = False  #: keep apt-daily and unattended runs, for tests of conflicts with them
-    disk_bytes: int = 0  #: size of a disk of its own, for tests that fill it; 0: it shares the machine's
-    hardware: Hardware = field(default_factory=Hardware)  #: the cards that it shows
-    kind: Kind = "container"  #: ``vm``: a whole machine with a kernel of its own, under QEMU (see `lab.vm`)
-    real: Real = ""  #: what of its stack is NVIDIA's own, where the lab has a stand-in otherwise
+    sudo_password: str = "lab"  #: the login user's password if ``sudo`` is ``password``  # noqa: S105
+    apt_timers: bool = False  #: keep apt-daily and unattended-upgrades enabled, for tests of lock conflicts
+    disk_bytes: int = 0  #: size of a separate disk, for tests that fill it; 0: this machine's filesystem
+    hardware: Hardware = field(default_factory=Hardware)  #: emulated cards
+    kind: Kind = "container"  #: ``vm``: a QEMU virtual machine with its own kernel (see `lab.vm`)
+    real: Real = ""  #: the part of the stack that is real instead of a stand-in
 
     def to_json(self) -> dict[str, Any]:
-        """Return the options as the JSON values that the host's record holds."""
+        """Return the options as JSON values for the host's record."""
         values: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         return values
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> HostOptions:
-        """Return the options that `to_json` wrote."""
+        """Return the options from the output of `to_json`."""
         return cls(**{**values, "hardware": Hardware.from_json(values["hardware"])})
 
 
 def require_host_name(name: str) -> None:
-    """Raise `LabError` if ``name`` cannot be a host's: it also names a directory and a control group."""
+    """Raise `LabError` if ``name`` cannot name a host; it also names a directory and a control group."""
     if not _HOST_NAME.fullmatch(name):
-        raise LabError(f"{name!r} cannot name a host: take small letters, digits and inner hyphens")
+        raise LabError(f"{name!r} cannot name a host; use lowercase letters, digits and inner hyphens")
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One host of one lab, by name and index: the places and names that follow from them."""
+    """One host of one lab; its paths, addresses and object names derive from name and index."""
 
     lab: Lab
     name: str
@@ -162,44 +170,49 @@ class Machine:
     def __post_init__(self) -> None:
         require_host_name(self.name)
         if not 1 <= self.index <= MAX_HOSTS:
-            raise LabError(f"a lab holds {MAX_HOSTS} hosts; {self.name} would be number {self.index}")
+            raise LabError(
+                f"{self.name}: index {self.index} exceeds the lab's limit of {MAX_HOSTS} hosts; remove a host first"
+            )
 
     @property
     def directory(self) -> Path:
-        """The directory with everything about this host on the machine's disk."""
+        """Directory of this host on this machine."""
         return self.lab.state / "hosts" / self.name
 
     @property
     def merged(self) -> Path:
-        """The host's root filesystem, as the machine sees it."""
+        """The host's root filesystem as a path on this machine."""
         return self.directory / "merged"
 
     @property
     def netns(self) -> Path:
-        """The file that holds the host's network namespace open."""
+        """File that keeps the host's network namespace alive."""
         return self.directory / "netns"
 
     @property
     def console(self) -> Path:
-        """What the host printed on its console."""
+        """Log file of the host's console output."""
         return self.directory / "console.log"
 
     @property
     def address(self) -> IPv4Address:
-        """The host's address; .1 is the bridge."""
+        """IP address of the host; .1 is the bridge."""
         return self.lab.subnet.network_address + 1 + self.index
 
     @property
     def mac(self) -> str:
-        """A fixed address per index: a changed one leaves a stale neighbour entry (once 27 s without a connection)."""
+        """Fixed MAC address per index.
+
+        A changed address leaves a stale neighbour entry, which once blocked connections for 27 s.
+        """
         return f"02:48:57:{self.lab.slot:02x}:{self.index >> 8:02x}:{self.index & 255:02x}"
 
     @property
     def link(self) -> str:
-        """The machine's end of the host's cable."""
+        """Name of the link's interface on this machine."""
         return f"hw-{self.lab.name}-{self.index}"
 
     @property
     def cgroup(self) -> str:
-        """Path of the host's own control group, below each hierarchy's mount point."""
+        """Path of the host's control group below each hierarchy's mount point."""
         return f"hostwright-lab/{self.lab.name}/{self.name}"

@@ -1,6 +1,6 @@
-"""``make demo``: two bare hosts, one command, two verified hosts, and a second run that finds nothing to do.
+"""``make demo``: turns two bare hosts into verified hosts with one command, then runs it again without changes.
 
-You would type the same commands yourself; the demo prints and runs them, and stops at the first failure.
+Prints each command before it runs. You can type the same commands. Stops at the first failure.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from lab.config import CHECKOUT
 
 HOSTS = "gpu01,gpu02"
 STORY = (
-    ("a lab of two bare hosts: real systemd, sshd, apt; built once, then kept", ["lab.up", "--hosts", HOSTS]),
-    ("the files of the stack, fetched and checked once", ["mirror", "--stack", "lab"]),
-    ("from bare hosts to the whole stack", ["provision", "--hosts", HOSTS]),
-    ("every layer checked by what it does", ["verify", "--hosts", HOSTS]),
-    ("again: nothing is left to do", ["provision", "--hosts", HOSTS]),
+    ("boot two bare lab hosts with real systemd, sshd and apt; built once, then cached", ["lab.up", "--hosts", HOSTS]),
+    ("fetch and verify the stack's files once", ["mirror", "--stack", "lab"]),
+    ("install the whole stack on the bare hosts", ["provision", "--hosts", HOSTS]),
+    ("test every layer on the hosts", ["verify", "--hosts", HOSTS]),
+    ("the same command again: nothing to do", ["provision", "--hosts", HOSTS]),
 )
 
 
 def main() -> int:
-    """Run the demo; take the lab down again unless ``HOSTWRIGHT_KEEP_LAB`` is set."""
+    """Run the demo, then take the lab down unless ``HOSTWRIGHT_KEEP_LAB`` is set. Return the exit status."""
     begun = time.monotonic()
     times: list[tuple[str, float]] = []
     try:
@@ -34,15 +34,15 @@ def main() -> int:
             status = _say_and_run(why, words)
             times.append((f"invoke {' '.join(words)}", time.monotonic() - started))
             if status:
-                print(f"demo: that ended with status {status}", file=sys.stderr)
+                print(f"demo: the command failed with exit status {status}", file=sys.stderr)
                 return status
     finally:
         if not os.environ.get("HOSTWRIGHT_KEEP_LAB"):
-            _say_and_run("the lab taken down; what was built is kept for the next time", ["lab.down"])
+            _say_and_run("take the lab down; the cache stays for the next run", ["lab.down"])
     print()
     for command, seconds in times:
         print(f"{seconds:8.1f} s  {command}")
-    print(f"{time.monotonic() - begun:8.1f} s  in all")
+    print(f"{time.monotonic() - begun:8.1f} s  total")
     return 0
 
 
@@ -52,7 +52,7 @@ def _say_and_run(why: str, words: list[str]) -> int:
     return subprocess.run(
         [str(invoke if invoke.exists() else shutil.which("invoke")), *words],
         cwd=CHECKOUT,
-        env={**os.environ, "HOSTWRIGHT_YES": "1"},  # its hosts are its own, whoever watches
+        env={**os.environ, "HOSTWRIGHT_YES": "1"},  # the demo created these hosts, so no confirmation is needed
         check=False,
     ).returncode
 

@@ -1,7 +1,7 @@
-"""Faults of real hosts, injected into lab hosts while a run works on them. Each says what is real and what stands in.
+"""Faults injected into running lab hosts. Each docstring states which effects are real and which are stand-ins.
 
-More are elsewhere: a power loss is `lab.machine.power_off` and `start`, a bad line is `lab.relay`, an interrupted dpkg
-is `lab.halfway`.
+Other modules have more faults: power loss (`lab.machine.power_off` and `start`), bad connections (`lab.relay`) and
+interrupted dpkg runs (`lab.halfway`).
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from lab.records import read_record
 from lab.snapshots import restore_identity
 from lab.waiting import await_that
 
-CACHE = "var/cache/hostwright/artifacts"  #: where a host keeps the artifacts that it received
+CACHE = "var/cache/hostwright/artifacts"  #: directory of received artifacts on a host
 PATIENCE_S = 60.0
 DAY_S = 86400
 _LARGEST_STEP = 2**30
-_BLOCK = 4096  # of ext4
+_BLOCK = 4096  # bytes, of ext4
 _KEY = "/etc/ssh/ssh_host_ed25519_key"
 _LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/apt/lists/lock")
 
-#: Locks like apt, with fcntl (flock(1) uses another kind, which apt does not see); argv: seconds to hold the locks,
-#: seconds to wait for their holder, files. Ends early when its standard input is closed.
+#: Locks files with fcntl, as apt does; apt ignores the locks of flock(1). argv: seconds to hold the locks, seconds to
+#: wait for the current holder, files. Ends early when its standard input is closed.
 _HOLD = """
 import fcntl, select, signal, sys
 signal.alarm(int(sys.argv[2]))
@@ -51,20 +51,23 @@ select.select([sys.stdin], [], [], float(sys.argv[1]))
 def cut_connections(machine: Machine) -> int:
     """Kill the sshd processes of all connections of the login user; return the number of connections.
 
-    Real: the TCP connections end, and programs started through them get the same signals as when an sshd dies. The
+    Real: the TCP connections end, and programs started over them get the signals that follow the death of an sshd. The
     listening sshd survives and accepts new connections.
     """
     sessions = {pid: line for pid, line in _sshd(machine).items() if f": {USER}" in line}
     for pid in sessions:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    # Each connection has a privileged process, and later also one of the user's own.
+    # Each connection has a privileged process, and after the login also an unprivileged one.
     return sum("[priv]" in line for line in sessions.values())
 
 
 @contextmanager
 def silence_network(machine: Machine) -> Iterator[None]:
-    """Pull the host's cable for the body. Real: its link is down, connections are silent, and the host runs on."""
+    """Set the host's link down during the body.
+
+    Real: connections stay open without traffic, and the host's programs continue.
+    """
     network.cut_network(machine)
     try:
         yield
@@ -73,15 +76,15 @@ def silence_network(machine: Machine) -> Iterator[None]:
 
 
 def restart_sshd(machine: Machine) -> None:
-    """Restart the SSH service, like its upgrade does: for a moment nobody listens, but open connections stay."""
+    """Restart the SSH service as its upgrade does: no listener for a moment; open connections survive."""
     console(machine, "systemctl", "restart", "ssh")
 
 
 @contextmanager
 def freeze_sshd(machine: Machine) -> Iterator[None]:
-    """Stop (SIGSTOP) all sshd processes for the body: the kernel still accepts connections but nobody answers.
+    """Stop (SIGSTOP) all sshd processes during the body: the kernel accepts connections, but nothing responds.
 
-    It looks like a host that swaps itself to death. Stand-in: the rest of it runs on.
+    Resembles a host that swaps heavily. Stand-in: all other programs continue normally.
     """
     _signal_sshd(machine, signal.SIGSTOP)
     try:
@@ -91,29 +94,27 @@ def freeze_sshd(machine: Machine) -> Iterator[None]:
 
 
 def reboot(machine: Machine) -> None:
-    """Reboot the host like an administrator; return when its former systemd is gone. Real except for the firmware.
+    """Reboot the host with systemctl; return when its former systemd has ended. Real except for the firmware.
 
-    A job's running step is given its time (``SHUTDOWN_WAIT_S``) before the host goes down.
+    The running step of a job gets its time (``SHUTDOWN_WAIT_S``) before the host goes down.
     """
     _reboot(machine, SHUTDOWN_WAIT_S + PATIENCE_S, "systemctl", "--no-block", "reboot")
 
 
 def reboot_now(machine: Machine) -> None:
-    """Reboot the host without stopping anything, like a watchdog; return when its former systemd is gone."""
+    """Reboot the host without stopping programs, like a watchdog; return when its former systemd has ended."""
     _reboot(machine, PATIENCE_S, "systemctl", "reboot", "--force", "--force")
 
 
 @contextmanager
 def fill_disk(machine: Machine, *, free_bytes: int = 65536) -> Iterator[None]:
-    """Fill the host's disk up to ``free_bytes`` for the body.
+    """Fill the host's disk except for ``free_bytes`` during the body.
 
     Real: the filesystem is full, even for root. Stand-in: the file that fills it is not visible in the host. Raises
-    `LabError` for a host without a disk of its own (`HostOptions.disk_bytes`).
+    `LabError` for a host without a separate disk (`HostOptions.disk_bytes`).
     """
     if not HostOptions.from_json(read_record(machine.directory).options).disk_bytes:
-        raise LabError(
-            f"lab host {machine.name} shares the machine's disk, which must not be filled; give it disk_bytes"
-        )
+        raise LabError(f"lab host {machine.name} shares the machine's disk, which must not be filled; set disk_bytes")
     filling = machine.directory / "disk" / "filling"
     try:
         with filling.open("wb") as file:
@@ -125,9 +126,9 @@ def fill_disk(machine: Machine, *, free_bytes: int = 65536) -> Iterator[None]:
 
 @contextmanager
 def slow_processors(machine: Machine, processors: float) -> Iterator[None]:
-    """Give the host's programs no more time than so many processors have (0.5: half of one) for the body.
+    """Limit the host's CPU time to ``processors`` (0.5: half of one CPU) during the body.
 
-    Real: everything on it computes more slowly. Stand-in: its processors run at their full clock between pauses.
+    Real: all programs on the host take longer. Stand-in: the CPU runs at full speed between pauses.
     """
     period_us = 100_000
     quota_us = int(processors * period_us)
@@ -140,10 +141,10 @@ def slow_processors(machine: Machine, processors: float) -> Iterator[None]:
 
 @contextmanager
 def slow_disk(machine: Machine, bytes_per_s: int) -> Iterator[None]:
-    """Let the host read and write no more than so many bytes a second for the body.
+    """Limit the host's disk reads and writes to ``bytes_per_s`` each during the body.
 
-    Real: the kernel holds back what the host's programs read and write past the cache. Stand-in: writes through the
-    cache are not held back where the machine's controllers belong to cgroup v1.
+    Real: the kernel throttles direct reads and writes of the host's programs. Stand-in: with cgroup v1 controllers,
+    writes through the page cache are not throttled.
     """
     device = _whole_disk(machine.directory)
 
@@ -160,7 +161,7 @@ def slow_disk(machine: Machine, bytes_per_s: int) -> Iterator[None]:
 
 @contextmanager
 def slow_network(machine: Machine, bytes_per_s: int) -> Iterator[None]:
-    """Let no more than so many bytes a second reach the host over its cable for the body. Real, in that direction."""
+    """Limit traffic to the host to ``bytes_per_s`` during the body. Real, in that direction only."""
     rate = ("rate", f"{8 * bytes_per_s}bit", "burst", "256kb", "latency", "50ms")
     run(["tc", "qdisc", "replace", "dev", machine.link, "root", "tbf", *rate])
     try:
@@ -171,26 +172,26 @@ def slow_network(machine: Machine, bytes_per_s: int) -> Iterator[None]:
 
 @contextmanager
 def hold_apt_lock(machine: Machine, seconds: float) -> Iterator[None]:
-    """Hold dpkg's and apt's locks from a process in the host, for ``seconds`` or until the body ends.
+    """Hold dpkg's and apt's locks in a process on the host, for ``seconds`` or until the body ends.
 
-    Real: the locks and their kind; apt names the holder. Waits for their present holder; raises `LabError` if that
-    takes longer than `PATIENCE_S`.
+    Real: the locks and their kind; apt's error names the holder. Waits for the current holder; raises `LabError` if
+    that takes longer than `PATIENCE_S`.
     """
     program = ["python3", "-c", _HOLD, str(seconds), str(int(PATIENCE_S)), *_LOCKS]
     with subprocess.Popen(inside(machine, program), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdin and holder.stdout
         if holder.stdout.readline() != b"held\n":
-            raise LabError(f"the apt locks of lab host {machine.name} were not to be had within {PATIENCE_S:.0f} s")
+            raise LabError(f"lab host {machine.name}: another process held the apt locks for {PATIENCE_S:.0f} s")
         yield  # leaving closes the pipes and waits for the holder
 
 
 @contextmanager
 def year_off(machine: Machine, days: int = 365) -> Iterator[None]:
-    """Set the host's clock ``days`` ahead (behind, if negative) for the body.
+    """Set the host's clock ``days`` ahead (behind, if negative) during the body.
 
-    Stand-in: a preloaded library (`clock.c`), since the kernel's clock is the machine's. sshd's sessions, sudo, apt,
-    dpkg, pip, systemd and everything started from now on see it, also in file times; programs that are already running
-    pass it on to those that they start. Docker does not see it, since it is written in Go.
+    Stand-in: a preloaded library (`clock.c`), because hosts share this machine's kernel clock. sshd sessions, sudo,
+    apt, dpkg, pip, systemd and all programs that start later get the shifted time, also in file times; a running
+    program passes it on to its children. Docker does not get it, because Go programs do not use libc.
     """
     clock.put_off(machine, days * DAY_S)
     try:
@@ -200,23 +201,23 @@ def year_off(machine: Machine, days: int = 365) -> Iterator[None]:
 
 
 def change_host_key(machine: Machine) -> None:
-    """Give the host's sshd another key, like a reinstallation; `restore_host_key` undoes it."""
+    """Replace the host's SSH host key, as a reinstallation does; `restore_host_key` undoes it."""
     console(machine, "rm", "-f", _KEY, f"{_KEY}.pub")
     console(machine, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", _KEY)
     restart_sshd(machine)
 
 
 def restore_host_key(machine: Machine) -> None:
-    """Give the host's sshd its original key back."""
+    """Restore the host's original SSH host key."""
     restore_identity(machine)
     restart_sshd(machine)
 
 
 def corrupt_cache(machine: Machine, how: Literal["truncate", "flip"], *, pattern: str = "**/*") -> list[str]:
-    """Damage the artifacts in the host's cache, halving each file or inverting a byte in its middle.
+    """Damage the artifacts in the host's cache: halve each file, or invert a byte in its middle.
 
-    ``pattern`` selects them: ``**/*.part`` are those in transit. Real: the bytes on the host's disk. Stand-in: the
-    cause of their loss. Returns the files' paths below the cache.
+    ``pattern`` selects the files; ``**/*.part`` are partial transfers. Returns paths relative to the cache. Real: the
+    bytes on the host's disk. Stand-in: the cause of the damage.
     """
     cache = machine.merged / CACHE
     damaged = [path for path in sorted(cache.glob(pattern)) if path.is_file() and path.stat().st_size]
@@ -234,17 +235,17 @@ def corrupt_cache(machine: Machine, how: Literal["truncate", "flip"], *, pattern
 
 
 def _whole_disk(path: Path) -> str:
-    """The number of the disk that holds a file, as control groups name it: 253:0. A partition has no limits."""
+    """Return the device number of the disk with this file, as control groups expect it: 253:0, not a partition's."""
     number = path.stat().st_dev
     block = Path("/sys/dev/block", f"{os.major(number)}:{os.minor(number)}")
     parent = block.resolve().parent if (block / "partition").exists() else block
     if not (parent / "dev").exists():
-        raise LabError(f"{path} is on no disk of this machine's own, so nothing can slow it down")
+        raise LabError(f"{path} is not on a local disk of this machine, so its transfer rate cannot be limited")
     return (parent / "dev").read_text().strip()
 
 
 def _sshd(machine: Machine) -> dict[int, str]:
-    """Return the host's sshd processes, the listening one first: id on this machine → command line."""
+    """Return the host's sshd processes, listener first: process id on this machine → command line."""
     found = {}
     for pid in sorted(cgroups.processes(machine.cgroup)):
         with contextlib.suppress(OSError):
@@ -263,7 +264,7 @@ def _signal_sshd(machine: Machine, number: signal.Signals) -> None:
 
 def _reboot(machine: Machine, patience_s: float, *command: str) -> None:
     former = leader(machine)
-    exec_in(machine, command)  # ends in some way together with the host
+    exec_in(machine, command)  # its exit status is undefined, because the host goes down
 
     def gone() -> bool:
         try:
@@ -271,13 +272,13 @@ def _reboot(machine: Machine, patience_s: float, *command: str) -> None:
         except LabError:
             return True
 
-    await_that(gone, patience_s, lambda: f"lab host {machine.name} does not reboot within {patience_s:.0f} s")
+    await_that(gone, patience_s, lambda: f"lab host {machine.name} did not reboot within {patience_s:.0f} s")
 
 
 def _take(descriptor: int, free_bytes: int) -> None:
-    """Allocate all available space to a file, and give ``free_bytes`` of it back.
+    """Allocate all available space to a file, then release ``free_bytes`` of it.
 
-    The available space cannot be queried: ext4 reserves some for its own bookkeeping that statvfs(3) reports as free.
+    The available space cannot be queried: ext4 reserves some that statvfs(3) reports as free.
     """
     size, step = 0, _LARGEST_STEP
     while step >= _BLOCK:
@@ -287,6 +288,6 @@ def _take(descriptor: int, free_bytes: int) -> None:
         except OSError as error:
             if error.errno != errno.ENOSPC:
                 raise
-            os.ftruncate(descriptor, size)  # what was allocated before it failed
+            os.ftruncate(descriptor, size)  # drops what was allocated before the failure
             step //= 2
     os.ftruncate(descriptor, max(0, size - free_bytes))

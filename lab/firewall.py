@@ -1,4 +1,4 @@
-"""The lab's packet rules: a table of its own, and an opening in a closed forward chain of others, if there is one."""
+"""nftables rules of the lab: a table of its own, and accept rules in a forward chain that drops by default."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ table ip {table} {{
   }}
 }}
 """
-#: iptables' own chain, as nftables shows it. Docker and ufw set its policy to drop, which another table cannot
-#: override.
+#: The iptables chain, as nftables names it. Docker and ufw set its policy to drop, which other tables cannot override.
 _FORWARD = ("ip", "filter", "FORWARD")
 
 
 def install(lab: Lab) -> None:
-    """Let the hosts out under the machine's address, with segments that fit the path's MTU; replaces former rules."""
+    """Add the NAT and MSS rules that give hosts access to the outside; replaces earlier rules of this lab.
+
+    The hosts use this machine's address. TCP segments fit the MTU of the path.
+    """
     remove(lab)
     run(["nft", "-f", "-"], stdin=_TABLE.format(table=lab.table, subnet=lab.subnet, bridge=lab.bridge))
     if "policy drop" in _forward_chain():
@@ -36,14 +38,14 @@ def install(lab: Lab) -> None:
 
 
 def remove(lab: Lab) -> None:
-    """Remove every rule of this lab, if there are any."""
+    """Remove all rules of this lab, if any exist."""
     if not shutil.which("nft"):
-        return  # so it never made one
+        return  # without nft, `install` cannot have run
     attempt(["nft", "delete", "table", "ip", lab.table])
     for handle in re.findall(rf'comment "{lab.table}".*# handle (\d+)', _forward_chain()):
         attempt(["nft", "delete", "rule", *_FORWARD, "handle", handle])
 
 
 def _forward_chain() -> str:
-    """Return iptables' forward chain with the handles of its rules; empty if it does not exist."""
+    """Return the forward chain of iptables with rule handles; empty if the chain does not exist."""
     return attempt(["nft", "--handle", "list", "chain", *_FORWARD]).stdout

@@ -1,4 +1,7 @@
-"""Many hosts at once: up, status, reset, down. One command at a time per lab; the next one completes a killed one."""
+"""Operations on many lab hosts at once: up, status, reset, down.
+
+Only one command runs per lab. After a killed command, the next one completes its work.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ from lab.records import (
 from lab.support import require_support
 from lab.vm.base import ensure_vm_base
 
-_WORKERS = 8  # hosts at once: making a host is mostly waiting for small programs
+_WORKERS = 8  # number of hosts at a time; creating a host mostly waits for small programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +44,11 @@ class HostStatus:
 
     name: str
     address: str
-    state: str  #: ``off``, ``booting``, or what ``systemctl is-system-running`` says
+    state: str  #: ``off``, ``booting``, or the output of ``systemctl is-system-running``
     distro: str
     profile: str
     memory_bytes: int
-    labels: tuple[str, ...] = ()  #: what its packages of the lab that hold a vendor's files say of these
+    labels: tuple[str, ...] = ()  #: labels of the lab's repackaged vendor packages on the host
 
 
 def up(
@@ -56,17 +59,17 @@ def up(
     snapshot: Snapshot | None = None,
     bmc: bool = False,
 ) -> list[str]:
-    """Make the hosts ``names`` exist, run and answer; return the names of those that were newly made.
+    """Create and boot the hosts ``names``, and wait for SSH; return the names of new and replaced hosts.
 
-    Healthy hosts are left alone; a host that is off is switched on; a host that does not come up is replaced. New hosts
-    use ``snapshot`` if given, and then have its options unless told otherwise. With ``bmc``, every host of the lab,
-    including those of later calls, has a BMC until the lab is taken down (see `lab.bmc`). Raises `LabError` if a host
-    exists with other options or on another snapshot, since only `reset` may discard a host's disk.
+    Healthy hosts are left alone, hosts that are off are started, and hosts that fail to boot are replaced. New hosts
+    start from ``snapshot`` if given, with its options unless ``options`` is given. With ``bmc``, every host of the lab
+    has a BMC until the lab is taken down, including hosts of later calls (see `lab.bmc`). Raises `LabError` if a host
+    exists with other options or on another snapshot: only `reset` may discard a host's disk.
     """
     options = options or (HostOptions.from_json(snapshot.options) if snapshot else HostOptions())
     if snapshot and options.distro != snapshot.options["distro"]:
         raise LabError(
-            f"snapshot {snapshot.name} is of {snapshot.options['distro']}; ask for hosts of that distribution"
+            f"snapshot {snapshot.name} is of {snapshot.options['distro']}; request hosts of that distribution"
         )
     base = prepare(lab, options)
     with locked(f"lab-{lab.name}"):
@@ -86,7 +89,10 @@ def up(
 
 
 def reset(lab: Lab, names: Iterable[str], *, options: HostOptions | None = None) -> None:
-    """Turn hosts into freshly installed ones: new disk, new host key; same name, address and, unless given, options."""
+    """Reinstall hosts: new disk and new host key, same name and address.
+
+    Without ``options``, each host keeps its options.
+    """
     machines = [find_machine(lab, name) for name in dict.fromkeys(names)]
     kinds = {machine: options or HostOptions.from_json(read_record(machine.directory).options) for machine in machines}
     bases = {(kind.distro, kind.kind): prepare(lab, kind) for kind in kinds.values()}
@@ -102,7 +108,7 @@ def reset(lab: Lab, names: Iterable[str], *, options: HostOptions | None = None)
 
 
 def thaw(lab: Lab, names: Iterable[str], snapshot: Snapshot) -> None:
-    """Do `snapshots.thaw` with several hosts at a time, and wait until users can log in to all."""
+    """Run `snapshots.thaw` on several hosts at a time, and wait until users can log in to all of them."""
     machines = [find_machine(lab, name) for name in dict.fromkeys(names)]
     with locked(f"lab-{lab.name}"):
         _each(machines, lambda machine: snapshots.thaw(machine, snapshot, wait=False))
@@ -115,12 +121,12 @@ def status(lab: Lab) -> list[HostStatus]:
 
 
 def down(lab: Lab) -> None:
-    """Remove the lab with everything that belongs to it, whatever a crash left of it, if it exists."""
+    """Remove the lab, including leftovers of a crash; does nothing if the lab does not exist."""
     with locked(f"lab-{lab.name}"):
         group = f"hostwright-lab/{lab.name}"
         cgroups.kill(group)
         cgroups.remove(group)
-        with locked("machine"):  # another lab may be making its group in there
+        with locked("machine"):  # another lab may be creating its group in this one
             cgroups.remove_if_empty("hostwright-lab")
         unmount_below(lab.state)
         network.remove_bridge(lab)
@@ -129,7 +135,7 @@ def down(lab: Lab) -> None:
 
 
 def remove(lab: Lab, names: Iterable[str]) -> None:
-    """Remove some hosts for good; the others stay as they are."""
+    """Remove the given hosts permanently."""
     machines = [find_machine(lab, name) for name in dict.fromkeys(names)]
     if not machines:
         return
@@ -141,7 +147,10 @@ def remove(lab: Lab, names: Iterable[str]) -> None:
 
 
 def prepare(lab: Lab, options: HostOptions) -> Path:
-    """Refuse a machine that cannot hold a lab, install what it lacks, and return the base image for ``options``."""
+    """Install missing programs on this machine and return the base image for ``options``.
+
+    Raises `LabError` if this machine cannot run a lab.
+    """
     require_support(lab.root)
     ensure_tools()
     base = ensure_base(options.distro, lab.cache)
@@ -149,7 +158,7 @@ def prepare(lab: Lab, options: HostOptions) -> Path:
 
 
 def supply(lab: Lab, options: HostOptions) -> None:
-    """Build the vendor files of the profile if they are missing, and write the stack files that name them."""
+    """Build the missing vendor files of the profile, and write the stack files that refer to them."""
     prepare(lab, options)
     stack.write(vendor.build(options.profile, lab.cache), lab.stack)
     give_to_user(lab.stack)
@@ -162,7 +171,7 @@ def supply(lab: Lab, options: HostOptions) -> None:
 
 
 def _foundation(lab: Lab) -> None:
-    """Make what all hosts need, and remove hosts whose creation was interrupted."""
+    """Create the objects that all hosts share, and remove hosts whose creation was interrupted."""
     (lab.state / "hosts").mkdir(parents=True, exist_ok=True)
     sysctls.raise_all(lab.root)
     network.ensure_bridge(lab)
@@ -170,14 +179,14 @@ def _foundation(lab: Lab) -> None:
     finished = read_records(lab)
     for directory in (lab.state / "hosts").iterdir():
         if directory.name not in finished:
-            # Its index was never recorded: everything that it has is found by its name.
+            # Its index was never recorded; its objects are found by name.
             cgroups.kill(f"hostwright-lab/{lab.name}/{directory.name}")
             unmount_below(directory)
             shutil.rmtree(directory)
 
 
 def _place(lab: Lab, names: Iterable[str], records: dict[str, HostRecord]) -> list[Machine]:
-    """Give each host its index: its present one, or the first free one."""
+    """Assign an index to each host: its current one, or the first free one."""
     taken = {record.index for record in records.values()}
     free = (index for index in range(1, MAX_HOSTS + 2) if index not in taken)
     wanted = dict.fromkeys(names)
@@ -187,13 +196,13 @@ def _place(lab: Lab, names: Iterable[str], records: dict[str, HostRecord]) -> li
 def _refuse_other_options(records: dict[str, HostRecord], machines: list[Machine], options: HostOptions) -> None:
     for machine in machines:
         record = records.get(machine.name)
-        # Through HostOptions, so that a record of an earlier version gets the options added later.
+        # HostOptions adds the defaults of options that a record of an earlier version lacks.
         have = (HostOptions.from_json(record.options) if record else options).to_json()
         other = [f"{key}={have[key]}" for key, value in options.to_json().items() if have[key] != value]
         if other:
             raise LabError(
-                f"lab host {machine.name} exists with {', '.join(other)}; ask for the same, or make it anew with "
-                f"`python -m lab reset --hosts {machine.name}` and the options wanted"
+                f"lab host {machine.name} exists with {', '.join(other)}; pass the same options, or reinstall it with "
+                f"`python -m lab reset --hosts {machine.name}` and the new options"
             )
 
 
@@ -203,18 +212,18 @@ def _refuse_other_snapshot(records: dict[str, HostRecord], machines: list[Machin
         if snapshot and record and record.snapshot != snapshot.name:
             raise LabError(
                 f"lab host {machine.name} exists and stands on {record.snapshot or 'no snapshot'}; "
-                "`lab.snapshots.thaw` puts it on another one"
+                "use `lab.snapshots.thaw` to change the snapshot"
             )
 
 
 def _former(machine: Machine, records: dict[str, HostRecord]) -> Snapshot | None:
-    """Return the snapshot that a host used before its reset."""
+    """Return the snapshot that a host was based on before its reset."""
     record = records.get(machine.name)
     return read_snapshot(machine.lab, record.snapshot) if record and record.snapshot else None
 
 
 def _make(machine: Machine, base: Path, options: HostOptions, snapshot: Snapshot | None = None) -> None:
-    """Install the host, in place of any other of its name. Switches it on and does not wait."""
+    """Install the host in place of an existing host with its name, and boot it without waiting."""
     erase(machine)
     machine.directory.mkdir(mode=0o700)
     stands_on = snapshot.name if snapshot else None
@@ -227,7 +236,7 @@ def _make(machine: Machine, base: Path, options: HostOptions, snapshot: Snapshot
 
 
 def _dead(machines: Iterable[Machine]) -> list[Machine]:
-    """Switch on hosts that are off, wait for all, and return those that do not come up."""
+    """Start hosts that are off, wait for all of them, and return the hosts that fail to boot."""
     dead = []
 
     def revive(machine: Machine) -> None:
@@ -235,7 +244,7 @@ def _dead(machines: Iterable[Machine]) -> list[Machine]:
             start(machine)
             wait_for_ssh(machine)
         except LabError as error:
-            print(f"lab: {error}\nlab: {machine.name} is made anew", file=sys.stderr)
+            print(f"lab: {error}\nlab: reinstalling {machine.name}", file=sys.stderr)
             dead.append(machine)
 
     _each(list(machines), revive)
@@ -243,7 +252,7 @@ def _dead(machines: Iterable[Machine]) -> list[Machine]:
 
 
 def _each(machines: list[Machine], action: Callable[[Machine], None]) -> None:
-    """Do ``action`` on all machines, several at a time; the first error is raised when all have ended."""
+    """Call ``action`` for all machines, several at a time; raises the first error after all calls have ended."""
     with ThreadPoolExecutor(_WORKERS) as pool:
         futures = [pool.submit(action, machine) for machine in machines]
     for future in futures:
@@ -270,9 +279,12 @@ def _look(machine: Machine, record: HostRecord) -> HostStatus:
 
 
 def _remove_state(lab: Lab) -> None:
-    """Delete the lab's directory, after a check for leftover mounts through which something else would be deleted."""
+    """Delete the lab's directory.
+
+    Raises `LabError` if a mount below it is left, through which files outside would be deleted.
+    """
     still = [point for point in mount_points() if point.is_relative_to(lab.state)]
     if still:
-        raise LabError(f"cannot unmount {still[0]}; end what uses it and take the lab down again")
-    run(["rm", "-rf", lab.state])  # part of it may already be disappearing, see `lab.machine.discard`
+        raise LabError(f"{still[0]} is still mounted; stop the programs that use it, then take the lab down again")
+    run(["rm", "-rf", lab.state])  # `lab.machine.discard` may be deleting files here
     lab.inventory.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""The made-up hardware of a lab host: which cards it has, and what its kernel does with them.
+"""Emulated hardware of a lab host: its cards, and the kernel's behaviour with them.
 
-A lab host shares the machine's kernel, which has no NVIDIA card and loads no module. `install` writes a description
-of cards and a boot unit into a host's root filesystem; at boot the unit shows them under `/sys` and `/proc`, and
+A lab host shares this machine's kernel, which has no NVIDIA card and loads no module. `install` writes a description of
+cards and a boot unit into a host's root filesystem. At boot the unit exposes the cards under `/sys` and `/proc`.
 `modprobe nvidia` reads the version of the module that dkms compiled and "loads" it (see `vendor/src/hardware`).
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 _SCRIPTS = Path(__file__).parent / "vendor" / "src" / "hardware"
-#: where a host keeps its description
+#: directory of the description on a host
 HARDWARE = Path("opt/hostwright-lab/hardware")
 _UNIT = "hostwright-lab-hardware.service"
 
@@ -27,19 +27,19 @@ _CLASS_BRIDGE = 0x068000
 _CONFIG_BYTES = 256
 #: PCIe generation → its speed in sysfs
 _SPEED = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0"}
-#: namespace of the UUIDs of made-up cards: a reinstalled host has the same cards again
+#: UUID namespace of emulated cards, so that a reinstalled host has the same cards
 _CARDS = uuid.UUID("4857a0c4-1ab0-4d1e-9f5b-6f2d7c0e3a11")
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A PCI card of NVIDIA's; ids as in the public PCI id list."""
+    """An NVIDIA PCI card; ids as in the public PCI id list."""
 
-    name: str  #: as the driver names it
+    name: str  #: product name in the driver
     device: int
     subsystem: int
     vbios: str
-    minimum_driver: int = 418  #: first driver branch that supports it
+    minimum_driver: int = 418  #: first driver branch with support for the card
     generation: int = 3  #: PCIe generation of its link
     width: int = 16  #: current lanes of the link
     max_width: int = 16  #: nominal lanes
@@ -50,23 +50,23 @@ V100 = Card("Tesla V100-PCIE-16GB", 0x1DB4, 0x1214, "88.00.48.00.02")
 A100 = Card("NVIDIA A100-PCIE-40GB", 0x20F1, 0x145F, "92.00.25.00.08", minimum_driver=450, generation=4)
 A100_SXM = Card("NVIDIA A100-SXM4-40GB", 0x20B0, 0x134F, "92.00.19.00.01", minimum_driver=450, generation=4)
 H100 = Card("NVIDIA H100 80GB HBM3", 0x2330, 0x16C1, "96.00.30.00.01", minimum_driver=525, generation=5)
-#: the switch chip of HGX A100 boards; without Fabric Manager CUDA does not start on such a host
+#: the switch chip of HGX A100 boards; CUDA requires Fabric Manager on such a host
 _NVSWITCH = Card("NVSwitch", 0x1AF1, 0x147A, "", generation=4)
 
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """What a lab host has."""
+    """Emulated hardware of a lab host."""
 
     cards: tuple[Card, ...] = (T4,)
-    nouveau: bool = False  #: a distribution's kernel: nouveau takes the cards unless it is blacklisted
-    loaded: str | None = None  #: version of a module left in the kernel by an earlier driver, until the first reboot
-    secure_boot: bool = False  #: only signed modules load
+    nouveau: bool = False  #: nouveau binds the cards at boot unless it is blacklisted
+    loaded: str | None = None  #: version of an earlier driver's module in the kernel, until the first reboot
+    secure_boot: bool = False  #: the kernel loads only signed modules
     nvswitch: int = 0  #: number of NVSwitches
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Hardware:
-        """Rebuild what `dataclasses.asdict` and JSON made of a `Hardware`."""
+        """Return a `Hardware` from the JSON form of `dataclasses.asdict`."""
         known = {field.name for field in fields(cls)}
         values = {key: value for key, value in data.items() if key in known}
         values["cards"] = tuple(Card(**card) for card in data.get("cards", ()))
@@ -74,11 +74,11 @@ class Hardware:
 
 
 def install(root: Path, spec: Hardware, host: str = "", *, modules: bool = True) -> None:
-    """Write `spec` into the root filesystem of a host that is not running; it takes effect at the next boot.
+    """Write `spec` into the root filesystem of a host that is off; it takes effect at the next boot.
 
-    `host` (default: from `etc/hostname`) seeds the cards' UUIDs and serial numbers: a host keeps its cards across a
-    reinstallation. Without `modules` nothing stands in for the kernel when a module is loaded: modprobe asks the
-    machine's kernel, which takes none from a container.
+    `host` (default: from `etc/hostname`) seeds the UUIDs and serial numbers of cards, which therefore survive a
+    reinstallation. Without `modules`, no stand-in loads modules: modprobe calls this machine's kernel, which accepts
+    none from a container.
     """
     home = root / HARDWARE
     shutil.rmtree(home, ignore_errors=True)
@@ -105,13 +105,13 @@ def _hostname(root: Path) -> str:
 
 
 def _slots(cards: tuple[Card, ...], first: int) -> Iterator[tuple[str, Card]]:
-    """Give each card a bus of its own, as a board's root ports do."""
+    """Assign a separate PCI bus to each card, as root ports of a board do."""
     for index, card in enumerate(cards):
         yield f"0000:{first + 2 * index:02x}:00.0", card
 
 
 def _programs(root: Path, home: Path, *, modules: bool) -> None:
-    """Copy the scripts that imitate the kernel, and hook them into boot and, for `modules`, into modprobe."""
+    """Copy the scripts that emulate the kernel, and hook them into boot and, with `modules`, into modprobe."""
     for name in ("boot", "insert", "remove", "kernel.sh", "README"):
         _copy(name, home / name)
     if modules:
@@ -125,7 +125,7 @@ def _programs(root: Path, home: Path, *, modules: bool) -> None:
 
 
 def _copy(name: str, target: Path) -> None:
-    """Copy a file of ours; scripts become executable, whatever the checkout's umask."""
+    """Copy a file of `vendor/src/hardware`; scripts become executable, whatever the checkout's umask."""
     target.parent.mkdir(parents=True, exist_ok=True)
     data = (_SCRIPTS / name).read_bytes()
     target.write_bytes(data)
@@ -161,7 +161,7 @@ def _pci_function(home: Path, bus: str, card: Card, pci_class: int, vendor: int 
 
 
 def _modalias(card: Card, pci_class: int, vendor: int) -> str:
-    """The string by which udev finds a driver."""
+    """Return the string by which udev selects a driver."""
     ids = f"v{vendor:08X}d{card.device:08X}sv{vendor:08X}sd{card.subsystem:08X}"
     return f"pci:{ids}bc{pci_class >> 16:02X}sc{pci_class >> 8 & 0xFF:02X}i{pci_class & 0xFF:02X}"
 
@@ -172,7 +172,7 @@ def display_config(card: Card) -> bytes:
 
 
 def _config_space(card: Card, pci_class: int, vendor: int) -> bytes:
-    """Build the header that lspci decodes: ids, class, subsystem; no BARs, no capabilities."""
+    """Return the PCI header that lspci decodes: ids, class, subsystem; no BARs, no capabilities."""
     config = bytearray(_CONFIG_BYTES)
     struct.pack_into("<HH", config, 0x00, vendor, card.device)
     config[0x08] = 0xA1  # revision
@@ -182,7 +182,7 @@ def _config_space(card: Card, pci_class: int, vendor: int) -> bytes:
 
 
 def _card(home: Path, bus: str, card: Card, host: str) -> None:
-    """Write the contents of `/proc/driver/nvidia/gpus/<bus>/information` while a driver is bound to the card."""
+    """Write the content of `/proc/driver/nvidia/gpus/<bus>/information` for a card with a bound driver."""
     identity = uuid.uuid5(_CARDS, f"{host} {bus} {card.name}")
     lines = {
         "Model": card.name,
@@ -200,7 +200,7 @@ def _card(home: Path, bus: str, card: Card, host: str) -> None:
 
 
 def _secure_boot(home: Path) -> None:
-    """Write the EFI variables by which `mokutil --sb-state` and others see Secure Boot: 4 bytes attributes, 1 value."""
+    """Write the EFI variables that `mokutil --sb-state` reads for Secure Boot: 4 bytes of attributes, 1 of value."""
     variables = home / "firmware/efi/efivars"
     variables.mkdir(parents=True)
     guid = "8be4df61-93ca-11d2-aa0d-00e098032b8c"  # EFI_GLOBAL_VARIABLE

@@ -1,7 +1,7 @@
-"""Base images: a Debian root filesystem per distribution, built once by mmdebstrap and kept in the cache.
+"""Base images: one Debian root filesystem per distribution, built once with mmdebstrap and cached.
 
-Measured on two cores: bootstrap 31 s. The packages that roles install are downloaded into it, so a host needs no
-network for them.
+A bootstrap takes 31 s on two cores. The image contains downloaded packages for the roles, so that a host installs them
+without a network.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from lab.config import USER, Distro, cache_directory, state_directory
 from lab.locking import locked
 from lab.programs import run_logged
 
-RECIPE = 2  # raise it when the code that makes an image changes; other changes are detected
+RECIPE = 2  # increase it when the code of this module changes the image; changes of data are detected
 
-#: program → Debian package that brings it, for everything the lab runs on this machine.
+#: program → Debian package, for all programs that the lab runs on this machine.
 TOOLS = {
     "systemd-nspawn": "systemd-container",
     "mmdebstrap": "mmdebstrap",
@@ -41,7 +41,7 @@ TOOLS = {
     "gpg": "gnupg",
     "gcc": "gcc",
 }
-#: file → package, for files that are not programs. Ubuntu has no Debian keys.
+#: file → package, for files that are not programs. Ubuntu does not install Debian's archive keys.
 FILES = {
     Path("/usr/share/keyrings/debian-archive-keyring.gpg"): "debian-archive-keyring",
     Path("/usr/include/stdio.h"): "libc6-dev",
@@ -54,12 +54,12 @@ PACKAGES = (
     *("systemd", "systemd-sysv", "dbus", "libpam-systemd", "openssh-server", "sudo", "iproute2", "procps", "kmod"),
     *("python3-venv", "python3-pip", "gnupg", "ca-certificates", "curl", "pciutils", "cron", "less"),
 )
-#: What the roles install on a host that a stack fits: downloaded into the image, not installed.
+#: Packages that roles install on a host: downloaded into the image, not installed.
 PREFILLED = ("build-essential", "dkms", "linux-headers-amd64", "docker.io", "apparmor", "unattended-upgrades")
-#: A compiler that CUDA 11.2 takes, which Debian 12 does not have: of Debian 11, and nothing else of it.
+#: Debian 11's compiler for CUDA 11.2 on Debian 12: the only packages from Debian 11 that apt may install.
 GCC_10 = ("g++-10", "gcc-10", "cpp-10", "gcc-10-base", "libgcc-10-dev", "libstdc++-10-dev")
-#: In an installed Debian these are links into /usr. Bullseye leaves that to the installer, later packages do it
-#: themselves.
+#: In an installed Debian these directories are links into /usr. In bullseye the installer makes the links; in later
+#: releases the packages do.
 _MERGE_USR = 'for d in bin sbin lib lib32 lib64 libx32; do mkdir -p "$1/usr/$d"; ln -s "usr/$d" "$1/$d"; done'
 MASKED = ("systemd-networkd.service", "systemd-networkd.socket", "systemd-resolved.service")
 
@@ -71,28 +71,28 @@ def ensure_tools() -> list[str]:
 
 
 def ensure_programs(wanted: Mapping[str, str], *, path: str | None = None) -> None:
-    """Install the packages of those programs (program → package) that are not in ``path`` (default: the PATH)."""
+    """Install the packages of the programs (program → package) that are missing in ``path`` (default: the PATH)."""
     _ensure_packages({wanted[program] for program in missing_programs(wanted, path=path)})
 
 
 def missing_programs(wanted: Iterable[str], *, path: str | None = None) -> list[str]:
-    """Those of the programs that are not in ``path`` (default: the PATH), in their order."""
+    """Return the programs that are missing in ``path`` (default: the PATH), in the given order."""
     return [program for program in wanted if not shutil.which(program, path=path)]
 
 
 def _ensure_packages(missing: set[str]) -> list[str]:
-    """Install packages on this machine; none of their services is started. Return their names in order."""
+    """Install packages on this machine without starting their services; return the installed names, sorted."""
     if not missing:
         return []
     if not shutil.which("apt-get"):
-        raise LabError(f"the lab needs {', '.join(sorted(missing))}; install them, this machine has no apt-get for it")
+        raise LabError(f"this machine has no apt-get; install these packages for the lab: {', '.join(sorted(missing))}")
     with locked("packages"), _no_service_starts():
         return _install(missing)
 
 
 @contextmanager
 def _no_service_starts() -> Iterator[None]:
-    """Debian's policy-rc.d forbids every service that a package would start; an existing one stays."""
+    """Prevent packages from starting services, with Debian's policy-rc.d; an existing file is kept."""
     if POLICY.exists():
         yield
         return
@@ -115,7 +115,7 @@ def _install(missing: set[str]) -> list[str]:
 
 
 def ensure_base(distro: Distro, cache: Path) -> Path:
-    """Return the root filesystem of ``distro``, building it first if there is none of the current recipe."""
+    """Return the root filesystem of ``distro``; build it first if none of the current recipe exists."""
     recipe = _recipe(distro)
     key = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:12]
     base = cache / "base" / f"{distro}-{key}"
@@ -132,7 +132,7 @@ def ensure_base(distro: Distro, cache: Path) -> Path:
 
 
 def _prune(current: Path) -> None:
-    """Delete images of former recipes that no host uses, whether on or off."""
+    """Delete images of earlier recipes that no host or snapshot uses."""
     mounts = Path("/proc/self/mountinfo").read_text()
     records = (
         f for kind in ("hosts/*/host.json", "snapshots/*/snapshot.json") for f in state_directory().glob(f"*/{kind}")
@@ -145,7 +145,7 @@ def _prune(current: Path) -> None:
 
 
 def _recipe(distro: Distro) -> dict[str, object]:
-    """Return everything that determines an image; the image's name is the hash of it."""
+    """Return all inputs of an image; their hash is part of the image's name."""
     return {
         "recipe": RECIPE,
         "distro": distro,
@@ -160,13 +160,13 @@ def _recipe(distro: Distro) -> dict[str, object]:
 
 
 def _prefilled(distro: Distro) -> tuple[str, ...]:
-    """Return the packages to download in advance: none for trixie, on whose hosts few tests install any."""
+    """Return the packages to download in advance; none for trixie, because few tests install packages there."""
     of_bookworm = GCC_10[:1] if distro == "bookworm" else ()
     return () if distro == "trixie" else (*PREFILLED, *of_bookworm)
 
 
 def _sources(distro: Distro) -> tuple[str, ...]:
-    """Return apt sources from the machine's own mirrors; none means mmdebstrap's default ones."""
+    """Return apt sources on this machine's mirrors; an empty tuple selects mmdebstrap's default."""
     mirrors = surroundings.debian_mirrors()
     if mirrors is None:
         return ()
@@ -185,7 +185,7 @@ def _components(distro: Distro) -> str:
 
 @contextmanager
 def _scratch(base: Path) -> Iterator[Path]:
-    """Give a temporary directory beside ``base`` and leave none behind, not even from an earlier crash."""
+    """Yield a temporary directory beside ``base``; removes it afterwards, and first a leftover of a crash."""
     root = base.with_name(f".building-{base.name}")
     shutil.rmtree(root, ignore_errors=True)
     try:
@@ -195,7 +195,7 @@ def _scratch(base: Path) -> Iterator[Path]:
 
 
 def _build(distro: Distro, root: Path, log: Path) -> None:
-    """Make the root filesystem in ``root``; all output of the programs goes to ``log``."""
+    """Create the root filesystem in ``root``; the output of all programs goes to ``log``."""
     print(f"lab: building the {distro} base image (a minute or two, once; log {log})", file=sys.stderr, flush=True)
     log.unlink(missing_ok=True)
     excludes = [f"--dpkgopt=path-exclude=/usr/share/{part}/*" for part in ("man", "doc", "info", "locale")]
@@ -205,7 +205,7 @@ def _build(distro: Distro, root: Path, log: Path) -> None:
         *excludes,
         "--dpkgopt=path-include=/usr/share/doc/*/copyright",
         *(f"--aptopt={line}" for line in surroundings.apt_settings()),
-        '--aptopt=Acquire::Check-Valid-Until "false"',  # the old suite's lists have expired
+        '--aptopt=Acquire::Check-Valid-Until "false"',  # the lists of old suites have expired
         '--aptopt=APT::Keep-Downloaded-Packages "true"',
         '--aptopt=Acquire::Languages "none"',
         "--skip=cleanup/apt/lists",
@@ -219,7 +219,10 @@ def _build(distro: Distro, root: Path, log: Path) -> None:
 
 
 def _settle(distro: Distro, root: Path, log: Path) -> None:
-    """Turn a bare bootstrap into the image of a host: login user, certificates, masked units, no identity."""
+    """Turn a bootstrap into a host's image.
+
+    Adds the login user and certificates, masks units, and removes host keys.
+    """
     for name, text in surroundings.certificates().items():
         (root / "usr/local/share/ca-certificates" / name).write_text(text)
     run_logged([*_in(root), "update-ca-certificates"], log)
@@ -233,12 +236,12 @@ def _settle(distro: Distro, root: Path, log: Path) -> None:
         _deb822(root / "etc/apt")
         _compiler_of_bullseye(root / "etc/apt")
         run_logged([*_in(root), "apt-get", "update"], log)
-    # Only this key is made for each host; sshd would complain about the missing other types at every start.
+    # Each host has only this key; without the setting, sshd logs an error for each missing type at every start.
     (root / "etc/ssh/sshd_config.d/lab.conf").write_text("HostKey /etc/ssh/ssh_host_ed25519_key\n")
 
 
 def _deb822(apt: Path) -> None:
-    """Rewrite the one-line sources of a bootstrap as stanzas in a file of their own, as Debian 12's own images do."""
+    """Move the one-line apt sources of a bootstrap to a file in deb822 format, as in Debian 12's own images."""
     stanzas = []
     for line in filter(None, (apt / "sources.list").read_text().splitlines()):
         kind, uri, suite, *components = re.sub(r"\[.*?\] ", "", line).split()
@@ -250,7 +253,7 @@ def _deb822(apt: Path) -> None:
 
 
 def _compiler_of_bullseye(apt: Path) -> None:
-    """Let apt take gcc 10 from Debian 11, as docs/operators/stacks.md says for CUDA 11.2 on Debian 12."""
+    """Let apt install gcc 10 from Debian 11, as docs/operators/stacks.md describes for CUDA 11.2 on Debian 12."""
     (uri,) = re.findall(r"(?m)^URIs: (.*)\nSuites: bookworm$", (apt / "sources.list.d/debian.sources").read_text())
     stanza = f"Types: deb\nURIs: {uri}\nSuites: bullseye\nComponents: main\n{SIGNED_BY}\n"
     (apt / "sources.list.d/bullseye.sources").write_text(stanza)
@@ -260,7 +263,7 @@ def _compiler_of_bullseye(apt: Path) -> None:
 
 
 def mask(root: Path, unit: str) -> None:
-    """Mask a systemd unit in a root filesystem that is not running."""
+    """Mask a systemd unit in the root filesystem of a host that is off."""
     link = root / "etc/systemd/system" / unit
     link.unlink(missing_ok=True)
     link.symlink_to("/dev/null")

@@ -1,8 +1,7 @@
-"""Container images for lab hosts, where no registry is reached: made here, kept as archives of `docker save`.
+"""Container images for lab hosts, which reach no registry: built here and kept as archives of `docker save`.
 
-An image has the lab's own Debian 11 below, with its Python 3.9, and the wheels that it is asked for above. It carries
-the tag of the image that it stands in for, and a label that says so. Nothing is built until a test asks; from then on
-a host's `docker load` is all that it costs.
+An image consists of Debian 11 with Python 3.9 and the requested wheels. It has the tag of the image that it replaces,
+and a label that identifies it as a stand-in. An image is built on first use; afterwards a host only runs `docker load`.
 """
 
 from __future__ import annotations
@@ -33,37 +32,37 @@ from lab.programs import run, run_logged
 from lab.vendor import wheels
 from lab.vendor.model import Profile, sha256_of
 
-RECIPE = 1  # raise it when the code that makes an image changes; other changes are detected
+RECIPE = 1  # increase it when the code of this module changes an image; changes of data are detected
 LABEL = "org.hostwright.lab.stand-in"
-#: what of Debian is in every image: Python and its libraries, shell and core programs
+#: parts of Debian in every image: Python and its libraries, shell and core programs
 _PARTS = ("bin", "sbin", "lib", "lib64", "etc", "usr/bin", "usr/sbin", "usr/lib64", "usr/lib/os-release")
 _LIBRARIES = ("usr/lib/ssl", "usr/lib/python3", "usr/lib/python3.9", "usr/lib/x86_64-linux-gnu", "usr/share/zoneinfo")
 _EMPTY = ("dev", "home", "mnt", "opt", "proc", "root", "run", "sys", "tmp", "usr/local", "var/tmp")
-_JUPYTER = CHECKOUT / "lab/jupyter-py39.txt"  #: pins, on top of those of TensorFlow's wheelhouse
-#: of a whole system what is left out: an image starts no kernel, and apt fetches what it needs
+_JUPYTER = CHECKOUT / "lab/jupyter-py39.txt"  #: pins in addition to the pins of TensorFlow's wheelhouse
+#: parts left out of a whole system: an image boots no kernel, and apt can fetch its lists again
 _NEITHER = ("boot", "usr/lib/modules", "usr/share/doc", "var/cache/apt")
 _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image: what is in it beside Python, and what `docker inspect` says of it."""
+    """A container image: its content in addition to Python, and its metadata."""
 
     tag: str
-    says: str  #: the label: what it stands in for, and what is missing
-    requirements: tuple[str, ...] = ()  #: for pip; none is an image of one layer
+    says: str  #: text of the label: the image that it replaces, and the missing parts
+    requirements: tuple[str, ...] = ()  #: requirements for pip; an image without any has one layer
     environment: tuple[str, ...] = ()
     command: tuple[str, ...] = ("python3",)
-    directory: str = "/"  #: where the command starts; it is made
-    #: the image whose layers are below, and files of ours on top: name in the image, place in this checkout
+    directory: str = "/"  #: working directory of the command; created in the image
+    #: the parent image, and files on top of it: path in the image, path in this checkout
     below: Image | None = field(default=None, repr=False)
     files: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    #: of Debian: with any, the image has the whole base system with apt, so that others can be built on it
+    #: Debian packages; with any, the image has the whole base system with apt, so that other images can extend it
     packages: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def file_stem(self) -> str:
-        """The beginning of the archive's name."""
+        """Prefix of the archive's file name."""
         return self.tag.replace("/", "-").replace(":", "-")
 
 
@@ -74,7 +73,7 @@ DESK = Image(
     "hostwright-lab/desk:1",
     "the lab's own image: Debian 11 with real JupyterLab from PyPI, and with what a box to log in to is built from",
     ("jupyterlab",),
-    # As images of NVIDIA's have it: where a container is not told which cards are its own, it would get all.
+    # As in NVIDIA's images: a container without an explicit list of cards gets all of them.
     ("NVIDIA_VISIBLE_DEVICES=all",),
     packages=("git", "tmux"),
 )
@@ -82,7 +81,7 @@ TENSORFLOW = Image(
     "tensorflow/tensorflow:2.9.0-gpu-jupyter",
     "stands in for the image of this name: real TensorFlow 2.9.0 and Jupyter from PyPI, on Debian 11, without CUDA",
     ("tensorflow==2.9.0", "jupyterlab", "notebook"),
-    # Those of the image of this name: where NVIDIA's runtime is Docker's default, they decide what a container gets.
+    # As in the original image: with NVIDIA's runtime as Docker's default, they select the cards of a container.
     ("LANG=C.UTF-8", "NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility"),
     ("jupyter", "notebook", "--notebook-dir=/tf", "--ip=0.0.0.0", "--no-browser", "--allow-root"),
     "/tf",
@@ -106,7 +105,7 @@ SERVING = Image(
 
 
 def load(machine: Machine, image: Image) -> None:
-    """Have the Docker of a running host load the image, which is built first if the cache has none."""
+    """Load the image into Docker on a running host; build it first if the cache lacks it."""
     with ensure(image).open("rb") as archive:
         done = subprocess.run(inside(machine, ["docker", "load"]), stdin=archive, capture_output=True, check=False)
     if done.returncode != 0:
@@ -114,14 +113,14 @@ def load(machine: Machine, image: Image) -> None:
 
 
 def ensure(image: Image, cache: Path | None = None) -> Path:
-    """Return the image's archive, building it if there is none of today's recipe."""
+    """Return the archive of the image; build it first if none of the current recipe exists."""
     cache = cache or cache_directory()
     base = ensure_base("bullseye", cache)
     archive = cache / "images" / f"{image.file_stem}-{_key(image, base)}.tar"
     with locked(f"image-{image.file_stem}"):
         if not archive.exists():
             archive.parent.mkdir(parents=True, exist_ok=True)
-            for left in archive.parent.glob(f".{image.file_stem}.*"):  # of a killed build
+            for left in archive.parent.glob(f".{image.file_stem}.*"):  # leftovers of a killed build
                 unmount(left / "merged")
                 run(["rm", "-rf", left])
             print(f"lab: building the container image {image.tag}", file=sys.stderr, flush=True)
@@ -170,14 +169,17 @@ def _build(image: Image, base: Path, cache: Path, scratch: Path, archive: Path) 
 
 
 def _layer(target: Path, root: Path, parts: Sequence[str], *, empty: Sequence[str] = ()) -> Path:
-    """Write those parts of a root filesystem as a layer; of the directories ``empty`` nothing that is in them."""
+    """Write the given parts of a root filesystem as a layer; the directories ``empty`` are written without content."""
     options = ["--sort=name", "--numeric-owner", "--mtime=@0", *(f"--exclude=./{part}/*" for part in empty)]
     run(["tar", *options, "-C", root, "-cf", target, *(f"./{part}" for part in parts)])
     return target
 
 
 def _layers_of(archive: Path, scratch: Path) -> list[Path]:
-    """The layers of an image that was made before, the same to the byte: a host that has them loads them once."""
+    """Extract the layers of an existing image.
+
+    The bytes stay the same, so a host loads shared layers only once.
+    """
     with tarfile.open(archive) as tar:
         manifest = tar.extractfile("manifest.json")
         assert manifest is not None
@@ -187,7 +189,7 @@ def _layers_of(archive: Path, scratch: Path) -> list[Path]:
 
 
 def _of_files(image: Image, target: Path) -> Path:
-    """Write the image's own files as a layer; programs are those in a directory ``bin``."""
+    """Write the image's own files as a layer; files in a directory ``bin`` are executable."""
     with tarfile.open(target, "w", format=tarfile.GNU_FORMAT) as tar:
         for name, place in image.files:
             content = (CHECKOUT / place).read_bytes()
@@ -197,7 +199,7 @@ def _of_files(image: Image, target: Path) -> Path:
 
 @contextmanager
 def _installed(image: Image, base: Path, cache: Path, scratch: Path) -> Iterator[tuple[Path, Path]]:
-    """Install the image's requirements on top of the base; gives the directories of what that added and of all."""
+    """Install the image's requirements on the base; yields the directories of the added files and of all files."""
     upper, work, merged, given = (scratch / name for name in ("upper", "work", "merged", "given"))
     for directory in (upper, work, merged, given):
         directory.mkdir()
@@ -227,7 +229,7 @@ def _installed(image: Image, base: Path, cache: Path, scratch: Path) -> Iterator
 
 
 def _wheelhouse(cache: Path, target: Path) -> None:
-    """Unpack the wheels of TensorFlow that the lab's stack has."""
+    """Unpack the wheels of TensorFlow from the lab's stack."""
     out = cache / "vendor" / Profile.SMALL
     out.mkdir(parents=True, exist_ok=True)
     wheels.build(out, Profile.SMALL)
@@ -236,7 +238,7 @@ def _wheelhouse(cache: Path, target: Path) -> None:
 
 
 def _describe(image: Image, layers: Sequence[Path], tar: tarfile.TarFile) -> None:
-    """Write the archive as `docker save` does: layers, configuration, manifest."""
+    """Write the archive in the format of `docker save`: layers, configuration, manifest."""
     digests = [sha256_of(layer) for layer in layers]
     created = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     config = {

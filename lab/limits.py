@@ -1,8 +1,8 @@
-"""Limits of Docker containers (memory, CPU, processes) on lab hosts: in force where the machine has controllers.
+"""Memory, CPU and process limits for Docker containers on lab hosts, where this machine has the cgroup controllers.
 
-A machine whose controllers belong to cgroup v1 shows them to its hosts beside an empty v2, and a boot unit makes them
-writable there. Where a machine has none to give, the host says so, and a test that needs limits says why it does not
-run: Docker itself only warns.
+If the controllers belong to cgroup v1, hosts get them beside an empty v2, and a boot unit makes them writable in the
+host. Without controllers, the boot unit records the reason on the host, and tests that need limits are skipped with
+that reason. Docker itself only warns.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 _SCRIPT = Path(__file__).parent / "sh" / "limits.sh"
 _PROGRAM = "opt/hostwright-lab/limits"
 _UNIT = "hostwright-lab-limits.service"
-NOTE = "/run/hostwright-lab/limits"  #: on the host, one line: see the script
+NOTE = "/run/hostwright-lab/limits"  #: a file on the host with one line; the script writes it
 _IN_FORCE = "in force"
 
 _TEXT = f"""\
@@ -29,7 +29,7 @@ ExecStart=/{_PROGRAM}
 
 
 def install(root: Path) -> None:
-    """Write the boot unit into the root filesystem of a host that is not running."""
+    """Write the boot unit into the root filesystem of a host that is off."""
     program = root / _PROGRAM
     program.parent.mkdir(parents=True, exist_ok=True)
     program.write_text(_SCRIPT.read_text())
@@ -42,6 +42,6 @@ def install(root: Path) -> None:
 
 
 def why_not(note: str) -> str:
-    """Return why Docker cannot limit containers on the host that wrote ``note`` at boot, or nothing if it can."""
+    """Return why Docker cannot limit containers, from the ``note`` that the host wrote at boot; empty if it can."""
     note = note.strip() or "not in force: the host noted nothing at boot"
     return "" if note.startswith(_IN_FORCE) else note

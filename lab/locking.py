@@ -1,5 +1,7 @@
-"""Lock files with one holder each: commands on the same lab or image wait for each other; a killed holder releases
-it."""
+"""Exclusive lock files, so that only one command at a time works on a lab or an image.
+
+The kernel releases the lock of a killed process.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_DIRECTORY = Path("/run/hostwright-lab")  # emptied when the machine boots, as locks should be
+_DIRECTORY = Path("/run/hostwright-lab")  # a tmpfs, so no lock file survives a reboot
 
 
 @contextmanager
 def locked(name: str) -> Iterator[None]:
-    """Hold the machine-wide lock ``name`` for the body; waits for whoever holds it."""
+    """Hold the machine-wide lock ``name`` during the body; waits while another process holds it."""
     _DIRECTORY.mkdir(mode=0o700, exist_ok=True)
     with (_DIRECTORY / f"{name}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,6 +1,6 @@
-"""One host: an overlay on a base image, booted by systemd-nspawn under a supervisor that outlives us.
+"""One lab host: an overlay on a base image, booted by systemd-nspawn under a supervisor that survives this process.
 
-Whether it runs is read from the kernel (control group, mounts, links); nothing here relies on a process id on disk.
+The state of a host is read from the kernel (control group, mounts, links). No process id is kept on disk.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from lab.rootfs import VENDOR_MOUNT, vendor_apt
 from lab.vm import disks, qemu
 from lab.waiting import await_that
 
-BOOT_TIMEOUT_S = 180.0  # 0.3 s on a quiet machine; ten times and more under load
-VM_BOOT_TIMEOUT_S = 900.0  # a minute without KVM on a quiet machine
-_LOOK_S = 0.05  # each look is a connection
+BOOT_TIMEOUT_S = 180.0  # a boot takes 0.3 s on an idle machine, and 3 s or more under load
+VM_BOOT_TIMEOUT_S = 900.0  # a boot without KVM takes a minute on an idle machine
+_LOOK_S = 0.05  # polling interval; each check opens a connection
 _CLEAN = ("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8")
 
-#: Enters the host's control groups and detaches. A start that fails here fails while we still look.
+#: Enters the host's control groups, then detaches. A failure to enter is reported to the caller.
 _LAUNCH = """
 count=$1; shift
 while [ "$count" -gt 0 ]; do echo $$ >"$1" || exit; shift; count=$((count - 1)); done
@@ -38,16 +38,16 @@ exec setsid --fork "$@"
 
 
 def running(machine: Machine) -> bool:
-    """Tell whether the host is switched on, in whatever state."""
+    """Return whether the host is on, in any state."""
     return bool(cgroups.processes(machine.cgroup))
 
 
 def start(machine: Machine) -> None:
-    """Switch the host on and plug in its cable. Leaves a running host alone; does not wait (see `wait_for_ssh`)."""
+    """Start the host and set its link up; a running host is left alone. Does not wait (see `wait_for_ssh`)."""
     if running(machine) and network.plugged(machine) and not _orphaned(machine):
         network.restore_network(machine)
         return
-    power_off(machine)  # a running host cannot get a new cable, and without its supervisor it cannot reboot
+    power_off(machine)  # a running host cannot get a new link, and cannot reboot without its supervisor
     record = read_record(machine.directory)
     options = HostOptions.from_json(record.options)
     command = _virtual(machine, record) if options.kind == "vm" else _contained(machine, record)
@@ -59,21 +59,21 @@ def start(machine: Machine) -> None:
             [*launch, *command], stdin=subprocess.DEVNULL, stdout=console, stderr=console, cwd="/", check=False
         )
     if done.returncode != 0:
-        raise LabError(f"lab host {machine.name} cannot enter its control group: {_tail(machine.console)}")
+        raise LabError(f"lab host {machine.name}: cannot enter its control group: {_tail(machine.console)}")
 
 
 def _contained(machine: Machine, record: HostRecord) -> list[str]:
-    """Make ready what a host of the machine's own kernel needs, and return the command that supervises it."""
+    """Prepare a container host's mounts and network, and return the command that supervises it."""
     attach(machine, record)
     network.plug(machine)
-    # "slave": an unmount outside also takes effect inside, if the machine shares its mounts.
+    # "slave": an unmount outside also takes effect inside, if this machine shares its mounts.
     apart = ["unshare", "--mount", "--propagation", "slave", "sh", "-c", sh_file(__file__, "sh/supervise.sh")]
     places = ["hostwright-lab", str(machine.lab.root), str(machine.directory)]
     return [*apart, *places, *_nspawn(machine, HostOptions.from_json(record.options))]
 
 
 def _virtual(machine: Machine, record: HostRecord) -> list[str]:
-    """Make ready what a virtual machine needs, its disk above all, and return the command that runs it."""
+    """Prepare a virtual machine's disk and network, and return the command that runs it."""
     if not qemu.disk(machine).exists():
         attach(machine, record)
         disks.make(machine, HostOptions.from_json(record.options))
@@ -105,7 +105,10 @@ def attach(machine: Machine, record: HostRecord) -> None:
 
 
 def _give_docker(machine: Machine, record: HostRecord, directory: Path) -> None:
-    """Make the host's /var/lib/docker: empty, or a copy of the snapshot's. Docker cannot work on an overlay."""
+    """Create the host's /var/lib/docker: empty, or a copy of the snapshot's.
+
+    It is outside the overlay, because Docker does not work on one.
+    """
     if directory.exists():
         return
     if record.snapshot is None:
@@ -118,61 +121,64 @@ def _give_docker(machine: Machine, record: HostRecord, directory: Path) -> None:
 
 
 def detach(machine: Machine) -> None:
-    """Unmount the root filesystem of a host that is off. Raises `LabError` if something still uses it."""
+    """Unmount the root filesystem of a host that is off. Raises `LabError` if a process still uses it."""
     for point in (machine.merged, machine.directory / "disk"):
         if mounted(point):
             run(["umount", point])
 
 
 def discard(machine: Machine) -> None:
-    """Discard everything written by a host, which is off, since its installation or snapshot. Frees the space later."""
+    """Discard all writes of a host that is off, since its installation or snapshot.
+
+    The disk space is freed in the background.
+    """
     detach(machine)
     trash = Path(tempfile.mkdtemp(prefix="trash-", dir=machine.directory))
     for name in ("upper", "work", "docker", "disk.img"):
         if (machine.directory / name).exists():
             (machine.directory / name).rename(trash / name)
-    # Deleting the files of a provisioned host takes seconds; nobody should wait for it.
+    # Deleting the files of a provisioned host takes seconds, so it runs in the background.
     run(["setsid", "--fork", "rm", "-rf", *machine.directory.glob("trash-*")])
 
 
 def _disk(machine: Machine, options: HostOptions) -> Path:
-    """Return the directory with everything that the host writes."""
+    """Return the directory with all writes of the host."""
     return machine.directory / "disk" if options.disk_bytes else machine.directory
 
 
 def power_off(machine: Machine) -> None:
-    """Pull the plug: SIGKILL to everything of the host at once. Its disk stays as it is."""
+    """Kill all processes of the host at once with SIGKILL, as a power failure does. Its disk stays as it is."""
     cgroups.kill(machine.cgroup)
     cgroups.remove(machine.cgroup)
 
 
 def erase(machine: Machine) -> None:
-    """Switch the host off and remove everything: network, mounts, disk."""
+    """Power the host off and remove its network, mounts and disk."""
     power_off(machine)
     network.unplug(machine)
     unmount_below(machine.directory)
-    run(["rm", "-rf", machine.directory])  # part of it may already be disappearing, see `discard`
+    run(["rm", "-rf", machine.directory])  # `discard` may be deleting files here
 
 
 def wait_for_ssh(machine: Machine, timeout_s: float | None = None) -> None:
-    """Wait until users can log in over SSH. Raises `LabError` if the host ends before, or at the timeout."""
+    """Wait until users can log in over SSH. Raises `LabError` if the host ends before that, or at the timeout."""
 
     def up() -> bool:
         if answers(machine) and admits(machine):
             return True
         if not running(machine):
-            text = f"its console {machine.console} says:\n{_tail(machine.console)}"
-            raise LabError(f"lab host {machine.name} ended while booting; {text}")
+            text = f"last lines of {machine.console}:\n{_tail(machine.console)}"
+            raise LabError(f"lab host {machine.name} stopped while booting; {text}")
         return False
 
     if timeout_s is None:
         timeout_s = VM_BOOT_TIMEOUT_S if _is_virtual(machine) else BOOT_TIMEOUT_S
-    silent = f"does not answer on {machine.address}:22 after {timeout_s:.0f} s"
-    await_that(up, timeout_s, lambda: f"lab host {machine.name} {silent}; look at {machine.console}", look_s=_LOOK_S)
+    silent = f"no SSH login on {machine.address}:22 after {timeout_s:.0f} s"
+    await_that(up, timeout_s, lambda: f"lab host {machine.name}: {silent}; read {machine.console}", look_s=_LOOK_S)
 
 
 def answers(machine: Machine) -> bool:
-    """Tell whether an SSH server answers at the host's address."""
+    """Return whether an SSH server responds at the host's address."""
     try:
         with socket.create_connection((str(machine.address), 22), timeout=2.0) as connection:
             return connection.recv(8).startswith(b"SSH-2.0")
@@ -181,7 +187,7 @@ def answers(machine: Machine) -> bool:
 
 
 def admits(machine: Machine) -> bool:
-    """Tell whether users may log in: sshd answers earlier, while pam_nologin still rejects everyone but root."""
+    """Return whether users can log in: sshd responds earlier, while pam_nologin rejects everyone but root."""
     if _is_virtual(machine):
         return exec_in(machine, ["true"]).returncode == 0
     found = _leader(cgroups.processes(machine.cgroup))
@@ -189,22 +195,22 @@ def admits(machine: Machine) -> bool:
 
 
 def memory_bytes(machine: Machine) -> int:
-    """Return the memory that the host uses, including its page cache; 0 if it is off."""
+    """Return the memory used by the host, including its page cache; 0 if it is off."""
     return cgroups.memory_bytes(machine.cgroup)
 
 
 def exec_in(machine: Machine, argv: Sequence[str], *, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """Run a program as root inside the host, as on its console: needs neither network nor sshd.
+    """Run a program as root in the host, without network or sshd, and return the completed process.
 
-    Returns how it ended. Raises `LabError` if the host is off.
+    Raises `LabError` if the host is off.
     """
     return attend(inside(machine, argv), stdin=stdin)
 
 
 def inside(machine: Machine, argv: Sequence[str]) -> list[str]:
-    """Return the command that runs ``argv`` as root inside the host. Raises `LabError` when the host is off.
+    """Return the command that runs ``argv`` as root in the host. Raises `LabError` if the host is off.
 
-    A virtual machine has no way in but the network: its login user's ssh, and sudo without a password.
+    For a virtual machine, the command is ssh as the login user and sudo without a password.
     """
     if _is_virtual(machine):
         options = ("BatchMode=yes", "ConnectTimeout=10", f"UserKnownHostsFile={machine.lab.known_hosts}")
@@ -215,50 +221,56 @@ def inside(machine: Machine, argv: Sequence[str]) -> list[str]:
 
 
 def console(machine: Machine, *argv: str) -> str:
-    """Run a program inside the host as `exec_in` does and return its output. Raises `LabError` when it fails."""
+    """Run a program in the host as `exec_in` does, and return its output.
+
+    Raises `LabError` if it fails.
+    """
     done = exec_in(machine, argv)
     if done.returncode != 0:
         words, output = " ".join(argv)[:300], (done.stderr or done.stdout)[-500:]
-        raise LabError(f"`{words}` on {machine.name}'s console ended with status {done.returncode}: {output}")
+        raise LabError(f"lab host {machine.name}: `{words}` ended with status {done.returncode}: {output}")
     return done.stdout
 
 
 def why_no_limits(machine: Machine) -> str:
-    """Return why Docker cannot limit containers on the running host, or nothing if it can (see `lab.limits`)."""
+    """Return why Docker cannot limit containers on the running host; empty if it can (see `lab.limits`)."""
     return limits.why_not(exec_in(machine, ["cat", limits.NOTE]).stdout)
 
 
 def leader(machine: Machine) -> int:
-    """Return the process id, on this machine, of the host's PID 1. Raises `LabError` when the host is off."""
+    """Return the process id of the host's PID 1 on this machine. Raises `LabError` if the host is off."""
     found = _leader(cgroups.processes(machine.cgroup))
     if found is None:
-        raise LabError(f"lab host {machine.name} is off; `python -m lab up --hosts {machine.name}` starts it")
+        raise LabError(f"lab host {machine.name} is off; run `python -m lab up --hosts {machine.name}`")
     return found[0]
 
 
 def _orphaned(machine: Machine) -> bool:
-    """Tell whether the host runs without nspawn, as after its supervisor was killed."""
+    """Return whether the host runs without nspawn, as after a kill of its supervisor."""
     processes = cgroups.processes(machine.cgroup)
     found = _leader(processes)
     return found is not None and found[1] not in processes
 
 
 def _leader(processes: set[int]) -> tuple[int, int] | None:
-    """Return (id, parent's id) of the process among ``processes`` that is a host's PID 1; None while it reboots."""
+    """Return (process id, parent's id) of the host's PID 1 among ``processes``.
+
+    None while the host reboots.
+    """
     for pid in processes:
         try:
             lines = Path(f"/proc/{pid}/status").read_text().splitlines()
         except OSError:
-            continue  # ended since
+            continue  # the process has ended
         status = {name: value.split() for name, _, value in (line.partition(":") for line in lines)}
-        # Two levels, and 1 in the inner one: processes with more levels are in containers inside the host.
+        # PID 1 of the host has two namespace levels; processes in containers inside the host have more.
         if len(status["NSpid"]) == 2 and status["NSpid"][1] == "1":
             return pid, int(status["PPid"][0])
     return None
 
 
 def _nspawn(machine: Machine, options: HostOptions) -> list[str]:
-    """Return the command that boots the host and ends when it is switched off."""
+    """Return the command that boots the host and runs until it powers off."""
     vendor = vendor_apt(machine.lab, options.profile)
     vendor.mkdir(parents=True, exist_ok=True)
     return [
@@ -269,7 +281,7 @@ def _nspawn(machine: Machine, options: HostOptions) -> list[str]:
         *(f"--machine={machine.lab.name}-{machine.name}", f"--hostname={machine.name}"),
         *(f"--network-namespace-path={machine.netns}", "--resolv-conf=off", "--timezone=off", "--link-journal=no"),
         *("--console=pipe", "--kill-signal=SIGRTMIN+3"),
-        # What a nested dockerd needs: its bridge, its keyrings, its device filter.
+        # Required by dockerd in the host: its bridge, its keyrings, its device filter.
         *("--capability=CAP_NET_ADMIN", "--system-call-filter=@keyring", "--system-call-filter=bpf"),
         f"--bind={_disk(machine, options) / 'docker'}:/var/lib/docker",
         f"--bind-ro={vendor}:{VENDOR_MOUNT}",
@@ -277,10 +289,10 @@ def _nspawn(machine: Machine, options: HostOptions) -> list[str]:
 
 
 def _hierarchy(distro: Distro) -> tuple[str, ...]:
-    """Return nspawn's setting of the control groups that the host sees.
+    """Return nspawn's setting of the cgroup hierarchy for the host.
 
-    Without one it shows the machine's own arrangement, so that the host has controllers (see `lab.limits`). The systemd
-    of trixie boots with cgroup v2 only.
+    Without a setting, hosts get this machine's hierarchy with its controllers (see `lab.limits`). trixie's systemd
+    boots only with cgroup v2.
     """
     return ("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1",) if distro == "trixie" else ()
 

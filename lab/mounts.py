@@ -1,4 +1,4 @@
-"""Mounts and unmounting: read from the kernel, never from a record."""
+"""Mount and unmount filesystems; the current mounts are always read from the kernel."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from lab.programs import attempt, run
 
 
 def mount_points() -> list[Path]:
-    """Return the machine's mount points, in the order of their mounting."""
+    """Return the mount points of this machine in mount order."""
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
-    # The kernel escapes only these four (proc_pid_mountinfo(5)).
+    # The kernel escapes only these four characters (proc_pid_mountinfo(5)).
     escapes = {"\\040": " ", "\\011": "\t", "\\012": "\n", "\\134": "\\"}
     points = []
     for line in lines:
@@ -23,14 +23,14 @@ def mount_points() -> list[Path]:
 
 
 def mounted(path: Path) -> bool:
-    """Tell whether something is mounted exactly at ``path``."""
+    """Return whether ``path`` itself is a mount point."""
     return path in mount_points()
 
 
 def mount_overlay(lower: Path, upper: Path, work: Path, target: Path, *, between: Sequence[Path] = ()) -> None:
     """Mount ``upper`` over ``lower`` at ``target``: writes go to ``upper``.
 
-    ``between`` are read-only layers above ``lower``, the topmost first; no layer may change while it is mounted.
+    ``between`` are read-only layers above ``lower``, topmost first. No layer may change while the overlay is mounted.
     """
     layers = ":".join(str(layer) for layer in (*between, lower))
     options = f"lowerdir={layers},upperdir={upper},workdir={work}"
@@ -38,7 +38,7 @@ def mount_overlay(lower: Path, upper: Path, work: Path, target: Path, *, between
 
 
 def mount_disk(image: Path, size_bytes: int, target: Path) -> None:
-    """Mount the ext4 filesystem in the sparse file ``image`` at ``target``, making it first if it is missing."""
+    """Mount the ext4 filesystem in the sparse file ``image`` at ``target``; create the file first if it is missing."""
     if not image.exists():
         fresh = image.with_suffix(".new")
         with fresh.open("wb") as file:
@@ -49,13 +49,13 @@ def mount_disk(image: Path, size_bytes: int, target: Path) -> None:
 
 
 def unmount(path: Path) -> None:
-    """Unmount whatever is mounted at ``path``, if anything, even if something still holds it open."""
+    """Unmount everything that is mounted at ``path``, even if a process still uses it."""
     while mounted(path):
         run(["umount", "--lazy", path])
 
 
 def unmount_below(directory: Path) -> None:
-    """Unmount everything below ``directory``, the last mounted first."""
+    """Unmount everything below ``directory``, in reverse mount order."""
     for point in reversed(mount_points()):
         if point.is_relative_to(directory):
             attempt(["umount", "--lazy", point])

@@ -1,6 +1,6 @@
-"""The lab's network: a bridge, a namespace and a cable per host, and a route to the outside (see `lab.firewall`).
+"""Network of the lab: a bridge, and a network namespace and a link per host; `lab.firewall` adds the route outside.
 
-Everything is found again by its name, so remains of a crash are recognised without any record.
+Every object has a predictable name, so leftovers of a crash are found without a record.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from lab.config import LAB_PREFIX, Lab, Machine
 from lab.mounts import mounted, unmount
 from lab.programs import attempt, run
 
-MTU = 1400  #: bytes; some machines' own uplinks are tunnels that carry less than 1500
-INSIDE = "host0"  #: the host's end of the cable
+MTU = 1400  #: bytes; some machines reach the internet through tunnels with an MTU below 1500
+INSIDE = "host0"  #: interface name inside the host
 
 
 def ensure_bridge(lab: Lab) -> None:
-    """Make the bridge and the packet rules, or repair what is missing."""
+    """Create the bridge and the packet rules, or repair the missing parts."""
     if not _exists(lab.bridge):
         run(["ip", "link", "add", lab.bridge, "type", "bridge"])
     run(["ip", "address", "replace", str(lab.gateway), "dev", lab.bridge])
@@ -27,25 +27,25 @@ def ensure_bridge(lab: Lab) -> None:
 
 
 def remove_bridge(lab: Lab) -> None:
-    """Remove the bridge, all remaining cables of this lab, and the packet rules."""
+    """Remove the bridge, all remaining links of this lab, and the packet rules."""
     for link in links(lab):
         attempt(["ip", "link", "delete", link])
     firewall.remove(lab)
 
 
 def links(lab: Lab) -> list[str]:
-    """Return the network interfaces on the machine that belong to this lab."""
+    """Return the names of this lab's network interfaces on this machine."""
     ours = re.compile(rf"{re.escape(lab.bridge)}|hw-{re.escape(lab.name)}-\d+")
     return sorted(path.name for path in Path("/sys/class/net").iterdir() if ours.fullmatch(path.name))
 
 
 def plugged(machine: Machine) -> bool:
-    """Tell whether the host has its cable, connected or not, and the namespace that belongs to it."""
+    """Return whether the host's link and network namespace exist; the link may be down."""
     return _exists(machine.link) and (mounted(machine.netns) or _is_tap(machine.link))
 
 
 def plug(machine: Machine) -> None:
-    """Give the host its network namespace and its cable; both outlive its reboots."""
+    """Create the host's network namespace and veth pair; both survive reboots of the host."""
     if not plugged(machine):
         unplug(machine)
         machine.netns.touch()
@@ -63,7 +63,7 @@ def plug(machine: Machine) -> None:
 
 
 def plug_tap(machine: Machine) -> None:
-    """Give a virtual machine its cable, which outlives it; its other end is QEMU's."""
+    """Create the tap interface of a virtual machine; QEMU opens the other end. It survives the virtual machine."""
     if not plugged(machine):
         unplug(machine)
         run(["ip", "tuntap", "add", "dev", machine.link, "mode", "tap"])
@@ -72,7 +72,7 @@ def plug_tap(machine: Machine) -> None:
 
 
 def unplug(machine: Machine) -> None:
-    """Remove the host's cable and namespace, if they exist."""
+    """Remove the host's link and network namespace, if they exist."""
     if _exists(machine.link):
         attempt(["ip", "link", "delete", machine.link])
     unmount(machine.netns)
@@ -80,12 +80,15 @@ def unplug(machine: Machine) -> None:
 
 
 def cut_network(machine: Machine) -> None:
-    """Pull the cable: nothing reaches the host, its connections are silent, and it runs on."""
+    """Set the host's link down: no packet reaches the host.
+
+    Its connections stay open without traffic, and its programs continue.
+    """
     run(["ip", "link", "set", machine.link, "down"])
 
 
 def restore_network(machine: Machine) -> None:
-    """Plug the cable in again."""
+    """Set the host's link up and attach it to the bridge."""
     run(["ip", "link", "set", machine.link, "master", machine.lab.bridge, "up"])
 
 

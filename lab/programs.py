@@ -1,4 +1,4 @@
-"""Runs local programs from argument lists and turns their failures into one sentence."""
+"""Run local programs from argument lists; a failure raises `LabError` with the last lines of output."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from pathlib import Path
 
 from hostwright.common.errors import LabError
 
-RESUME_S = 1.0  #: the longest wait of a program that stopped itself
+RESUME_S = 1.0  #: interval between SIGCONT signals to a program that may have stopped itself
 
 
 def attempt(argv: Sequence[str | Path], *, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """Run a program and return how it ended, well or not. Raises `LabError` only if it does not exist."""
+    """Run a program and return its result, whatever the exit status. Raises `LabError` if the program is missing."""
     try:
         return subprocess.run(argv, input=stdin, capture_output=True, text=True, errors="replace", check=False)
     except FileNotFoundError as error:
-        raise LabError(f"the program {argv[0]} is missing on this machine; `python -m lab build` gets it") from error
+        raise LabError(f"program {argv[0]} is not installed; run `python -m lab build`, which installs it") from error
 
 
 def attend(argv: Sequence[str | Path], *, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """As ``attempt``, for ``nsenter``: it stops when its program is stopped, and waits until somebody continues it.
+    """Run ``nsenter`` like `attempt` does, and continue it when it stops itself.
 
-    systemd stops everything for a moment when a host goes down. A stopped parent that does not notice its program's end
-    keeps the host's PID 1 from ending forever.
+    ``nsenter`` stops when its child is stopped, and systemd stops all processes for a moment at shutdown. A stopped
+    ``nsenter`` never reaps its child, so PID 1 of the host would never exit.
     """
     with subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
@@ -36,7 +36,7 @@ def attend(argv: Sequence[str | Path], *, stdin: str = "") -> subprocess.Complet
                     output, error = process.communicate(given, timeout=RESUME_S)
                     return subprocess.CompletedProcess(argv, process.returncode, output, error)
                 except subprocess.TimeoutExpired:
-                    given = None  # it has been sent
+                    given = None  # already sent
                     process.send_signal(signal.SIGCONT)  # no effect on a running program
         except BaseException:
             process.kill()
@@ -44,7 +44,7 @@ def attend(argv: Sequence[str | Path], *, stdin: str = "") -> subprocess.Complet
 
 
 def run(argv: Sequence[str | Path], *, stdin: str = "") -> str:
-    """Run a program and return its standard output. Raises `LabError` with its last lines if it fails."""
+    """Run a program and return its standard output. Raises `LabError` with the last lines of output if it fails."""
     done = attempt(argv, stdin=stdin)
     if done.returncode != 0:
         raise LabError(_sentence(argv, done.returncode, done.stderr or done.stdout))
@@ -52,11 +52,11 @@ def run(argv: Sequence[str | Path], *, stdin: str = "") -> str:
 
 
 def run_logged(argv: Sequence[str | Path], log: Path, *, env: Mapping[str, str] | None = None) -> None:
-    """Run a long program with its output in ``log``. Raises `LabError` that names the log if it fails."""
+    """Run a long program with its output in ``log``. Raises `LabError` with the name of the log if it fails."""
     with log.open("ab") as output:
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False, env=env)
     if done.returncode != 0:
-        raise LabError(_sentence(argv, done.returncode, log.read_text(errors="replace")) + f"\n(all of it: {log})")
+        raise LabError(_sentence(argv, done.returncode, log.read_text(errors="replace")) + f"\n(full log: {log})")
 
 
 def _sentence(argv: Sequence[str | Path], status: int, output: str) -> str:

@@ -1,4 +1,4 @@
-"""Records of a lab and its hosts: only what the kernel cannot tell, always written by rename."""
+"""Records of a lab and its hosts: only facts that the kernel does not have. Every write is a rename."""
 
 from __future__ import annotations
 
@@ -17,87 +17,92 @@ SLOTS = 2 ** (LAB_PREFIX - BLOCK.prefixlen)
 
 @dataclass(frozen=True, slots=True)
 class HostRecord:
-    """One host. Its file is written last when the host is made: a host without it was never finished."""
+    """Record of one host.
+
+    Its file is written last; a host without a record was not completed.
+    """
 
     name: str
-    index: int  #: 1…999, gives the address and the MAC; kept over resets
+    index: int  #: 1…999, determines IP and MAC address; kept across resets
     base: str  #: directory name of its base image in the cache
-    host_key: str  #: public key as in the .pub file, as it was when the host was made
+    host_key: str  #: public key of the new host, in the format of a .pub file
     options: dict[str, Any]
     snapshot: str | None = None  #: the snapshot that its disk is based on; None: only the base image
-    #: Installed from a seed by its BMC: whoever had it installed decides which key is trusted, not the lab.
+    #: Installed from a seed by its BMC. The user who requested this decides which key is trusted, not the lab.
     seeded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The disk of a host at one moment, below the disks of all hosts based on it. It never changes."""
+    """A saved disk of a host, used as the lower layer of other hosts' disks. It never changes."""
 
     lab: Lab
     name: str
-    parent: str | None  #: the snapshot that the frozen host itself was based on
-    base: str  #: directory name of the base image at the bottom
-    host_key: str  #: public key of the frozen host as in the .pub file: tells whose identity it contains
-    options: dict[str, Any]  #: of the frozen host
+    parent: str | None  #: the snapshot that the frozen host was based on
+    base: str  #: directory name of the base image below all snapshots
+    host_key: str  #: public key of the frozen host, in the format of a .pub file; identifies that host
+    options: dict[str, Any]  #: options of the frozen host
 
     @property
     def directory(self) -> Path:
-        """The directory with everything about this snapshot on the machine's disk."""
+        """Directory of this snapshot on this machine."""
         return self.lab.state / "snapshots" / self.name
 
     @property
     def layer(self) -> Path:
-        """What the frozen host had written on top of its parent, as an overlay layer."""
+        """Overlay layer with the frozen host's writes on top of its parent."""
         return self.directory / "upper"
 
     @property
     def docker(self) -> Path:
-        """The whole /var/lib/docker of the frozen host, which is not part of the overlay."""
+        """Complete /var/lib/docker of the frozen host, which is outside the overlay."""
         return self.directory / "docker"
 
 
 def read_record(directory: Path) -> HostRecord:
-    """Return the record in a host's directory. Raises `LabError` when there is none."""
+    """Return the record in a host's directory. Raises `LabError` if it has none."""
     try:
         return HostRecord(**json.loads((directory / "host.json").read_text()))
     except FileNotFoundError as error:
-        raise LabError(f"there is no lab host {directory.name}; `python -m lab status` lists the hosts") from error
+        raise LabError(
+            f"there is no lab host {directory.name}; run `python -m lab status` to list the hosts"
+        ) from error
 
 
 def write_record(directory: Path, record: HostRecord) -> None:
-    """Write the record of a host that is complete."""
+    """Write the record of a completed host."""
     write_atomically(directory / "host.json", json.dumps(asdict(record), indent=1))
 
 
 def read_records(lab: Lab) -> dict[str, HostRecord]:
-    """Return the records of all finished hosts of a lab by name."""
+    """Return the records of all completed hosts of a lab: name → record."""
     files = sorted((lab.state / "hosts").glob("*/host.json"))
     return {file.parent.name: read_record(file.parent) for file in files}
 
 
 def read_snapshot(lab: Lab, name: str) -> Snapshot:
-    """Return the snapshot ``name`` of a lab. Raises `LabError` when there is none."""
+    """Return the snapshot ``name`` of a lab. Raises `LabError` if it does not exist."""
     try:
         values = json.loads((lab.state / "snapshots" / name / "snapshot.json").read_text())
     except FileNotFoundError as error:
-        raise LabError(f"lab {lab.name} has no snapshot {name}; `lab.snapshots.freeze` makes one") from error
+        raise LabError(f"lab {lab.name} has no snapshot {name}; create it with `lab.snapshots.freeze`") from error
     return Snapshot(lab, **values)
 
 
 def read_snapshots(lab: Lab) -> dict[str, Snapshot]:
-    """Return all finished snapshots of a lab by name."""
+    """Return all completed snapshots of a lab: name → snapshot."""
     files = sorted((lab.state / "snapshots").glob("*/snapshot.json"))
     return {file.parent.name: read_snapshot(lab, file.parent.name) for file in files}
 
 
 def write_snapshot(directory: Path, snapshot: Snapshot) -> None:
-    """Write the record of a snapshot in ``directory``, which is not yet its final one."""
+    """Write the record of a snapshot into ``directory``, which is still temporary."""
     values = {field.name: getattr(snapshot, field.name) for field in fields(snapshot) if field.name != "lab"}
     write_atomically(directory / "snapshot.json", json.dumps(values, indent=1))
 
 
 def layers(lab: Lab, record: HostRecord) -> list[Path]:
-    """Return the read-only layers below a host's own writes, the topmost first, its base image last."""
+    """Return the read-only layers below a host's own writes: topmost first, base image last."""
     found, name = [], record.snapshot
     while name is not None:
         snapshot = read_snapshot(lab, name)
@@ -107,12 +112,12 @@ def layers(lab: Lab, record: HostRecord) -> list[Path]:
 
 
 def find_machine(lab: Lab, name: str) -> Machine:
-    """Return the host ``name`` of a lab. Raises `LabError` when there is none."""
+    """Return the host ``name`` of a lab. Raises `LabError` if it does not exist."""
     return Machine(lab, name, read_record(lab.state / "hosts" / name).index)
 
 
 def find_lab(name: str = DEFAULT_NAME) -> Lab | None:
-    """Return the lab ``name`` if it was opened before, or None."""
+    """Return the lab ``name`` if it exists, else None."""
     file = state_directory() / name / "lab.json"
     if not file.exists():
         return None
@@ -120,19 +125,19 @@ def find_lab(name: str = DEFAULT_NAME) -> Lab | None:
 
 
 def open_lab(name: str = DEFAULT_NAME) -> Lab:
-    """Return the lab ``name``, with a network of its own: its former one, or the first free one."""
-    Lab(name)  # refuses a bad name before anything is written
+    """Return the lab ``name``; a new lab gets the first free network."""
+    Lab(name)  # raises for an invalid name before anything is written
     root = state_directory()
     root.mkdir(parents=True, exist_ok=True)
     with locked("labs"):
         if known := find_lab(name):
             return known
         taken = {json.loads(file.read_text())["slot"] for file in root.glob("*/lab.json")}
-        # Slot 0 is reserved for the default lab, so its addresses are always the same.
+        # Slot 0 is reserved for the default lab, whose addresses therefore never change.
         first = 0 if name == DEFAULT_NAME else 1
         slot = next((number for number in range(first, SLOTS) if number not in taken), None)
         if slot is None:
-            raise LabError(f"all {SLOTS} lab networks are in use; take one down: `python -m lab down --name …`")
+            raise LabError(f"all {SLOTS} lab networks are in use; remove a lab with `python -m lab down --name …`")
         lab = Lab(name, slot, cache_directory(), root)
         lab.state.mkdir(exist_ok=True)
         write_atomically(lab.state / "lab.json", json.dumps({"slot": slot}))
@@ -140,13 +145,13 @@ def open_lab(name: str = DEFAULT_NAME) -> Lab:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write ``text`` to ``path`` so that a reader sees the old file or the new one."""
+    """Write ``text`` to ``path`` so that a reader gets the complete old or new file."""
     temporary = path.with_name(f".{path.name}.new")
     temporary.write_text(text)
     temporary.rename(path)
 
 
 def give_to_user(path: Path) -> None:
-    """Give a file or directory to the user who called sudo, if any: ordinary commands read it as that user."""
+    """Make the caller of sudo, if any, the owner of a file or directory, so that ordinary commands can read it."""
     if "SUDO_UID" in os.environ:
         os.chown(path, int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"]))

@@ -1,4 +1,4 @@
-"""A bad line: a TCP relay on this machine between a controller and one host, which damages the traffic through it.
+"""Bad connections: a TCP relay on this machine between a controller and one host, which damages the traffic.
 
 Real: the bytes, both TCP connections, and the reactions of SSH and both programs. Stand-in: the place of the damage, a
 program instead of a cable or a middlebox.
@@ -21,32 +21,32 @@ from lab.records import read_record
 Direction = Literal["host", "controller"]
 _LOOPBACK = "127.0.0.1"
 _CHUNK = 65536
-_ABORT = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 s: closing sends a reset, like a dying middlebox
+_ABORT = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 s: closing sends a reset, like a failing middlebox
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What happens to a connection after ``after_bytes`` in one direction.
+    """A disturbance of a connection after ``after_bytes`` in one direction.
 
-    ``cut`` resets both ends, ``flip`` inverts the next byte, ``stall`` lets nothing more through in either direction.
+    ``cut`` resets both ends, ``flip`` inverts the next byte, ``stall`` stops all traffic in both directions.
     """
 
     what: Literal["cut", "flip", "stall"]
     after_bytes: int
-    toward: Direction = "host"  #: the direction in which bytes are counted, and flipped
-    times: int = 1  #: number of connections that it happens to; later ones are left alone
+    toward: Direction = "host"  #: direction in which bytes are counted and flipped
+    times: int = 1  #: number of disturbed connections; later connections are undisturbed
 
 
 @dataclass(slots=True)
 class Relay:
-    """A running relay: its values for an inventory, and what has happened so far."""
+    """A running relay: its values for an inventory, and its counters."""
 
     host: str
     port: int
-    known_hosts: str  #: a known_hosts line for this end, with the host's key
+    known_hosts: str  #: known_hosts line for the relay's address, with the host's key
     trouble: Trouble | None
     connections: int = 0
-    troubled: int = 0  #: number of connections that were disturbed
+    troubled: int = 0  #: number of disturbed connections
     _links: list[_Link] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -60,14 +60,17 @@ class Relay:
             try:
                 far = socket.create_connection(target, timeout=10)
             except OSError:
-                near.close()  # what a controller sees if the host behind a middlebox is down
+                near.close()  # same effect for a controller as a host that is down behind a middlebox
                 continue
             far.settimeout(None)
             self.connections += 1
             self._links.append(_Link(self, near, far))
 
     def claims(self, toward: Direction, passed: int, size: int) -> int | None:
-        """Return where in the next ``size`` bytes the disturbance begins, if it does, and count it."""
+        """Return the offset of the disturbance in the next ``size`` bytes and count it.
+
+        None if the disturbance does not begin there.
+        """
         trouble = self.trouble
         if trouble is None or trouble.toward != toward or not passed <= trouble.after_bytes < passed + size:
             return None
@@ -97,7 +100,7 @@ class _Link:
     def _pump(self, source: socket.socket, sink: socket.socket, toward: Direction) -> None:
         try:
             self._copy(source, sink, toward)
-        except OSError:  # one end was reset, or is gone: the other must not wait for it
+        except OSError:  # one end was reset or has closed, so the other must not wait for it
             self._abort()
 
     def _copy(self, source: socket.socket, sink: socket.socket, toward: Direction) -> None:
@@ -113,7 +116,7 @@ class _Link:
         sink.shutdown(socket.SHUT_WR)
 
     def _disturb(self, sink: socket.socket, data: bytes, begin: int) -> bytes:
-        """Disturb the connection; return what may still be sent."""
+        """Disturb the connection; return the bytes that may still be sent."""
         what = self._relay.trouble.what if self._relay.trouble else ""
         if what == "flip":
             return data[:begin] + bytes((data[begin] ^ 0xFF,)) + data[begin + 1 :]
@@ -144,10 +147,10 @@ class _Link:
 
 @contextmanager
 def relay(machine: Machine, trouble: Trouble | None = None, *, port: int = 22) -> Iterator[Relay]:
-    """Relay a free loopback port of this machine to the host's ``port``, with ``trouble`` on the way, for the body.
+    """Relay a free loopback port of this machine to ``port`` of the host during the body, with ``trouble`` if given.
 
-    SSH's integrity check must end a connection with a flipped byte; a stalled connection stays open and silent until
-    the end of the body.
+    SSH's integrity check must end a connection with a flipped byte. A stalled connection stays open without traffic
+    until the end of the body.
     """
     with socket.create_server((_LOOPBACK, 0)) as listener:
         own = listener.getsockname()[1]

@@ -1,4 +1,4 @@
-"""How a host's root filesystem differs from its base image: name, identity, keys, sudo, vendor files."""
+"""Per-host changes to a base image's root filesystem: name, identity, keys, sudo, vendor repositories."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from lab.programs import run
 from lab.surroundings import pip_conf, resolv_conf
 from lab.vm import system
 
-VENDOR_MOUNT = "/opt/hostwright-lab/apt"  #: the vendor's apt repositories inside a host
-HEADERS = f"{VENDOR_MOUNT}/headers"  #: the repository that stands in for the distribution's kernel headers
+VENDOR_MOUNT = "/opt/hostwright-lab/apt"  #: mount point of the vendor's apt repositories in a host
+HEADERS = f"{VENDOR_MOUNT}/headers"  #: repository of the stand-in packages for kernel headers
 _APT_TIMERS = ("apt-daily.timer", "apt-daily-upgrade.timer", "apt-daily.service", "apt-daily-upgrade.service")
 
 
@@ -26,7 +26,7 @@ def vendor_apt(lab: Lab, profile: str) -> Path:
 
 
 def personalise(machine: Machine, options: HostOptions) -> None:
-    """Write into the mounted root of ``machine`` what its fresh installation would contain."""
+    """Write the files of a fresh installation into the mounted root of ``machine``."""
     root = machine.merged
     files = {
         "hostname": f"{machine.name}\n",
@@ -36,14 +36,14 @@ def personalise(machine: Machine, options: HostOptions) -> None:
         "pip.conf": pip_conf(),
     }
     for name, text in files.items():
-        (root / "etc" / name).unlink(missing_ok=True)  # the bootstrap copied some with this machine's modes
+        (root / "etc" / name).unlink(missing_ok=True)  # mmdebstrap copied some of them with this machine's file modes
         (root / "etc" / name).write_text(text)
     _ssh(machine)
     _sudo(root, options)
     if not options.apt_timers:
         for unit in _APT_TIMERS:
             mask(root, unit)
-    if options.kind == "vm":  # its kernel, with that kernel's headers, is Debian's, and so is its hardware QEMU's
+    if options.kind == "vm":  # a virtual machine has Debian's kernel and headers, and QEMU's hardware
         system.settle(machine, MTU)
         return
     _headers_repository(root, vendor_apt(machine.lab, options.profile))
@@ -52,7 +52,7 @@ def personalise(machine: Machine, options: HostOptions) -> None:
 
 
 def _ssh(machine: Machine) -> None:
-    """Make the host's own key, and authorise the lab's key."""
+    """Generate the host key, and authorise the lab's key for the login user."""
     root = machine.merged
     key = root / "etc/ssh/ssh_host_ed25519_key"
     run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"root@{machine.name}", "-f", key])
@@ -68,7 +68,7 @@ def _ssh(machine: Machine) -> None:
 
 
 def _sudo(root: Path, options: HostOptions) -> None:
-    """Let the login user become root as the options say: freely, with a password, or not at all."""
+    """Configure sudo for the login user: without a password, with a password, or not at all."""
     if options.sudo == "password":
         run(["chroot", root, "chpasswd"], stdin=f"{USER}:{options.sudo_password}\n")
     if options.sudo == "none":
@@ -80,7 +80,7 @@ def _sudo(root: Path, options: HostOptions) -> None:
 
 
 def _headers_repository(root: Path, vendor: Path) -> None:
-    """Add the kernel headers' repository to the host's apt, with its index, as if apt-get update had run."""
+    """Add the repository of kernel headers to the host's apt, including its index, as after apt-get update."""
     repository = vendor / "headers"
     if not (repository / "Packages").exists():
         return

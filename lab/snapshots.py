@@ -1,7 +1,7 @@
-"""Snapshots: a host's disk is saved, and any number of hosts start from it at once.
+"""Snapshots: the saved disk of a host, from which any number of hosts can start.
 
-A snapshot is a read-only overlay layer: its hosts share its bytes on disk and in memory. Snapshots stack, since a host
-that uses one can be frozen again. They belong to one lab, and `down` removes them with it.
+A snapshot is a read-only overlay layer, shared by its hosts on disk and in memory. Snapshots stack: a host on a
+snapshot can be frozen again. They belong to one lab and are removed with it.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from lab.records import (
 from lab.rootfs import personalise
 from lab.waiting import await_that
 
-SHUTDOWN_TIMEOUT_S = 120.0  # 0.2 s on a quiet machine; longer with containers in Docker, or under load
-#: A name is part of mount options, where a colon or a comma means something; the kernel takes one page of them.
+SHUTDOWN_TIMEOUT_S = 120.0  # a shutdown takes 0.2 s on an idle machine; longer with Docker containers or under load
+#: A name is part of mount options, which have colons and commas as separators and fit in one page of memory.
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
-#: A host's identity, which no other host may have.
+#: Files with a host's identity, which must be unique.
 _HOST_KEY = ("etc/ssh/ssh_host_ed25519_key", "etc/ssh/ssh_host_ed25519_key.pub")
 _IDENTITY = (*_HOST_KEY, "etc/machine-id")
 
 
 def freeze(machine: Machine, name: str) -> Snapshot:
-    """Shut the host down and make a snapshot of its disk, on which the host itself is based from then on; it stays off.
+    """Shut the host down and make a snapshot of its disk; the host is then based on the snapshot and stays off.
 
-    A host that is off is taken as it is: pull the plug first (`power_off`) to save a disk in the middle of something.
-    Raises `LabError` if the name is taken, if the host has a disk of its own, or if it does not shut down.
+    A host that is already off is not shut down: call `power_off` first to save a disk in the middle of a write. Raises
+    `LabError` if the name exists, if the host has a separate disk, or if the shutdown times out.
     """
     with locked(f"lab-{machine.lab.name}"):
         record = read_record(machine.directory)
         _require_freezable(machine, name, record)
         shut_down(machine)
-        attach(machine, record)  # nothing is mounted for a host that has been off since the machine booted
+        attach(machine, record)  # a host that was off since this machine's boot has no mounts
         host_key = (machine.merged / _HOST_KEY[1]).read_text()
         detach(machine)
         snapshot = Snapshot(machine.lab, name, record.snapshot, record.base, host_key, record.options)
@@ -64,19 +64,19 @@ def freeze(machine: Machine, name: str) -> Snapshot:
 
 
 def thaw(machine: Machine, snapshot: Snapshot, *, wait: bool = True) -> None:
-    """Pull the host's plug, discard all its writes, and boot it from the snapshot; wait until users can log in.
+    """Power the host off, discard its writes, and boot it from the snapshot; wait until users can log in.
 
-    It keeps its name, address, host key and options, whichever host the snapshot was made of. Cable and network
-    namespace are new. Raises `LabError` if the snapshot is of another lab or distribution.
+    The host keeps its name, address, host key and options; its link and network namespace are new. Raises `LabError` if
+    the snapshot is of another lab or distribution.
     """
     record = read_record(machine.directory)
     if (snapshot.lab.name, snapshot.base) != (machine.lab.name, record.base):
         raise LabError(
-            f"lab host {machine.name} cannot stand on snapshot {snapshot.name} of lab {snapshot.lab.name}, base image "
-            f"{snapshot.base}; make a host on it with `lab.fleet.up(…, snapshot=…)`"
+            f"lab host {machine.name} cannot use snapshot {snapshot.name} of lab {snapshot.lab.name} with base image "
+            f"{snapshot.base}; create a host on the snapshot with `lab.fleet.up(…, snapshot=…)`"
         )
     power_off(machine)
-    network.unplug(machine)  # rules and bridges made by Docker or by tests live there
+    network.unplug(machine)  # removes firewall rules and bridges of Docker or of tests
     discard(machine)
     record = replace(record, snapshot=snapshot.name)
     write_record(machine.directory, record)
@@ -90,7 +90,7 @@ def thaw(machine: Machine, snapshot: Snapshot, *, wait: bool = True) -> None:
 
 
 def drop(snapshot: Snapshot) -> None:
-    """Delete a snapshot. Raises `LabError` while a host or another snapshot is based on it."""
+    """Delete a snapshot. Raises `LabError` if a host or another snapshot is based on it."""
     with locked(f"lab-{snapshot.lab.name}"):
         users = [name for name, record in read_records(snapshot.lab).items() if record.snapshot == snapshot.name]
         users += [name for name, other in read_snapshots(snapshot.lab).items() if other.parent == snapshot.name]
@@ -100,19 +100,19 @@ def drop(snapshot: Snapshot) -> None:
 
 
 def shut_down(machine: Machine, timeout_s: float = SHUTDOWN_TIMEOUT_S) -> None:
-    """Have the host, unless it is off, shut itself down, and wait for it. Raises `LabError` on a timeout."""
+    """Shut the host down with systemctl, unless it is off, and wait. Raises `LabError` at the timeout."""
     if not running(machine):
         return
     exec_in(machine, ["systemctl", "--no-block", "poweroff"])
     runs_on = (
-        f"lab host {machine.name} does not shut down within {timeout_s:.0f} s; look at {machine.console}, or pull the "
-        "plug first"
+        f"lab host {machine.name} did not shut down within {timeout_s:.0f} s; read {machine.console}, or power it off "
+        "first"
     )
     await_that(lambda: not running(machine), timeout_s, lambda: runs_on)
 
 
 def settle(machine: Machine, options: HostOptions, snapshot: Snapshot | None) -> None:
-    """Make the mounted root of ``machine`` its own, with an identity that no other host has."""
+    """Give the mounted root of ``machine`` its name, configuration and a unique identity."""
     root = machine.merged
     if snapshot:
         for part in (*_HOST_KEY, "etc/docker/key.json"):
@@ -121,13 +121,13 @@ def settle(machine: Machine, options: HostOptions, snapshot: Snapshot | None) ->
         for journal in (root / "var/log/journal").glob("*"):
             shutil.rmtree(journal)
         if options.hardware == HostOptions.from_json(snapshot.options).hardware:
-            # A module left in its kernel by an earlier driver has been gone since its first boot.
+            # An earlier driver's module was in the kernel only until the frozen host's first boot.
             options = replace(options, hardware=replace(options.hardware, loaded=None))
     personalise(machine, options)
 
 
 def keep_identity(machine: Machine) -> str:
-    """Keep the host's identity beside its disk, for `thaw`; return its public host key."""
+    """Copy the host's identity beside its disk, for `thaw`; return its public host key."""
     kept = machine.directory / "identity"
     kept.mkdir(exist_ok=True)
     for part in _IDENTITY:
@@ -136,20 +136,20 @@ def keep_identity(machine: Machine) -> str:
 
 
 def restore_identity(machine: Machine) -> None:
-    """Put back what `keep_identity` kept."""
+    """Restore the identity that `keep_identity` copied."""
     for part in _IDENTITY:
         shutil.copy2(machine.directory / "identity" / Path(part).name, machine.merged / part)
 
 
 def _require_freezable(machine: Machine, name: str, record: HostRecord) -> None:
     if not _NAME.fullmatch(name):
-        raise LabError(f"{name!r} cannot name a snapshot: take 1 to 32 small letters, digits and inner hyphens")
+        raise LabError(f"{name!r} cannot name a snapshot; use 1 to 32 lowercase letters, digits and hyphens")
     if name in read_snapshots(machine.lab):
-        raise LabError(f"lab {machine.lab.name} has a snapshot {name} already; `lab.snapshots.drop` removes it")
+        raise LabError(f"lab {machine.lab.name} has a snapshot {name} already; remove it with `lab.snapshots.drop`")
     if HostOptions.from_json(record.options).kind == "vm":
-        raise LabError(f"lab host {machine.name} is a virtual machine; `lab.vm.disks.save` keeps its disk")
+        raise LabError(f"lab host {machine.name} is a virtual machine; save its disk with `lab.vm.disks.save`")
     if HostOptions.from_json(record.options).disk_bytes:
         raise LabError(
-            f"lab host {machine.name} has a disk of its own, of which no snapshot can be made; freeze a host without "
-            "disk_bytes, and put one with it on top"
+            f"lab host {machine.name} has a disk of its own, which a snapshot cannot contain; freeze a host without "
+            "disk_bytes, then create a host with disk_bytes on that snapshot"
         )

@@ -1,4 +1,4 @@
-"""Whether this machine can run a lab; if not, one sentence says why and what to do."""
+"""Checks whether this machine can run a lab; each error states the reason and the remedy."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _CAP_NET_ADMIN = 12
 
 
 def require_support(root: Path) -> None:
-    """Raise `LabError` unless hosts can be booted here with their disks below ``root``. Changes nothing."""
+    """Raise `LabError` unless this machine can boot hosts with their disks below ``root``. Changes nothing."""
     if sys.platform != "linux":
-        raise LabError("the lab boots systemd-nspawn hosts, which only Linux can; run it in a Linux machine or VM")
+        raise LabError("the lab requires Linux, because its hosts boot in systemd-nspawn; run it on Linux")
     if os.geteuid() != 0:
-        raise LabError("the lab makes mounts and network namespaces, which needs root; run it with sudo")
+        raise LabError("the lab requires root, because it creates mounts and network namespaces; run it with sudo")
     _require_capabilities()
     _require_cgroups()
     _require_overlay(root)
@@ -32,7 +32,7 @@ def _require_capabilities() -> None:
     for number, name in ((_CAP_SYS_ADMIN, "CAP_SYS_ADMIN"), (_CAP_NET_ADMIN, "CAP_NET_ADMIN")):
         if not effective >> number & 1:
             raise LabError(
-                f"systemd-nspawn cannot run here: this looks like a container without {name}; "
+                f"systemd-nspawn cannot run here: the capability {name} is missing, probably in a container; "
                 "use a machine or a VM, or start the container with --privileged"
             )
 
@@ -48,7 +48,7 @@ def _require_cgroups() -> None:
 
 
 def _require_overlay(root: Path) -> None:
-    """Try a real overlay where the hosts' disks will be: the only sure way to know."""
+    """Mount a test overlay in ``root``: only a real mount shows whether the filesystem supports it."""
     if "overlay" not in Path("/proc/filesystems").read_text():
         attempt(["modprobe", "overlay"])
     root.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def _require_overlay(root: Path) -> None:
         except LabError as error:
             raise LabError(
                 f"the lab cannot mount an overlay filesystem in {root} ({error}); "
-                "load the overlay module, or name a directory on ext4 or xfs with HOSTWRIGHT_LAB_STATE"
+                "load the overlay module, or set HOSTWRIGHT_LAB_STATE to a directory on ext4 or xfs"
             ) from error
         finally:
             unmount(trial / "merged")

@@ -1,6 +1,6 @@
-"""This machine's settings of apt, pip, certificates and resolver, for hosts that install as it does.
+"""apt, pip, certificate and resolver settings of this machine, which lab hosts inherit.
 
-No names are fixed here: mirrors, proxies and indexes are read from the machine at run time.
+Mirrors, proxies and indexes are read from this machine at run time; none is hard-coded.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from lab.programs import run
 CERTIFICATES = Path("/usr/local/share/ca-certificates")
 CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 
-#: apt settings for reaching the mirror, not for this machine's packages.
+#: apt settings that concern access to mirrors
 _APT_SETTING = re.compile(r"Acquire::(https?::(Proxy|Timeout)|Retries|Check-Valid-Until|Check-Date)(::|\b)")
-#: pip settings that say where packages come from, and how long to wait for them.
+#: pip settings that concern package indexes and timeouts
 _PIP_SETTINGS = ("index-url", "extra-index-url", "trusted-host", "proxy", "timeout", "default-timeout")
 
 
 def apt_settings() -> tuple[str, ...]:
-    """Return the machine's apt settings for reaching mirrors, as lines of apt.conf."""
+    """Return this machine's apt settings for access to mirrors, as lines of apt.conf."""
     return tuple(line for line in run(["apt-config", "dump", "Acquire"]).splitlines() if _APT_SETTING.match(line))
 
 
 def debian_mirrors() -> tuple[str, str] | None:
-    """Return the machine's mirrors of (Debian, Debian-Security), or None if it has none of its own.
+    """Return this machine's mirrors of (Debian, Debian-Security), or None if it has none of its own.
 
-    None (Ubuntu, or apt lists never fetched) leaves the choice to mmdebstrap's default.
+    None, on Ubuntu or before the first `apt-get update`, selects mmdebstrap's default mirrors.
     """
     rows = run(["apt-get", "indextargets", "--format", "$(ORIGIN)|$(LABEL)|$(REPO_URI)", "Created-By: Packages"])
     found: dict[str, str] = {}
@@ -45,16 +45,16 @@ def debian_mirrors() -> tuple[str, str] | None:
 
 
 def apt_sources() -> dict[str, str]:
-    """Return the text of the machine's apt source files: cheap to read, and they determine `debian_mirrors`."""
+    """Return this machine's apt source files, name → text; they determine `debian_mirrors` and are cheap to read."""
     directory = Path("/etc/apt")
     files = [directory / "sources.list", *sorted((directory / "sources.list.d").glob("*"))]
     return {file.name: file.read_text() for file in files if file.is_file()}
 
 
 def pip_conf() -> str:
-    """Return an /etc/pip.conf for the hosts: the machine's indexes as far as a host can reach them.
+    """Return an /etc/pip.conf for the hosts, with this machine's indexes that a host can reach.
 
-    Read as pip does: site, user and PIP_CONFIG_FILE files, then the environment; later values win.
+    Reads the same sources as pip: site and user files, PIP_CONFIG_FILE, then the environment; later values win.
     """
     wanted: dict[str, str] = {}
     parser = configparser.RawConfigParser()
@@ -69,7 +69,7 @@ def pip_conf() -> str:
 
 
 def _pip_files() -> list[Path]:
-    """Return pip's configuration files, the weakest first; the user is the one who called sudo."""
+    """Return pip's configuration files, lowest precedence first. The user is the caller of sudo."""
     home = Path(pwd.getpwuid(int(os.environ.get("SUDO_UID", os.getuid()))).pw_dir)
     chosen = os.environ.get("PIP_CONFIG_FILE", os.devnull)
     names = ("/etc/xdg/pip/pip.conf", "/etc/pip.conf", home / ".pip/pip.conf", home / ".config/pip/pip.conf", chosen)
@@ -77,7 +77,7 @@ def _pip_files() -> list[Path]:
 
 
 def _reachable(value: str) -> str:
-    """Return ``value`` without the words that have a meaning only on this machine: its files and its loopback."""
+    """Return ``value`` without the words that are valid only on this machine: file and loopback URLs."""
     words = []
     for word in value.split():
         url = urlsplit(word)
@@ -88,12 +88,12 @@ def _reachable(value: str) -> str:
 
 
 def certificates() -> dict[str, str]:
-    """Return the machine's own certificate authorities: file name → PEM text."""
+    """Return the locally installed certificate authorities of this machine: file name → PEM text."""
     return {path.name: path.read_text() for path in sorted(CERTIFICATES.glob("**/*.crt"))}
 
 
 def resolv_conf() -> str:
-    """Return a resolver configuration that works in a host: a stub on the machine's loopback is bypassed."""
+    """Return a resolver configuration for hosts; a stub on this machine's loopback is replaced by its upstream."""
     text = Path("/etc/resolv.conf").read_text()
     upstream = Path("/run/systemd/resolve/resolv.conf")
     servers = re.findall(r"^\s*nameserver\s+(\S+)", text, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The kernel settings that a lab needs: former values are recorded, and restored when the last lab is gone."""
+"""Kernel settings that a lab needs: raised on start, restored from a record when the last lab is removed."""
 
 from __future__ import annotations
 
@@ -8,24 +8,27 @@ from pathlib import Path
 from lab.locking import locked
 from lab.records import write_atomically
 
-#: setting → least value. Without the inotify setting, units fail from about 22 hosts on.
+#: setting → minimum. Without the inotify setting, units fail from about 22 hosts on.
 NEEDED = {"net/ipv4/ip_forward": 1, "fs/inotify/max_user_instances": 2048}
 
 
 def raise_all(root: Path) -> None:
-    """Raise settings that are too low; former values are kept in ``root`` until `restore_all`."""
+    """Raise settings below their minimum; the previous values stay in ``root`` until `restore_all`."""
     memory = root / "sysctl.json"
-    with locked("machine"):  # labs come up side by side
+    with locked("machine"):  # several labs may start at the same time
         before: dict[str, int] = json.loads(memory.read_text()) if memory.exists() else {}
         low = {name: value for name in NEEDED if (value := _file(name)) < NEEDED[name]}
-        # An already recorded setting keeps its first value: the present one may be ours.
+        # A setting that is already recorded keeps its first value, because a lab may have raised the current one.
         write_atomically(memory, json.dumps({**low, **before}))
         for name in low:
             _path(name).write_text(str(NEEDED[name]))
 
 
 def restore_all(root: Path) -> None:
-    """Restore what `raise_all` changed, once no lab is left, unless somebody has changed it again since."""
+    """Restore the settings that `raise_all` changed, if no lab is left.
+
+    A setting that was changed again in the meantime stays as it is.
+    """
     memory = root / "sysctl.json"
     with locked("machine"):
         if any(root.glob("*/lab.json")) or not memory.exists():

@@ -1,4 +1,4 @@
-"""``invoke lab.*``: hosts to try Hostwright on, made on this machine. Thin: the lab runs as root in its own process."""
+"""``invoke lab.*``: lab hosts on this machine to try Hostwright on. Each task runs ``python -m lab`` as root."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from invoke import Collection, Context, Exit, task
 from lab.config import Lab
 from lab.records import find_lab
 
-_OTHERS = ("lab.", "-", "completion")  #: what may be typed first and reaches no host
+_OTHERS = ("lab.", "-", "completion")  #: beginnings of command lines that connect to no host
 OPTIONS = {
-    "hosts": "which hosts: gpu01,gpu[03-09]",
-    "profile": "full: the real CUDA libraries; small: stand-ins for the large files, for quick tests",
-    "distro": "bullseye (Debian 11), bookworm (12), or trixie (13), which fits no stack but that of --real packages",
-    "kind": "container, or vm: a whole machine under QEMU, with a kernel of its own",
-    "real": "driver or cudnn: NVIDIA's own, where the lab has a stand-in otherwise; packages: Debian's own driver",
-    "bmc": "give every host a BMC that speaks Redfish, for `invoke power` and reinstallations",
+    "hosts": "host names: gpu01,gpu[03-09]",
+    "profile": "full: real CUDA libraries; small: stand-ins for the large files, for quick tests",
+    "distro": "bullseye (Debian 11), bookworm (12) or trixie (13); trixie requires --real packages",
+    "kind": "container, or vm: a QEMU virtual machine with its own kernel",
+    "real": "driver or cudnn: NVIDIA's files instead of a stand-in; packages: Debian's driver packages",
+    "bmc": "give every host a Redfish BMC, for `invoke power` and reinstallations",
 }
 
 
 def _lab(c: Context, *words: str) -> None:
-    """Run the lab's own command line; it asks for root itself."""
+    """Run ``python -m lab``, which obtains root itself."""
     from hostwright.common.quoting import words as quoted
 
     done = c.run(quoted([sys.executable, "-m", "lab", *words]), pty=sys.stdin.isatty(), warn=True)
@@ -41,7 +41,7 @@ def up(
     real: str = "",
     bmc: bool = False,
 ) -> None:
-    """Boot lab hosts, and write inventory/lab.yml so that all verbs reach them."""
+    """Boot lab hosts and write inventory/lab.yml, so that all commands reach them."""
     options = ("--profile", profile, "--distro", distro, "--kind", kind, *(("--bmc",) if bmc else ()))
     options += ("--real", real) if real else ()
     _lab(c, "up", "--hosts", hosts, *options)
@@ -51,7 +51,7 @@ def up(
 def status(
     c: Context,
 ) -> None:
-    """Show the lab's hosts."""
+    """Show the state of the lab's hosts."""
     _lab(c, "status")
 
 
@@ -73,15 +73,16 @@ def reset(
     _lab(c, "reset", "--hosts", hosts)
 
 
-@task(help={"hosts": "remove only these hosts; the others stay up"}, auto_shortflags=False)
+@task(help={"hosts": "remove only these hosts; other hosts stay up"}, auto_shortflags=False)
 def down(c: Context, hosts: str = "") -> None:
-    """Remove the lab, with all its processes, mounts, networks and firewall tables."""
+    """Remove the lab, including its processes, mounts, networks and firewall tables."""
     _lab(c, "down", *(("--hosts", hosts) if hosts else ()))
 
 
 def tell_of_a_lost_lab(argv: Sequence[str]) -> None:
-    """Say so where `lab up` wrote hosts into the inventory and there is no lab any more, as after a reboot of this
-    machine: whoever names them would wait for hosts that nobody boots. Not to who asks for help, or for the lab.
+    """Warn if the inventory names lab hosts but no lab runs, as after a reboot of this machine.
+
+    Without the warning, commands would wait for hosts that are off. Commands for help or for the lab get no warning.
     """
     words = argv[1:]
     file = Lab().inventory
@@ -92,18 +93,18 @@ def tell_of_a_lost_lab(argv: Sequence[str]) -> None:
     try:
         hosts = ",".join(map(str, yaml.safe_load(file.read_text("utf-8"))["lab"]["hosts"]))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, TypeError, KeyError):
-        return  # the verb says what is wrong with it
+        return  # the task itself reports the error in the file
     place, program = file.relative_to(file.parents[1]), Path(argv[0]).name
     program = program if program in ("hostwright", "invoke", "inv") else Path(argv[0]).parent.name
     print(
-        f"{place} names hosts of a lab that does not run: `{program} lab.up --hosts {hosts}` boots them again, and "
-        f"`{program} lab.down` removes the file",
+        f"{place}: names hosts of a lab that is not running; run `{program} lab.up --hosts {hosts}` to boot them, or "
+        f"`{program} lab.down` to remove the file",
         file=sys.stderr,
     )
 
 
 def _runs() -> bool:
-    """Whether the lab's network is there: it is made with the first host, and ends with the lab or the machine."""
+    """Whether the lab's bridge exists: the first host creates it, and the end of the lab or a reboot removes it."""
     known = find_lab()
     return known is not None and Path("/sys/class/net", known.bridge).exists()
 

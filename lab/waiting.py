@@ -1,4 +1,4 @@
-"""Waiting for conditions without a notification: a port that opens, a host that goes down, an empty control group."""
+"""Polling for conditions that send no notification: an open port, a stopped host, an empty control group."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ def await_that(
 ) -> None:
     """Check ``condition`` every ``look_s`` seconds until it holds; an exception in it ends the wait.
 
-    Raises `LabError` with the complaint if it does not hold within ``patience_s`` seconds.
+    Raises `LabError` with the text of ``complaint`` if the condition does not hold within ``patience_s`` seconds.
     """
     deadline = time.monotonic() + patience_s
     while not condition():
         if time.monotonic() > deadline:
             raise LabError(complaint())
-        time.sleep(look_s)  # between two checks; this function exists because there is nothing to wait on
+        time.sleep(look_s)  # polling, because no notification exists
