@@ -1,1 +1,1 @@
-"""What every other package uses: errors, secrets, text, durations, YAML, shell quoting."""
+"""Shared basics: errors, secrets, text, durations, YAML, shell quoting."""

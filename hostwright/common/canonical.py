@@ -1,5 +1,4 @@
-"""What stands for a value: canonical JSON (sorted keys, no spaces), which has the same hash on every machine, and a key
-under which only the very same value is found."""
+"""Canonical JSON (sorted keys, no spaces; the same hash on every machine), and exact keys for plain data."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ T = TypeVar("T")
 
 
 def canonical(value: Any) -> str:
-    """The canonical JSON text of a value. Raises ``TypeError`` for a value that JSON cannot hold, ``ValueError`` for
+    """Return a value as canonical JSON. Raises ``TypeError`` for a value that JSON cannot represent, ``ValueError`` for
     NaN and infinity.
 
     >>> canonical({"b": [1, None], "a": "ü"})
@@ -22,15 +21,15 @@ def canonical(value: Any) -> str:
 
 
 def hash_of(value: Any) -> str:
-    """The SHA-256 of a value's canonical JSON, in lower-case hex."""
+    """Return the SHA-256 of a value's canonical JSON, as lowercase hex."""
     return hashlib.sha256(canonical(value).encode("ascii")).hexdigest()
 
 
 def exact(value: Any) -> Hashable:
-    """A key for plain data, under which no other data is found: ``1``, ``1.0`` and ``True`` are equal and have
-    different keys, and so have mappings in another order.
+    """Return a dictionary key that is equal only for identical plain data.
 
-    What is no plain data is compared as its own type does it, and is its own key where it has no hash.
+    ``1``, ``1.0`` and ``True`` have different keys, and so do mappings in a different order. Any other object is
+    compared with its own ``==``, or by identity if it is not hashable.
 
     >>> exact([1, {"a": "b"}]) == exact([1, {"a": "b"}])
     True
@@ -42,12 +41,12 @@ def exact(value: Any) -> Hashable:
     if isinstance(value, Mapping):
         return (type(value), *((exact(key), exact(inner)) for key, inner in value.items()))
     if isinstance(value, (str, int, float)):
-        return (type(value), value, getattr(value, "text", None))  # as it is written in a file, where that is kept
+        return (type(value), value, getattr(value, "text", None))  # the text in the file, for an ``Unquoted`` value
     return (type(value), value if value.__hash__ else Same(value))
 
 
 class Same(Generic[T]):
-    """A key for one object: only that object has it, whatever it is equal to."""
+    """A key that is equal only for the same object, compared by identity."""
 
     __slots__ = ("value",)
 

@@ -1,7 +1,7 @@
-"""Commands of Hostwright that a text advises, as values.
+"""Commands of Hostwright that a message recommends, as values.
 
-A text has a command between backticks, as ```invoke VERB --option VALUE```: so it stands in journals and in what
-``--json`` prints. The console shows it with the program that was called, and with what else the operator typed
+A message contains a command in backticks, as ```invoke VERB --option VALUE```. Journals and ``--json`` use this form.
+The console replaces ``invoke`` with the program that the operator called, and adds the options that the operator typed
 (``hostwright.cli.shell.advice``).
 """
 
@@ -11,12 +11,12 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-PROGRAMS = ("invoke ", "hostwright ")  #: how a command in a text begins; ours begin with the first
+PROGRAMS = ("invoke ", "hostwright ")  #: first words of a command in a text; ``Command`` writes the first
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Command:
-    """A call of a verb: bare words, options (``True``: one without a value), and the words behind ``--``.
+    """A call of a verb: arguments, options (``True`` for an option without a value), and the words after ``--``.
 
     >>> print(Command("power", "cycle", hosts="gpu[01-03]", boot="disk"))
     `invoke power cycle --hosts 'gpu[01-03]' --boot disk`
@@ -30,7 +30,8 @@ class Command:
     behind: tuple[str, ...]
 
     def __init__(self, verb: str, *words: str, behind: tuple[str, ...] = (), **options: object) -> None:
-        """Options are named as in Python (``no_reboot``, ``from_``); one that is empty or ``False`` is left out."""
+        """Options are named as in Python (``no_reboot``, ``from_``). An option that is empty or ``False`` is left
+        out."""
         given = tuple(
             (name.strip("_").replace("_", "-"), value if value is True else str(value))
             for name, value in options.items()
@@ -40,20 +41,20 @@ class Command:
             object.__setattr__(self, name, value)
 
     def also(self, **options: object) -> Command:
-        """The same command with more options."""
+        """Return the same command with more options."""
         more = Command(self.verb, *self.words, behind=self.behind, **options)
         object.__setattr__(more, "options", (*self.options, *more.options))
         return more
 
     def on(self, hosts: str) -> Command:
-        """The same command for these hosts."""
+        """Return the same command with ``--hosts``."""
         more = Command(self.verb, *self.words, behind=self.behind)
         object.__setattr__(more, "options", (("hosts", hosts), *self.options))
         return more
 
     @property
     def line(self) -> str:
-        """The command as it is typed."""
+        """The command as typed in a shell, without backticks."""
         return f"{PROGRAMS[0]}{self.verb}{''.join(self._rest())}"
 
     def __str__(self) -> str:
@@ -69,5 +70,5 @@ class Command:
 
 
 def _quoted(value: str) -> str:
-    """A value for the shell; the name of a field that ``str.format`` fills in later, such as ``{run}``, as it is."""
+    """Quote a value for the shell, but keep a field of ``str.format`` such as ``{run}``."""
     return value if value[:1] == "{" and value[1:-1].isalpha() else shlex.quote(value)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-LONGEST_S = 10 * 365 * 86400.0  #: nothing here lasts longer, and dates are bounded
+LONGEST_S = 10 * 365 * 86400.0  #: longest accepted duration: ten years, since dates are bounded
 
 _UNITS = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
 #: Each unit at most once, the largest first, spaces between them allowed.
@@ -17,8 +17,7 @@ _PLAIN = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Time as a value, so that a test can supply its own: ``now_s`` is monotonic, ``sleep`` waits for so many seconds,
-    ``time_of_day`` is for display."""
+    """Time functions that a test can replace. ``now_s`` is monotonic; ``time_of_day`` is for display only."""
 
     now_s: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -26,9 +25,10 @@ class Clock:
 
 
 def seconds(text: str | int | float) -> float:
-    """The seconds in a number, or in text such as ``90``, ``90s``, ``15m``, ``2h``, ``3d``, ``2w`` or ``1d12h``.
+    """Parse a duration: a number of seconds, or text such as ``90``, ``90s``, ``15m``, ``2h``, ``3d``, ``2w`` or
+    ``1d12h``.
 
-    Raises ``ValueError``, with examples, for anything else, for an empty text, and for more than ten years.
+    Raises ``ValueError``, with examples, for other text, for zero and less, and for more than ten years.
 
     >>> seconds("1d12h")
     129600.0
@@ -40,7 +40,7 @@ def seconds(text: str | int | float) -> float:
 
 
 def _read(text: object) -> float:
-    """The seconds, or 0 for text that is not a duration."""
+    """Return the seconds, or 0 for text that is not a duration."""
     if isinstance(text, (int, float)) and not isinstance(text, bool):
         return float(text) if 0 < text <= LONGEST_S else 0.0
     if not isinstance(text, str):

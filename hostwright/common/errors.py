@@ -1,8 +1,8 @@
 """All errors that Hostwright raises on purpose, in one hierarchy.
 
-``str(error)`` is the sentence for the operator: where, what happened, and what to do now. ``exit_status`` is that of
-the command. An ``InputError`` ends the command before any host is touched; a ``HostError`` ends the work on its host
-and on no other.
+``str(error)`` is the message for the operator: where, what happened, and what to do. ``exit_status`` is the exit status
+of the command. An ``InputError`` ends the command before any host is changed. A ``HostError`` ends the work on its host
+only.
 
 >>> error = InputError("found 'ten', expected a number of seconds such as 10", "hosts.yml:4")
 >>> print(error)
@@ -24,14 +24,14 @@ from typing import Any, Self
 from hostwright.common.command import Command
 
 AS_DESIRED, FAILED, BAD_INPUT, DIFFERS, INTERRUPTED = 0, 1, 2, 3, 130  #: exit statuses of commands
-NOBODY_READS = 141  #: likewise, what a shell shows for a program that SIGPIPE (13) ended: 128 + 13
+NOBODY_READS = 141  #: exit status after SIGPIPE (13), as shells report it: 128 + 13
 
-NOT_IN_TIME = "a probe did not answer"  #: how the sentence of a ``NotAnswered`` begins
-_SCRIPT_CHARACTERS = 80  #: of a script, to tell which it is
+NOT_IN_TIME = "a probe did not answer"  #: first words of the message of ``NotAnswered``
+_SCRIPT_CHARACTERS = 80  #: of a script, shown in a message
 
 
 def worst(statuses: Iterable[int]) -> int:
-    """The exit status of several together: 1 before 3, and 0 where all are 0.
+    """Combine exit statuses: 0 if all are 0, else the lowest other status, so that 1 wins over 3.
 
     >>> worst([0, 3, 1]), worst([0, 3]), worst([])
     (1, 3, 0)
@@ -40,25 +40,25 @@ def worst(statuses: Iterable[int]) -> int:
 
 
 def described(error: BaseException) -> str:
-    """The kind of an error of a user's Python file, and what it says.
+    """Describe an error of a user's Python file: its type and its message.
 
     >>> described(NameError("name 'x' is not defined")), described(SystemExit(0))
-    ("NameError: name 'x' is not defined", 'SystemExit: it ends the program with 0')
+    ("NameError: name 'x' is not defined", 'SystemExit: the file calls sys.exit(0)')
     """
     if isinstance(error, SystemExit):
-        return f"SystemExit: it ends the program with {error.code!r}"
+        return f"SystemExit: the file calls sys.exit({error.code!r})"
     return f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
 
 
 class HostwrightError(Exception):
-    """Base of every error that Hostwright raises on purpose; ``str(error)`` is the operator's sentence.
+    """Base class of every error that Hostwright raises on purpose. ``str(error)`` is the message for the operator.
 
-    It can be pickled with all that it carries, for work that is done in another process.
+    It can be pickled with all its attributes, for work in another process.
     """
 
     exit_status = FAILED
-    #: the verb that leads on from it, with its options (``rebuild --check``), or an option with which the same verb may
-    #: succeed (``--ask-become-pass``); empty where nothing of ours does
+    #: a verb with options that continues after this error (``rebuild --check``), or an option with which the same verb
+    #: may succeed (``--ask-become-pass``); empty if no command of Hostwright helps
     lead = ""
 
     def __reduce__(self) -> tuple[Callable[..., HostwrightError], tuple[Any, ...]]:
@@ -66,7 +66,7 @@ class HostwrightError(Exception):
 
 
 def _remade(kind: type[HostwrightError], args: tuple[Any, ...], fields: dict[str, Any]) -> HostwrightError:
-    """The error that was pickled: a kind's own ``__init__`` takes other arguments than ``args``."""
+    """Rebuild an unpickled error without ``__init__``, which takes other arguments than ``args``."""
     error = kind.__new__(kind)
     error.args = args
     error.__dict__.update(fields)
@@ -74,7 +74,7 @@ def _remade(kind: type[HostwrightError], args: tuple[Any, ...], fields: dict[str
 
 
 def led(lead: str, failed: Command) -> Command | None:
-    """The command that a ``lead`` names, after one that failed. ``None``: nothing leads on.
+    """Return the command that a ``lead`` names, after the command ``failed``; ``None`` if the lead is empty.
 
     >>> print(led("rebuild --check", Command("plan")), led("--ask-become-pass", Command("plan")))
     `invoke rebuild --check` `invoke plan --ask-become-pass`
@@ -87,9 +87,9 @@ def led(lead: str, failed: Command) -> Command | None:
 
 
 class InputError(HostwrightError):
-    """Something that a user wrote is wrong: inventory, stack, option. No host was touched.
+    """A mistake in what a user wrote: inventory, stack or option. No host was changed.
 
-    ``where`` is ``file:line`` or the option's name; it is printed before the ``sentence``.
+    ``where`` is ``file:line`` or the name of an option. It is printed before ``sentence``.
     """
 
     exit_status = BAD_INPUT
@@ -101,7 +101,7 @@ class InputError(HostwrightError):
 
 
 class InputErrors(InputError):
-    """Several mistakes in users' files at once, one per line; ``errors`` has each."""
+    """Several mistakes in users' files, one per line; ``errors`` has each."""
 
     def __init__(self, errors: list[InputError]):
         super().__init__("\n".join(str(error) for error in errors))
@@ -109,7 +109,7 @@ class InputErrors(InputError):
 
 
 class Mistakes:
-    """Collects the ``InputError`` of each block, so that a user sees all mistakes at once and not one per attempt.
+    """Collects the ``InputError`` of each ``with`` block, so that a user gets all mistakes at once.
 
     >>> mistakes = Mistakes()
     >>> for value in ("10", "ten", "eleven"):
@@ -137,11 +137,11 @@ class Mistakes:
 
     @property
     def found(self) -> tuple[InputError, ...]:
-        """All mistakes so far, each once."""
+        """All mistakes so far, without duplicates."""
         return tuple(self._found.values())
 
     def refuse(self) -> None:
-        """Raise ``InputErrors`` with all mistakes, each once; do nothing if there are none."""
+        """Raise ``InputErrors`` with all mistakes, if there are any."""
         if self._found:
             raise InputErrors(list(self._found.values()))
 
@@ -153,14 +153,14 @@ class ArtifactError(HostwrightError):
 
 
 class LabError(HostwrightError):
-    """The lab cannot be brought up, or a lab host does not do what it should."""
+    """The lab cannot be started, or a lab host does not behave as expected."""
 
 
 class HostError(HostwrightError):
-    """Something failed on, or on the way to, one host."""
+    """An error on one host, or on the connection to it."""
 
-    examination: Examination | None = None  #: what the host was found to have after it
-    acceptance: tuple[Acceptance, ...] = ()  #: what came of all that was asked of the host once it was as desired
+    examination: Examination | None = None  #: known problems found on the host after the error
+    acceptance: tuple[Acceptance, ...] = ()  #: results of the acceptance checks of the host
 
     def __init__(self, host: str, message: str):
         super().__init__(f"{host}: {message}")
@@ -168,15 +168,15 @@ class HostError(HostwrightError):
         self.sentence = message
 
     def retell(self, message: str) -> None:
-        """Say it in other words, now that more is known."""
+        """Replace the message, for example when the cause becomes known."""
         self.sentence, self.args = message, (f"{self.host}: {message}",)
 
 
 class Unreachable(HostError):
-    """No SSH session could be opened: name resolution, connection, host key, authentication, timeout.
+    """No SSH session could be opened: name resolution, connection, host key, authentication or timeout.
 
-    ``passing`` is true for a failure that may be transient (a connection refused, reset or lost), and false for one
-    that stays until somebody fixes it (a host key, a login).
+    ``passing``: the failure may be transient (connection refused, reset or lost). Otherwise somebody has to fix the
+    cause (host key, login).
     """
 
     def __init__(self, host: str, message: str, *, passing: bool = False, lead: str | None = None):
@@ -194,11 +194,11 @@ class BecomeError(HostError):
 
 
 class ProtocolError(HostError):
-    """The host's output is not that of the program which was sent to it: cut off, too large, or another text."""
+    """The host sent unexpected output: cut off, too large, or not from Hostwright's program."""
 
 
 class NotAnswered(HostwrightError, KeyError):
-    """A probe that hung and was ended is asked for its answer: nothing is known of what it asks, neither yes nor no."""
+    """The result of a probe is unknown, because the probe hung and was killed."""
 
     def __init__(self, script: str, seconds: int):
         line = next((line for line in script.splitlines() if line and "=" not in line.split(" ")[0]), script)
@@ -210,26 +210,28 @@ class NotAnswered(HostwrightError, KeyError):
 
 
 class Refused(HostError):
-    """The host must not be changed: a rule forbids it, or something that a change needs is missing."""
+    """Hostwright refuses to change the host: a rule forbids it, or a prerequisite is missing."""
 
 
 class Locked(Refused):
-    """Another run is changing the host, or an operator has locked it; the sentence says who, and until when. It is left
-    as it was, which is no failure."""
+    """Another run is changing the host, or an operator locked it. The message names who, and until when.
+
+    The host is unchanged, which is not a failure.
+    """
 
     exit_status = DIFFERS
 
 
 class Unanswered(Refused):
-    """The plan takes something away that nobody can bring back, and no operator has agreed to that."""
+    """The plan deletes something permanently, and no operator has confirmed the deletion."""
 
 
 class Stopped(HostError):
-    """The operator stopped the run (Ctrl-C): what was running on the host has ended, the rest was not started."""
+    """The operator stopped the run (Ctrl-C). The current step on the host has ended; later steps did not start."""
 
 
 class ExecutorLost(Stopped):
-    """Whoever worked on the host is gone, and nobody is left who could go on: the run stops. ``because`` says why."""
+    """The executor of the host is gone and no other executor is left, so the run stops. ``because`` is the reason."""
 
     def __init__(self, host: str, because: str, then: str):
         super().__init__(host, f"{because}; {then}")
@@ -238,10 +240,10 @@ class ExecutorLost(Stopped):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A known failure that was recognised; ``evidence`` is the host's own output that shows it.
+    """A recognised known failure. ``evidence`` is the host's own output that shows it.
 
-    ``grave``: work fails or will fail; otherwise it is a warning. ``provision``: whether ``invoke provision`` fixes it.
-    ``link`` is the command that explains it.
+    ``grave``: work fails or will fail; otherwise the finding is a warning. ``provision``: whether ``invoke provision``
+    fixes the failure. ``link`` is the command that explains the failure.
     """
 
     rule: str
@@ -256,8 +258,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class UnitJournal:
-    """The last lines that a systemd unit logged: one that a failure named (``named``), or one that that needs and that
-    failed itself. ``last`` are its program's own last words."""
+    """The last log lines of ``unit``: the systemd unit that a failure names (``named``), or its failed dependency.
+
+    ``last`` is the last output of the unit's own program.
+    """
 
     named: str
     unit: str
@@ -267,31 +271,33 @@ class UnitJournal:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What a host answered when it was asked, after a failure, for the signs of known problems; ``sentence`` says what
-    was looked at, and what could not be. ``journals`` are those to which the failure only points.
+    """The result of checking a host for known problems after a failure.
+
+    ``sentence`` lists what was checked and what could not be checked. ``journals`` are the unit journals that the
+    failure only refers to.
     """
 
     findings: tuple[Finding, ...]
     sentence: str
     journals: tuple[UnitJournal, ...] = ()
-    not_checked: tuple[str, ...] = ()  #: the rules whose signs the host gave no answer about
+    not_checked: tuple[str, ...] = ()  #: rules that could not be checked, for lack of an answer
 
 
 @dataclass(frozen=True, slots=True)
 class FailedStep:
-    """The step that failed, with what an operator needs to understand it without logging in."""
+    """A failed step, with the details that an operator needs to understand it without logging in."""
 
     role: str
-    what: str  #: the change that it belongs to (``file /etc/motd``), or the site's command for draining
-    command: str  #: its script
-    status: int  #: its exit status
-    tail: tuple[str, ...] = field(default=())  #: the last lines that it printed
-    known: Finding | None = None  #: the known problem that its output names
-    units: tuple[str, ...] = ()  #: whose journal its output says to read
+    what: str  #: the change that the step belongs to (``file /etc/motd``), or the site's drain command
+    command: str  #: script of the step
+    status: int  #: exit status of the script
+    tail: tuple[str, ...] = field(default=())  #: last lines of its output
+    known: Finding | None = None  #: known problem that matches its output
+    units: tuple[str, ...] = ()  #: systemd units whose journal its output refers to
 
 
 class StepFailed(HostError):
-    """One step of a role ended with an exit status other than 0; ``step`` says which."""
+    """A step of a role ended with a nonzero exit status; ``step`` has the details."""
 
     def __init__(self, host: str, message: str, step: FailedStep):
         super().__init__(host, message)
@@ -299,7 +305,7 @@ class StepFailed(HostError):
 
 
 class ScriptFailed(HostError):
-    """A root program of Hostwright's own, such as one that writes a record, ended with a status other than zero.
+    """A root script of Hostwright itself, such as the writer of a record, ended with a nonzero exit status.
 
     ``lines`` are the last lines of its standard error.
     """
@@ -311,22 +317,21 @@ class ScriptFailed(HostError):
 
 
 class SeveralFailed(HostError):
-    """Several roles of a host failed, since roles that do not need each other run in parallel, or several changes that
-    stand alone; ``errors`` has each."""
+    """Several independent errors on one host, from parallel roles or unrelated changes; ``errors`` has each."""
 
     def __init__(self, host: str, errors: list[HostwrightError]):
         self.errors = tuple(errors)
         super().__init__(host, self.joined())
 
     def joined(self) -> str:
-        """The sentences of all of them, as one."""
+        """Join the messages of all errors into one message."""
         sentences = [error.sentence if isinstance(error, HostError) else str(error) for error in self.errors]
         return f"{len(sentences)} failures: " + " · ".join(sentences)
 
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """What came of one thing that was asked of a host once it was as desired: ``network.dense``, ``failed``, why."""
+    """The result of one acceptance check of a host: a name such as ``network.dense``, an outcome, and the reason."""
 
     name: str
     outcome: str
@@ -334,9 +339,9 @@ class Acceptance:
 
 
 class NotAccepted(HostError):
-    """The host is as desired, but does not hold what else is asked of it before it counts as done.
+    """The host is as desired, but an acceptance check did not pass.
 
-    ``exit_status`` is 3 where something was tried and failed, and 1 where something could not be tried.
+    ``exit_status`` is 3 if a check was tried and failed, and 1 if a check could not be tried.
     """
 
     def __init__(self, host: str, message: str, acceptance: tuple[Acceptance, ...] = (), *, exit_status: int = FAILED):
@@ -346,4 +351,4 @@ class NotAccepted(HostError):
 
 
 class NotConverged(HostError):
-    """Every step succeeded, but a new probe still finds differences from what is wanted."""
+    """Every step succeeded, but a new probe still finds differences from the desired state."""

@@ -1,15 +1,16 @@
-"""How often Python looks for garbage."""
+"""Settings of Python's garbage collector."""
 
 import atexit
 import gc
 
-#: Python's own is 700. A plan makes 150,000 values that stay; the garbage that waits here is 40 MB at most.
+#: Python's default is 700. A plan creates 150,000 lasting values; at most 40 MB of garbage waits for collection.
 ALLOCATIONS = 200_000
 
 
 def collect_seldom() -> None:
-    """Look for garbage seldom, and not at the end of the program, where Python would look through all that was
-    imported: together 22 % of the processor time of a plan (0.70 s → 0.55 s).
+    """Run the garbage collector rarely, and skip imported modules at exit.
+
+    Together this saves 22 % of the processor time of a plan (0.70 s → 0.55 s).
     """
     gc.set_threshold(ALLOCATIONS, 10, 10)
     atexit.register(gc.freeze)

@@ -1,4 +1,4 @@
-"""The message for an operator who presses Ctrl-C: it says what was done until then."""
+"""The message for an operator who presses Ctrl-C: what was done until then."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def on_interrupt(message: str) -> Iterator[None]:
-    """Note the message on a ``KeyboardInterrupt`` that leaves the block, unless an inner block has noted its own."""
+    """Add a message to a ``KeyboardInterrupt`` that leaves the block, unless an inner block has added one."""
     try:
         yield
     except KeyboardInterrupt as interrupt:
@@ -18,5 +18,5 @@ def on_interrupt(message: str) -> Iterator[None]:
 
 
 def message_of(interrupt: KeyboardInterrupt) -> str:
-    """The message that was noted; empty where none was."""
+    """Return the message that ``on_interrupt`` added, or an empty text."""
     return next(iter(getattr(interrupt, "__notes__", ())), "")

@@ -1,4 +1,4 @@
-"""Who runs Hostwright: the operator, this machine, and whether one of its processes is still alive."""
+"""The operator, this machine, and whether a process on this machine is still alive."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import socket
 import subprocess
 from pathlib import Path
 
-_NAME_CHARACTERS = 200  #: the environment may hold anything as a user's name
+_NAME_CHARACTERS = 200  #: limit for a user's name, which comes from the environment
 _MACHINE_ID = Path("/etc/machine-id")
 _PROC = Path("/proc")
-_STATE, _START = 0, 19  #: fields 3 and 22 of /proc/PID/stat (proc(5)), counted after the name of the program
-_PS_TIMEOUT_S = 10.0  #: ps answers in milliseconds; a machine that is out of memory may be slower
-_BOOT_CHARACTERS = 8  #: of the boot id: start times are counted from the boot, so two boots may give the same
+_STATE, _START = 0, 19  #: fields 3 and 22 of /proc/PID/stat (proc(5)), counted after the program's name
+_PS_TIMEOUT_S = 10.0  #: ps takes milliseconds; a machine without free memory may be slower
+_BOOT_CHARACTERS = 8  #: of the boot id: start times count from the boot, so they may repeat after a reboot
 
 
 def operator() -> str:
-    """``user@machine``, the operator's name in locks and records; behind sudo, the user who called it."""
+    """Return ``user@machine``, the operator's name in locks and records. Under sudo, the user is the caller."""
     name = f"{_user()}@{socket.gethostname()}"
     return "".join(character if character.isprintable() else "?" for character in name)[:_NAME_CHARACTERS]
 
 
 def machine_id() -> str:
-    """A name that no other machine has, stable across reboots; without a machine id, a hash of the host name.
+    """Return an identifier of this machine, unique and stable across reboots.
 
-    The id itself must not be disclosed to other machines (machine-id(5)), so this is a keyed hash of it.
+    It is a keyed hash of the machine id, which must not be disclosed itself (machine-id(5)), or else of the host name.
     """
     try:
         known = _MACHINE_ID.read_text("ascii").strip()
@@ -37,10 +37,10 @@ def machine_id() -> str:
 
 
 def process_start(pid: int) -> str:
-    """When a process of this machine began, as text for comparison; empty if it is gone or the system does not tell.
+    """Return the start time of a process, as text for comparison; empty if the process is gone or the time is unknown.
 
-    Process ids are reused, but together with this they are unique. Linux gives it in /proc, to a hundredth of a second
-    and independent of the clock; elsewhere ps(1) gives it, to the second.
+    Process ids are reused, but a process id with its start time is unique. Linux has the time in /proc, to 0.01 s and
+    independent of the clock. On other systems ps(1) prints it, to the second.
     """
     return _start_in_proc(pid) if _PROC.is_dir() else _start_by_ps(pid)
 
@@ -71,9 +71,9 @@ def _start_by_ps(pid: int) -> str:
 
 
 def pid_alive(pid: int, started: str) -> bool:
-    """Whether the process that had this id and ``process_start`` is still alive.
+    """Whether the process with this id and ``process_start`` is still alive.
 
-    If the system does not tell start times, any process with that id counts: it is safer to take a dead one for alive.
+    If the system reports no start times, any process with this id counts as alive, which is the safer mistake.
     """
     if process_start(os.getpid()):
         return bool(started) and process_start(pid) == started

@@ -1,6 +1,7 @@
-"""The only place where strings become shell.
+"""Quoting of values for shell commands. No other module turns text into shell code.
 
-Every command that reaches a host is written ``sh("… %s …", value)``: the template is ours, the values are data.
+Every command for a host is written ``sh("… %s …", value)``: the template is a constant of Hostwright, the values are
+data.
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ import shlex
 from functools import cache
 from pathlib import Path
 
-#: A line of a shell file that declares a value: ``: "${path:?}"``, or ``: "${mark?}"`` for a value that may be empty.
+#: A line that declares a value of a shell file: ``: "${path:?}"``, or ``: "${mark?}"`` if the value may be empty.
 _DECLARED = re.compile(r'^: "\$\{([a-z_]+)(:?)\?\}"\n', re.MULTILINE)
 
 
 def sh(template: str, *values: object) -> str:
     r"""Return ``template`` with each ``%s`` replaced by the next value, quoted for a POSIX shell.
 
-    ``%%`` stands for a percent sign. A value is anything but a ``Secret``; it is formatted with ``str``.
-    Raises ``ValueError`` for a NUL byte (no shell word can hold one) or when the counts differ.
+    ``%%`` is a percent sign. Values are formatted with ``str``; a ``Secret`` is not allowed. Raises ``ValueError`` for
+    a secret, for a NUL byte, and if the counts differ.
 
     >>> sh("ln -sfn %s %s", "/usr/local/tool-1.2", "/tmp/a b")
     "ln -sfn /usr/local/tool-1.2 '/tmp/a b'"
@@ -45,12 +46,14 @@ def words(values: list[str] | tuple[str, ...]) -> str:
 def sh_file(module: str, file: str, /, **values: object) -> str:
     """Return the text of a shell file beside a module, with its values as assignments before it.
 
-    ``module`` is the module's ``__file__``. The file declares each of its values by ``: "${path:?}"``, or by
-    ``: "${mark?}"`` if it may be empty, for shellcheck and for readers. The comment at the head of the file is not sent
-    to a host. A tuple or list becomes one value, its items quoted as shell words, for ``eval "set -- $names"``.
-    ``clock`` below is the ``__file__`` of a module whose folder has a ``synchronised.sh`` with two lines:
-    ``: "${unit:?}"`` and the command.
-    Raises ``ValueError`` when the values are not those that the file declares, or if one is empty that must not be.
+    ``module`` is the module's ``__file__``. The file declares each value with ``: "${path:?}"``, or with ``:
+    "${mark?}"`` if the value may be empty, for shellcheck and for readers. The comment at the head of the file is
+    removed. A tuple or list becomes one value of quoted shell words, for ``eval "set -- $names"``.
+
+    Raises ``ValueError`` if the values differ from the declarations, or if a required value is empty.
+
+    In the example, ``clock`` is the ``__file__`` of a module beside ``synchronised.sh``, which has two lines: ``:
+    "${unit:?}"`` and the command.
 
     >>> print(sh_file(clock, "synchronised.sh", unit="chrony.service"), end="")
     unit=chrony.service
@@ -70,7 +73,7 @@ def sh_file(module: str, file: str, /, **values: object) -> str:
 
 @cache
 def _read(path: str) -> str:
-    """A shell file without the comment at its head."""
+    """Return a shell file without the comment at its head."""
     lines = Path(path).read_text("utf-8").splitlines(keepends=True)
     head = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
     return "".join(lines[head:])

@@ -1,8 +1,8 @@
-"""What the operator asked for: one value, from the words of a call to the code that reads a field.
+"""The operator's request: the options of one call, as a value.
 
-A verb's options are parsed into it, a run's journal keeps it, ``--resume`` replaces fields of it. A field carries its
-name, type, default and help text once: Invoke's options, the reference page, the schema of ``hostwright.toml`` and
-completion are made of the fields.
+A verb's options are parsed into it, the journal of a run stores it, and ``--resume`` replaces fields of it. Each field
+declares name, type, default and help text once. Invoke's options, the reference page, the schema of ``hostwright.toml``
+and shell completion are generated from the fields.
 """
 
 from __future__ import annotations
@@ -19,45 +19,45 @@ _OPTION = "option"
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """How a field of the request is given as an option. ``default`` is the field's; that of a repeatable option is
-    ``()``."""
+    """How a field of the request is given as an option. ``default`` is the field's default, ``()`` for a repeatable
+    option."""
 
     help: str
     default: Any
-    group: str = ""  #: of options that the same verbs take (``group_of``)
-    settable: Literal["everywhere", "environment", "never"] = "everywhere"  #: where a default of one's own may stand
-    is_path: bool = False  #: in ``hostwright.toml``, a path from the folder of that file
-    recorded: bool = False  #: in the journal of a run, from which ``--resume`` takes it
-    repeated: bool = False  #: in the commands that are printed, so that they work as printed
-    optional_value: bool = False  #: it may stand without a value, which is ``True`` then
-    choices: tuple[str, ...] = ()  #: all values that it may have; empty: any
+    group: str = ""  #: name of a group of options that the same verbs take (``group_of``)
+    settable: Literal["everywhere", "environment", "never"] = "everywhere"  #: where a user may set another default
+    is_path: bool = False  #: in ``hostwright.toml``, a path relative to that file
+    recorded: bool = False  #: stored in the journal of a run, from which ``--resume`` reads it
+    repeated: bool = False  #: added to the commands that messages recommend, so that they work as printed
+    optional_value: bool = False  #: may be given without a value, which is then ``True``
+    choices: tuple[str, ...] = ()  #: all valid values; empty: any value
 
     @property
     def kind(self) -> type:
-        """The type of its value: ``bool``, ``int``, ``str``, or ``list`` for a repeatable option."""
+        """The type of the option's value: ``bool``, ``int``, ``str``, or ``list`` for a repeatable option."""
         return list if isinstance(self.default, tuple) else type(self.default)
 
 
 def option(default: T, text: str, **how: Any) -> T:
-    """A field of the request with its default and help text; ``how`` are the other fields of ``Option``."""
+    """Declare a field of the request, with its default and help text. ``how`` sets the other fields of ``Option``."""
     made: T = field(default=default, metadata={_OPTION: Option(text, default, **how)})
     return made
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call of a verb. Of an option that the verb does not have, it holds the default. Passwords are not in it."""
+    """One call of a verb. An option that the verb does not have keeps its default. Passwords are not stored."""
 
     hosts: str = option(
         "",
-        "which hosts: gpu01,gpu[03-09],@group,!gpu05,~regex or all; ^FILE: those that a file lists, ^-: standard input",
+        "hosts: gpu01,gpu[03-09],@group,!gpu05,~regex or all; ^FILE reads them from a file, ^- from standard input",
         settable="never",
         recorded=True,
         repeated=True,
     )
     roles: str = option(
         "",
-        "only these roles, without those that they need: base,driver; or all but one: '!NAME'",
+        "only these roles, without their dependencies: base,driver; or all but one: '!NAME'",
         recorded=True,
         repeated=True,
         group="wanted",
@@ -67,23 +67,23 @@ class Request:
     )
     inventory: tuple[str, ...] = option(
         (),
-        "the inventory (default: inventory/): a directory, a file, a program that answers --list, or h1,h2,; "
-        "repeatable, later ones win",
+        "inventory (default: inventory/): a directory, a file, a program with --list, or h1,h2,; "
+        "repeatable, the last one wins",
         is_path=True,
         repeated=True,
         group="read",
     )
     vault_password_file: str = option(
         "",
-        "a file with the password of Ansible Vault, or a program that prints it",
+        "a file with the Ansible Vault password, or a program that prints it",
         is_path=True,
         repeated=True,
         group="read",
     )
-    ask_vault_password: bool = option(False, "prompt for the password of Ansible Vault", repeated=True, group="read")
+    ask_vault_password: bool = option(False, "prompt for the Ansible Vault password", repeated=True, group="read")
     strict: bool = option(
         False,
-        "end with 2 if a host cannot be provisioned, or has a variable that only looks like a role's",
+        "exit with 2 if a host cannot be provisioned, or has a variable that resembles a role's but is not one",
         group="read",
     )
     json: bool = option(False, "print a single JSON document and nothing else")
@@ -97,7 +97,7 @@ class Request:
     check: bool = option(False, "only show what would be done; change nothing")
     drain: bool = option(
         False,
-        "if a GPU is in use, drain the host (hostwright_drain) and wait until its work has ended",
+        "if a GPU is in use, drain the host (hostwright_drain) and wait until its jobs have ended",
         recorded=True,
         group="changing",
     )
@@ -110,7 +110,7 @@ class Request:
     )
     yes: bool = option(
         False,
-        "go on without being asked whether hosts may be disturbed or lose something",
+        "do not ask for confirmation before disturbing hosts or deleting something permanently",
         settable="environment",
         recorded=True,
         group="provision",
@@ -120,7 +120,7 @@ class Request:
     )
     keep_drained: bool = option(
         False,
-        "leave drained hosts drained when they are as desired, so that you can test them before work comes back",
+        "keep drained hosts drained once they are as desired, so that you can test them before jobs start again",
         recorded=True,
         group="provision",
     )
@@ -135,26 +135,26 @@ class Request:
     )
     max_fail: str = option(
         "",
-        "stop starting hosts after more than N (or N%) have failed or were unreachable",
+        "start no further hosts after more than N (or N%) have failed or were unreachable",
         recorded=True,
         group="gradual",
     )
     executor: Literal["", "local", "dask"] = option(
         "",
-        "who works on the hosts: local (this machine), or dask (the workers of a Dask cluster)",
+        "where the work on hosts runs: local (this machine), or dask (the workers of a Dask cluster)",
         recorded=True,
         choices=("local", "dask"),
         group="provision",
     )
     scheduler: str = option(
         "",
-        "the address of the Dask cluster's scheduler: tls://HOST:8786 (tcp:// sends no secrets)",
+        "address of the Dask scheduler: tls://HOST:8786 (no secrets are sent over tcp://)",
         recorded=True,
         group="provision",
     )
     prove: Literal["", "quick", "full"] = option(
         "",
-        "then run the proofs of this level, quick or full; a host whose proofs do not pass has failed",
+        "afterwards run the proofs of this level, quick or full; a host that does not pass them has failed",
         recorded=True,
         choices=("quick", "full"),
         group="provision",
@@ -167,35 +167,35 @@ class Request:
     )
     resume: str | bool = option(
         "",
-        "continue a run: its unfinished hosts, with its options and new plans; without a RUN, the last one that "
-        "left hosts which no later run worked on",
+        "continue a run: its unfinished hosts, with its options and new plans; without RUN, the latest run with "
+        "unfinished hosts that no later run worked on",
         settable="never",
         optional_value=True,
         group="provision",
     )
     timeline: str = option(
         "",
-        "write a page to this file, however the run ends: what was done when on each host, and what its end waited for",
+        "write an HTML timeline to this file, even if the run fails: the steps of each host, and the critical path",
         group="provision",
     )
     notify: str = option(
-        "", "a command for /bin/sh that gets the run as JSON at its end, and at its first failure", group="changing"
+        "", "a command for /bin/sh that receives the run as JSON, at its end and at its first failure", group="changing"
     )
     no_sudo: bool = option(False, "do not use sudo; root-only checks are reported as not read")
-    since: str = option("", "how far back: 7d, 12w (default: all)")
-    details: bool = option(False, "show everything of each host")
-    at_once: str = option("", "how many hosts at a time (default: as many connections as this machine can open)")
-    limit: int = option(20, "how many of the latest ones to show; 0 shows all")
-    own: Mapping[str, object] = field(default_factory=dict)  #: the verb's own options, as the journal keeps them
+    since: str = option("", "maximum age: 7d, 12w (default: all)")
+    details: bool = option(False, "show all details of each host")
+    at_once: str = option("", "number of hosts at a time (default: as many connections as this machine can open)")
+    limit: int = option(20, "number of latest entries to show; 0 shows all")
+    own: Mapping[str, object] = field(default_factory=dict)  #: the verb's own options, as stored in the journal
 
     def __post_init__(self) -> None:
-        """Raise ``InputError`` for a value that an option cannot have."""
+        """Raise ``InputError`` for a value that is not one of an option's choices."""
         for name, each in OPTIONS.items():
             if each.choices and (value := getattr(self, name)) and value not in each.choices:
                 raise InputError(f"found {value!r:.40}, expected {' or '.join(each.choices)}", f"--{name}")
 
     def variables(self) -> dict[str, str]:
-        """``--var KEY=VALUE`` as a mapping. Raises ``InputError``."""
+        """Return ``--var KEY=VALUE`` as a mapping. Raises ``InputError``."""
         pairs = [pair.lstrip().partition("=") for pair in self.var]
         for key, sign, _ in pairs:
             if not sign or not key:
@@ -203,18 +203,18 @@ class Request:
         return {key: value for key, _, value in pairs}
 
     def recorded(self, **more: object) -> dict[str, Any]:
-        """The options that were given, with ``more`` of the verb's own, as JSON values for the journal."""
+        """Return the options that were given, and ``more`` options of the verb, as JSON values for the journal."""
         given = {name: getattr(self, name) for name, each in OPTIONS.items() if each.recorded}
         values = {**given, "var": list(self.var), **self.own, **more}
         return {name: value for name, value in values.items() if value not in ("", None, False, [])}
 
 
-#: the options that fields of the request are, by name
+#: all options of the request, by name
 OPTIONS: Mapping[str, Option] = {
     each.name: each.metadata[_OPTION] for each in fields(Request) if _OPTION in each.metadata
 }
 
 
 def group_of(name: str) -> tuple[str, ...]:
-    """The options of a group."""
+    """Return the names of the options in a group."""
     return tuple(option for option, each in OPTIONS.items() if each.group == name)

@@ -10,10 +10,10 @@ MASK = "***"
 
 
 class Secret:
-    """A password or key. Every way of formatting it gives ``***``; only ``reveal()`` gives the text.
+    """A password or key. Formatting it always gives ``***``; only ``reveal()`` returns the text.
 
-    It compares in constant time, can be a dictionary key, and refuses to be pickled. ``json.dumps`` rejects it like
-    every unknown type. A pydantic field of this type takes text or a ``Secret``.
+    It compares in constant time, can be a dictionary key, and cannot be pickled. ``json.dumps`` rejects it as an
+    unknown type. A pydantic field of this type accepts text or a ``Secret``.
     """
 
     __slots__ = ("_text",)
@@ -24,10 +24,10 @@ class Secret:
         object.__setattr__(self, "_text", text)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError("a Secret does not change")
+        raise AttributeError("a Secret is immutable")
 
     def reveal(self) -> str:
-        """The text itself, for the one place that writes it to a host's standard input."""
+        """Return the text, for the one place that writes it to a host's standard input."""
         text: str = object.__getattribute__(self, "_text")
         return text
 

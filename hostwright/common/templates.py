@@ -1,7 +1,7 @@
-"""Templates: the files ``templates/<role>/*.j2``, rendered as plain text.
+"""Renders the templates ``templates/<role>/*.j2`` as plain text.
 
-The result is the exact content of a file on a host, so nothing is escaped and no name may be undefined. Jinja2 is
-imported with the first template: verbs that render none start without it.
+The result is the exact content of a file on a host, so nothing is escaped, and an undefined name is an error. Jinja2 is
+imported with the first template, because many verbs render none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hostwright.common.input.yamlfile import read_text
 if TYPE_CHECKING:
     from jinja2 import Environment, UndefinedError
 
-STANDARD = Path(hostwright.__file__).parent / "standard" / "templates"  #: those of the standard roles
+STANDARD = Path(hostwright.__file__).parent / "standard" / "templates"  #: templates of the standard roles
 _DEEP = "is nested too deeply"
 
 
@@ -38,9 +38,9 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
 
 
 def render(name: str, folders: Sequence[Path] = (STANDARD,), /, **values: object) -> str:
-    """The text of template ``name`` (``base/unattended.conf.j2``) with these values, from the first folder that has it.
+    """Render template ``name`` (``base/unattended.conf.j2``) with these values, from the first folder that has it.
 
-    A missing template, a mistake in it, or an undefined name is an ``InputError`` that says where.
+    Raises ``InputError``, with file and line, for a missing template, a syntax error or an undefined name.
     """
     import jinja2
 
@@ -57,7 +57,7 @@ def render(name: str, folders: Sequence[Path] = (STANDARD,), /, **values: object
 
 
 def _place(error: UndefinedError, name: str, folders: Sequence[Path]) -> str:
-    """File and line of the template, or of one that it includes, in which a name is undefined."""
+    """Return file and line of the undefined name, in the template or in one that it includes."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         for folder in folders:
             if Path(frame.filename).is_relative_to(folder):
@@ -66,7 +66,7 @@ def _place(error: UndefinedError, name: str, folders: Sequence[Path]) -> str:
 
 
 def mistakes_in(folder: Path) -> Iterator[InputError]:
-    """What cannot be parsed in a folder of templates (``*.j2``), also in those that nothing renders yet."""
+    """Yield the syntax errors of all templates (``*.j2``) in a folder, including templates that nothing renders yet."""
     import jinja2
 
     for file in sorted(folder.rglob("*.j2")):

@@ -1,4 +1,4 @@
-"""Text for people: untrusted text made safe to print, docstrings as Markdown, and numbers with their nouns."""
+"""Text for people: output of hosts made safe to print, docstrings as Markdown, numbers with units and nouns."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 import unicodedata
 from datetime import datetime
 
-LINE_CHARACTERS = 160  #: of a host's text in a line
+LINE_CHARACTERS = 160  #: limit for a host's text on one line
 
-_SPECIAL = re.compile(r"[\\*<>\[\]]|(?<!\w)_|_(?!\w)")  #: what Markdown would read as markup
+_SPECIAL = re.compile(r"[\\*<>\[\]]|(?<!\w)_|_(?!\w)")  #: characters that Markdown would interpret
 
 
 def printable(text: str) -> str:
-    """Text from a host made safe to print: a control, format or unassigned character becomes ``\\ufffd``."""
-    if text.isprintable():  # nearly always; a fleet's reports hold a hundred thousand texts
+    """Make text from a host safe to print: a control, format or unassigned character becomes ``\\ufffd``."""
+    if text.isprintable():  # fast path: the reports of a fleet contain 100,000 texts
         return text
     return "".join(
         char if char in "\n\t" or not unicodedata.category(char).startswith("C") else "\N{REPLACEMENT CHARACTER}"
@@ -22,18 +22,18 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Text from a host on one line: what it says never begins a line, where it could pass for another host's."""
+    """Join text from a host to one line, so that no part of it can begin a line and look like another host's output."""
     return " ".join(printable(text).splitlines())
 
 
 def short(text: str) -> str:
-    """A host's text as a single line of bounded length."""
+    """Shorten a host's text to a single line of at most ``LINE_CHARACTERS``."""
     line = " ".join(printable(text[: 4 * LINE_CHARACTERS]).split())
     return line if len(line) <= LINE_CHARACTERS else line[: LINE_CHARACTERS - 1] + "…"
 
 
 def differences(before: str, after: str) -> str:
-    """What differs between two lists of values, the changed values in pairs, and a word before both only once.
+    """Compare two comma-separated lists: changed values in pairs, with a common first word only once.
 
     >>> differences("Tesla T4, serial 1, GPU-a", "Tesla T4, serial 2, GPU-b")
     'serial 1 → 2, GPU-a → GPU-b'
@@ -53,28 +53,28 @@ def _after_its_word(one: str, two: str) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """``1 change``, ``2 changes``."""
+    """Return a number with its noun: ``1 change``, ``2 changes``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def shown_bytes(number: int) -> str:
-    """``0 B``, ``5 kB``, ``34 MB``, ``5.2 GB``: bytes in powers of ten, as disks are sold."""
+    """Format bytes in powers of ten, as disks are sold: ``0 B``, ``5 kB``, ``34 MB``, ``5.2 GB``."""
     for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if number >= size - size // 2000:  # what would be rounded to 1000 of the smaller unit
+        if number >= size - size // 2000:  # also values that would round to 1000 of the smaller unit
             return f"{number / size:.1f} GB" if unit == "GB" else f"{number / size:.0f} {unit}"
     return f"{number} B"
 
 
 def shown_seconds(seconds: float) -> str:
-    """Seconds for people: ``4.2 s``, ``3 min 20 s``, ``2 h 05 min``."""
-    if seconds < 59.95:  # what would be rounded to a minute
+    """Format seconds for people: ``4.2 s``, ``3 min 20 s``, ``2 h 05 min``."""
+    if seconds < 59.95:  # larger values would round to 60.0 s
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def shown_limit(seconds: float) -> str:
-    """How long something may take, in the largest unit that says it whole: ``90 s``, ``20 min``, ``2 h``.
+    """Format a time limit in the largest unit that gives a whole number: ``90 s``, ``20 min``, ``2 h``.
 
     >>> [shown_limit(seconds) for seconds in (5, 90, 1200, 1234.0, 7200)]
     ['5 s', '90 s', '20 min', '20 min 34 s', '2 h']
@@ -89,9 +89,9 @@ def shown_limit(seconds: float) -> str:
 
 
 def ago(seconds: float) -> str:
-    """How long something has been over: ``just now``, ``2 min ago``, ``5 h ago``, ``3 days ago``.
+    """Format an age: ``just now``, ``2 min ago``, ``5 h ago``, ``3 days ago``.
 
-    What comes from a clock that is ahead of ours is just over, too.
+    A negative age, from a clock that is ahead, is ``just now``.
     """
     minutes = int(seconds // 60)
     if minutes < 1:
@@ -102,7 +102,7 @@ def ago(seconds: float) -> str:
 
 
 def local_time(at: datetime | str) -> str:
-    """A moment in the operator's own time: ``2026-11-21 10:04``. Other text than that of ISO 8601 stays."""
+    """Format a time in the local time zone: ``2026-11-21 10:04``. Text that is not ISO 8601 is returned unchanged."""
     try:
         return (datetime.fromisoformat(at) if isinstance(at, str) else at).astimezone().strftime("%Y-%m-%d %H:%M")
     except (ValueError, OverflowError):
@@ -110,7 +110,7 @@ def local_time(at: datetime | str) -> str:
 
 
 def markdown(text: str) -> str:
-    r"""Text escaped for Markdown; text in double backticks (reStructuredText) becomes code.
+    r"""Escape text for Markdown. Text in double backticks (reStructuredText) becomes code.
 
     >>> print(markdown("remove lib* with ``rm -f -- *``"))
     remove lib\* with `rm -f -- *`

@@ -1,7 +1,7 @@
-"""What a host says may be anything: the one guard around who reads it, and JSON that all readers take alike.
+"""Guards for output of hosts, which may be anything: error handling, safe regular expressions, strict JSON.
 
-Code that reads an answer may fail in ways that nobody thought of. ``guarded`` makes the error of that host of it: no
-reason to leave the other hosts in the middle of their work, and none to lose what a developer needs to mend it.
+Code that reads a host's output may fail in unexpected ways. ``guarded`` turns the failure into an error of that host,
+so that the work on other hosts goes on, and stores the traceback for developers.
 """
 
 from __future__ import annotations
@@ -20,31 +20,33 @@ from hostwright.common.errors import HostError, HostwrightError, NotAnswered
 from hostwright.common.places import PRIVATE_FILE, make_folder, plain_name, state_root, write_whole
 from hostwright.common.text import short
 
-DIGITS = 18  #: of a whole number: what SQLite and every reader of our reports holds
-FOLDER = "unforeseen"  #: below the state directory: a file for each host, the last one counts
-_DETAIL_CHARACTERS = 64 * 1024  #: of a traceback; its message may be a whole answer
+DIGITS = 18  #: of a whole number; SQLite and all readers of our reports can represent them
+FOLDER = "unforeseen"  #: below the state directory: one file per host, with its latest error
+_DETAIL_CHARACTERS = 64 * 1024  #: of a traceback, whose message may contain a whole output
 
-#: of one pattern's compiled form and its cache of states: what a text may make all patterns together take is bounded
+#: memory of one compiled pattern and its state cache, so that no text can exhaust the memory through all patterns
 MAX_PATTERN_BYTES = 1024 * 1024
 
 _log = logging.getLogger("hostwright")
 
 
 class Unforeseen(HostError):
-    """The work on a host ended in an error that nobody foresaw: a fault of Hostwright, or something that the host
-    answered. ``__cause__`` is that error."""
+    """An internal error during the work on a host: a bug in Hostwright, or unexpected output from the host.
+
+    ``__cause__`` is the original error.
+    """
 
 
 @contextmanager
 def guarded(host: str) -> Iterator[None]:
-    """Make ``Unforeseen`` of any error of the block that Hostwright does not raise on purpose.
+    """Convert any error of the block that Hostwright does not raise on purpose to ``Unforeseen``.
 
-    The traceback is kept in the state directory, and printed with ``--debug``.
+    The traceback is stored in the state directory, and printed with ``--debug``.
 
     >>> with guarded("gpu03"):
     ...     int("9" * 5000)
     Traceback (most recent call last):
-    hostwright.common.untrusted.Unforeseen: gpu03: the work on it ended in an unforeseen error...
+    hostwright.common.untrusted.Unforeseen: gpu03: internal error: ValueError...
     """
     try:
         yield
@@ -59,13 +61,12 @@ def guarded(host: str) -> Iterator[None]:
         message = f"{type(error).__name__}: {short(str(error))}".rstrip(": ")
         raise Unforeseen(
             host,
-            f"the work on it ended in an unforeseen error: {message} (a fault of Hostwright, or of what the host "
-            f"answered{details})",
+            f"internal error: {message} (a bug in Hostwright, or unexpected output from the host{details})",
         ) from error
 
 
 def _keep(host: str, error: Exception) -> Path | None:
-    """The file with the traceback; ``None`` where it cannot be written."""
+    """Store the traceback and return its file; ``None`` if it cannot be written."""
     try:
         folder = state_root() / FOLDER
         make_folder(folder)
@@ -78,25 +79,25 @@ def _keep(host: str, error: Exception) -> Path | None:
 
 
 class Match(Protocol):
-    """Where a pattern was found: ``match[0]`` is the text, ``match[1]`` the first group or ``None``."""
+    """A match of a pattern: ``match[0]`` is the text, ``match[1]`` the first group or ``None``."""
 
     def __getitem__(self, group: int | str) -> str: ...
 
     def start(self) -> int:
-        """The place of its first character."""
+        """Return the position of the first character."""
 
     def end(self) -> int:
-        """The place after its last character."""
+        """Return the position after the last character."""
 
     def groupdict(self) -> dict[str, str | None]:
-        """The text of each named group, ``None`` for one that matches nothing."""
+        """Return the text of each named group; ``None`` for a group that matches nothing."""
 
 
 class Pattern:
-    """A regular expression for a text that others wrote. The engine (RE2) takes time in proportion to the text's
-    length, whatever stands there: it knows no look-around and no back-references, and counts to 1,000 at most.
+    """A regular expression for untrusted text. The engine (RE2) takes time linear in the length of any text.
 
-    ``\\d``, ``\\s``, ``\\w`` and ``\\b`` mean ASCII; flags stand at the beginning, as in ``(?im)``.
+    RE2 has no look-around and no back-references, and repeats at most 1,000 times. ``\\d``, ``\\s``, ``\\w`` and
+    ``\\b`` match ASCII only. Flags stand at the beginning, as in ``(?im)``.
 
     >>> Pattern("(?i)error [0-9]+").search("an ERROR 12")[0]
     'ERROR 12'
@@ -112,12 +113,12 @@ class Pattern:
         self._regexp = re2.compile(pattern, options)
 
     def search(self, text: str) -> Match | None:
-        """The first place in the text."""
+        """Find the first match in the text."""
         match: Match | None = self._regexp.search(_encodable(text))
         return match
 
     def lines(self, text: str, unless: Pattern | None = None) -> str | None:
-        """The whole lines of the first match; where ``unless`` is found in them, of the next one below them.
+        """Return the whole lines of the first match. If ``unless`` matches in these lines, search on below them.
 
         >>> Pattern("full").lines("disk full\\n/dev/shm is full", Pattern("disk"))
         '/dev/shm is full'
@@ -132,33 +133,33 @@ class Pattern:
         return None
 
     def match(self, text: str) -> Match | None:
-        """The place at the beginning of the text."""
+        """Match at the beginning of the text."""
         match: Match | None = self._regexp.match(_encodable(text))
         return match
 
     def fullmatch(self, text: str) -> Match | None:
-        """The whole text, where it matches."""
+        """Match the whole text."""
         match: Match | None = self._regexp.fullmatch(_encodable(text))
         return match
 
     def finditer(self, text: str) -> Iterator[Match]:
-        """All places, one after another."""
+        """Iterate over all matches in the text."""
         matches: Iterator[Match] = self._regexp.finditer(_encodable(text))
         return matches
 
     def sub(self, replacement: str, text: str) -> str:
-        """The text with this literal text in place of each match."""
+        """Replace each match with this literal text."""
         replaced: str = self._regexp.sub(lambda _: replacement, _encodable(text))
         return replaced
 
 
 def _encodable(text: str) -> str:
-    """The text with ``?`` for each half of a surrogate pair that stands alone, which has no encoding."""
+    """Replace each lone surrogate with ``?``, because it cannot be encoded."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def whole(text: str) -> int | None:
-    """A whole number in a host's text; ``None`` for any other text, and for one of more than ``DIGITS`` digits.
+    """Parse a whole number; ``None`` for any other text, and for more than ``DIGITS`` digits.
 
     >>> [whole(text) for text in ("470", "-1", "²", "٣", "9" * 5000, "")]
     [470, None, None, None, None, None]
@@ -167,10 +168,10 @@ def whole(text: str) -> int | None:
 
 
 def json_object(text: str) -> dict[str, Any] | None:
-    """The JSON object in a host's text; ``None`` for any other text.
+    """Parse the JSON object in a host's text; ``None`` for any other text.
 
-    What readers of JSON understand differently is no JSON here: a key that stands twice in an object, ``NaN`` and
-    infinity, half of a surrogate pair, a whole number of more than ``DIGITS`` digits, and what is nested too deeply.
+    Input that JSON parsers interpret differently is rejected: duplicate keys, ``NaN`` and infinity, lone surrogates,
+    whole numbers of more than ``DIGITS`` digits, and too deep nesting.
 
     >>> json_object('{"schema": 2}')
     {'schema': 2}

@@ -7,19 +7,21 @@ from pathlib import Path
 
 from hostwright.common.errors import InputError
 
-GONE = "the working directory is gone: change to one that exists"
-STDOUT = "-"  #: as a file of one of the reports that can go there
+GONE = "the working directory no longer exists; change to another directory"
+STDOUT = "-"  #: file name that means standard output, for reports that can be written there
 
 
 def expanded(text: str | Path) -> Path:
-    """A path with ``~`` and ``~user`` expanded. With an unknown user it stays as it is, where pathlib would raise
-    ``RuntimeError``: the code that opens it then reports a missing file.
+    """Expand ``~`` and ``~user`` in a path.
+
+    An unknown user stays unexpanded, where pathlib would raise ``RuntimeError``. Opening the path then reports a
+    missing file.
     """
     return Path(os.path.expanduser(text))  # noqa: PTH111 - see above
 
 
 def working_directory() -> Path:
-    """The working directory. Raises ``InputError`` where somebody has removed it."""
+    """Return the working directory. Raises ``InputError`` if it has been removed."""
     try:
         return Path.cwd()
     except FileNotFoundError as error:
@@ -27,12 +29,12 @@ def working_directory() -> Path:
 
 
 def place_for(text: str, option: str, what: str) -> Path:
-    """A path to which ``what`` is written that cannot go to standard output. Raises ``InputError`` where it is named.
+    """Return the output path that an option names. Raises ``InputError`` for ``-``: ``what`` needs a path.
 
     >>> place_for("-", "--out", "a saved plan")
     Traceback (most recent call last):
-    hostwright.common.errors.InputError: --out: a saved plan cannot go to standard output: name a place for it
+    hostwright.common.errors.InputError: --out: a saved plan cannot be written to standard output; name a path
     """
     if text == STDOUT:
-        raise InputError(f"{what} cannot go to standard output: name a place for it", option)
+        raise InputError(f"{what} cannot be written to standard output; name a path", option)
     return expanded(text)

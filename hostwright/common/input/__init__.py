@@ -1,1 +1,1 @@
-"""Files that people write: YAML with line numbers, mistakes as sentences, suggestions for misspelt names."""
+"""Readers of files that people write: YAML with line numbers, error messages, suggestions for misspelt names."""

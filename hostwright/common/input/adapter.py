@@ -1,4 +1,4 @@
-"""pydantic's readers and writers of types. Each is built at its first use: that takes milliseconds."""
+"""pydantic type adapters, each built at its first use, because building one takes milliseconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def adapter(kind: type[T]) -> TypeAdapter[T]:
-    """The reader and writer of a type.
+    """Return the cached pydantic adapter of a type.
 
     >>> adapter(tuple[int, ...]).validate_json("[1, 2]")
     (1, 2)
@@ -21,7 +21,7 @@ def adapter(kind: type[T]) -> TypeAdapter[T]:
 
 
 def json_schema_of(kind: type, title: str, description: str) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of the document that a value of this type becomes."""
+    """Return the JSON Schema (draft 2020-12) of the document to which a value of this type is serialized."""
     draft = "https://json-schema.org/draft/2020-12/schema"
     head = {"$schema": draft, "title": title, "description": description}
     schema = adapter(kind).json_schema(mode="serialization")

@@ -1,4 +1,4 @@
-"""Paths on hosts that an operator gives in a variable."""
+"""Paths on hosts that an operator sets in a variable."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _PATH = re.compile(r"/[A-Za-z0-9._+@=/-]*")
 
 
 def clean_path(path: str) -> str:
-    """An absolute path without ``.`` and ``..``. Raises ``ValueError`` for any other text.
+    """Return an absolute path without ``.`` and ``..``. Raises ``ValueError`` for any other text.
 
     >>> clean_path("/srv/images")
     '/srv/images'
     """
     if not _PATH.fullmatch(path) or posixpath.normpath(path) != path or path.startswith("//"):
         raise ValueError(
-            f"{path!r} is no plain absolute path (no ., no .., no slash at its end, "
-            "only letters, digits and . _ + @ = -)"
+            f"{path!r} is not a plain absolute path; use only letters, digits and . _ + @ = -, "
+            "without ., .. or a slash at the end"
         )
     return path
 
 
-HostPath = Annotated[str, AfterValidator(clean_path)]  #: the type of a role's variable that is such a path
+HostPath = Annotated[str, AfterValidator(clean_path)]  #: type of a role's variable that is a path on a host

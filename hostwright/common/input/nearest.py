@@ -9,7 +9,7 @@ SIMILAR = 0.6  #: difflib's default: below it, a suggestion misleads more often 
 
 
 def nearest(name: str, candidates: Iterable[str], similar: float = SIMILAR) -> str | None:
-    """Return the candidate most similar to ``name``, or ``None`` when none is similar enough.
+    """Return the candidate most similar to ``name``, or ``None`` if none is similar enough.
 
     >>> nearest("prefx", ["prefix", "version"])
     'prefix'
@@ -20,7 +20,7 @@ def nearest(name: str, candidates: Iterable[str], similar: float = SIMILAR) -> s
 
 
 def suggestion(name: str, candidates: Iterable[str], shown: int = 12) -> str:
-    """Return the end of a sentence about an unknown name: the nearest valid name, else all valid names.
+    """Return the end of a message about an unknown name: the most similar valid name, else all valid names.
 
     >>> suggestion("prefx", ["prefix"])
     "did you mean 'prefix'?"
@@ -30,6 +30,6 @@ def suggestion(name: str, candidates: Iterable[str], shown: int = 12) -> str:
     if similar:
         return f"did you mean {similar!r}?"
     if not names:
-        return "there is none to choose from"
+        return "none is defined"
     more = f" and {len(names) - shown} more" if len(names) > shown else ""
     return f"valid: {', '.join(names[:shown])}{more}"

@@ -1,9 +1,9 @@
-"""Whether others can have put or changed what lies at a path, judged as OpenSSH, git and sudo judge files of a user.
+"""Checks whether other users could have placed or changed a file, by the rules of OpenSSH, git and sudo.
 
-A path is ours if it, every directory above it and every link on the way belong to this user or root, and nobody else
-may write to them. A directory above may be writable by all if it is sticky (``/tmp``): what belongs to us cannot be
-replaced there. A group counts as nobody else if it is the owner's private one. Under ``sudo``, the user who called it
-counts as ourselves (``SUDO_UID``), as for git.
+A path is trusted if this user or root owns the path, every directory above it and every symbolic link on the way, and
+no other user may write to them. A parent directory may be world-writable if it is sticky (``/tmp``), since other users
+cannot replace our files there. The owner's private group does not count as another user. Under ``sudo``, the calling
+user (``SUDO_UID``) counts as this user, as in git.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from hostwright.common.errors import InputError
 from hostwright.common.text import one_line
 from hostwright.common.userpaths import expanded
 
-SITE_VARIABLE = "HOSTWRIGHT_SITE"  #: names the site, and so trusts it
+SITE_VARIABLE = "HOSTWRIGHT_SITE"  #: the directory of the site, which is trusted
 _MOST_LINKS = 40  #: Linux's own limit (path_resolution(7))
 _ACL = "system.posix_acl_access"
 
 
 class NotTrusted(InputError):
-    """A directory that nobody named, in which another user can have put something that would be run."""
+    """Another user could have placed code in a directory that the operator did not name."""
 
 
 def in_named_site(folder: Path) -> bool:
-    """Whether a directory is in the site that the call or the environment names."""
+    """Whether a directory is in the site that ``HOSTWRIGHT_SITE`` names."""
     named = os.environ.get(SITE_VARIABLE, "")
     return bool(named) and folder.resolve().is_relative_to(expanded(named).resolve())
 
 
 def fault_of(path: Path) -> str:
-    """Why others may have put or changed what is at ``path``; empty where only this user and root may.
+    """Return why other users could have placed or changed ``path``; empty if only this user and root could.
 
     >>> fault_of(Path("/tmp"))
     '/tmp: others may write to it (mode 1777)'
@@ -51,7 +51,8 @@ def fault_of(path: Path) -> str:
 
 
 def fault_below(root: Path, folders: Collection[str] | None = None) -> str:
-    """Likewise of a path and all below it; ``folders``: of the folders directly in it, only of those."""
+    """Like ``fault_of``, for ``root`` and everything below it. ``folders``: of its direct subfolders, check only
+    these."""
     if fault := fault_of(root):
         return fault
     seen: set[tuple[int, int]] = set()
@@ -80,7 +81,7 @@ def fault_below(root: Path, folders: Collection[str] | None = None) -> str:
 
 
 def _way(path: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Every directory, link and file that the kernel passes on its way to a path. Raises ``OSError``."""
+    """Yield every directory, link and file that the kernel visits on the way to a path. Raises ``OSError``."""
     here, left, links = "/", list(reversed(path.parts[1:])), 0
     yield here, os.lstat(here)
     while left:
@@ -104,7 +105,7 @@ def _way(path: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _fault(place: str, found: os.stat_result, *, passed: bool = False) -> str:
-    """What is wrong with the owner or mode; ``passed``: it is a directory on the way to something else."""
+    """Describe a wrong owner or mode. ``passed``: ``place`` is a directory on the way to another path."""
     if found.st_uid not in _ours():
         return _sentence(place, f"belongs to {_name_of(found.st_uid)}")
     mode = stat.S_IMODE(found.st_mode)
@@ -136,7 +137,7 @@ def _name_of(uid: int) -> str:
 
 @cache
 def _is_private(gid: int) -> bool:
-    """Whether a group is one of us alone: it has the name of its only member, as USERGROUPS_ENAB makes it."""
+    """Whether a group is private to this user: it has the name of its only member, as USERGROUPS_ENAB creates it."""
     try:
         group = grp.getgrgid(gid)
         user = pwd.getpwnam(group.gr_name)
@@ -146,8 +147,8 @@ def _is_private(gid: int) -> bool:
 
 
 def _has_acl(place: str) -> bool:
-    """Whether an access control list names further users: the group's bits are then the most that any of them has."""
+    """Whether an access control list names further users. The group bits of the mode are then its mask."""
     try:
         return bool(os.getxattr(place, _ACL))
-    except (OSError, AttributeError):  # it has none; macOS has no such call
+    except (OSError, AttributeError):  # no list, or macOS, which has no getxattr
         return False

@@ -1,8 +1,8 @@
 """A secret that a command prints: ``hostwright_become_password_command: pass show sudo/$HOSTWRIGHT_HOST``.
 
-``NAME_command`` stands in the place of every secret variable ``NAME``. The command is the operator's own text, for
-``/bin/sh``; the host's name is in its environment and never in that text. It is run when the secret is first needed,
-once for each host, and its secret is the first line that it prints.
+``NAME_command`` may replace every secret variable ``NAME``. The command is the operator's own text for ``/bin/sh``. The
+host's name is in its environment and never in that text. The command runs once per host, when the secret is first
+needed. The secret is the first line of its output.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from hostwright.common.secret import MASK, Secret
 from hostwright.common.text import short
 
 SUFFIX = "_command"
-TIMEOUT_S = 60.0  #: a password manager may ask for a card or a finger first
+TIMEOUT_S = 60.0  #: a password manager may wait for a smart card or a fingerprint
 LONGEST = 1024  #: characters of a secret
-AT_ONCE = 4  #: our choice: commands at a time; a password manager answers one after the other, and some limit the rate
+AT_ONCE = 4  #: our choice: parallel commands; a password manager handles one request at a time, some limit the rate
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _turns = threading.BoundedSemaphore(AT_ONCE)
 
 
 class PrintedSecret(Secret):
-    """The first line of what a command prints. ``reveal`` runs it, once, and raises ``HostError`` where it prints none.
+    """A secret that is the first line of a command's output.
 
-    What compares, hashes or shows it does not run it. ``variable`` is the one that names the command, for messages.
+    ``reveal`` runs the command once, and raises ``HostError`` if it prints no secret. Comparing, hashing and formatting
+    do not run it. ``variable`` names the variable with the command, for messages.
     """
 
     __slots__ = ("_command", "_error", "_host", "_lock", "_variable")
@@ -49,11 +50,11 @@ class PrintedSecret(Secret):
 
     @property
     def known(self) -> bool:
-        """Whether its text is here: the command was run, and printed it."""
+        """Whether the command has already run and printed the secret."""
         return bool(super().reveal())
 
     def reveal(self) -> str:
-        """The text, for the one place that needs it. Raises ``HostError``."""
+        """Return the text, for the one place that needs it. Raises ``HostError``."""
         with self._lock:
             if not self.known and not self._error:
                 try:
@@ -77,7 +78,7 @@ class PrintedSecret(Secret):
 
 
 def get_all(secrets: Iterable[Secret | None]) -> None:
-    """Run the commands of these secrets, some at a time; where one fails, its host says so when it needs the secret."""
+    """Run the commands of these secrets in parallel. A failed command is reported when its host needs the secret."""
 
     def get(secret: PrintedSecret) -> None:
         with suppress(HostError):
@@ -90,12 +91,12 @@ def get_all(secrets: Iterable[Secret | None]) -> None:
 
 
 def at_hand(secret: Secret | None) -> bool:
-    """Whether there is a secret whose text is known without running a command."""
+    """Whether the text of a secret is available without running a command."""
     return secret.known if isinstance(secret, PrintedSecret) else bool(secret)
 
 
 def first_line(command: str, host: str, timeout_s: float = TIMEOUT_S) -> str:
-    """The first line that a command prints for a host, as it is. Raises ``ValueError`` with a sentence."""
+    """Return the first line that a command prints for a host, unchanged. Raises ``ValueError`` with a message."""
     with _turns:
         status, out, err = _run(command, host, timeout_s)
     line = out.partition("\n")[0].removesuffix("\r")
@@ -113,7 +114,7 @@ def first_line(command: str, host: str, timeout_s: float = TIMEOUT_S) -> str:
 
 
 def _run(command: str, host: str, timeout_s: float) -> tuple[int | None, str, str]:
-    """The command's exit status (``None`` at its time limit) and what it printed, standard error apart."""
+    """Return the command's exit status (``None`` after a timeout), standard output and standard error."""
     process = subprocess.Popen(
         ["/bin/sh", "-c", command],
         stdin=subprocess.DEVNULL,
@@ -128,7 +129,7 @@ def _run(command: str, host: str, timeout_s: float) -> tuple[int | None, str, st
         return None, "", ""
     finally:
         if process.returncode is None:
-            with suppress(ProcessLookupError, PermissionError):  # the latter on macOS, if all have ended
+            with suppress(ProcessLookupError, PermissionError):  # PermissionError on macOS, if all have ended
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     return process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace")

@@ -1,7 +1,7 @@
-"""What YAML does not give as it was written: ``0644`` is 420 and ``1.10`` is 1.1, and readers of YAML differ on more.
+"""Unquoted YAML values with ambiguous text: ``0644`` is 420, ``1.10`` is 1.1, and YAML parsers differ on more.
 
-Such a value is read as YAML 1.1 has it, as Ansible does, and keeps the text that was written, so that a place that
-wants that very text can refuse to guess.
+Such a value is parsed as YAML 1.1, as in Ansible, and keeps its text. A field that needs the exact text can then refuse
+the value.
 """
 
 from __future__ import annotations
@@ -9,31 +9,31 @@ from __future__ import annotations
 import re
 from typing import Any
 
-#: What YAML 1.1 or 1.2 takes for a number or a boolean, while the reader here gives a text.
+#: Text that YAML 1.1 or 1.2 parses as a number or a boolean, while PyYAML returns text.
 _ELSEWHERE = re.compile(r"[-+]?(0o[0-7]+|(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?)|[yYnN]")
 _FIRST = "0123456789.+-yYnN"
 
 
 class Unquoted:
-    """A value that stands in a file without quotes, and of which not every reader of YAML makes the text there."""
+    """A value without quotes in a file, which YAML parsers interpret differently."""
 
-    text: str  #: as it stands in the file
+    text: str  #: as written in the file
 
 
 class UnquotedInt(int, Unquoted):
-    """A whole number that is written in another way than its digits: ``0644``, ``22:22``, ``1_000``."""
+    """An integer that is not written in plain decimal digits: ``0644``, ``22:22``, ``1_000``."""
 
 
 class UnquotedFloat(float, Unquoted):
-    """A number that is written in another way than the shortest one: ``1.10``, ``1.0e+3``."""
+    """A float that is not written in its shortest form: ``1.10``, ``1.0e+3``."""
 
 
 class UnquotedText(str, Unquoted):
-    """A text that others read as a number, a boolean or a date: ``1e3``, ``08``, ``y``, ``2026-11-23``."""
+    """Text that other parsers read as a number, a boolean or a date: ``1e3``, ``08``, ``y``, ``2026-11-23``."""
 
 
 def number_as_written(value: Any, text: str) -> Any:
-    """A number of a file, with its text where that is not what the number is shown as.
+    """Return a number from a file, with its text if ``str`` would show the number differently.
 
     >>> number_as_written(420, "0644").text, type(number_as_written(4, "4"))
     ('0644', <class 'int'>)
@@ -43,7 +43,7 @@ def number_as_written(value: Any, text: str) -> Any:
 
 
 def text_as_written(text: str, *, date: bool = False) -> str:
-    """A text of a file that stands there without quotes, marked where another reader may make something else of it.
+    """Return unquoted text from a file, as ``UnquotedText`` if another parser may read something else.
 
     >>> [isinstance(text_as_written(text), UnquotedText) for text in ("1e3", "y", "Europe/Berlin", "12 o'clock")]
     [True, True, False, False]

@@ -1,4 +1,4 @@
-"""From pydantic's errors to sentences with file and line: what was found, what was expected, and a suggestion."""
+"""Converts pydantic errors to messages with file and line: what was found, what was expected, and a suggestion."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ _EXPECTED = {
 
 
 def explain(error: ValidationError, model: type, at: Callable[[Where], Origin | None], prefix: str) -> list[InputError]:
-    """Turn every error of a validation into an ``InputError``.
+    """Convert every error of a validation to an ``InputError``.
 
-    ``at`` gives the origin of a value by its path from the top; ``prefix`` names the top in messages (``base``).
+    ``at`` returns the origin of a value for its path from the top. ``prefix`` is the name of the top in messages
+    (``base``).
     """
     return [_one(detail, model, at, prefix) for detail in error.errors(include_url=False)]
 
@@ -80,12 +81,12 @@ def _expected(detail: ErrorDetails) -> str:
 
 
 def unknown_name(name: str, valid: Iterable[str]) -> str:
-    """Say that a name is unknown here, and which name was probably meant."""
+    """Return the message for an unknown name, with the most similar valid name."""
     return f"{name!r} is unknown here; {suggestion(name, valid)}"
 
 
 def describe(value: object) -> str:
-    """A wrong value for a message, shortened; a secret stays hidden."""
+    """Describe a wrong value for a message, shortened; a secret stays hidden."""
     if value is None:
         return "nothing"
     if isinstance(value, (Mapping, BaseModel)):
@@ -102,7 +103,7 @@ def describe(value: object) -> str:
 
 
 def names_at(model: type, way: Where) -> list[str]:
-    """The names that are valid inside ``model`` at a path from its top."""
+    """Return the names that are valid inside ``model`` at a path from its top."""
     here: Any = model
     for part in way:
         here = _inside(here, part)
@@ -110,7 +111,7 @@ def names_at(model: type, way: Where) -> list[str]:
 
 
 def secret_names(model: type) -> list[str]:
-    """The names of its fields that are a ``Secret``."""
+    """Return the names of the fields of type ``Secret``."""
     return list(_secrets_of(model))
 
 
@@ -120,7 +121,7 @@ def _secrets_of(model: type) -> tuple[str, ...]:
 
 
 def _way(loc: tuple[int | str, ...], model: type) -> Where:
-    """Keep only the user's keys: pydantic puts names of union members and validators into a location."""
+    """Keep only the user's keys: pydantic adds names of union members and validators to a location."""
     way: list[str | int] = []
     here: Any = model
     for part in loc:
@@ -139,7 +140,7 @@ def _is_scalar(annotation: Any) -> bool:
 
 
 def _inside(annotation: Any, part: str | int) -> Any:
-    """The type of the value at ``part`` inside a type, ``None`` when it cannot be determined."""
+    """Return the type of the value at ``part`` inside a type; ``None`` if it cannot be determined."""
     annotation = _unwrap(annotation)
     fields = _fields(annotation)
     if fields:
@@ -151,7 +152,7 @@ def _inside(annotation: Any, part: str | int) -> Any:
 
 
 def _unwrap(annotation: Any) -> Any:
-    """``X`` of ``Annotated[X, …]`` and of ``X | None``."""
+    """Return ``X`` for ``Annotated[X, …]`` and for ``X | None``."""
     origin = typing.get_origin(annotation)
     if origin is typing.Annotated:
         return _unwrap(typing.get_args(annotation)[0])
@@ -168,8 +169,10 @@ def _fields(annotation: Any) -> Mapping[str, Any]:
 
 @cache
 def _fields_of(model: type) -> Mapping[str, Any]:
-    """The fields of a class by name, with their types. Resolving annotations takes a millisecond, and every host of an
-    inventory asks for those of every role."""
+    """Return the fields of a class by name, with their types.
+
+    Cached: resolving annotations takes a millisecond, and every host of an inventory needs the fields of every role.
+    """
     if issubclass(model, BaseModel):
         return {name: field.annotation for name, field in model.model_fields.items()}
     if dataclasses.is_dataclass(model):

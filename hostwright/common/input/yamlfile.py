@@ -1,8 +1,8 @@
-"""YAML files as plain data, with the file and line of every value.
+"""Parses YAML files to plain data, with the file and line of every value.
 
-Only data is ever built from a file: text, numbers, booleans, null, lists and mappings. Dates stay text, keys are
-always text; a number knows how it was written (``unquoted.py``). Duplicate keys, recursive aliases and unknown tags are
-mistakes, reported with file and line.
+The result contains only text, numbers, booleans, null, lists and mappings. Dates stay text, and keys are always text. A
+number keeps its written form (``unquoted.py``). Duplicate keys, recursive aliases and unknown tags are mistakes,
+reported with file and line.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Origin:
-    """Where a value was written. ``line`` and ``column`` count from 1; 0 means the file as a whole."""
+    """The place where a value was written. ``line`` and ``column`` count from 1; 0 means the whole file."""
 
     file: str
     line: int = 0
@@ -42,15 +42,15 @@ class Origin:
 
     @property
     def exact(self) -> str:
-        """File, line and column, as editors read it."""
+        """File, line and column, in the form that editors accept."""
         return f"{self}:{self.column}" if self.column else str(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Vaulted:
-    """A value encrypted with Ansible Vault (``!vault``) that could not be opened: it exists, and that is all."""
+    """A value encrypted with Ansible Vault (``!vault``) that could not be decrypted."""
 
-    sentence: str = f"is encrypted with Ansible Vault: {OPTION} FILE opens it"
+    sentence: str = f"is encrypted with Ansible Vault; pass {OPTION} FILE"
 
     def __str__(self) -> str:
         return "(encrypted with Ansible Vault)"
@@ -58,20 +58,20 @@ class Vaulted:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One file: its data, and the origin of each value by its path from the top."""
+    """One parsed file: its data, and the origin of each value by its path from the top."""
 
     data: Any
     origins: Mapping[Where, Origin]
 
     def at(self, where: Where) -> Origin | None:
-        """The origin of a value, or of the nearest value that contains it."""
+        """Return the origin of a value, or of the nearest value that contains it."""
         while where and where not in self.origins:
             where = where[:-1]
         return self.origins.get(where)
 
 
 def read_text(path: Path) -> str:
-    """Return a text file's content; raise ``InputError`` when it cannot be read or is not UTF-8."""
+    """Read a text file. Raises ``InputError`` if it cannot be read or is not UTF-8."""
     try:
         return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
@@ -82,7 +82,7 @@ def read_text(path: Path) -> str:
 
 
 def compose(text: str, file: str) -> yaml.Node | None:
-    """Parse YAML into nodes with marks, ``None`` for an empty file. Raise ``InputError`` with file:line:column."""
+    """Parse YAML to nodes with positions; ``None`` for an empty file. Raises ``InputError`` with file:line:column."""
     try:
         check_depth(text, file, _LOADER)
         loader = _LOADER(text)
@@ -102,12 +102,12 @@ def compose(text: str, file: str) -> yaml.Node | None:
 
 
 def load_document(path: Path) -> Document:
-    """Read one YAML file. Raise ``InputErrors`` with every mistake in the file."""
+    """Read one YAML file. Raises ``InputErrors`` with every mistake in the file."""
     return parse_document(read_text(path), str(path))
 
 
 def parse_document(text: str, file: str) -> Document:
-    """Turn YAML text into a document; an empty one has the data ``None``."""
+    """Parse YAML text to a document. The data of an empty text is ``None``."""
     node = compose(text, file)
     reader = Reader(file)
     origins: dict[Where, Origin] = {}
@@ -119,10 +119,10 @@ def parse_document(text: str, file: str) -> Document:
 
 @dataclass(slots=True)
 class Reader:
-    """Turns the nodes of one file into data, and collects every mistake instead of stopping at the first.
+    """Converts the nodes of one file to data, and collects all mistakes instead of stopping at the first.
 
-    ``vault`` opens encrypted values, which become ``Secret``; of a file that was encrypted as a whole (``sealed``)
-    every text is one.
+    ``vault`` decrypts encrypted values, which become ``Secret``. ``sealed``: the whole file was encrypted, so every
+    text is a ``Secret``.
     """
 
     file: str
@@ -135,18 +135,18 @@ class Reader:
     _scalars: Any = field(default_factory=SafeConstructor)
 
     def origin(self, node: yaml.Node) -> Origin:
-        """Where the node begins."""
+        """Return the position at which the node begins."""
         mark = node.start_mark
         return Origin(self.file, mark.line + 1, mark.column + 1)
 
     def fail(self, node: yaml.Node, message: str) -> None:
-        """Note a mistake at the node."""
+        """Record a mistake at the node."""
         self.errors.append(InputError(message, self.origin(node).exact))
 
     def pairs(self, node: yaml.Node, what: str) -> list[tuple[str, yaml.Node, yaml.Node]]:
-        """The entries of a mapping (``what`` names it in messages) as key text, key node, value node.
+        """Return the entries of a mapping as key text, key node and value node. ``what`` names the mapping in messages.
 
-        An empty value counts as an empty mapping; ``<<`` is followed, with the mapping's own keys first.
+        An empty value counts as an empty mapping. ``<<`` is merged; the mapping's own keys come first.
         """
         if isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null"):
             return []
@@ -175,7 +175,7 @@ class Reader:
 
     def _merged(self, node: yaml.Node, value: yaml.Node, what: str) -> list[tuple[str, yaml.Node, yaml.Node]]:
         if id(value) in self._merging:
-            self.fail(node, "refers to itself")
+            self.fail(node, "the alias refers to itself")
             return []
         self._merging.add(id(value))
         sources = value.value if isinstance(value, yaml.SequenceNode) else [value]
@@ -184,10 +184,10 @@ class Reader:
         return result
 
     def plain(self, node: yaml.Node, origins: dict[Where, Origin] | None = None, where: Where = ()) -> Any:
-        """The node as plain data; the origin of each value in it is added to ``origins``."""
+        """Convert a node to plain data, and add the origin of each value in it to ``origins``."""
         self._count += 1
         if self._count > MAX_VALUES:
-            raise InputError(f"unfolds to more than {MAX_VALUES} values", self.origin(node).exact)
+            raise InputError(f"expands to more than {MAX_VALUES} values", self.origin(node).exact)
         if origins is not None:
             origins.setdefault(where, self.origin(node))
         if isinstance(node, yaml.ScalarNode):
@@ -216,7 +216,7 @@ class Reader:
             self._foreign(node)
             return False
         if id(node) in self._open:
-            self.fail(node, "refers to itself")
+            self.fail(node, "the alias refers to itself")
             return False
         self._open.add(id(node))
         return True
@@ -245,7 +245,7 @@ class Reader:
         return None
 
     def _opened(self, node: yaml.ScalarNode) -> Secret | Vaulted:
-        """An encrypted value. One that stays closed is a mistake only of who needs it, as in Ansible."""
+        """Decrypt a value. As in Ansible, a value that cannot be decrypted is an error only when it is used."""
         try:
             return Secret(self.vault.opened(node.value)) if self.vault.known else Vaulted()
         except ValueError as error:
@@ -256,7 +256,7 @@ class Reader:
 
 
 def describe_node(node: yaml.Node) -> str:
-    """Name the kind of a node for a message: ``a list``, ``the text 'x'``."""
+    """Describe a node for a message: ``a list``, ``'x'``."""
     if isinstance(node, yaml.MappingNode):
         return "a mapping"
     if isinstance(node, yaml.SequenceNode):
@@ -270,20 +270,20 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) -> InputErr
     if mark is None:
         return InputError(f"cannot be parsed: {problem}", file)
     hint = _hint(problem, text.splitlines(), mark.line, mark.column)
-    since = f" (in what begins at line {error.context_mark.line + 1})" if error.context_mark else ""
+    since = f" (in the block from line {error.context_mark.line + 1})" if error.context_mark else ""
     where = Origin(file, mark.line + 1, mark.column + 1).exact
     return InputError(f"is not valid YAML: {problem}{since}{'; ' + hint if hint else ''}", where)
 
 
-MAX_VALUES = 2_000_000  #: aliases multiply; a file that expands to more than this is a mistake or an attack
-MAX_DEPTH = 100  #: of mappings and lists in each other
-_SUSPECT = 1000  #: levels, as far as brackets and signs tell; libyaml's composer overflows the stack at some 20,000
+MAX_VALUES = 2_000_000  #: after expansion of aliases; more is a mistake or an attack
+MAX_DEPTH = 100  #: of nested mappings and lists
+_SUSPECT = 1000  #: levels, estimated from brackets and signs; libyaml's composer overflows the stack at about 20,000
 _BRACKETS = re.compile(r"[\[\]{}]")
 _SIGNS = re.compile(rf"^[ ?:-]{{{_SUSPECT}}}", re.MULTILINE)
 
 
 def check_depth(text: str, file: str, loader: Any) -> None:
-    """Refuse a text that is nested so deeply that composing it would end the process."""
+    """Raise ``InputError`` for a text that is nested so deeply that composing it would crash the process."""
     depth = deepest = 0
     for bracket in _BRACKETS.findall(text):
         depth += 1 if bracket in "[{" else -1
@@ -298,8 +298,10 @@ def check_depth(text: str, file: str, loader: Any) -> None:
 
 
 def check_size(top: yaml.Node, file: str) -> None:
-    """Refuse what its aliases (and ``<<``) would expand to more than ``MAX_VALUES``, before anything is expanded, and
-    what is nested so deeply that reading it would end in Python's own limit."""
+    """Raise ``InputError`` if aliases and ``<<`` expand to more than ``MAX_VALUES``, or nesting exceeds ``MAX_DEPTH``.
+
+    Nothing is expanded for this check.
+    """
     sizes: dict[int, int] = {}
     open_nodes: set[int] = set()
     waiting: list[tuple[yaml.Node, bool]] = [(top, False)]
@@ -316,7 +318,7 @@ def check_size(top: yaml.Node, file: str) -> None:
         if len(open_nodes) > MAX_DEPTH:
             raise InputError("is nested too deeply", file)
     if sizes[id(top)] > MAX_VALUES:
-        raise InputError(f"unfolds to more than {MAX_VALUES} values", file)
+        raise InputError(f"expands to more than {MAX_VALUES} values", file)
 
 
 def _inside(node: yaml.Node) -> list[yaml.Node]:
@@ -338,7 +340,7 @@ _WORD = re.compile(r"[\w.@-]+")
 
 
 def _hint(problem: str, lines: Sequence[str], number: int, column: int) -> str:
-    """Advice for a line that cannot be parsed, or an empty text. ``number`` and ``column`` count from 0.
+    """Return advice for a line that cannot be parsed, or an empty text. ``number`` and ``column`` count from 0.
 
     >>> _hint("mapping values are not allowed in this context", ["rack3", "  hosts: {}"], 1, 7)
     'the line above lacks a colon: `rack3:`'
@@ -352,13 +354,14 @@ def _hint(problem: str, lines: Sequence[str], number: int, column: int) -> str:
 
 
 def _assigned(node: yaml.Node) -> str:
-    """For ``name=value``, as INI has it: what that is in YAML, else an empty text."""
+    """Return the YAML form of an INI assignment ``name=value``, for a message; else an empty text."""
     found = _ASSIGNED.fullmatch(node.value) if isinstance(node, yaml.ScalarNode) else None
     return f": `{found['name']}: {found['value']}`" if found else ""
 
 
 def _word_above(lines: Sequence[str], number: int) -> str:
-    """The word that alone is the line before this one, where this one is deeper: a key without its colon."""
+    """Return the word on the line above, if the word is alone there and this line is indented deeper: a key without
+    colon."""
     above = next((line for line in reversed(lines[:number]) if line.strip()), "")
     deeper = number < len(lines) and _depth(lines[number]) > _depth(above)
     return above.strip() if deeper and _WORD.fullmatch(above.strip()) else ""

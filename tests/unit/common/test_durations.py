@@ -1,4 +1,4 @@
-"""Durations: what operators write, and what is none."""
+"""Durations: accepted and refused texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors go from one process to another with all that they carry."""
+"""Errors keep all their attributes when they are pickled."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SAMPLES = (
     ExecutorLost("gpu01", "the scheduler was lost", "run again"),
     Unforeseen("gpu01", "the work on it ended"),
 )
-#: kinds whose samples are made of what all of their bases take
+#: error classes that take the same arguments as their base class
 PLAIN = tuple(
     kind
     for kind in vars(errors).values()

@@ -1,4 +1,4 @@
-"""The examples in docstrings of apply, transport, inventory and common are true."""
+"""The examples in docstrings of apply, transport, inventory and common are correct."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is at work here: the operator, this machine, its processes."""
+"""The operator, this machine, and its processes."""
 
 from __future__ import annotations
 

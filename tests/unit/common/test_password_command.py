@@ -1,4 +1,4 @@
-"""Secrets that commands print: when the command is run, what of its output is the secret, and what is said of it."""
+"""Secrets that commands print: when a command runs, what its secret is, and what its errors contain."""
 
 from __future__ import annotations
 

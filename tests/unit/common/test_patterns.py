@@ -1,4 +1,4 @@
-"""Patterns on texts that others wrote."""
+"""Patterns on untrusted text."""
 
 from __future__ import annotations
 

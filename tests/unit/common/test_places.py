@@ -1,4 +1,4 @@
-"""Whom the records are for: one operator, or the group of a directory that is shared."""
+"""Who may read the records: one operator, or the group of a shared directory."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def root(tmp_path: Path) -> Path:
     [
         (0o700, False, "0o700", "0o600"),
         (0o755, False, "0o700", "0o600"),
-        (0o770, False, "0o700", "0o600"),  # no setgid: files would be of each user's own group
+        (0o770, False, "0o700", "0o600"),  # no setgid: files would belong to each user's own group
         (0o2770, True, "0o2770", "0o660"),
         (0o2775, True, "0o2770", "0o660"),
-        (0o2777, False, "0o2700", "0o600"),  # everybody's is nobody's to share
+        (0o2777, False, "0o2700", "0o600"),  # world-writable, so not shared
     ],
 )
 def test_a_setgid_directory_is_shared_whatever_the_umask_is(

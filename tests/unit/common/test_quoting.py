@@ -1,4 +1,4 @@
-"""The quoting helper: whatever a value holds, it reaches the shell as one word of data."""
+"""Quoting: any value reaches the shell as one word of data."""
 
 import subprocess
 from pathlib import Path
@@ -60,7 +60,7 @@ printf '%s.' "$path" "$mark" "$@"
 
 @pytest.fixture
 def beside(tmp_path: Path) -> str:
-    """The ``__file__`` of a module beside which ``shown.sh`` lies."""
+    """Return the ``__file__`` of a module in the folder of ``shown.sh``."""
     (tmp_path / "shown.sh").write_text(FILE)
     return str(tmp_path / "module.py")
 

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from hostwright.common.quoting import sh
 from hostwright.common.secret import MASK, Secret
 
-# Text that cannot be a part of the mask or of Python's own words around it.
+# Text that is not part of the mask, or of Python's own output around it.
 hidden = st.text(alphabet="äöüßéХЖ☃", min_size=1)
 
 
@@ -61,7 +61,7 @@ def test_equality_and_hash_follow_the_text(one: str, other: str) -> None:
 
 
 def test_an_error_about_it_and_a_log_line_do_not_show_it(caplog: pytest.LogCaptureFixture) -> None:
-    word = "".join(["hunt", "er2"])  # in one piece it would stand in the traceback as source
+    word = "".join(["hunt", "er2"])  # a single literal would appear in the traceback as source
     with pytest.raises(ValidationError) as error:
         TypeAdapter(int).validate_python(Secret(word))
     logging.getLogger("x").warning("using %s", Secret(word))

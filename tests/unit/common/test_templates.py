@@ -1,4 +1,4 @@
-"""Templates: texts as they are, and mistakes with their place."""
+"""Templates: rendered text, and errors with file and line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes and times, as people read them: one style everywhere."""
+"""Sizes and times for people, in one style."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON of a host that may write anything: an object that all readers understand alike, or nothing."""
+"""JSON from an untrusted host: an object that all parsers read alike, or nothing."""
 
 from __future__ import annotations
 

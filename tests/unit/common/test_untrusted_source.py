@@ -1,4 +1,5 @@
-"""The source of what reads hosts: numbers come from ``whole``, patterns are ``Pattern``s, or it is said why not.
+"""The source of code that reads hosts: numbers come from ``whole``, and patterns are ``Pattern``, or the reason is
+listed.
 
 ``int("9" * 5000)`` is an error, ``"²".isdigit()`` is true, and ``re`` takes minutes for some texts.
 """
@@ -42,13 +43,13 @@ ALLOWED = {
             "hostwright/apply/journal/writing.py",
             "hostwright/apply/rollout/limits.py",
             "hostwright/audit/failures/document.py",
-            "hostwright/audit/found/reading.py",  # the time that a search may take
+            "hostwright/audit/found/reading.py",  # the time limit of a search
             "hostwright/audit/history/comparing.py",
             "hostwright/audit/history/schema.py",
             "hostwright/audit/history/store.py",
             "hostwright/audit/history/writing.py",
             "hostwright/audit/reports/prometheus.py",
-            "hostwright/plan/probing/questions.py",  # paths that are asked about
+            "hostwright/plan/probing/questions.py",  # paths that are probed
             "hostwright/plan/roles/auditvalue.py",
             "hostwright/plan/stacks/fits.py",  # names of stacks
             "hostwright/plan/state_identity.py",
@@ -73,7 +74,7 @@ ALLOWED = {
             "roles/driver/rules.py",
             "roles/container/images/loaded.py",
             "roles/serving/models/directory.py",  # the operator's model
-            "roles/container/images/scanning.py",  # a size that was read as a number
+            "roles/container/images/scanning.py",  # a size, already a number
             "roles/proxy/__init__.py",  # names of people in the inventory
             "roles/registry/__init__.py",
             "roles/workspaces/declared/forms.py",
@@ -168,7 +169,7 @@ ALLOWED = {
 
 
 def uses(source: str) -> Iterator[str]:
-    """What of ``re``, ``int`` and ``float`` a module uses on anything but a constant or a comparison."""
+    """Return what a module uses of ``re``, ``int`` and ``float``, except on constants and comparisons."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Import(names=names) if any(name.name == "re" for name in names):
@@ -182,7 +183,7 @@ def modules() -> Iterator[tuple[str, str]]:
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             if path.match(SENT_TO_HOSTS):
-                continue  # there it reads what that host itself says
+                continue  # there it reads output of that host itself
             yield str(path.relative_to(ROOT)), path.read_text()
 
 

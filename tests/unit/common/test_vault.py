@@ -1,4 +1,4 @@
-"""Ansible Vault: what ``ansible-vault`` (ansible-core 2.19) encrypted is opened as it does, and never by accident."""
+"""Ansible Vault: data from ``ansible-vault`` (ansible-core 2.19) is decrypted as by Ansible, and never by accident."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def vault(*passwords: str) -> Vault:
 
 
 def inventory(place: Path, *passwords: str, whole: str = WHOLE) -> Inventory:
-    """A host with an encrypted file of variables, and an encrypted value in a file that anybody can read."""
+    """Write a host with an encrypted file of variables, and an encrypted value in a plain file."""
     indented = "".join(f"    {line}\n" for line in INLINE.splitlines())
     (place / "host_vars").mkdir()
     (place / "host_vars" / "gpu01.yml").write_text(whole)
@@ -74,14 +74,14 @@ def test_what_ansible_vault_wrote_is_opened_by_the_password_that_fits(text: str,
 @pytest.mark.parametrize(
     ("passwords", "text", "sentence"),
     [
-        (["another"], INLINE, "x.yml: is encrypted with Ansible Vault: the vault password is wrong for it"),
+        (["another"], INLINE, "x.yml: is encrypted with Ansible Vault: the vault password is wrong"),
         (["a", "b"], INLINE, "all 2 vault passwords are wrong"),
-        ([], INLINE, "--vault-password-file FILE opens it"),
+        ([], INLINE, "pass --vault-password-file FILE"),
         ([PASSWORD], INLINE.replace("AES256", "AES"), "'$ANSIBLE_VAULT;1.2;AES;prod'"),
         ([PASSWORD], INLINE.replace(";1.2", ";1.0"), "ansible-vault rekey"),
-        ([PASSWORD], "$ANSIBLE_VAULT;1.1;AES256\n", "is damaged"),
-        ([PASSWORD], "$ANSIBLE_VAULT;1.1;AES256\nxyz", "is damaged"),
-        ([PASSWORD], INLINE[:-4], "is damaged"),
+        ([PASSWORD], "$ANSIBLE_VAULT;1.1;AES256\n", "is not valid Ansible Vault data"),
+        ([PASSWORD], "$ANSIBLE_VAULT;1.1;AES256\nxyz", "is not valid Ansible Vault data"),
+        ([PASSWORD], INLINE[:-4], "is not valid Ansible Vault data"),
     ],
 )
 def test_what_cannot_be_opened_is_said_with_its_place(passwords: list[str], text: str, sentence: str):
@@ -93,12 +93,12 @@ def test_what_cannot_be_opened_is_said_with_its_place(passwords: list[str], text
 @settings(deadline=None, max_examples=60)
 @given(st.integers(26, len(INLINE) - 1), st.sampled_from("0123456789abcdefg\n"))
 def test_a_damaged_text_is_an_error_or_says_what_it_said(place: int, character: str):
-    """Its digest covers the ciphertext, so nothing else can come out."""
+    """The digest covers the ciphertext, so that no other plaintext is possible."""
     damaged = INLINE[:place] + character + INLINE[place + 1 :]
     try:
         assert vault(PASSWORD).open(damaged, "x.yml") == "open sesame"
     except InputError as error:
-        assert "damaged" in str(error) or "wrong" in str(error)
+        assert "not valid" in str(error) or "wrong" in str(error)
 
 
 def test_nobody_is_asked_for_a_password_that_nothing_needs(tmp_path: Path):
@@ -121,8 +121,8 @@ def test_a_password_is_what_a_file_holds_or_a_program_prints(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "mode", "sentence"),
     [
-        ("\n", 0o600, "there is no password in it"),
-        ("#!/bin/sh\nexit 3\n", 0o700, "it ended with status 3"),
+        ("\n", 0o600, "contains no password"),
+        ("#!/bin/sh\nexit 3\n", 0o700, "ended with exit status 3"),
         ("no program", 0o700, "Exec format error"),
         (None, 0, "No such file"),
     ],
@@ -149,14 +149,14 @@ def test_encrypted_values_are_secrets_whatever_their_names_are(tmp_path: Path):
 def test_without_a_password_hosts_are_read_and_the_file_is_noted(tmp_path: Path):
     read = inventory(tmp_path)
     assert str(read.hosts["gpu01"].get("door")) == "(encrypted with Ansible Vault)"
-    assert ["--vault-password-file FILE opens it" in note for note in read.notes] == [True]
+    assert ["pass --vault-password-file FILE" in note for note in read.notes] == [True]
 
 
 def test_what_a_wrong_password_leaves_closed_concerns_who_needs_it(tmp_path: Path):
     read = inventory(tmp_path, "another")
-    assert read.hosts["gpu01"].get("door").sentence.endswith("the vault password is wrong for it")
+    assert read.hosts["gpu01"].get("door").sentence.endswith("the vault password is wrong")
     (mistake,) = read.hosts["gpu01"].mistakes
-    assert str(mistake).endswith("gpu01.yml: is encrypted with Ansible Vault: the vault password is wrong for it")
+    assert str(mistake).endswith("gpu01.yml: is encrypted with Ansible Vault: the vault password is wrong")
 
 
 def test_an_address_that_cannot_be_used_is_not_shown(tmp_path: Path):
@@ -164,7 +164,7 @@ def test_an_address_that_cannot_be_used_is_not_shown(tmp_path: Path):
     hosts = tmp_path / "hosts.yml"
     hosts.write_text(hosts.read_text().replace("door", "ansible_port"))
     (mistake,) = load(tmp_path, vault=vault(PASSWORD)).hosts["gpu01"].mistakes
-    assert "ansible_port: is secret" in str(mistake) and "sesame" not in str(mistake)
+    assert "ansible_port: has an invalid value (secret" in str(mistake) and "sesame" not in str(mistake)
 
 
 def test_declared_names_are_secrets_in_every_layer_and_within_mappings(tmp_path: Path):
@@ -181,5 +181,5 @@ def test_declared_names_are_secrets_in_every_layer_and_within_mappings(tmp_path:
 
 def test_a_declaration_that_is_no_list_of_names_is_an_error(tmp_path: Path):
     (tmp_path / "hosts.yml").write_text("all: {hosts: {a: }, vars: {hostwright_secrets: license}}\n")
-    with pytest.raises(InputErrors, match="expected a list of variables' names"):
+    with pytest.raises(InputErrors, match="expected a list of variable names"):
         load(tmp_path)

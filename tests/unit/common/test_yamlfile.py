@@ -74,8 +74,8 @@ def test_what_all_readers_agree_on_is_a_plain_value(text: str) -> None:
         ("a: b: c", "f.yml:1:5: is not valid YAML.*quote a value"),
         ("a: [1, 2", "f.yml:.*is not valid YAML"),
         ("a: 1\nb: 2\na: 3", "f.yml:3:1: 'a' is given twice: first at f.yml:1, again here"),
-        ("a: &x [*x]", "f.yml:1:4: refers to itself"),
-        ("a: &x {<<: *x}", "f.yml:1:4: refers to itself"),
+        ("a: &x [*x]", "f.yml:1:4: the alias refers to itself"),
+        ("a: &x {<<: *x}", "f.yml:1:4: the alias refers to itself"),
         ("a: !!python/object/apply:os.system [ls]", "f.yml:1:4: the tag .* is not allowed"),
         ("a: !!python/name:os.system ''", "f.yml:1:4: the tag .* is not allowed"),
         ("a: 1\n---\nb: 2", "f.yml:2:1: .*one document"),
@@ -96,17 +96,17 @@ def test_all_mistakes_at_once() -> None:
 def test_aliases_do_not_multiply_without_bound() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
-    with pytest.raises(InputError, match="unfolds to more than"):
+    with pytest.raises(InputError, match="expands to more than"):
         parse_document("\n".join(lines), "f.yml")
 
 
 @pytest.mark.parametrize("merge", ["[{}]", "{{'<<': [{}]}}"])
 def test_aliases_are_counted_before_anything_is_expanded(monkeypatch: pytest.MonkeyPatch, merge: str) -> None:
-    """Merged mappings multiplied uncounted: 40 lines stopped the program."""
+    """Merged mappings were once not counted: 40 lines stopped the program."""
     lines = ["a0: &a0 {x: 1}"]
     lines += [f"a{n}: &a{n} {merge.format(', '.join([f'*a{n - 1}'] * 10))}" for n in range(1, 40)]
     monkeypatch.setattr(Reader, "pairs", lambda *_: pytest.fail("something was expanded"))
-    with pytest.raises(InputError, match="unfolds to more than"):
+    with pytest.raises(InputError, match="expands to more than"):
         parse_document("\n".join(lines), "f.yml")
 
 

@@ -112,5 +112,5 @@ def test_a_place_that_cannot_be_written_is_told(exported: Path, tmp_path: Path) 
     store = machine(tmp_path / "again")
     files = bring(store, Artifact(), source=Exported(exported))
     (tmp_path / "file").write_text("")
-    with pytest.raises(ArtifactError, match="what should be its directory is a file, or name another directory"):
+    with pytest.raises(ArtifactError, match="move the file that is in the way, or name another directory"):
         export(files, [], tmp_path / "file" / "to", Quiet())

@@ -296,7 +296,7 @@ def test_a_host_that_failed_is_asked_once_for_known_problems(place: Path):
     [
         (Unreachable("gpu01", "connection lost"), "connection lost"),
         (InputError("a rule is defined twice"), "a rule is defined twice"),
-        (RuntimeError("oops"), "the work on it ended in an unforeseen error: RuntimeError: oops"),
+        (RuntimeError("oops"), "internal error: RuntimeError: oops"),
     ],
 )
 def test_a_host_that_cannot_be_asked_says_so_and_fails_as_it_did(place: Path, trouble: Exception, said: str):

@@ -130,7 +130,7 @@ def test_a_full_disk_is_said_and_leaves_the_history_as_it_was(tmp_path: Path, mo
     many = host(readings=[driver(f"{number}" * 200) for number in range(500)])
     with monkeypatch.context() as patch:
         patch.setattr(sqlitefile.SqliteFile, "_connect", small)
-        with pytest.raises(HostwrightError, match="No space left on device: free some space there"):
+        with pytest.raises(HostwrightError, match="No space left on device; free some space there"):
             history.add(audit(1, many))
     assert told(history) == ["0 status: desired"]
     assert history.add(audit(1, many)) == 2
