@@ -1,4 +1,4 @@
-"""The hosts, how to reach them, and what is wanted of them: Ansible's inventories, read as they are."""
+"""Reads Ansible inventories unchanged: hosts, groups, connections, and the variables of roles."""
 
 from hostwright.inventory.binder import Binder
 from hostwright.inventory.binding import bind, definitions, own_variables

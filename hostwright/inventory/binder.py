@@ -1,7 +1,7 @@
-"""The variables of roles for many hosts: of hosts about which the same is written, they are bound once and shared.
+"""Binds the variables of roles for many hosts. Hosts with the same definitions share one result.
 
-What is written about a role is compared as the files have it, by layer, name, value and type. A host with a mistake is
-bound for itself, so that its sentence names its own place.
+The definitions of a role are compared as written, by layer, name, value and type. A host with a mistake is bound on its
+own, so that its message names the right file and line.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from hostwright.inventory.binding import (
 )
 from hostwright.inventory.model import COMMAND_LINE, HOST_LEVEL, Host, Value, VariableLayer
 
-_OURS_ALIKE = 0.7  #: how similar a name behind our prefix must be to one of them to count as a misspelling
-_SHARED_ALIKE = 0.85  #: and one without it: "stak" and "artefacts" are, "slack" and "track" are not
-_ALIKE = 0.9  #: how similar an unknown name must be to a role's variable to count as a misspelling
+_OURS_ALIKE = 0.7  #: similarity above which a name after our prefix counts as a misspelling
+_SHARED_ALIKE = 0.85  #: likewise for ``stack`` and ``artifacts``: "stak" and "artefacts" count, "slack" does not
+_ALIKE = 0.9  #: likewise for the variables of roles
 
 
 Judge = Callable[[str, Value], str | None]
 
 
 def strangers(host: Host, judge: Judge) -> list[InputError]:
-    """Variables that look like a role's and are not: a role's name without its mapping, ``ROLE_`` before another name,
-    and names that closely resemble a variable (``cdua_version``).
+    """Return mistakes for variables that resemble a role's: a role's name without its mapping, ``ROLE_`` before an
+    unknown name, and misspellings (``cdua_version``).
 
-    ``judge`` says of which roles: ``judge_of``, or who remembers its answers. What the user has declared as own is left
-    alone.
+    ``judge`` explains one variable; it is ``judge_of``, or a cached version. Variables that the user declared as own
+    are skipped.
     """
     own, mistakes = own_names(host), []
     for name, value in host.vars.items():
@@ -55,9 +55,9 @@ def strangers(host: Host, judge: Judge) -> list[InputError]:
 
 
 def judge_of(roles: Mapping[str, type]) -> Judge:
-    """Says why a variable of a name and value is not read as one of these roles', though it looks like one.
+    """Return a function that explains why a variable is not read, although it resembles a role's.
 
-    ``roles`` maps each role's name to the class of its variables. Of a value that is no mapping, only its type counts.
+    ``roles`` maps each role's name to the class of its variables. If the value is not a mapping, only its type matters.
     """
     flat = frozenset(f"{role}_{name}" for role, cls in roles.items() for name in names_of(cls))
     return lambda name, value: None if name in flat else _stranger(name, value, roles, flat)
@@ -69,20 +69,20 @@ def _stranger(name: str, value: Value, roles: Mapping[str, type], flat: frozense
     if name in roles:
         valid = names_of(roles[name])
         if not isinstance(value.value, dict):
-            return f"{name}: found {_kind(value.value)}, not read: the variables of the role {name} are a mapping"
+            return f"{name} is not read: found {_kind(value.value)}, expected a mapping of variables of the role {name}"
         if is_mapping_of(valid, value.value):
             return None
-        return f"{name}: not read: no name in it is a variable of the role {name} ({', '.join(valid)})"
+        return f"{name} is not read: no key in it is a variable of the role {name} ({', '.join(valid)})"
     meant = nearest(name, flat, _ALIKE) or _misspelt_role(name, value, roles)
     role = next((role for role in sorted(roles, key=len, reverse=True) if name.startswith(f"{role}_")), None)
     if role and not meant:
         valid = names_at(roles[role], ())
-        return f"{name!r} is not read: it is no variable of the role {role}; {_nearest_of(name, role, valid)}"
-    return f"{name!r} is not read: it is no variable of any role; did you mean {meant!r}?" if meant else None
+        return f"{name!r} is not read: it is not a variable of the role {role}; {_nearest_of(name, role, valid)}"
+    return f"{name!r} is not read: it is not a variable of any role; did you mean {meant!r}?" if meant else None
 
 
 def _misspelt(name: str, value: Value) -> str | None:
-    """The variable of no role that a name is a misspelling of."""
+    """Return the variable outside all roles of which a name is a misspelling."""
     if not name.startswith(OURS):
         meant = nearest(name, SHARED, _SHARED_ALIKE)
         return meant if name not in SHARED and isinstance(value.value, (str, int, float)) else None
@@ -100,13 +100,13 @@ def _nearest_of(name: str, role: str, valid: Collection[str]) -> str:
 
 
 def _kind(value: Any) -> str:
-    """What a value is, without the value: a stranger's may be secret."""
+    """Describe the type of a value without the value, which may be secret."""
     kinds = {bool: "a value", str: "text", int: "a number", float: "a number", list: "a list"}
     return next((name for kind, name in kinds.items() if isinstance(value, kind)), "a value")
 
 
 def _misspelt_role(name: str, value: Value, roles: Mapping[str, type]) -> str | None:
-    """The role with a similar name, if the mapping has at least one variable of that role."""
+    """Return the role with a similar name, if the mapping has at least one variable of that role."""
     if not isinstance(value.value, dict):
         return None
     role = nearest(name, roles)
@@ -115,13 +115,13 @@ def _misspelt_role(name: str, value: Value, roles: Mapping[str, type]) -> str | 
     return role if set(value.value) & set(names_at(roles[role], ())) else None
 
 
-MOST = 4096  #: our choice: definitions that are remembered; a fleet in which more differ is bound as before
+MOST = 4096  #: our choice: limit of each cache, which is then cleared
 
 Written = tuple[tuple[str, Value], ...]
 
 
 class Binder:
-    """Binds the variables of these roles, by name, for one host after the other. Remembers ``MOST`` results at most."""
+    """Binds the variables of roles for one host after another, with caches of at most ``MOST`` results."""
 
     def __init__(self, roles: Mapping[str, type]):
         self._roles = roles
@@ -133,7 +133,7 @@ class Binder:
         self._judged: dict[Hashable, str | None] = {}
 
     def bind(self, names: Sequence[str], host: Host) -> Mapping[str, Any]:
-        """The variables of the roles of these names, by name. Raises ``InputErrors`` as ``binding.bind`` does."""
+        """Return the variables of the named roles, by role. Raises ``InputErrors`` as ``binding.bind`` does."""
         layers = [self._written(layer) for layer in host.layers]
         own = exact(host.get(binding.OWN_VARIABLES))
         keys = {name: self._key(name, host, layers) for name in names}
@@ -143,7 +143,7 @@ class Binder:
         return self._whole[whole]
 
     def strangers(self, host: Host) -> list[InputError]:
-        """``strangers.strangers`` of these roles."""
+        """Return the mistakes of ``strangers`` for these roles, with cached explanations."""
         return strangers(host, self._stranger)
 
     def _one(self, name: str, written: Hashable, host: Host) -> Any:
@@ -153,7 +153,7 @@ class Binder:
         return self._bound[key]
 
     def _key(self, role: str, host: Host, layers: Sequence[Mapping[str, Written]]) -> Hashable:
-        """What is written about a role for a host, layer by layer; the same for all hosts about which nothing is."""
+        """Return the definitions of a role for a host, layer by layer; equal for all hosts without definitions."""
         parts: list[Hashable] = []
         for number, layer in enumerate(layers):
             for name, value in layer.get(role, ()):
@@ -164,7 +164,7 @@ class Binder:
         return tuple(parts)
 
     def _written(self, layer: VariableLayer) -> Mapping[str, Written]:
-        """The variables of a layer by the role whose they may be. Hosts share the layers of their groups."""
+        """Return the variables of a layer by role. Hosts share the layers of their groups."""
         if layer.level == HOST_LEVEL:
             return dict(self._by_role(layer)) if layer.values else {}
         key = Same(layer.values)
@@ -180,7 +180,7 @@ class Binder:
         return ((role, tuple(values)) for role, values in found.items())
 
     def _roles_of(self, name: str) -> tuple[str, ...]:
-        """The roles whose variable a name may be: it is their name, or begins with it."""
+        """Return the roles to which a variable may belong: their name is the variable's name or its prefix."""
         known = self._of_name.get(name)
         if known is None:
             known = tuple(role for role in self._roles if name == role or name.startswith(f"{role}_"))

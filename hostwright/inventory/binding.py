@@ -1,11 +1,11 @@
-"""From an inventory's variables to a role's typed ones.
+"""Converts an inventory's variables to a role's typed variables.
 
 The variables of a role ``chrony`` are written as a mapping (``chrony: {pool: …}``) or flat (``chrony_pool: …``). They
-are merged field by field over a host's layers: a host may change a single field without repeating the others.
+are merged field by field over a host's layers, so that a host may change a single field.
 
-Inventories hold other people's variables too. A role's are those in its mapping, and flat names that are exactly one of
-its variables; what only looks like them (``container_manager``, ``environment: production``) is a stranger
-(``inventory.strangers``).
+An inventory may contain variables of other tools. A role reads the keys of its mapping, and flat names that exactly
+match one of its variables. Names that only resemble them (``container_manager``, ``environment: production``) are
+reported by ``binder.strangers``.
 """
 
 from __future__ import annotations
@@ -29,27 +29,30 @@ from hostwright.inventory.model import COMMAND_LINE, ROLE_DEFAULT, Definition, H
 
 T = TypeVar("T")
 
-OWN_VARIABLES = "hostwright_own_variables"  #: names that look like a role's but are the user's own
-OURS = "hostwright_"  #: how names begin that are nobody else's
-#: the variables of no role: those with our prefix, by what stands behind it
+OWN_VARIABLES = "hostwright_own_variables"  #: lists the user's own variables that resemble a role's
+OURS = "hostwright_"  #: prefix of Hostwright's variables
+#: variables with our prefix that belong to no role, without the prefix
 KNOWN = (
     *("become_password", "bmc", "connect_timeout", "drain", "drain_on", "drain_timeout", "files_address", "files_port"),
     *("gpu_model", "gpus", "host_keys", "install", "known_hosts", "own_variables", "password", "peer_group"),
     *("peer_port", "peer_rate", "peer_uploads", "plan_key", "plan_signers", "prove_max_loss", "reboot_timeout"),
     *("reinstall", "roles", "secrets", "stack", "sudo", "undrain"),
 )
-#: and the commands that print the secrets among them
+#: variables with the commands that print these passwords
 COMMANDS = tuple(f"{name}{SUFFIX}" for name in KNOWN if name.endswith("password"))
-MAPPINGS = ("bmc", "install", "reinstall")  #: those of them whose names may go on: ``hostwright_bmc_user``
-SHARED = ("stack", "artifacts")  #: and those without it, which somebody else's may be called, too
-_SLIP = 0.8  #: how similar a name in a mapping must be to one of the role's variables for the mapping to be its own
+MAPPINGS = ("bmc", "install", "reinstall")  #: mappings whose fields may follow the name: ``hostwright_bmc_user``
+SHARED = (
+    "stack",
+    "artifacts",
+)  #: variables without our prefix that belong to no role; other tools may use the same names
+_SLIP = 0.8  #: similarity of a key to one of the role's variables above which the mapping is the role's
 
 
 def bind(cls: type[T], role: str, host: Host) -> T:
-    """The variables of a role for a host, checked. Raises ``InputErrors`` with every mistake, each with file and line.
+    """Bind and check the variables of a role for a host. Raises ``InputErrors`` with every mistake, with file and line.
 
     Fields that no layer sets keep their default. Unknown names beside known ones in the role's mapping are mistakes,
-    and so are unknown names of the command line.
+    and so are unknown names on the command line.
     """
     mistakes: list[InputError] = []
     own, valid = own_names(host), names_of(cls)
@@ -66,7 +69,8 @@ def bind(cls: type[T], role: str, host: Host) -> T:
 
 
 def definitions(host: Host, role: str, key: str, cls: type | None = None) -> tuple[Definition, ...]:
-    """Every definition of ``role.key`` for a host, weakest first; with ``cls``, the role's default comes first."""
+    """Return every definition of ``role.key`` for a host, weakest first. With ``cls``, the role's default comes
+    first."""
     values = [_default(cls, key)] if cls else []
     valid = names_of(cls) if cls else (key,)
     for layer in host.layers:
@@ -75,7 +79,8 @@ def definitions(host: Host, role: str, key: str, cls: type | None = None) -> tup
 
 
 def own_variables(host: Host, roles: Mapping[str, type]) -> dict[str, Value]:
-    """The variables of a host that no role reads: the user's own, those of other tools, and how it is reached."""
+    """Return the variables of a host that no role reads: the user's own, those of other tools, and of the
+    connection."""
     own = own_names(host)
     flat = {f"{role}_{name}" for role, cls in roles.items() for name in names_at(cls, ())}
 
@@ -88,18 +93,18 @@ def own_variables(host: Host, roles: Mapping[str, type]) -> dict[str, Value]:
 
 
 def is_mapping_of(valid: Iterable[str], mapping: Mapping[str, Any]) -> bool:
-    """Whether a mapping under a role's name is meant for the role: a name in it is one of its variables, or almost."""
+    """Whether a mapping under a role's name is meant for the role: a key is, or resembles, one of its variables."""
     names = list(valid)
     return not mapping or any(key in names or nearest(key, names, _SLIP) for key in mapping)
 
 
 def names_of(cls: type) -> list[str]:
-    """The names of a role's variables, and of the commands that may stand in the place of its secrets."""
+    """Return the names of a role's variables, and of the commands that may replace its secrets."""
     return [*names_at(cls, ()), *(f"{name}{SUFFIX}" for name in secret_names(cls))]
 
 
 def _take_commands(cls: type, role: str, host_name: str, given: dict[str, Value]) -> list[InputError]:
-    """Put what commands print in the place of the secrets that they are for; the mistakes."""
+    """Replace the command of each secret by a ``PrintedSecret``; return the mistakes."""
     mistakes = []
     for name in secret_names(cls):
         command = given.pop(f"{name}{SUFFIX}", None)
@@ -107,7 +112,7 @@ def _take_commands(cls: type, role: str, host_name: str, given: dict[str, Value]
             continue
         secret, text = given.get(name), command.value
         if secret is not None and secret.value is not None:
-            why = f"is set, and {role}.{name} as well: set one of them to null"
+            why = f"is set together with {role}.{name}; set one of them to null"
         elif not isinstance(text, str) or not text.strip() or "\0" in text:
             why = f"found {describe(text)}, expected a command for /bin/sh that prints the secret"
         else:
@@ -119,7 +124,7 @@ def _take_commands(cls: type, role: str, host_name: str, given: dict[str, Value]
 
 
 def own_names(host: Host) -> frozenset[str]:
-    """The names that the user has declared as own."""
+    """Return the names that the user declared as own."""
     names = host.get(OWN_VARIABLES, ())
     return frozenset(map(str, names)) if isinstance(names, (list, tuple)) else frozenset()
 
@@ -127,7 +132,7 @@ def own_names(host: Host) -> frozenset[str]:
 def _of_layer(
     role: str, layer: VariableLayer, own: frozenset[str], mistakes: list[InputError], valid: Collection[str]
 ) -> Iterator[tuple[str, Value]]:
-    """What one layer sets for a role, by field: from the mapping, then from flat variables."""
+    """Yield what one layer sets for a role, by field: from the mapping, then from flat variables."""
     prefix = f"{role}_"
     ours = role.startswith(OURS)
     seen: dict[str, Value] = {}
@@ -149,7 +154,9 @@ def _of_layer(
         for key, part in parts.items():
             if key in seen:
                 where = part.origin.exact
-                mistakes.append(InputError(f"{role}.{key} is given twice: also at {seen[key].origin}", where))
+                mistakes.append(
+                    InputError(f"{role}.{key} is given twice, also at {seen[key].origin}; remove one", where)
+                )
             seen[key] = part
             yield key, part
 
@@ -168,8 +175,10 @@ def _not_a_mapping(role: str, value: Value) -> InputError:
 
 
 def _unknown(cls: type, role: str, given: dict[str, Value]) -> list[InputError]:
-    """Unreadable values and unknown names, in nested dataclasses and at the top; the latter are removed from
-    ``given``."""
+    """Return mistakes for unknown names and encrypted values, and remove these from ``given``.
+
+    Mistakes inside nested dataclasses are also returned.
+    """
     mistakes = []
     valid = names_at(cls, ())
     for name, value in list(given.items()):
@@ -188,7 +197,7 @@ def _unknown(cls: type, role: str, given: dict[str, Value]) -> list[InputError]:
 
 
 def _unknown_inside(cls: type, role: str, value: Value, way: Where, data: Any) -> list[InputError]:
-    """Find unknown names in nested standard dataclasses, which pydantic ignores."""
+    """Return mistakes for unknown names in nested standard dataclasses, which pydantic ignores."""
     if isinstance(data, list):
         items = [_unknown_inside(cls, role, value, (*way, index), item) for index, item in enumerate(data)]
         return [mistake for item in items for mistake in item]
@@ -211,7 +220,7 @@ def _origin(given: Mapping[str, Value], way: Where) -> Origin | None:
 
 
 def _default(cls: type, key: str) -> Value:
-    """A role's default, with the line of the class that defines it."""
+    """Return a role's default, with the line of the class that defines it."""
     field = next((field for field in dataclasses.fields(cls) if field.name == key), None)
     if field is None:
         raise InputError(f"{unknown_name(key, names_at(cls, ()))}", cls.__name__)

@@ -1,4 +1,4 @@
-"""How a host is reached, from Ansible's connection variables."""
+"""Reads how to reach a host from Ansible's connection variables."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _TRUE, _FALSE = {"true", "yes", "on", "1", "y", "t"}, {"false", "no", "off", "0"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _MAX_PORT = 65535
 
-#: ssh options that do not affect us: we keep, multiplex and compress connections in our own way
+#: ssh options without effect here, since Hostwright manages its connections itself
 _IGNORED = {
     "addkeystoagent", "batchmode", "compression", "connectionattempts", "controlmaster", "controlpath",
     "controlpersist", "forwardagent", "gssapiauthentication", "identitiesonly", "loglevel",
     "passwordauthentication", "preferredauthentications", "pubkeyauthentication", "requesttty", "serveralivecountmax",
     "serveraliveinterval", "tcpkeepalive", "updatehostkeys", "visualhostkey",
 }  # fmt: skip
-#: options about host keys whose default is what they are here, and whose other values may not be passed over
+#: host key options of which only the default is accepted, since another value would silently have no effect
 _IN_SSH_CONFIG = {"checkhostip": "CheckHostIP", "hashknownhosts": "HashKnownHosts"}
-#: of StrictHostKeyChecking, and what it asks of us; ``yes`` wins over ``--accept-new``, as in ssh_config
+#: StrictHostKeyChecking → ``host_keys``; ``yes`` wins over ``--accept-new``, as in ssh_config
 _CHECKING: Mapping[str, str] = {
     "yes": "strict", "true": "strict", "accept-new": "accept-new", "ask": "", "no": "", "off": "", "false": "",
 }  # fmt: skip
@@ -40,7 +40,7 @@ _FLAGS = {"-A", "-a", "-C", "-q", "-T", "-t", "-tt", "-x", "-4", "-v", "-vv", "-
 
 
 class _Bad(Exception):
-    """A sentence about a value, without its file and line."""
+    """A message about a value, without its file and line."""
 
 
 class Connection:
@@ -56,7 +56,7 @@ class Connection:
         self._unread: dict[str, str] = {}  #: a note for each password that only Ansible can read
 
     def fields(self) -> dict[str, Any]:
-        """The fields that the variables set. A dedicated variable wins over an ssh option."""
+        """Return the fields that the variables set. A dedicated variable wins over an ssh option."""
         fields: dict[str, Any] = {}
         present = self._vars.keys() & VARIABLES
         if "@" in self._name:  # as ssh reads it
@@ -64,7 +64,7 @@ class Connection:
         if "ansible_connection" in present:
             fields["connection"] = self._read("ansible_connection", _way) or "ssh"
         here = fields.get("connection") == "local"
-        levels: dict[str, int] = {}  #: of each password
+        levels: dict[str, int] = {}  #: rank of the definition of each password
         for name in _SSH_ARGUMENTS:
             if name in present and not here:
                 fields |= self._read(name, self._ssh_arguments) or {}
@@ -73,7 +73,7 @@ class Connection:
                 value = self._password(name, field) if read is _password else self._read(name, read)
                 if read is _command and isinstance(value, str):
                     value = self._printed(name, value)
-                if isinstance(value, Secret):  # what is said of the host alone wins over what is said of its group
+                if isinstance(value, Secret):  # a definition for the host wins over one for its group
                     level = _LEVELS.get(self._vars[name].level, 0)
                     if level < levels.get(field, 0):
                         continue
@@ -92,38 +92,36 @@ class Connection:
         try:
             return read(value.value if read is _command else self._filled(value.value))
         except _Bad as error:
-            sentence = "is secret, and not what is expected here" if isinstance(value.value, Secret) else error
+            sentence = "has an invalid value (secret, not shown)" if isinstance(value.value, Secret) else error
             self.mistakes.append(InputError(f"{name}: {sentence}", value.origin.exact))
             return None
 
     def _printed(self, name: str, command: str) -> Secret | None:
-        """The password that a command prints."""
         base = name.removesuffix(SUFFIX)
         if base in self._vars and self._vars[base].value is not None:
-            sentence = f"{name}: is set, and {base} as well: set one of them to null"
+            sentence = f"{name}: is set together with {base}; set one of them to null"
             self.mistakes.append(InputError(sentence, self._vars[name].origin.exact))
             return None
         return PrintedSecret(command, self._name, name)
 
     def _password(self, name: str, field: str) -> Secret | None:
-        """A password. If only Ansible can read it, that is noted: the operator can enter it at the prompt."""
+        """Return a password. If only Ansible can read it, add a note: the operator can enter it at a prompt."""
         value = self._vars[name]
         if value.value is None:
             return None
         try:
             return _password(self._filled(value.value))
         except _Bad:
-            note = f"{value.origin}: {name} can be read by Ansible only; it is asked for when it is needed"
+            note = f"{value.origin}: only Ansible can read {name}; enter the password at the prompt when it is needed"
             self._unread.setdefault(field, note)
             return None
 
     def _filled(self, value: Any) -> Any:
-        """The value with its templates evaluated."""
         if isinstance(value, Vaulted):
             raise _Bad(value.sentence)
         if isinstance(value, (UnquotedInt, UnquotedFloat)):
-            raise _Bad(f"found {short(value.text)}, which YAML reads as {value}: put it in quotes")
-        if isinstance(value, Secret):  # encrypted, and here it is needed: an address, a user
+            raise _Bad(f"found {short(value.text)}, which YAML reads as {value}; put it in quotes")
+        if isinstance(value, Secret):  # an encrypted address or user, needed in plain text
             value = value.reveal()
         if not isinstance(value, str) or ("{{" not in value and "{%" not in value):
             return value
@@ -156,11 +154,11 @@ class Connection:
             fields["known_hosts"] = _one_file(value)
         elif option in _IN_SSH_CONFIG:
             if value.lower() not in ("no", "false"):
-                raise _Bad(f"{_IN_SSH_CONFIG[option]} {value} counts in ~/.ssh/config only; put it there")
+                raise _Bad(f"{_IN_SSH_CONFIG[option]} {value} has an effect only in ~/.ssh/config; put it there")
         elif option in ("stricthostkeychecking", "userknownhostsfile"):
             self._host_keys(option, value.lower(), fields)
         elif option not in _IGNORED:
-            raise _Bad(f"the ssh option {option!r} is not understood here; put it into ~/.ssh/config")
+            raise _Bad(f"the ssh option {option!r} is not supported here; put it into ~/.ssh/config")
 
     def _host_keys(self, option: str, value: str, fields: dict[str, Any]) -> None:
         if option == "stricthostkeychecking" and value not in _CHECKING:
@@ -169,13 +167,13 @@ class Connection:
             fields["host_keys"] = _CHECKING[value]
         elif option == "userknownhostsfile" or value in ("no", "off", "false"):
             self.notes.append(
-                "host keys are checked, whatever ansible_ssh_common_args says; to take the key of a new host at first "
-                "sight, ask for accept-new"
+                "host keys are always checked, despite ansible_ssh_common_args; to accept the keys of new hosts, set "
+                "StrictHostKeyChecking=accept-new"
             )
 
 
 def _options(words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The options of an ssh command line, under their names in ssh_config."""
+    """Yield the options of an ssh command line, under their names in ssh_config."""
     names = {"-J": "ProxyJump", "-p": "Port", "-i": "IdentityFile", "-l": "User"}
     rest = iter(words)
     for word in rest:
@@ -183,7 +181,7 @@ def _options(words: Iterable[str]) -> Iterator[tuple[str, str]]:
         if word in _FLAGS:
             continue
         if flag not in ("-o", *names):
-            raise _Bad(f"{word!r} is not understood here; put it into ~/.ssh/config")
+            raise _Bad(f"{word!r} is not supported here; put it into ~/.ssh/config")
         value = attached or next(rest, "")
         if flag == "-o":
             name, _, setting = value.replace("=", " ", 1).strip().partition(" ")
@@ -205,7 +203,7 @@ def _jump(value: str) -> str:
 
 
 def _jump_of_command(command: str) -> str:
-    """``ssh -W %h:%p [-q] [-p PORT] [-l USER] [user@]bastion`` as a jump host."""
+    """Return ``ssh -W %h:%p [-q] [-p PORT] [-l USER] [user@]bastion`` as a jump host."""
     words = [word for word in shlex.split(command) if word not in _FLAGS]
     user = port = ""
     target: list[str] = []
@@ -221,8 +219,8 @@ def _jump_of_command(command: str) -> str:
             target.append(word)
     if words[:1] not in (["ssh"], ["/usr/bin/ssh"]) or not forwards or len(target) != 1 or target[0].startswith("-"):
         raise _Bad(
-            f"found the ProxyCommand {describe(command)}; only `ssh -W %h:%p [-p PORT] [user@]HOST` is understood "
-            "here, others belong into ~/.ssh/config"
+            f"found the ProxyCommand {describe(command)}, expected `ssh -W %h:%p [-p PORT] [user@]HOST`; "
+            "put other commands into ~/.ssh/config"
         )
     return _jump((f"{user}@" if user and "@" not in target[0] else "") + target[0] + (f":{port}" if port else ""))
 
@@ -232,12 +230,12 @@ def _text(value: Any) -> str:
         raise _Bad(f"found {describe(value)}, expected text")
     text = str(value)
     if _CONTROL.search(text):
-        raise _Bad(f"found {describe(value)}, which has a line break or another control character in it")
+        raise _Bad(f"found {describe(value)}, which contains a line break or another control character")
     return text
 
 
 def _name(value: Any) -> str:
-    """An address or a login. A blank at its end is not seen in a file, and no name server knows of such a name."""
+    """Return an address or a login. A blank at its end is refused, since it is invisible in a file."""
     text = _text(value)
     if text != text.strip():
         raise _Bad(f"found {describe(value)}, which begins or ends with a blank")
@@ -278,13 +276,15 @@ def _command(value: Any) -> str:
     text = value.reveal() if isinstance(value, Secret) else value
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise _Bad(f"found {describe(value)}, expected a command for /bin/sh that prints the password")
-    if "{{" in text or "{%" in text:  # a host's name, from a cloud's API, would become part of the command
-        raise _Bad('holds a template, and a command is taken as it is: it finds the host\'s name in "$HOSTWRIGHT_HOST"')
+    if "{{" in text or "{%" in text:  # injection: a host's name, from a cloud's API, would become code
+        raise _Bad(
+            'contains a template, which is not rendered in a command; use "$HOSTWRIGHT_HOST" for the host\'s name'
+        )
     return text
 
 
 def _way(value: Any) -> str:
-    """``ssh`` or ``local``, also by the names of Ansible's own collection."""
+    """Return ``ssh`` or ``local``, also for the full names of Ansible's own collections."""
     plugin = value
     for collection in ("ansible.builtin.", "ansible.legacy."):
         plugin = str(plugin).removeprefix(collection)
@@ -292,14 +292,12 @@ def _way(value: Any) -> str:
         return "ssh"
     if plugin == "local":
         return "local"
-    raise _Bad(
-        f"found {describe(value)}, and a host is reached by ssh, or is this machine (local); leave it out with !NAME"
-    )
+    raise _Bad(f"found {describe(value)}, expected ssh, or local for this machine; leave the host out with !NAME")
 
 
 def _root(value: Any) -> str:
     if value != "root":
-        raise _Bad(f"found {describe(value)}, and only root can install drivers and packages")
+        raise _Bad(f"found {describe(value)}, expected root, since only root can install drivers and packages")
     return "root"
 
 
@@ -310,7 +308,7 @@ def _sudo(value: Any) -> str:
 
 
 def _program(value: Any) -> str | None:
-    """A program by its absolute path; ``sudo`` alone is the one that is found where sudo usually is."""
+    """Return a program by its absolute path; ``None`` for ``sudo`` alone, which is found in the usual places."""
     text = _text(value)
     if text != "sudo" and (not _PROGRAM.fullmatch(text) or {".", ".."} & set(text.split("/"))):
         raise _Bad(f"found {describe(value)}, expected sudo's absolute path such as /opt/sudo/bin/sudo")
@@ -342,8 +340,8 @@ _OF_VALUE: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "hostwright_connect_timeout": ("connect_timeout", _seconds),
     "hostwright_known_hosts": ("known_hosts", _text),
 }
-#: variable → the field that it sets, and how it is read; of two variables for the same field, the later one wins.
-#: A password may also be what the command of a variable prints.
+#: variable → its field and its reader; of two variables for the same field, the later one in this table wins.
+#: A password may also come from the command in a variable ``NAME_command``.
 _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     name: reader
     for base, (field, read) in _OF_VALUE.items()
@@ -352,10 +350,10 @@ _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
         *([(f"{base}{SUFFIX}", (field, _command))] if read is _password else []),
     )
 }
-#: variables that may have only this value here
+#: variables with a single accepted value
 _DEMANDS: Mapping[str, Callable[[Any], str]] = {"ansible_become_method": _sudo}
 _SSH_ARGUMENTS = ("ansible_ssh_common_args", "ansible_ssh_extra_args")
-_LEVELS = {HOST_LEVEL: 1, COMMAND_LINE: 2}  #: of definitions; groups are below
-#: fields that mean nothing where the host is this machine, as in Ansible: who runs Hostwright is the login user
+_LEVELS = {HOST_LEVEL: 1, COMMAND_LINE: 2}  #: ranks of definitions; groups have rank 0
+#: fields without meaning if the host is this machine, as in Ansible: the login user is whoever runs Hostwright
 _OF_SSH = {"port", "user", "key_file", "password", "connect_timeout", "known_hosts"}
 VARIABLES = {*_READERS, *_DEMANDS, *_SSH_ARGUMENTS, "ansible_connection"}

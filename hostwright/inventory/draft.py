@@ -1,4 +1,4 @@
-"""An inventory while it is read: what the files say, in their order, and their mistakes."""
+"""An inventory under construction: the content of its files, in their order, and their mistakes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Values = Mapping[str, Value]
 
 @dataclass(slots=True)
 class GroupDraft:
-    """What the files say about one group: hosts of its patterns, children, and a layer of variables for each place.
+    """What the files define for one group: hosts of its patterns, children, and a layer of variables for each place.
 
     ``files`` are the layers of ``group_vars/``.
     """
@@ -36,10 +36,11 @@ class GroupDraft:
 
 @dataclass(slots=True)
 class Draft:
-    """What all files say so far. ``mentioned`` are groups that must be ``defined`` somewhere.
+    """What all files define so far. ``mentioned`` are groups that some file must define; ``defined`` are those that one
+    does.
 
-    ``errors`` are those of whole files, ``of_groups`` and ``of_hosts`` those that concern only the hosts named there.
-    ``vault`` opens what is encrypted.
+    ``errors`` concern whole files. ``of_groups`` and ``of_hosts`` concern only the groups and hosts named there.
+    ``vault`` decrypts encrypted values.
     """
 
     groups: dict[str, GroupDraft] = field(default_factory=lambda: {ALL: GroupDraft()})
@@ -49,37 +50,37 @@ class Draft:
     errors: list[InputError] = field(default_factory=list)
     of_groups: dict[str, list[InputError]] = field(default_factory=dict)
     of_hosts: dict[str, list[InputError]] = field(default_factory=dict)
-    unusable: set[str] = field(default_factory=set)  #: names in an inventory that cannot be a host's
+    unusable: set[str] = field(default_factory=set)  #: invalid host names in an inventory
     notes: list[str] = field(default_factory=list)
-    left_out: list[InputError] = field(default_factory=list)  #: why files are, of which the notes say so
+    left_out: list[InputError] = field(default_factory=list)  #: the mistakes of files that the notes report as left out
     vault: Vault = field(default_factory=Vault)
 
     def trial(self) -> Draft:
-        """An empty draft for one more file."""
+        """Return an empty draft for one more file."""
         return Draft(vault=self.vault)
 
     def fail(self, origin: Origin, message: str) -> None:
-        """Note a mistake."""
+        """Record a mistake."""
         self.errors.append(InputError(message, origin.exact))
 
     def group(self, name: str, origin: Origin) -> GroupDraft:
-        """The group with that name, which a file defines here; an invalid name is noted."""
+        """Return the group that a file defines here. An invalid name is recorded as a mistake."""
         if name not in self.defined and not _GROUP.fullmatch(name):
-            self.fail(origin, f"{name!r} cannot be a group's name: letters, digits, '_', '.' and '-' only")
+            self.fail(origin, f"{name!r} cannot be a group's name; use only letters, digits, '_', '.' and '-'")
         self.defined.add(name)
         return self.groups.setdefault(name, GroupDraft())
 
     def mention(self, name: str, origin: Origin) -> GroupDraft:
-        """The group with that name, which some file must define."""
+        """Return the group with this name, which some file must define."""
         self.mentioned.setdefault(name, origin)
         return self.groups.setdefault(name, GroupDraft())
 
     def add_hosts(self, group: GroupDraft, pattern: str, values: Values, origin: Origin) -> None:
-        """Put the hosts of a pattern into a group, each with the same variables."""
+        """Add the hosts of a pattern to a group, each with the same variables."""
         try:
             names, port = expand(pattern)
         except ValueError as error:
-            names, port = [pattern], None  # in the list, so that nobody misses it; it cannot be used
+            names, port = [pattern], None  # listed, so that the mistake is visible, but unusable
             self.unusable.add(pattern)
             self.of_hosts.setdefault(pattern, []).append(InputError(str(error), origin.exact))
         if port is not None:
@@ -91,7 +92,7 @@ class Draft:
                 layers.append(values)
 
     def absorb(self, other: Draft) -> None:
-        """Add what another file says, after all that is here."""
+        """Add the content of another file after everything here."""
         for name, group in other.groups.items():
             mine = self.groups.setdefault(name, GroupDraft())
             mine.hosts |= group.hosts
@@ -109,16 +110,16 @@ class Draft:
 
 
 def named_like_a_secret(name: str) -> bool:
-    """Whether a variable's name says that it is a password: a guess, for what nobody declared."""
+    """Whether a variable's name looks like that of a password: a guess, for undeclared variables."""
     return _SECRET.search(name) is not None
 
 
 def concealed(name: str, value: Any, is_secret: Callable[[str], bool] = named_like_a_secret) -> Any:
-    """The value with every text and number in it whose name is a secret's wrapped in ``Secret``."""
+    """Wrap in ``Secret`` every text and number in the value whose name is that of a secret."""
     if isinstance(value, str):
         return Secret(value) if is_secret(name) else value
     if isinstance(value, (int, float)) and not isinstance(value, bool) and is_secret(name):
-        return Secret(value.text if isinstance(value, Unquoted) else str(value))  # 0123 as it stands there, not 83
+        return Secret(value.text if isinstance(value, Unquoted) else str(value))  # 0123 as written, not 83
     if isinstance(value, dict):
         inside = (lambda _: True) if is_secret(name) else is_secret
         return {key: concealed(key, inner, inside) for key, inner in value.items()}
@@ -128,5 +129,5 @@ def concealed(name: str, value: Any, is_secret: Callable[[str], bool] = named_li
 
 
 def group_level(name: str) -> str:
-    """The name of a group's variable level in messages."""
+    """Return the name of a group's variable level in messages."""
     return f"group {name}"

@@ -1,4 +1,4 @@
-"""Reads an inventory: one file, or a directory of them with ``group_vars/`` and ``host_vars/`` beside."""
+"""Reads an inventory: one file, or a directory of files, with ``group_vars/`` and ``host_vars/`` beside it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def load(
     vault: Vault | None = None,
     root: Path | None = None,
 ) -> Inventory:
-    """Read an inventory; ``extra`` are the command line's variables, which win over all others.
+    """Read an inventory. ``extra`` are the variables of the command line, which win over all others.
 
-    Each source is a file, a directory, or a list of hosts with a comma (``gpu01,gpu02,``). In a directory, all files
-    are read that Ansible would read, in alphabetical order. A file that cannot be read is an ``InputError`` if it is
-    the only one, and otherwise a note of the inventory; a mistake in ``host_vars/`` or ``group_vars/`` belongs to the
-    hosts that it is for. ``tell`` is called with a sentence while a slow inventory program is waited for. ``vault``
-    opens what is encrypted. The ``ansible.cfg`` in ``root`` says what is ignored in a directory; without it, the one
-    beside that directory.
+    Each source is a file, a directory, or a list of hosts with a comma (``gpu01,gpu02,``). In a directory, the same
+    files are read as by Ansible, in alphabetical order. An unreadable file is an ``InputError`` if it is the only one,
+    and otherwise a note. A mistake in ``host_vars/`` or ``group_vars/`` concerns only the hosts of that file.
+
+    ``tell`` receives a message while a slow inventory program runs. ``vault`` decrypts encrypted values. The
+    ``ansible.cfg`` in ``root``, or else beside the directory, defines which files are ignored.
     """
     draft = Draft(vault=vault or Vault())
     with _collector_resting():
@@ -69,7 +69,8 @@ def load_site(
     tell: Callable[[str], None] = lambda _: None,
     vault: Vault | None = None,
 ) -> Inventory:
-    """Read a site's inventory; where it has no hosts, that of the ``ansible.cfg`` beside it, which a note says."""
+    """Read a site's inventory. If it has no hosts, read the inventory that the ``ansible.cfg`` beside it names, with a
+    note."""
     inventory: Inventory | None = None
     root = folder.parent
     if not folder.is_dir() or _has_files(folder, root):
@@ -114,7 +115,7 @@ def _through_ansible(
 
 
 def _settle(draft: Draft, failed: list[InputError], *, only: bool) -> None:
-    """Files that cannot be read are an error where there is nothing beside them, else a note, as in Ansible."""
+    """Report unreadable files: as errors if nothing else was read, else as notes, as Ansible does."""
     undefined = [
         InputError(f"there is no group {name!r}; {suggestion(name, draft.defined)}", origin.exact)
         for name, origin in draft.mentioned.items()
@@ -143,8 +144,8 @@ def _files(source: Path, root: Path | None) -> list[Path]:
 
 @contextmanager
 def _collector_resting() -> Iterator[None]:
-    """Pause garbage collection: reading 10,000 hosts makes half a million values and no garbage; it would double the
-    time."""
+    """Pause garbage collection, which would double the time: 10,000 hosts create half a million values and no
+    garbage."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

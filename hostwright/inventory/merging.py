@@ -1,8 +1,8 @@
-"""From the draft of all files to the inventory: the tree of groups, and each host's variables by precedence.
+"""Merges the draft of all files to an inventory: the tree of groups, and each host's variables by precedence.
 
-Weakest to strongest, as in Ansible: what the inventory's files say of groups, ``group_vars/all``, ``group_vars/`` of
-other groups, what the files say of the host, ``host_vars/``, the command line. Groups go from ``all`` outwards (ties:
-``ansible_group_priority``, then the alphabet); within one group or host, the definition read last wins.
+Weakest to strongest, as in Ansible: group variables in the inventory's files, ``group_vars/all``, other
+``group_vars/``, host variables in the inventory's files, ``host_vars/``, the command line. Groups go from ``all``
+outwards (ties: ``ansible_group_priority``, then the alphabet). Within one group or host, the definition read last wins.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from hostwright.inventory.model import (
 from hostwright.inventory.templates import World
 
 _PRIORITY = "ansible_group_priority"
-SECRETS = "hostwright_secrets"  #: names of variables that are secrets, whatever they are called
+SECRETS = "hostwright_secrets"  #: lists variables that are secrets, in addition to names that look like passwords
 
 
 @dataclass(frozen=True, slots=True)
 class _Ancestry:
-    """The merged variables of a set of groups: computed once, shared by all hosts in exactly these groups."""
+    """The merged variables of a set of groups, computed once for all hosts in exactly these groups."""
 
     groups: tuple[str, ...]
     layers: tuple[VariableLayer, ...]
@@ -60,12 +60,12 @@ def merge(draft: Draft, extra: Mapping[str, str]) -> Inventory:
         name: Group(name, members[name], tuple(group.children), depths[name]) for name, group in draft.groups.items()
     }
     both = sorted(set(hosts) & set(groups))
-    notes |= dict.fromkeys(f"{name!r} is a host and a group; @{name} is the group" for name in both)
+    notes |= dict.fromkeys(f"{name!r} is a host and a group; @{name} selects the group" for name in both)
     return Inventory(hosts, groups, tuple(notes), tuple(draft.left_out))
 
 
 def _conceal_declared(draft: Draft) -> Set[str]:
-    """Make the variables that any ``hostwright_secrets`` names secrets, wherever they are set; return the names."""
+    """Wrap in ``Secret`` all variables that any ``hostwright_secrets`` names, in all places; return the names."""
     places = [place for group in draft.groups.values() for place in (group.layers, group.files)]
     places += draft.hosts.values()
     declared: set[str] = set()
@@ -74,7 +74,7 @@ def _conceal_declared(draft: Draft) -> Set[str]:
         if isinstance(given.value, list) and all(isinstance(name, str) for name in given.value):
             declared.update(given.value)
         else:
-            draft.fail(given.origin, f"{SECRETS}: found {describe(given.value)}, expected a list of variables' names")
+            draft.fail(given.origin, f"{SECRETS}: found {describe(given.value)}, expected a list of variable names")
     if draft.errors:
         raise InputErrors(draft.errors)
     for place in places if declared else ():
@@ -87,9 +87,9 @@ def _concealed(name: str, value: Value, secrets: Set[str]) -> Value:
 
 
 def _members(draft: Draft) -> dict[str, tuple[str, ...]]:
-    """The hosts of each group in the order in which Ansible counts them: its own, then its children's, level by level.
+    """Return the hosts of each group in Ansible's order: its own, then its children's, level by level.
 
-    ``GROUP[0]`` depends on it.
+    ``GROUP[0]`` depends on this order.
     """
     below = {child for group in draft.groups.values() for child in group.children}
     children = {name: list(group.children) for name, group in draft.groups.items()}
@@ -110,7 +110,7 @@ def _members(draft: Draft) -> dict[str, tuple[str, ...]]:
 
 
 def _depths(draft: Draft) -> dict[str, int]:
-    """The longest path from ``all`` to each group; a cycle is noted as a mistake."""
+    """Return the longest path from ``all`` to each group. A cycle is recorded as a mistake."""
     parents: dict[str, set[str]] = {name: set() for name in draft.groups}
     for name, group in draft.groups.items():
         for child in group.children:
@@ -122,12 +122,12 @@ def _depths(draft: Draft) -> dict[str, int]:
     except CycleError as error:
         circle: list[str] = error.args[1]
         origin = draft.groups[circle[0]].children.get(circle[1]) or draft.groups[circle[1]].children[circle[0]]
-        draft.fail(origin, f"groups contain each other in a circle: {' → '.join(circle)}")
+        draft.fail(origin, f"groups contain each other in a cycle: {' → '.join(circle)}")
     return depths
 
 
 def _direct_groups(draft: Draft) -> dict[str, tuple[str, ...]]:
-    """The groups that name each host directly; ``ungrouped`` for a host that only ``all`` names."""
+    """Return the groups that name each host directly; ``ungrouped`` for a host that only ``all`` names."""
     direct: dict[str, list[str]] = {name: [] for name in draft.hosts}
     for name, group in draft.groups.items():
         if name not in (ALL, UNGROUPED):
@@ -142,7 +142,7 @@ def _direct_groups(draft: Draft) -> dict[str, tuple[str, ...]]:
 
 
 class _Tree:
-    """The groups with their parents; finds the ancestry of a host from the groups that name it."""
+    """The groups with their parents; finds all groups of a host from those that name it directly."""
 
     def __init__(self, draft: Draft, depths: dict[str, int]):
         self._draft = draft
@@ -155,7 +155,6 @@ class _Tree:
         self._known: dict[tuple[str, ...], _Ancestry] = {}
 
     def ancestry(self, direct: tuple[str, ...]) -> _Ancestry:
-        """All groups of a host that is directly in these, weakest first, and their variables."""
         if direct not in self._known:
             self._known[direct] = self._make(direct)
         return self._known[direct]
@@ -170,7 +169,7 @@ class _Tree:
         groups = tuple(sorted(names, key=self._order.__getitem__))
         drafts = [(name, self._draft.groups[name]) for name in groups if name in self._draft.groups]
         written = [(name, values) for name, group in drafts for values in group.layers]
-        written += [(name, values) for name, group in drafts for values in group.files]  # `all` is the first of them
+        written += [(name, values) for name, group in drafts for values in group.files]  # `all` is the first group
         layers = tuple(VariableLayer(group_level(name), values) for name, values in written)
         return _Ancestry(groups, layers, _merged(layers))
 
@@ -191,7 +190,7 @@ def _merged(layers: Iterable[VariableLayer]) -> dict[str, Value]:
 
 
 def _joined(ancestry: _Ancestry, own: Iterable[Mapping[str, Value]], strongest: VariableLayer | None) -> _Ancestry:
-    """A host's groups, with its own layers after theirs, and what all come to."""
+    """Return a host's groups and merged variables, with its own layers after those of the groups."""
     layers = tuple(VariableLayer(HOST_LEVEL, values) for values in own)
     layers += (strongest,) if strongest else ()
     return _Ancestry(ancestry.groups, ancestry.layers + layers, {**ancestry.vars, **_merged(layers)})
@@ -214,7 +213,7 @@ def _host(name: str, ancestry: _Ancestry, world: World, draft: Draft, notes: dic
 
 
 def _command_line(extra: Mapping[str, str], declared: Set[str]) -> VariableLayer | None:
-    """The strongest layer. Values are text; a value that begins like a list or mapping is read as YAML."""
+    """Return the strongest layer. Values are text; a value that begins with ``[`` or ``{`` is parsed as YAML."""
     values = {}
     for name, text in extra.items():
         data = parse_document(text, f"{COMMAND_LINE}, {name}").data if text[:1] in ("[", "{") else text

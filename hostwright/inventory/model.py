@@ -1,4 +1,4 @@
-"""What an inventory is: hosts, groups, and variables that know where they were written."""
+"""Data model of an inventory: hosts, groups, and variables with their origins."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ HOST_LEVEL, COMMAND_LINE, ROLE_DEFAULT = "host", "command line", "role default"
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One definition of a variable: its value, where it was written, and the level that it was written for.
+    """One definition of a variable: its value, its origin, and its level.
 
     ``level`` is ``group NAME``, ``host`` or ``command line``. ``marks`` are the origins of values inside a mapping or
-    list. A value whose name marks it as a password is a ``Secret``.
+    list. A value whose name looks like a password's is a ``Secret``.
     """
 
     value: Any
@@ -28,7 +28,7 @@ class Value:
     marks: Mapping[Where, Origin] = field(default_factory=dict)
 
     def at(self, where: Where) -> Origin:
-        """The origin of a part of the value."""
+        """Return the origin of a part of the value."""
         while where and where not in self.marks:
             where = where[:-1]
         return self.marks.get(where, self.origin) if where else self.origin
@@ -36,7 +36,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class VariableLayer:
-    """The variables that one place sets; later layers of a host win over earlier ones."""
+    """The variables that one place sets. Later layers of a host win over earlier ones."""
 
     level: str
     values: Mapping[str, Value]
@@ -44,7 +44,7 @@ class VariableLayer:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A line of the answer to "why does this variable have this value?"."""
+    """One definition in the answer to "why does this variable have this value?"."""
 
     value: Any
     origin: Origin
@@ -57,13 +57,13 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """One host and how to reach it. ``None`` leaves a choice to ``~/.ssh/config`` and its defaults.
+    """One host, and how to reach it. ``None`` leaves a choice to ``~/.ssh/config`` and its defaults.
 
-    ``address`` is what ssh connects to (the name, if absent); ``proxy_jump`` is in OpenSSH's form; ``host_keys`` is
-    ``accept-new`` if the inventory asks for it; ``connect_timeout`` is in seconds; ``connection`` is ``ssh``, or
-    ``local`` for this machine; ``sudo`` is the path of a sudo that is not where sudo usually is. ``groups`` and
-    ``layers`` go from the weakest to the strongest; ``vars`` are the layers merged. ``mistakes`` are connection
-    variables that cannot be used; they are reported when this host is selected.
+    ``address`` is the address for ssh (default: the name). ``proxy_jump`` is in OpenSSH's form. ``host_keys`` is
+    ``accept-new`` or ``strict``, if the inventory sets it. ``connect_timeout`` is in seconds. ``connection`` is
+    ``ssh``, or ``local`` for this machine. ``sudo`` is the path of a sudo outside the usual places. ``groups`` and
+    ``layers`` go from the weakest to the strongest; ``vars`` are the merged layers. ``mistakes`` are reported when the
+    host is selected.
     """
 
     name: str
@@ -88,23 +88,23 @@ class Host:
 
     @property
     def local(self) -> bool:
-        """Whether it is this machine."""
+        """Whether the host is this machine."""
         return self.connection == "local"
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of a variable, as the strongest layer sets it, unmerged."""
+        """Return the value of a variable from the strongest layer, unmerged."""
         value = self.vars.get(name)
         return default if value is None else value.value
 
     def explain_variable(self, name: str) -> tuple[Definition, ...]:
-        """Every definition of a variable that belongs to no role, weakest first."""
+        """Return every definition of a variable that belongs to no role, weakest first."""
         values = [layer.values[name] for layer in self.layers if name in layer.values]
         return tuple(Definition(value.value, value.origin, value.level, value is values[-1]) for value in values)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group: all its hosts (including its children's), its children, its distance from ``all``."""
+    """A group: all its hosts (also its children's), its children, and its distance from ``all``."""
 
     name: str
     hosts: tuple[str, ...]
@@ -114,7 +114,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """Hosts in the order of the files, groups, and what the operator should know about the files."""
+    """Hosts in the order of the files, groups, and notes for the operator about the files."""
 
     hosts: Mapping[str, Host]
     groups: Mapping[str, Group]

@@ -1,11 +1,12 @@
-"""Choosing hosts: ``gpu01,gpu[03-09],@rack3,!gpu05,&dgx,~dgx``. Ansible's patterns mean here what they mean there.
+"""Selects hosts: ``gpu01,gpu[03-09],@rack3,!gpu05,&dgx,~dgx``. Ansible's patterns have the same meaning here.
 
 Terms are separated by commas (or, as in Ansible, by colons). Whatever their order, plain terms are united first, then
-``&`` terms intersect, then ``!`` terms exclude. A name, a wildcard and a regular expression stand for groups and
-hosts; ``web[0]``, ``web[-1]`` and ``web[0:2]`` take hosts of what ``web`` stands for, in Ansible's order. Beyond
-Ansible, ``@`` marks a group, a set of the last run or one of a named run (``@failed:RUN``), ``gpu[01-03,7]`` names
-hosts, and a term that matches nothing is an error, also behind ``!``: otherwise a slip there would choose more hosts
-than was meant.
+``&`` terms intersect, then ``!`` terms exclude. A name, a wildcard and a regular expression match groups and hosts.
+``web[0]``, ``web[-1]`` and ``web[0:2]`` select hosts of ``web`` by index, in Ansible's order.
+
+Beyond Ansible, ``@`` marks a group, a set of the last run, or a set of a named run (``@failed:RUN``), and
+``gpu[01-03,7]`` names hosts. A term without a match is an error, also after ``!``, because a misspelt exclusion would
+select more hosts than intended.
 """
 
 from __future__ import annotations
@@ -23,26 +24,26 @@ from hostwright.common.places import OF_A_RUN, RUN_SETS
 from hostwright.inventory.model import UNGROUPED, Host, Inventory
 from hostwright.inventory.ranges import is_ipv6
 
-MAX_NAMES = 100_000  #: that a single term may expand to
+MAX_NAMES = 100_000  #: limit for a single term
 _MAX_DIGITS = 12  #: of a number in brackets
 _TERM = re.compile(r"[\w.@\-\[\],:/]+")
 _SPAN = re.compile(r"([0-9]+)[-:]([0-9]+)")
 _SUBSCRIPT = re.compile(r"(?P<base>.+)\[(?:(?P<index>-?[0-9]+)|(?P<first>[0-9]+)(?P<sign>[:-])(?P<last>[0-9]*))\]")
-_SPECIAL = frozenset(".?*[")  #: with one of these, a term also stands for hosts where it matches a group
-_FOLDABLE = re.compile(r"[\w.-]+")  #: names that mean nothing else in a folded list
+_SPECIAL = frozenset(".?*[")  #: a term with one of these matches hosts even if it matches a group
+_FOLDABLE = re.compile(r"[\w.-]+")  #: names without special meaning in a folded list
 _OPTION = "--hosts"
-NAMED_CHARACTERS = 60  #: of hosts' names in a line that says something else; above that, it says how many they are
-_NAMED = 5  #: hosts that a sentence names
+NAMED_CHARACTERS = 60  #: longest folded list of hosts within a line; above it, only their number is shown
+_NAMED = 5  #: hosts that a message names
 
 
 def select(
     inventory: Inventory, pattern: str, named_sets: Mapping[str, Iterable[str]] | None = None, *, usable: bool = True
 ) -> list[Host]:
-    """The hosts that a pattern names, in the inventory's order.
+    """Return the hosts that a pattern selects, in the inventory's order.
 
-    ``named_sets`` are sets of the last run for ``@`` terms, such as ``failed``; hosts in them that have left the
-    inventory are ignored. An unknown name, an empty selection, or (``usable``) a selected host with variables that
-    cannot be used, or several that are this machine, is an ``InputError``.
+    ``named_sets`` are sets of the last run for ``@`` terms, such as ``failed``; hosts that have left the inventory are
+    ignored. Raises ``InputError`` for an unknown name and for an empty selection. With ``usable``, hosts with mistakes,
+    and several hosts that are this machine, are also an ``InputError``.
     """
     sets = {name: set(hosts) for name, hosts in (named_sets or {}).items()}
     names = inventory.hosts.keys() | inventory.groups.keys()
@@ -68,19 +69,19 @@ def select(
 
 
 def _refuse_one_machine_twice(hosts: Iterable[Host]) -> None:
-    """Raise ``InputError`` where several hosts are this machine: each would be provisioned over the other."""
+    """Raise ``InputError`` if several hosts are this machine, since each would overwrite the other."""
     local = [host.name for host in hosts if host.local]
     if len(local) > 1:
-        sentence = "have ansible_connection: local, so each of them is this machine: select one of them"
+        sentence = "have ansible_connection: local, so each of them is this machine; select one of them"
         raise InputError(f"{', '.join(local[:_NAMED])}{', …' * (len(local) > _NAMED)} {sentence}", _OPTION)
 
 
 def fold(names: Iterable[str]) -> str:
-    """Names, abbreviated: ``gpu[01-03],login1``."""
+    """Abbreviate host names: ``gpu[01-03],login1``."""
     return _folded(tuple(names))
 
 
-@lru_cache(maxsize=16)  # our choice: a report names the same hosts in several of its sentences
+@lru_cache(maxsize=16)  # our choice: a report names the same hosts several times
 def _folded(names: tuple[str, ...]) -> str:
     from ClusterShell.NodeSet import NodeSet
 
@@ -90,7 +91,7 @@ def _folded(names: tuple[str, ...]) -> str:
 
 
 def counted(names: Iterable[str]) -> str:
-    """Hosts in a sentence: how many, where they are several, first where they are too many for their names to be.
+    """Describe hosts in a sentence: folded names and their number; the number first if the names are long.
 
     >>> counted(["gpu01"]), counted(["gpu01", "gpu02"])
     ('gpu01', 'gpu[01-02] (2 hosts)')
@@ -102,7 +103,7 @@ def counted(names: Iterable[str]) -> str:
 
 
 def headed(names: Iterable[str]) -> tuple[str, str]:
-    """How a heading calls hosts, and the names that it leaves to a line below it: none where it has them.
+    """Return hosts for a heading, and their folded names for the line below if the heading shows only a number.
 
     >>> headed(["gpu01", "gpu02"])
     ('gpu[01-02] (2 hosts)', '')
@@ -117,14 +118,15 @@ def headed(names: Iterable[str]) -> tuple[str, str]:
 
 
 def named_by(inventory: Inventory, pattern: str) -> set[str]:
-    """The hosts that a pattern names one by one, by name or range, and not by a group, a set or a wildcard."""
+    """Return the hosts that a pattern names one by one, by name or range, not through a group, a set or a wildcard."""
     plain = [term for term in terms(pattern, inventory.hosts.keys() | inventory.groups.keys()) if term[0] not in "!&@~"]
     plain = [term for term in plain if not set("*?") & set(term) and term.partition("[")[0] not in inventory.groups]
     return {host for term in plain for host in _matches(inventory, term, {})}
 
 
 def terms(pattern: str, names: Iterable[str] = ()) -> list[str]:
-    """The terms of a pattern; commas and colons inside brackets belong to their term, and so do colons of names."""
+    """Split a pattern into terms. Commas and colons inside brackets belong to their term, and so do colons in
+    ``names``."""
     known = set(names)
     found: list[str] = []
     for piece in _split(pattern, ","):
@@ -134,7 +136,7 @@ def terms(pattern: str, names: Iterable[str] = ()) -> list[str]:
 
 
 def _joined(parts: list[str], known: Set[str]) -> list[str]:
-    """The parts, with the colon between a set and its run put back; a ``known`` name is not a run."""
+    """Rejoin the parts of ``@SET:RUN``. A ``known`` name after the colon is a host or group, not a run."""
     found: list[str] = []
     for part in parts:
         whole = f"{found[-1].lstrip('!& ')}:{part}" if found else ""
@@ -173,7 +175,7 @@ def _chosen(inventory: Inventory, given: list[str], sets: Mapping[str, set[str]]
 
 
 def _matches(inventory: Inventory, term: str, sets: Mapping[str, set[str]]) -> set[str]:
-    """The hosts that a term stands for, its sign taken off; an ``InputError`` if it stands for nothing at all."""
+    """Return the hosts that a term matches, without its sign. Raises ``InputError`` if it matches nothing."""
     if term.startswith("@"):
         return _group(inventory, term[1:], sets)
     if term.startswith("~"):
@@ -190,7 +192,7 @@ def _matches(inventory: Inventory, term: str, sets: Mapping[str, set[str]]) -> s
 
 
 def _named(inventory: Inventory, term: str) -> list[str] | None:
-    """The hosts of the groups that a name or wildcard matches, and the hosts that it matches; ``None`` for nothing."""
+    """Return the hosts of the groups that a name or wildcard matches, and the matching hosts; ``None`` for no match."""
     special = _SPECIAL & set(term)
     groups = _alike(inventory.groups, term)
     hosts = [host for group in groups for host in inventory.groups[group].hosts]
@@ -217,7 +219,7 @@ def _by_expression(inventory: Inventory, expression: str) -> list[str] | None:
 
 
 def _with_brackets(inventory: Inventory, term: str) -> list[str] | None:
-    """``web[0]`` of what ``web`` stands for; else the names ``gpu[01-03]``; else the wildcard ``web[ab]*``."""
+    """Return ``web[0]`` of the hosts of ``web``, else the names ``gpu[01-03]``, else the wildcard ``web[ab]*``."""
     match = _SUBSCRIPT.fullmatch(term)
     within = _named(inventory, match["base"]) if match else None
     if match and within is not None and match["sign"] != "-":
@@ -236,7 +238,7 @@ def _with_brackets(inventory: Inventory, term: str) -> list[str] | None:
 
 
 def _part(hosts: Sequence[str], match: re.Match[str], term: str) -> list[str]:
-    """Some of the hosts by their place, as Ansible counts: from 0, both ends included."""
+    """Return some of the hosts by index, as in Ansible: from 0, both ends included."""
     numbers = [number for number in (match["index"], match["first"], match["last"]) if number]
     if max(map(len, numbers)) > _MAX_DIGITS:
         raise InputError(f"{term!r}: the number in brackets is too long", _OPTION)
@@ -250,7 +252,7 @@ def _part(hosts: Sequence[str], match: re.Match[str], term: str) -> list[str]:
 
 
 def _group(inventory: Inventory, name: str, sets: Mapping[str, set[str]]) -> set[str]:
-    """What ``@name`` stands for: a set of the last run, a group, or groups by a wildcard."""
+    """Return the hosts of ``@name``: a set of the last run, a group, or groups by a wildcard."""
     if name in sets:
         return sets[name] & set(inventory.hosts)
     groups = _alike(inventory.groups, name)
@@ -266,30 +268,30 @@ def _unknown(inventory: Inventory, missing: Sequence[str]) -> InputError:
 
 
 def _otherwise_known(inventory: Inventory, name: str) -> str:
-    """For a host that is named by its address, or with a login as for ssh: its name, and where the rest is said."""
+    """Return a hint for a host that is named by its address, or with a login as for ssh."""
     login, _, host = name.rpartition("@")
     if login and host in inventory.hosts:
-        return f"who logs in is said in the inventory (ansible_user): --hosts {host}"
+        return f"set the login in the inventory (ansible_user), and use --hosts {host}"
     found = [known.name for known in inventory.hosts.values() if known.address == name]
-    return f"it is the address of {fold(found)}: --hosts {fold(found)}" if found else ""
+    return f"it is the address of {fold(found)}; use --hosts {fold(found)}" if found else ""
 
 
 def _refuse_ports(inventory: Inventory, given: Sequence[str]) -> None:
-    """Raise ``InputError`` for a host with its port, of which the colon would make two terms."""
+    """Raise ``InputError`` for ``host:port``, whose colon would make it two terms."""
     for host, port in pairwise(given):
         if host in inventory.hosts and port.isdecimal() and port not in inventory.hosts:
-            sentence = f"{host}:{port}: its port is said in the inventory (ansible_port): --hosts {host}"
+            sentence = f"{host}:{port}: set the port in the inventory (ansible_port), and use --hosts {host}"
             raise InputError(sentence, _OPTION)
 
 
 def _names(term: str) -> list[str]:
-    """The names that ``gpu[01-03,7]`` expands to; without brackets, the term itself."""
+    """Return the names that ``gpu[01-03,7]`` expands to; without brackets, the term itself."""
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
     if not _TERM.fullmatch(term):
         parts = [part for part in re.split(r"[;:\s]+", term) if part]
         meant = f": {','.join(parts)}" if len(parts) > 1 else ""
-        sentence = f"{term!r} is not a host, a group or a range such as gpu[01-08]; terms are separated by commas"
+        sentence = f"{term!r} is not a host, a group or a range such as gpu[01-08]; separate terms with commas"
         raise InputError(f"{sentence}{meant}", _OPTION)
     if "[" not in term and "]" not in term:
         return [term]

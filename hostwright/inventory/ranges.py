@@ -8,16 +8,16 @@ import string
 from collections.abc import Sequence
 from ipaddress import AddressValueError, IPv6Address
 
-MAX_NAMES = 100_000  #: of one range; more is a typing mistake
+MAX_NAMES = 100_000  #: limit for one range; more is a typing mistake
 _RANGE = re.compile(r"\[([0-9]*|[A-Za-z]):([0-9]+|[A-Za-z])(?::([0-9]+))?\]")
 _HOST = re.compile(r"\w[\w.@-]*")
 _PORT = re.compile(r"(?P<name>[^:]*(?:\[[^\]]*\][^:]*)*):(?P<port>[0-9]{1,5})")
 _BRACKETED = re.compile(r"\[(?P<name>[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)\](?::(?P<port>[0-9]{1,5}))?")
-_MAX_DIGITS = 12  #: of an end of a range: a longer number is no host's
+_MAX_DIGITS = 12  #: of a bound of a range; no host has a longer number
 
 
 def expand(pattern: str) -> tuple[list[str], int | None]:
-    """The host names of a pattern, and the port after it if there is one. Raises ``ValueError`` with a sentence.
+    """Return the host names of a pattern, and its port if there is one. Raises ``ValueError`` with a message.
 
     >>> expand("gpu[01:03]")
     (['gpu01', 'gpu02', 'gpu03'], None)
@@ -37,7 +37,7 @@ def expand(pattern: str) -> tuple[list[str], int | None]:
         choices.append(_choices(*bounds))
         count *= len(choices[-1])
         if count > MAX_NAMES:
-            raise ValueError(f"{pattern!r} stands for {count} hosts; the most is {MAX_NAMES}")
+            raise ValueError(f"{pattern!r} expands to {count} hosts; the limit is {MAX_NAMES}")
     names = ["".join(_braid(texts, chosen)) for chosen in itertools.product(*choices)]
     for name in names[:1]:
         check_host_name(name)
@@ -53,13 +53,13 @@ def is_ipv6(text: str) -> bool:
 
 
 def check_host_name(name: str) -> None:
-    """Raise ``ValueError`` unless the name is an IPv6 address, or letters and digits of any script, ``.``, ``_``, ``-``
-    and ``@``."""
+    """Raise ``ValueError`` unless the name is an IPv6 address, or only letters and digits of any script, ``.``, ``_``,
+    ``-`` and ``@``."""
     if _HOST.fullmatch(name) or is_ipv6(name):
         return
-    hint = "; ranges are written gpu[01:64]" if "[" in name or "]" in name else ""
-    hint = hint or ("; give the address with ansible_host" if ":" in name else "")
-    raise ValueError(f"{name!r} cannot be a host's name: letters, digits, '.', '_' and '-' only{hint}")
+    hint = "; write ranges as gpu[01:64]" if "[" in name or "]" in name else ""
+    hint = hint or ("; set the address with ansible_host" if ":" in name else "")
+    raise ValueError(f"{name!r} cannot be a host's name; use only letters, digits, '.', '_' and '-'{hint}")
 
 
 def _braid(texts: Sequence[str], chosen: Sequence[str]) -> list[str]:
@@ -69,27 +69,27 @@ def _braid(texts: Sequence[str], chosen: Sequence[str]) -> list[str]:
 def _choices(first: str, last: str, step: str | None) -> Sequence[str]:
     for number in (first, last, step or ""):
         if len(number) > _MAX_DIGITS:
-            raise ValueError(f"{number[:_MAX_DIGITS]}… has {len(number)} digits; the most in a range is {_MAX_DIGITS}")
+            raise ValueError(f"{number[:_MAX_DIGITS]}… has {len(number)} digits; the limit in a range is {_MAX_DIGITS}")
     stride, first = int(step) if step else 1, first or "0"
     if stride == 0:
-        raise ValueError(f"[{first}:{last}:0] never ends; the step is 1 or more")
+        raise ValueError(f"[{first}:{last}:0] has the step 0; use 1 or more")
     if first.isdigit() != last.isdigit():
-        raise ValueError(f"[{first}:{last}] goes from a number to a letter")
+        raise ValueError(f"[{first}:{last}] goes from a number to a letter; use the same kind for both")
     if first.isdigit():
         chosen = _numbers(first, last, stride)
     else:
         letters = string.ascii_letters
         chosen = list(letters[letters.index(first) : letters.index(last) + 1 : stride])
     if not chosen:
-        raise ValueError(f"[{first}:{last}] is empty: the first end comes after the last")
+        raise ValueError(f"[{first}:{last}] is empty; put the smaller bound first")
     return chosen
 
 
 def _numbers(first: str, last: str, stride: int) -> list[str]:
     width = len(first) if first.startswith("0") and len(first) > 1 else 0
     if width and len(last) != width:
-        raise ValueError(f"[{first}:{last}]: with leading zeros both ends have the same number of digits")
+        raise ValueError(f"[{first}:{last}] has leading zeros; write both bounds with the same number of digits")
     numbers = range(int(first), int(last) + 1, stride)
     if len(numbers) > MAX_NAMES:
-        raise ValueError(f"[{first}:{last}] stands for {len(numbers)} hosts; the most is {MAX_NAMES}")
+        raise ValueError(f"[{first}:{last}] expands to {len(numbers)} hosts; the limit is {MAX_NAMES}")
     return [str(number).zfill(width) for number in numbers]

@@ -1,7 +1,7 @@
-"""Templates in connection variables (``{{ inventory_hostname }}.{{ domain }}``), rendered with the host's variables.
+"""Renders templates in connection variables (``{{ inventory_hostname }}.{{ domain }}``) with the host's variables.
 
-Jinja2's sandbox evaluates them; Ansible's own filters and lookups are not known here, except ``lookup('env', NAME)``.
-A variable that is itself a template is rendered first; a circle of them is named.
+Jinja2's sandbox renders them. Of Ansible's own filters and lookups, only ``bool`` and ``lookup('env', NAME)`` work. A
+variable that is itself a template is rendered first; a cycle of variables is an error.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 _MAGIC = frozenset(["inventory_hostname", "inventory_hostname_short", "group_names", "groups", "hostvars"])
 _UNDEFINED = re.compile(r"'(\w+)' is undefined")
-_MOST = 100_000  #: characters of what a template comes to, and of what it multiplies
+_MOST = 100_000  #: limit of characters in a rendered template, and in the result of a multiplication
 
 
 class CannotRender(Exception):
-    """A sentence about a template, without its file and line."""
+    """A message about a template, without its file and line."""
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What the templates of a host may name beside its own variables: other hosts' variables, and groups."""
+    """What a host's templates may use beside its own variables: other hosts' variables, and groups."""
 
     variables: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -43,14 +43,14 @@ def _environment() -> Environment:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     class _Bounded(ImmutableSandboxedEnvironment):
-        """A sandbox in which nothing grows without end."""
+        """A sandbox in which no value can grow without limit."""
 
         intercepted_binops = frozenset(["*", "**"])
 
         def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
             sizes = [len(side) if isinstance(side, (str, list, tuple)) else abs(side) for side in (left, right)]
             if operator == "**" or sizes[0] * sizes[1] > _MOST:
-                raise CannotRender("its template multiplies without bound")
+                raise CannotRender("the template multiplies without limit")
             return super().call_binop(context, operator, left, right)
 
     environment = _Bounded(undefined=StrictUndefined)
@@ -60,7 +60,7 @@ def _environment() -> Environment:
 
 
 def render(text: str, host: str, world: World, own: Mapping[str, Value], groups: tuple[str, ...]) -> str:
-    """The text with its templates evaluated. Raises ``CannotRender`` with a sentence."""
+    """Return the text with its templates rendered. Raises ``CannotRender`` with a message."""
     return _Scope(host, world, own, groups).text(text, ())
 
 
@@ -74,7 +74,7 @@ class _Scope:
     groups: tuple[str, ...]
 
     def text(self, text: str, circle: tuple[str, ...]) -> str:
-        """A text with its templates evaluated; ``circle`` are the variables that led to it."""
+        """Render a text. ``circle`` are the variables that led to it."""
         from jinja2 import TemplateError, UndefinedError
 
         template, names = _compiled(text)
@@ -87,7 +87,7 @@ class _Scope:
         except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
             raise CannotRender(f"the template {text!r} cannot be evaluated here: {error}") from error
         if len(rendered) > _MOST:
-            raise CannotRender("its template comes to a text that is too long")
+            raise CannotRender("the rendered template is longer than 100,000 characters")
         return rendered
 
     def _has(self, name: str) -> bool:
@@ -95,7 +95,7 @@ class _Scope:
 
     def _named(self, name: str, circle: tuple[str, ...]) -> Any:
         if name in circle:
-            raise CannotRender(f"variables refer to each other in a circle: {' → '.join((*circle, name))}")
+            raise CannotRender(f"variables refer to each other in a cycle: {' → '.join((*circle, name))}")
         if name in self.own:
             return self._plain(self.own[name].value, (*circle, name))
         return {
@@ -119,7 +119,7 @@ class _Scope:
 
 @dataclass(frozen=True, slots=True)
 class _Others:
-    """``hostvars``: the variables of every host, each evaluated when it is asked for."""
+    """``hostvars``: the variables of every host, each rendered on access."""
 
     world: World
     circle: tuple[str, ...]
@@ -136,7 +136,7 @@ class _OneHost:
     def __getitem__(self, name: str) -> Any:
         label = f"{self.scope.host}'s {name}"
         if label in self.circle:
-            raise CannotRender(f"variables refer to each other in a circle: {' → '.join((*self.circle, label))}")
+            raise CannotRender(f"variables refer to each other in a cycle: {' → '.join((*self.circle, label))}")
         if name in self.scope.own:
             return self.scope._plain(self.scope.own[name].value, (*self.circle, label))
         raise KeyError(name)
@@ -144,22 +144,22 @@ class _OneHost:
 
 @lru_cache(maxsize=1024)
 def _compiled(text: str) -> tuple[Template, frozenset[str]]:
-    """A template and the names in it: many hosts share one."""
+    """Return a compiled template and the names in it. Cached, because many hosts share a template."""
     from jinja2 import TemplateError, nodes
     from jinja2.meta import find_undeclared_variables
 
     try:
         tree = _environment().parse(text)
         if next(tree.find_all(nodes.For), None):
-            raise CannotRender("loops in templates are not understood here")
+            raise CannotRender("loops in templates are not supported here")
         return _environment().from_string(tree), frozenset(find_undeclared_variables(tree))
     except (RecursionError, MemoryError) as error:
-        raise CannotRender("its template is nested too deeply") from error
+        raise CannotRender("the template is nested too deeply") from error
     except TemplateError as error:
-        raise CannotRender(f"the template {text!r} cannot be understood here: {error}") from error
+        raise CannotRender(f"the template {text!r} cannot be parsed: {error}") from error
 
 
 def _lookup(kind: str, name: str = "", *_: Any, **__: Any) -> str:
     if kind != "env":
-        raise CannotRender(f"only Ansible itself can evaluate lookup({kind!r}, …) in its template")
+        raise CannotRender(f"only Ansible itself can evaluate lookup({kind!r}, …) in the template")
     return os.environ.get(name, "")

@@ -1,1 +1,1 @@
-"""Files and programs, each read into a draft of the inventory."""
+"""Readers of inventory files and programs, each into a draft of the inventory."""

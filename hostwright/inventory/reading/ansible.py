@@ -1,5 +1,8 @@
-"""What only Ansible's own plugins can read (a cloud's configuration, ``constructed``, TOML): asked of the operator's
-own ``ansible-inventory``, for all sources at once, since a plugin may see what the others say."""
+"""Reads through ``ansible-inventory`` what only Ansible's plugins can read (a cloud's configuration, ``constructed``,
+TOML).
+
+All sources are passed in a single call, because a plugin may use the content of other files.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +30,17 @@ PROGRAM = "ansible-inventory"
 
 
 def read_with_ansible(sources: Sequence[Path], plugins: Sequence[Path], draft: Draft, tell: Tell) -> None:
-    """Add to the draft what ``ansible-inventory`` knows beyond it. Raises ``InputError`` where that is not possible."""
+    """Add to the draft what ``ansible-inventory`` prints beyond it. Raises ``InputError`` if it is missing or fails."""
     named = ", ".join(map(str, plugins))
     program = shutil.which(PROGRAM)
     if program is None:
         raise InputError(
-            "is the configuration of an Ansible inventory plugin; put beside it an executable that answers --list, "
-            f"or install Ansible: there is no {PROGRAM} on this machine's PATH",
+            f"is the configuration of an Ansible inventory plugin, and {PROGRAM} is not on this machine's PATH; "
+            "install Ansible, or put an executable that answers --list beside the file",
             named,
         )
     given = [argument for source in sources for argument in ("-i", _absolute(source))]
-    here = working_directory()  # whose ansible.cfg names plugins, which are programs
+    here = working_directory()  # its ansible.cfg may name plugins, which are programs
     folder = Path("/") if fault_of(here) and not in_named_site(here) else here
     answer = ask([program, *given, "--list", "--export"], named, tell, folder)
     draft.notes.append(f"{named}: read by {program}, whose groups and variables are added to those of the other files")
@@ -51,12 +54,12 @@ def read_with_ansible(sources: Sequence[Path], plugins: Sequence[Path], draft: D
 
 
 def _absolute(source: Path) -> str:
-    """A source wherever the program runs; a list of hosts is no path."""
+    """Return a source independent of the program's working directory. A list of hosts is not a path."""
     return str(source.absolute() if source.exists() else source)
 
 
 def configured(root: Path) -> tuple[Path, list[Path]] | None:
-    """The ``ansible.cfg`` that counts in a directory, and the inventories that it names; ``None`` if it names none."""
+    """Return the ``ansible.cfg`` for a directory and the inventories that it names; ``None`` if it names none."""
     file, sections = _sections(root)
     defaults = sections.get("defaults", {})
     sources = [file.parent / expanded(part) for part in _parts(defaults.get("inventory", ""))]
@@ -64,8 +67,10 @@ def configured(root: Path) -> tuple[Path, list[Path]] | None:
 
 
 def vault_password_files(root: Path) -> list[Path]:
-    """The files with passwords of Ansible Vault that the ``ansible.cfg`` of a directory names, in their order:
-    ``vault_password_file``, and those of ``vault_identity_list``, but for its prompts. Raises ``InputError``."""
+    """Return the Ansible Vault password files that the ``ansible.cfg`` for a directory names, in order.
+
+    They are ``vault_password_file``, and those of ``vault_identity_list`` without its prompts. Raises ``InputError``.
+    """
     file, sections = _sections(root)
     defaults = sections.get("defaults", {})
     identities = (part.rpartition("@")[2] for part in _parts(defaults.get("vault_identity_list", "")))
@@ -75,14 +80,14 @@ def vault_password_files(root: Path) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """The entries of a directory inventory that ``ansible.cfg`` or Ansible's environment variables leave out."""
+    """The entries of a directory inventory that ``ansible.cfg`` or Ansible's environment variables exclude."""
 
-    endings: tuple[str, ...] | None = None  #: in place of Ansible's own; ``None``: those
-    patterns: tuple[Pattern, ...] = ()  #: that match anywhere in a name
+    endings: tuple[str, ...] | None = None  #: replace Ansible's own; ``None``: Ansible's own
+    patterns: tuple[Pattern, ...] = ()  #: match anywhere in a name
 
     @classmethod
     def of(cls, root: Path) -> Ignored:
-        """What the ``ansible.cfg`` that counts in a directory says. Raises ``InputError``."""
+        """Read the settings of the ``ansible.cfg`` for a directory. Raises ``InputError``."""
         file, sections = _sections(root)
 
         def of_setting(name: str, variable: str) -> list[str] | None:
@@ -106,8 +111,10 @@ def _pattern(text: str, file: Path) -> Pattern:
 
 
 def _sections(root: Path) -> tuple[Path, Mapping[str, Mapping[str, str]]]:
-    """The ``ansible.cfg`` that counts in a directory, and its sections: nothing where everybody may write to the
-    directory, as in Ansible. Raises ``InputError``."""
+    """Return the ``ansible.cfg`` for a directory, and its sections. Raises ``InputError``.
+
+    If the directory is world-writable, the file is ignored, as in Ansible.
+    """
     named = os.environ.get("ANSIBLE_CONFIG", "")
     file = expanded(named) if named else root / "ansible.cfg"
     parser = configparser.ConfigParser(interpolation=None, strict=False)
@@ -129,7 +136,7 @@ def _group(name: str, body: Mapping[str, Any], origin: Origin, draft: Draft) -> 
     for host in body.get("hosts", ()):
         draft.add_hosts(group, host, {}, origin)
     for child in body.get("children", ()):
-        if name != ALL:  # of `all` it names every group that has no other parent
+        if name != ALL:  # for `all`, it lists every group without another parent
             draft.group(child, origin)
             group.children.setdefault(child, origin)
     values = _new(body.get("vars", {}), _known(group.layers), group_level(name), origin)
@@ -142,5 +149,5 @@ def _known(layers: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
 
 
 def _new(given: Mapping[str, Any], known: Mapping[str, Value], level: str, origin: Origin) -> dict[str, Value]:
-    """The variables that no file set: what one did keeps its file and line."""
+    """Return the variables that no file sets. The others keep the file and line of their definition."""
     return {name: Value(concealed(name, value), origin, level) for name, value in given.items() if name not in known}

@@ -1,4 +1,4 @@
-"""Executable inventories: programs that answer ``--list`` with Ansible's JSON."""
+"""Executable inventories: programs that print Ansible's JSON when called with ``--list``."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from hostwright.common.text import shown_limit
 from hostwright.inventory.draft import Draft, Values, concealed, group_level
 from hostwright.inventory.model import ALL, HOST_LEVEL, Value
 
-TIMEOUT_S = 120.0  #: the API of a cloud or of MAAS may be slow; if it takes longer, it is broken
-SIGN_OF_LIFE_S = 10.0  #: how often a program that is waited for is named
+TIMEOUT_S = 120.0  #: enough for a slow API of a cloud or of MAAS
+SIGN_OF_LIFE_S = 10.0  #: interval of messages about a program that still runs
 MAX_ANSWER = 256 * 1024 * 1024  #: bytes; 100,000 hosts with 2 KiB each
 _POLL_S = 0.05
-_LINE_BYTES = 256  #: more than the kernel reads of a #! line's 255 (execve(2))
+_LINE_BYTES = 256  #: more than the 255 that the kernel reads of a #! line (execve(2))
 
 Tell = Callable[[str], None]
 
 
 class CannotBeRun(InputError):
-    """A file with the mode of a program that is none."""
+    """An executable file that the kernel cannot run."""
 
 
 class ProgramFailed(InputError):
-    """An inventory program that gave no answer: what it would have said may be right."""
+    """An inventory program failed, so that its inventory is unknown."""
 
 
 def read_executable(path: Path, draft: Draft, tell: Tell) -> None:
-    """Run an inventory program and add its answer to the draft. Raises ``InputError`` when it fails."""
+    """Run an inventory program and add its output to the draft. Raises ``InputError`` if it fails."""
     answer = ask([str(path.resolve()), "--list"], str(path), tell)
     origin = Origin(str(path))
     meta = answer.pop("_meta", None)
     for name, body in answer.items():
         _group(name, {"hosts": body} if isinstance(body, list) else body, origin, draft)
     hostvars = meta.get("hostvars", {}) if isinstance(meta, dict) else None
-    if hostvars is None:  # the old form: one call per host
+    if hostvars is None:  # the old protocol: one call per host
         hostvars = {host: ask([str(path.resolve()), "--host", host], str(path), tell) for host in list(draft.hosts)}
     for host in [name for name in hostvars if name in draft.hosts]:
         values = _values(hostvars[host], HOST_LEVEL, origin, draft, f"_meta.hostvars.{host}")
@@ -53,7 +53,7 @@ def read_executable(path: Path, draft: Draft, tell: Tell) -> None:
 
 
 def _has_windows_lines(program: Path) -> bool:
-    """Whether the kernel looks for an interpreter whose name ends with a carriage return."""
+    """Whether the ``#!`` line ends with a carriage return, which becomes part of the interpreter's name."""
     try:
         with program.open("rb") as file:
             return file.readline(_LINE_BYTES).endswith(b"\r\n")
@@ -62,8 +62,10 @@ def _has_windows_lines(program: Path) -> bool:
 
 
 def ask(command: list[str], where: str, tell: Tell, folder: Path | None = None) -> dict[str, Any]:
-    """The JSON object that a command prints, in ``folder`` or the working directory. It has no terminal, limited time,
-    and limited room for its answer."""
+    """Return the JSON object that a command prints. It runs in ``folder``, or else in the working directory.
+
+    The command has no terminal, and limits for its time and its output.
+    """
     shown = f"`{' '.join([Path(command[0]).name, *command[1:]])}`"
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
@@ -73,7 +75,7 @@ def ask(command: list[str], where: str, tell: Tell, folder: Path | None = None) 
         except OSError as error:
             why = f"{error.strerror}; an inventory program needs a #! line"
             if _has_windows_lines(Path(command[0])):
-                why = f"its lines end as Windows ends them; `sed -i 's/\\r$//' {command[0]}` mends that"
+                why = f"it has Windows line endings; `sed -i 's/\\r$//' {command[0]}` fixes them"
             raise CannotBeRun(f"cannot be run: {why}", where) from error
         try:
             _wait(process, out, f"{where}: {shown}", tell)
@@ -118,7 +120,7 @@ def _group(name: str, body: Any, origin: Origin, draft: Draft) -> None:
     if not isinstance(body, dict):
         draft.fail(origin, f"the group {name}: found {describe(body)}, expected an object or a list of hosts")
         return
-    if not body.keys() & {"hosts", "vars", "children"}:  # as Ansible: a host of that name, with these variables
+    if not body.keys() & {"hosts", "vars", "children"}:  # as in Ansible: a host of that name, with these variables
         body = {"hosts": [name], "vars": body} if body else body
     group = draft.group(name, origin)
     for host in _names(body.get("hosts"), f"the hosts of {name}", origin, draft):

@@ -1,7 +1,7 @@
 """Ansible's INI inventory: ``[group]``, ``[group:children]``, ``[group:vars]``, ``host key=value …``.
 
-Values that look like Python literals (whole numbers, lists, True) are read as such, as in Ansible. Numbers with a
-decimal point stay text, so a version such as 11.2 or 3.10 keeps its digits.
+As in Ansible, values that look like Python literals (whole numbers, lists, True) are parsed as such. Numbers with a
+decimal point stay text, so that a version such as 11.2 or 3.10 keeps its digits.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from hostwright.inventory.model import HOST_LEVEL, UNGROUPED, Value
 
 _SECTION = re.compile(r"\[(?P<name>[^:\]]+)(?::(?P<kind>\w+))?\]\s*(?:[#;].*)?")
 _UNFINISHED = re.compile(r"\[[^\]]*")  #: a section whose bracket is not closed
-_MAX_LITERAL = 10_000  #: characters; longer text is never a literal worth parsing
-#: a line in which a shell sees nothing but words: no quote, backslash or comment, and no other white space than these
+_MAX_LITERAL = 10_000  #: characters; longer text is not parsed
+#: a line that needs no shell parser: no quotes, backslashes or comments, only blanks and tabs between words
 _PLAIN_LINE = re.compile(r"[ \t!$-&(-\[\]-~]*")
 _DIGITS = re.compile(r"0|[1-9][0-9]{0,17}")  #: a whole number, as Python writes it
-#: text that is no Python literal: a word, or an address (``10.0.0.1``, ``node01.example.org``, ``/dev/sda``)
+#: text that is not a Python literal: a word, or an address (``10.0.0.1``, ``node01.example.org``, ``/dev/sda``)
 _WORD = re.compile(r"(?!(?:True|False|None)$)[A-Za-z_/][A-Za-z0-9_./:@-]*|[0-9]+(?:\.[0-9]+){2,}")
 
 
@@ -56,7 +56,7 @@ def read_ini(text: str, file: str, draft: Draft) -> None:
 
 
 def _join(child: str, parents: list[tuple[str, Origin]], draft: Draft) -> None:
-    """Put a group into others. Ansible's order of children is that in which their own sections begin."""
+    """Add a group to its parents. As in Ansible, the order of children is the order of their own sections."""
     for parent, origin in parents:
         draft.groups[parent].children[child] = origin
         draft.mention(child, origin)
@@ -98,8 +98,8 @@ def _host(line: str, group: GroupDraft, origin: Origin, draft: Draft) -> None:
             values[name] = Value(concealed(name, _literal(text)), origin, HOST_LEVEL)
     if pattern in group.hosts and values:
         draft.notes.append(
-            f"{origin.exact}: {pattern} stands twice in this group, and is one host with the later line's variables; "
-            "for several hosts at one address, give each a name, and the address as ansible_host"
+            f"{origin.exact}: {pattern} is listed twice in this group, and the variables of the later line win; "
+            "for several hosts at one address, give each its own name and set ansible_host"
         )
     draft.add_hosts(group, pattern, values, origin)
 

@@ -1,4 +1,4 @@
-"""Which files of an inventory are read, and as what: the order and the ignore list are Ansible's."""
+"""Selects the files of an inventory and their format. The order and the ignore list are Ansible's."""
 
 from __future__ import annotations
 
@@ -19,18 +19,22 @@ from hostwright.inventory.reading.ini import read_ini
 from hostwright.inventory.reading.yaml_dialect import read_yaml
 
 _YAML = (".yml", ".yaml", ".json")
-_INVENTORIES = ("", ".ini", *_YAML)  #: endings of files whose mistakes are those of an inventory
+_INVENTORIES = (
+    "",
+    ".ini",
+    *_YAML,
+)  #: endings of inventory files; any other file with only mistakes is not an inventory
 _LOOKS_LIKE_YAML = re.compile(r"^(---|\{|[^\s#;\[][^=\[]*:\s*(#.*)?$)")
 _IGNORED_NAMES = ("group_vars", "host_vars", "vars_plugins")
 _IGNORED_ENDINGS = (
     ".pyc", ".pyo", ".swp", ".bak", "~", ".rpm", ".md", ".txt", ".rst", ".orig", ".cfg", ".retry",
 )  # fmt: skip
 _STACKS = "stacks"  #: the folder of stack files in a site's inventory
-_BESIDE = ("group_vars", "host_vars", _STACKS)  #: what lies beside a file of hosts, and is read with it
+_BESIDE = ("group_vars", "host_vars", _STACKS)  #: folders that are read with a file of hosts beside them
 
 
 def sources_of(named: Path) -> list[Path]:
-    """What ``--inventory`` names: one place, several with commas between them, or a list of hosts."""
+    """Split the value of ``--inventory``: one path, several paths with commas between them, or a list of hosts."""
     parts = [Path(part.strip()) for part in str(named).split(",") if part.strip()]
     if len(parts) < 2 or named.exists() or not all(part.exists() for part in parts):
         return [named]
@@ -38,10 +42,10 @@ def sources_of(named: Path) -> list[Path]:
 
 
 def beside(source: Path) -> Path | None:
-    """The directory whose variables and stacks are read with a source: itself, or the one that a file or a list of
-    hosts is in. ``None`` where nothing is there and others could put something there.
+    """Return the directory whose variables and stacks are read with a source: the source itself, or its parent.
 
-    Raises ``NotTrusted`` where they may have done so: the file was named, not what lies near it.
+    ``None`` if the parent contains none and other users could add some. Raises ``NotTrusted`` if other users could have
+    placed the existing ones: the operator named the file, not its neighbours.
     """
     folder = source.absolute().parent
     if source.is_dir() or in_named_site(folder):
@@ -51,20 +55,22 @@ def beside(source: Path) -> Path | None:
     for place in there:
         if fault := open_to_others or fault_below(place):
             sentence = f"{fault}, and {place.name}/ beside the inventory would be read"
-            raise NotTrusted(f"{sentence}: move the inventory to a directory of its own, or name its directory")
+            raise NotTrusted(f"{sentence}; move the inventory to a directory of its own, or name its directory")
     return None if open_to_others else source.parent
 
 
 def identity_of(sources: Sequence[Path]) -> Path:
-    """What identifies an inventory in records: its path, or those of all its places in their order."""
+    """Return the path that identifies an inventory in records: its own, or all its paths in their order."""
     if len(sources) == 1:
         return sources[0]
     return Path(",".join(str(source.absolute() if source.exists() else source) for source in sources))
 
 
 def files_of(path: Path, ignored: Ignored) -> list[Path]:
-    """The files of an inventory, in the order in which they are read, without ``ignored`` ones of a directory. Raises
-    ``InputError`` where there is none."""
+    """Return the files of an inventory in reading order, without ``ignored`` ones of a directory.
+
+    Raises ``InputError`` if there is none.
+    """
     if not path.exists():
         raise InputError(
             "there is no such inventory; name one with --inventory, or create inventory/hosts.yml", str(path)
@@ -92,7 +98,7 @@ def _is_ignored(name: str, ignored: Ignored) -> bool:
 
 
 def _below(entry: Path, above: set[Path], ignored: Ignored) -> list[Path]:
-    """The files of an entry: itself, or all below it. A link to a folder above is not followed."""
+    """Return the files of an entry: itself, or all below it. A link to a parent folder is not followed."""
     if not entry.is_dir():
         return [entry] if entry.is_file() else []
     here = entry.resolve()
@@ -102,26 +108,29 @@ def _below(entry: Path, above: set[Path], ignored: Ignored) -> list[Path]:
 
 
 def is_stray(file: Path, read: Draft) -> bool:
-    """Whether a file beside others is not an inventory, by its ending and by what was read: not one of its lines begins
-    with a possible name of a host. Such is a table (``.csv``), or a source text."""
+    """Whether a file beside others is not an inventory: no line begins with a possible host name, and the ending is
+    unusual.
+
+    Examples are a table (``.csv``) and a source text.
+    """
     return file.suffix not in _INVENTORIES and bool(read.hosts) and read.hosts.keys() <= read.unusable
 
 
 def read_list(listed: str, draft: Draft) -> None:
-    """Hosts named in a list: ``gpu01,gpu02,``."""
+    """Add the hosts of a list to the draft: ``gpu01,gpu02,``."""
     group = draft.group(UNGROUPED, Origin("--inventory"))
     for name in filter(None, map(str.strip, listed.split(","))):
         draft.add_hosts(group, name, {}, Origin("--inventory"))
 
 
 def read_file(file: Path, draft: Draft, tell: Callable[[str], None]) -> bool:
-    """Add one file to the draft; ``False`` for what only Ansible's own plugins can read."""
+    """Add one file to the draft; ``False`` if only Ansible's own plugins can read it."""
     cannot_run: InputError | None = None
     if os.access(file, os.X_OK) and file.suffix not in _YAML:
         try:
             read_executable(file, draft, tell)
             return True
-        except CannotBeRun as error:  # a text with the mode of a program
+        except CannotBeRun as error:  # a text file with the executable bit
             cannot_run = error
     if file.suffix == ".toml":
         return False
@@ -129,7 +138,7 @@ def read_file(file: Path, draft: Draft, tell: Callable[[str], None]) -> bool:
     if is_vault(text):
         text = draft.vault.open(text, str(file))
     if text.startswith("#!") and file.suffix not in _YAML:
-        raise cannot_run or InputError("is a program that may not be run; `chmod +x` it", str(file))
+        raise cannot_run or InputError("is a program without the executable bit; run `chmod +x` on it", str(file))
     first = _read_text(text, file, draft)
     if cannot_run and draft.errors:
         raise cannot_run
@@ -137,10 +146,10 @@ def read_file(file: Path, draft: Draft, tell: Callable[[str], None]) -> bool:
 
 
 def _read_text(text: str, file: Path, draft: Draft) -> bool:
-    """Read it as what it looks like, and if that fails as the other, as Ansible does."""
+    """Parse a text in the format that it resembles, and if that fails in the other, as Ansible does."""
     as_yaml = file.suffix in _YAML or (file.suffix == "" and _looks_like_yaml(text))
     if not as_yaml and file.suffix and _looks_like_yaml(text):
-        draft.errors.append(InputError(f"holds YAML, and is read as INI: name it {file.stem}.yml", f"{file}:1"))
+        draft.errors.append(InputError(f"contains YAML, but is read as INI; rename it to {file.stem}.yml", f"{file}:1"))
         return True
     trial = draft.trial()
     readable, errors = _attempt(text, file, trial, as_yaml=as_yaml)

@@ -1,7 +1,7 @@
-"""``group_vars/`` and ``host_vars/``: a file or a directory of files for each group and host.
+"""``group_vars/`` and ``host_vars/``: a file, or a directory of files, for each group and host.
 
-As in Ansible, of ``web``, ``web.yml``, ``web.yaml`` and ``web.json`` only the first that exists is read; a directory
-``web/`` stands for all files in it. A file that is passed over is said.
+As in Ansible, of ``web``, ``web.yml``, ``web.yaml`` and ``web.json`` only the first that exists is read; for a
+directory ``web/``, all files in it are read. Skipped files are noted.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from hostwright.inventory.draft import Draft, Values, group_level
 from hostwright.inventory.model import HOST_LEVEL
 from hostwright.inventory.reading.yaml_dialect import read_variables
 
-_ENDINGS = ("", ".yml", ".yaml", ".json")  #: in the order in which Ansible looks for them
-_NAMED = 10  #: so many files that are passed over are named; of more, the number is
+_ENDINGS = ("", ".yml", ".yaml", ".json")  #: in Ansible's order of precedence
+_NAMED = 10  #: limit of skipped files that are named; above it, only their number is shown
 
 
 def read_variable_files(directory: Path, draft: Draft) -> None:
-    """Add the variables beside the inventory in ``directory``; they win over those in the inventory's own files."""
+    """Add the variables beside the inventory in ``directory``. They win over those in the inventory's own files."""
     for name, files in _by_name(directory / "group_vars", draft.groups, "group", draft):
         for values in _layers(files, group_level(name), draft, draft.of_groups.setdefault(name, [])):
             draft.groups[name].files.append(values)
@@ -32,7 +32,7 @@ def read_variable_files(directory: Path, draft: Draft) -> None:
 
 
 def _by_name(directory: Path, known: Iterable[str], kind: str, draft: Draft) -> Iterator[tuple[str, list[Path]]]:
-    """The files of each known name. Others are noted: otherwise a misspelt file name would silently lose its
+    """Yield the files of each known name. Others are noted, since a misspelt file name would silently lose its
     variables."""
     if not directory.is_dir():
         return
@@ -51,12 +51,14 @@ def _by_name(directory: Path, known: Iterable[str], kind: str, draft: Draft) -> 
     for name, entries in chosen.items():
         first, *rest = sorted(entries, key=lambda entry: _ENDINGS.index(entry.name.removeprefix(name)))
         for entry in rest:
-            draft.notes.append(f"{entry}: is not read, because {first.name} is there (as in Ansible); join the two")
+            draft.notes.append(
+                f"{entry}: is not read, because {first.name} exists (as in Ansible); merge the two files"
+            )
         yield name, list(_files(first, draft))
 
 
 def _name(entry: Path, names: set[str]) -> str:
-    """The host or group that an entry is for: with dots in its name, an ending may be part of it."""
+    """Return the host or group that an entry is for. In a name with dots, the ending may be part of the name."""
     if entry.name not in names and entry.suffix in _ENDINGS:
         return entry.name.removesuffix(entry.suffix)
     return entry.name
@@ -65,14 +67,14 @@ def _name(entry: Path, names: set[str]) -> str:
 def _passed_over(directory: Path, strangers: list[tuple[Path, str]], kind: str, names: set[str]) -> Iterator[str]:
     if len(strangers) > _NAMED:
         few = ", ".join(entry.name for entry, _ in strangers[:_NAMED])
-        yield f"{directory}: {len(strangers)} files are not read, there is no {kind} of their names: {few}, …"
+        yield f"{directory}: {len(strangers)} files are not read, because no {kind} has their names: {few}, …"
         return
     for entry, name in strangers:
         yield f"{entry}: there is no {kind} {name!r}, so it is not read; {suggestion(name, names)}"
 
 
 def _files(entry: Path, draft: Draft) -> Iterator[Path]:
-    """The files of an entry: itself, or in a directory those that Ansible would take, in its order."""
+    """Yield the files of an entry: itself, or the files of a directory that Ansible would read, in its order."""
     if entry.is_file():
         yield entry
     elif entry.is_dir():
@@ -84,19 +86,19 @@ def _files(entry: Path, draft: Draft) -> Iterator[Path]:
             elif path.is_file() and path.suffix in _ENDINGS:
                 yield path
             else:
-                draft.notes.append(f"{path}: is not read: its ending is none of .yml, .yaml, .json")
+                draft.notes.append(f"{path}: is not read, because its name does not end in .yml, .yaml or .json")
     else:
-        draft.notes.append(f"{entry}: is not read: it is neither a file nor a directory")
+        draft.notes.append(f"{entry}: is not read, because it is neither a file nor a directory")
 
 
 def _layers(files: Iterable[Path], level: str, draft: Draft, mistakes: list[InputError]) -> Iterator[Values]:
-    """The variables of each file; what is wrong with one concerns only the hosts that it is for."""
+    """Yield the variables of each file. A mistake concerns only the hosts that the file is for."""
     for path in files:
         trial = draft.trial()
         try:
             text = read_text(path)
             if is_vault(text) and not draft.vault.known:
-                draft.notes.append(f"{path}: is encrypted with Ansible Vault and not read: {OPTION} FILE opens it")
+                draft.notes.append(f"{path}: is encrypted with Ansible Vault and not read; pass {OPTION} FILE")
             else:
                 yield read_variables(text, str(path), level, trial)
         except InputError as error:

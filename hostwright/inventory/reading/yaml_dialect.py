@@ -14,16 +14,16 @@ _SECTIONS = ("hosts", "vars", "children")
 
 
 def read_yaml(text: str, file: str, draft: Draft) -> bool:
-    """Add one YAML inventory to the draft; ``False`` for a plugin's configuration, which only Ansible can read.
+    """Add one YAML inventory to the draft; ``False`` for the configuration of a plugin, which only Ansible can read.
 
-    Raises ``InputError`` when it is not YAML at all.
+    Raises ``InputError`` for invalid YAML.
     """
     node = compose(text, file)
     if node is None:
         return True
     reader = Reader(file, draft.vault)
     if _is_playbook(node):
-        reader.fail(node, "is a playbook of Ansible: an inventory has groups, such as `all: {hosts: {gpu01: {}}}`")
+        reader.fail(node, "is an Ansible playbook, expected an inventory with groups: `all: {hosts: {gpu01: {}}}`")
         draft.errors += reader.errors
         return True
     groups = reader.pairs(node, "an inventory of groups, such as `all: {hosts: {gpu01: {}}}`,")
@@ -36,7 +36,7 @@ def read_yaml(text: str, file: str, draft: Draft) -> bool:
 
 
 def _is_playbook(node: yaml.Node) -> bool:
-    """Whether it is a list of plays, each of which says for which hosts it is."""
+    """Whether the document is a list of plays, each with ``hosts`` or ``import_playbook``."""
     plays = node.value if isinstance(node, yaml.SequenceNode) else []
     return bool(plays) and all(
         isinstance(play, yaml.MappingNode)
@@ -46,7 +46,7 @@ def _is_playbook(node: yaml.Node) -> bool:
 
 
 def read_variables(text: str, file: str, level: str, draft: Draft) -> Values:
-    """The variables of one file of ``group_vars`` or ``host_vars``. Raises ``InputError`` where it cannot be opened."""
+    """Read one file of ``group_vars`` or ``host_vars``. Raises ``InputError`` if it cannot be decrypted."""
     if sealed := is_vault(text):
         text = draft.vault.open(text, file)
     node = compose(text, file)
@@ -59,7 +59,7 @@ def read_variables(text: str, file: str, level: str, draft: Draft) -> Values:
 
 
 def variables(node: yaml.Node, level: str, reader: Reader) -> Values:
-    """The variables of a mapping."""
+    """Return the variables of a mapping."""
     values = {}
     for name, key, value in reader.pairs(node, "variables"):
         marks: dict[Where, Origin] = {}
@@ -85,7 +85,7 @@ def _group(name: str, key: yaml.Node, body: yaml.Node, reader: Reader, draft: Dr
                 group.children[child] = reader.origin(child_key)
                 _group(child, child_key, child_body, reader, draft)
         elif _is_group(node):
-            sentence = f"{section!r} is a group within the group {name!r}: write it below a key `children` there"
+            sentence = f"{section!r} is a group within the group {name!r}; write it below the key `children` there"
             reader.fail(section_key, sentence)
         elif nearest(section, _SECTIONS):
             hint = suggestion(section, _SECTIONS)
@@ -102,7 +102,7 @@ def _children(name: str, node: yaml.Node, reader: Reader) -> list[tuple[str, yam
 
 
 def _is_group(node: yaml.Node) -> bool:
-    """Whether this is the body of a group, wherever it stands."""
+    """Whether the node is the body of a group, at any depth."""
     keys = [key.value for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []
     return bool(keys) and set(map(str, keys)) <= set(_SECTIONS)
 
@@ -118,7 +118,7 @@ def _hosts(group: GroupDraft, node: yaml.Node, reader: Reader, draft: Draft) -> 
     if isinstance(node, yaml.SequenceNode):
         named = next((each.value for each in node.value if isinstance(each, yaml.ScalarNode)), "gpu01")
         sentence = "found a list, expected hosts as a mapping ('name: value' lines)"
-        reader.fail(node, f"{sentence}: each on a line of its own, such as `{named}: {{}}`")
+        reader.fail(node, f"{sentence}; write each on its own line, such as `{named}: {{}}`")
         return
     for pattern, key, body in reader.pairs(node, "hosts"):
         draft.add_hosts(group, pattern, variables(body, HOST_LEVEL, reader), reader.origin(key))

@@ -1,4 +1,4 @@
-"""Variables that are bound once for all hosts of whom the same is written are those that each host would get alone."""
+"""Variables that are bound once for hosts with equal definitions equal those of each host bound alone."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ VARIABLES = st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=3)
 
 
 def fleet(folder: Path, groups: Mapping[str, Mapping[str, Any]], hosts: Mapping[str, Mapping[str, Any]]) -> list[Host]:
-    """Hosts in groups by the first letter of their names."""
+    """Return hosts in groups by the first letter of their names."""
     children = {
         group: {"vars": dict(values), "hosts": {name: dict(own) for name, own in hosts.items() if name[0] == group}}
         for group, values in groups.items()
@@ -64,7 +64,7 @@ def fleet(folder: Path, groups: Mapping[str, Mapping[str, Any]], hosts: Mapping[
 
 
 def alone(host: Host) -> object:
-    """What a host gets by itself: its variables, or its mistakes with their places."""
+    """Return the variables of a host bound alone, or its mistakes with their places."""
     try:
         return {name: bind(cls, name, host) for name, cls in ROLES.items()}
     except InputErrors as error:
@@ -89,7 +89,7 @@ def test_shared_variables_are_those_of_each_host(
     known, binder = fleet(tmp_path_factory.mktemp("site"), groups, hosts), Binder(ROLES)
     for host in known:
         together, by_itself = shared(binder, host), alone(host)
-        assert repr(together) == repr(by_itself)  # a repr tells 1 from True
+        assert repr(together) == repr(by_itself)  # a repr distinguishes 1 from True
         assert together == by_itself
         assert list(map(str, binder.strangers(host))) == list(map(str, strangers(host, judge_of(ROLES))))
 

@@ -1,7 +1,7 @@
-"""An inventory of our own with everything in it that Ansible reads in a way of its own, beside Ansible's answers.
+"""An inventory with everything that Ansible reads in its own way, compared with recorded output of Ansible.
 
-They were recorded with the version that ``mixed.json`` names, by ``benchmarks/ansible_answers.py``, which
-``benchmarks/inventories.py`` also puts to public inventories.
+``mixed.json`` names the version of Ansible. ``benchmarks/ansible_answers.py`` recorded it, and
+``benchmarks/inventories.py`` compares public inventories in the same way.
 """
 
 import json
@@ -24,7 +24,7 @@ def inventory() -> Inventory:
 def test_groups_have_ansibles_hosts_in_its_order(inventory: Inventory) -> None:
     ours = {name: list(group.hosts) for name, group in inventory.groups.items()}
     theirs = dict(ANSIBLE["groups"])
-    # Ansible's order beyond the first level of children is that of a set: it differs from one run to the next
+    # below the first level of children, Ansible's order is that of a set, which differs from run to run
     assert sorted(ours.pop("all")) == sorted(theirs.pop("all"))
     assert ours == theirs
 

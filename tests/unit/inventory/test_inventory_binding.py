@@ -78,7 +78,7 @@ def test_text_of_the_command_line_becomes_what_the_field_wants(tmp_path: Path) -
         ("cuda: {extras: [a, 7]}", "hosts.yml:1:33: cuda.extras.1: found number 7, expected text"),
         ("cuda: {mirror: {urk: x}}", "hosts.yml:1:30: cuda.mirror.urk: 'urk' is unknown here; did you mean 'url'"),
         ("cuda: {mirror: here}", "cuda.mirror: found 'here', expected a mapping"),
-        ("cuda: {jobs: 1}, cuda_jobs: 2", "hosts.yml:1:31: cuda.jobs is given twice: also at"),
+        ("cuda: {jobs: 1}, cuda_jobs: 2", "hosts.yml:1:31: cuda.jobs is given twice, also at"),
         ("cuda_version: !vault x", "cuda.version: is encrypted with Ansible Vault"),
         ("cuda_jobs: 0", "jobs must be at least 1"),
     ],
@@ -112,11 +112,11 @@ def test_variables_of_the_users_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("variables", "sentence"),
     [
-        ("cuda_prefx: /opt", "'cuda_prefx' is not read: it is no variable of any role; did you mean 'cuda_prefix'?"),
-        ("cuda_colour: red", "'cuda_colour' is not read: it is no variable of the role cuda; valid: cuda_version"),
-        ("cuda: production", "cuda: found text, not read: the variables of the role cuda are a mapping"),
-        ("cuda: {http_proxy: x}", "cuda: not read: no name in it is a variable of the role cuda (version, prefix"),
-        ("cuda: [a]", "cuda: found a list, not read"),
+        ("cuda_prefx: /opt", "'cuda_prefx' is not read: it is not a variable of any role; did you mean 'cuda_prefix'?"),
+        ("cuda_colour: red", "'cuda_colour' is not read: it is not a variable of the role cuda; valid: cuda_version"),
+        ("cuda: production", "cuda is not read: found text, expected a mapping of variables of the role cuda"),
+        ("cuda: {http_proxy: x}", "cuda is not read: no key in it is a variable of the role cuda (version, prefix"),
+        ("cuda: [a]", "cuda is not read: found a list"),
     ],
 )
 def test_other_peoples_variables_are_not_read_and_said(tmp_path: Path, variables: str, sentence: str) -> None:
@@ -172,12 +172,12 @@ def test_explain_names_every_definition_and_the_winner(tmp_path: Path) -> None:
 
 
 def test_the_variables_of_no_role_are_those_that_the_engine_reads() -> None:
-    """Slips of their names are told by a list: it must be whole."""
+    """Misspellings are found by a list of names, which must be complete."""
     engine = Path(binding.__file__).parents[1]
-    told = {"reports", "reference", "gpucolumns.py"}  # what only writes about them
+    told = {"reports", "reference", "gpucolumns.py"}  # only mentions them
     sources = "".join(file.read_text("utf-8") for file in engine.rglob("*.py") if not told & {*file.parts})
     read = set(re.findall(r'"hostwright_([a-z_]+)"', sources))
-    parts = {"host_key", "plan", "site_", "tasks_of_"}  # with what several of them begin, and modules
+    parts = {"host_key", "plan", "site_", "tasks_of_"}  # common prefixes, and modules
     assert set(binding.KNOWN) == read - parts
 
 
@@ -199,7 +199,7 @@ def test_a_command_stands_in_the_place_of_a_roles_secret(tmp_path: Path, text: s
 @pytest.mark.parametrize(
     ("variables", "sentence"),
     [
-        ("cuda_token: x, cuda_token_command: y", "cuda.token_command: is set, and cuda.token as well"),
+        ("cuda_token: x, cuda_token_command: y", "cuda.token_command: is set together with cuda.token"),
         ("cuda: {token_command: 7}", "cuda.token_command: found number 7, expected a command for /bin/sh"),
         ("cuda: {prefix: /x, prefix_command: y}", "cuda.prefix_command: "),
     ],

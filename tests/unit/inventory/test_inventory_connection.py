@@ -100,7 +100,7 @@ def test_host_keys_stay_checked_and_that_is_said(tmp_path: Path) -> None:
     host = inventory.hosts["gpu01.rack"]
     assert (host.host_keys, host.known_hosts, host.mistakes) == (None, None, ())
     assert len(inventory.notes) == 1
-    assert inventory.notes[0].startswith("host keys are checked")
+    assert inventory.notes[0].startswith("host keys are always checked")
 
 
 @pytest.mark.parametrize("name", ["local", "ansible.builtin.local", "ansible.legacy.local", "{{ 'lo' + 'cal' }}"])
@@ -111,7 +111,7 @@ def test_this_machine_is_a_host_like_any_other(tmp_path: Path, name: str) -> Non
 
 
 def test_what_is_about_ssh_means_nothing_where_the_host_is_this_machine(tmp_path: Path) -> None:
-    """It stands in group_vars for the other hosts, and may be what we do not understand."""
+    """Such variables are in group_vars for other hosts, and may have unsupported values."""
     host = host_of(
         tmp_path,
         ansible_connection="local",
@@ -135,8 +135,8 @@ def test_ssh_by_all_its_names(tmp_path: Path, name: str) -> None:
     ("name", "value", "sentence"),
     [
         ("ansible_connection", ["local"], "found a list"),
-        ("ansible_connection", "community.docker.docker", "a host is reached by ssh, or is this machine (local)"),
-        ("ansible_connection", "Local", "a host is reached by ssh, or is this machine (local)"),
+        ("ansible_connection", "community.docker.docker", "expected ssh, or local for this machine"),
+        ("ansible_connection", "Local", "expected ssh, or local for this machine"),
         ("ansible_port", "abc", "expected a port from 1 to 65535"),
         ("ansible_port", 70000, "expected a port"),
         ("ansible_port", True, "expected a port"),
@@ -149,23 +149,27 @@ def test_ssh_by_all_its_names(tmp_path: Path, name: str) -> None:
         ("ansible_become_exe", "opt/sudo", "expected sudo's absolute path"),
         ("hostwright_sudo", "/opt/../home/ann/sudo", "expected sudo's absolute path"),
         ("hostwright_sudo", "/opt/sudo;id", "expected sudo's absolute path"),
-        ("ansible_connection", "docker", "a host is reached by ssh, or is this machine (local)"),
+        ("ansible_connection", "docker", "expected ssh, or local for this machine"),
         ("ansible_timeout", "soon", "expected a number of seconds"),
-        ("ansible_ssh_common_args", "-o CheckHostIP=yes", "CheckHostIP yes counts in ~/.ssh/config only; put it there"),
-        ("ansible_ssh_extra_args", "-oHashKnownHosts=yes", "HashKnownHosts yes counts in ~/.ssh/config only"),
+        (
+            "ansible_ssh_common_args",
+            "-o CheckHostIP=yes",
+            "CheckHostIP yes has an effect only in ~/.ssh/config; put it there",
+        ),
+        ("ansible_ssh_extra_args", "-oHashKnownHosts=yes", "HashKnownHosts yes has an effect only in ~/.ssh/config"),
         ("ansible_ssh_common_args", "-o StrictHostKeyChecking=maybe", "expected one of yes, true, accept-new, ask"),
         ("ansible_ssh_common_args", "-o UserKnownHostsFile='/a /b'", "expected one file"),
         ("ansible_ssh_common_args", "-o UserKnownHostsFile=none", "expected one file"),
-        ("ansible_ssh_common_args", "-o VerifyHostKeyDNS=yes", "'verifyhostkeydns' is not understood here"),
-        ("ansible_ssh_common_args", "-o HostKeyAlias=a", "'hostkeyalias' is not understood here"),
-        ("ansible_ssh_common_args", "-o HostKeyAlgorithms=ssh-rsa", "'hostkeyalgorithms' is not understood here"),
-        ("ansible_ssh_common_args", "-o GlobalKnownHostsFile=/k", "'globalknownhostsfile' is not understood here"),
-        ("ansible_ssh_common_args", "-o RevokedHostKeys=/k", "'revokedhostkeys' is not understood here"),
-        ("ansible_ssh_common_args", "-o KnownHostsCommand=/k", "'knownhostscommand' is not understood here"),
-        ("ansible_ssh_common_args", "-F other", "'-F' is not understood here"),
-        ("ansible_ssh_common_args", "-o LocalCommand=id", "'localcommand' is not understood"),
-        ("ansible_ssh_common_args", "-o ProxyCommand='nc %h %p'", "only `ssh -W %h:%p"),
-        ("ansible_ssh_common_args", "-o ProxyCommand='ssh -W %h:%p -oProxyCommand=x b'", "only `ssh -W"),
+        ("ansible_ssh_common_args", "-o VerifyHostKeyDNS=yes", "'verifyhostkeydns' is not supported here"),
+        ("ansible_ssh_common_args", "-o HostKeyAlias=a", "'hostkeyalias' is not supported here"),
+        ("ansible_ssh_common_args", "-o HostKeyAlgorithms=ssh-rsa", "'hostkeyalgorithms' is not supported here"),
+        ("ansible_ssh_common_args", "-o GlobalKnownHostsFile=/k", "'globalknownhostsfile' is not supported here"),
+        ("ansible_ssh_common_args", "-o RevokedHostKeys=/k", "'revokedhostkeys' is not supported here"),
+        ("ansible_ssh_common_args", "-o KnownHostsCommand=/k", "'knownhostscommand' is not supported here"),
+        ("ansible_ssh_common_args", "-F other", "'-F' is not supported here"),
+        ("ansible_ssh_common_args", "-o LocalCommand=id", "'localcommand' is not supported"),
+        ("ansible_ssh_common_args", "-o ProxyCommand='nc %h %p'", "expected `ssh -W %h:%p"),
+        ("ansible_ssh_common_args", "-o ProxyCommand='ssh -W %h:%p -oProxyCommand=x b'", "expected `ssh -W"),
         ("ansible_ssh_common_args", "-J -oProxyCommand=x", "expected a jump host"),
         ("ansible_ssh_common_args", "-J 'a b'", "expected a jump host"),
         ("ansible_ssh_common_args", "-o 'x", "no closing quotation"),
@@ -186,7 +190,7 @@ def test_options_about_host_keys_that_change_nothing_are_taken(tmp_path: Path) -
 
 
 def test_strict_checking_in_the_inventory_wins_over_accept_new(tmp_path: Path) -> None:
-    """As it does in ssh_config: ``host_keys`` of a host counts before the command line's."""
+    """As in ssh_config, ``host_keys`` of a host wins over the command line."""
     host = host_of(tmp_path, ansible_ssh_common_args="-o StrictHostKeyChecking=yes")
     assert (host.mistakes, host.host_keys) == ((), "strict")
 
@@ -227,13 +231,13 @@ def test_templates_are_rendered_with_the_hosts_variables(
 @pytest.mark.parametrize(
     ("template", "sentence"),
     [
-        ("{{ a }}", "in a circle: a → b → a"),
-        ("{{ hostvars['gpu01.rack'].a }}", "in a circle: gpu01.rack's a → b → a → b"),
-        ("{{ 'a' * 10000000000 }}", "multiplies without bound"),
-        ("{{ 9 ** 9999999 }}", "multiplies without bound"),
+        ("{{ a }}", "in a cycle: a → b → a"),
+        ("{{ hostvars['gpu01.rack'].a }}", "in a cycle: gpu01.rack's a → b → a → b"),
+        ("{{ 'a' * 10000000000 }}", "multiplies without limit"),
+        ("{{ 9 ** 9999999 }}", "multiplies without limit"),
         ("{% for x in 'ab' %}{{ x }}{% endfor %}", "loops in templates"),
         ("{{ ''.__class__.__mro__ }}", "unsafe"),
-        ("{{ a b }}", "cannot be understood here"),
+        ("{{ a b }}", "cannot be parsed"),
         ("{{ inventory_hostname | ipaddr }}", "No filter named 'ipaddr'"),
         ("{{ hostvars['none'].x }}", "cannot be evaluated"),
     ],
@@ -252,10 +256,10 @@ def test_a_user_in_a_hosts_name_is_read_as_ssh_does(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("variable", "told"),
     [
-        ("ansible_port: 22:22", "found 22:22, which YAML reads as 1342: put it in quotes"),
-        ("ansible_port: 02222", "found 02222, which YAML reads as 1170: put it in quotes"),
-        ("ansible_user: 0123", "found 0123, which YAML reads as 83: put it in quotes"),
-        ("ansible_host: 1.10", "found 1.10, which YAML reads as 1.1: put it in quotes"),
+        ("ansible_port: 22:22", "found 22:22, which YAML reads as 1342; put it in quotes"),
+        ("ansible_port: 02222", "found 02222, which YAML reads as 1170; put it in quotes"),
+        ("ansible_user: 0123", "found 0123, which YAML reads as 83; put it in quotes"),
+        ("ansible_host: 1.10", "found 1.10, which YAML reads as 1.1; put it in quotes"),
     ],
 )
 def test_a_number_that_yaml_makes_of_something_else_is_not_connected_to(
@@ -327,10 +331,10 @@ def test_a_password_of_the_host_wins_over_a_command_of_its_group(tmp_path: Path)
 @pytest.mark.parametrize(
     ("variables", "sentence"),
     [
-        ({"hostwright_password": "x", "hostwright_password_command": "y"}, "hostwright_password as well"),
+        ({"hostwright_password": "x", "hostwright_password_command": "y"}, "together with hostwright_password;"),
         ({"hostwright_password_command": ""}, "expected a command for /bin/sh"),
         ({"hostwright_password_command": ["pass", "x"]}, "expected a command for /bin/sh"),
-        ({"hostwright_password_command": "pass {{ inventory_hostname }}"}, 'the host\'s name in "$HOSTWRIGHT_HOST"'),
+        ({"hostwright_password_command": "pass {{ inventory_hostname }}"}, 'use "$HOSTWRIGHT_HOST" for the host'),
     ],
 )
 def test_a_command_for_a_password_that_cannot_be_used(

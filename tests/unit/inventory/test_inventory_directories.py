@@ -1,4 +1,4 @@
-"""What of a directory is read, in which order, and what one file's mistakes cost the others: as in Ansible."""
+"""Directories: which files are read, in which order, and how mistakes in one file affect the others, as in Ansible."""
 
 import os
 from pathlib import Path
@@ -57,16 +57,16 @@ def test_a_variable_file_that_is_passed_over_is_said(tmp_path: Path) -> None:
     inventory = load(tmp_path)
     assert [inventory.hosts["web1"].get(name) for name in "abc"] == [1, 1, None]
     notes = "\n".join(inventory.notes)
-    assert "all.yml: is not read, because all is there (as in Ansible)" in notes
-    assert "web.yaml: is not read, because web.yml is there" in notes
-    assert "b.conf: is not read: its ending is none of" in notes
+    assert "all.yml: is not read, because all exists (as in Ansible)" in notes
+    assert "web.yaml: is not read, because web.yml exists" in notes
+    assert "b.conf: is not read, because its name does not end in" in notes
     assert "web1.vars: there is no host 'web1.vars', so it is not read; did you mean 'web1'?" in notes
 
 
 def test_many_files_that_are_passed_over_are_one_note(tmp_path: Path) -> None:
     files(tmp_path, {"hosts": "web1\n", **{f"host_vars/db{n}.yml": "a: 1\n" for n in range(361)}})
     (note,) = load(tmp_path).notes
-    assert "361 files are not read, there is no host of their names: db0.yml, db1.yml" in note
+    assert "361 files are not read, because no host has their names: db0.yml, db1.yml" in note
 
 
 def test_directories_are_nested_and_any_name_is_read_but_the_ignored_ones(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_directories_are_nested_and_any_name_is_read_but_the_ignored_ones(tmp_pa
     )
     inventory = load(tmp_path)
     assert inventory.groups["gpu"].hosts == ("gpu01", "gpu02", "gpu03")
-    assert inventory.hosts["gpu01"].get("a") is None  # only those at the top count, as in Ansible
+    assert inventory.hosts["gpu01"].get("a") is None  # only at the top, as in Ansible
     assert inventory.notes == ()
 
 
@@ -127,7 +127,7 @@ def test_a_name_that_cannot_be_a_hosts_concerns_who_chooses_it(tmp_path: Path) -
 
 
 def test_variables_rank_as_in_ansible(tmp_path: Path) -> None:
-    """The files' groups, group_vars/all, group_vars of others, the files' host, host_vars."""
+    """Groups in files, group_vars/all, other group_vars, hosts in files, host_vars."""
     layers = {
         "hosts": "[all:vars]\na=1\n[web:vars]\na=2\nb=2\n[web]\nweb1 d=4 e=4\n",
         "group_vars/all": "b: 3\nc: 3\n",
@@ -152,7 +152,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "host_vars" / "gpu01")
     inventory = load(tmp_path)
     assert list(inventory.hosts) == ["gpu01"]
-    assert "gpu01: is not read: it is neither a file nor a directory" in inventory.notes[0]
+    assert "gpu01: is not read, because it is neither a file nor a directory" in inventory.notes[0]
     with pytest.raises(InputError, match="neither a file nor a directory"):
         load(tmp_path / "pipe")
 
@@ -163,7 +163,7 @@ def test_a_program_that_hangs_gives_a_sign_of_life_and_is_ended(
     monkeypatch.setattr(dynamic, "TIMEOUT_S", 5.0)
     monkeypatch.setattr(dynamic, "SIGN_OF_LIFE_S", 0.2)
     signs: list[str] = []
-    mark = f"600.{os.getpid()}"  # no other test's process has it
+    mark = f"600.{os.getpid()}"  # unique to this test
     with pytest.raises(InputErrors, match="did not answer within 5 s"):
         load(program(tmp_path / "slow", f"sleep {mark} & sleep {mark}"), tell=signs.append)
     assert until(lambda: not processes(mark))
@@ -215,7 +215,7 @@ def test_several_inventories_are_read_as_one(tmp_path: Path) -> None:
 def test_what_ansible_cfg_ignores_of_a_directory_is_not_read(
     settings: str, variables: dict[str, str], hosts: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With its own endings Ansible has no others, and reads a text."""
+    """Custom endings replace Ansible's own, so that a text file is read."""
     site = tmp_path / "site"
     (site / "racks").mkdir(parents=True)
     for name, host in {"hosts.ini": "a", "b.old": "b", "racks/9": "c", "notes.txt": "t"}.items():
@@ -271,7 +271,7 @@ def test_without_ansible_a_plugins_configuration_is_left_out_and_said(
     monkeypatch.setenv("PATH", str(tmp_path))
     site = files(tmp_path / "inventory", {"hosts": "gpu01\n", "all.toml": "[gpu]\n"})
     assert "all.toml: is the configuration of an Ansible inventory plugin" in load(site).notes[0]
-    with pytest.raises(InputErrors, match="there is no ansible-inventory on this machine's PATH"):
+    with pytest.raises(InputErrors, match="ansible-inventory is not on this machine's PATH"):
         load(site / "all.toml")
 
 
@@ -286,7 +286,7 @@ STRAY = {
 
 
 def test_a_file_that_is_no_inventory_is_left_out_with_a_note(tmp_path: Path) -> None:
-    """NVIDIA/deepops' config.example has a table of metrics beside its inventory."""
+    """NVIDIA/deepops has a table of metrics beside the inventory in config.example."""
     files(tmp_path, {"inventory": "[gpu]\ngpu01\ngpu02\n", **STRAY})
     inventory = load(tmp_path)
     assert [*inventory.hosts] == ["gpu01", "gpu02"]

@@ -1,4 +1,4 @@
-"""Lines of an INI inventory are read as a shell and Python read them, also where neither is asked."""
+"""Lines of an INI inventory are parsed like by a shell and by Python, also on the fast path without them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXT = st.text(st.sampled_from("aTrueFalsNone01289_./:@-,+[](){}'\"\\#= \tjJxe")
 
 
 def literal(text: str) -> Any:
-    """A value as Python's own parser has it."""
+    """Return a value as Python's own parser reads it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

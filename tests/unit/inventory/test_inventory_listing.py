@@ -1,4 +1,4 @@
-"""``invoke hosts`` on other people's inventories: a listing, with what keeps hosts from being provisioned."""
+"""``invoke hosts`` on foreign inventories: a listing, with the reasons why hosts cannot be provisioned."""
 
 import json
 from dataclasses import replace
@@ -69,7 +69,7 @@ def test_this_machine_is_listed_as_such(inventory: Path, capsys: pytest.CaptureF
 def test_two_names_of_this_machine_are_listed_and_not_worked_on_together(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As in inventories in which network devices, or clouds, are reached by programs that run here."""
+    """Such inventories exist where local programs manage network devices or clouds."""
     (tmp_path / "hosts.ini").write_text("[dev]\ndev1\n[staging]\nstaging1\n[all:vars]\nansible_connection=local\n")
     assert hosts(Request("all", inventory=(str(tmp_path),))) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("2 hosts: ")
@@ -89,7 +89,7 @@ def test_the_listing_as_json_is_a_document_alone(inventory: Path, capsys: pytest
 
 
 def typed(verb: Any, **words: Any) -> int:
-    """The exit status of a verb as it is typed."""
+    """Run a verb as typed, and return its exit status."""
     try:
         verb.body(Context(), **words)
     except Exit as ended:
@@ -134,7 +134,7 @@ def test_every_verb_that_reads_the_inventory_is_strict_before_it_does_anything(
 
 
 def two(folder: Path) -> tuple[str, str]:
-    """Two inventories: of a site, and of one rack with other variables for one host of both."""
+    """Write two inventories: of a site, and of one rack with other variables for one host of both."""
     for name, hosts_of, variables in (("site", ("gpu01", "gpu02"), "one"), ("rack", ("gpu02", "gpu03"), "two")):
         (folder / name / "group_vars").mkdir(parents=True)
         (folder / name / "hosts.yml").write_text(json.dumps({"gpus": {"hosts": {host: {} for host in hosts_of}}}))
@@ -192,7 +192,7 @@ def test_advice_has_every_inventory_of_the_call(
 
 
 def test_checks_are_given_the_places_that_were_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And none for a site's own inventory, in whose place another may have been read."""
+    """For a site's own inventory they get none, since another may have been read in its place."""
     site, rack = map(Path, two(tmp_path))
     fleet = Fleet.load([site, rack])
     assert checking._inventory(fleet) == ["--hw-inventory", str(site), "--hw-inventory", str(rack)]
@@ -209,7 +209,9 @@ def test_other_peoples_variables_keep_no_host_from_being_provisioned(inventory: 
     fleet = Fleet.load(inventory)
     targets = fleet.targets("gpu01,gpu02")
     assert [target.stack.name for target in targets] == [fleet.default_stack, "tensorflow-2.9"]
-    assert any("'container_manager' is not read: it is no variable of the role container" in n for n in targets.notes)
+    assert any(
+        "'container_manager' is not read: it is not a variable of the role container" in n for n in targets.notes
+    )
     with pytest.raises(InputErrors, match="there is no stack 'web'"):
         fleet.targets("web1")
 
@@ -284,7 +286,7 @@ def test_variables_that_no_role_reads_are_left_out_where_roles_are_named(
 def test_addresses_are_listed_without_the_password_of_a_vault(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As was asked for in ansible 84381."""
+    """Requested in ansible 84381."""
     text = "all: {hosts: {gpu01: {ansible_host: 192.0.2.1, db_key: !vault '$ANSIBLE_VAULT;1.1;AES256'}}}\n"
     (tmp_path / "hosts.yml").write_text(text)
     selection = Request("all", inventory=(str(tmp_path),))

@@ -92,7 +92,7 @@ def test_patterns(inventory: Inventory, pattern: str, chosen: str) -> None:
         ("gpu[1-99999999]", "at most 100000 are allowed"),
         ("gpu[1-999]x[1-999]", "at most 100000 are allowed"),
         ("gpu01;id", "not a host, a group or a range"),
-        ("gpu 01", "terms are separated by commas"),
+        ("gpu 01", "separate terms with commas"),
         ("$(id)", "not a host"),
     ],
 )
@@ -113,7 +113,7 @@ def test_a_name_that_is_both_is_noted_and_means_the_host(tmp_path: Path) -> None
     inventory = load(tmp_path)
     assert [host.name for host in select(inventory, "b")] == ["b"]
     assert [host.name for host in select(inventory, "@b")] == ["c"]
-    assert inventory.notes == ("'b' is a host and a group; @b is the group",)
+    assert inventory.notes == ("'b' is a host and a group; @b selects the group",)
 
 
 def test_a_list_for_looking_at_takes_hosts_that_cannot_be_reached(inventory: Inventory) -> None:
