@@ -1,6 +1,6 @@
-"""What people type and see: tasks (the options of each verb), verbs (words to calls), views (results to text)."""
+"""The command line: tasks (the options of each verb), verbs (words to calls), views (results to text)."""
 
 import sys
 
-#: Invoke forbids it unless it is told otherwise, and compiling our modules anew takes a third of a start.
+#: Invoke turns bytecode files off. Without them, compiling our modules takes a third of the start time.
 sys.dont_write_bytecode = bool(sys.flags.dont_write_bytecode)

@@ -1,6 +1,6 @@
-"""Yes or no: what disturbs or destroys is asked once at a terminal, before anything is changed.
+"""Confirmation: before a verb disturbs or destroys anything, it asks once at a terminal.
 
-``--yes`` and ``HOSTWRIGHT_YES=1`` answer beforehand. Where nobody can be asked, what destroys is refused.
+``--yes`` and ``HOSTWRIGHT_YES=1`` answer in advance. Without a terminal, a destructive verb is refused.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from hostwright.common.errors import FAILED, INTERRUPTED, HostwrightError
 from hostwright.common.request import Request
 from hostwright.common.text import count, printable
 
-YES = "yes"  #: what the operator must type, whole
+YES = "yes"  #: the whole word that the operator must type
 _TRUE = ("1", "true", "yes")
 
 
 class Declined(HostwrightError):
-    """The operator was asked, and did not say yes: nothing was changed."""
+    """The operator did not confirm, so nothing was changed."""
 
     def __init__(self, message: str, exit_status: int = FAILED):
         super().__init__(message)
@@ -32,18 +32,18 @@ class Declined(HostwrightError):
 
 
 def answered(given: bool) -> bool:
-    """Whether every question is answered with yes beforehand: by ``--yes``, or by the environment."""
+    """Whether every question is answered with yes in advance, by ``--yes`` or by the environment."""
     return given or os.environ.get(YES_VARIABLE, "").strip().lower() in _TRUE
 
 
 def can_ask(*, as_json: bool = False) -> bool:
-    """Whether somebody sits at a terminal. Who wants JSON is a program."""
-    streams: tuple[TextIO | None, ...] = (sys.stdin, sys.stderr)  # None where a shell has closed it (`<&-`)
+    """Whether a terminal is available for a question. With ``as_json``, the caller is a program."""
+    streams: tuple[TextIO | None, ...] = (sys.stdin, sys.stderr)  # None if the shell has closed it (`<&-`)
     return not as_json and all(stream is not None and stream.isatty() for stream in streams)
 
 
 def says_yes(question: str) -> bool:
-    """Ask on standard error; only the whole word is a yes. Raises ``Declined`` on Ctrl-C."""
+    """Ask on standard error; only the whole word ``yes`` confirms. Raises ``Declined`` on Ctrl-C."""
     sys.stderr.write(f"{question} Type {YES} to go on: ")
     sys.stderr.flush()
     try:
@@ -54,14 +54,16 @@ def says_yes(question: str) -> bool:
 
 
 def answer_to(question: str) -> str:
-    """The line that the operator types after a question."""
+    """Ask on standard error, and return the line that the operator types."""
     print(printable(question), end="", file=sys.stderr, flush=True)
     return sys.stdin.readline(80)
 
 
 def agree(what: str, consequences: Iterable[str], hosts: int, *, yes: bool, as_json: bool = False) -> None:
-    """Have a verb's consequences agreed to: nothing is asked after ``--yes``, a terminal is asked once, and where
-    nobody can be asked the verb is refused; ``what`` says there what it does. Raises ``Declined`` and ``InputError``.
+    """Get the operator's confirmation for a verb: with ``yes`` nothing is asked, otherwise a question at the terminal.
+
+    Without a terminal the verb is refused with a message about ``what`` it does. Raises ``Declined`` and
+    ``InputError``.
     """
     refuse_unasked(what, yes=yes, as_json=as_json)
     if not yes:
@@ -69,18 +71,18 @@ def agree(what: str, consequences: Iterable[str], hosts: int, *, yes: bool, as_j
 
 
 def refuse_unasked(what: str, *, yes: bool, as_json: bool = False) -> None:
-    """Raise ``InputError`` where nobody agreed to what a verb does and nobody can be asked."""
+    """Raise ``InputError`` if a verb is not confirmed with ``yes`` and no terminal is available to ask."""
     if not yes and not can_ask(as_json=as_json):
         raise unasked(what)
 
 
 def who_is_asked(request: Request) -> Ask | None:
-    """Who agrees to what a run would do; ``None`` where somebody did, or nobody can be asked."""
+    """Return the function that asks for confirmation; ``None`` if it is given, or no terminal is available."""
     return None if request.yes or not can_ask(as_json=request.json) else ask
 
 
 def ask(consequences: Iterable[str], hosts: int) -> None:
-    """Name what is about to happen, and ask once; do nothing if nothing is. Raises ``Declined``."""
+    """List the consequences and ask once; do nothing if there are none. Raises ``Declined``."""
     lines = list(consequences)
     if not lines:
         return

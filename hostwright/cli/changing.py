@@ -1,4 +1,4 @@
-"""Hosts brought to a goal, as every verb that changes them does it: options read, consent, the run, and its outcome."""
+"""The common steps of every verb that changes hosts: options, confirmation, the run, and its results."""
 
 from __future__ import annotations
 
@@ -41,18 +41,20 @@ def change(
     goal: Goal = AS_WANTED,
     again: Command | None = None,
 ) -> int:
-    """Change hosts with ``run``, a method of the fleet, which gets ``ask``, ``password`` and ``view``; show what
-    came of it. With ``--check``, show the plan for the goal alone, which ``again`` (``verb`` without options, where it
-    has none of its own) carries out. The exit status."""
+    """Change hosts with ``run``, a method of the fleet that gets ``ask``, ``password`` and ``view``; show the results.
+
+    With ``--check``, only the plan for the goal is shown, with the command ``again`` that applies it (default: ``verb``
+    without options). Returns the exit status.
+    """
     if request.check:
         return show_plan(fleet, targets, request, goal=goal, then=again or Command(verb))
     from hostwright.cli.timeline import drawn
     from hostwright.cli.views.progress import run_view
 
-    read_limits(request, len(targets))  # mistakes are reported before anybody types a password
+    read_limits(request, len(targets))  # report mistakes before the password prompt
     password = ask_password(request)
     if ask := who_is_asked(request):
-        note(f"planning for {count(len(targets), 'host')}, to ask before anything is disturbed")
+        note(f"planning for {count(len(targets), 'host')} before asking for confirmation")
     with drawn(request.timeline, run_view(request)) as view:
         began_s = time.monotonic()
         ended = shown(
@@ -79,11 +81,13 @@ def show_plan(
     brief: bool = False,
     then: Command = PROVISION,
 ) -> int:
-    """Probe hosts and show what differs from the goal, to which the command ``then`` brings them.
-    ``out`` names a file for the plans, ``brief`` leaves out what is within a layer. The exit status."""
+    """Probe hosts and show the differences from the goal, with the command ``then`` that applies the plan.
+
+    ``out`` is a file for the plans. ``brief`` omits the details within a layer. Returns the exit status.
+    """
     if out:
         from hostwright.apply.journal.redaction import Redactor, secrets_in
-        from hostwright.apply.saved import (  # what a plan needs no other way is imported where it is used
+        from hostwright.apply.saved import (  # only saved plans need these imports
             savedplans,
             signing,
         )
@@ -115,14 +119,13 @@ def show_plan(
 
 
 def saved_plans(fleet: Fleet, targets: Targets, file: str) -> Mapping[str, Plan]:
-    """The plans of a file of ``plan --out``, by host, signed where the site asks for that."""
+    """Load the plans of a file from ``plan --out``, by host, with verified signatures if the site requires them."""
     from hostwright.apply.saved import savedplans
 
     return savedplans.load_for(targets.by_name, expanded(file), _signing(fleet, targets).signers)
 
 
 def _signing(fleet: Fleet, targets: Targets) -> Signing:
-    """Whether plans for these hosts are signed, and by whom."""
     from hostwright.apply.saved.signing import signing_of
 
     return signing_of((target.host for target in targets), fleet.site.root)

@@ -1,7 +1,7 @@
-"""The console: what is too long for a terminal hangs, what is no terminal gets whole lines, commands are made complete.
+"""The console: long lines hang in a terminal, other outputs get whole lines, commands are completed.
 
-Everything that came from a host passes ``printable`` first: control characters and direction marks of a hostile host
-never reach the terminal.
+Text from a host passes ``printable`` first, so that control characters and direction marks of a hostile host never
+reach the terminal.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from rich.theme import Theme
 
 from hostwright.cli.shell import advice, streams
 
-UNBOUNDED = 1_000_000  #: columns of what is no terminal: nothing that we print is as long
+UNBOUNDED = 1_000_000  #: columns of an output that is not a terminal: more than any line
 _DEEPER = 4  #: columns
 _GAP = "  "  #: between columns
-_LETTER = "x"  #: stands for each character of what is not broken
-_MOST_PER_COLUMN = 4  #: characters, where marks are drawn over others
+_LETTER = "x"  #: replaces each character of text that must not be broken
+_MOST_PER_COLUMN = 4  #: characters, because of combining marks
 #: Yellow is unreadable on a light background. The contrast of this brown is 4.7 with white and 4.5 with black.
 #: Terminals of 16 colours still show yellow.
 THEME = Theme({"yellow": "color(130)", "bold yellow": "bold color(130)"})
-OUTPUT = "│"  #: begins a line of a program's output
+OUTPUT = "│"  #: prefix of a line of a program's output
 
 
 class Hanging(Text):
-    """Text that continues deeper than it begins where it is longer than the terminal is wide.
+    """Text with a hanging indent, if it is longer than the terminal is wide.
 
-    Nothing that a host says, however long, begins a line: there it could pass for another host's.
+    So no text from a host, however long, begins a line, where it could look like another host's output.
     """
 
     @classmethod
     def of(cls, text: Text) -> Self:
-        """The same text, hanging."""
+        """Return the same text with a hanging indent."""
         hanging = cls(text.plain, text.style, justify=text.justify, overflow=text.overflow, no_wrap=text.no_wrap)
         hanging.end, hanging.spans = text.end, text.spans
         return hanging
 
     def wrap(self, console: Console, width: int, **how: Any) -> Lines:  # noqa: ARG002 - rich's signature
-        """As rich's."""
+        """Override rich's method."""
         lines = Lines()
         for line in self.split(allow_blank=True):
             fits = line.cell_len <= width or how.get("no_wrap")
@@ -55,7 +55,7 @@ class Hanging(Text):
         return lines
 
     def hang(self, line: Text, width: int, whole: Iterable[str] = ()) -> Iterator[Text]:
-        """The lines of one that is too long; what is to stay ``whole`` is broken as little as a word is."""
+        """Yield the parts of a line that is too long. The texts in ``whole`` are broken as rarely as words."""
         indent, deeper = _indents(line, width)
         text = line[indent:]
         plain = text.plain
@@ -68,8 +68,10 @@ class Hanging(Text):
 
 
 def _breaks(plain: str, width: int) -> Iterator[int]:
-    """Where a text is broken: between words; a word that is too long for a line, such as a list of hosts or a path,
-    behind a comma or a slash, and elsewhere only where it has none."""
+    """Yield the positions at which a text is broken: between words.
+
+    A word longer than a line, such as a list of hosts or a path, is broken after a comma or a slash, or else anywhere.
+    """
     start = 0
     while start < len(plain):
         window = chop_cells(plain[start : start + _MOST_PER_COLUMN * width], width)[0]
@@ -82,41 +84,42 @@ def _breaks(plain: str, width: int) -> Iterator[int]:
 
 
 def _indents(line: Text, width: int) -> tuple[int, int]:
-    """How deep a line begins, and how deep it continues."""
     indent = len(line.plain) - len(line.plain.lstrip(" "))
     return indent, min(indent + _DEEPER, width // 2)
 
 
 class Listed(Hanging):
-    """Parts with commas between them, such as how many hosts ended how: broken behind commas and colons alone."""
+    """Parts with commas between them, such as numbers of hosts by result: broken only after commas and colons."""
 
     def hang(self, line: Text, width: int, whole: Iterable[str] = ()) -> Iterator[Text]:
-        """As of any hanging text."""
+        """Keep each part whole."""
         return super().hang(line, width, [*whole, *re.split(r"[:,] ", line.plain)])
 
 
 def with_sums(shown: Group) -> Group:
-    """What a room below made, whose last line counts hosts by how they ended."""
+    """Mark the last line of a group, which counts hosts by result, as ``Listed``."""
     *parts, last = shown.renderables
     return Group(*parts, Listed.of(last) if isinstance(last, Text) else last)
 
 
 class Quoted(Hanging):
-    """A line of a file, as it is: no command in it is ours, and it is never broken, so that it can be copied."""
+    """A line of a file, unchanged: it contains no commands of ours, and is never broken, so that it can be copied."""
 
     def wrap(self, console: Console, width: int, **how: Any) -> Lines:  # noqa: ARG002 - rich's signature
-        """As rich's."""
+        """Override rich's method: never wrap."""
         return self.split(allow_blank=True)
 
 
 class Advice(Hanging):
-    """Text with commands, each of which can be copied whole: one that does not fit a line has a line of its own, and
-    only the terminal wraps that. One that we broke would run its first half."""
+    """Text with commands that can each be copied whole. A command that does not fit gets its own line.
+
+    Only the terminal wraps that line, since an inserted line break would run the first half of the command.
+    """
 
     commands: tuple[str, ...] = ()
 
     def hang(self, line: Text, width: int, whole: Iterable[str] = ()) -> Iterator[Text]:
-        """As of any hanging text, around the commands."""
+        """Break the text around the commands."""
         _, deeper = _indents(line, width)
         room = width - deeper - len("``,")
         short = [*whole, *(command for command in self.commands if command.isascii() and len(command) <= room)]
@@ -138,8 +141,10 @@ class Advice(Hanging):
 
 
 def in_columns(titles: Sequence[str], rows: Sequence[Sequence[Text]], width: int) -> Iterator[Text]:
-    """Rows below their titles, without columns in which nothing stands. Where that is wider than a terminal, what the
-    columns behind the first two say stands below each row, with their titles: a name is in one piece everywhere.
+    """Yield rows below their titles, without empty columns.
+
+    If the rows are wider than the terminal, all but the first two columns move to a line below each row, with their
+    titles, so that a name is never broken.
 
     >>> [line.plain for line in in_columns(("host", "power", "next boot"), [[Text("gpu01"), Text("on"), Text()]], 80)]
     ['host   power', 'gpu01  on']
@@ -167,7 +172,7 @@ def in_columns(titles: Sequence[str], rows: Sequence[Sequence[Text]], width: int
 
 
 class Ragged:
-    """A table without the blanks at the ends of its lines: one long cell would fill every line of a log with them."""
+    """A table without trailing blanks, since one long cell would pad every line of a log."""
 
     def __init__(self, table: Table):
         self._table = table
@@ -183,32 +188,32 @@ class Ragged:
 
 
 class Adviser(Console):
-    """A console on which the commands that texts advise work as printed (``hostwright.cli.shell.advice``).
+    """A console on which recommended commands work as printed (``hostwright.cli.shell.advice``).
 
-    In a terminal, a sentence that is longer than a line continues deeper. Elsewhere nothing is wrapped, as wide as it
-    may be: who reads a log, with whatever program, gets each sentence and each host on one line.
+    In a terminal, a sentence that is longer than a line gets a hanging indent. Other outputs are not wrapped, so that
+    in a log each sentence and each host is on one line.
     """
 
     def __init__(self, *, stderr: bool):
         super().__init__(stderr=stderr, highlight=False, theme=THEME)
-        self._call = copy_context()  # what is known of the call, also where a host's own thread prints
+        self._call = copy_context()  # the context of the call, also for prints from a host's thread
         self._bounded = on_terminal(self)
         if not self._bounded:
             self.width = UNBOUNDED
 
     def print(self, *objects: Any, **how: Any) -> None:
-        """As rich's; lines that may not be wrapped, those with commands, are not cut off either."""
+        """As rich's method, but do not crop unwrapped lines, which contain commands."""
         shown = self._call.copy().run(lambda: [self._complete(one) for one in objects])
         if len(shown) == 1 and isinstance(shown[0], Hanging) and "end" not in how:
-            shown = [Group(*shown)]  # of a text by itself rich makes another one, which hangs no more
+            shown = [Group(*shown)]  # rich would copy a single text to one without a hanging indent
         super().print(*shown, **{"crop": False, **how})
 
     def show_cursor(self, show: bool = True) -> bool:  # noqa: ARG002 - rich's signature
-        """Leave it as it is: what ends or stops a verb (SIGTERM, Ctrl-Z, no memory) cannot leave it hidden then."""
+        """Never hide the cursor: after SIGTERM, Ctrl-Z or a lack of memory, it could stay hidden."""
         return False
 
     def on_broken_pipe(self) -> None:
-        """Leave it to who ends the verb (``hostwright.cli.exits``); rich would end it here, with 1."""
+        """Leave the error to ``hostwright.cli.exits``, because rich would exit with 1."""
         raise  # noqa: PLE0704 - rich calls this where it handles the error
 
     def _complete(self, shown: Any) -> Any:
@@ -219,7 +224,7 @@ class Adviser(Console):
         if isinstance(shown, str):
             return advice.completed(shown)
         if isinstance(shown, Text) and not isinstance(shown, Quoted):
-            quoted = shown.plain.lstrip().startswith(OUTPUT)  # no command in it is ours
+            quoted = shown.plain.lstrip().startswith(OUTPUT)  # it contains no commands of ours
             changes = [] if quoted else [*advice.insertions(shown.plain)]
             if changes:
                 text = shown
@@ -234,16 +239,16 @@ class Adviser(Console):
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """The console of a run: rich decides about colour; what is no terminal gets lines of any length."""
+    """Return the console of a run. rich decides about colours; an output that is not a terminal has unlimited width."""
     return Adviser(stderr=stderr)
 
 
 def on_terminal(console: Console) -> bool:
-    """Whether a terminal shows it. A log for which the environment asks for colours is none."""
+    """Whether the output is a terminal. A log with colours forced by the environment is not."""
     asked = any(os.environ.get(name) for name in streams.COLOURED)
     return console.is_terminal and (not asked or console.file.isatty())
 
 
 def redraws(console: Console) -> bool:
-    """Whether a terminal shows it that can move its cursor (``TERM=dumb`` cannot)."""
+    """Whether the output is a terminal that can move its cursor (``TERM=dumb`` cannot)."""
     return on_terminal(console) and not console.is_dumb_terminal

@@ -1,4 +1,4 @@
-"""How a verb ends: its exit status, and its errors as the sentences that the operator reads.
+"""The end of a verb: its exit status, and its errors as messages for the operator.
 
 0 as desired · 1 something failed · 2 bad input · 3 differs (plan, check) · 130 interrupted.
 """
@@ -31,15 +31,15 @@ PRINTING = "stopped while the results were printed"
 
 
 def run(verb: Callable[[], int]) -> int:
-    """Do what a verb does; return its exit status."""
-    # The command `hostwright` has done both at its start; `invoke` has not.
+    """Run a verb and return its exit status."""
+    # `hostwright` has already done both at its start; `invoke` has not.
     streams.prepare()
     collect_seldom()
     errors = console.make_console(stderr=True)
     try:
         with _terminable():
             status = verb()
-        sys.stdout.flush()  # not at the interpreter's end, when nobody can be told any more
+        sys.stdout.flush()  # at the interpreter's exit, an error could no longer be reported
         return status
     except HostwrightError as error:
         errors.print(Text(printable(str(error)), style="bold red"))
@@ -51,7 +51,7 @@ def run(verb: Callable[[], int]) -> int:
             if isinstance(stop, Interrupted) and stop.ended is not None:
                 show_errors(stop.results.errors)
             if errors.is_terminal:
-                errors.print()  # behind what the terminal shows of Ctrl-C, or a question
+                errors.print()  # after the terminal's ^C, or a question
             errors.print(Text(message_of(stop) or NOTHING_CHANGED))
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - no operator reads a traceback
@@ -60,16 +60,16 @@ def run(verb: Callable[[], int]) -> int:
 
 
 def nobody_reads() -> int:
-    """The reader (such as ``head``) has closed the pipe: discard the rest, so that Python's exit does not fail on it.
+    """Discard further output after the reader (such as ``head``) has closed the pipe; return the exit status.
 
-    Returns the exit status for that.
+    Otherwise Python's own flush at exit would fail.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return NOBODY_READS
 
 
 def shown(work: Callable[[], T], show: Callable[[T], None]) -> T:
-    """What came of work on hosts, once it is shown; where Ctrl-C ends the work, what had come of it until then.
+    """Run ``work`` on hosts and show its result. After Ctrl-C, show the partial result.
 
     Raises ``Interrupted`` as ``work`` does.
     """
@@ -88,8 +88,10 @@ def shown(work: Callable[[], T], show: Callable[[T], None]) -> T:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """While a verb works, SIGTERM ends it as Ctrl-C does, so that no terminal is left as a display of ours had it;
-    unless somebody has decided what else it does, as a rollout."""
+    """While a verb runs, handle SIGTERM like Ctrl-C, so that the terminal is restored.
+
+    An existing handler, such as a rollout's, is kept.
+    """
 
     def on_signal() -> None:
         raise KeyboardInterrupt
@@ -100,8 +102,10 @@ def _terminable() -> Iterator[None]:
 
 @contextmanager
 def _heard_no_more(presses: int = 100) -> Iterator[None]:
-    """While the end of an interrupted verb is told: whoever presses Ctrl-C twice loses nothing of it. After so many
-    further presses it is heard again, for an output that nobody reads may never end."""
+    """Ignore Ctrl-C while the results of an interrupted verb are printed, so that a second press loses none of them.
+
+    After ``presses`` further presses Ctrl-C works again, because the output may never end.
+    """
     heard = 0
 
     def on_signal() -> None:

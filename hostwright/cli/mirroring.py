@@ -1,4 +1,4 @@
-"""The options of ``mirror`` as values: the source of files, the Pythons, and how packages are found."""
+"""Parses the options of ``mirror``: the source of files, the Pythons, and the search for packages."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from hostwright.stack.store.sources import Exported, FileSource, OwnFiles
 
 
 def file_source(source: str, imported: str) -> FileSource | None:
-    """Where files are taken from; ``None``: from their addresses. Raises ``InputError``."""
+    """Return the source of files; ``None`` for their own URLs. Raises ``InputError``."""
     if source and imported:
-        raise InputError("take files from one place: --from adds to what is downloaded, --import replaces it")
+        raise InputError("--from and --import cannot be combined: --from adds to the download, --import replaces it")
     if imported:
         return Exported(expanded(imported))
     return OwnFiles(expanded(source)) if source else None
 
 
 def pythons_in(text: str) -> tuple[str, ...]:
-    """The versions of Python that ``--pythons`` names. Raises ``InputError``."""
+    """Return the Python versions that ``--pythons`` names. Raises ``InputError``."""
     named = _listed(text)
     for python in named:
         if not re.fullmatch(r"3\.[0-9]{1,2}", python):
-            raise InputError(f"found {printable(python)!r}, expected versions of Python such as 3.9,3.10", "--pythons")
+            raise InputError(f"found {printable(python)!r}, expected Python versions such as 3.9,3.10", "--pythons")
     return named
 
 
 def package_search(systems: str, sources: str, keyring: str, *, renew: bool) -> PackageSearch:
-    """How packages of distributions are found. Raises ``InputError``."""
+    """Return how packages of distributions are found. Raises ``InputError``."""
     archive = AptArchive(_file(sources, "--sources"), _file(keyring, "--keyring"))
     return PackageSearch(tuple(map(system, _listed(systems))), renew, archive)
 
 
 def _listed(text: str) -> tuple[str, ...]:
-    """The words of an option, with commas between them, each once."""
+    """Split a comma-separated option, without duplicates."""
     return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
 
 
 def _file(name: str, option: str) -> Path | None:
-    """The file of an option, if one is named. Raises ``InputError``."""
+    """Return the file of an option, if the option is set. Raises ``InputError``."""
     path = expanded(name) if name else None
     if path is not None and not path.is_file():
-        raise InputError(f"{path} is no file", option)
+        raise InputError(f"{path} is not a file", option)
     return path

@@ -1,4 +1,4 @@
-"""From what a verb was given to a fleet, its targets, and the password for sudo on them."""
+"""Opens the fleet, its targets and the sudo password from the options of a verb."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from hostwright.plan.roles.site import Site
 
 
 def open_fleet(request: Request, *, mistakes: Mistakes | None = None) -> Fleet:
-    """The inventory that was named, with the variables of the command line; its notes are printed.
+    """Load the inventory that the request names, with the variables of the command line, and print its notes.
 
-    With ``mistakes``, those in its files are collected there, and nothing is printed.
+    With ``mistakes``, mistakes in its files are collected there, and nothing is printed.
     """
     named = tuple(filter(None, request.inventory or (os.environ.get(names.INVENTORY_VARIABLE, ""),)))
     places = [expanded(name) for name in named] or None
@@ -42,7 +42,7 @@ def open_fleet(request: Request, *, mistakes: Mistakes | None = None) -> Fleet:
 
 
 def roles_here() -> tuple[Role, ...]:
-    """The standard roles, and where there is a site its own."""
+    """Return the standard roles, and those of the site if there is one."""
     try:
         site = Site.find()
     except InputError:
@@ -51,21 +51,23 @@ def roles_here() -> tuple[Role, ...]:
 
 
 def refuse_strangers(fleet: Fleet) -> None:
-    """With ``--strict``, for a verb that names no hosts: raise ``InputErrors`` for every host of the inventory."""
+    """With ``--strict``, for a verb without hosts: raise ``InputErrors`` for every host of the inventory."""
     if fleet.request.strict and fleet.inventory.hosts:
         fleet.targets("all")
 
 
 def refuse_unnamed(fleet: Fleet, request: Request) -> None:
-    """Raise ``InputError`` where no hosts are named; that the inventory has none is said first."""
+    """Raise ``InputError`` if no hosts are named, or the inventory has none."""
     if not request.hosts:
         fleet.select("all", usable=False)
-        raise InputError("name the hosts: --hosts gpu01,gpu02, --hosts @group or --hosts all", "--hosts")
+        raise InputError("no hosts are named; pass --hosts gpu01,gpu02, --hosts @group or --hosts all", "--hosts")
 
 
 def targets_of(fleet: Fleet, request: Request, *, outside: bool = False) -> Targets:
-    """The hosts that were named, narrowed to ``--roles``, and without those that get no stack in this site unless
-    ``outside``, for verbs that are not about stacks."""
+    """Return the selected hosts, limited to ``--roles``.
+
+    Hosts that get no stack in this site are left out, unless ``outside`` is set, for verbs without a stack.
+    """
     refuse_unnamed(fleet, request)
     roles = _roles(fleet, request.roles)
     pattern = request.hosts if outside else _inside(fleet, request.hosts)
@@ -78,8 +80,10 @@ def targets_of(fleet: Fleet, request: Request, *, outside: bool = False) -> Targ
 
 
 def _roles(fleet: Fleet, text: str) -> list[str]:
-    """The roles that ``--roles`` names, without those behind ``!``; of ``!`` alone, all others. Raises
-    ``InputError``."""
+    """Return the roles that ``--roles`` names, without those after ``!``. With only ``!`` terms, return all others.
+
+    Raises ``InputError``.
+    """
     known = [role.name for role in fleet.roles]
     given = [name.strip() for name in text.split(",") if name.strip()]
     named = [name for name in given if not name.startswith("!")]
@@ -94,7 +98,7 @@ def _roles(fleet: Fleet, text: str) -> list[str]:
 
 
 def _tell_needed(targets: Targets) -> None:
-    """Say which roles need one that was left out: that one is left on each host as it is."""
+    """Warn about left-out roles that other roles need: these stay unchanged on each host."""
     found: dict[str, dict[str, None]] = {}
     for target in targets:
         left_out = tuple(role for role in target.of_host if role not in target.roles)
@@ -102,11 +106,11 @@ def _tell_needed(targets: Targets) -> None:
             for left in (one for need in role.needs for one in providers(need, left_out)):
                 found.setdefault(left.name, {})[role.name] = None
     for need, roles in found.items():
-        warn(f"--roles leaves out {need}, needed by {', '.join(roles)}: it stays on the hosts as it is there")
+        warn(f"--roles leaves out {need}, needed by {', '.join(roles)}; it stays unchanged on the hosts")
 
 
 def outside_of(fleet: Fleet, hosts: Iterable[Host]) -> tuple[str, ...]:
-    """Those of these hosts that get no stack, as the site's file says. Raises ``InputError``."""
+    """Return those of these hosts that get no stack, by the site's settings. Raises ``InputError``."""
     setting = settings.of_site().get("hosts")
     if setting is None:
         return ()
@@ -118,7 +122,7 @@ def outside_of(fleet: Fleet, hosts: Iterable[Host]) -> tuple[str, ...]:
 
 
 def _inside(fleet: Fleet, pattern: str) -> str:
-    """The pattern without hosts that get no stack. Raises ``InputError`` where one is named, or nothing is left."""
+    """Return the pattern without hosts that get no stack. Raises ``InputError`` if one is named, or no host is left."""
     chosen = fleet.select(pattern, usable=False)
     outside = outside_of(fleet, chosen)
     if not outside:
@@ -133,7 +137,7 @@ def _inside(fleet: Fleet, pattern: str) -> str:
 
 
 def ask_password(request: Request) -> Secret | None:
-    """The sudo password, where ``--ask-become-pass`` was given."""
+    """Prompt for the sudo password if ``--ask-become-pass`` was given."""
     if not request.ask_become_pass:
         return None
     without = "set ansible_become_password (encrypted with Ansible Vault), or allow sudo without a password"
@@ -141,7 +145,7 @@ def ask_password(request: Request) -> Secret | None:
 
 
 def hosts_at_once(request: Request) -> int:
-    """How many hosts at a time; 0 where the option was not given. Raises ``InputError``."""
+    """Return the number of hosts at a time; 0 if the option is not set. Raises ``InputError``."""
     text = request.at_once
     if not text:
         return 0
@@ -151,7 +155,8 @@ def hosts_at_once(request: Request) -> int:
 
 
 def _vault_passwords(request: Request) -> Iterator[Secret]:
-    """Ansible Vault's, where the call, Ansible's environment variable or the site's ``ansible.cfg`` names its place."""
+    """Yield the Ansible Vault passwords from the options, Ansible's environment variable or the site's
+    ``ansible.cfg``."""
     if file := request.vault_password_file or os.environ.get("ANSIBLE_VAULT_PASSWORD_FILE", ""):
         yield password_of(file)
     elif not request.ask_vault_password:
@@ -162,7 +167,6 @@ def _vault_passwords(request: Request) -> Iterator[Secret]:
 
 
 def _configured_passwords() -> list[Path]:
-    """The files with vault passwords that the ``ansible.cfg`` of the site names; without a site, there is none."""
     try:
         root = Site.find().root
     except InputError:
@@ -171,12 +175,12 @@ def _configured_passwords() -> list[Path]:
 
 
 def _typed(prompt: str, option: str, without: str) -> Secret:
-    """A password from the operator's terminal; ``without`` says what to do where there is none."""
+    """Prompt for a password at the terminal. ``without`` is the advice if there is no terminal."""
     with warnings.catch_warnings():
-        warnings.simplefilter("error", getpass.GetPassWarning)  # getpass would show on the screen what is typed
+        warnings.simplefilter("error", getpass.GetPassWarning)  # getpass would echo the password
         try:
             password = Secret(getpass.getpass(prompt, stream=sys.stderr))
         except (getpass.GetPassWarning, EOFError) as error:
-            what = "no password was typed" if isinstance(error, EOFError) else "there is no terminal to type it on"
-            raise InputError(f"{what}: {without}", option) from error
+            what = "no password was typed" if isinstance(error, EOFError) else "no terminal to type the password on"
+            raise InputError(f"{what}; {without}", option) from error
     return password

@@ -1,4 +1,4 @@
-"""The options of ``pins``."""
+"""Parses the options of ``pins``."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from hostwright.common.userpaths import place_for
 
 
 def written_stem(out: str) -> Path | None:
-    """The beginning of the files' paths; ``None`` where they are printed. Raises ``InputError``."""
+    """Return the common prefix of the output files; ``None`` if they are printed. Raises ``InputError``."""
     stem = place_for(out, "--out", "several constraints files") if out else None
     if stem and not stem.absolute().parent.is_dir():
-        raise InputError(f"{stem.parent} is no directory: make it first", "--out")
+        raise InputError(f"{stem.parent} is not a directory; create it first", "--out")
     return stem
 
 
 def check_pins(requirements: tuple[str, ...], pythons: tuple[str, ...], glibc: str) -> None:
-    """Raises ``InputErrors`` with every mistake in the options."""
+    """Raise ``InputErrors`` with every mistake in the options."""
     values = {
         "--requirement": (requirements or ("",), _is_requirement, "a requirement such as numpy==2.4.1"),
         "--python": (pythons or ("",), lambda text: re.fullmatch(r"3\.[0-9]{1,2}", text), "a version such as 3.12"),
@@ -35,7 +35,7 @@ def check_pins(requirements: tuple[str, ...], pythons: tuple[str, ...], glibc: s
 
 
 def _is_requirement(text: str) -> bool:
-    """Whether it names a package; one with an address would put that into the file."""
+    """Whether a text is a requirement without a URL, which would end up in the output file."""
     from packaging.requirements import InvalidRequirement, Requirement
 
     try:

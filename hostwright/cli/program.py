@@ -1,6 +1,6 @@
-"""The command ``hostwright``: Invoke's own program on the standard verbs and a site's own tasks.
+"""The command ``hostwright``: Invoke's program with the standard verbs and a site's own tasks.
 
-Beside these tasks it has ``init``, which makes a site, ``completion``, and the option ``--site``, which names one.
+In addition to these tasks, it has ``init``, which creates a site, ``completion``, and the option ``--site``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hostwright.cli.tasks.begin import completion, init
 from hostwright.cli.tasks.ofroles import own_verbs
 from hostwright.common.errors import InputError, described
 
-#: as ``hostwright.apply`` says and counts it, whose import would take longer than most verbs
+#: copied from ``hostwright.apply``, whose import would take longer than most verbs
 STOPPED, INTERRUPTED = "stopped; nothing was changed", 130
 BAD_INPUT, FAILED = 2, 1
 _QUESTIONS = {"--help", "-h", "--version", "-V", "--complete", "--print-completion-script"}
@@ -40,25 +40,26 @@ STANDARD: tuple[Task[Any] | Collection, ...] = (*VERBS, init, completion)
 
 
 class Hostwright(Program):
-    """Invoke's program with one option more, which finds the tasks of the site, and with words of its own."""
+    """Invoke's program with the option ``--site``, the tasks of the site, and its own help texts."""
 
     def run(self, *given: Any, **how: Any) -> None:
-        """As Invoke's; what is known of the call is known as long as it lasts."""
+        """Override Invoke's method to limit the context of the call to its duration."""
         copy_context().run(super().run, *given, **how)
 
     def core_args(self) -> list[Argument]:
-        """Invoke's own options, and ``--site``."""
+        """Add ``--site`` to Invoke's own options."""
         return [*super().core_args(), Argument(names=("site",), help=helping.SITE)]
 
     def create_config(self) -> None:
-        """As Invoke's; one of the user's own that cannot be read (``HOME=/dev/null`` of a system account) is none."""
+        """Override Invoke's method: ignore an unreadable user configuration (``HOME=/dev/null`` of a system
+        account)."""
         try:
             super().create_config()
         except OSError:
             self.config = self.config_class(lazy=True)
 
     def parse_collection(self) -> None:
-        """Load the verbs. The site that was named is an environment variable, so that all that is started knows it."""
+        """Load the verbs. ``--site`` is set as an environment variable, so that child processes inherit it."""
         from hostwright.plan.roles.site import VARIABLE
 
         named = _named(self.argv[1:])
@@ -70,13 +71,13 @@ class Hostwright(Program):
         super().parse_collection()
 
     def _verbs(self) -> Collection:
-        """The standard verbs and the site's own; of these only their text where nothing of a site may be run."""
+        """Return the standard verbs and the site's own. If nothing of a site may run, its verbs are only parsed."""
         from hostwright.common.errors import InputError
         from hostwright.common.input.ownership import NotTrusted
         from hostwright.plan.roles.site import VARIABLE, Site
 
         self._not_trusted = ""
-        if _verb(self.argv[1:]) in {init.name, completion.name}:  # they work without a site, and with any
+        if _verb(self.argv[1:]) in {init.name, completion.name}:  # they do not need a site
             return Collection(*STANDARD)
         try:
             root = Site.find().root
@@ -84,12 +85,14 @@ class Hostwright(Program):
             if os.environ.get(VARIABLE) and not self._only_read:
                 raise Exit(str(error), code=error.exit_status) from error
             self._not_trusted = str(error) if isinstance(error, NotTrusted) else ""
-            return Collection(*STANDARD)  # no site here: the verbs that need one say so
+            return Collection(*STANDARD)  # no site: the verbs that need one report it
         return _written(root) if self._only_read else self._tasks_of(root)
 
     def parse_core(self, argv: list[str] | None) -> None:
-        """As Invoke's; a mistake ends with 2. Words behind ``--`` are known to the verb in front of them. What Python
-        compiles is kept, as anywhere: Invoke forbids it."""
+        """Override Invoke's method: a mistake exits with 2, and words after ``--`` belong to the verb before it.
+
+        Invoke turns bytecode files off; they are turned on again.
+        """
         with _mistakes():
             super().parse_core(argv)
         if "--" in self.argv:
@@ -97,18 +100,17 @@ class Hostwright(Program):
         sys.dont_write_bytecode = bool(sys.flags.dont_write_bytecode)
 
     def parse_tasks(self) -> None:
-        """As Invoke's; a mistake ends with 2."""
+        """Override Invoke's method: a mistake exits with 2."""
         try:
             with _mistakes():
                 super().parse_tasks()
         except Exit as error:
-            if self._not_trusted:  # the verb may be one of that site
+            if self._not_trusted:  # the verb may belong to that site
                 raise Exit(f"{error.message}; {self._not_trusted}", code=error.code) from error
             raise
 
     def parse_cleanup(self) -> None:
-        """As Invoke's; help for a verb that does not exist names the nearest one, and a verb with ``--version`` behind
-        it is not done: Invoke looks for that before verbs alone."""
+        """Override Invoke's method: suggest the nearest verb for help, and print ``--version`` also after a verb."""
         if self.args.version.value:
             self.print_version()
             raise Exit
@@ -119,13 +121,13 @@ class Hostwright(Program):
             self._refuse_no_group(group)
         with _mistakes():
             super().parse_cleanup()
-        if self._only_read:  # no question after all: `--help` was a word of a verb
+        if self._only_read:  # `--help` was an argument of a verb
             self._only_read = False
             self.collection = self.namespace = self._verbs()
             self.parse_tasks()
 
     def _refuse_no_group(self, name: str) -> None:
-        """Refuse ``--list NAME`` where no verbs begin so."""
+        """Refuse ``--list NAME`` if no verbs have this prefix."""
         try:
             self.collection.subcollection_from_path(name)
         except KeyError as error:
@@ -134,19 +136,19 @@ class Hostwright(Program):
             ) from error
 
     def print_help(self) -> None:
-        """The verbs by task, and the options that concern somebody who keeps hosts."""
+        """Print the verbs by purpose, and the options that operators need."""
         print(helping.overview(self.collection))
 
     def print_task_help(self, name: str) -> None:
-        """What a verb does, what it is given, and an example."""
+        """Print the description, options and examples of a verb."""
         print(helping.of_verb(name, self.collection[name], self.parser.contexts[name]))
 
     def print_columns(self, tuples: Sequence[tuple[str, str | None]]) -> None:
-        """As Invoke's, in however narrow a terminal."""
+        """Override Invoke's method to support narrow terminals."""
         print("\n".join(helping.columns([(name, text or "") for name, text in tuples])), end="\n\n")
 
     def candidates(self, words: Sequence[str]) -> list[str]:
-        """What the last of these words may become; ``words`` are those behind ``hostwright``."""
+        """Return the completions of the last word. ``words`` are the words after ``hostwright``."""
         return copy_context().run(self._candidates, words)
 
     def _candidates(self, words: Sequence[str]) -> list[str]:
@@ -163,17 +165,18 @@ class Hostwright(Program):
         return WordsParser(contexts=made.contexts.values(), initial=made.initial)
 
     def _tasks_of(self, root: Path) -> Collection:
-        """A site's tasks, as ``invoke`` finds them there, those of its roles, and the standard verbs that these do
-        not replace."""
+        """Return a site's tasks, those of its roles, and the standard verbs that they do not replace."""
         from hostwright.cli.shell.ofsite import sitetasks
 
         try:
             module = sitetasks.load(root)
         except (KeyboardInterrupt, Lacking):
             raise
-        except BaseException as error:  # also what ends a program
+        except BaseException as error:  # including SystemExit
             sentence = f"{place_of(error, root / 'tasks.py')}: {described(error)}"
-            raise Exit(f"{sentence}; `hostwright` reads the tasks of the site there", code=BAD_INPUT) from error
+            raise Exit(
+                f"{sentence}; `hostwright` imports this file for the verbs of the site", code=BAD_INPUT
+            ) from error
         self.config.set_project_location(str(root))
         try:
             self.config.load_project()
@@ -185,14 +188,14 @@ class Hostwright(Program):
 
 
 def _written(root: Path) -> Collection:
-    """Likewise, as they are written: nothing of the site is run."""
+    """Return the same verbs by parsing their files: nothing of the site is run."""
     from hostwright.cli.shell.ofsite.written import verbs_in
 
     return _with_standard(verbs_in(root / "tasks.py", "tasks"), own_verbs(root, run=False))
 
 
 def _with_standard(tasks: Collection, of_roles: Sequence[Collection]) -> Collection:
-    """A site's verbs with those of its roles, which replace those of standard roles, and the standard verbs."""
+    """Add to a site's verbs those of its roles, which replace those of standard roles, and the standard verbs."""
     for verb in (*of_roles, *STANDARD):
         if isinstance(verb, Task):
             if verb.name not in {*tasks.tasks, *tasks.collections}:
@@ -207,7 +210,7 @@ def _with_standard(tasks: Collection, of_roles: Sequence[Collection]) -> Collect
 
 @contextmanager
 def _mistakes() -> Iterator[None]:
-    """What Invoke's parser refuses ends with 2, not with 1."""
+    """Exit with 2 instead of 1 for a parser error of Invoke."""
     try:
         yield
     except ParseError as error:
@@ -215,7 +218,8 @@ def _mistakes() -> Iterator[None]:
 
 
 def _named(words: Sequence[str]) -> str:
-    """The value of ``--site``, which may also follow the verb: verbs are known only once the site is."""
+    """Return the value of ``--site``, which may also follow the verb, since verbs are unknown until the site is
+    loaded."""
     ours = [*takewhile(lambda word: word != "--", words), ""]
     for word, after in pairwise(ours):
         option, sign, value = word.partition("=")
@@ -225,12 +229,12 @@ def _named(words: Sequence[str]) -> str:
 
 
 def _verb(words: Sequence[str]) -> str:
-    """The first word that is neither an option nor the value of ``--site``."""
+    """Return the first word that is neither an option nor the value of ``--site``."""
     return next((word for before, word in pairwise(("", *words)) if before != "--site" and word[:1] != "-"), "")
 
 
 def _is_question(words: Sequence[str]) -> bool:
-    """Whether a call probably asks for help, the version or words to complete, so that nothing of a site is run."""
+    """Whether a call probably requests help, the version or completions, so that nothing of a site is run."""
     ours = set(takewhile(lambda word: word != "--", words))
     is_bare = _verb(words) in {"", "help"} and not ours & {"--list", "-l"}
     return is_bare or bool(_QUESTIONS & ours)
@@ -246,8 +250,9 @@ program = Hostwright(
 
 
 def main() -> None:
-    """What the installed command calls: no error is shown as a traceback, and ``head`` may close the pipe. Ctrl-C
-    before a verb has begun ends it as any verb that only reads.
+    """Entry point of the installed command. Errors never show a traceback, and ``head`` may close the pipe.
+
+    Ctrl-C before a verb has started exits as in a read-only verb.
     """
     streams.prepare()
     asked = completing.asked(sys.argv[1:])
@@ -269,8 +274,8 @@ def main() -> None:
         print(STOPPED, file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:  # noqa: BLE001 - no operator reads a traceback
-        if asked is None:  # a shell that completes a line shows no sentence in the middle of it
+        if asked is None:  # a message would disturb the line that the shell completes
             print(sentence_of(error), file=sys.stderr)
         sys.exit(BAD_INPUT if lacking(error) else FAILED)
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # from here on Python would only print where it was interrupted
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # from here on, Python would print a traceback

@@ -1,4 +1,4 @@
-"""What ``verify`` and ``prove`` share: layers proved by what they measure, and the reports of that."""
+"""Common parts of ``verify`` and ``prove``: the proofs of layers, and their reports."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ if TYPE_CHECKING:
 
 
 def verify_and_prove(fleet: Fleet, targets: Targets, request: Request, level: Level) -> int:
-    """Two runs, one after the other, of the same hosts; what is wrong with a layer keeps its own proofs from running.
-    The exit status is the worse one."""
+    """Verify hosts, then prove them, in two runs. The proofs of a failed layer do not run.
+
+    Returns the worse exit status.
+    """
     from hostwright.prove.proving import ProveOptions, check_names
     from hostwright.prove.reports.document import document
     from hostwright.prove.reports.table import show_proofs
 
     options = ProveOptions(level)
-    check_names(targets, options)  # before any host is asked
+    check_names(targets, options)  # before any host is contacted
     password, view = ask_password(request), run_view(request)
     began_s, verified_s = time.monotonic(), 0.0
 
@@ -57,7 +59,7 @@ def verify_and_prove(fleet: Fleet, targets: Targets, request: Request, level: Le
 
 
 def show_proved(proved: Proved, targets: Targets, request: Request, *, quiet: bool) -> None:
-    """What came of proofs, and what is next; ``quiet``: a report goes to standard output."""
+    """Show the results of proofs and the next commands. ``quiet``: a report goes to standard output."""
     from hostwright.prove.reports.document import document
     from hostwright.prove.reports.table import show_proofs
 
@@ -74,17 +76,16 @@ def show_proved(proved: Proved, targets: Targets, request: Request, *, quiet: bo
 
 
 def _failed(proved: Proved) -> list[str]:
-    """The hosts of which a proof failed: known problems may say why."""
     return [host.host for host in proved.fleet.hosts if host.status == "failed"]
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """The names after ``--proofs``."""
+    """Return the names given with ``--proofs``."""
     return tuple(dict.fromkeys(name for name in (part.strip() for part in text.split(",")) if name))
 
 
 def rendered(name: str, proved: Proved) -> str:
-    """A report of proofs, by its kind."""
+    """Render a report of proofs of the given kind."""
     if name == "html":
         from hostwright.prove.reports.html import render_html
 

@@ -1,4 +1,4 @@
-"""The files of a site: a new directory for an operator's hosts, stacks, roles and checks; and their schemas."""
+"""Writes the files of a site: a new directory for an operator's hosts, stacks, roles and checks; and their schemas."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hostwright.plan.roles.role import Role, discover
 from hostwright.plan.roles.site import STANDARD
 from hostwright.stack.stackfile import default_stack, stack_names
 
-FOLDER = ".schemas"  #: of a site, beside inventory/
+FOLDER = ".schemas"  #: folder of the schemas in a site
 NEXT = """\
 {place} is now a site. Next steps:
 
@@ -41,14 +41,16 @@ Keep it in a repository of its own: git init, git add ., git commit."""
 
 
 def make_site(directory: str, stack: str = "") -> None:
-    """Write the files of a new site, whose hosts get this ``stack``; without one, the operator is asked at a terminal.
-    Raises ``InputError`` if a file already exists, or for a stack that there is not: nothing is written then."""
+    """Write the files of a new site with this ``stack``; without one, ask at a terminal.
+
+    Raises ``InputError``, before anything is written, if a file already exists or the stack is unknown.
+    """
     root = place_for(directory, "init", "a site")
     chosen = _standard_stack(stack) if stack else _asked_stack()
     with as_file(files("hostwright.cli") / "skeleton") as skeleton:
         sources = {root / _name(path.relative_to(skeleton)): path for path in sorted(skeleton.rglob("*")) if _is(path)}
         _refuse(root, [target for target in (*sources, root / FOLDER) if target.exists() or target.is_symlink()])
-        unfinished = f"interrupted: {root} is not whole; remove what is there and run `hostwright init` again"
+        unfinished = f"interrupted: {root} is incomplete; remove its content and run `hostwright init` again"
         try:
             with on_interrupt(unfinished):
                 for target, source in sources.items():
@@ -60,7 +62,7 @@ def make_site(directory: str, stack: str = "") -> None:
             sentence = f"the site cannot be written: {refused(error, 'name another directory')}"
             raise InputError(sentence, str(error.filename or root)) from error
     text = NEXT.format(place=shlex.quote(str(root)))
-    Console.print(console.make_console(), Text(text), soft_wrap=True)  # of the new site, not of this call
+    Console.print(console.make_console(), Text(text), soft_wrap=True)  # commands of the new site, so not completed
 
 
 def _standard_stack(name: str) -> str:
@@ -71,7 +73,7 @@ def _standard_stack(name: str) -> str:
 
 
 def _asked_stack() -> str:
-    """The stack that the operator names at a terminal; empty for the default, and where nobody can be asked."""
+    """Return the stack that the operator names at a terminal; empty for the default, and without a terminal."""
     if not can_ask():
         return ""
     default = default_stack([STANDARD / "stacks"])
@@ -83,7 +85,6 @@ def _asked_stack() -> str:
 
 
 def _choose(root: Path, stack: str) -> None:
-    """Name the stack in the variables of all hosts."""
     file = root / "inventory/group_vars/all.yml"
     line, chosen = (
         re.compile(r"^# stack: .*$", re.MULTILINE),
@@ -95,7 +96,7 @@ def _choose(root: Path, stack: str) -> None:
 def _refuse(root: Path, existing: list[Path]) -> None:
     if existing:
         names = ", ".join(str(path.relative_to(root)) for path in existing)
-        raise InputError(f"already there: {names}; nothing is overwritten, so name another directory", str(root))
+        raise InputError(f"already there: {names}; nothing is overwritten; name another directory", str(root))
 
 
 def _is(path: Path) -> bool:
@@ -103,7 +104,7 @@ def _is(path: Path) -> bool:
 
 
 def _name(path: Path) -> Path:
-    """The path in a site: what is hidden there is not hidden here, where packages would leave it out."""
+    """Return the path in a site. Hidden files have the prefix ``dot-`` here, because packages would omit them."""
     return Path(*(f".{part.removeprefix('dot-')}" if part.startswith("dot-") else part for part in path.parts))
 
 
@@ -117,7 +118,7 @@ def _write(target: Path, source: Path) -> None:
 
 
 def write_schemas(root: Path, roles: Sequence[Role]) -> list[Path]:
-    """Write the schemas of a site's files into its folder; the files. Raises ``InputError``."""
+    """Write the schemas of a site's files into its folder, and return their paths. Raises ``InputError``."""
     written = []
     for name, made in schemas.written(roles).items():
         path = root / FOLDER / f"{name}.json"

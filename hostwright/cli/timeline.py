@@ -1,4 +1,4 @@
-"""``--timeline FILE``: the page of a run, written to a file once the run ends."""
+"""``--timeline FILE``: an HTML page about a run, written to a file when the run ends."""
 
 from __future__ import annotations
 
@@ -24,33 +24,32 @@ TIMELINE = "--timeline"
 
 
 def check_timeline(request: Request) -> None:
-    """Raise ``InputError`` where the page of a run cannot be written to this file in the end; nothing for no file."""
+    """Raise ``InputError`` if the page of a run cannot be written to its file. Without the option, do nothing."""
     file = request.timeline
     if not file:
         return
     if request.check:
-        raise InputError("--check changes nothing, so there would be nothing to draw: leave one of them out", TIMELINE)
+        raise InputError("cannot be combined with --check, which changes nothing; remove one of them", TIMELINE)
     if file == STDOUT:
-        raise InputError("what the run does goes to standard output; name a file", TIMELINE)
+        raise InputError("standard output already shows the run; name a file", TIMELINE)
     check_files({TIMELINE.lstrip("-"): file})
 
 
 class _Begun(View):
-    """Another view, and the id of the run that it showed."""
+    """Wraps a view, and records the id of the run that it shows."""
 
     def __init__(self, view: View):
         self._view, self.warn = view, view.warn  # type: ignore[method-assign]
         self.run = ""
 
     def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:
-        """What the other view shows."""
         self.run = run
         return self._view.show(targets, run)
 
 
 @contextmanager
 def drawn(file: str, view: View) -> Iterator[View]:
-    """The view of a run, whose page is written to the file once the context ends, however the run did."""
+    """Provide the view of a run, and write the run's page to the file at the end, whether or not the run failed."""
     begun = _Begun(view)
     try:
         yield begun
@@ -60,7 +59,7 @@ def drawn(file: str, view: View) -> Iterator[View]:
 
 
 def _draw(file: str, run: str) -> None:
-    """Write the page of a run; where that fails, say how it can be made, and change nothing of how the run ended."""
+    """Write the page of a run. A failure is only a warning with a command that writes the page later."""
     from hostwright.audit.reports.run.page import render_run
 
     archive = Runs(state_root())
@@ -68,4 +67,4 @@ def _draw(file: str, run: str) -> None:
         summary = archive.find(run)
         put(file, render_run(summary, archive.load(run)), TIMELINE.lstrip("-"))
     except InputError as error:
-        warn(f"{error}; the page of the run can still be made: {Command('runs.show', run=run, html='FILE')}")
+        warn(f"{error}; write the page of the run later: {Command('runs.show', run=run, html='FILE')}")

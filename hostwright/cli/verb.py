@@ -1,6 +1,6 @@
-"""For authors of roles: how a verb is declared (``tasks.py``), and what its function works with once it is called.
+"""The API for authors of verbs in roles (``tasks.py``): the decorator ``verb``, and what a verb's function uses.
 
-Each name is imported when it is first used: ``hostwright --list`` declares all verbs and calls none.
+Each name is imported at its first use, because ``hostwright --list`` declares all verbs and calls none.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ _MODULES = {
     "hostwright.transport.root.rootshell": "RootShell",
 }
 
-if not TYPE_CHECKING:  # type checkers read the imports above, and complain of other names
+if not TYPE_CHECKING:  # type checkers use the imports above instead
 
     def __getattr__(name: str) -> Any:
-        """The name, from its module."""
+        """Import the name from its module."""
         for module, names in _MODULES.items():
             if name in names.split():
                 return getattr(__import__(module, fromlist=[name]), name)

@@ -1,1 +1,1 @@
-"""A run as it happens: a table of hosts that redraws itself in a terminal, one line per event elsewhere."""
+"""The view of a run in progress: a redrawn table of hosts in a terminal, one line per event elsewhere."""

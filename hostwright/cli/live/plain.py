@@ -1,4 +1,4 @@
-"""The run as one plain line per event, for logs, pipes and terminals that cannot redraw; and events in words."""
+"""A run as one plain line per event, for logs, pipes and terminals that cannot redraw; and events as text."""
 
 from __future__ import annotations
 
@@ -19,30 +19,31 @@ from hostwright.common.text import count, one_line, shown_bytes, shown_limit, sh
 from hostwright.inventory.patterns import fold
 
 _CLOCK = Clock()
-GATHER_S = 2.0  #: hosts that fail for one reason mostly do within this time, and nobody misses it in a log
-PLAINLY = ("failed", "unreachable", "stopped", "untouched")  #: results that the last probe does not show
+GATHER_S = 2.0  #: delay within which most hosts fail for a common reason; acceptable in a log
+PLAINLY = ("failed", "unreachable", "stopped", "untouched")  #: results that no earlier event shows
 
 
 class Plain:
-    """One line per event, with the time of day. Usable as ``with Plain(...) as view: view(event)`` from any thread.
+    """One line per event, with the time of day. Usage: ``with Plain(...) as view: view(event)``, from any thread.
 
-    The first line names the run, so that a log leads to its record. No line is wrapped: programs read them, too. The
-    same trouble of several hosts is one line, which comes ``gather_s`` after the first of them; what a host does next,
-    and the end of the run, do not wait for it.
+    The first line names the run, so that a log leads to its record. Lines are never wrapped, since programs read them
+    too. The same problem of several hosts is one line, printed ``gather_s`` after the first of them. The next event of
+    such a host, or the end of the run, prints it at once.
     """
 
     def __init__(
         self, console: Console, run: str = "", hosts: int = 0, *, clock: Clock = _CLOCK, gather_s: float = GATHER_S
     ):
-        """``run`` is the run's id, and ``hosts`` how many it has; without an id, no first line."""
+        """``run`` is the id of the run, and ``hosts`` the number of its hosts. Without an id, the first line is
+        omitted."""
         self._console = console
         self._heading = f"run {run}: {count(hosts, 'host')}" if run else ""
         self._clock = clock
         self._gather_s = gather_s if hosts > 1 else 0.0
         self._lock = threading.Lock()
         self._last_lines: dict[str, str] = {}  # the last line of each host
-        self._sent: set[tuple[str, str]] = set()  # hosts, and what was said of their files
-        self._troubles: dict[str, list[str]] = {}  # trouble → the hosts that have it, not yet printed
+        self._sent: set[tuple[str, str]] = set()  # host and line of each transfer that was printed
+        self._troubles: dict[str, list[str]] = {}  # problem → its hosts, not yet printed
 
     def __enter__(self) -> Self:
         if self._heading:
@@ -50,7 +51,7 @@ class Plain:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Print what is gathered."""
+        """Print the gathered problems."""
         with self._lock:
             self._print_troubles()
 
@@ -76,7 +77,7 @@ class Plain:
         self._troubles.setdefault(line, []).append(host)
 
     def _gathered(self) -> None:
-        with self._lock, suppress(OSError):  # nobody reads any more; the next line of the run finds out as well
+        with self._lock, suppress(OSError):  # closed pipe: the next line of the run fails as well
             self._print_troubles()
 
     def _print_troubles(self) -> None:
@@ -89,7 +90,8 @@ class Plain:
         self._print(advice.of_host(f"{names}  {line}", names) if hosts else line)
 
     def _said(self, event: Event, line: str) -> bool:
-        """Whether a line was there already: two probes with the same answer are one, and so is all of a transfer."""
+        """Whether a line was already printed: equal results of two probes, and all lines of a transfer, are shown
+        once."""
         if not isinstance(event, events.Delivering):
             return self._last_lines.get(event.host) == line
         before = (event.host, line) in self._sent
@@ -101,22 +103,21 @@ class Plain:
 
 
 def trouble(event: Event) -> str:
-    """What a log says of an event that many hosts may have at once, in words that are the same for all of them; empty
-    for any other event."""
+    """Return the line for a problem that many hosts may have at once, worded equally for all; else an empty text."""
     match event:
         case events.Retrying(what=what, reason=reason):
             return f"{what}: {reason}; retrying"
         case events.RoleProgress(role=role, progress=progress) if progress.retry is not None:
             return f"{role}: {progress.what}: {progress.retry.reason}; retrying"
         case events.Silent(what=what):
-            return f"no sign of life while waiting for {what}; the others continue"
+            return f"no sign of life while waiting for {what}; the other hosts continue"
         case events.HostEnded(result=result) if result in PLAINLY:
             return event_line(event)
     return ""
 
 
 def event_line(event: Event) -> str:
-    """What a log says of an event; empty for one that is not worth a line."""
+    """Return the log line for an event; empty for an event without a line."""
     line = ""
     match event:
         case events.Observed(plan=plan):
@@ -128,7 +129,7 @@ def event_line(event: Event) -> str:
             line = f"{role}: re-attaching to {job}, which {operator or 'an earlier run'} left running"
         case events.Retrying() | events.Silent() | events.Rebooted() | events.Phase():
             line = sentence(event)
-        case events.Waiting(what=what) if what not in CONTACT:  # those two are over in a moment, or named as silent
+        case events.Waiting(what=what) if what not in CONTACT:  # contact takes a moment, or is reported as silent
             line = sentence(event)
         case events.RoleProgress(role=role, progress=progress) if progress.retry is not None:
             line = f"{role}: {retry_sentence(progress)}"
@@ -145,12 +146,12 @@ def event_line(event: Event) -> str:
 
 
 def sentence(event: Event) -> str:
-    """What the operator should read of a host that waits, retries or is silent."""
+    """Return the sentence about a host that waits, retries, is silent, or has rebooted."""
     match event:
         case events.Waiting(what=what):
             return f"waiting for {what}"
         case events.Silent(what=what, seconds=seconds):
-            return f"no sign of life for {shown_limit(seconds)} while waiting for {what}; the others continue"
+            return f"no sign of life for {shown_limit(seconds)} while waiting for {what}; the other hosts continue"
         case events.Retrying(what=what, number=number, wait_s=wait_s, reason=reason):
             return f"{what}: {reason}; retrying in {shown_seconds(wait_s)} (try {number + 1})"
         case events.Rebooted(reason=reason, seconds=seconds):
@@ -162,7 +163,7 @@ def sentence(event: Event) -> str:
 
 
 def retry_sentence(progress: Progress) -> str:
-    """What a step on the host waits for before it is run again."""
+    """Return why a step on the host is repeated, and when."""
     retry = progress.retry
     return (
         f"{progress.what}: {retry.reason}; retrying in {shown_limit(retry.wait_s)} (try {retry.number + 1})"

@@ -1,4 +1,4 @@
-"""What is known of each host while a run lasts, how hosts are counted, and which of them come first."""
+"""The state of each host during a run, how hosts are counted, and which are shown first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hostwright.apply import events
 from hostwright.apply.events import Event
 from hostwright.cli.live.plain import retry_sentence, sentence
 
-#: results of ``HostEnded`` → how its host is counted
+#: result of ``HostEnded`` → the word under which the host is counted
 STANDINGS = {
     "as desired": "done",
     "changed": "done",
@@ -24,9 +24,9 @@ STANDINGS = {
 }
 RUNNING, WAITING = "running", "waiting"
 BAD = ("failed", "unreachable", "stopped")
-#: in the order in which they are counted
+#: in the order of the counts
 COUNTED = ("done", "reboot pending", *BAD, "locked", RUNNING, WAITING, "untouched")
-#: which hosts are shown before others
+#: order of hosts in the table
 FIRST = {**dict.fromkeys(BAD, 0), RUNNING: 1, WAITING: 2, "reboot pending": 3, "locked": 3, "done": 3, "untouched": 4}
 
 MOST_SECONDS_S, MINUTE_S, HOUR_S = 100, 60, 3600
@@ -34,35 +34,35 @@ MOST_SECONDS_S, MINUTE_S, HOUR_S = 100, 60, 3600
 
 @dataclass
 class HostRow:
-    """One host of a run: its layers, what it does now, and since when. Times are seconds of any steady clock.
+    """One host of a run: its layers, its current activity, and since when. Times are seconds of any monotonic clock.
 
-    ``state`` holds what is known of each layer: ``as desired``, ``ok``, ``failed``, or while it runs the step it is at
-    (``4/12``). A host's clock starts with the first event of its own: before that it waits for its turn.
+    ``state`` has the state of each layer: ``as desired``, ``ok``, ``failed``, or the current step (``4/12``). A host's
+    clock starts with its first event; until then the host waits.
     """
 
     name: str
     roles: tuple[str, ...] = ()
     state: dict[str, str] = field(default_factory=dict)
     now: str = ""
-    result: str = ""  #: how the run ended on it; empty while it lasts
+    result: str = ""  #: the result of the host; empty while it is in progress
     begun_s: float | None = None
     ended_s: float | None = None
 
     @property
     def standing(self) -> str:
-        """How it is counted: one of ``COUNTED``."""
+        """The word under which the host is counted: one of ``COUNTED``."""
         if self.result:
             return STANDINGS[self.result]
         return WAITING if self.begun_s is None else RUNNING
 
     def seconds(self, now_s: float) -> float | None:
-        """How long it has been worked on; ``None`` for a host that was never begun."""
+        """Return how long the host has been in progress; ``None`` if it never started."""
         if self.begun_s is None:
             return None
         return (now_s if self.ended_s is None else self.ended_s) - self.begun_s
 
     def take(self, event: Event, now_s: float) -> None:
-        """What an event changes of it."""
+        """Update the row with an event."""
         if isinstance(event, events.HostEnded):
             self.result, self.ended_s = event.result, now_s
             shown = events.SHOWN_RESULTS[event.result]
@@ -87,7 +87,7 @@ class HostRow:
                 if total.isdigit():
                     self.state[role] = f"{progress.number + 1}/{total}"
             case events.Explained(what=what) if (role := what.partition(":")[0]) in self.roles:
-                self.state[role] = "failed"  # of a check, which says whose it is
+                self.state[role] = "failed"  # of a check, whose name begins with its role
             case events.RoleFinished(role=role, result=result):
                 self.state[role] = "ok" if result.status == 0 else "failed"
 
@@ -114,7 +114,7 @@ class HostRow:
 
 
 def in_turn(rows: Iterable[HostRow]) -> list[HostRow]:
-    """Those in trouble first, in the order in which they ended, then those at work, the slowest first."""
+    """Sort hosts: failed ones first, in the order of their ends, then running ones, the slowest first."""
     return sorted(rows, key=lambda row: (FIRST[row.standing], _since(row)))
 
 
@@ -124,13 +124,13 @@ def _since(row: HostRow) -> float:
 
 
 def counts(rows: Iterable[HostRow]) -> list[tuple[str, str]]:
-    """``[("40 failed", "failed"), …]``: how many hosts stand where, and the word alone; none that no host does."""
+    """Return the numbers of hosts by state, as text and word: ``[("40 failed", "failed"), …]``, without zeros."""
     number = Counter(row.standing for row in rows)
     return [(f"{number[word]} {word}", word) for word in COUNTED if number[word]]
 
 
 def elapsed(seconds: float) -> str:
-    """A time for people who watch: ``45 s``, ``6 min``, ``1 h 12 min``.
+    """Format a time for a live view: ``45 s``, ``6 min``, ``1 h 12 min``.
 
     >>> elapsed(45.2), elapsed(400), elapsed(4321)
     ('45 s', '6 min', '1 h 12 min')

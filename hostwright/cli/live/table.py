@@ -1,9 +1,8 @@
-"""The run as a table that redraws itself: hosts, a mark for each layer, the time, and what each does now.
+"""A run as a redrawn table: hosts, a mark for each layer, the time, and the current activity of each host.
 
-A host's name is never shortened. Where there is no room, the layers lose their headings, then names have lines of their
-own, then the layers are left out; what a host does now goes below it as soon as it would be cut too short beside it.
-
-It is gone when the run has ended: what came of the hosts is said once, below each other, with all that it takes.
+A host's name is never shortened. In a narrow terminal, the layers first lose their headings, then names get their own
+lines, then the layers are omitted. The activity of a host moves below its name if too little would fit beside it. At
+the end of the run the table is removed; the results are then printed in full.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ from hostwright.common.text import count, one_line, short
 from hostwright.plan.roles.layers import one_order, short_names
 
 REFRESH_PER_SECOND = 4
-#: No yellow, no white: they cannot be read on a light background. Without colours the marks alone tell.
+#: No yellow and no white, which are unreadable on a light background. The marks also work without colours.
 MARKS = {"": ("·", "dim"), "ok": ("✓", "green"), "failed": ("✗", "red"), "as desired": ("=", "dim")}
 AT_WORK = ("●", "bold")
-STYLES = {"done": "green", "running": "bold", **dict.fromkeys(BAD, "bold red")}  #: by how a host is counted
+STYLES = {"done": "green", "running": "bold", **dict.fromkeys(BAD, "bold red")}  #: state of a host → style
 GAP = 2  #: columns between columns
-INDENT = 4  #: columns before what stands below a host
-LEAST_NOW = 40  #: columns that are worth more beside the host than a whole line below it
-LEAST_OF_MANY = 24  #: the same, where not all hosts have room for two lines
+INDENT = 4  #: columns before a line below a host
+LEAST_NOW = 40  #: columns: with fewer, the activity moves to a line below the host
+LEAST_OF_MANY = 24  #: the same, if not all hosts fit with two lines each
 MOST_LEGEND = 2  #: lines
 
 
 class LiveTable:
-    """Hosts by layers, redrawn in place. Usable as ``with LiveTable(…) as view: view(event)`` from any thread."""
+    """Hosts by layers, redrawn in place. Usage: ``with LiveTable(…) as view: view(event)``, from any thread."""
 
     def __init__(
         self,
@@ -51,7 +50,7 @@ class LiveTable:
         *,
         clock: Callable[[], float] = time.monotonic,
     ):
-        """``hosts`` are their names and the roles of each, ``headings`` what roles want to be called in few letters."""
+        """``hosts`` maps names to the roles of each host, and ``headings`` roles to their short names."""
         self._roles = one_order(hosts.values())
         self._headings = short_names(self._roles, headings or {})
         self._rows = {host: HostRow(host, tuple(roles)) for host, roles in hosts.items()}
@@ -71,7 +70,7 @@ class LiveTable:
         self._live.__exit__(kind, error, tb)
 
     def __call__(self, event: Event) -> None:
-        """Take an event in; the next redraw shows it. What belongs to no single host is printed above the table."""
+        """Update the table with an event. An event without a host is printed above the table."""
         if event.host:
             with self._lock:
                 self._rows.setdefault(event.host, HostRow(event.host)).take(event, self._clock())
@@ -79,15 +78,15 @@ class LiveTable:
             self._console.print(Text(one_line(line), style="bold"))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The table as it fits the terminal now; a line is left to the command that was typed."""
+        """Render the table for the current size of the terminal, minus one line for the typed command."""
         with self._lock:
             yield from self.lines(options.max_width, max(1, options.size.height - 1))
 
     def lines(self, width: int, height: int) -> list[Text]:
-        """The table in at most ``height`` lines of ``width`` columns."""
+        """Return the table in at most ``height`` lines of ``width`` columns."""
         now_s = self._clock()
         rows = list(self._rows.values())
-        layers = self._roles if any(row.state for row in rows) else ()  # verbs that touch no layer show none
+        layers = self._roles if any(row.state for row in rows) else ()  # verbs without layers show none
         least = LEAST_NOW if 2 * len(rows) + 2 <= height else LEAST_OF_MANY
         shape = _Shape.fitting(rows, {role: self._headings[role] for role in layers}, now_s, width, least)
         heading = [*self._counts(rows, now_s, width), *shape.heading()]
@@ -99,7 +98,7 @@ class LiveTable:
         return drawn[:height]
 
     def _counts(self, rows: Sequence[HostRow], now_s: float, width: int) -> list[Text]:
-        """``300 hosts: 100 done · 40 failed · 6 min``, on several lines where it is too long; nothing for one host."""
+        """Return ``300 hosts: 100 done · 40 failed · 6 min``, wrapped between parts; nothing for a single host."""
         if len(rows) < 2:
             return []
         parts = [Text(words, STYLES.get(word, "")) for words, word in counts(rows)]
@@ -116,18 +115,18 @@ class LiveTable:
 
 @dataclass(frozen=True)
 class _Shape:
-    """How wide everything is, in columns. ``names`` 0: names stand on lines of their own."""
+    """The widths of the table, in columns. If ``names`` is 0, names are on their own lines."""
 
     width: int
     names: int
     layers: Mapping[str, str]  #: role → its heading
     clock: int
-    least: int  #: for what a host does now, to stand beside it
-    headed: bool = False  #: whether the headings stand over the marks
+    least: int  #: least columns for an activity beside its host
+    headed: bool = False  #: whether the headings are above the marks
 
     @classmethod
     def fitting(cls, rows: Sequence[HostRow], layers: Mapping[str, str], now_s: float, width: int, least: int) -> Self:
-        """The best that fits. Where hosts are many, rather the marks lose their headings than each takes two lines."""
+        """Return the best shape that fits. For many hosts, omitting headings is better than two lines for each host."""
         names = max([len("host") if layers else 1, *(cell_len(row.name) for row in rows)])
         clock = max([len("time") if layers else 0, *(len(_clock(row, now_s)) for row in rows)])
         close = cls(width, names, layers, clock, least)
@@ -141,17 +140,16 @@ class _Shape:
 
     @property
     def room(self) -> int:
-        """The columns beside the time; below ``-GAP`` the line is too long without them."""
+        """Columns for the activity beside the time; below ``-GAP`` the line is too long even without it."""
         return self.width - (self.names + GAP if self.names else INDENT) - self.marks_width - self.clock - GAP
 
     @property
     def marks_width(self) -> int:
-        """The columns of all marks, with the gap after them."""
         each = [len(heading) for heading in self.layers.values()] if self.headed else [1] * len(self.layers)
         return sum(each) + (len(each) - 1 if self.headed else 0) + GAP if each else 0
 
     def heading(self) -> list[Text]:
-        """What the marks mean: over them, or, where these stand close together, as a list of them in order."""
+        """Return the legend of the marks: headings above them, or a list of the layers in order."""
         if not self.layers:
             return []
         if self.headed:
@@ -165,7 +163,6 @@ class _Shape:
         return lines if len(lines) <= MOST_LEGEND else []
 
     def host(self, row: HostRow, now_s: float) -> list[Text]:
-        """The lines of one host."""
         style = "bold red" if row.standing in BAD else "bold"
         if self.names:
             lines, last = [], Text().append(row.name, style)
@@ -197,9 +194,9 @@ def _clock(row: HostRow, now_s: float) -> str:
 
 
 def _hosts(rows: Sequence[HostRow], draw: Callable[[HostRow], list[Text]], room: int) -> Iterator[Text]:
-    """As many hosts as there is room for, and how many more there are.
+    """Yield the lines of as many hosts as fit, and a count of the others.
 
-    Those in trouble leave a third of the room to those at work: a run that goes on shall be seen to go on.
+    Failed hosts leave a third of the lines to running hosts, so that progress stays visible.
     """
     drawn = [draw(row) for row in rows] if len(rows) <= room else []
     if drawn and sum(map(len, drawn)) <= room:
@@ -231,10 +228,10 @@ def _group(row: HostRow) -> int:
 
 
 def _tame(text: str) -> str:
-    """A host's text in one short line that is as wide as it seems.
+    """Return a host's text as one short line of reliable width.
 
-    Terminals disagree about the width of what is drawn over or changes the character before it; a line that wraps would
-    push the table apart.
+    Terminals disagree about the width of combining and modifying characters, and a line that wraps would break the
+    table.
     """
     composed = unicodedata.normalize("NFC", short(text))
     return "".join(

@@ -1,4 +1,4 @@
-"""How transfers look: a bar with rate and time left in a terminal, one line per file elsewhere."""
+"""The view of transfers: a bar with rate and remaining time in a terminal, one line per file elsewhere."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 
 class BarProgress:
-    """A bar for each file in transfer."""
+    """A progress bar for each file in transfer."""
 
     def __init__(self, bars: Bars):
         self._bars = bars
         self._tasks: dict[str, TaskID] = {}
 
     def show(self, file: str, done: int, total: int | None) -> None:
-        """See ``mirroring.Progress``."""
+        """Update the bar of a file; sizes are in bytes."""
         if file not in self._tasks:
             self._tasks[file] = self._bars.add_task(file, total=total)
         self._bars.update(self._tasks[file], completed=done, total=total)
 
     def end(self, file: str, note: str) -> None:
-        """See ``mirroring.Progress``."""
+        """Remove the bar of a file, and print the note."""
         task = self._tasks.pop(file, None)
         if task is not None:
             self._bars.remove_task(task)
@@ -40,14 +40,14 @@ class BarProgress:
 
 
 class LineProgress:
-    """A line when a file begins, at each tenth of it, and when it ends."""
+    """One line at the beginning of a file, at each tenth of it, and at its end."""
 
     def __init__(self, console: Console):
         self._console = console
         self._tenths: dict[str, int] = {}
 
     def show(self, file: str, done: int, total: int | None) -> None:
-        """See ``mirroring.Progress``."""
+        """Print a line if the file has reached its next tenth; sizes are in bytes."""
         tenth = done * 10 // total if total else 0
         if tenth == self._tenths.get(file):
             return
@@ -56,19 +56,19 @@ class LineProgress:
         self._console.print(f"{file}: {shown_bytes(done)}{of}", markup=False)
 
     def end(self, file: str, note: str) -> None:
-        """See ``mirroring.Progress``."""
+        """Print the note about a file."""
         self._console.print(f"{file}: {note}", markup=False)
 
 
 @contextmanager
 def make_progress(console: Console) -> Iterator[TransferProgress]:
-    """Bars where there is a terminal, else lines."""
+    """Yield bars in a terminal, else lines."""
     if not redraws(console):
         yield LineProgress(console)
         return
     columns = (
         TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
-        BarColumn(bar_width=20),  # and the name, but no figure, gives way where there is little room
+        BarColumn(bar_width=20),  # in a narrow terminal, only the bar and the name shrink
         DownloadColumn(table_column=Column(no_wrap=True)),
         TransferSpeedColumn(table_column=Column(no_wrap=True)),
         TimeRemainingColumn(table_column=Column(no_wrap=True)),
@@ -78,7 +78,7 @@ def make_progress(console: Console) -> Iterator[TransferProgress]:
 
 
 def summary(done: Iterable[Mirrored]) -> Table:
-    """One line per file: name, size, checksum and how it was obtained; stand-ins are marked."""
+    """Return a table of files: name, size, checksum and origin. Stand-ins are marked."""
     table = Table(box=None, pad_edge=False)
     for title in ("artifact", "file", "size", "sha256", ""):
         whole = title not in {"file", ""}

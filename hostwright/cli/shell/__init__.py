@@ -1,1 +1,1 @@
-"""What stands before every verb: words and their mistakes, help, completion, and what nobody foresaw."""
+"""The front end of all verbs: words and their mistakes, help, completion, and unexpected errors."""

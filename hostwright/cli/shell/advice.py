@@ -1,5 +1,5 @@
-"""Commands that texts advise (``hostwright.common.command``), made to work as printed: with the program, the site, the
-inventory and the selection of this call.
+"""Completes recommended commands (``hostwright.common.command``) with the program, site, inventory and hosts of this
+call.
 
 The console (``hostwright.cli.console``) passes every text through ``insertions``.
 """
@@ -21,55 +21,55 @@ from hostwright.common.command import PROGRAMS, Command
 from hostwright.common.quoting import sh
 from hostwright.common.request import OPTIONS, Request
 
-MOST_CHARACTERS = 100  #: of a command that a sentence advises, as the sentence has it
-#: options that say of themselves which hosts or files the verb is about
+MOST_CHARACTERS = 100  #: limit for a recommended command, before completion
+#: options that select the hosts of a verb by themselves
 _OF_ITS_OWN = {"hosts", "host", "resume"}
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The program that was called, its ``--site``, and what was asked for."""
+    """The program that was called, its ``--site``, and the request."""
 
     program: str = "invoke"
     site: str = ""
     request: Request = field(default_factory=Request)
-    stack: str = ""  #: whose files the call brings, where that is not the hosts' present one
+    stack: str = ""  #: the stack whose files the call installs, if it differs from the hosts' current one
 
 
 CALL: ContextVar[Call] = ContextVar("CALL")
 
 
 def current() -> Call:
-    """The call of this process; that of nothing where no verb was called."""
+    """Return the call of this process; an empty call if no verb was called."""
     return CALL.get(Call())
 
 
 def shown(command: Command) -> str:
-    """A command as the operator can type it now."""
+    """Return a command in the form in which the operator can type it now."""
     return _completed(_Found.read(command.line))
 
 
 def insertions(text: str) -> Iterator[tuple[int, int, str]]:
-    """What is to be put into a text, from its beginning: from where, to where, and what comes there."""
+    """Yield the replacements for a text, in order: start, end and new text."""
     for found in _found(text):
         yield found.start, found.start + len(found.line), _completed(found)
 
 
 def completed(text: str) -> str:
-    """The text with every command in it made whole."""
+    """Return the text with every command in it completed."""
     for start, end, words in reversed([*insertions(text)]):
         text = text[:start] + words + text[end:]
     return text
 
 
 def whole_commands(text: str) -> tuple[str, ...]:
-    """The commands in a text as ``completed`` has them, but for those that could hold a sentence of somebody else."""
+    """Return the completed commands in a text, except those that could contain foreign text."""
     short = (each for each in _found(text) if len(each.line) <= MOST_CHARACTERS)
     return tuple(_completed(each) for each in short if not any(" " in word for word in each.words))
 
 
 def of_host(text: str, host: str) -> str:
-    """A sentence about one host: commands in it that name no hosts are about this one, and not about all of the call.
+    """Limit the commands in a message about one host to this host, unless they select hosts themselves.
 
     >>> of_host("gpu01: no facts are stored: run `invoke audit`", "gpu01")
     'gpu01: no facts are stored: run `invoke audit --hosts gpu01`'
@@ -83,7 +83,7 @@ def of_host(text: str, host: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A command in a text: where its line begins, the line, and its words from the verb on."""
+    """A command in a text: the position of its line, the line, and its words from the verb on."""
 
     start: int
     line: str
@@ -91,7 +91,7 @@ class _Found:
 
     @classmethod
     def read(cls, line: str, start: int = 0) -> _Found:
-        """The command of a line; one without words where that is no line of a shell."""
+        """Parse the command of a line; without words if it is not valid shell syntax."""
         try:
             return cls(start, line, tuple(shlex.split(line)[1:]))
         except ValueError:
@@ -99,24 +99,22 @@ class _Found:
 
     @property
     def verb(self) -> str:
-        """The verb; empty for none."""
         return self.words[0] if self.words else ""
 
     @property
     def named(self) -> Set[str]:
-        """The options that it names."""
         ours = takewhile(lambda word: word != "--", self.words)
         return {word[2:].partition("=")[0] for word in ours if word.startswith("--")}
 
 
 def _found(text: str) -> Iterator[_Found]:
-    """The commands of ours between the backticks of a text."""
+    """Yield the commands of Hostwright in backticks in a text."""
     end = 0
     while (start := text.find("`", end) + 1) > 0:
         end = start
         if text.startswith(PROGRAMS, start) and (close := text.find("`", start)) > 0:
             found, end = _Found.read(text[start:close], start), close + 1
-            if options_of(found.verb):  # else prose, or the verb of somebody else's program
+            if options_of(found.verb):  # else prose, or the verb of another program
                 yield found
 
 
@@ -129,7 +127,7 @@ def _completed(found: _Found) -> str:
 
 
 def _missing(options: Set[str], named: Set[str]) -> Iterator[str]:
-    """The options of this call that a command wants and does not name."""
+    """Yield the options of this call that a command needs and does not contain."""
     call = current()
     for name, value in (_repeated(call.request) | ({"stack": call.stack} if call.stack else {})).items():
         one = name == "hosts" and "hosts" not in options and _is_one_host(str(value))
@@ -150,20 +148,20 @@ def _is_one_host(pattern: str) -> bool:
 
 
 def _repeated(request: Request) -> dict[str, str | bool | tuple[str, ...]]:
-    """The options of a request that commands repeat. A variable that is named like a secret is not shown."""
+    """Return the options of a request that commands repeat, without variables whose names look like secrets."""
     called: dict[str, Any] = {name: getattr(request, name) for name, each in OPTIONS.items() if each.repeated}
     if request.var:
         from hostwright.inventory.draft import named_like_a_secret
 
         pairs = dict(pair.partition("=")[::2] for pair in request.var)
-        called["stack"] = pairs.get("hostwright_stack") or pairs.get("stack")  # for verbs that take it as an option
+        called["stack"] = pairs.get("hostwright_stack") or pairs.get("stack")  # for verbs with this option
         called["var"] = tuple(pair for pair in request.var if not named_like_a_secret(pair.partition("=")[0]))
     kept = {name: tuple(filter(None, value)) if isinstance(value, tuple) else value for name, value in called.items()}
     return {name.replace("_", "-"): value for name, value in kept.items() if value}
 
 
 def options_of(verb: str) -> Set[str]:
-    """The options of a verb of ours, with ``""`` for none; empty for any other word."""
+    """Return the options of a Hostwright verb, with ``""`` as a marker; empty for any other word."""
     return _verbs().get(verb, frozenset())
 
 
@@ -171,7 +169,7 @@ _known: list[Collection] = []
 
 
 def know(verbs: Collection) -> None:
-    """The verbs that texts may advise; of others, nothing is completed."""
+    """Register the verbs whose commands are completed."""
     _known[:] = [verbs]
     _verbs.cache_clear()
 

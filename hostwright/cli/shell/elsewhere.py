@@ -1,7 +1,7 @@
-"""What people bring along from other tools: verbs and options that are called otherwise here, or are not needed.
+"""Verbs and options of other tools that have another name here, or are not needed.
 
-Ansible, Fabric, pyinfra, Terraform and kubectl say `deploy`, `destroy`, `--limit`, `-auto-approve`. None of it is
-taken: it is answered with what it is called here, so that everybody learns one name.
+Ansible, Fabric, pyinfra, Terraform and kubectl have `deploy`, `destroy`, `--limit`, `-auto-approve`. They are not
+accepted; the error message contains the name that Hostwright uses.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 
 from hostwright.common.command import Command
 
-#: verbs, by what others call them
+#: verb → names in other tools
 _VERBS: Mapping[str, str] = {
     "provision": "apply deploy converge site up install upgrade update sync configure playbook create",
     "remove": "destroy delete rm del uninstall purge down clean",
@@ -34,7 +34,7 @@ _VERBS: Mapping[str, str] = {
     "vars": "variables config env output inspect",
     "completion": "autocomplete completions",
 }
-#: options, by what others call them
+#: option → names in other tools
 _OPTIONS: Mapping[str, str] = {
     "--hosts": "--limit -l -H --host --target --targets --target-hosts --nodes --selector --only --subset",
     "--inventory": "-i --inventory-file --hosts-file --inventories",
@@ -51,22 +51,22 @@ _OPTIONS: Mapping[str, str] = {
     "--accept-new": "--no-host-key-checking --disable-host-key-checking --insecure",
     "--steps": "-v -vv -vvv -vvvv --verbose --debug --trace",
 }
-#: what stands in the inventory here, or is done without being asked for
+#: advice → options of other tools that are settings of the inventory here, or not needed
 _NOT_HERE: Mapping[str, str] = {
-    "ansible_user in the inventory says who logs in": "-u --user --remote-user --ssh-user --login-user",
-    "ansible_password in the inventory is the login's password": "-k --ask-pass --password --ssh-password",
-    "ansible_port in the inventory says which port": "-p --port --ssh-port",
-    "ansible_ssh_private_key_file in the inventory names the key": "--private-key --key-file --key --ssh-key "
+    "set ansible_user in the inventory for the login": "-u --user --remote-user --ssh-user --login-user",
+    "set ansible_password in the inventory for the login's password": "-k --ask-pass --password --ssh-password",
+    "set ansible_port in the inventory": "-p --port --ssh-port",
+    "set ansible_ssh_private_key_file in the inventory": "--private-key --key-file --key --ssh-key "
     "--identity --identity-file",
-    "it becomes root by sudo where that is needed, without being told": "-b --become --sudo -s --become-method",
+    "Hostwright uses sudo without an option if it needs root": "-b --become --sudo -s --become-method",
     f"{Command('plan')} shows the difference of each file": "--diff",
-    f"{Command('runs.show', steps=True)} shows what each step printed": "-v -vv -vvv -vvvv --verbose --debug --trace",
+    f"{Command('runs.show', steps=True)} shows the output of each step": "-v -vv -vvv -vvvv --verbose --debug --trace",
     "set NO_COLOR=1": "--no-color --no-colour --nocolor",
 }
 
 
 def verb_for(word: str, verbs: Collection[str]) -> str:
-    """The verb here for a word that is a verb elsewhere; empty where none is known.
+    """Return the verb for a word that is a verb in another tool; empty if unknown.
 
     >>> verb_for("destroy", ["plan", "remove"])
     'remove'
@@ -75,7 +75,7 @@ def verb_for(word: str, verbs: Collection[str]) -> str:
 
 
 def option_for(name: str, options: Collection[str]) -> str:
-    """The option of a verb, of these, for what is an option elsewhere; empty where none is known.
+    """Return the option of a verb, among ``options``, for an option of another tool; empty if unknown.
 
     >>> option_for("--limit", ["--hosts", "--json"])
     '--hosts'
@@ -84,9 +84,9 @@ def option_for(name: str, options: Collection[str]) -> str:
 
 
 def instead_of(name: str) -> str:
-    """What is done here without the option that elsewhere has this name; empty where nothing is known.
+    """Return the alternative to an option of another tool that has no counterpart; empty if unknown.
 
     >>> instead_of("--become")
-    'it becomes root by sudo where that is needed, without being told'
+    'Hostwright uses sudo without an option if it needs root'
     """
     return next((sentence for sentence, names in _NOT_HERE.items() if name in names.split()), "")

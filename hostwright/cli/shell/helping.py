@@ -1,4 +1,4 @@
-"""``hostwright --help``: the verbs by what somebody wants to do, and the help of one verb, with its examples."""
+"""``hostwright --help``: the verbs by purpose, and the help of one verb with its examples."""
 
 from __future__ import annotations
 
@@ -19,28 +19,35 @@ from hostwright.cli.shell.advice import completed
 from hostwright.cli.shell.words import bare_option
 
 _OURS = "hostwright.cli.tasks."
-_OF_ROLES = "hostwright_tasks_of_"  #: how ``tasks.ofroles`` names the modules of roles
-_ORDER = ("begin", "look", "site", "change", "restore", "keep")  #: modules of verbs, as a host's life goes
+_OF_ROLES = "hostwright_tasks_of_"  #: prefix of the modules of roles in ``tasks.ofroles``
+_ORDER = (
+    "begin",
+    "look",
+    "site",
+    "change",
+    "restore",
+    "keep",
+)  #: modules of verbs, in the order of a host's life cycle
 _SITE = "Of this site"
 SITE = "the site: a directory with inventory/ and tasks.py (default: the nearest one, searching upwards)"
-#: those of Invoke's own that concern somebody who keeps hosts; the others work, and nobody is told of them
+#: Invoke's options that operators need; the others work, but are not documented
 _OPTIONS = (
-    ("--help [VERB]", "show this, or what a verb does and is given"),
+    ("--help [VERB]", "show this help, or the help of a verb"),
     ("--list", "list the verbs by name"),
     ("--site DIR", SITE),
     ("--version", "show the version"),
 )
 _MORE = (
-    "`hostwright --help VERB` explains one, with its options and an example; HOST is gpu01, gpu[03-09], @group, all, "
-    "or what else --hosts takes. `hostwright completion bash` (zsh, fish) prints the shell's completion."
+    "`hostwright --help VERB` explains a verb, with options and examples. HOST is gpu01, gpu[03-09], @group, all, or "
+    "another value of --hosts. `hostwright completion bash` (or zsh, fish) prints the completion script for a shell."
 )
 _PAUSE = re.compile(r"[.:;](?:\s|$)")
 _INDENT, _GAP = 2, 3  #: columns
-_NARROW = 24  #: columns that are left for a sentence at least
+_NARROW = 24  #: minimum columns for a sentence
 
 
 def overview(verbs: Collection) -> str:
-    """All verbs by task, with one sentence each, and the options of every verb."""
+    """Return all verbs by purpose, with one sentence each, and the common options."""
     groups = {title: [(name, sentence(task)) for name, task in found] for title, found in by_purpose(verbs).items()}
     width = max(len(name) for pairs in groups.values() for name, _ in pairs)
     lines = ["Usage: hostwright VERB [HOST …] [--options]", ""]
@@ -52,7 +59,7 @@ def overview(verbs: Collection) -> str:
 
 
 def of_verb(name: str, task: Task[Any], context: ParserContext) -> str:
-    """What one verb does, what it is given, and an example of it."""
+    """Return the help of one verb: description, arguments, options and examples."""
     bare = bare_option(context)
     words = {"hosts": " [HOST …]", "host": " [HOST]", "run": " [RUN]"}.get(bare.name or "", "") if bare else ""
     needed = "".join(f" {each.name.upper()}" for each in context.positional_args if each.name)
@@ -69,14 +76,14 @@ def of_verb(name: str, task: Task[Any], context: ParserContext) -> str:
 
 
 def split(task: Task[Any]) -> tuple[str, list[str]]:
-    """What a verb's docstring says, and the commands in it: lines that begin with ``hostwright``."""
+    """Split a verb's docstring into its description and its examples: the lines that begin with ``hostwright``."""
     lines = (inspect.getdoc(task) or "").splitlines()
     examples = [line.strip() for line in lines if line.strip().startswith("hostwright ")]
     return " ".join(line.strip() for line in lines if line.strip() and line.strip() not in examples), examples
 
 
 def by_purpose(verbs: Collection) -> dict[str, list[tuple[str, Task[Any]]]]:
-    """The verbs with their names, by what somebody wants to do with them."""
+    """Return the verbs with their names, grouped by purpose."""
     groups: dict[str, list[tuple[str, Task[Any]]]] = {}
     for name, task in sorted(_tasks(verbs), key=lambda pair: _place(pair[1])):
         groups.setdefault(_title(task), []).append((name, task))
@@ -84,12 +91,12 @@ def by_purpose(verbs: Collection) -> dict[str, list[tuple[str, Task[Any]]]]:
 
 
 def sentence(task: Task[Any]) -> str:
-    """The first part of a verb's first sentence: what it does, without how."""
+    """Return the first clause of a verb's first sentence."""
     return _PAUSE.split(helpline(task) or "")[0]
 
 
 def _tasks(verbs: Collection) -> Iterator[tuple[str, Task[Any]]]:
-    """Each verb by the shortest name that is it: ``audit`` for ``audit.fleet``."""
+    """Yield each verb with its shortest name: ``audit`` for ``audit.fleet``."""
     for name, aliases in verbs.task_names.items():
         yield min((name, *aliases), key=len), verbs[name]
 
@@ -103,7 +110,7 @@ def _module(task: Task[Any]) -> str:
 
 
 def _place(task: Task[Any]) -> tuple[int, str, int]:
-    """Where a verb stands: standard ones first, those of a module in the order in which they are written."""
+    """Return the sort key of a verb: standard verbs first, those of a module in source order."""
     module = _module(task)
     name = module.removeprefix(_OURS)
     if module.startswith(_OURS):
@@ -121,17 +128,16 @@ def _title(task: Task[Any]) -> str:
 
 
 def columns(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Names, and beside each its text, as wide as the longest name wants."""
+    """Yield names with a text beside each; the longest name sets the width."""
     yield from _columns(pairs, max((len(name) for name, _ in pairs), default=0))
 
 
 def _columns_left(taken: int = 0) -> int:
-    """How wide a text may be behind as many columns, however narrow the terminal is."""
+    """Return the width for a text after ``taken`` columns, at least ``_NARROW``."""
     return max(_NARROW, shutil.get_terminal_size().columns - taken - 1)
 
 
 def _columns(pairs: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
-    """Names, and beside each its text, wrapped to the terminal."""
     indent = " " * (_INDENT + width + _GAP)
     room = _columns_left(len(indent))
     for name, text in pairs:

@@ -1,4 +1,4 @@
-"""An environment that lacks a library of Hostwright's: a checkout that is run by another Python than its own."""
+"""Detects an environment without a library that Hostwright needs, as when a checkout runs with another Python."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def lacking(error: Exception) -> str:
-    """The sentence for a library that Hostwright needs and this environment lacks; empty for what a site imports, and
-    for any other error."""
+    """Return the message for a library that Hostwright needs and this environment lacks; empty for any other error.
+
+    Libraries that a site imports do not count.
+    """
     if not isinstance(error, ModuleNotFoundError):
         return ""
     name = (error.name or "").partition(".")[0]
@@ -24,7 +26,7 @@ def lacking(error: Exception) -> str:
 
 
 def _ours(error: ImportError) -> bool:
-    """Whether it is Hostwright that imports it."""
+    """Whether Hostwright itself imports the library."""
     files = [Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)]
     importing = [file for file in files if file.is_absolute() and "importlib" not in file.parts]
     return bool(importing) and importing[-1].resolve().is_relative_to(_PACKAGE)
@@ -32,17 +34,17 @@ def _ours(error: ImportError) -> bool:
 
 def _sentence(why: str) -> str:
     return (
-        f"{sys.executable} lacks a library that Hostwright needs ({why}): activate the environment that has it "
-        "(. .venv/bin/activate), or make one: `make setup` in a checkout"
+        f"{sys.executable} lacks a library that Hostwright needs ({why}); activate Hostwright's environment "
+        "(. .venv/bin/activate), or run `make setup` in a checkout"
     )
 
 
 class Lacking(SystemExit):
-    """Ends this process, which lacks a library; a sentence has said so."""
+    """Ends this process after a message about a missing library."""
 
 
 def require(library: str) -> None:
-    """End this process with a sentence where a library is missing. Raises ``Lacking``.
+    """Exit with a message if a library is missing. Raises ``Lacking``.
 
     >>> require("sys")
     """

@@ -1,4 +1,4 @@
-"""Hosts without ``--hosts`` behind ``invoke``, whose own parser takes every such word for a further task."""
+"""Hosts without ``--hosts`` after ``invoke``, whose own parser reads every such word as a further task."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.cli.shell.completion import names
 from hostwright.cli.shell.words import with_hosts
 
 _MODULE = ("invoke", "__main__.py")  #: of `python -m invoke`
-_SHOWN = {"--complete", "--help", "-h", "--list", "-l"}  #: Invoke's own options, with which no verb is called
+_SHOWN = {"--complete", "--help", "-h", "--list", "-l"}  #: Invoke's own options that call no verb
 
 
 def of_invoke(argv: Sequence[str]) -> bool:
@@ -24,7 +24,7 @@ def of_invoke(argv: Sequence[str]) -> bool:
 
 
 def refuse_bare_hosts(words: Sequence[str], verbs: Collection) -> None:
-    """End ``invoke plan gpu01`` with what to type instead. Raises Invoke's ``Exit``, with status 2."""
+    """Refuse ``invoke plan gpu01`` with the correct command. Raises Invoke's ``Exit`` with status 2."""
     if _SHOWN & set(words) or not any(map(_is_host, words[1:])):
         return
     contexts = {name: each for each in verbs.to_contexts() for name in (each.name or "", *each.aliases)}
@@ -33,13 +33,13 @@ def refuse_bare_hosts(words: Sequence[str], verbs: Collection) -> None:
 
 
 def _is_host(word: str) -> bool:
-    """Whether a word can only mean hosts: a task of the site may stand in its place."""
+    """Whether a word can only mean hosts, since a task of the site could have the same name."""
     from hostwright.common.errors import InputError
 
     if word == "all" or word[:1] in ("@", "~", "!") or any(sign in word for sign in "[,"):
         return True
     try:
         known = names.known()
-    except (InputError, ModuleNotFoundError):  # the verb says what is wrong
+    except (InputError, ModuleNotFoundError):  # the verb reports the mistake
         return False
     return word in known.hosts or word in known.groups

@@ -1,7 +1,6 @@
-"""Standard output and error as they are found: slow, full, gone, or of fewer letters than we write.
+"""Prepares standard output and error, which may be slow, full, closed, or limited to ASCII.
 
-``prepare`` is the one place that knows: what prints, in whatever room, writes to ``sys.stdout`` and ``sys.stderr``.
-Nothing slow is imported here.
+After ``prepare``, all code writes to ``sys.stdout`` and ``sys.stderr``. Nothing slow is imported here.
 """
 
 from __future__ import annotations
@@ -16,30 +15,29 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-_NO = ("0", "false", "no")  #: values of a variable that asks for something, with which it asks for nothing
-COLOURED = ("FORCE_COLOR", "TTY_COMPATIBLE")  #: variables with which rich takes every log for a terminal
+_NO = ("0", "false", "no")  #: values that turn a variable off
+COLOURED = ("FORCE_COLOR", "TTY_COMPATIBLE")  #: variables that make rich treat every output as a terminal
 _SIZES = ("COLUMNS", "LINES")
 
 
 def prepare() -> None:
-    """Make the streams of this process fit for what they lead to, and what the environment says of them fit for those
-    who read it. May be called more than once."""
+    """Prepare the standard streams and the environment variables about them. May be called more than once."""
     for name in COLOURED:
-        if os.environ.get(name, "").strip().lower() in _NO:  # rich, for one, takes any value for a yes
+        if os.environ.get(name, "").strip().lower() in _NO:  # rich treats any value as yes
             del os.environ[name]
     for name in _SIZES:
-        if name in os.environ and not _is_size(os.environ[name]):  # in no columns, nothing would be shown at all
+        if name in os.environ and not _is_size(os.environ[name]):  # with 0 columns, nothing would be shown
             del os.environ[name]
     if sys.stdin is None:
-        _opened(os.O_RDONLY)  # else the next file that is opened would be standard input
+        _opened(os.O_RDONLY)  # else the next open file would become standard input
     sys.stdout, sys.stderr = _prepared("stdout"), _prepared("stderr")
 
 
 class Closed(OSError):
-    """Standard output is closed, and something is to be printed."""
+    """Standard output is closed, and something must be printed."""
 
     def __init__(self) -> None:
-        sentence = "standard output is closed, so nothing can be printed: redirect it to a file or /dev/null"
+        sentence = "standard output is closed, so nothing can be printed; redirect it to a file or /dev/null"
         super().__init__(errno.EBADF, sentence)
 
     def __str__(self) -> str:
@@ -47,11 +45,10 @@ class Closed(OSError):
 
 
 class Lasting(io.FileIO):
-    """A stream that takes all that is written to it, however slowly its reader reads.
+    """A stream that writes everything, however slow its reader is.
 
-    Where it can take no more, that is said once, and the rest is discarded: a flush at Python's end would fail on it
-    again. A reader that is gone, a terminal as well as a pipe, is a ``BrokenPipeError``. ``mute``: nothing is said,
-    as of standard error, where it would be.
+    A write error is raised once, and further output is discarded, because Python's flush at exit would fail again. A
+    closed pipe or terminal is a ``BrokenPipeError``. ``mute``: no error is raised, as for standard error.
     """
 
     def __init__(self, number: int, name: str, *, mute: bool):
@@ -61,7 +58,7 @@ class Lasting(io.FileIO):
         self._lost = False
 
     def write(self, content: ReadableBuffer, /) -> int:
-        """Write all of it. Raises ``OSError``, once."""
+        """Write all of it. Raises ``OSError``, at most once."""
         whole = memoryview(content).cast("B")
         try:
             left = whole if not self._lost else whole[:0]
@@ -78,10 +75,11 @@ class Lasting(io.FileIO):
         return len(whole)
 
     def _written(self, part: memoryview) -> int:
-        """How much could be written at once. A pipe that does not block, as programs of others leave it, is awaited."""
+        """Write as much as possible and return its size. If a non-blocking pipe, as left by other programs, is full,
+        wait."""
         while True:
             number = super().write(part)
-            if number is not None:  # as FileIO says that it would have to wait
+            if number is not None:  # None: FileIO would block
                 return number
             waiting = select.poll()
             waiting.register(self, select.POLLOUT)
@@ -93,23 +91,23 @@ def _is_size(text: str) -> bool:
 
 
 def _opened(flags: int) -> int:
-    """The null device, at the lowest number that is free: that of a stream which a shell has closed."""
+    """Open the null device at the lowest free number: that of a stream which the shell has closed."""
     number = os.open(os.devnull, flags)
-    os.set_inheritable(number, number <= 2)  # as a standard stream is
+    os.set_inheritable(number, number <= 2)  # like a standard stream
     return number
 
 
 def _prepared(name: Literal["stdout", "stderr"]) -> io.TextIOWrapper:
-    """The stream of that name, or what stands in its place. One that is no file, as in a test, stays as it is."""
+    """Return the stream of that name, or its replacement. A stream that is not a file, as in a test, is unchanged."""
     stream, mute = getattr(sys, name), name == "stderr"
-    if stream is None:  # `>&-`: print would say nothing, and show errors on the other stream
+    if stream is None:  # `>&-`: print would ignore it, and errors would go to the other stream
         closed = Lasting(_opened(os.O_WRONLY if mute else os.O_RDONLY), f"<{name}>", mute=mute)
         return io.TextIOWrapper(io.BufferedWriter(closed), encoding="utf-8", errors="replace", line_buffering=mute)
     if type(stream) is not io.TextIOWrapper:
-        return stream  # type: ignore[no-any-return]  # whatever somebody has put there
-    if stream.errors in ("strict", "surrogateescape"):  # the second is Python's where there is no locale
-        stream.reconfigure(errors="replace")  # a terminal of ASCII shows what it can, and a name ends no verb
-    raw = getattr(stream.buffer, "raw", stream.buffer)  # unbuffered, there is nothing between
+        return stream  # type: ignore[no-any-return]  # a foreign object
+    if stream.errors in ("strict", "surrogateescape"):  # the second is Python's default without a locale
+        stream.reconfigure(errors="replace")  # an ASCII terminal shows what it can, and no name causes an error
+    raw = getattr(stream.buffer, "raw", stream.buffer)  # without a buffer, it is the raw stream
     if type(raw) is not io.FileIO or raw.fileno() != {"stdout": 1, "stderr": 2}[name]:
         return stream
     stream.flush()

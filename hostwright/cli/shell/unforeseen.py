@@ -1,4 +1,4 @@
-"""What nobody foresaw: one sentence for the operator, and a report file for those who mend it."""
+"""Unexpected errors: one message for the operator, and a report file for developers."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from hostwright.common.places import PRIVATE_FILE, make_folder, state_root, writ
 
 REPORTS = "reports"  #: the folder of reports in the state directory
 HIDDEN = "***"
-#: options whose values are never written down: what people set with them may be a secret
+#: options whose values may be secret, and are never stored
 _VALUES_HIDDEN = ("--var", "--command", "--token")
 
 
 def sentence_of(error: Exception, words: Sequence[str] | None = None) -> str:
-    """What the operator reads of an error that no code expected; ``words`` are those of the call.
+    """Return the message for an unexpected error. ``words`` are those of the call.
 
-    What this machine refuses (a full disk, a read-only directory) is said as it is. Anything else is a mistake in
-    Hostwright, or in a task or role of the site: a report is written, and the sentence says where.
+    Errors of this machine (a full disk, a read-only directory) are reported directly. Any other error is a bug in
+    Hostwright, or in a task or role of the site: a report is written, and the message names its file.
     """
     if isinstance(error, streams.Closed):
         return str(error)
     if isinstance(error, OSError) and places.to_blame(error):
         instead = places.ANOTHER_STATE if _in_state(error.filename) else ""
-        return f"{error.filename or 'what is printed'}: {places.refused(error, instead)}"
+        return f"{error.filename or 'standard output'}: {places.refused(error, instead)}"
     if isinstance(error, FileNotFoundError) and error.filename is None and not _is_somewhere():
         return userpaths.GONE
     if sentence := lacking(error):
         return sentence
-    what = f"Hostwright met something that it does not expect: {type(error).__name__} at {place_of(error)}"
+    what = f"internal error: {type(error).__name__} at {place_of(error)}"
     try:
         place = _write(error, sys.argv if words is None else words)
-    except Exception as failed:  # noqa: BLE001 - whatever it is, the sentence must come
-        return f"{what}; no report of it could be written: {type(failed).__name__}: {failed}"
-    return f"{what}; {place} says more, without secrets: pass it on with a bug report"
+    except Exception as failed:  # noqa: BLE001 - the message must appear in any case
+        return f"{what}; no report could be written: {type(failed).__name__}: {failed}"
+    return f"{what}; attach {place}, which contains no secrets, to a bug report"
 
 
 def _is_somewhere() -> bool:
@@ -58,13 +58,13 @@ def _is_somewhere() -> bool:
 
 
 def _in_state(file: object) -> bool:
-    with suppress(InputError):  # there is no home directory, and so no state in it
+    with suppress(InputError):  # no home directory, so no state directory
         return isinstance(file, str) and Path(file).is_relative_to(state_root())
     return False
 
 
 def place_of(error: BaseException, file: Path | None = None) -> str:
-    """File and line where an error was raised: the innermost of ``file``, where one is named."""
+    """Return file and line of an error: of the innermost frame, or of the innermost one in ``file``."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     passed = traceback.extract_tb(error.__traceback__)
@@ -73,7 +73,7 @@ def place_of(error: BaseException, file: Path | None = None) -> str:
 
 
 def _write(error: Exception, words: Sequence[str]) -> Path:
-    """Write the report; its path. Raises ``OSError`` and ``InputError``."""
+    """Write the report and return its path. Raises ``OSError`` and ``InputError``."""
     now = datetime.now(UTC)
     folder = state_root() / REPORTS
     make_folder(folder)
@@ -91,7 +91,7 @@ def _write(error: Exception, words: Sequence[str]) -> Path:
 
 
 def shown_words(words: Sequence[str]) -> list[str]:
-    """The words of a call without the values that may be secret."""
+    """Return the words of a call without values that may be secret."""
     shown: list[str] = []
     hidden = False
     for word in words:
@@ -107,7 +107,7 @@ def shown_words(words: Sequence[str]) -> list[str]:
 
 
 def _without_secrets(text: str) -> str:
-    """A text without any secret that this process holds, and without the values of ``--var``."""
+    """Remove from a text all secrets of this process, and the values of ``--var``."""
     from hostwright.apply.journal.redaction import Redactor
     from hostwright.common.input.passwordcommand import at_hand
     from hostwright.common.secret import Secret

@@ -1,4 +1,4 @@
-"""From the words of a call to those that Invoke's parser reads: hosts without ``--hosts``, and mistakes as sentences.
+"""Converts the words of a call for Invoke's parser: hosts without ``--hosts``, and mistakes as error messages.
 
 hostwright plan gpu01 gpu02      as  hostwright plan --hosts gpu01,gpu02
 hostwright runs.show 20261124    as  hostwright runs.show --run 20261124
@@ -19,19 +19,19 @@ from hostwright.cli.shell import suggestions
 from hostwright.cli.shell.suggestions import is_no_option
 from hostwright.common.command import Command
 
-#: what a bare word behind a verb is: the first of these options that the verb has
+#: a bare word after a verb is the value of the first of these options that the verb has
 BARE = ("run", "schema", "hosts", "host")
-#: of Invoke's own options, those that may stand behind a verb
+#: Invoke's own options that may follow a verb
 _ALSO_BEHIND = ("--help", "-h", "--site", "--list", "--version", "--complete")
-#: of these, those that ask for something else than the verb, by their names in Invoke
+#: those of them that replace the verb, with their names in Invoke
 _ASKING = {"--help": "help", "-h": "help", "--list": "list", "--version": "version"}
 
 
 class WordsParser(Parser):
-    """Invoke's parser, with hosts as bare words, and sentences for what it cannot read."""
+    """Invoke's parser, with hosts as bare words, and better error messages."""
 
     def parse_argv(self, argv: list[str]) -> ParseResult:
-        """As Invoke's. Raises ``ParseError`` with a sentence that says what was meant."""
+        """Override Invoke's method. Raises ``ParseError`` with a suggestion."""
         walk = _Walk(self.contexts, self.initial, _asking(argv, self.contexts))
         words = walk.written()
         if not walk.asked_for:
@@ -41,38 +41,39 @@ class WordsParser(Parser):
         return result
 
     def _of(self, words: Sequence[str]) -> Parser:
-        """Invoke's own, with the verbs that are among these words alone: it copies all that it is given, and writes
-        them out, for each call."""
+        """Return Invoke's own parser with only the verbs among these words, because it copies all verbs on each
+        call."""
         named = {self.contexts[word].name: self.contexts[word] for word in words if word in self.contexts}
         return Parser(named.values(), self.initial, self.ignore_unknown)
 
 
 def _asking(argv: Sequence[str], verbs: Mapping[str, ParserContext]) -> list[str]:
-    """The words, with ``help VERB`` as what asks for that here: ``VERB --help``."""
+    """Return the words, with ``help VERB`` replaced by ``VERB --help``."""
     if argv[:1] == ["help"] and "help" not in verbs:
         return [*argv[1:], "--help"]
     return list(argv)
 
 
 def bare_option(context: ParserContext) -> Argument | None:
-    """The option that a bare word behind this verb is the value of; ``None`` where the verb takes none."""
+    """Return the option whose value is a bare word after this verb; ``None`` if the verb takes none."""
     return next((context.args[name] for name in BARE if name in context.args), None)
 
 
 def option_of(name: str, verb: ParserContext | None, core: ParserContext | None) -> Argument | None:
-    """The option of that name (``--json``, ``-h``): the verb's, else Invoke's own."""
+    """Return the option of that name (``--json``, ``-h``): the verb's, else Invoke's own."""
     contexts = (context for context in (verb, core) if context is not None)
     return next((context.flags[name] for context in contexts if name in context.flags), None)
 
 
 def names_of(verbs: Mapping[str, ParserContext]) -> list[str]:
-    """Every verb by its name and by its further ones (``audit.fleet``, ``audit``)."""
+    """Return every verb by its name and its aliases (``audit.fleet``, ``audit``)."""
     return [name for verb, context in verbs.items() for name in (verb, *context.aliases)]
 
 
 def with_hosts(words: Sequence[str], verbs: Mapping[str, ParserContext], is_host: Callable[[str], bool]) -> str:
-    """The sentence for hosts behind a verb without ``--hosts``, which Invoke's own program cannot read: it takes every
-    such word for a further task. Empty where there are none.
+    """Return the message for hosts after a verb without ``--hosts``, which ``invoke`` would read as further tasks.
+
+    Empty if the words contain none.
     """
     left, verb, free = list(words), None, 0
     while left and left[0] != "--":
@@ -90,35 +91,32 @@ def with_hosts(words: Sequence[str], verbs: Mapping[str, ParserContext], is_host
             before, after = words[: len(words) - len(left) - 1], left[len(hosts) - 1 :]
             named = ",".join(each.strip(",") for each in hosts)
             whole = shlex.join(("invoke", *before, f"--{bare.name}", named, *after))
-            return (
-                f"`invoke` takes hosts with --{bare.name} alone: `{whole}`, while `hostwright` needs no --{bare.name}"
-            )
+            return f"`invoke` takes hosts only with --{bare.name}: `{whole}`; `hostwright` needs no --{bare.name}"
     return ""
 
 
 @dataclass
 class _Walk:
-    """Goes through the words once, as Invoke's parser does after it."""
+    """Visits the words once, in the order of Invoke's parser."""
 
     verbs: Mapping[str, ParserContext]
-    core: ParserContext | None  #: Invoke's own options, which may stand behind a verb too
+    core: ParserContext | None  #: Invoke's own options, which may also follow a verb
     left: list[str]
     verb: ParserContext | None = None
-    typed: str = ""  #: the verb as it was typed: ``audit`` for ``audit.fleet``
+    typed: str = ""  #: the verb as typed: ``audit`` for ``audit.fleet``
     bare: list[str] = field(default_factory=list)
-    given: set[str] = field(default_factory=set)  #: the options of this verb
-    free: int = 0  #: how many further words the verb itself must be given
-    named: str = ""  #: what the option of the bare words was given
-    taken: list[str] = field(default_factory=list)  #: the words that the verb itself must be given
-    before: tuple[str, str] = ("", "")  #: the option and its value that the last words were
+    given: set[str] = field(default_factory=set)  #: the options given for this verb
+    free: int = 0  #: number of missing positional arguments
+    named: str = ""  #: value of the option for bare words
+    taken: list[str] = field(default_factory=list)  #: the positional arguments
+    before: tuple[str, str] = ("", "")  #: the last option with its value
 
     def written(self) -> list[str]:
-        """The words as Invoke's parser reads them."""
         return [*self._words(), *self._end()]
 
     @property
     def asked_for(self) -> str:
-        """What is wanted instead of the last verb: its help, say; empty where it is the verb."""
+        """The request that replaces the last verb, such as help; empty for the verb itself."""
         asked = self.given - (self.verb.flags.keys() if self.verb else self.given)  # `lock` has a --list of its own
         return next((name for option, name in _ASKING.items() if option in asked), "")
 
@@ -149,10 +147,10 @@ class _Walk:
         self.free = sum(1 for each in self.verb.positional_args if each.value is None)
 
     def _end(self) -> list[str]:
-        """What is still to be said of the verb: its hosts."""
+        """Return the hosts of the verb, which are added at its end."""
         if self.free and self.verb is not None and not self.asked_for:
             names = ", ".join((each.name or "").upper() for each in self.verb.positional_args[-self.free :])
-            self._refuse(f"{self.typed} needs {names}; `hostwright --help {self.typed}` says what that may be")
+            self._refuse(f"{self.typed} needs {names}; `hostwright --help {self.typed}` explains it")
         words, self.bare = self.bare, []
         if not words or self.verb is None:
             return []
@@ -165,7 +163,7 @@ class _Walk:
         name, sign, value = word.partition("=")
         if self.verb is not None:
             self._refuse(suggestions.single_dash(self.typed, name, self.verb))
-        name = name if name.startswith("--") else name[:2]  # the value may stand directly behind a short one
+        name = name if name.startswith("--") else name[:2]  # the value may directly follow a short option
         option = option_of(name, self.verb, self.core if self.verb is None or name in _ALSO_BEHIND else None)
         if option is None and (self.verb is None or name not in self.verb.inverse_flags):
             self._refuse(suggestions.unknown_option(self.typed, name, self.verb, self.verbs))
@@ -184,23 +182,23 @@ class _Walk:
         if option.optional and not self._has_value():
             return
         if not self.left:
-            self._refuse(f"{name} needs a value behind it{self._such_as(option)}")
+            self._refuse(f"{name} needs a value{self._such_as(option)}")
         self._refuse(suggestions.pasted(self.left[0]))
         self.named = self.left[0] if bare else self.named
         self.before = (name, self.left[0])
         yield self.left.pop(0)
 
     def _has_value(self) -> bool:
-        """Whether the next word is the value of an option of the verb that may stand without one."""
+        """Whether the next word is the value of an option with an optional value."""
         return self.verb is not None and self.left[:1] != [] and not self.left[0].startswith("-")
 
     def _refuse_command(self, words: Sequence[str]) -> None:
-        """Refuse a command for hosts behind a verb of ours that runs none."""
+        """Refuse words after ``--`` for a Hostwright verb that runs no command."""
         if self.verb is None or "--inventory" not in self.verb.flags or self.verb.name in suggestions.COMMANDS:
             return
         hosts = ",".join(self.bare) or self.named or "all"
         meant = Command("run", hosts=hosts, behind=tuple(words) or ("uptime",))
-        self._refuse(f"{self.typed} takes no words behind --, which {' and '.join(suggestions.COMMANDS)} do: {meant}")
+        self._refuse(f"{self.typed} takes no words after --; use {' or '.join(suggestions.COMMANDS)}: {meant}")
 
     def _such_as(self, option: Argument) -> str:
         return f": {option.help}" if option.help else ""
@@ -223,25 +221,26 @@ class _Walk:
         if f"--{option.name}" in self.given:
             if option.name == "hosts":
                 words = [each.strip(",") for each in (self.named, word, *takewhile(is_no_option, self.left))]
-                self._refuse(f"{self.typed}: name all hosts in one word: --hosts {','.join(filter(None, words))}")
+                self._refuse(
+                    f"{self.typed}: --hosts takes a single word; write --hosts {','.join(filter(None, words))}"
+                )
             self._named_twice(f"--{option.name}")
         if option.name == "hosts":
             self._refuse(suggestions.no_hosts(self.typed, word, self.left, self.before))
         if self.bare and option.name != "hosts":
-            self._refuse(f"{self.typed} takes a single {option.name}: {self.bare[0]!r} and {word!r} are two")
+            self._refuse(f"{self.typed} takes a single {option.name}, found {self.bare[0]!r} and {word!r}")
         self.bare.append(word)
         self.before = ("", "")
 
     def _named_twice(self, option: str) -> None:
-        words = " ".join(self.bare) or "words behind the verb"
-        self._refuse(f"{self.typed}: name them once, either with {option} or without it ({words})")
+        words = " ".join(self.bare) or "words after the verb"
+        self._refuse(f"{self.typed}: {option} and {words} are both given; use only one of them")
 
     def _given_again(self, option: str, value: str) -> None:
         if option == "--hosts":
-            self._refuse(f"{self.typed}: name all hosts in one word: --hosts {self.named},{value}")
-        self._refuse(f"{self.typed}: {option} is given twice, and takes one value; leave out one of them")
+            self._refuse(f"{self.typed}: --hosts takes a single word; write --hosts {self.named},{value}")
+        self._refuse(f"{self.typed}: {option} is given twice and takes one value; remove one of them")
 
     def _refuse(self, sentence: str) -> None:
-        """Raise ``ParseError`` with the sentence, where there is one."""
         if sentence:
             raise ParseError(sentence, self.verb)

@@ -1,6 +1,6 @@
-"""What people type: one function per verb. ``invoke --list`` shows them, ``invoke --help VERB`` explains one.
+"""All verbs, one function each. ``invoke --list`` lists them, ``invoke --help VERB`` explains one.
 
-A verb imports what it needs inside its function: ``invoke --list`` and completion import nothing that is slow.
+A verb imports its dependencies inside its function, so that ``invoke --list`` and completion stay fast.
 """
 
 from __future__ import annotations

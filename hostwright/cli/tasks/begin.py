@@ -1,4 +1,4 @@
-"""The verbs before all others: they make a site and set up the shell, and are the only ones that need no site."""
+"""The verbs that create a site and set up the shell. They are the only verbs that work without a site."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ TITLE = "Begin"
 
 
 @verb(
-    directory="the directory; created if missing, and no existing file is overwritten",
-    stack="the stack of its hosts, one of `hostwright stacks` (default: asked for at a terminal)",
+    directory="the directory, created if missing; existing files are not overwritten",
+    stack="the stack of its hosts, one of `hostwright stacks` (default: prompt at a terminal)",
 )
 def init(_: Request, directory: str, stack: str = "") -> int:
-    """Create a site: a directory for your hosts and for your own stacks, roles and checks.
+    """Create a site directory for your hosts, stacks, roles and checks.
 
     hostwright init ~/fleet
     hostwright init ~/fleet --stack NAME
@@ -26,7 +26,7 @@ def init(_: Request, directory: str, stack: str = "") -> int:
 
 @verb(shell="bash, zsh or fish")  # noqa: S604 - the name of a shell, none is started
 def completion(_: Request, shell: str) -> int:
-    """Print what a shell needs to complete verbs, options, hosts, groups, roles, stacks and runs.
+    """Print the shell code that completes verbs, options, hosts, roles and stacks.
 
     hostwright completion zsh
     """

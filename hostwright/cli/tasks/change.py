@@ -1,4 +1,4 @@
-"""Verbs that change hosts: to their stack, and without layers of it."""
+"""Verbs that change hosts: install their stack, or remove layers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TITLE = "Change"
 
 @verb(*PROVISION, check=f"only show the plan (the same as {Command('plan')})")
 def provision(request: Request) -> int:
-    """Bring hosts to their stack, then probe again to confirm that nothing differs.
+    """Install the stack on hosts, then probe them again to confirm the result.
 
     hostwright provision gpu01
     hostwright provision all --canary 1 --batch 10% --max-fail 5
@@ -36,7 +36,7 @@ def provision(request: Request) -> int:
 
 @verb(*CHANGING, "check", "yes")
 def remove(request: Request) -> int:
-    """Remove layers from hosts, last one first; keep what was there before and what others added.
+    """Remove layers from hosts, the last one first; keep what others installed.
 
     hostwright remove gpu01 --roles driver
     """

@@ -1,4 +1,4 @@
-"""Hosts that a file lists, as pdsh takes them: ``--hosts ^FILE``, and ``^-`` for standard input."""
+"""Lists of hosts in files, as in pdsh: ``--hosts ^FILE``, and ``^-`` for standard input."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _OPTION = "--hosts"
 
 
 def filled_in(pattern: str) -> str:
-    """A ``--hosts`` pattern with the hosts of each file in the place of its name; ``!^FILE`` excludes them.
+    """Replace each file in a ``--hosts`` pattern by its hosts; ``!^FILE`` excludes them.
 
-    A file has a name or another term in each line, or several with commas or blanks between them; what follows a ``#``
-    is a comment. Raises ``InputError``.
+    A file has one name or term per line, or several with commas or blanks between them; ``#`` begins a comment. Raises
+    ``InputError``.
     """
     if MARK not in pattern:
         return pattern
@@ -31,16 +31,16 @@ def _of_term(term: str) -> list[str]:
         return [term]
     if sign == "&":
         raise InputError(
-            f"{term!r}: & cannot stand before a file; name the file alone, and the group behind &", _OPTION
+            f"{term!r}: & is not allowed before a file; name the file first, then & and the group", _OPTION
         )
     listed = _listed(name.removeprefix(MARK))
     if not sign:
         return listed
-    from hostwright.inventory.patterns import terms  # only who leaves a file's hosts out waits for it
+    from hostwright.inventory.patterns import terms  # slow import, only for an exclusion
 
     excluded = terms(",".join(listed))
     if any(one[0] in "!&" for one in excluded):
-        raise InputError(f"{term!r}: a file behind ! cannot have terms with ! or &", _OPTION)
+        raise InputError(f"{term!r}: a file after ! must not contain terms with ! or &", _OPTION)
     return [sign + one for one in excluded]
 
 
@@ -57,9 +57,9 @@ def _listed(name: str) -> list[str]:
     except UnicodeDecodeError as error:
         raise InputError(f"{where}: is not UTF-8 text", _OPTION) from error
     if len(text) > LARGEST:
-        raise InputError(f"{where}: is longer than {LARGEST // 1024**2} MiB, which no list of hosts is", _OPTION)
+        raise InputError(f"{where}: is longer than {LARGEST // 1024**2} MiB, the limit for a list of hosts", _OPTION)
     lines = (line.partition("#")[0] for line in text.splitlines())
     listed = [term for line in lines for term in line.replace(",", " ").split()]
     if not listed:
-        raise InputError(f"{where}: lists no host", _OPTION)
+        raise InputError(f"{where}: contains no host", _OPTION)
     return listed

@@ -1,4 +1,4 @@
-"""Verbs for what is kept: the files of stacks, the records of runs, the locks of hosts."""
+"""Verbs for stored data: the files of stacks, the records of runs, the locks of hosts."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ TITLE = "Keep"
     from_="copy files from this directory first, and download only the missing ones",
     export="also copy all files into this directory, for a machine without a network",
     import_="take all files from a directory that --export wrote; download nothing",
-    pythons="bring wheels for these Pythons, such as 3.9,3.10 (default: those that audits saw on the hosts, and all of "
-    "the stack for a host that no audit saw)",
-    systems="bring packages for these distributions and kernels, such as debian-12:6.1.0-28-amd64 (default: those that "
-    "audits saw on the hosts)",
-    renew="take the versions of packages that the archive has now, with security updates, not those in the lock file",
-    sources="look for packages in the archives that this file of apt's sources names (default: this machine's sources)",
-    keyring="the file of keys that have signed the archive (default: those of the distribution in /usr/share/keyrings)",
+    pythons="download wheels for these Pythons, such as 3.9,3.10 (default: those that audits found on the hosts, and "
+    "all of the stack for a host without audit)",
+    systems="download packages for these distributions and kernels, such as debian-12:6.1.0-28-amd64 (default: those "
+    "that audits found on the hosts)",
+    renew="use the current package versions of the archive, with security updates, not those in the lock file",
+    sources="search for packages in the archives of this file of apt sources (default: this machine's sources)",
+    keyring="file with the keys that sign the archive (default: those of the distribution in /usr/share/keyrings)",
     advisories="only read the security bulletins (CSAF) in this directory, such as a clone of a vendor's repository",
 )
 def mirror(
@@ -48,9 +48,9 @@ def mirror(
 ) -> int:
     """Download the files of stacks to this machine once, and verify their checksums.
 
-    With them come the wheels for hosts that install Python packages without an index (wheels_from: mirror in the
-    variables of a role), and the distribution's packages for hosts that reach no archive of it (base_packages_from:
-    mirror). This machine's pip fetches wheels, from the index that it is set to, and its apt finds packages.
+    This also downloads wheels for hosts that install Python packages without an index (wheels_from: mirror in the
+    variables of a role), and packages of the distribution for hosts without access to its archive (base_packages_from:
+    mirror). pip on this machine downloads wheels from its configured index, and apt on this machine finds packages.
 
     hostwright mirror
     hostwright mirror --from ~/downloads
@@ -81,7 +81,7 @@ def mirror(
         show_bulletins(fleet.read_advisories(expanded(advisories)), as_json=request.json)
         return 0
     out = make_console(stderr=request.json)
-    kept = "stopped; what was downloaded is kept, and the same command again goes on from there"
+    kept = "stopped; downloaded files are kept, and the same command continues from there"
     with on_interrupt(kept), make_progress(out) as progress:
         done = fleet.mirror(stack, source, to, pythons=wanted, search=search, progress=progress)
     if request.json:
@@ -93,15 +93,15 @@ def mirror(
             there = Command("mirror", import_=to)
             out.print(Text(f"exported {size} to {to}; on the other machine: {there}"), soft_wrap=True)
     else:
-        out.print("nothing to download: the roles of these hosts need no file of a stack")
+        out.print("nothing to download: the roles of these hosts need no files of a stack")
     return 0
 
 
 @verb(
-    requirement="what shall be installed, as pip writes it: numpy==2.4.1, 'dask[complete]==2026.1.1'; repeatable",
-    python="the version of Python, such as 3.12; repeatable",
+    requirement="the packages to install, in pip's syntax: numpy==2.4.1, 'dask[complete]==2026.1.1'; repeatable",
+    python="a version of Python, such as 3.12; repeatable",
     out="write STEM-py312.txt and so on, one file for each Python (default: print them)",
-    glibc="take wheels that run on this glibc and newer ones",
+    glibc="use wheels that run on this version of glibc and on newer ones",
 )
 def pins(
     _: Request,
@@ -110,10 +110,10 @@ def pins(
     out: str = "",
     glibc: str = "2.28",
 ) -> int:
-    """Write pip constraints for a stack: every package that a requirement brings, with the hash of its wheel.
+    """Write pip constraints for a stack: all packages, with hashes of their wheels.
 
-    This machine's pip resolves the requirement for each Python, from the index that it is set to, and installs nothing.
-    No address of an index is written.
+    pip on this machine resolves the requirement for each Python from its configured index, and installs nothing. No URL
+    of an index is written.
 
     hostwright pins --requirement numpy==2.4.1 --python 3.11 --python 3.12 --out inventory/stacks/constraints/numpy
     """
@@ -136,19 +136,20 @@ def pins(
             continue
         file = Path(f"{stem}-py{each.replace('.', '')}.txt")
         write_whole(file, text.encode())
-        console.print(Text(f'"{each}": {file.parent.name}/{file.name}'), soft_wrap=True)  # as a stack file names it
+        console.print(Text(f'"{each}": {file.parent.name}/{file.name}'), soft_wrap=True)  # as in a stack file
     return 0
 
 
 @verb(
     *REACHED,
-    name="the name of the stack (default: that of the nearest one and of the first host)",
+    name="the name of the stack (default: from the nearest stack and the first host)",
     replace="overwrite the file of an earlier call",
 )
 def adopt(request: Request, name: str = "", replace: bool = False) -> int:
-    """Write a stack of your own from what hosts have that somebody set up by hand: the nearest one, and what differs.
+    """Write a stack of your own from hosts that were set up by hand.
 
-    Changes no host. Hosts that are alike get one stack. No file that is there is overwritten.
+    The new stack extends the most similar stack, and contains what differs on the hosts. Hosts that are alike get one
+    stack. No host is changed, and no existing file is overwritten.
 
     hostwright adopt --hosts gpu01
     hostwright adopt --hosts 'gpu[01-40]' --name by-hand
@@ -164,7 +165,7 @@ def adopt(request: Request, name: str = "", replace: bool = False) -> int:
     return FAILED if adoption.errors else AS_DESIRED
 
 
-@verb("json", called="list", default=True, limit="how many of the latest runs to show; 0 shows all")
+@verb("json", called="list", default=True, limit="number of latest runs to show; 0 shows all")
 def runs_list(request: Request) -> int:
     """Show the latest runs: who, when, on which hosts, with what result.
 
@@ -199,14 +200,14 @@ def runs_list(request: Request) -> int:
 @verb(
     "json",
     called="show",
-    run="the run's id, or the beginning of it (default: the latest run)",
+    run="the id of the run, or its first characters (default: the latest run)",
     details="show each host with every plan, step, retry and failed check",
-    steps="show all that, and the output of each step",
+    steps="show the same as --details, and the output of each step",
     html="write a self-contained HTML page with the timeline of hosts and layers to this file (- for standard output)",
     hosts="show only these hosts: gpu01,gpu[03-09]",
 )
 def runs_show(request: Request, run: str = "last", steps: bool = False, html: str = "") -> int:
-    """Show a run: what was done on its hosts, what failed and why, and how it ended.
+    """Show a run: what was done on its hosts, what failed and why.
 
     hostwright runs.show
     hostwright runs.show 20261123t1657 --hosts gpu01 --steps
@@ -244,11 +245,11 @@ def runs_show(request: Request, run: str = "last", steps: bool = False, html: st
 @verb(
     *REACHED,
     called="follow",
-    run="the run's id, or the beginning of it (default: the one in progress on this machine)",
-    hosts="hosts on which to follow it, for a run that was started on another machine",
+    run="the id of the run, or its first characters (default: the run in progress on this machine)",
+    hosts="hosts on which to follow a run that was started on another machine",
 )
 def runs_follow(request: Request, run: str = "") -> int:
-    """Follow a run that somebody started, here or on another machine, until it ends. Changes nothing.
+    """Follow a run on this or another machine until it ends. Changes nothing.
 
     hostwright runs.follow
     hostwright runs.follow --hosts @rack3
@@ -272,12 +273,12 @@ def runs_follow(request: Request, run: str = "") -> int:
         followed = fleet.follow(targets, password=ask_password(request), view=run_view(request))
         return show_followed(followed, as_json=request.json)
     except KeyboardInterrupt:
-        make_console(stderr=True).print(Text("not followed any more; the run itself goes on"))
+        make_console(stderr=True).print(Text("stopped following; the run itself continues"))
         return INTERRUPTED
 
 
 def _follow_here(summary: RunSummary, request: Request) -> int:
-    """Follow a run by its record on this machine; the exit status is the run's."""
+    """Follow a run by its record on this machine; return the exit status of the run."""
     from dataclasses import replace
 
     from rich.text import Text
@@ -298,7 +299,7 @@ def _follow_here(summary: RunSummary, request: Request) -> int:
     if request.json:
         runs_show(replace(request, hosts=""), run=summary.run)
     elif ended.status is None:
-        sentence = f"{summary.run} was cut off: its process is gone, and nothing says how it ended. Its jobs may go on"
+        sentence = f"{summary.run} was cut off: its process is gone, its result is unknown, and its jobs may still run"
         hosts, inventory = ",".join(summary.header.hosts), summary.header.inventory
         follow = Command("runs.follow", hosts=hosts, inventory=inventory)
         out.print(Text(printable(f"{sentence}; next: {follow}")))
@@ -307,13 +308,13 @@ def _follow_here(summary: RunSummary, request: Request) -> int:
 
 @verb(
     *REACHED,
-    reason="why, as shown to other operators: RMA, burn-in, do not touch",
-    for_="how long the lock lasts: 90m, 12h, 3d, 2w (default: 8h)",
+    reason="the reason, shown to other operators: RMA, burn-in, do not touch",
+    for_="duration of the lock: 90m, 12h, 3d, 2w (default: 8h)",
     list="only show existing locks",
-    force="replace somebody else's lock",
+    force="replace the lock of another operator",
 )
 def lock(request: Request, reason: str = "", for_: str = "", list: bool = False) -> int:
-    """Lock hosts: nobody can change them for a while; read-only commands still work.
+    """Lock hosts against changes for some time; read-only verbs still work.
 
     hostwright lock gpu01 --reason RMA --for 3d
     """
@@ -330,7 +331,7 @@ def lock(request: Request, reason: str = "", for_: str = "", list: bool = False)
     return _locks_shown(lambda: fleet.lock(targets, why, lasts, force=request.force, password=password), request)
 
 
-@verb(*REACHED, force="remove somebody else's lock")
+@verb(*REACHED, force="remove the lock of another operator")
 def unlock(request: Request) -> int:
     """Remove the lock from hosts.
 

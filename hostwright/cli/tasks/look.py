@@ -1,4 +1,4 @@
-"""Read-only verbs about hosts: compared with their stacks, tested, measured, and what audits saw of them."""
+"""Read-only verbs about hosts: comparison with their stacks, tests, measurements, and audits."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ TITLE = "Look (changes nothing)"
 @verb(
     *WANTED,
     out=f"save the plan to this file, for {Command('provision', plan='FILE')}",
-    summary="only name what would change in each layer: no values, no diffs",
+    summary="show only the names of the changes in each layer: no values, no diffs",
 )
 def plan(request: Request, out: str = "", summary: bool = False) -> int:
-    """Show what would change on hosts: have → want, with a diff of each file. Changes nothing.
+    """Show what would change on hosts, with a diff of each file. Changes nothing.
 
     hostwright plan gpu01 gpu02
     hostwright plan @rack3 --out rack3.plan
@@ -37,11 +37,11 @@ def plan(request: Request, out: str = "", summary: bool = False) -> int:
 @verb(
     *WANTED,
     "notify",
-    details="show each host and layer by itself, and every change of hosts on which no layer is as desired",
-    prove="then run the proofs of this level: quick or full",
+    details="show each host and layer separately, and every change on hosts where no layer is as desired",
+    prove="afterwards run the proofs of this level: quick or full",
 )
 def verify(request: Request) -> int:
-    """Confirm that nothing differs from the stack, then test every layer of hosts with testinfra.
+    """Check that hosts match their stack, then test every layer with testinfra.
 
     hostwright verify gpu01
     """
@@ -71,13 +71,13 @@ def verify(request: Request) -> int:
 @verb(
     *WANTED,
     "notify",
-    quick="only the quick proofs: a few minutes, without burn-in",
-    proofs="only these proofs or layers, with commas between them",
-    baseline="hold hosts to what is measured now: a later loss is a finding",
+    quick="run only the quick proofs: a few minutes, without burn-in",
+    proofs="run only these proofs or layers, separated by commas",
+    baseline="store these measurements as the baseline: a later loss is a finding",
     html="write a self-contained HTML report with plots to this file (- for standard output)",
     prometheus="write metrics for node_exporter's textfile collector to this file (- for standard output)",
-    at_once="how many hosts to prove at a time (default: as many connections as this machine can open)",
-    details="show every figure, and on what device it was measured",
+    at_once="number of hosts to prove at a time (default: as many connections as this machine can open)",
+    details="show every measurement, and its device",
 )
 def prove(
     request: Request,
@@ -87,7 +87,7 @@ def prove(
     html: str = "",
     prometheus: str = "",
 ) -> int:
-    """Prove by measuring that hosts do their work, each against its peers and its own past. Changes nothing.
+    """Measure hosts, and compare with their peers and their past. Changes nothing.
 
     hostwright prove gpu01 --quick
     """
@@ -127,9 +127,9 @@ def prove(
     cyclonedx="write a software bill of materials of each host to this directory (CycloneDX JSON)",
     watch="repeat the audit at this interval (60s, 5m) until Ctrl-C",
     offline="do not connect: compare the facts of the last audit with the current stack",
-    at_once="how many hosts to audit at a time (default: as many connections as this machine can open)",
-    details="show every value and every GPU, not only those that differ",
-    hosts="which hosts (default: the whole inventory)",
+    at_once="number of hosts to audit at a time (default: as many connections as this machine can open)",
+    details="show every value and every GPU, not only differences",
+    hosts="the hosts (default: the whole inventory)",
 )
 def audit_fleet(
     request: Request,
@@ -141,7 +141,7 @@ def audit_fleet(
     watch: str = "",
     offline: bool = False,
 ) -> int:
-    """Show which hosts are not on their stack, since when, and their known problems. Changes nothing.
+    """Show hosts that differ from their stack, and known problems. Changes nothing.
 
     hostwright audit
     hostwright audit @rack3 --html rack3.html
@@ -168,9 +168,9 @@ def audit_fleet(
     return write_reports(outputs, auditor, look)
 
 
-@verb(*NAMED, "since", called="history", details="show every change in full, not only those of each layer together")
+@verb(*NAMED, "since", called="history", details="show every change in full, instead of one line for each layer")
 def audit_history(request: Request) -> int:
-    """Show the audit history of hosts, a line for each audit and layer in which something changed.
+    """Show the audit history of hosts: one line for each audit and changed layer.
 
     hostwright audit.history gpu01 --since 30d
     """
@@ -194,10 +194,14 @@ def audit_history(request: Request) -> int:
 
 
 @verb(
-    *NAMED, "since=7d", called="diff", hosts="which hosts (default: all)", since="how far back: 7d, 12h (default: 7d)"
+    *NAMED,
+    "since=7d",
+    called="diff",
+    hosts="the hosts (default: all)",
+    since="age of the earlier audit: 7d, 12h (default: 7d)",
 )
 def audit_diff(request: Request) -> int:
-    """Show what changed across the fleet between an earlier audit and the latest one.
+    """Show what changed on all hosts between an earlier audit and the latest one.
 
     hostwright audit.diff --since 24h
     """
@@ -212,7 +216,7 @@ def audit_diff(request: Request) -> int:
     fleet = open_fleet(request)
     earliest = _since(request.since)
     if earliest is None:
-        raise InputError("give how far back to look: --since 7d", "--since")
+        raise InputError("no time is given; pass --since 7d", "--since")
     difference = fleet.changes(earliest, targets_of(fleet, request) if request.hosts else None)
     if request.json:
         print_document("diff", asdict(difference))
@@ -236,7 +240,7 @@ def _since(text: str) -> datetime | None:
         raise InputError(str(error), "--since") from error
 
 
-@verb(*WANTED, "no_sudo", explain="print what is known about one known problem, by its name; no host is contacted")
+@verb(*WANTED, "no_sudo", explain="explain a known problem by its name; no host is contacted")
 def doctor(request: Request, explain: str = "") -> int:
     """Show known problems of hosts: symptom, cause, fix. Changes nothing.
 

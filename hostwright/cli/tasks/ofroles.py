@@ -1,8 +1,9 @@
-"""Verbs that roles bring: the collection ``namespace`` in a role's module ``tasks``.
+"""Verbs of roles: the collection ``namespace`` in a role's module ``tasks``.
 
 A role adds verbs to another role's collection with a module ``tasks_NAME``, whose collection has the same name. A
-module is read by its path, without the role's package, whose imports no verb but its own needs: ``invoke --list``
-stays quick. So it imports what is slow inside its tasks, as the standard verbs do, and nothing relative to itself.
+module is loaded by its path, without the role's package, because only its own verbs need those imports and ``invoke
+--list`` must stay fast. So it imports slow modules inside its tasks, as the standard verbs do, and uses no relative
+imports.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ STANDARD = Path(hostwright.__file__).parent / "standard" / "roles"
 
 
 def verbs_of_roles(folder: Path) -> tuple[Collection, ...]:
-    """The collections of the roles in a folder, in the order of the roles' names; none where there is no such folder.
+    """Return the collections of the roles in a folder, sorted by role; none if the folder does not exist.
 
     >>> [verbs.name for verbs in verbs_of_roles(Path("/nonexistent"))]
     []
@@ -35,7 +36,7 @@ def verbs_of_roles(folder: Path) -> tuple[Collection, ...]:
 
 
 def own_verbs(root: Path, *, run: bool) -> tuple[Collection, ...]:
-    """Those of a site's own roles; without ``run``, as they are written, and nothing is run. Raises likewise."""
+    """Return the verbs of a site's own roles. Without ``run``, they are only parsed. Raises the same errors."""
     from hostwright.cli.shell.ofsite.written import verbs_in
 
     folder = root / "roles"
@@ -47,8 +48,10 @@ def own_verbs(root: Path, *, run: bool) -> tuple[Collection, ...]:
 
 
 def verbs_here() -> tuple[Collection, ...]:
-    """The collections of the standard roles; for ``invoke`` also those of the site around the working directory, whose
-    ``tasks.py`` it has run. The command ``hostwright`` reads these itself."""
+    """Return the collections of the standard roles, and for ``invoke`` those of the site around the working directory.
+
+    ``invoke`` has already run the ``tasks.py`` of that site. The command ``hostwright`` loads the site's verbs itself.
+    """
     from hostwright.common.errors import InputError
     from hostwright.plan.roles.site import Site
 
@@ -57,14 +60,14 @@ def verbs_here() -> tuple[Collection, ...]:
         return standard
     try:
         own = own_verbs(Site.find().root, run=True)
-    except InputError:  # the verb that needs a site says so
+    except InputError:  # the verb that needs a site reports it
         return standard
     taken = {verbs.name for verbs in own}
     return (*(verbs for verbs in standard if verbs.name not in taken), *own)
 
 
 def _by_name(collections: Iterable[Collection]) -> tuple[Collection, ...]:
-    """The collections; those of one name are one."""
+    """Return the collections, with those of the same name merged."""
     named: dict[str | None, Collection] = {}
     for verbs in collections:
         first = named.setdefault(verbs.name, verbs)
@@ -90,7 +93,7 @@ def _verbs(file: Path) -> Collection:
         loader.exec_module(module)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # also what ends a program
+    except BaseException as error:  # including SystemExit
         raise Exit(f"{place_of(error, file)}: {described(error)}", code=2) from error
     verbs = getattr(module, "namespace", None)
     if not isinstance(verbs, Collection) or not verbs.name:

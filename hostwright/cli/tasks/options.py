@@ -29,16 +29,16 @@ from hostwright.common.request import OPTIONS, Option, Request, group_of
 
 P = ParamSpec("P")
 
-HOST = "host"  #: the option of verbs about a single host: what it names is the request's ``hosts``
-READ = group_of("read")  #: of verbs that read an inventory
-NAMED = ("hosts", *READ, "json")  #: and are about some of its hosts
+HOST = "host"  #: option of verbs for a single host; its value becomes the request's ``hosts``
+READ = group_of("read")  #: options of verbs that read an inventory
+NAMED = ("hosts", *READ, "json")  #: and select hosts from it
 CONNECTED = group_of("connected")
-REACHED = (*NAMED, *CONNECTED)  #: of verbs that connect to hosts
-LISTED = ("hosts=all", *READ, "json", *CONNECTED)  #: to all of them where none is named
-OF_ONE = (HOST, *READ, "json", *CONNECTED)  #: to one host
-WANTED = (*REACHED, *group_of("wanted"))  #: of verbs that also know what is wanted of hosts
+REACHED = (*NAMED, *CONNECTED)  #: options of verbs that connect to hosts
+LISTED = ("hosts=all", *READ, "json", *CONNECTED)  #: the same, with all hosts as default
+OF_ONE = (HOST, *READ, "json", *CONNECTED)  #: the same, for a single host
+WANTED = (*REACHED, *group_of("wanted"))  #: options of verbs that also need the desired state of hosts
 GRADUAL = group_of("gradual")
-CHANGING = (*WANTED, *group_of("changing"), *GRADUAL)  #: and change them
+CHANGING = (*WANTED, *group_of("changing"), *GRADUAL)  #: and change hosts
 PROVISION = (*CHANGING, *group_of("provision"))
 _EVERY: Mapping[str, Option] = {**OPTIONS, HOST: Option("the host", "")}
 
@@ -51,13 +51,14 @@ def verb(
     further: Mapping[str, Option] = MappingProxyType({}),
     **helps: str,
 ) -> Callable[[Callable[Concatenate[Request, P], int]], Verb]:
-    """A task of a function that returns an exit status: errors are printed, and Invoke ends with the status.
+    """Declare a verb: a task of a function that returns an exit status. Errors are printed, and Invoke exits with the
+    status.
 
-    ``taken`` are fields of the request that are options of the verb, or ``host``; ``NAME=TEXT`` has a default of the
-    verb's own. ``helps`` are the help texts of the function's own parameters, and of further fields that it takes.
-    ``called`` is the verb's name where it is not the function's, ``default`` says that it is also the one of its
-    collection's name. ``further`` are options that the function gets as keywords (``**``). Mistakes in the settings end
-    every verb but one that ``checks_settings`` itself.
+    ``taken`` are fields of the request that become options, or ``host``; ``NAME=TEXT`` sets another default. ``helps``
+    are the help texts of the function's own parameters, and of further fields. ``called`` is the verb's name, if it
+    differs from the function's. ``default`` makes it the default of its collection. ``further`` are options that the
+    function receives as keywords (``**``). A mistake in the settings ends every verb, unless the verb
+    ``checks_settings`` itself.
     """
 
     def task_of(body: Callable[Concatenate[Request, P], int]) -> Verb:
@@ -99,29 +100,29 @@ def verb(
 
 
 class Verb(Task[Any]):
-    """A task whose options have the defaults that are set. Called with a request, it is the verb's function."""
+    """A task whose options have the site's defaults. Called with a request, it runs the verb's function."""
 
     def __call__(self, *args: Any, **words: Any) -> int:
-        """As Invoke's; the exit status where another verb calls it with a request."""
+        """Run the task, or return the exit status if another verb calls it with a request."""
         function = unwrap(self.body) if args and isinstance(args[0], Request) else super().__call__
         status: int = function(*args, **words)
         return status
 
     def __deepcopy__(self, _: object) -> Verb:
-        """Itself: Invoke copies what a module that it loads has, and nobody changes a verb."""
+        """Return the verb itself: Invoke copies the contents of a loaded module, and a verb never changes."""
         return self
 
     def get_arguments(self, ignore_unknown_help: bool | None = None) -> list[Argument]:
-        """Invoke's, with the defaults that are set: ``--no-drain`` exists where ``drain = true`` is set."""
+        """Return Invoke's arguments with the site's defaults: ``--no-drain`` exists if ``drain = true`` is set."""
         texts = dict(self.help)
         values = settings.for_help()
         found = super().get_arguments(ignore_unknown_help)
-        self.help = texts  # Invoke took out what it used: a second call would have no help
+        self.help = texts  # Invoke removes used texts: a second call would have no help
         return [_with(each, values[each.names[0]]) if each.names[0] in values else each for each in found]
 
 
 class _Several(Argument):
-    """An option that may be given more than once; the first one that is typed replaces what is set."""
+    """A repeatable option whose first typed value replaces the site's default."""
 
     def set_value(self, value: Any, cast: bool = True) -> None:  # noqa: ARG002 (Invoke's own signature)
         self.raw_value = value
@@ -138,7 +139,7 @@ def _with(argument: Argument, setting: settings.Setting) -> Argument:
 
 
 def _parameter(name: str, option: Option) -> Parameter:
-    """An option as a parameter: Invoke's sign for a repeatable one is the default ``None``."""
+    """Return an option as a parameter. The default ``None`` marks a repeatable option for Invoke."""
     return Parameter(name, Parameter.KEYWORD_ONLY, default=None if option.kind is list else option.default)
 
 
@@ -150,7 +151,6 @@ def _with_default(taken: str) -> tuple[str, Option]:
 def _call(
     body: Callable[..., int], typed: dict[str, Any], args: tuple[Any, ...], own: Mapping[str, Any], lenient: bool
 ) -> int:
-    """The exit status of a verb."""
     try:
         from hostwright.cli.exits import run
     except ModuleNotFoundError as error:
@@ -167,7 +167,7 @@ def _body(
     from hostwright.cli.views.shared import warn
 
     values = settings.readable(Mistakes()) if lenient else settings.current()
-    with Mistakes():  # those that are left are what a verb checks
+    with Mistakes():  # the verb itself reports remaining mistakes
         settings.use_state()
     for sentence in settings.misspelt():
         warn(sentence)
@@ -186,7 +186,7 @@ def _body(
 
 
 def _request(typed: Mapping[str, Any]) -> Request:
-    """The request of a call, in which hosts that a file lists are named."""
+    """Return the request of a call, with the hosts from files filled in."""
     from hostwright.cli.tasks import hostlists
 
     named = {"hosts" if name == HOST else name: value for name, value in typed.items()}

@@ -1,4 +1,4 @@
-"""Verbs that reach hosts for what the operator wants to type there: one command on many, a login on one."""
+"""Verbs that run an operator's command on hosts, or log in to a host."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ import sys
 from hostwright.cli.tasks.options import GRADUAL, REACHED, READ, verb
 from hostwright.common.request import Request
 
-LONGEST_S = 86400.0  #: our choice: who runs longer things than a day wants a job of the host's own
+LONGEST_S = 86400.0  #: our choice: longer work belongs to a job of the host itself
 
 
 @verb(
     *REACHED,
     *GRADUAL,
     "notify",
-    root="run the command as root; without it, it cannot become root",
-    timeout="end the command on a host that takes longer: 30s, 10m (default: 60s)",
-    force="with --root: also on hosts that somebody has locked",
+    root="run the command as root; without --root, it cannot become root",
+    timeout="stop the command on a host after this time: 30s, 10m (default: 60s)",
+    force="with --root: run the command also on locked hosts",
 )
 def run(request: Request, root: bool = False, timeout: str = "") -> int:
-    """Run one command on hosts, as in `run --hosts gpu01 -- uptime -p`; equal outputs are shown once.
+    """Run one command on hosts, as in `run --hosts gpu01 -- uptime -p`.
 
-    Without --root it runs as the login user and cannot become root: sudo and other setuid programs give it nothing, and
-    a host whose login user is root refuses it. That is no sandbox: it may still change what is that user's own, such as
-    their files, and what their groups may. Several words after -- are a program and its arguments, which no shell
-    reads; a single one is a line for /bin/sh: -- 'lsmod | wc -l'. It has nothing to read and no terminal.
+    Equal outputs are shown once. Without --root, the command runs as the login user and cannot become root: sudo and
+    other setuid programs do not give it root rights, and a host whose login user is root refuses it. This is not a
+    sandbox: the command may change all files of the login user and of its groups. Several words after -- are a program
+    and its arguments, without a shell; a single word is a line for /bin/sh: -- 'lsmod | wc -l'. The command has an
+    empty standard input and no terminal.
 
     hostwright run --hosts gpu01,gpu02 -- uname -r
     hostwright run --hosts @rack3 --root --timeout 5m -- du -sh /var/log
@@ -40,10 +41,10 @@ def run(request: Request, root: bool = False, timeout: str = "") -> int:
     words = _typed_command()
     if not any(words):
         raise InputError(
-            f"say which command, behind two dashes: {Command('run', hosts='gpu01', behind=('uptime',))}", "--"
+            f"no command is given; pass it after two dashes: {Command('run', hosts='gpu01', behind=('uptime',))}", "--"
         )
     if request.force and not root:
-        raise InputError("goes with --root alone: without it, locks of hosts do not matter", "--force")
+        raise InputError("works only with --root, since other commands ignore locks; add --root", "--force")
     command = RemoteCommand(words, root, _limit_s(timeout))
     fleet = open_fleet(request)
     targets = targets_of(fleet, request, outside=True)
@@ -68,12 +69,12 @@ def _limit_s(text: str) -> float:
     return limit_s
 
 
-@verb(*READ, "accept_new", host="the host, as the inventory names it")
+@verb(*READ, "accept_new", host="the host, by its name in the inventory")
 def ssh(request: Request, host: str) -> int:
-    """Log in to a host with this machine's ssh, as Hostwright does: `ssh gpu01`, or `ssh gpu01 -- COMMAND`.
+    """Log in to a host with ssh, or run a command there: `ssh gpu01 -- COMMAND`.
 
-    Address, port, user, key, jump hosts and known_hosts are those of the inventory; a host whose key is not known is
-    refused. ssh itself asks for a password where it needs one. What is done there is not recorded.
+    Address, port, user, key, jump hosts and known_hosts come from the inventory. A host with an unknown key is refused.
+    ssh itself prompts for a password if it needs one. The session is not recorded.
 
     hostwright ssh gpu01
     hostwright ssh gpu01 -- df -h /
@@ -92,20 +93,20 @@ def ssh(request: Request, host: str) -> int:
         fleet.targets(host)
     chosen = fleet.select(host)
     if len(chosen) != 1:
-        raise InputError(f"name one host: {host} are {fold([each.name for each in chosen])}", "ssh")
+        raise InputError(f"{host} selects {fold([each.name for each in chosen])}; name one host", "ssh")
     (only,) = chosen
     if only.local:
-        raise InputError(f"{only.name} is this machine (ansible_connection: local): there is no ssh to it", "ssh")
+        raise InputError(f"{only.name} is this machine (ansible_connection: local); use a shell instead", "ssh")
     words = _typed_command()
     command = RemoteCommand(words).text if words else ""
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
     call = ssh_command(only, fleet.options, command, terminal=bool(command) and terminal)
     if only.password:
-        warn("the inventory's password is not handed to ssh, which asks for it")
+        warn("the password in the inventory is not passed to ssh; enter it at the prompt")
     sys.stdout.flush()
     os.execvp(call[0], call)  # noqa: S606 - no shell is wanted
 
 
 def _typed_command() -> tuple[str, ...]:
-    """The words after ``--``. Invoke joins them with spaces, and ``'a b'`` would become two words."""
+    """Return the words after ``--``. Invoke joins them with blanks, which would split ``'a b'``."""
     return tuple(sys.argv[sys.argv.index("--") + 1 :]) if "--" in sys.argv else ()

@@ -1,4 +1,4 @@
-"""Verbs that bring hosts back: rebuild, rollback, trust, power."""
+"""Verbs that restore hosts: rebuild, rollback, trust, power."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ TITLE = "Bring back"
     *CHANGING,
     "yes",
     "timeline",
-    from_="start with this way whatever the diagnosis: repair, relayer or reinstall",
-    report="show how long rebuilds took, by phase: median and 95th percentile over the fleet",
+    from_="start with this method despite the diagnosis: repair, relayer or reinstall",
+    report="show the duration of rebuilds by phase: median and 95th percentile of all hosts",
     check="only diagnose, and show how each host would be rebuilt",
-    prove="give a host back only after its proofs of this level, quick or full, have passed",
-    since="with --report: how far back (7d, 12w; default: all)",
+    prove="return a host to use only after its proofs of this level, quick or full, have passed",
+    since="with --report: maximum age (7d, 12w; default: all)",
 )
 def rebuild(request: Request, from_: str = "", report: bool = False) -> int:
-    """Bring hosts back from any state: repaired, reprovisioned, power-cycled or reinstalled, then verified.
+    """Repair hosts in any state, if necessary by reinstallation, then verify them.
+
+    By its diagnosis, a host is repaired, reprovisioned, power-cycled or reinstalled.
 
     hostwright rebuild gpu01 --check
     """
@@ -44,7 +46,7 @@ def rebuild(request: Request, from_: str = "", report: bool = False) -> int:
     start = _start(from_)
     fleet = open_fleet(request)
     targets = targets_of(fleet, request)
-    read_limits(request, len(targets))  # mistakes are reported before anybody types a password
+    read_limits(request, len(targets))  # report mistakes before the password prompt
     password = ask_password(request)
     if request.check:
         decisions = shown(
@@ -81,7 +83,6 @@ def _start(text: str) -> Start | None:
 
 
 def _show_times(request: Request) -> int:
-    """Show how long the rebuilds took that this machine remembers, by phase."""
     from datetime import UTC, datetime
 
     from hostwright.cli.console import make_console
@@ -110,10 +111,10 @@ def _show_times(request: Request) -> int:
     *CHANGING,
     "check",
     "yes",
-    to="a stack name, or the beginning of a release's date or digest (default: the latest release)",
+    to="a stack name, or the first characters of a release's date or digest (default: the latest release)",
 )
 def rollback(request: Request, to: str = "") -> int:
-    """Bring hosts back to the latest release that passed verification on them.
+    """Return hosts to the latest stack release that passed verification on them.
 
     hostwright rollback gpu01
     """
@@ -129,24 +130,26 @@ def rollback(request: Request, to: str = "") -> int:
     fleet = open_fleet(request)
     targets = targets_of(fleet, request)
     ways = fleet.ways_back(targets, to)
-    if ways.errors or ways.untouched:  # one host that cannot go back keeps all of them where they are
+    if ways.errors or ways.untouched:  # all or none
         return show_no_way_back(ways, targets, to, as_json=request.json)
     for sentence in intents(ways.values):
         warn(sentence)
     targets = replace(targets, chosen=tuple(way.back for way in ways.values))
     stacks = {way.back.stack.name for way in ways.values}
-    CALL.set(replace(current(), stack=stacks.pop() if len(stacks) == 1 else ""))  # the one whose files may be missing
+    CALL.set(replace(current(), stack=stacks.pop() if len(stacks) == 1 else ""))  # this stack's files may be missing
     request = replace(request, own={"to": to})
     return change("rollback", fleet, targets, request, partial(fleet.rollback, targets, request))
 
 
 @verb(
     *NAMED,
-    fingerprint="the fingerprint of the new key, as the host's console shows it: SHA256:…",
-    forget="only remove the old key: the host is unknown afterwards",
+    fingerprint="the fingerprint of the new key, as shown on the host's console: SHA256:…",
+    forget="only remove the old key; the host is then unknown",
 )
 def trust(request: Request, fingerprint: str = "", forget: bool = False) -> int:
-    """Accept the new key of a reinstalled host, confirmed by its console, a fingerprint or you.
+    """Accept the new SSH key of a reinstalled host, after confirmation.
+
+    The host's console, a fingerprint or your answer confirms the key.
 
     hostwright trust gpu01
     """
@@ -163,7 +166,7 @@ def trust(request: Request, fingerprint: str = "", forget: bool = False) -> int:
     fleet = open_fleet(request)
     targets = targets_of(fleet, request, outside=True)
     if wanted and forget:
-        raise InputError("--forget takes no fingerprint: give either --fingerprint or --forget", "--forget")
+        raise InputError("cannot be combined with --fingerprint; pass only one of them", "--forget")
     settled = (lambda _: None) if request.json else tell
     ask = answer_to if sys.stdin.isatty() and sys.stderr.isatty() else None
     results = shown(
@@ -182,12 +185,12 @@ def trust(request: Request, fingerprint: str = "", forget: bool = False) -> int:
     "notify",
     "yes",
     order="on, off, cycle or status",
-    boot="for the next boot only: network, media (with --image), or disk to cancel either",
+    boot="boot device, for the next boot only: network, media (with --image), or disk to cancel either",
     image="URL of the image for --boot media, reachable from the BMC",
     force="proceed even if the host is locked or its GPUs are in use; power off without a clean shutdown",
 )
 def power(request: Request, order: str, boot: str = "", image: str = "") -> int:
-    """Power hosts on or off, power-cycle them or show their power state, through their BMCs.
+    """Switch hosts on or off, power-cycle them or show their state, through BMCs.
 
     hostwright power status gpu01 gpu02
     """
@@ -207,7 +210,7 @@ def power(request: Request, order: str, boot: str = "", image: str = "") -> int:
     if order in DISTURBING:
         what = f"`power {order}` ends all that runs on hosts"
         refuse_unasked(what, yes=request.yes, as_json=request.json)
-        read_bmcs(targets)  # mistakes are reported before anybody types a password
+        read_bmcs(targets)  # report mistakes before the password prompt
         password = ask_password(request)
         done = "powers off" if order == "off" else "power-cycles"
         consequences = [f"{done} {counted(target.name for target in targets)}"]

@@ -1,4 +1,4 @@
-"""What options are where nobody types them: ``HOSTWRIGHT_<OPTION>`` in the environment, else the site's file.
+"""Defaults of options: ``HOSTWRIGHT_<OPTION>`` in the environment, else the site's file.
 
     # hostwright.toml, beside inventory/
     [site]
@@ -10,9 +10,9 @@
     notify = "/usr/local/bin/tell-slack"
 
 The command line wins over the environment, and the environment over the file. Options have the same names in all three.
-Which hosts a call is for is always typed, and what is agreed to (``--yes``, ``--force``) stands in no file that others
-share. What ``[site]`` says holds for every call: which hosts may get a stack, and where all operators keep their
-records. A mistake ends the verb with its place, before any host is touched; help and completion work all the same.
+The hosts of a call are always typed, and confirmations (``--yes``, ``--force``) are not allowed in the shared file.
+``[site]`` applies to every call: which hosts may get a stack, and where all operators store their records. A mistake
+ends the verb with file and line, before any host is contacted; help and completion still work.
 """
 
 from __future__ import annotations
@@ -36,39 +36,39 @@ from hostwright.common.userpaths import expanded
 from hostwright.plan.roles.site import Site
 
 FILE, TABLE, SITE, PREFIX = SITE_FILE, "options", "site", "HOSTWRIGHT_"
-OF_SITE = ("hosts", "state")  #: what stands below [site], each a text
-TYPED = frozenset({"hosts", "host"})  #: commands that Hostwright starts find HOSTWRIGHT_HOST in their environment
-ALIKE = 0.8  #: how similar a variable must be to an option's to count as a misspelling
-MOST_PARTS = 64  #: our choice, of a key with dots: a line of prose has fewer
-LARGEST = 64 * 1024  #: characters of the file: a hundred times what all options take
+OF_SITE = ("hosts", "state")  #: keys below [site], each a text
+TYPED = frozenset({"hosts", "host"})  #: not settings: HOSTWRIGHT_HOST is set for commands that Hostwright starts
+ALIKE = 0.8  #: similarity to an option's variable above which a variable counts as a misspelling
+MOST_PARTS = 64  #: our choice, for a key with dots
+LARGEST = 64 * 1024  #: characters of the file: 100 times the size of all options
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _LINE = re.compile(r" ?\(at line (\d+), column \d+\)$")
 _KINDS = {bool: "true or false", int: "a whole number", str: "text", list: "a list of texts"}
 
-#: what may be set, by the option's name
+#: options that may be set, by name
 _KNOWN: Mapping[str, Option] = {
     name.replace("_", "-"): each for name, each in OPTIONS.items() if each.settable != "never"
 }
 
 
-Row = tuple[str, str, Any, str]  #: of the site's file: table, name, value and place
+Row = tuple[str, str, Any, str]  #: one entry of the site's file: table, name, value and place
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The value of an option, and the variable or ``file:line`` that it stands in."""
+    """The value of an option, and its origin: a variable or ``file:line``."""
 
     value: Any
     origin: str
 
 
 def in_file() -> Mapping[str, type]:
-    """The options that the site's file may set, with the kind of their values."""
+    """Return the options that the site's file may set, with the types of their values."""
     return {name: each.kind for name, each in _KNOWN.items() if each.settable == "everywhere"}
 
 
 def current() -> Mapping[str, Setting]:
-    """What is set now, by option. Raises ``InputErrors`` with every mistake, each with its place."""
+    """Return all settings, by option. Raises ``InputErrors`` with every mistake, each with its place."""
     mistakes = Mistakes()
     settings = readable(mistakes)
     mistakes.refuse()
@@ -76,7 +76,7 @@ def current() -> Mapping[str, Setting]:
 
 
 def readable(mistakes: Mistakes) -> Mapping[str, Setting]:
-    """What is set now without a mistake; every mistake is added to ``mistakes``, with its place."""
+    """Return all valid settings. Each mistake is added to ``mistakes``, with its place."""
     settings: dict[str, Setting] = {}
     rows: list[Row] = []
     with mistakes:
@@ -97,9 +97,9 @@ def readable(mistakes: Mistakes) -> Mapping[str, Setting]:
 
 
 def for_help() -> Mapping[str, Setting]:
-    """The settings without a mistake, for the defaults in help texts.
+    """Return the valid settings, for the defaults in help texts.
 
-    They are cached: every verb asks, and where there is no site, each search visits all folders below this one.
+    They are cached, because every verb needs them, and a search for a site visits all parent folders.
     """
     own = {name: value for name, value in os.environ.items() if name.startswith(PREFIX)}
     here = Path().stat()
@@ -108,11 +108,11 @@ def for_help() -> Mapping[str, Setting]:
 
 @lru_cache(maxsize=1)
 def _for_help(_place: tuple[int, ...], _environment: tuple[tuple[str, str], ...]) -> Mapping[str, Setting]:
-    return readable(Mistakes())  # what is wrong with others, the verb that is called will say
+    return readable(Mistakes())  # the called verb reports the mistakes
 
 
 def of_site() -> Mapping[str, Setting]:
-    """What the site's file says below ``[site]``. Raises ``InputErrors``."""
+    """Return the settings below ``[site]``. Raises ``InputErrors``."""
     return _below_site(_of_file())
 
 
@@ -124,7 +124,7 @@ def _below_site(rows: Iterable[Row]) -> Mapping[str, Setting]:
             continue
         with mistakes:
             if name not in OF_SITE:
-                raise InputError(f"{name[:40]}: is no setting of a site; {suggestion(name, OF_SITE)}", origin)
+                raise InputError(f"{name[:40]}: is not a setting of a site; {suggestion(name, OF_SITE)}", origin)
             if not isinstance(value, str) or not value.strip():
                 raise InputError(f"{name}: found {_shown(value)}, expected {_KINDS[str]}", origin)
             settings[name] = Setting(value, origin)
@@ -133,7 +133,7 @@ def _below_site(rows: Iterable[Row]) -> Mapping[str, Setting]:
 
 
 def use_state() -> None:
-    """Keep records where the site's file says, unless the environment says it; programs that we start do so too.
+    """Set the state directory from the site's file, unless the environment sets it. Child processes inherit it.
 
     Raises ``InputErrors``.
     """
@@ -143,7 +143,7 @@ def use_state() -> None:
 
 
 def variable_of(option: str) -> str:
-    """The environment variable of an option.
+    """Return the environment variable of an option.
 
     >>> variable_of("max-fail")
     'HOSTWRIGHT_MAX_FAIL'
@@ -152,18 +152,18 @@ def variable_of(option: str) -> str:
 
 
 def misspelt() -> Iterator[str]:
-    """A sentence for each environment variable that is almost an option's."""
+    """Yield a message for each environment variable that resembles an option's."""
     for name in sorted(name for name in os.environ if name.startswith(PREFIX)):
         option = name.removeprefix(PREFIX).lower().replace("_", "-")
         meant = nearest(option, _KNOWN, ALIKE) if option not in _KNOWN.keys() | TYPED else None
         if meant:
             yield f"{name} is not read; did you mean {variable_of(meant)}?"
     if os.environ.get(f"{PREFIX}HOSTS"):
-        yield f"{PREFIX}HOSTS is not read: which hosts a call is for is always typed (--hosts)"
+        yield f"{PREFIX}HOSTS is not read; pass --hosts in each call"
 
 
 def placed(error: InputError, settings: Mapping[str, Setting]) -> InputError:
-    """An error about an option that nobody typed, with the place where its value stands."""
+    """Add the origin of a setting to an error about an option that nobody typed."""
     if isinstance(error, InputErrors):
         return InputErrors([placed(each, settings) for each in error.errors])
     setting = settings.get((error.where or "").removeprefix("--"))
@@ -173,7 +173,7 @@ def placed(error: InputError, settings: Mapping[str, Setting]) -> InputError:
 
 
 def _of_file() -> Iterator[Row]:
-    """Each table of the site's file with its names, their values and places. Raises ``InputErrors``."""
+    """Return the entries of the site's file, with their places. Raises ``InputErrors``."""
     try:
         file = Site.find().root / FILE
         stamp = file.stat()
@@ -182,7 +182,7 @@ def _of_file() -> Iterator[Row]:
     return iter(_read(file, (stamp.st_mtime_ns, stamp.st_size)))
 
 
-@lru_cache(maxsize=4)  # each of fifty verbs asks for its options' defaults
+@lru_cache(maxsize=4)  # each of fifty verbs needs its defaults
 def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, str, Any, str]]:
     try:
         with file.open(encoding="utf-8") as opened:
@@ -190,9 +190,9 @@ def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, str, Any, str]]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read: {error}", str(file)) from error
     if len(text) > LARGEST:
-        raise InputError(f"is longer than {LARGEST // 1024} KiB, which settings never are", str(file))
+        raise InputError(f"is longer than {LARGEST // 1024} KiB, the limit for settings", str(file))
     if line := _overlong_key(text):
-        raise InputError(f"has a key of more than {MOST_PARTS} parts, and keys here have one", f"{file}:{line}")
+        raise InputError(f"has a key of more than {MOST_PARTS} parts, expected one part", f"{file}:{line}")
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -200,7 +200,7 @@ def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, str, Any, str]]:
     except RecursionError as error:
         raise InputError("is nested too deeply", str(file)) from error
     wrong = [
-        InputError(f"there is no table [{name}]; the options stand below [{TABLE}]", _at(file, text, (name,)))
+        InputError(f"the table [{name}] is unknown; write options below [{TABLE}]", _at(file, text, (name,)))
         for name in content
         if name not in (TABLE, SITE)
     ]
@@ -220,8 +220,10 @@ def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, str, Any, str]]:
 
 
 def _overlong_key(text: str) -> int:
-    """The number of the first line that may have a key of too many parts; 0 if there is none. tomllib takes minutes for
-    one of 20,000 parts: the square of their number."""
+    """Return the number of the first line that may have a key of too many parts; 0 if there is none.
+
+    tomllib takes minutes for a key of 20,000 parts, because its time is quadratic.
+    """
     for number, line in enumerate(text.splitlines(), 1):
         if any(part.count(".") >= MOST_PARTS for part in re.split("[=,]", line)):
             return number
@@ -232,13 +234,12 @@ def _not_toml(error: tomllib.TOMLDecodeError, text: str, file: Path) -> InputErr
     found = _LINE.search(str(error))
     line = int(found[1]) if found else text.count("\n") + 1
     why = _LINE.sub("", str(error)).replace(" (at end of document)", "")
-    hint = "; texts stand in quotes" if "value" in why else ""
+    hint = "; put texts in quotes" if "value" in why else ""
     return InputError(f"is not valid TOML: {why[:1].lower()}{why[1:]}{hint}", f"{file}:{line}")
 
 
 def _at(file: Path, text: str, way: tuple[str, ...]) -> str:
-    """Where a key stands. Of TOML's lines that make sense without the later ones, the first with the key ends it; it
-    begins after the one before."""
+    """Return the place of a key. It ends at the first line up to which the file is valid TOML and contains the key."""
     lines, begins = text.splitlines(), 1
     for number in count(1):
         try:
@@ -254,18 +255,18 @@ def _at(file: Path, text: str, way: tuple[str, ...]) -> str:
 
 
 def _checked(name: str, value: Any, origin: str) -> Any:
-    """A value of the file as the option's. Raises ``InputError``."""
+    """Return a value of the file as the option's value. Raises ``InputError``."""
     if name in TYPED:
         raise InputError(
-            f"{name}: which hosts a call is for is always typed, and never set; which may get a stack at all: "
-            f"[{SITE}] hosts",
+            f"{name}: cannot be set, only typed in each call; to limit which hosts get a stack, set hosts below "
+            f"[{SITE}]",
             origin,
         )
     if name in _KNOWN and _KNOWN[name].settable == "environment":
-        raise InputError(f"{name}: is agreed to in each call (--{name}), and not here for all of them", origin)
+        raise InputError(f"{name}: cannot be set in this file; pass --{name} in each call", origin)
     if name not in _KNOWN:
         shown = suggestion(name, sorted(in_file()))
-        raise InputError(f"{name[:40]}: is no option that can be set; {shown}", origin)
+        raise InputError(f"{name[:40]}: is not an option that can be set; {shown}", origin)
     kind = _KNOWN[name].kind
     if kind is str and isinstance(value, int) and not isinstance(value, bool):
         return str(value)  # canary = 1
@@ -277,7 +278,7 @@ def _checked(name: str, value: Any, origin: str) -> Any:
 
 
 def _in_site(name: str, value: Any, origin: str) -> Any:
-    """The value of the file with paths from its folder, whatever the working directory is; others are as they are."""
+    """Return a value with paths relative to the folder of the file; other values unchanged."""
     if not _KNOWN[name].is_path:
         return value
     if isinstance(value, list):
@@ -287,7 +288,7 @@ def _in_site(name: str, value: Any, origin: str) -> Any:
     if not path.exists():
         return value
     if path.is_relative_to(root) and not in_named_site(root) and (fault := fault_of(path)):
-        raise InputError(f"{name}: {fault}, and may be a program", origin)
+        raise InputError(f"{name}: {fault}, and the file may be a program", origin)
     return str(path)
 
 
@@ -296,7 +297,7 @@ def _shown(value: Any) -> str:
 
 
 def _parsed(kind: type, text: str, variable: str) -> Any:
-    """A variable's text as the option's value. Raises ``InputError``."""
+    """Return a variable's text as the option's value. Raises ``InputError``."""
     if kind is list:
         return [line for line in text.splitlines() if line]
     if kind is bool:

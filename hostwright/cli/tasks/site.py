@@ -1,4 +1,4 @@
-"""Read-only verbs about the site: its hosts, variables, stacks and schemas. None contacts a host."""
+"""Read-only verbs about the site: its hosts, variables, stacks and schemas. Only ``stacks --hosts`` contacts hosts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def variables(request: Request, why: bool = False) -> int:
 
 @verb("hosts=all", *READ, "json")
 def hosts(request: Request) -> int:
-    """Show the hosts that a selection matches, with address, stack and groups, and what keeps any from being used.
+    """List the selected hosts with address, stack, groups and mistakes.
 
     hostwright hosts
     hostwright hosts 'gpu[01-08],!gpu05'
@@ -46,12 +46,13 @@ def hosts(request: Request) -> int:
     *NAMED,
     *CONNECTED,
     hosts="show which stacks fit these hosts, the best first, and which rule refuses the others",
-    ask="connect to the hosts, also to those that an audit has read before",
+    ask="connect to all of the hosts, even if an audit has already read them",
 )
 def stacks(request: Request, ask: bool = False) -> int:
-    """Show the available stacks: what each pins, for which distributions, until when it gets fixes, what was tried.
+    """Show the available stacks, or with --hosts which of them fit these hosts.
 
-    With --hosts, which of them fit these hosts: by what their last audit read, or else by what they answer now.
+    A stack is shown with its versions, its distributions, the end of its fixes, and where it was tried. What fits a
+    host is decided by the facts of its last audit, or else by a new probe.
 
     hostwright stacks
     hostwright stacks --hosts gpu01
@@ -75,9 +76,9 @@ def stacks(request: Request, ask: bool = False) -> int:
 
 @verb(*READ, "json", checks_settings=True)
 def check(request: Request) -> int:
-    """Check all that this site holds, for CI and pre-commit: inventory, stacks, roles, templates, hostwright.toml.
+    """Check the files of this site, for CI and pre-commit. Contacts no host.
 
-    Asks no host.
+    The files are the inventory, stacks, roles, templates and hostwright.toml.
 
     hostwright check
     """
@@ -102,11 +103,13 @@ def check(request: Request) -> int:
 
 
 @verb(
-    schema="the schema's name (default: list all of them)",
-    write="write those of the files of this site into .schemas/, where the files that `init` made look for them",
+    schema="the name of the schema (default: list all names)",
+    write="write the schemas of this site's files into .schemas/, to which the files from `init` refer",
 )
 def schema(_: Request, schema: str = "", write: bool = False) -> int:
-    """Print the JSON Schema of a file that you write, or of what a verb prints with --json, for editors and programs.
+    """Print the JSON Schema of a file that you write, or of a verb's --json output.
+
+    Editors and programs use the schemas.
 
     hostwright schema
     hostwright schema stack

@@ -1,4 +1,4 @@
-"""The stacks that were made of what hosts have, and what is next for their hosts."""
+"""Shows the stacks that ``adopt`` wrote, and the next commands for their hosts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hostwright.plan.targets import Targets
 
 
 def show_adoption(adoption: Adoption, targets: Targets, *, as_json: bool) -> None:
-    """Each stack with its hosts, its file, what it leaves out, and the command that plans with it."""
+    """Show each stack with its hosts, its file, what it leaves out, and the command that plans with it."""
     if as_json:
         print_document("adopted", adoption_json(adoption))
         return
@@ -28,14 +28,14 @@ def show_adoption(adoption: Adoption, targets: Targets, *, as_json: bool) -> Non
         out.print(Group(*_lines(one)))
     if adoption.provisioned:
         hosts = fold([host for host, _ in adoption.provisioned])
-        out.print(Hanging(f"{printable(hosts)}: provisioned already; nothing to adopt", style="dim"))
+        out.print(Hanging(f"{printable(hosts)}: already provisioned; nothing to adopt", style="dim"))
     show_errors(adoption.errors)
     for one in adoption.stacks:
         show_next(out, Command("plan", var=f"stack={one.stack}"), one.hosts, targets)
 
 
 def adoption_json(adoption: Adoption) -> dict[str, Any]:
-    """The same as JSON values."""
+    """Return the result of ``adopt`` as JSON values."""
     return {
         "stacks": [
             {
@@ -63,10 +63,10 @@ def _lines(one: AdoptedStack) -> Iterator[Text]:
     if one.file:
         yield Hanging(f"  {printable(str(one.file))}: extends {one.extends}", style="green")
     else:
-        yield Hanging("  nothing differs from it, and no file was written", style="green")
+        yield Hanging("  no differences; no file was written", style="green")
     for role, reason in one.left_out:
         yield Hanging.assemble(("  left out  ", "yellow"), (f"{role}  ", "cyan"), short(reason))
     yield from (Hanging(f"  note  {short(note)}", style="yellow") for note in one.notes)
     yield from (Hanging(f"  refused  {short(misfit.sentence)} [{misfit.rule}]", style="red") for misfit in one.misfits)
-    yield Hanging(f"  name it for {count(len(one.hosts), 'host')} in the inventory, `stack: {one.stack}`, to keep it")
+    yield Hanging(f"  to keep it, set `stack: {one.stack}` for {count(len(one.hosts), 'host')} in the inventory")
     yield Text()

@@ -1,4 +1,4 @@
-"""Audits and diagnoses: what hosts have, their known problems, and since when."""
+"""Shows audits and diagnoses: the state of hosts, their known problems, and since when."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ EVERY_HOST = "all"
 
 
 def auditor_of(request: Request, options: AuditOptions) -> Auditor:
-    """What audits the hosts that were named, or all of them."""
+    """Return the auditor of the selected hosts, by default of all."""
     fleet = open_fleet(request)
     targets = targets_of(fleet, replace(request, hosts=request.hosts or EVERY_HOST))
     return fleet.auditor(targets, options, password=ask_password(request), view=AuditView())
 
 
 def audits_table(request: Request, auditor: Auditor, look: AuditResult, *, first: bool = False) -> Group:
-    """What an audit found, for a terminal."""
+    """Return the result of an audit as a table."""
     from hostwright.audit.reports.table import show_audit
 
-    known = [host for host in look.audit.hosts if host.status != "new"]  # another has little to show in detail
+    known = [host for host in look.audit.hosts if host.status != "new"]  # a new host has few details
     every = request.details or len(auditor.targets) == len(known) == 1
     return show_audit(look.audit, look.ages, details=every, columns=console.make_console().width, first=first)
 
 
 def show_audited(request: Request, outputs: Outputs, auditor: Auditor, look: AuditResult) -> None:
-    """What an audit found, and what is next; nothing where a report goes to standard output."""
+    """Show the result of an audit and the next commands; nothing if a report goes to standard output."""
     from hostwright.audit.reports.table import next_hosts
 
     if request.json:
@@ -54,7 +54,7 @@ def show_audited(request: Request, outputs: Outputs, auditor: Auditor, look: Aud
 
 
 def show_diagnosed(request: Request, auditor: Auditor, look: AuditResult) -> None:
-    """The known problems of hosts, and what is next."""
+    """Show the known problems of hosts, and the next commands."""
     from hostwright.audit.reports.diagnosis import next_commands, show_diagnosis
 
     if request.json:
@@ -66,14 +66,14 @@ def show_diagnosed(request: Request, auditor: Auditor, look: AuditResult) -> Non
 
 
 def diagnosis_status(audit: FleetAudit) -> int:
-    """1 where a host could not be read, 3 where one has a known problem, 0 else."""
+    """Return 1 if a host could not be read, 3 if a host has a known problem, else 0."""
     if any(host.status == "unread" for host in audit.hosts):
         return FAILED
     return DIFFERS if any(host.findings for host in audit.hosts) else AS_DESIRED
 
 
 def explain_rule(name: str) -> None:
-    """Print what is known about one known problem. Raises ``InputError`` for a name that no role has."""
+    """Print the documentation of a known problem. Raises ``InputError`` for an unknown name."""
     from hostwright.audit.failures.catalogue import catalogue
     from hostwright.audit.failures.document import section
 
@@ -86,9 +86,9 @@ def explain_rule(name: str) -> None:
 
 
 def exit_status(audit: FleetAudit) -> int:
-    """1 where a host or a layer could not be read, 3 where something is not as desired, 0 else.
+    """Return 1 if a host or a layer could not be read, 3 if something is not as desired, else 0.
 
-    The cards of a host that differs are not counted where the driver that could read them is still to come.
+    An unread GPU layer does not count while the driver that reads it is not installed yet.
     """
     if any(_is_unread(host) for host in audit.hosts):
         return FAILED
@@ -102,7 +102,6 @@ def _is_unread(host: HostAudit) -> bool:
 
 
 def _show_next(out: Console, auditor: Auditor, look: AuditResult, commands: Mapping[Command, Sequence[str]]) -> None:
-    """What is next: each command with its hosts."""
     desired = [host.host for host in look.audit.hosts if host.status == "desired"]
     for command, hosts in commands.items():
         if command.verb == "plan":
@@ -112,7 +111,7 @@ def _show_next(out: Console, auditor: Auditor, look: AuditResult, commands: Mapp
 
 
 def write_reports(outputs: Outputs, auditor: Auditor, look: AuditResult) -> int:
-    """Write the reports; the exit status is 1 where a host that was read has no SBOM."""
+    """Write the reports, and return the exit status: 1 if an audited host has no SBOM."""
     outputs.write(look.audit, look.ages, auditor.memory, auditor.rules)
     wanted = sum(not host.sentence for host in look.audit.hosts) if outputs.cyclonedx else 0
     if wanted and outputs.write_sboms(auditor.sboms(look.audit)) < wanted:
@@ -121,6 +120,5 @@ def write_reports(outputs: Outputs, auditor: Auditor, look: AuditResult) -> int:
 
 
 def _diagnosis(host: HostAudit) -> dict[str, Any]:
-    """What the doctor says of one host, as JSON values."""
     kept = ("host", "stack", "at", "status", "sentence", "findings", "not_checked")
     return {key: value for key, value in asdict(host).items() if key in kept}

@@ -1,4 +1,4 @@
-"""Runs that are followed on their hosts: what was seen of each, and the exit status of that."""
+"""Shows runs that were followed on their hosts, and determines the exit status."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from hostwright.apply.rollout.following import Followed
     from hostwright.apply.rollout.rollout import Results
 
-NOBODY = "nobody works there"  #: said of a host without a run
+NOBODY = "no run in progress"  #: text for a host without a run
 
 
 def show_followed(results: Results[Followed], *, as_json: bool) -> int:
-    """What was seen of a run on each host; the exit status of following it there."""
+    """Show the result of following a run on each host, and return the exit status."""
     if as_json:
         followed = [asdict(each) for each in results.values]
         print_document("followed", {"hosts": followed, "errors": errors_json(results.errors)})
@@ -36,7 +36,6 @@ def show_followed(results: Results[Followed], *, as_json: bool) -> int:
 
 
 def _grouped(hosts: Sequence[Followed]) -> Mapping[str, Sequence[str]]:
-    """What came of the hosts, in words, and those of which the same can be said."""
     groups: dict[str, list[str]] = {}
     for each in sorted(hosts, key=lambda each: (bool(each.run), bool(each.failed))):
         whose = f"run {each.run} of {each.operator or 'an unidentified operator'}: " if each.run else ""

@@ -1,4 +1,4 @@
-"""What audits saw over time: a timeline per host, and what changed across the fleet."""
+"""Shows audits over time: a timeline for each host, and the changes of all hosts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from hostwright.common.command import Command
 from hostwright.common.text import local_time, printable, short
 from hostwright.inventory.patterns import counted, headed
 
-MOST_NAMED = 2  #: of several changes of one kind in a layer
+MOST_NAMED = 2  #: limit of named changes of one kind in a layer
 STATUS_STYLES = {status: style for status, (_, _, style) in SHOWN.items()}
 
 
 def timelines(histories: Iterable[HostHistory], *, details: bool = False) -> Iterator[RenderableType]:
-    """What audits saw of hosts, the oldest first: a line for each audit and layer, or with ``details`` for each change.
-    Hosts whose histories read alike share one, at the place of the first of them."""
+    """Yield the audit history of hosts, the oldest first: a line for each audit and layer.
+
+    With ``details``, each change has its own line. Hosts with equal histories share one, in the place of the first
+    host.
+    """
     alike: dict[tuple[str, ...], tuple[list[str], list[Text]]] = {}
     for history in histories:
         lines = [*_lines(history, details=details)]
@@ -34,7 +37,7 @@ def timelines(histories: Iterable[HostHistory], *, details: bool = False) -> Ite
 
 
 def _lines(history: HostHistory, *, details: bool) -> Iterator[Text]:
-    """The status of a host, then a line for each audit and layer in which something changed."""
+    """Yield the status of a host, then a line for each audit and changed layer."""
     if history.first is None or history.last is None:
         yield Text("not audited yet", style="dim")
         return
@@ -53,8 +56,10 @@ def _lines(history: HostHistory, *, details: bool) -> Iterator[Text]:
 
 
 def _told(events: Sequence[HistoryEvent]) -> str:
-    """The changes that one audit found in one layer: how its status changed, a single other change in full, several by
-    their names."""
+    """Return the changes that one audit found in one layer: the change of its status, and the other changes.
+
+    A single other change is described in full, several by their names.
+    """
     layer, others = events[0].layer, [event for event in events if event.kind != LAYER]
     if len(events) == 1:
         return _bounded(events[0], _sentence(events[0]))
@@ -72,12 +77,11 @@ def _told(events: Sequence[HistoryEvent]) -> str:
 
 
 def _bounded(event: HistoryEvent, sentence: str) -> str:
-    """The sentence, cut where it is long, but for one whose end must be read."""
+    """Return the sentence, shortened unless it must be shown in full."""
     return printable(sentence) if event.in_full else short(sentence)
 
 
 def _heading(event: HistoryEvent) -> str:
-    """What is said of changes of this kind before their names."""
     match event.kind:
         case "deviation":
             return "as desired again: " if event.after is None else "not as desired: "
@@ -91,7 +95,7 @@ def _bare(event: HistoryEvent) -> str:
 
 
 def _sentence(event: HistoryEvent) -> str:
-    """What happened, a status in the words of an audit."""
+    """Return the description of a change; a change of status uses the words of an audit."""
     if event.kind != "status":
         return event.sentence
     shown = {str(status): word for status, word in WORDS.items()}
@@ -106,7 +110,7 @@ def _style(event: HistoryEvent) -> str:
 
 
 def changes(difference: FleetDiff) -> RenderableType:
-    """What changed."""
+    """Return the changes of all hosts as text."""
     if difference.since is None or difference.until is None:
         return Text(f"no audit of this inventory is recorded yet: run {Command('audit')}", style="yellow")
     lines: list[RenderableType] = [

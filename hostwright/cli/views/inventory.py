@@ -1,4 +1,4 @@
-"""What is known and kept here: hosts, variables, and what a site holds."""
+"""Shows hosts, variables, and the contents of a site."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from hostwright.plan.roles.listing import strangers_noted
 from hostwright.plan.roles.role import Role
 from hostwright.plan.roles.sitecheck import SiteCheck, SiteRemark
 
-OUTSIDE = "none: outside"  #: in the place of the stack of a host that gets none, as the site's file says
-_REMARKS = 20  #: so many mistakes of hosts are shown
-_REDACTOR = Redactor(())  #: of passwords in addresses; every other secret is a ``Secret``
+OUTSIDE = "none: outside"  #: text for a host that gets no stack, by the site's settings
+_REMARKS = 20  #: limit of shown mistakes
+_REDACTOR = Redactor(())  #: for passwords in URLs; every other secret is a ``Secret``
 
 
 def show_variables(fleet: Fleet, targets: Targets, request: Request, *, why: bool = False) -> None:
-    """The variables of hosts; ``why``: with file and line of every definition."""
+    """Show the variables of hosts. ``why``: with file and line of every definition."""
     if request.json:
         rows: list[dict[str, object]]
         rows = [
@@ -54,7 +54,7 @@ def show_variables(fleet: Fleet, targets: Targets, request: Request, *, why: boo
     for (stack, *lines), names in alike.items():
         head, below = headed(names)
         for line in [title] if len(title := f"# {head}  {stack}") <= out.width else [f"# {head}", f"# {stack}"]:
-            out.print(Text(line, style="bold"), soft_wrap=True)  # a comment that continues is YAML no more
+            out.print(Text(line, style="bold"), soft_wrap=True)  # a wrapped comment would be invalid YAML
         if below:
             out.print(Text(f"# {below}", style="dim"), soft_wrap=True)
         for line in lines:
@@ -62,7 +62,7 @@ def show_variables(fleet: Fleet, targets: Targets, request: Request, *, why: boo
 
 
 def _variables(fleet: Fleet, target: TargetHost, *, why: bool, others: bool) -> Iterator[str]:
-    """A host's variables as lines of YAML, with comments; ``others``: also those that no role reads."""
+    """Yield a host's variables as lines of YAML, with comments. ``others``: also those that no role reads."""
     for role in target.roles:
         yield from _of_role(target, role, why=why)
     rest = _others(fleet, target) if others else {}
@@ -70,13 +70,13 @@ def _variables(fleet: Fleet, target: TargetHost, *, why: bool, others: bool) -> 
         yield "# no role reads these:"
     for name, value in rest.items():
         line = _as_yaml(name, value)
-        yield f"# {line}" if MASK in line else line  # what is hidden must not be pasted back
+        yield f"# {line}" if MASK in line else line  # a masked value must not be pasted back
         for definition in reversed(target.host.explain_variable(name) if why else ()):
             yield f"#     {_REDACTOR.text(str(definition))}"
 
 
 def _others(fleet: Fleet, target: TargetHost) -> dict[str, object]:
-    """A host's variables that no role reads, as JSON values; what is secret in them is masked."""
+    """Return a host's variables that no role reads, as JSON values with masked secrets."""
     own = own_variables(target.host, {role.name: role.variables for role in fleet.roles})
     return {name: _REDACTOR.clean(value.value) for name, value in own.items()}
 
@@ -90,23 +90,23 @@ def _of_role(target: TargetHost, role: Role, *, why: bool) -> Iterator[str]:
 
 
 def _as_yaml(name: str, value: object) -> str:
-    """A variable as a line that can stand in a file of variables again. A secret is not shown.
+    """Return a variable as a line for a file of variables. A secret is not shown.
 
     >>> _as_yaml("base_umask", "022"), _as_yaml("proxy_listen", ("443", "[::]:443")), _as_yaml("base_keep", True)
     ("base_umask: '022'", "proxy_listen: ['443', '[::]:443']", 'base_keep: true')
     """
     if isinstance(value, Secret):
         return f"# {name}: a secret, not shown"
-    flow = None if isinstance(value, dict | list | tuple) else False  # or a plain value would stand in braces
+    flow = None if isinstance(value, dict | list | tuple) else False  # otherwise a plain value would be in braces
     text = yaml.dump({name: value}, Dumper=_Dumper, default_flow_style=flow, width=float("inf"), allow_unicode=True)
     return text.rstrip("\n")
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes what variables hold beside plain YAML: tuples as lists, all else (paths, hidden secrets) as text."""
+    """Writes the other values of variables as plain YAML: tuples as lists, all others (paths, hidden secrets) as
+    text."""
 
     def ignore_aliases(self, _: Any) -> bool:
-        """Whatever stands twice is written twice."""
         return True
 
 
@@ -115,7 +115,7 @@ _Dumper.add_multi_representer(object, lambda dumper, value: dumper.represent_str
 
 
 def show_hosts(fleet: Fleet, chosen: Sequence[Host], outside: Sequence[str], *, as_json: bool) -> None:
-    """What the inventory says of hosts, also of those that cannot be used; ``outside`` are those that get no stack."""
+    """Show hosts of the inventory, also unusable ones. ``outside`` are hosts that get no stack."""
     rows = [(host, fleet.stack_name(host)) for host in chosen]
     if as_json:
         secrets = [secret.reveal() for secret in secrets_in(chosen)]
@@ -124,7 +124,9 @@ def show_hosts(fleet: Fleet, chosen: Sequence[Host], outside: Sequence[str], *, 
         out = console.make_console()
         shown = [_cells(host, OUTSIDE if host.name in outside else stack) for host, stack in rows]
         lines = console.in_columns(("host", "address", "stack", "groups"), shown, out.width)
-        out.print(Group(*lines) if out.is_terminal else Text("\n").join(lines))  # one text of thousands is soon made
+        out.print(
+            Group(*lines) if out.is_terminal else Text("\n").join(lines)
+        )  # a single text is faster for thousands of hosts
         out.print(Text(f"{count(len(rows), 'host')}: {fold([host.name for host in chosen])}", style="bold"))
 
 
@@ -135,8 +137,10 @@ def _cells(host: Host, stack: str) -> list[Text]:
 
 
 def _listed(fleet: Fleet, host: Host, stack: str, secrets: Sequence[str], outside: Sequence[str]) -> dict[str, object]:
-    """A host as JSON values; ``None`` where the inventory leaves it to ``ssh_config``, and for the roles of a host that
-    cannot be used. What was encrypted is masked."""
+    """Return a host as JSON values, with encrypted values masked.
+
+    ``None`` is a value that the inventory leaves to ``ssh_config``, or the roles of an unusable host.
+    """
 
     def shown(value: str | int | None) -> str | int | None:
         text = str(value)
@@ -162,7 +166,8 @@ def _listed(fleet: Fleet, host: Host, stack: str, secrets: Sequence[str], outsid
 
 
 def show_remarks(fleet: Fleet, chosen: Sequence[Host]) -> None:
-    """What keeps hosts from being provisioned, and what is not read, each once; on standard error."""
+    """Print the mistakes that prevent provisioning, and the variables that are not read, once each, on standard
+    error."""
     mistakes = Mistakes()
     for host in chosen:
         with mistakes:
@@ -178,7 +183,7 @@ def show_remarks(fleet: Fleet, chosen: Sequence[Host]) -> None:
 
 
 def show_check(checked: SiteCheck) -> None:
-    """A line for each mistake, as editors and CI read it, and the verdict last."""
+    """Show a line for each mistake, in the format of editors and CI, and the result last."""
     _show_remarks(checked.notes, "note: ", "yellow")
     _show_remarks(checked.unread, "could not be read: ", "bold red")
     _show_remarks(checked.mistakes, "", "bold red")
@@ -205,10 +210,10 @@ def _line(text: str, style: str) -> None:
 
 
 def show_schemas(of_files: Mapping[str, object], of_documents: Mapping[str, Path]) -> None:
-    """The names of all schemas."""
+    """Show the names of all schemas."""
     out = console.make_console()
-    out.print(Text("of files that you write:", style="bold"))
+    out.print(Text("files that you write:", style="bold"))
     for name in of_files:
         out.print(Text(f"  {name}"))
-    out.print(Text("of what verbs print with --json:", style="bold"))
+    out.print(Text("output of verbs with --json:", style="bold"))
     out.print(console.Listed(f"  {', '.join(of_documents)}"))

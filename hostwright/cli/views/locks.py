@@ -1,4 +1,4 @@
-"""Hosts with their locks, those that are locked last; hosts of which the same is so share a line."""
+"""Shows the locks of hosts, locked hosts last; hosts with equal texts share a line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOT_LOCKED = "not locked"
 
 
 def show_locks(results: Results[HostLocks], *, as_json: bool) -> None:
-    """What is so, or what became of each host."""
+    """Show the locks of hosts, or the result of locking or unlocking."""
     if as_json:
         documents = [host_locks.to_json() for host_locks in results.values]
         print_document("locks", {"hosts": documents, "errors": errors_json(results.errors)})
@@ -39,7 +39,6 @@ def _told(host_locks: HostLocks) -> str:
 
 
 def _word(host_locks: HostLocks) -> str:
-    """How a host is counted."""
     if host_locks.lock is not None or host_locks.aside is not None:
         return "locked"
     return "unlocked" if host_locks.before is not None or host_locks.aside_before is not None else NOT_LOCKED
@@ -59,7 +58,6 @@ def _parts(host_locks: HostLocks) -> Iterator[str]:
 
 
 def _own(host_locks: HostLocks) -> str:
-    """What the host's own lock says."""
     if host_locks.lock is not None:
         return f"{host_locks.lock}{_expired(host_locks.lock)}"
     return f"unlocked; it was {host_locks.before}" if host_locks.before is not None else NOT_LOCKED

@@ -1,4 +1,4 @@
-"""What is shown while hosts are worked on: a run's table or lines, a count of audited hosts, an audit redrawn."""
+"""Views during work on hosts: a run's table or lines, a count of audited hosts, a repeated audit."""
 
 from __future__ import annotations
 
@@ -28,27 +28,29 @@ from hostwright.common.text import shown_limit
 from hostwright.fleet import TargetHost
 from hostwright.inventory.patterns import fold
 
-NAMED = 5  #: hosts that are named when no more are left
-LEAST_S = 5.0  #: between the beginnings of two audits
+NAMED = 5  #: remaining hosts are named when there are at most this many
+LEAST_S = 5.0  #: minimum time between the starts of two audits
 
 
 class TerminalView(View):
-    """Warns on standard error."""
+    """A view that prints warnings on standard error."""
 
     def warn(self, sentence: str) -> None:
-        """Print the sentence."""
+        """Print a warning."""
         warn(sentence)
 
 
 class RunView(TerminalView):
-    """Whoever types a verb that is a run: a live table in a terminal, plain lines elsewhere; ``quiet``: on standard
-    error, since standard output is for something else."""
+    """The view of a run: a live table in a terminal, plain lines elsewhere.
+
+    ``quiet``: use standard error, since standard output is for something else.
+    """
 
     def __init__(self, *, quiet: bool):
         self._quiet = quiet
 
     def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:
-        """The table, or the lines."""
+        """Return the table or the lines."""
         out = console.make_console(stderr=self._quiet)
         if self._quiet or not console.redraws(out):
             return Plain(out, run, len(targets))
@@ -57,22 +59,22 @@ class RunView(TerminalView):
 
 
 def run_view(request: Request, *, quiet: bool = False) -> RunView:
-    """The view of a run that was requested so; JSON is on standard output alone."""
+    """Return the view of a run for its request. With ``--json``, standard output contains only JSON."""
     return RunView(quiet=quiet or request.json)
 
 
 class AuditView(TerminalView):
-    """Whoever types an audit: a count of the hosts that have answered."""
+    """The view of an audit: a count of the hosts that are done."""
 
     def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:  # noqa: ARG002
-        """The count."""
+        """Return the counter of audited hosts."""
         return Audited("probing", (target.name for target in targets))
 
 
 class Counting:
-    """A line on standard error that counts the hosts that are done; nothing where that is no terminal.
+    """A line on standard error that counts finished hosts; nothing without a terminal.
 
-    When few are left they are named: a host that hangs is seen while it hangs.
+    The last few hosts are named, so that a hanging host is visible while it hangs.
     """
 
     def __init__(self, word: str, hosts: Iterable[str]):
@@ -93,7 +95,7 @@ class Counting:
         self._progress.stop()
 
     def count(self, host: str, status: str = "") -> None:
-        """One host more is done, with this status; from any thread."""
+        """Count one more finished host with this status. Thread-safe."""
         with self._lock:
             self._left.discard(host)
             self._counts.update([status] if status else [])
@@ -103,16 +105,16 @@ class Counting:
 
 
 class Audited(Counting):
-    """Counts the hosts that were audited, by status."""
+    """Counts audited hosts by status."""
 
     def __call__(self, event: Event) -> None:
-        """Take in an event; it may come from any thread."""
+        """Count the host of an event. Thread-safe."""
         if isinstance(event, HostAudited):
             self.count(event.host, event.audit.status)
 
 
 def watch(every: str, once: Callable[[], tuple[int, RenderableType]]) -> int:
-    """Draw ``once`` again and again until Ctrl-C; the last audit's exit status."""
+    """Repeat and redraw ``once`` until Ctrl-C; return the exit status of the last audit."""
     try:
         period_s = max(durations.seconds(every), LEAST_S)
     except ValueError as error:
@@ -127,11 +129,11 @@ def watch(every: str, once: Callable[[], tuple[int, RenderableType]]) -> int:
                 status, shown = once()
                 head = f"{time.strftime('%H:%M:%S')}, repeated every {shown_limit(period_s)}; press Ctrl-C to stop"
                 live.update(Group(Text(head, style="dim"), shown), refresh=True)
-                # a pause, not a wait for a condition: --watch asks for it, and Ctrl-C ends it at once
+                # a pause, not a wait for a condition: --watch requires it, and Ctrl-C ends it at once
                 time.sleep(max(0.0, period_s - (time.monotonic() - began)))
     except KeyboardInterrupt:
         if shown is None:
             raise
-        if out.is_terminal:  # whose screen it stood on, which is gone
+        if out.is_terminal:  # the alternate screen is gone
             out.print(shown)
         return status

@@ -1,6 +1,4 @@
-"""Where an audit is written to besides the terminal: ``--csv``, ``--junit``, ``--prometheus``, ``--html``,
-``--cyclonedx``.
-"""
+"""Writes the reports of an audit: ``--csv``, ``--junit``, ``--prometheus``, ``--html``, ``--cyclonedx``."""
 
 from __future__ import annotations
 
@@ -23,22 +21,22 @@ from hostwright.common.places import ANOTHER_FILE, PRIVATE_DIR, PRIVATE_FILE, pl
 from hostwright.common.quoting import sh
 from hostwright.common.userpaths import STDOUT
 
-#: option → the function that renders it, imported only then
+#: option → the function that renders it, imported on use
 RENDERERS = {
     "csv": "spreadsheet.render_csv",
     "junit": "junit.render_junit",
     "prometheus": "prometheus.render_prometheus",
 }
-HTML = "html"  #: it also wants the history
+HTML = "html"  #: it also needs the history
 CYCLONEDX = "cyclonedx"
-SBOM_SUFFIX = ".cdx.json"  #: how the names of files of CycloneDX end
+SBOM_SUFFIX = ".cdx.json"  #: ending of CycloneDX files
 
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """The reports that were asked for: for each kind its file, ``-`` for standard output, empty for none.
+    """The requested reports: for each kind its file, ``-`` for standard output, empty for none.
 
-    ``cyclonedx`` is a directory: each host has an SBOM of its own.
+    ``cyclonedx`` is a directory, since each host has its own SBOM.
     """
 
     csv: str = ""
@@ -49,13 +47,13 @@ class Outputs:
 
     @property
     def files(self) -> dict[str, str]:
-        """Kind → file, of those that were asked for."""
+        """Kind → file, for the requested reports."""
         return {name: file for name, file in asdict(self).items() if file and name != CYCLONEDX}
 
     def check(self, *, as_json: bool = False, watched: bool = False) -> None:
-        """Raise ``InputError`` for a file that cannot be written, before any host is asked.
+        """Raise ``InputError`` for a file that cannot be written, before any host is contacted.
 
-        ``as_json`` and ``watched``: whether standard output is for JSON, or for a screen that is redrawn.
+        ``as_json`` and ``watched``: standard output is for JSON, or for a redrawn screen.
         """
         check_files(self.files, as_json=as_json, watched=watched)
         if self.cyclonedx:
@@ -63,26 +61,26 @@ class Outputs:
 
     @property
     def on_stdout(self) -> bool:
-        """Whether a report takes the place of the table."""
+        """Whether a report replaces the table on standard output."""
         return STDOUT in self.files.values()
 
     def write(self, audit: FleetAudit, ages: Ages, memory: AuditStore, rules: Sequence[FailureRule] = ()) -> None:
-        """Write all of them; each file appears whole or not at all. ``rules`` are those that recognise failures."""
+        """Write all reports, each file atomically. ``rules`` are the failure rules."""
         for name, file in self.files.items():
             put(file, _render(name, audit, ages, memory, rules), name)
 
     def write_sboms(self, sboms: Iterable[tuple[str, str]]) -> int:
-        """Write the hosts' SBOMs, each ``HOST.cdx.json``, and return how many there were."""
+        """Write each host's SBOM to ``HOST.cdx.json``, and return their number."""
         folder, number = Path(self.cyclonedx), 0
-        for number, (host, text) in enumerate(sboms, 1):  # noqa: B007 - how many there were
+        for number, (host, text) in enumerate(sboms, 1):  # noqa: B007 - the number
             _replace(folder / f"{plain_name(host)}{SBOM_SUFFIX}", text, CYCLONEDX)
         return number
 
 
 def check_files(files: Mapping[str, str], *, as_json: bool = False, watched: bool = False) -> None:
-    """Raise ``InputError`` for a report's file that cannot be written, and where two go to standard output.
+    """Raise ``InputError`` for a report's file that cannot be written, or if two reports go to standard output.
 
-    ``as_json`` and ``watched``: whether standard output is for JSON, or for a screen that is redrawn.
+    ``as_json`` and ``watched``: standard output is for JSON, or for a redrawn screen.
     """
     taken = [name for name, file in files.items() if file == STDOUT]
     if len(taken) + as_json > 1:
@@ -93,9 +91,9 @@ def check_files(files: Mapping[str, str], *, as_json: bool = False, watched: boo
         )
     for name, file in files.items():
         if file != STDOUT and not (folder := Path(file).absolute().parent).is_dir():
-            raise InputError(f"there is no directory {folder}: make it first, or {ANOTHER_FILE}", f"--{name}")
+            raise InputError(f"there is no directory {folder}; create it first, or {ANOTHER_FILE}", f"--{name}")
         if file != STDOUT and Path(file).is_dir():
-            raise InputError(f"{file} is a directory: name a file in it", f"--{name}")
+            raise InputError(f"{file} is a directory; name a file in it", f"--{name}")
         if file != STDOUT:
             _require_writable(folder, name)
 
@@ -110,7 +108,7 @@ def _require_writable(folder: Path, name: str) -> None:
 
 
 def put(file: str, text: str, name: str) -> None:
-    """Write the report ``name`` to its file, whole or not at all, or to standard output."""
+    """Write the report ``name`` to its file atomically, or to standard output."""
     if file == STDOUT:
         sys.stdout.write(text)
     else:
@@ -118,13 +116,13 @@ def put(file: str, text: str, name: str) -> None:
 
 
 def _check_folder(name: str) -> None:
-    """Make the directory for SBOMs where it is missing. Raises ``InputError``."""
+    """Create the directory for SBOMs if it is missing. Raises ``InputError``."""
     if name == STDOUT:
-        raise InputError("each host has an SBOM of its own: name a directory for them", f"--{CYCLONEDX}")
+        raise InputError("each host has its own SBOM; name a directory for them", f"--{CYCLONEDX}")
     try:
         Path(name).mkdir(mode=PRIVATE_DIR, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{name} cannot be made a directory: {refused(error)}", f"--{CYCLONEDX}") from error
+        raise InputError(f"the directory {name} cannot be created: {refused(error)}", f"--{CYCLONEDX}") from error
     _require_writable(Path(name), CYCLONEDX)
 
 
@@ -141,7 +139,8 @@ def _render(name: str, audit: FleetAudit, ages: Ages, memory: AuditStore, rules:
 
 
 def _replace(path: Path, text: str, name: str) -> None:
-    """Write it whole, for you alone; a file that is there keeps its mode, so that node_exporter can be let in."""
+    """Write a file atomically, for this user only. An existing file keeps its mode, for readers such as
+    node_exporter."""
     try:
         write_whole(path, text.encode(), stat.S_IMODE(path.stat().st_mode) if path.exists() else PRIVATE_FILE)
     except OSError as error:

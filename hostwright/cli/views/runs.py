@@ -1,4 +1,4 @@
-"""Runs that were recorded, in a table; and one of them, host by host."""
+"""Shows recorded runs: a table of all, or one of them with its hosts."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from hostwright.common.text import ago, count, local_time, printable, shown_byte
 from hostwright.inventory import fold
 from hostwright.plan.model import StepResult, tally
 
-RECENT_S = 14 * 86400.0  #: runs since then are listed with how long ago they began, older ones with their day
-_FOLDED_CHARACTERS = 16  #: of the hosts of a run; of more it is said how many they are
+RECENT_S = 14 * 86400.0  #: runs up to this age are listed with their age, older ones with their date
+_FOLDED_CHARACTERS = 16  #: limit for the hosts of a run in a table; above it, their number is shown
 BAD = ("failed", "unreachable", "interrupted")
 _OPEN = ("pending", "locked", "stopped", "untouched", "running", "waiting")
 _STATES = {"interrupted": "red", "crashed": "red", "running": "yellow"}
 
 
 def runs_table(summaries: Iterable[RunSummary], ids: Mapping[str, str]) -> Table:
-    """One line per run, in 80 columns; ``ids`` are their short ids."""
+    """Return one line per run, in 80 columns. ``ids`` are the short ids of the runs."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     every = list(summaries)
     results = [_counted(summary.results) for summary in every]
@@ -36,7 +36,7 @@ def runs_table(summaries: Iterable[RunSummary], ids: Mapping[str, str]) -> Table
     for column in ("run", "began", "took", "verb", "by", "hosts", "results", "exit"):
         least = longest if column == "results" else None
         table.add_column(column, overflow="fold", no_wrap=column not in ("by", "hosts", "results"), min_width=least)
-    folded: dict[tuple[str, ...], str] = {}  # runs of the same thousand hosts are folded once
+    folded: dict[tuple[str, ...], str] = {}  # cache for runs with the same thousands of hosts
     for summary, result in zip(every, results, strict=True):
         names = summary.header.hosts
         if names not in folded:
@@ -55,8 +55,10 @@ def runs_table(summaries: Iterable[RunSummary], ids: Mapping[str, str]) -> Table
 
 
 def show_run(out: Console, summary: RunSummary, run: RecordedRun, *, outputs: bool) -> None:
-    """One run: its head, and each host, those on which something went wrong last; ``outputs``: with the output of each
-    step. What came of several hosts stands once more at the end."""
+    """Show one run: its summary, and each host, failed ones last. ``outputs``: with the output of each step.
+
+    For several hosts, the totals are repeated at the end.
+    """
     show_head(out, summary, run, details=True)
     for host in sorted(run.hosts, key=lambda host: host.result in BAD):
         _show_host(out, host, outputs=outputs)
@@ -65,7 +67,7 @@ def show_run(out: Console, summary: RunSummary, run: RecordedRun, *, outputs: bo
 
 
 def record_line(record: Mapping[str, Any]) -> Text:
-    """One record of a run as a line: when, on which host, what."""
+    """Return one record of a run as a line: time, host, and text."""
     kind, role = str(record.get("kind")), str(record.get("role", ""))
     match record:
         case {"kind": "observed", "plan": dict(plan)}:
@@ -91,7 +93,7 @@ def record_line(record: Mapping[str, Any]) -> Text:
 
 
 def show_head(out: Console, summary: RunSummary, run: RecordedRun, *, details: bool) -> None:
-    """What a run was, by whom, and what came of it; ``details``: of which inventory, with which options."""
+    """Show the summary of a run: verb, operator and result. ``details``: also inventory and options."""
     header = run.header
     title = Text.assemble((printable(summary.run), "bold"), f"  {printable(header.verb)}  exit ", _exit(summary))
     out.print(title.append(f"  {printable(summary.sentence)}" if summary.sentence else ""))
@@ -108,7 +110,7 @@ def show_head(out: Console, summary: RunSummary, run: RecordedRun, *, details: b
         f"options {json.dumps(options, ensure_ascii=False)}",
     )
     for line in every if details else (f"{began}, by {who}", command):
-        Console.print(out, Text(f"  {printable(line)}", style="dim"))  # as it was typed: no command is completed
+        Console.print(out, Text(f"  {printable(line)}", style="dim"))  # as typed: commands are not completed
     out.print(Text("  ").append(_counted(summary.results)))
     if run.damaged:
         out.print(Text(f"  not shown: {count(run.damaged, 'damaged line')} of the record", style="yellow"))
@@ -146,7 +148,7 @@ def _role(role: RoleRun, *, outputs: bool) -> Iterator[Text]:
 
 
 def step_line(step: StepResult) -> Text:
-    """A step with its time, and how it ended where that is not well."""
+    """Return a step with its duration, and its status if it failed."""
     mark, style = ("✓", "green") if step.status == 0 else ("✗", "red")
     ended = "" if step.status == 0 else "  interrupted" if step.status is None else f"  status {step.status}"
     tries = f"  {step.tries} tries" if step.tries != 1 else ""
@@ -156,7 +158,6 @@ def step_line(step: StepResult) -> Text:
 
 
 def _record_text(record: Mapping[str, Any]) -> str:
-    """A record that is neither a plan nor a role's, as a line."""
     word = {name: str(record.get(name, "")) for name in ("what", "reason", "text", "role", "artifact")}
     match record["kind"]:
         case "retrying":
@@ -176,7 +177,6 @@ def _record_text(record: Mapping[str, Any]) -> str:
 
 
 def _explained(record: Mapping[str, Any]) -> str:
-    """What failed and why, and the known problems that were seen, a line each."""
     lines = [f"{record.get('what', '')}: {record.get('why', '')}"]
     findings = record.get("findings")
     for finding in findings if isinstance(findings, list) else ():
@@ -187,13 +187,12 @@ def _explained(record: Mapping[str, Any]) -> str:
 
 
 def _as_it_is(record: Mapping[str, Any]) -> str:
-    """A record of a kind that has no words of its own."""
+    """Return a record of a kind without its own text."""
     more = {key: value for key, value in record.items() if key not in ("kind", "host", "t", "at")}
     return f"{record['kind']} {json.dumps(more, ensure_ascii=False)}"
 
 
 def _planned(plan: Mapping[str, Any]) -> str:
-    """What a plan wanted, in one line."""
     match plan:
         case {"roles": list(roles), "stack": str(stack)}:
             changes_of = {str(role.get("role")): role.get("changes") for role in roles if isinstance(role, dict)}
@@ -216,7 +215,7 @@ def _folded(hosts: tuple[str, ...]) -> str:
 
     try:
         names = fold(hosts)
-    except NodeSetException:  # names in a damaged record may be no host names
+    except NodeSetException:  # a damaged record may contain invalid names
         names = ",".join(hosts)
     return names if len(names) <= _FOLDED_CHARACTERS or len(hosts) == 1 else f"{len(hosts)} hosts"
 
@@ -228,7 +227,7 @@ def _counted(results: Mapping[str, int]) -> Text:
 
 
 def result_style(result: str) -> str:
-    """The style of a host's result."""
+    """Return the style of a host's result."""
     return "red" if result in BAD else "yellow" if result in _OPEN else "green"
 
 
@@ -246,7 +245,7 @@ def _local(began: str) -> str:
 
 
 def _began(began: str) -> str:
-    """``2 min ago``, and the day of a run that was weeks ago."""
+    """Return the age of a run (``2 min ago``), or its date after two weeks."""
     try:
         over_s = (datetime.now(UTC) - datetime.fromisoformat(began)).total_seconds()
     except (ValueError, TypeError, OverflowError):
@@ -255,7 +254,7 @@ def _began(began: str) -> str:
 
 
 def lasting(seconds: float | None) -> str:
-    """A duration, ``?`` where it is not known."""
+    """Format a duration; ``?`` if it is unknown."""
     return "?" if seconds is None else shown_seconds(seconds)
 
 

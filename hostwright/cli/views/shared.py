@@ -1,4 +1,4 @@
-"""What several verbs show or print: errors, and the files that are not the vendor's own."""
+"""Common output of several verbs: errors, next commands, and stand-in files."""
 
 from __future__ import annotations
 
@@ -42,26 +42,26 @@ if TYPE_CHECKING:
     from hostwright.fleet import TargetHost
 
 _BAD = frozenset({"failed", "unreachable", "stopped"})
-#: errors that the known problems of a host explain no better than their own sentence
+#: errors whose own message explains more than the known problems of the host
 _NOTHING_FOUND_ON_HOST = (Unreachable, BecomeError, Refused, Stopped, ProtocolError)
-_MOST_ALONE = 3  #: hosts with the same error that have a line each
+_MOST_ALONE = 3  #: limit of hosts with the same error that have their own lines
 
 
 def warn(sentence: str) -> None:
-    """Print a sentence that the operator should see, on standard error."""
+    """Print a warning on standard error."""
     console.make_console(stderr=True).print(Text(printable(sentence), style="yellow"))
 
 
 def note(sentence: str) -> None:
-    """Print what a verb is about to do, on standard error."""
+    """Print the next action of a verb on standard error."""
     console.make_console(stderr=True).print(Text(printable(sentence)))
 
 
 def print_document(kind: str, document: Mapping[str, Any]) -> None:
-    """Print what ``--json`` asks for: one document in ASCII, so that no text from a host can affect a terminal.
+    """Print the document for ``--json``, in ASCII, so that no text from a host can affect a terminal.
 
-    ``kind`` names its JSON Schema in ``docs/schemas``. ``schema`` is that one's version: 1, unless ``document`` says
-    another; it is raised where a field is removed or changes its meaning.
+    ``kind`` names its JSON Schema in ``docs/schemas``. ``schema`` is the version of the schema: 1, unless ``document``
+    has another. It is raised when a field is removed or changes its meaning.
     """
     print(json.dumps({"kind": kind, "schema": 1, **document}, default=_plain))
 
@@ -71,7 +71,7 @@ def _plain(value: object) -> str:
 
 
 def errors_json(errors: tuple[HostError, ...], *, proved: bool = False) -> list[dict[str, Any]]:
-    """Errors as JSON values; of a host on which several roles failed, each; ``proved``: with the host's proofs."""
+    """Return errors as JSON values, one for each failed role of a host. ``proved``: with the host's proofs."""
     return [
         {**_error(part, error.examination), **({"proofs": proofs_json(error.acceptance)} if proved else {})}
         for error in errors
@@ -80,7 +80,7 @@ def errors_json(errors: tuple[HostError, ...], *, proved: bool = False) -> list[
 
 
 def proofs_json(acceptance: tuple[Acceptance, ...]) -> list[dict[str, str]] | None:
-    """A host's proofs as JSON values; ``None`` for a host that was not proved."""
+    """Return a host's proofs as JSON values; ``None`` for a host without proofs."""
     return [{"proof": one.name, "outcome": one.outcome, "sentence": one.sentence} for one in acceptance] or None
 
 
@@ -92,15 +92,18 @@ def _error(error: HostwrightError, examination: Examination | None) -> dict[str,
 
 
 def show_command(out: Console, what: str, command: Command, style: str = "dim") -> None:
-    """A line with a command that can be copied whole: only the terminal wraps it, and not we."""
+    """Show a command that can be copied whole: only the terminal wraps its line."""
     out.print(Text(f"{what}: {advice.shown(command)}", style=style), soft_wrap=True)
 
 
 def show_next(
     out: Console, command: Command, hosts: Sequence[str], targets: Sequence[TargetHost], *, done: Sequence[str] = ()
 ) -> None:
-    """The command that comes next for these hosts. Of hosts that are too many to be named it says how the call selected
-    them, and which of those it leaves out; those that are ``done`` anyway it may name, too."""
+    """Show the next command for these hosts.
+
+    If the hosts are too many to be named, the command has the pattern of the call, minus the other hosts. It may
+    include hosts that are ``done``.
+    """
     chosen, pattern = fold(hosts), getattr(targets, "pattern", "")
     if len(chosen) > NAMED_CHARACTERS and pattern:
         others = fold({target.name for target in targets} - {*hosts, *done})
@@ -116,8 +119,8 @@ def show_next_of_errors(
     targets: Sequence[TargetHost],
     failed: Iterable[str] = (),
 ) -> None:
-    """What is next for hosts with an error of ``failed_command``, and for those that ``failed`` in another way: for
-    these, their known problems."""
+    """Show the next commands for hosts with an error of ``failed_command``, and ``doctor`` for other ``failed``
+    hosts."""
     found: dict[Command, list[str]] = {Command("doctor"): [*failed]} if failed else {}
     for error in errors:
         if then := next_of(error, failed_command):
@@ -127,13 +130,13 @@ def show_next_of_errors(
 
 
 def show_led(out: Console, command: Command, hosts: Iterable[str], targets: Sequence[TargetHost]) -> None:
-    """The command that comes next for these hosts. A rebuild can only help a silent host whose power it can switch."""
+    """Show the next command for these hosts. A rebuild is shown only for hosts with a BMC."""
     if command == Command("mirror"):
         show_command(out, "next", command, "cyan")
         return
     names = dict.fromkeys(hosts)
     if command == Command("rebuild", check=True):
-        from hostwright.rebuild.bmc.settings import ADDRESS  # only hosts that do not answer need it
+        from hostwright.rebuild.bmc.settings import ADDRESS  # needed only for unreachable hosts
 
         able = {target.name for target in targets if target.host.get(ADDRESS)}
         names = {name: None for name in names if name in able}
@@ -142,8 +145,11 @@ def show_led(out: Console, command: Command, hosts: Iterable[str], targets: Sequ
 
 
 def next_of(error: HostwrightError, failed: Command) -> Command | None:
-    """The command that leads on from an error of one that ``failed``; ``None`` where nothing does, where the error's
-    sentence has the command, or where all that could be found is shown with it."""
+    """Return the command that continues after an error of ``failed``.
+
+    ``None`` if no command helps, if the error's message already contains the command, or if the error already shows the
+    known problems.
+    """
     if isinstance(error, SeveralFailed):
         return next((then for part in error.errors if (then := next_of(part, failed))), None)
     if error.lead or isinstance(error, _NOTHING_FOUND_ON_HOST):
@@ -153,12 +159,12 @@ def next_of(error: HostwrightError, failed: Command) -> Command | None:
 
 
 def style_of_ends(words: Collection[str], good: frozenset[str]) -> str:
-    """The style of the line that says how hosts ended; ``good`` are the words of those that ended well."""
+    """Return the style of the line of totals. ``good`` are the words of successful hosts."""
     return "bold green" if good.issuperset(words) else "bold yellow" if _BAD.isdisjoint(words) else "bold red"
 
 
 def show_sums(out: Console, words: Iterable[str]) -> None:
-    """How many hosts there are, and how many of them each word says; nothing for a single host."""
+    """Show the number of hosts, and how many have each word; nothing for a single host."""
     numbers = Counter(words)
     if numbers.total() > 1:
         sums = ", ".join(f"{number} {word}" for word, number in numbers.most_common())
@@ -166,8 +172,11 @@ def show_sums(out: Console, words: Iterable[str]) -> None:
 
 
 def show_errors(errors: tuple[HostError, ...]) -> None:
-    """Print errors on standard error, each with what its host was found to have. Many hosts of which the same is told
-    share it, as do all that the operator's stop alone kept from their end; more than a line names stand below it."""
+    """Print errors on standard error, each with the known problems of its host.
+
+    Many hosts with equal errors share one text, and so do all hosts that the operator stopped. Long lists of names are
+    on the line below it.
+    """
     err = console.make_console(stderr=True)
     alike: dict[object, list[HostError]] = {}
     for error in sorted(errors, key=lambda error: not isinstance(error, Stopped)):
@@ -184,14 +193,13 @@ def show_errors(errors: tuple[HostError, ...]) -> None:
 
 
 def show_error(error: HostwrightError, hosts: str = "") -> RenderableType:
-    """An error as the operator should read it: the sentence first, then the end of the output. ``hosts``: what stands
-    in the place of their names."""
+    """Return an error as text: its message, then the last lines of output. ``hosts`` replaces the names of hosts."""
     if isinstance(error, SeveralFailed):
         return Group(*(show_error(part) for part in error.errors))
     text = str(error)
     if isinstance(error, HostError):
         text = hosts + text.removeprefix(error.host) if hosts else advice.of_host(text, error.host)
-    sentence = "\n    ".join(printable(text).splitlines())  # what a host says never begins a line
+    sentence = "\n    ".join(printable(text).splitlines())  # text from a host never begins a line
     parts: list[RenderableType] = [Hanging(sentence, style="yellow" if isinstance(error, Locked) else "bold red")]
     if isinstance(error, StepFailed):
         step, known = error.step, error.sentence
@@ -206,7 +214,7 @@ def show_error(error: HostwrightError, hosts: str = "") -> RenderableType:
 
 
 def _told(error: HostError) -> object:
-    """What is told of a host, apart from its name."""
+    """Return the text of an error, apart from its host."""
     if isinstance(error, SeveralFailed):
         return id(error)
     lines = error.lines if isinstance(error, ScriptFailed) else ()
@@ -214,7 +222,7 @@ def _told(error: HostError) -> object:
 
 
 def _of_all(same: Sequence[HostError]) -> HostError:
-    """One error in the names of all hosts that have it."""
+    """Merge equal errors of several hosts into one error that names all of them."""
     error = type(same[0]).__new__(type(same[0]))
     vars(error).update(vars(same[0]))
     error.host = fold(each.host for each in same)
@@ -223,7 +231,7 @@ def _of_all(same: Sequence[HostError]) -> HostError:
 
 
 def examination_lines(examination: Examination | None, host: str) -> Iterator[Text]:
-    """What a host was found to have after a failure: failures with cause and fix, warnings by name."""
+    """Yield the known problems of a host after a failure: errors with cause and fix, warnings by name."""
     yield from looked_lines(examination)
     for finding in examination.findings if examination else ():
         if finding.grave:
@@ -232,24 +240,24 @@ def examination_lines(examination: Examination | None, host: str) -> Iterator[Te
 
 
 def looked_lines(examination: Examination | None) -> Iterator[Text]:
-    """What was looked at after a failure: the journals of units, and how many known problems there are."""
+    """Yield the checks after a failure: the journals of units, and a summary."""
     if examination is None:
         return
     for journal in examination.journals:
         yield Text(f"  the journal of {journal.unit}:")
         yield from (console.Hanging(f"    │ {line}", style="dim") for line in journal.lines)
-    yield Text(f"  a look after the failure: {printable(examination.sentence)}", style="cyan")
+    yield Text(f"  checks after the failure: {printable(examination.sentence)}", style="cyan")
 
 
 def warning_lines(examination: Examination | None, host: str) -> Iterator[Text]:
-    """The names of the warnings that were found after a failure."""
+    """Yield the names of the warnings that were found after a failure."""
     if warnings := [finding.rule for finding in examination.findings if not finding.grave] if examination else []:
         doctor = Command("doctor", hosts=host)
         yield Text(f"    warnings: {', '.join(warnings)}; {doctor} explains them", style="dim")
 
 
 def finding_lines(finding: Finding, indent: str) -> Iterator[Text]:
-    """A known problem: the lines that tell it, what went wrong, what to do, and where more is said."""
+    """Yield a known problem: its evidence, cause and fix, and the command that explains it."""
     from hostwright.audit.reports.diagnosis import explanation  # only failures need the audit's reports
 
     yield from explanation(finding, indent)
@@ -257,7 +265,8 @@ def finding_lines(finding: Finding, indent: str) -> Iterator[Text]:
 
 
 def show_stand_ins(targets: Iterable[TargetHost], results: Results[Any], out: Console) -> None:
-    """Say that hosts that were reached have files that are not the vendor's own: nobody may take a lab for real."""
+    """Print which files on reached hosts are stand-ins for the vendor's files, so that a lab is not mistaken for
+    real."""
     away = {error.host for error in results.errors if isinstance(error, Unreachable)}.union(results.untouched)
     files = dict.fromkeys(file for target in targets if target.name not in away for file in target.stand_ins)
     if files:

@@ -1,4 +1,4 @@
-"""Which stacks fit which hosts: hosts for which the answer is the same share a block, the best stack first."""
+"""Shows which stacks fit which hosts: hosts with equal results share a block, the best stack first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hostwright.stack.store.artifacts import stand_ins_line
 
 
 def show_fits(found: Sequence[HostFits], errors: tuple[HostError, ...], *, as_json: bool) -> None:
-    """Every host's stacks; hosts that could not be asked come last."""
+    """Show every host's stacks; hosts that could not be probed are last."""
     if as_json:
         print_document("stackfits", {"hosts": [fits_json(one) for one in found], "errors": errors_json(errors)})
         return
@@ -34,7 +34,7 @@ def show_fits(found: Sequence[HostFits], errors: tuple[HostError, ...], *, as_js
 
 
 def fits_json(one: HostFits) -> dict[str, Any]:
-    """One host as JSON values."""
+    """Return one host as JSON values."""
     return {
         "host": one.host,
         "distribution": f"{one.facts.distribution} {one.facts.version}",
@@ -58,7 +58,7 @@ def fits_json(one: HostFits) -> dict[str, Any]:
 
 
 def fits_view(same: Sequence[HostFits]) -> RenderableType:
-    """The stacks for hosts to which all the same applies, as text."""
+    """Return the stacks for hosts with equal results, as text."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -70,7 +70,7 @@ def fits_view(same: Sequence[HostFits]) -> RenderableType:
     systems = dict.fromkeys(f"{one.facts.distribution} {one.facts.version}, kernel {one.facts.kernel}" for one in same)
     head = Hanging.assemble((fold([one.host for one in same]), "bold"), f"  {printable('; '.join(systems))}")
     stored = min((one.stored for one in same if one.stored), default="")
-    note = [Hanging(f"  by what an audit read, since {stored}", style="dim")] if stored else []
+    note = [Hanging(f"  from stored audits, the oldest of {stored}", style="dim")] if stored else []
     return Group(head, *note, table, Text())
 
 

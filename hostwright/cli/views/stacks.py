@@ -1,4 +1,4 @@
-"""Stacks: what each pins, for which distributions, and what was tried where."""
+"""Shows stacks: their versions and distributions, and where they were tried."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STYLES = {"tried": "green", "planned": "yellow", "not tried": "dim"}
 
 
 def show_stacks(listed: Sequence[ListedStack], advisories: Advisories = NONE, *, as_json: bool) -> None:
-    """All stacks, one below the other."""
+    """Show all stacks, one below the other."""
     if as_json:
         print_document("stacks", {"stacks": [stack_json(stack, advisories) for stack in listed]})
         return
@@ -34,7 +34,7 @@ def show_stacks(listed: Sequence[ListedStack], advisories: Advisories = NONE, *,
 
 
 def show_bulletins(read: Read, *, as_json: bool) -> None:
-    """What a directory of bulletins held, and the newest floor of each series."""
+    """Show the result of reading a directory of bulletins, and the newest minimum version of each series."""
     newest: dict[tuple[str, str], Floor] = {}
     for name, product in read.advisories.products.items():
         for floor in sorted(product.floors, key=lambda floor: (floor.published, numbers(floor.version))):
@@ -45,7 +45,7 @@ def show_bulletins(read: Read, *, as_json: bool) -> None:
         print_document("advisories", {"bulletins": read.bulletins, "skipped": len(read.skipped), "floors": floors})
         return
     out = console.make_console()
-    others = f"; {len(read.skipped)} other files were left alone" if read.skipped else ""
+    others = f"; {len(read.skipped)} other files were skipped" if read.skipped else ""
     out.print(Text(f"{read.bulletins} bulletins read{others}"))
     for name, floor in rows:
         sentence = f"  {name}: {floor.version} or newer ({words(floor.published)}, bulletin {floor.bulletin})"
@@ -53,7 +53,7 @@ def show_bulletins(read: Read, *, as_json: bool) -> None:
 
 
 def stack_json(listed: ListedStack, advisories: Advisories = NONE) -> dict[str, Any]:
-    """One stack as JSON values; of one that cannot be used, the problem."""
+    """Return one stack as JSON values, or the problem of an unusable stack."""
     head = {"name": listed.name, "file": str(listed.file), "standard": listed.standard, "problem": listed.problem}
     stack = listed.stack
     if stack is None:
@@ -85,7 +85,7 @@ def _cell_json(cell: TriedRole) -> dict[str, Any]:
 
 
 def stack_view(listed: ListedStack, advisories: Advisories = NONE) -> RenderableType:
-    """One stack as text."""
+    """Return one stack as text."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True, style="dim")
     table.add_column(overflow="fold")
@@ -129,7 +129,7 @@ def _pinned(stack: Stack) -> Iterator[tuple[str, str]]:
 
 
 def _tried(row: Sequence[TriedRole]) -> Iterator[tuple[str, str]]:
-    """What is known of one release, each with its style: a line for all roles, or one for those with the same."""
+    """Yield the trials on one release, each with its style: a line for all roles, or for each group of equal ones."""
     known = sorted(row, key=_sentence)
     groups = [(sentence, list(some)) for sentence, some in groupby(known, key=_sentence)]
     for sentence, some in sorted(groups, key=lambda group: row.index(group[1][0])):
@@ -142,7 +142,7 @@ def _sentence(cell: TriedRole) -> str:
 
 
 def _telling(trials: Iterable[Trial]) -> list[Trial]:
-    """Without the plans from made-up facts, where something was tried on hosts."""
+    """Return the trials without plans from made-up facts, if there are trials on hosts."""
     every = list(trials)
     return [trial for trial in every if trial.state == "tried"] or every
 

@@ -1,4 +1,4 @@
-"""Hosts that were verified: their layers, and every check that failed."""
+"""Shows verified hosts: their layers, and every failed check."""
 
 from __future__ import annotations
 
@@ -45,9 +45,11 @@ def show_verdicts(
     took_s: float = 0.0,
     as_json: bool,
 ) -> None:
-    """What came of each host in ``took_s`` seconds, the last lines of all; ``proofs`` are a part of the document where
-    hosts were proved as well, and ``then_proofs`` says that those are shown next, with the files that are stand-ins.
-    ``details``: each layer of hosts that passed, and each change of hosts on which no layer is as desired."""
+    """Show the result of each host after ``took_s`` seconds, and the totals.
+
+    ``proofs`` is part of the document if hosts were also proved. ``then_proofs``: the proofs are shown next, with the
+    stand-in files. ``details``: show each layer of passed hosts, and each change of hosts without any layer as desired.
+    """
     if as_json:
         hosts = [_verdict_json(verdict) for verdict in results.values]
         proved = {"proofs": proofs} if proofs is not None else {}
@@ -81,8 +83,10 @@ def conclude(
     unproved: Iterable[str] = (),
     took_s: float = 0.0,
 ) -> None:
-    """How many hosts passed and did not, and what is next for those, and for hosts whose proofs did not pass; ``what``
-    says of what that is, where it is not plain."""
+    """Show how many hosts passed and failed, and the next commands for the failed ones.
+
+    ``unproved`` are hosts with failed proofs. ``what`` names the subject of the counts, if it is not clear.
+    """
     out, bare = console.make_console(), _bare(targets, results)
     words = Counter(
         [_word(verdict, bare) for verdict in results.values] + [result_of(error) for error in results.errors]
@@ -93,7 +97,7 @@ def conclude(
     out.print(Listed(sums, style="bold green" if good else "bold red"))
     wrong = [verdict for verdict in results.values if not verdict.passed]
     differing = {verdict.host for verdict in wrong if not (verdict.plan.empty or verdict.plan.refusals)} | bare
-    # of the others, the known problems are shown already, where the host was asked for them
+    # if a host was examined, its known problems are already shown
     failed = [verdict.host for verdict in wrong if verdict.host not in differing and verdict.examination is None]
     failed += [host for host in unproved if host not in differing]
     show_next_of_errors(out, Command("verify"), results.errors, targets, [*dict.fromkeys(failed)])
@@ -114,15 +118,17 @@ def _word(verdict: Verdict, bare: Set[str]) -> str:
 
 
 def _is_bare(verdict: Verdict, targets: Sequence[TargetHost]) -> bool:
-    """Whether something differs in every layer of a host that nobody has provisioned: all of it is no news."""
+    """Whether every layer of a host differs and nobody has provisioned it, so that its differences are not news."""
     layers = {role.role for role in verdict.plan.roles}
     wanted = next(({role.name for role in target.roles} for target in targets if target.name == verdict.host), set())
     return not verdict.host_plan.provisioned and bool(wanted) and wanted <= layers
 
 
 def _alike(verdicts: Iterable[Verdict], bare: Set[str], *, apart: bool) -> Iterator[list[Verdict]]:
-    """The hosts that passed, those that passed the same checks together, then the others, those with the same failures
-    together; ``apart``: each by itself."""
+    """Yield groups of hosts: passed hosts with equal checks, then failed hosts with equal failures.
+
+    ``apart``: each host separately.
+    """
     passed: dict[object, list[Verdict]] = {}
     failed: dict[object, list[Verdict]] = {}
     for verdict in verdicts:
@@ -172,9 +178,9 @@ def _verdict_json(verdict: Verdict) -> dict[str, object]:
 
 
 def _show_verdict(out: Console, group: Sequence[Verdict], *, details: bool) -> None:
-    """Hosts with the same verdict: the layers, with the failures of which no cause is known, then each cause once.
+    """Show hosts with the same verdict: the layers, with failures of unknown cause, then each cause once.
 
-    ``details``: each layer in a line of its own, each failed check below its cause, and the diffs of files.
+    ``details``: each layer on its own line, each failed check below its cause, and the diffs of files.
     """
     verdict, found = group[0], causes(group[0])
     failed = ", ".join(verdict.failed_roles)
@@ -218,13 +224,13 @@ def _told_of_layer(role: str, checks: Sequence[Check], verdict: Verdict) -> Text
 
 
 def _without_gpu(checks: Iterable[Check]) -> str:
-    """How many checks were not made because they need a GPU; empty where all were."""
+    """Return how many checks were not run because they need a GPU; empty for none."""
     without = sum(check.no_gpu for check in checks)
-    return f", {without} not made: no GPU" if without else ""
+    return f", {without} not run: no GPU" if without else ""
 
 
 def _show_checks(out: Console, bad: Iterable[Check], indent: str, *, details: bool) -> None:
-    """Checks that did not pass, those for the same reason together: the first of them, or all with ``details``."""
+    """Show failed checks, grouped by reason: the first of each group, or all with ``details``."""
     alike: dict[tuple[str, bool], list[Check]] = {}
     for check in bad:
         alike.setdefault((check.why, check.checked), []).append(check)
@@ -239,7 +245,7 @@ def _show_checks(out: Console, bad: Iterable[Check], indent: str, *, details: bo
 
 
 def _show_cause(out: Console, cause: Cause, *, details: bool) -> None:
-    """A known problem, and how many failed checks of which layers it explains; ``details``: which."""
+    """Show a known problem, and how many failed checks of which layers it explains. ``details``: which checks."""
     from hostwright.audit.reports.diagnosis import known_problem  # only failures need the audit's reports
 
     layers = Counter(check.role for check in cause.checks)
@@ -260,7 +266,6 @@ def _layer_line(mark: str, style: str, roles: str, text: str, seconds: float) ->
 
 
 def _mark(role: str, verdict: Verdict) -> tuple[str, str]:
-    """A layer's sign, and its style."""
     if role in verdict.failed_roles:
         return "✗", "red"
     if role in verdict.unchecked_roles:

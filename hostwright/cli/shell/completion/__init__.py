@@ -1,1 +1,1 @@
-"""What the shell completes: words, their values, and the names of hosts that it keeps."""
+"""Shell completion: words, their values, and cached names of hosts."""

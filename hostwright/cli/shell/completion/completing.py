@@ -1,8 +1,8 @@
-"""What the shell completes: verbs, their options, and what these options name. Nothing slow is imported here.
+"""Completes verbs, options and their values. Nothing slow is imported here.
 
-``hostwright --complete-words WORD…`` prints what the last word may become, a line each; nothing where the shell should
-offer files. A shell that does not part the words itself asks with ``--complete-line LINE``, up to the cursor. Invoke's
-own ``--complete``, which ``invoke --print-completion-script`` uses, is left as it is.
+``hostwright --complete-words WORD…`` prints the candidates for the last word, one per line; nothing if the shell should
+offer files. A shell that does not split words itself calls ``--complete-line LINE``, up to the cursor. Invoke's own
+``--complete``, which ``invoke --print-completion-script`` uses, is unchanged.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from hostwright.cli.shell.words import bare_option, names_of, option_of
 from hostwright.common.places import OF_A_RUN, RUN_SETS, runs_dir, state_root
 from hostwright.common.request import OPTIONS
 
-SHELLS = {"bash": "complete.sh", "zsh": "complete.zsh", "fish": "complete.fish"}  #: and what each reads
-ASKED, ASKED_OF_LINE = "--complete-words", "--complete-line"  #: how the shells ask
-_RUNS = 30  #: the latest runs that are offered
-_SIGNS = "!&"  #: what may stand before a name of hosts
-#: further options whose values are a few words, by name
+SHELLS = {"bash": "complete.sh", "zsh": "complete.zsh", "fish": "complete.fish"}  #: shell → its completion script
+ASKED, ASKED_OF_LINE = "--complete-words", "--complete-line"  #: options with which the shells call us
+_RUNS = 30  #: limit of latest runs that are offered
+_SIGNS = "!&"  #: signs that may precede a name of hosts
+#: values of further options
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "from": ("repair", "relayer", "reinstall"),
     "boot": ("network", "media", "disk"),
     "order": ("on", "off", "cycle", "status"),
     "shell": tuple(SHELLS),
 }
-#: hosts that need no inventory to be named: those of the last run by its outcome, and of their last audit
+#: sets of hosts that exist without an inventory: by the result of the last run, and of the last audit
 SETS = (
     "all",
     *(f"@{name}" for name in RUN_SETS),
     *("@drifted", "@failing", "@unread"),
 )
-_LISTS = ("hosts", "roles", "proofs")  #: options whose values may be several, with commas between them
+_LISTS = ("hosts", "roles", "proofs")  #: options with comma-separated values
 
 
 def asked(arguments: Sequence[str]) -> list[str] | None:
-    """The words behind ``hostwright`` that a shell asks about; ``None`` where it asks nothing."""
+    """Return the words after ``hostwright`` that a shell completes; ``None`` if this is not a completion."""
     if arguments[:1] == [ASKED]:
         return [*arguments[1:]]
     return words_of(*arguments[1:2])[1:] if arguments[:1] == [ASKED_OF_LINE] else None
 
 
 def words_of(line: str = "") -> list[str]:
-    """The words of a line as a shell parts them, up to the cursor; the last quote may be open.
+    """Split a line into words like a shell, up to the cursor; the last quote may be open.
 
     >>> words_of("hostwright plan --var 'note=two words' gp"), words_of('hostwright --hosts "gpu01, '), words_of("a ")
     (['hostwright', 'plan', '--var', 'note=two words', 'gp'], ['hostwright', '--hosts', 'gpu01, '], ['a', ''])
@@ -61,7 +61,7 @@ def words_of(line: str = "") -> list[str]:
 
 
 def candidates(words: Sequence[str], verbs: Mapping[str, ParserContext], core: ParserContext) -> list[str]:
-    """What the last of the words may become."""
+    """Return the completions of the last word."""
     *before, last = words or [""]
     verb, option, free = _state(before, verbs, core)
     if option is not None and not (option.optional and last.startswith("-")):
@@ -79,14 +79,14 @@ def candidates(words: Sequence[str], verbs: Mapping[str, ParserContext], core: P
 
 
 def script(shell: str) -> str:
-    """What a shell reads once to complete the words of ``hostwright``."""
+    """Return the completion script of a shell."""
     return (files(__package__) / "shells" / SHELLS[shell]).read_text("utf-8")
 
 
 def _state(
     before: Sequence[str], verbs: Mapping[str, ParserContext], core: ParserContext
 ) -> tuple[ParserContext | None, Argument | None, Argument | None]:
-    """The verb that the words have come to, the option that waits for a value, and a word that the verb needs."""
+    """Return the verb of the words, the option that waits for a value, and the positional argument that is missing."""
     verb: ParserContext | None = None
     waiting: Argument | None = None
     needed: list[Argument] = []
@@ -106,7 +106,7 @@ def _state(
 
 
 def _values(option: str, last: str, before: Sequence[str]) -> list[str]:
-    """Of an option's values those that begin like this; none where they are files or any text."""
+    """Return an option's values that begin with ``last``; none for files and free text."""
     done, comma, part = last.rpartition(",") if option in _LISTS else ("", "", last)
     sign = part[:1] if part[:1] in {"hosts": _SIGNS, "roles": "!"}.get(option, "") else ""
     taken = set(done.split(","))
@@ -133,7 +133,6 @@ def _named(option: str, before: Sequence[str]) -> Iterable[str]:
 
 
 def _inventories(before: Sequence[str]) -> list[str]:
-    """The values of ``--inventory`` among the words."""
     parted = ((*word.partition("="), after) for word, after in pairwise((*before, "")))
     given = [value if sign else after for option, sign, value, after in parted if option == "--inventory"]
     return [place for place in given if place]

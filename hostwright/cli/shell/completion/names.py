@@ -1,8 +1,8 @@
-"""The names that a shell completes: hosts and groups as a verb last read them, roles and stacks as they lie there.
+"""Names for shell completion: hosts and groups from a cache, roles and stacks from their folders.
 
-Reading an inventory takes longer than somebody waits for a completion, and may run a program. So each verb that reads
-one keeps its names in the state directory, where somebody completes words at all, and completion reads an inventory
-itself only where files of hosts alone are newer than these names.
+Reading an inventory is too slow for a completion, and may run a program. So each verb that reads an inventory caches
+its names in the state directory, if completion is in use there. Completion itself reads an inventory only if plain
+files of hosts are newer than the cache.
 """
 
 from __future__ import annotations
@@ -26,33 +26,30 @@ from hostwright.plan.roles.site import STANDARD, Site
 if TYPE_CHECKING:
     from hostwright.inventory import Inventory
 
-INVENTORY_VARIABLE = "HOSTWRIGHT_INVENTORY"  #: an inventory where none is named, as after ``--inventory``
+INVENTORY_VARIABLE = "HOSTWRIGHT_INVENTORY"  #: the default of ``--inventory``
 _FOLDER = "names"  #: in the state directory
-_PLUGIN = re.compile(rb"^plugin\s*:", re.MULTILINE)  #: a file that Ansible's plugins make hosts of
-_PATTERN = frozenset("@~!&[],*?:")  #: what makes a pattern of hosts of a word
+_PLUGIN = re.compile(rb"^plugin\s*:", re.MULTILINE)  #: marks the configuration of an Ansible inventory plugin
+_PATTERN = frozenset("@~!&[],*?:")  #: characters that make a word a pattern of hosts
 _LEFT_OUT = {"group_vars", "host_vars", "stacks"}  #: folders of an inventory without hosts
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Those of an inventory."""
+    """The hosts and groups of an inventory."""
 
     hosts: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
 
 
 def remember(sources: Sequence[Path], inventory: Inventory) -> None:
-    """Keep the names of an inventory, for who completes words here: completion makes the folder that they are kept in.
-
-    What cannot be written is left: no verb fails for it.
-    """
+    """Cache the names of an inventory if its folder exists, which completion creates. Write errors are ignored."""
     place = _place(sources)
     if place.parent.is_dir():
         _keep(place, Names(tuple(inventory.hosts), tuple(inventory.groups)))
 
 
 def known(named: Sequence[str] = ()) -> Names:
-    """The names of the inventories that a call names, else of the one that it would read."""
+    """Return the names of the given inventories, else of the default inventory."""
     given = named or tuple(filter(None, (os.environ.get(INVENTORY_VARIABLE, ""),)))
     sources = [expanded(name) for name in given] or [Site.find().inventory]
     place = _place(sources)
@@ -70,25 +67,27 @@ def known(named: Sequence[str] = ()) -> Names:
 
 
 def may_be_hosts(word: str) -> bool:
-    """Whether a word may mean hosts: a pattern, a name of the inventory, or nearly one; any word where its names are
-    not known."""
+    """Whether a word may mean hosts: a pattern, or a name that resembles one of the inventory.
+
+    Without a known inventory, any word may.
+    """
     if word == "all" or any(sign in _PATTERN for sign in word):
         return True
     try:
         found = known()
-    except (InputError, ModuleNotFoundError):  # the verb says what is wrong
+    except (InputError, ModuleNotFoundError):  # the verb reports the mistake
         return True
     return not found.hosts or nearest(word, (*found.hosts, *found.groups)) is not None
 
 
 def roles() -> list[str]:
-    """The roles of the package and of the site."""
+    """Return the roles of the package and of the site."""
     folders = (STANDARD / "roles", Site.find().root / "roles")
     return sorted({file.parent.name for folder in folders for file in folder.glob("*/__init__.py")})
 
 
 def stacks() -> list[str]:
-    """The stacks of the package and of the site."""
+    """Return the stacks of the package and of the site."""
     files = (file for folder in Site.find().stacks for file in folder.glob("*.yml"))
     return sorted({file.stem for file in files if not file.stem.endswith(".lock")})
 
@@ -110,7 +109,8 @@ def _make(folder: Path) -> None:
 
 
 def _files(source: Path) -> Iterator[Path]:
-    """The files of an inventory that name hosts, and its folders, in which files appear and vanish."""
+    """Yield the files of an inventory that name hosts, and its folders, which change when files are added or
+    removed."""
     if source.is_file():
         yield source
         return
@@ -121,7 +121,7 @@ def _files(source: Path) -> Iterator[Path]:
 
 
 def _changed_since(sources: Iterable[Path], at: float) -> bool:
-    """Whether files of hosts are newer, and are all that the inventory is made of: no program is run here."""
+    """Whether files of hosts are newer than ``at``, and none of them is a program or a plugin's configuration."""
     files = [file for source in sources for file in _files(source)]
     try:
         if not any(file.stat().st_mtime > at for file in files):
@@ -138,6 +138,6 @@ def _read(sources: Sequence[Path]) -> Names | None:
 
     try:
         inventory = load(*sources)
-    except HostwrightError:  # the verb says what is wrong with it
+    except HostwrightError:  # the verb reports the mistake
         return None
     return Names(tuple(inventory.hosts), tuple(inventory.groups))

@@ -1,1 +1,1 @@
-"""A site's own verbs: run where they are called, and read as text where only their names are wanted."""
+"""A site's own verbs: imported to run them, or only parsed for help and completion."""

@@ -1,7 +1,7 @@
-"""A site's own verbs as they are written in its files, for help and completion, which run nothing of a site.
+"""Parses a site's own verbs from its files, for help and completion, without running anything of the site.
 
-Only what stands there as text is known: functions with ``@task`` or ``@verb``, and collections made of them. Verbs
-that code makes, or that another module defines, are known once they are called.
+Only literal definitions are found: functions with ``@task`` or ``@verb``, and collections of them. Verbs that are
+created by code, or defined in another module, are known only when a verb is called.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from invoke import Collection, Task
 _DECORATORS = {"task", "verb"}
 _NAMESPACES = ("ns", "namespace")  #: Invoke's names of a module's collection, in its order
 _OPTIONS = {"name", "aliases", "default", "help", "positional", "optional", "iterable", "incrementable"}
-_LARGEST = 1 << 20  #: bytes of a file, for a completion's time
+_LARGEST = 1 << 20  #: bytes of a file, to keep completion fast
 
 
 def verbs_in(file: Path, module: str) -> Collection:
-    """The verbs of a file; none of one that cannot be read or parsed. ``module`` is where they are said to be from."""
+    """Return the verbs of a file; none if it cannot be read or parsed. ``module`` is the module name of the verbs."""
     try:
         with file.open("rb") as opened:
             body = ast.parse(opened.read(_LARGEST)).body
@@ -40,18 +40,18 @@ def verbs_in(file: Path, module: str) -> Collection:
 
 
 def _decorator(node: ast.FunctionDef) -> ast.expr | None:
-    """The decorator that makes a task of a function: ``@task``, ``@invoke.task(…)``."""
+    """Return the decorator that makes a function a task: ``@task``, ``@invoke.task(…)``."""
     return next((each for each in node.decorator_list if _name(each) in _DECORATORS), None)
 
 
 def _name(node: ast.expr) -> str:
-    """The last word of what is named or called."""
+    """Return the last part of a name, or of the name of a called function."""
     named = node.func if isinstance(node, ast.Call) else node
     return str(named.attr if isinstance(named, ast.Attribute) else getattr(named, "id", ""))
 
 
 def _task(node: ast.FunctionDef, decorator: ast.expr, module: str) -> Task[Any]:
-    """A task with the name, help and options of the one that is written, and without what it does."""
+    """Create a task with the name, help and options of a parsed function, and without its body."""
 
     def body(*_: Any, **__: Any) -> None: ...
 
@@ -59,7 +59,7 @@ def _task(node: ast.FunctionDef, decorator: ast.expr, module: str) -> Task[Any]:
     body.__signature__ = Signature(list(_parameters(node.args)))  # type: ignore[attr-defined]
     names = {each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
     given = {each.arg: _literal(each.value) for each in getattr(decorator, "keywords", ()) if each.arg}
-    if _name(decorator) == "verb":  # whose other words are help texts of options
+    if _name(decorator) == "verb":  # its other keywords are help texts of options
         given = {"name": given.pop("called", None), "default": given.pop("default", None), "help": given}
     options = {key: value for key, value in given.items() if key in _OPTIONS and value is not None}
     helps = options.get("help")
@@ -83,7 +83,7 @@ def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
 
 
 def _collection(node: ast.expr, known: dict[str, Task[Any] | Collection]) -> Collection | None:
-    """``Collection("name", verb, other=verb, Collection(…))``, as far as its parts are written in the file."""
+    """Return ``Collection("name", verb, other=verb, Collection(…))``, as far as the file defines its parts."""
     if not isinstance(node, ast.Call) or _name(node) != "Collection":
         return None
     made = Collection(*(name for each in node.args[:1] if isinstance(name := _literal(each), str)))

@@ -1,1 +1,1 @@
-"""The pages of verbs and of variables, from the code: ``python -m hostwright.cli.shell.reference`` writes them."""
+"""The reference pages of verbs and variables; ``python -m hostwright.cli.shell.reference`` writes them."""

@@ -1,6 +1,6 @@
-"""Writes the pages of verbs and of variables, in the checkout that this code is of.
+"""Writes the reference pages of verbs and variables in this checkout.
 
-It runs in a process of its own: Invoke takes a task's help away from it when it makes options of it.
+It runs in its own process, because Invoke removes the help texts of a task when it creates options from them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hostwright.stack.stackfile import default_stack, load_stack
 
 
 def pages() -> dict[str, str]:
-    """Each page's file, relative to the checkout, with its text."""
+    """Return the text of each page, by its path relative to the checkout."""
     found = {role.name: role for role in discover()}
     folders = (STANDARD / "stacks",)
     stack = load_stack(default_stack(folders), folders, {role.name: role.section for role in found.values()})

@@ -1,7 +1,8 @@
-"""JSON Schemas of the files that people write, for their editors: made from the models that read these files.
+"""JSON Schemas of the files that people write, for editors, generated from the models that read these files.
 
-A schema accepts what ``hostwright check`` accepts. It finds less: a value may be a template (``{{ … }}``), an inventory
-may hold anybody's variables, and a mapping with a role's name of which no key is the role's counts as somebody else's.
+A schema accepts what ``hostwright check`` accepts, but finds fewer mistakes: a value may be a template (``{{ … }}``),
+an inventory may contain variables of other tools, and a mapping with a role's name but none of its variables counts as
+foreign.
 """
 
 from __future__ import annotations
@@ -30,20 +31,20 @@ from hostwright.stack.stackfile import stack_model
 Schema = dict[str, Any]
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-OUTPUTS = STANDARD / "schemas"  #: of what verbs print with ``--json``, each in the folder of its verbs
+OUTPUTS = STANDARD / "schemas"  #: schemas of ``--json`` documents, each in the folder of its verbs
 TEMPLATE: Schema = {"type": "string", "pattern": r"\{[{%]"}
-#: what pydantic reads as well, where a file says a text
+#: texts that pydantic also accepts for these types
 _AS_TEXT = {
     "integer": r"^\s*[+-]?[0-9][0-9_]*(\.0*)?\s*$",
     "number": r"^\s*[+-]?([0-9][0-9_]*\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$",
     "boolean": r"^([tTyYfFnN01]|[tT][rR][uU][eE]|[yY][eE][sS]|[oO][nN]|[fF][aA][lL][sS][eE]|[nN][oO]|[oO][fF][fF])$",
 }
 
-_NAMED = ("properties", "patternProperties", "$defs")  #: keys of a schema below which others stand by name
+_NAMED = ("properties", "patternProperties", "$defs")  #: keys of a schema with nested schemas by name
 
 
 def written(roles: Sequence[Role]) -> Mapping[str, Callable[[], Schema]]:
-    """The schemas of what people write, by name; ``roles`` are those of the site, with the standard ones."""
+    """Return the schemas of the files that people write, by name. ``roles`` include those of the site."""
     return {
         "inventory": lambda: _titled("a file of inventory/: hosts and groups", inventory(roles)),
         "variables": lambda: _titled("a file of group_vars/ or host_vars/", variables(roles)),
@@ -54,12 +55,12 @@ def written(roles: Sequence[Role]) -> Mapping[str, Callable[[], Schema]]:
 
 
 def printed() -> Mapping[str, Path]:
-    """The files of the schemas of what verbs print with ``--json``, by the kind of document."""
+    """Return the files of the schemas of ``--json`` documents, by kind of document."""
     return {f"json/{path.stem}": path for path in sorted(OUTPUTS.glob("*/*.json"))}
 
 
 def rendered(schema: Schema) -> str:
-    """A schema as text."""
+    """Return a schema as text."""
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -68,7 +69,7 @@ def _titled(title: str, schema: Schema) -> Schema:
 
 
 def inventory(roles: Sequence[Role]) -> Schema:
-    """Hosts and groups, as Ansible's YAML has them."""
+    """Return the schema of hosts and groups, as in Ansible's YAML."""
     of_variables = variables(roles)
     definitions = of_variables.pop("$defs")
     group = {
@@ -88,7 +89,7 @@ def inventory(roles: Sequence[Role]) -> Schema:
 
 
 def workspaces(roles: Sequence[Role]) -> Schema:
-    """An inventory in which hosts and groups have variables of the role ``workspaces`` alone."""
+    """Return the schema of an inventory in which only variables of the role ``workspaces`` are allowed."""
     role = [role for role in roles if role.name == "workspaces"]
     schema = inventory(role)
     names = schema["$defs"]["variables"]["properties"]
@@ -98,7 +99,7 @@ def workspaces(roles: Sequence[Role]) -> Schema:
 
 
 def variables(roles: Iterable[Role]) -> Schema:
-    """The variables of hosts: those of roles, flat and as mappings, and those that concern no role."""
+    """Return the schema of variables: those of roles, flat and as mappings, and those outside roles."""
     properties: Schema = {name: {"description": "how the host is reached, as in Ansible"} for name in OF_CONNECTIONS}
     properties |= {name: {"description": text} for rows in OWN.values() for name, text in rows.items()}
     definitions: Schema = {}
@@ -114,7 +115,7 @@ def variables(roles: Iterable[Role]) -> Schema:
 
 
 def _mapping(fields: Schema, *, strict: bool) -> Schema:
-    """The mapping of a role's variables. One of the same name in which none of them stands is somebody else's."""
+    """Return the schema of a role's mapping. A mapping with the same name and none of its variables is accepted."""
     closed: Schema = {"type": ["object", "null"], "properties": fields, "additionalProperties": False}
     if strict or not fields:
         return closed if strict else {}
@@ -123,7 +124,7 @@ def _mapping(fields: Schema, *, strict: bool) -> Schema:
 
 
 def _fields(role: str, cls: type, definitions: Schema) -> Schema:
-    """The variables of a role by name, with what they mean; what they are made of goes into ``definitions``."""
+    """Return the schemas of a role's variables, with descriptions; nested types go into ``definitions``."""
     template = f"#/$defs/{role}.{{model}}"
     whole = TypeAdapter(cls).json_schema(ref_template=template)
     definitions |= {f"{role}.{name}": _loose(inner) for name, inner in whole.pop("$defs", {}).items()}
@@ -137,7 +138,7 @@ def _fields(role: str, cls: type, definitions: Schema) -> Schema:
 
 
 def _loose(schema: Any, *, inside: bool = False) -> Any:
-    """A schema of pydantic's that also takes what pydantic reads: numbers as texts, templates; and no unknown names."""
+    """Extend a schema of pydantic by what pydantic also accepts (numbers as text, templates); refuse unknown names."""
     if isinstance(schema, list):
         return [_loose(each, inside=True) for each in schema]
     if not isinstance(schema, dict):
@@ -163,15 +164,16 @@ def _loose(schema: Any, *, inside: bool = False) -> Any:
     return loose
 
 
-#: from which a stack takes what it does not say itself
+#: keys of a stack that name other stacks or parts
 _MERGED = {"extends": {"type": "string"}, "include": {"type": "array", "items": {"type": "string"}}}
 
 
 def stack(roles: Iterable[Role]) -> Schema:
-    """A stack file. One that extends another, or includes parts, may say any part of it, and null removes an entry."""
+    """Return the schema of a stack file. A stack that extends another may contain any part, and null removes an
+    entry."""
     whole = stack_model({role.name: role.section for role in roles}).model_json_schema()
     definitions = {name: _closed(inner) for name, inner in whole.pop("$defs", {}).items()}
-    for part in (whole, definitions[Artifact.__name__]):  # whose names are those of the file and of the entry
+    for part in (whole, definitions[Artifact.__name__]):  # their names come from the file and from the key
         part["properties"].pop("name")
         part["required"] = [name for name in part["required"] if name != "name"]
     whole["required"].append("roles")
@@ -186,7 +188,7 @@ def stack(roles: Iterable[Role]) -> Schema:
 
 
 def _closed(schema: Any) -> Any:
-    """Pydantic's schema, with mappings whose keys have a form closed to all other keys."""
+    """Return pydantic's schema, with mappings by key pattern closed to all other keys."""
     if isinstance(schema, list):
         return [_closed(each) for each in schema]
     if not isinstance(schema, dict):
@@ -196,7 +198,7 @@ def _closed(schema: Any) -> Any:
 
 
 def _part(schema: Any) -> Any:
-    """A schema of which anything may be missing, and null in the place of a mapping's entry."""
+    """Return a schema in which everything is optional, and an entry of a mapping may be null."""
     if isinstance(schema, list):
         return [_part(each) for each in schema]
     if not isinstance(schema, dict):
@@ -218,7 +220,7 @@ def _or_null(schema: Schema) -> Schema:
 
 
 def options() -> Schema:
-    """The site's settings: a table of options, and one about the site itself."""
+    """Return the schema of the site's settings: a table of options, and a table about the site."""
     kinds = {bool: {"type": "boolean"}, int: {"type": "integer"}, str: {"type": ["string", "integer"]}}
     texts: Schema = {"type": ["array", "string"], "items": {"type": "string"}}
     properties = {name: kinds.get(kind, texts) for name, kind in sorted(settings.in_file().items())}

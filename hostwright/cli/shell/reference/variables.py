@@ -1,4 +1,4 @@
-"""The page of variables: those of each role, as the role declares them, and those that concern no role."""
+"""The page of variables: those of each role, as declared there, and those outside roles."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DOCUMENT = "docs/reference/variables.md"
 INTRO = """\
 # Variables
 
-*For operators who write an inventory, and want to know what may stand there and what it is without them.*
+*For operators who write an inventory, and look for a variable, its values and its default.*
 
 A variable of a role is written flat (`base_packages: [...]`) or in the role's mapping (`base: {packages: [...]}`), in
 the inventory, `group_vars/` or `host_vars/`; [Variables](../operators/inventory.md#variables) says which of several
@@ -31,7 +31,7 @@ and files are no variables: they are in the [stack](../operators/stacks.md). Eve
 This page is written by `python -m hostwright.cli.shell.reference` from the roles.
 """
 
-#: what concerns no role: a heading, and the variables below it with their meaning, in Markdown
+#: variables outside roles: heading → variable → meaning, in Markdown
 OWN: Mapping[str, Mapping[str, str]] = {
     "Stack and roles of a host": {
         "stack": "the [stack](../operators/stacks.md) of the host; without it, the site's or the standard default",
@@ -100,7 +100,7 @@ _KINDS = {bool: "true or false", int: "whole number", float: "number", str: "tex
 
 
 def document(roles: Iterable[Role]) -> str:
-    """The page that describes the variables of these roles, as Markdown."""
+    """Return the page with the variables of these roles, as Markdown."""
     return "\n".join(_parts(tuple(roles)))
 
 
@@ -117,7 +117,7 @@ def _parts(roles: tuple[Role, ...]) -> Iterator[str]:
 
 
 def _role(role: Role) -> str:
-    """One role: what it is for, its variables, and what stands in the entries of those that are mappings."""
+    """Return the section of one role: its purpose, its variables, and the fields of mapping entries."""
     sentence = (inspect.getdoc(role.function) or "").partition("\n")[0]
     parts = [f"### `{role.name}`\n", f"{markdown(sentence)}\n", _fields(role.variables, f"{role.name}_")]
     for name, hint in typing.get_type_hints(role.variables).items():
@@ -141,7 +141,7 @@ def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def _kind(hint: Any) -> str:
-    """A type in words: ``list of text``."""
+    """Return a type in words: ``list of text``."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hint in _KINDS:
         return _KINDS[hint]
@@ -155,7 +155,7 @@ def _kind(hint: Any) -> str:
 
 
 def _default(field: dataclasses.Field[Any]) -> str:
-    """The default as YAML has it; nothing where there is none, or it says nothing."""
+    """Return the default in YAML; empty if there is none, or it is empty."""
     value = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
     if value is dataclasses.MISSING or value is None or value == "" or dataclasses.is_dataclass(value):
         return ""
@@ -163,7 +163,7 @@ def _default(field: dataclasses.Field[Any]) -> str:
 
 
 def _entries(hint: Any) -> Iterator[type]:
-    """The dataclasses that a variable is made of."""
+    """Yield the dataclasses in the type of a variable."""
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         yield hint
     for one in typing.get_args(hint):

@@ -1,4 +1,4 @@
-"""The page of verbs: what each does, its examples and its options, as ``hostwright --help`` says them."""
+"""The page of verbs: description, examples and options, as in ``hostwright --help``."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from hostwright.common.text import markdown
 
 DOCUMENT = "docs/reference/verbs.md"
 _SHARED = "Options that verbs share"
-_MANY = 3  #: an option with the same meaning for so many verbs is explained once
+_MANY = 3  #: an option of at least this many verbs is explained once
 
 INTRO = """\
 # Verbs and options
 
-*For everybody who types a command, and wants to know exactly what it takes.*
+*For everybody who types a command, and looks for its exact options.*
 
 In a [site](../operators/sites.md), `invoke` has the same verbs and options as `hostwright`. Hosts are named with
 `--hosts`; `hostwright` also takes them behind the verb (`hostwright plan gpu01 gpu02`). What may stand for hosts is in
@@ -41,17 +41,16 @@ class _Verb:
 
     @property
     def options(self) -> list[tuple[str, str]]:
-        """Each option as it is written, with its meaning."""
+        """Each option in its written form, with its meaning."""
         return [(_written(one), one.help or "") for one in _arguments(self.context) if one.name not in self.words]
 
     @property
     def words(self) -> list[str]:
-        """What stands behind the verb without a flag."""
         return [one.name for one in self.context.positional_args if one.name]
 
 
 def document(verbs: Collection) -> str:
-    """The page that describes these verbs, as Markdown. Takes their help texts away from them, as Invoke does."""
+    """Return the page of these verbs, as Markdown. Removes their help texts, as Invoke does."""
     contexts = {name: context for context in verbs.to_contexts() for name in (context.name, *context.aliases) if name}
     groups = {
         title: [_Verb(name, task, contexts[name]) for name, task in tasks] for title, tasks in by_purpose(verbs).items()
@@ -76,7 +75,6 @@ def _parts(groups: Mapping[str, Sequence[_Verb]], shared: Mapping[str, str]) -> 
 
 
 def _section(verb: _Verb, shared: Mapping[str, str]) -> str:
-    """One verb: what it does, examples, its own options, and the names of those that it shares."""
     text, examples = split(verb.task)
     parts = [f"### `{verb.name}`", markdown(text)]
     if examples:
@@ -93,12 +91,12 @@ def _section(verb: _Verb, shared: Mapping[str, str]) -> str:
 
 
 def _arguments(context: ParserContext) -> list[Argument]:
-    """A verb's options without repetition, by name; ``args`` has one entry for each of an option's names."""
+    """Return a verb's options by name, once each; ``args`` has an entry for each name of an option."""
     return sorted({id(one): one for one in context.args.values()}.values(), key=lambda one: one.name or "")
 
 
 def _written(argument: Argument) -> str:
-    """``--max-fail VALUE``, ``--json``."""
+    """Return an option as ``--max-fail VALUE``, ``--json``."""
     value = " VALUE" if argument.takes_value else ""
     return f"--{(argument.name or '').strip('_').replace('_', '-')}{value}"
 

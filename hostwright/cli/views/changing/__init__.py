@@ -1,1 +1,1 @@
-"""Plans, and what came of runs that changed hosts."""
+"""Views of plans, and of the results of runs that changed hosts."""

@@ -1,4 +1,4 @@
-"""Plans, and what came of a run that changed hosts, as text or JSON."""
+"""Shows plans, and the results of a run that changed hosts, as text or JSON."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 GOOD = frozenset({"as desired", "changed"})
 ALL_OR_NONE = "nothing was changed: either all of these hosts go back, or none"
-SAME_AGAIN = ("provision", "remove", "rollback")  #: verbs that go on after a reboot with the same words
+SAME_AGAIN = ("provision", "remove", "rollback")  #: verbs that continue after a reboot with the same command
 
 
 def show_plans(
@@ -63,9 +63,11 @@ def show_plans(
     store: Store | None = None,
     as_json: bool,
 ) -> None:
-    """What differs on hosts from what is desired; hosts that differ alike are shown once. The last lines say what it
-    comes to, and with which command (``then``) it is done; ``saved`` is the file with the plans,
-    ``store`` has the files that are sent."""
+    """Show the differences of hosts from the desired state. Equal plans are shown once.
+
+    The last lines are the totals and the command ``then`` that applies the plans. ``saved`` is the file with the plans.
+    ``store`` contains the files to send.
+    """
     if as_json:
         plans = [plan.to_json() for plan in results.values]
         print_document("plan", {"plans": plans, "errors": errors_json(results.errors)})
@@ -86,8 +88,10 @@ def show_plans(
 
 
 def _altogether(targets: Sequence[TargetHost], results: Results[HostPlan], store: Store | None) -> str:
-    """What plans come to: ``2 hosts: 42 changes in 7 layers, no reboot, up to 4.1 GB to send``; where not all hosts
-    have changes, how many do."""
+    """Return the totals of plans: ``2 hosts: 42 changes in 7 layers, no reboot, up to 4.1 GB to send``.
+
+    If some hosts have no changes, the number of hosts with changes is included.
+    """
     plans = [planned.plan for planned in results.values if not planned.plan.empty]
     of_host = {target.name: target for target in targets}
     head = count(len(results.values) + len(results.errors), "host")
@@ -111,15 +115,17 @@ def _altogether(targets: Sequence[TargetHost], results: Results[HostPlan], store
         if refused := sum(bool(plan.refusals) for plan in plans):
             parts.append(f"{refused} refused")
         if lost := dict.fromkeys(what for planned in results.values for what in planned.losses):
-            parts.append(f"{printable(' and '.join(lost))} lost for good")
+            parts.append(f"{printable(' and '.join(lost))} deleted permanently")
     if results.errors:
         parts.append(f"{len(results.errors)} not planned, see above")
     return f"{head}: {', '.join(parts)}"
 
 
 def _to_send(plans: Iterable[tuple[TargetHost, Plan]], store: Store | None) -> str:
-    """How much the hosts are sent: ``up to 4.1 GB and 57 files of unknown size to send``; empty where that is nothing.
-    A file that was never fetched has no known size, unless its stack says it."""
+    """Return the amount of data to send: ``up to 4.1 GB and 57 files of unknown size to send``; empty for none.
+
+    The size of a file that was never downloaded is unknown, unless its stack defines the size.
+    """
     files = [artifact for target, plan in plans for artifact in _sent(target, plan)]
     sizes = [store.size_of(artifact) if store else artifact.size or 0 for artifact in files]
     unknown = len({artifact.file for artifact, size in zip(files, sizes, strict=True) if not size})
@@ -129,7 +135,10 @@ def _to_send(plans: Iterable[tuple[TargetHost, Plan]], store: Store | None) -> s
 
 
 def _sent(target: TargetHost, plan: Plan) -> list[Artifact]:
-    """The files that a plan takes. A host that fetches some itself is not sent those, and one that has some, fewer."""
+    """Return the files that a plan needs, without those that the host downloads itself.
+
+    This is an upper limit, since the host may already have some of them.
+    """
     artifacts, direct = target.desired.stack.artifacts, target.host.get(ARTIFACTS) == DIRECT
     wanted = [artifacts[name] for name in plan.artifacts if name in artifacts]
     return [artifact for artifact in wanted if not (direct and artifact.urls)]
@@ -144,7 +153,7 @@ def show_outcomes(
     took_s: float = 0.0,
     as_json: bool,
 ) -> None:
-    """What came of each host in ``took_s`` seconds, and where proofs were asked for (``proved``), of those."""
+    """Show the result of each host after ``took_s`` seconds, and with ``proved`` the results of its proofs."""
     from hostwright.apply.run import again
 
     run, results = ended.run, ended.results
@@ -155,8 +164,8 @@ def show_outcomes(
     shown = SHOWN_RESULTS | ({"changed": "layers removed"} if verb == "remove" else {})
     out.print(summary(results.values, results.errors, results.untouched, proved=proved, shown=shown))
     show_errors(results.errors)
-    if results.stopped_because and (results.untouched or results.errors):  # else all of it was done when it stopped
-        sentence = f"{results.stopped_because}. To continue with what is left: {again(verb, run)}"
+    if results.stopped_because and (results.untouched or results.errors):  # otherwise all work was already done
+        sentence = f"{results.stopped_because}. To continue with the remaining hosts: {again(verb, run)}"
         console.make_console(stderr=True).print(Text(printable(sentence), style="bold red"))
     show_stand_ins(targets, results, out)
     words = Counter(
@@ -202,7 +211,7 @@ def _document(run: str, results: Results[Outcome], *, proved: bool) -> dict[str,
 
 
 def show_no_way_back(ways: Results[WayBack], targets: Sequence[TargetHost], to: str, *, as_json: bool) -> int:
-    """Why nothing is rolled back: one host that cannot go back keeps all of them where they are. The exit status."""
+    """Show why nothing is rolled back: all hosts are, or none. Returns the exit status."""
     if as_json:
         left = {"untouched": list(ways.names), "stopped_because": ALL_OR_NONE}
         print_document("provision", {"run": None, "hosts": [], "errors": errors_json(ways.errors), **left})
@@ -214,7 +223,8 @@ def show_no_way_back(ways: Results[WayBack], targets: Sequence[TargetHost], to: 
 
 
 def intents(ways: Sequence[WayBack]) -> Iterator[str]:
-    """Where hosts go back to, and that the inventory says otherwise: one sentence for all hosts of one kind."""
+    """Yield where hosts go back to, and the difference from the inventory: one sentence for hosts with the same
+    stacks."""
     kinds = dict.fromkeys((way.back.stack.name, way.now.stack.name, way.back.stack.digest()) for way in ways)
     for back, now, digest in kinds:
         same = [way for way in ways if (way.now.stack.name, way.back.stack.digest()) == (now, digest)]
@@ -226,14 +236,14 @@ def intents(ways: Sequence[WayBack]) -> Iterator[str]:
 
 
 def _afterwards(way: WayBack) -> str:
-    """What the inventory says of a host that went back, and what follows from that."""
+    """Return the difference of the inventory from the stack of a rolled-back host, and its consequences."""
     back, now = way.back.stack, way.now.stack
     if back.digest() == now.digest():
-        return "That is what the inventory says, too"
-    says = "has that stack as it is now" if back.name == now.name else f"says {now.name}"
+        return "The inventory names the same stack"
+    says = "has a newer version of that stack" if back.name == now.name else f"names {now.name}"
     return (
-        f"The inventory still {says}: audits show these hosts as behind it (intent), and the next provision brings "
-        "them to it again, unless you change that there"
+        f"The inventory still {says}: audits report these hosts as different (intent), and the next provision installs "
+        "that stack again, unless you change the inventory"
     )
 
 
@@ -245,11 +255,10 @@ def summary(
     proved: bool = False,
     shown: Mapping[str, str] = SHOWN_RESULTS,
 ) -> Group:
-    """The result of a run: a line for the hosts with the same result, failures last; then a line for each layer.
+    """Return the result of a run: a line for hosts with the same result, failures last, then a line for each layer.
 
-    Where many hosts have one result, only their number is shown: failed ones are named by the errors, others by the
-    next command.
-    ``proved``: proofs were asked for, and are counted. ``shown``: the words for results.
+    For many hosts with one result, only their number is shown; the errors name the failed hosts, and the next command
+    the others. ``proved``: proofs were requested, and are counted. ``shown``: the words for results.
     """
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("host", "result", *(["proofs"] if proved else [])):
@@ -281,7 +290,6 @@ def _left(outcome: Outcome) -> bool:
 
 
 def _layers(outcomes: Sequence[Outcome]) -> Table:
-    """Each layer on which something was done, once: how many steps it took, and how long."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     several = len(outcomes) > 1
     for column in ("layer", *(["hosts"] if several else []), "steps", "longest" if several else "time"):
@@ -291,13 +299,13 @@ def _layers(outcomes: Sequence[Outcome]) -> Table:
         times = [sum(result.duration_s for result in results) for results in of_hosts if results]
         steps = sum(len(result.steps) for results in of_hosts for result in results)
         if not steps:
-            continue  # nothing was done but to look again
+            continue  # only probed again
         table.add_row(name, *([f"{len(times)}"] if several else []), f"{steps}", shown_seconds(max(times)))
     return table
 
 
 def _proofs(acceptance: Iterable[Acceptance]) -> Text:
-    """How many proofs came to which end: ``1 failed, 3 passed``; the sentence of a failed one is the host's error."""
+    """Return the numbers of proofs by result: ``1 failed, 3 passed``. The host's error has the reason of a failure."""
     number = Counter(one.outcome for one in acceptance)
     if not number:
         return Text("not proved", style="yellow")

@@ -1,4 +1,4 @@
-"""What differs on hosts from what is desired: a line for each change, the diff of each file; equal plans once."""
+"""Shows plans: a line for each change, the diff of each file; equal plans are shown once."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ _SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "r
 
 
 def show_plan(host_plan: HostPlan, *, among: Sequence[str] = (), diffs: bool = True) -> RenderableType:
-    """A host's plan as text: one line per change (have → want), the diff of each file, what is only known later.
-    ``among`` are all hosts with this plan, where they are several."""
+    """Return a host's plan as text: one line per change (have → want), the diff of each file, and unknown values.
+
+    ``among`` are all hosts with this plan, if there are several.
+    """
     lines = _plan_lines(host_plan, among or (host_plan.host,), brief=False)
     return Group(*(line for line in lines if diffs or not isinstance(line, Quoted)))
 
 
 def folded_plans(host_plans: Iterable[HostPlan], *, brief: bool = False) -> Iterator[RenderableType]:
-    """The plans of hosts as text. Hosts whose plans read alike share one, at the place of the first of them."""
+    """Yield the plans of hosts as text. Hosts with equal texts share one, in the place of the first host."""
     alike: dict[tuple[str, ...], list[HostPlan]] = {}
     for host_plan in host_plans:
         alike.setdefault(reads(host_plan, brief=brief), []).append(host_plan)
@@ -34,7 +36,7 @@ def folded_plans(host_plans: Iterable[HostPlan], *, brief: bool = False) -> Iter
 
 
 def reads(host_plan: HostPlan, *, brief: bool = False) -> tuple[str, ...]:
-    """How a plan reads without its host's name: those that read alike are shown once."""
+    """Return the text of a plan without its host's name. Plans with equal texts are shown once."""
     return tuple(line.plain for line in _plan_lines(host_plan, (), brief=brief))
 
 
@@ -52,11 +54,11 @@ def _plan_lines(host_plan: HostPlan, hosts: Sequence[str], *, brief: bool) -> li
     for role in plan.roles:
         lines += _show_briefly(role) if brief else _show_role(role)
     for loss in host_plan.losses:
-        sentence = f"takes away {one_line(loss)}; nothing brings that back (--yes, or an answer, agrees)"
+        sentence = f"deletes {one_line(loss)} permanently (confirm at the prompt, or pass --yes)"
         lines.append(Hanging(f"  {sentence}", style="red"))
     if host_plan.busy:
         users = ", ".join(one_line(user) for user in host_plan.busy)
-        lines.append(Hanging(f"  in use by {users}: it needs --drain or --force ({plan.disturbs})", style="red"))
+        lines.append(Hanging(f"  in use by {users}; pass --drain or --force ({plan.disturbs})", style="red"))
     if plan.reboot:
         lines.append(Hanging(f"  then a reboot: {one_line(plan.reboot)}", style="magenta"))
     return lines
@@ -73,7 +75,7 @@ def _show_role(role: RolePlan) -> Iterable[Text]:
 
 
 def _towards(plan: Plan) -> str:
-    """The stack that a plan leads to, or that it takes something of; nothing where all of it is refused."""
+    """Return the stack that a plan installs or removes from; empty if all of the plan is refused."""
     kinds = tally((planned.kind, planned.want) for planned in plan.changes)
     return f" to {plan.stack}" if "change" in kinds else f" of {plan.stack}" if "removal" in kinds else ""
 

@@ -1,4 +1,4 @@
-"""A recorded run in short: hosts to which the same happened together, what failed in full, the rest in a line."""
+"""Shows a recorded run in short: hosts with equal results together, failures in full, the rest in one line."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from hostwright.common.command import Command
 from hostwright.common.text import count, printable
 from hostwright.inventory.patterns import headed
 
-MOST_LINES = 5  #: of what a failed step printed, from its end
-MOST_CHECKS = 3  #: failed checks of which no cause is known
+MOST_LINES = 5  #: last lines of a failed step's output
+MOST_CHECKS = 3  #: limit of failed checks without a known cause
 
 
 def show_in_short(out: Console, summary: RunSummary, run: RecordedRun) -> None:
-    """One run: its head, its hosts, and the command that shows every step."""
+    """Show one run: its summary, its hosts, and the command that shows every step."""
     show_head(out, summary, run, details=False)
     for line in _hosts(run.hosts):
         out.print(line)
@@ -30,7 +30,7 @@ def show_in_short(out: Console, summary: RunSummary, run: RecordedRun) -> None:
 
 
 def _hosts(hosts: Iterable[HostRun]) -> Iterator[Text]:
-    """A paragraph for hosts to which the same happened, those on which something went wrong last."""
+    """Yield a paragraph for hosts with equal results, failed ones last."""
     alike: dict[object, list[HostRun]] = {}
     for host in sorted(hosts, key=lambda host: host.result in BAD):
         alike.setdefault(_happened(host), []).append(host)
@@ -46,7 +46,7 @@ def _hosts(hosts: Iterable[HostRun]) -> Iterator[Text]:
 
 
 def _happened(host_run: HostRun) -> object:
-    """What happened on a host, without its times."""
+    """Return the result of a host, without times."""
     failed = [(role.role, role.status, [(step.what, step.output) for step in _bad(role)]) for role in host_run.roles]
     return host_run.result, host_run.sentence, repr(failed), repr([*_causes(host_run)]), repr([*_unexplained(host_run)])
 
@@ -56,7 +56,7 @@ def _bad(role: RoleRun) -> list[Any]:
 
 
 def _layers(same: Sequence[HostRun]) -> Iterator[Text]:
-    """The layers on which something was done, with steps and longest time; those that failed with their output."""
+    """Yield the changed layers, with steps and longest duration; failed layers with their output."""
     good: dict[str, list[RoleRun]] = {}
     for role in (role for host in same for role in host.roles if role.status == 0 and role.steps):
         good.setdefault(role.role, []).append(role)
@@ -86,7 +86,6 @@ def _explained(host_run: HostRun) -> Iterator[Text]:
 
 
 def _causes(host_run: HostRun) -> Iterator[tuple[str, str]]:
-    """The known problems, each rule with its cause and fix."""
     for finding in (finding for record in host_run.said for finding in _findings(record)):
         match finding:
             case {"rule": str(rule), "cause": str(cause), "cure": str(cure)}:

@@ -1,1 +1,1 @@
-"""What came of reaching hosts: their keys, the output of a command."""
+"""Views of host keys, and of the output of a command."""

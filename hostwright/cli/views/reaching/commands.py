@@ -1,4 +1,4 @@
-"""What one command said on many hosts: equal ends and outputs once, with the hosts that they are of."""
+"""Shows the output of one command on many hosts: equal results once, with their hosts."""
 
 from __future__ import annotations
 
@@ -31,22 +31,19 @@ from hostwright.common.text import count, one_line, shown_seconds
 from hostwright.fleet import TargetHost
 from hostwright.inventory.patterns import headed
 
-KIND = "command"  #: of the document
+KIND = "command"  #: kind of the JSON document
 
 
 class CommandView(TerminalView):
-    """Whoever waits for a command: a line on standard error that counts hosts, and names the last ones."""
+    """The view of a command: a line on standard error that counts hosts, and names the last ones."""
 
     def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:  # noqa: ARG002
-        """The line."""
+        """Return the counter of hosts on which the command has ended."""
         return _Ended("ended", (target.name for target in targets))
 
 
 class _Ended(Counting):
-    """Counts the hosts on which the command has ended."""
-
     def __call__(self, event: Event) -> None:
-        """Take in an event; it may come from any thread."""
         if isinstance(event, Note):
             warn(f"{event.host}: {event.text}")
         elif isinstance(event, HostEnded):
@@ -61,12 +58,11 @@ def show_commands(
     took_s: float = 0.0,
     as_json: bool,
 ) -> None:
-    """What came of it in ``took_s`` seconds: equal results once; those that did not pass, and what failed, last; then
-    all in one line, and where more is said."""
+    """Show the results after ``took_s`` seconds: equal ones once, failures last, then the totals and next commands."""
     if as_json:
         print_document(KIND, document(command, ended))
         return
-    out = Console(highlight=False)  # what hosts say stays as it is, apart from control characters
+    out = Console(highlight=False)  # output of hosts stays unchanged, apart from control characters
     for same in folded(ended.results.values):
         _show(out, command, same)
     show_errors(ended.results.errors)
@@ -80,8 +76,7 @@ def show_commands(
 
 
 def folded(results: Iterable[CommandResult]) -> list[list[CommandResult]]:
-    """Results that are equal but for their host and duration, together: those that passed first, and of these and of
-    the others the most frequent one first."""
+    """Group results that differ only in host and duration: successful ones first, then by frequency."""
     alike: dict[tuple[object, ...], list[CommandResult]] = {}
     for result in results:
         alike.setdefault((result.end, result.status, result.stdout, result.stderr), []).append(result)
@@ -89,7 +84,7 @@ def folded(results: Iterable[CommandResult]) -> list[list[CommandResult]]:
 
 
 def document(command: RemoteCommand, ended: RunResults[CommandResult]) -> dict[str, Any]:
-    """The document of ``--json``. Texts of hosts are untrusted: write them as ASCII."""
+    """Return the document for ``--json``. Texts of hosts are untrusted: write them as ASCII."""
     results = ended.results
     return {
         "run": ended.run,
@@ -119,25 +114,25 @@ def _show(out: Console, command: RemoteCommand, same: Sequence[CommandResult]) -
 
 
 def _how(result: CommandResult, command: RemoteCommand) -> str:
-    """How it ended, with the signal's name where a signal ended it."""
+    """Return how the command ended, with the signal's name if a signal ended it."""
     name = ""
-    if result.status is not None and result.status > 128:  # what a shell adds to a signal's number
+    if result.status is not None and result.status > 128:  # 128 + signal number, as in shells
         name = next((f" ({sig.name})" for sig in signal.Signals if sig == result.status - 128), "")
     nothing = "" if result.stdout.strip() or result.stderr.strip() else ", no output"
     return sentence_of(result, command) + name + nothing
 
 
 def _lines(text: str) -> Iterator[str]:
-    """A host's lines, safe to print. Only a line feed ends one, whatever else does so elsewhere."""
+    """Yield a host's lines, safe to print. Only a line feed ends a line."""
     if text.strip():
         for line in text.removesuffix("\n").split("\n"):
             yield one_line(line.removesuffix("\r"))
 
 
 def _line(out: Console, line: str, style: str = "") -> None:
-    """One line. In a pipe it is never wrapped; in a terminal it continues deeper, never at its edge."""
+    """Print one line: never wrapped in a pipe, with a hanging indent in a terminal."""
     if out.is_terminal:
-        out.print(Group(console.Hanging(line, style=style)))  # rich would make a plain text of it alone
+        out.print(Group(console.Hanging(line, style=style)))  # rich would convert a single text to a plain one
     else:
         print(line)
 

@@ -1,4 +1,4 @@
-"""What became of the keys of hosts, one line each."""
+"""Shows the results for host keys, one line each."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from hostwright.common.text import printable
 from hostwright.inventory.patterns import headed
 from hostwright.rebuild.newkeys import KeyResults, Told
 
-_MOST_ALONE = 3  #: hosts whose keys were known that have a line each
+_MOST_ALONE = 3  #: limit of hosts with known keys that have their own lines
 WORDS = {"trusted": "trusted anew", "known": "already known", "forgotten": "forgotten"}
 
 
 def tell(told: Told) -> None:
-    """One host, as soon as its key is settled; one whose key was known has no news, and is shown at the end."""
+    """Show one host as soon as its key is settled; an already known key is shown at the end."""
     if told.result != "known":
         console.make_console().print(Text(printable(_line(told))))
 
 
 def show_keys(results: KeyResults, *, as_json: bool) -> None:
-    """What is left to show at the end."""
+    """Show the remaining results and the totals at the end."""
     if as_json:
         hosts = [told.to_json() for told in results.told]
         print_document("trust", {"hosts": hosts, "errors": errors_json(results.errors)})
@@ -40,7 +40,6 @@ def show_keys(results: KeyResults, *, as_json: bool) -> None:
 
 
 def _line(told: Told) -> str:
-    """One host in one line."""
     replaced = told.replaced
     old = ", ".join(dict.fromkeys(f"{key.key_type} {key.fingerprint}" for key in replaced.before)) or "no key"
     if told.result == "known":

@@ -1,1 +1,1 @@
-"""Rebuilds in a terminal: while they go on, and how long they took."""
+"""Views of rebuilds: decisions, results, and durations."""

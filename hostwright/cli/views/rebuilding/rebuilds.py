@@ -1,4 +1,4 @@
-"""Rebuilds: what is going to be done with each host, and what came of it."""
+"""Shows rebuilds: the decision for each host, and the results."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from hostwright.rebuild.run import ENDED, Decisions, Rebuilt
 from hostwright.rebuild.ways.ways import Decision
 
 GOOD = frozenset({"rebuilt", "as desired"})
-LEAST_COLUMNS = 100  #: of a table of decisions: in fewer, its cells would be narrow and tall
-NAMES = 4  #: a table of decisions gives names at most this part of its columns
+LEAST_COLUMNS = 100  #: minimum width of a table of decisions; below it, its cells would be narrow and tall
+NAMES = 4  #: names get at most 1/4 of the columns of a table of decisions
 STYLES: Mapping[Outcome, str] = {"rebuilt": "green", "as desired": "green", "failed": "red", "handed over": "yellow"}
 
 
 def show_decisions(
     targets: Sequence[TargetHost], decisions: Decisions, *, start: Start | None = None, as_json: bool
 ) -> None:
-    """What would be done with each host, where nothing is; ``start`` is the way that was asked for."""
+    """Show the decision for each host, without changing any. ``start`` is the requested method."""
     if as_json:
         hosts = {name: asdict(decision) for name, decision in decisions.of.items()}
         print_document("decisions", {"decisions": hosts, "errors": errors_json(decisions.errors)})
@@ -60,35 +60,34 @@ def show_decisions(
 
 
 def _word(decision: Decision) -> str:
-    """A way as hosts are counted by it."""
     if decision.way == "nothing":
         return "left alone" if decision.refusal else "as desired"
     return f"to {decision.way}"
 
 
 def announce(decisions: Decisions) -> None:
-    """What is going to be done with each host, before anything is."""
+    """Show the decision for each host, before anything is changed."""
     if decisions.of:
         out = console.make_console()
         out.print(decisions_table(decisions.of, columns=out.width))
 
 
 def status_of(decisions: Decisions) -> int:
-    """The exit status of hosts that were only diagnosed."""
+    """Return the exit status of hosts that were only diagnosed."""
     if decisions.errors or any(decision.refusal for decision in decisions.of.values()):
         return FAILED
     return AS_DESIRED if all(decision.way == "nothing" for decision in decisions.of.values()) else DIFFERS
 
 
 def show_rebuilt(targets: Sequence[TargetHost], rebuilt: Rebuilt, *, took_s: float = 0.0, as_json: bool) -> None:
-    """What came of each host in ``took_s`` seconds."""
+    """Show the result of each host after ``took_s`` seconds."""
     results = rebuilt.results
     if as_json:
         print_document("rebuild", _document(rebuilt))
         return
     out = console.make_console()
     if rebuilt.decisions:
-        out.print()  # below what was announced
+        out.print()  # below the decisions
     out.print(rebuilds_table(results.values))
     show_errors(rebuilt.errors)
     if results.untouched:
@@ -120,8 +119,10 @@ def _document(rebuilt: Rebuilt) -> dict[str, Any]:
 
 
 def decisions_table(decisions: Mapping[str, Decision], *, columns: int = console.UNBOUNDED) -> RenderableType:
-    """What is going to be done, before anything is: equal decisions in one row, or, in a narrow terminal and where
-    hosts are too many for a column of their names, below each other."""
+    """Return the decisions, equal ones in one row.
+
+    In a narrow terminal, or with too many hosts for a column of names, decisions are lists instead of rows.
+    """
     same: dict[Decision, list[str]] = {}
     for name, decision in decisions.items():
         same.setdefault(decision, []).append(name)
@@ -130,7 +131,7 @@ def decisions_table(decisions: Mapping[str, Decision], *, columns: int = console
     table = Table(box=None, pad_edge=False, header_style="dim")
     ends = ("ends",) if any(decision.ends for decision in decisions.values()) else ()
     for column in ("host", "way", "because", *ends, "steps", "if that fails"):
-        table.add_column(column, overflow="fold", no_wrap=column == "host")  # a name is in one piece everywhere
+        table.add_column(column, overflow="fold", no_wrap=column == "host")  # a name is never broken
     for decision, names in same.items():
         table.add_row(
             console.Hanging(fold(names)),
@@ -149,14 +150,13 @@ def _way(decision: Decision) -> Text:
 
 
 def _decision_lines(decision: Decision, names: Sequence[str]) -> Iterator[Text]:
-    """One decision for some hosts."""
     head, below = headed(names)
     yield console.Hanging.assemble(f"{head}: ", _way(decision))
     if below and decision.way != "nothing":
         yield console.Hanging(f"  {below}", style="dim")
     yield console.Hanging(f"  because {printable('; '.join(decision.reasons))}")
     if decision.ends:
-        yield console.Hanging(f"  ends the work of {printable(', '.join(decision.ends))}", style="red")
+        yield console.Hanging(f"  ends the jobs of {printable(', '.join(decision.ends))}", style="red")
     if decision.steps:
         yield console.Hanging(f"  steps: {' → '.join(decision.steps)}")
     if decision.escalation:
@@ -164,7 +164,7 @@ def _decision_lines(decision: Decision, names: Sequence[str]) -> Iterator[Text]:
 
 
 def rebuilds_table(rebuilds: tuple[Rebuild, ...]) -> RenderableType:
-    """One line for hosts to which the same happened, each phase once, and why a host is not back."""
+    """Return one line for hosts with equal results, each phase once, and the reasons of failures."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     several = len(rebuilds) > 1
     for column in ("host", "outcome", "way", "longest" if several else "time"):
@@ -192,7 +192,6 @@ def rebuilds_table(rebuilds: tuple[Rebuild, ...]) -> RenderableType:
 
 
 def _phases(rebuilds: Sequence[Rebuild]) -> Table:
-    """Each phase once: on how many hosts, and how long it took."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     several = len(rebuilds) > 1
     for column in ("phase", *(["hosts"] if several else []), "longest" if several else "time"):

@@ -1,4 +1,4 @@
-"""``invoke rebuild --report``: how long rebuilds took, against the target of ten minutes."""
+"""``invoke rebuild --report``: the durations of rebuilds, against the target of ten minutes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from hostwright.inventory.patterns import counted, headed
 from hostwright.rebuild.rebuild import TARGET_S, Outcome, Rebuild
 from hostwright.rebuild.report import Summary, Times, summarise
 
-METHOD_SHOWN = "p95: 95 of 100 took no longer; of fewer than 20, the slowest"
+METHOD_SHOWN = "p95: 95 of 100 took no longer; for fewer than 20, the slowest"
 
 
 def times_table(records: Iterable[Rebuild]) -> RenderableType:
-    """The report for a terminal."""
+    """Return the report for a terminal."""
     summary = summarise(records)
     if not summary.last:
         return Text("no rebuild is recorded yet", style="dim")
@@ -34,7 +34,6 @@ def times_table(records: Iterable[Rebuild]) -> RenderableType:
 
 
 def _times(summary: Summary, total: Times) -> Table:
-    """Phases, then ways, then all."""
     shown = Table(box=None, pad_edge=False, header_style="dim")
     shown.add_column("")
     for column in ("rebuilds", "median", "p95", "longest", f"within {TARGET_S / 60:.0f} min"):
@@ -55,7 +54,7 @@ def _row(times: Times, style: str = "") -> tuple[RenderableType, ...]:
 
 
 def _last(rebuilds: Iterable[Rebuild]) -> Table:
-    """How each host's last rebuild ended; hosts that ended alike share one line."""
+    """Return how each host's last rebuild ended; hosts with equal results share one line."""
     shown = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("hosts", "last rebuild", "way", "ended"):
         shown.add_column(column, overflow="fold")
@@ -70,6 +69,6 @@ def _last(rebuilds: Iterable[Rebuild]) -> Table:
         alike.setdefault(key, []).append(rebuild.host)
     for (day, way, sentence, outcome), hosts in alike.items():
         ended = Text(outcome, style=STYLES[outcome]).append(f": {short(sentence)}" if sentence else "", style="default")
-        names = headed(hosts)[0] if outcome in GOOD else counted(hosts)  # of many that are well, only how many
+        names = headed(hosts)[0] if outcome in GOOD else counted(hosts)  # for many successful hosts, only their number
         shown.add_row(console.Hanging(printable(names), style="bold"), day, way, ended)
     return shown
