@@ -77,7 +77,7 @@ def refuse_unasked(what: str, *, yes: bool, as_json: bool = False) -> None:
 
 
 def who_is_asked(request: Request) -> Ask | None:
-    """Return the function that asks for confirmation; ``None`` if it is given, or no terminal is available."""
+    """Return the function that asks for confirmation; ``None`` with ``--yes``, or without a terminal."""
     return None if request.yes or not can_ask(as_json=request.json) else ask
 
 

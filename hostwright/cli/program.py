@@ -165,7 +165,7 @@ class Hostwright(Program):
         return WordsParser(contexts=made.contexts.values(), initial=made.initial)
 
     def _tasks_of(self, root: Path) -> Collection:
-        """Return a site's tasks, those of its roles, and the standard verbs that they do not replace."""
+        """Import the tasks of a site and of its roles, and combine them with the standard verbs."""
         from hostwright.cli.shell.ofsite import sitetasks
 
         try:
@@ -195,7 +195,8 @@ def _written(root: Path) -> Collection:
 
 
 def _with_standard(tasks: Collection, of_roles: Sequence[Collection]) -> Collection:
-    """Add to a site's verbs those of its roles, which replace those of standard roles, and the standard verbs."""
+    """Combine the verbs of a site, of its roles and of Hostwright; a site's verb replaces a standard one of its
+    name."""
     for verb in (*of_roles, *STANDARD):
         if isinstance(verb, Task):
             if verb.name not in {*tasks.tasks, *tasks.collections}:
@@ -252,7 +253,7 @@ program = Hostwright(
 def main() -> None:
     """Entry point of the installed command. Errors never show a traceback, and ``head`` may close the pipe.
 
-    Ctrl-C before a verb has started exits as in a read-only verb.
+    Ctrl-C before a verb has started ends with status 130.
     """
     streams.prepare()
     asked = completing.asked(sys.argv[1:])

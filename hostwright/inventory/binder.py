@@ -82,7 +82,7 @@ def _stranger(name: str, value: Value, roles: Mapping[str, type], flat: frozense
 
 
 def _misspelt(name: str, value: Value) -> str | None:
-    """Return the variable outside all roles of which a name is a misspelling."""
+    """Return the variable that a misspelt name probably means; variables of roles are not considered."""
     if not name.startswith(OURS):
         meant = nearest(name, SHARED, _SHARED_ALIKE)
         return meant if name not in SHARED and isinstance(value.value, (str, int, float)) else None

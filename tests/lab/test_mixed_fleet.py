@@ -167,7 +167,7 @@ def test_a_failure_within_the_budget_stops_nothing_and_ctrl_c_leaves_the_rest(do
     run.send_signal(signal.SIGINT)
     out, _ = run.communicate()
     assert run.returncode == 1
-    assert "stopped by the operator. To continue with what is left: " in out
+    assert "stopped by the operator. To continue with the remaining hosts: " in out
     ended = results(door)
     assert (ended[CANARY], ended[BUSY]) == ("changed", "failed")
     assert Counter(ended.values())["changed"] >= 2

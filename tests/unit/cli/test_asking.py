@@ -1,4 +1,5 @@
-"""What disturbs or destroys is asked once at a terminal, before anything is changed; without one it is refused."""
+"""Confirmation: before a change disturbs or destroys anything, a question is asked once at a terminal, or the change is
+refused."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def planned(*states: Planned, host: str = "gpu01", busy: tuple[str, ...] = ()) -
 
 @dataclass
 class Stage:
-    """A terminal or none, a fleet that says what it plans, and what was done."""
+    """With or without a terminal; a fleet that reports its plans, and a record of its changes."""
 
     inventory: Path
     patch: pytest.MonkeyPatch
@@ -52,11 +53,11 @@ class Stage:
     screen: str = ""
 
     def types(self, answer: str) -> None:
-        """Somebody sits at a terminal and types this."""
+        """Simulate a user at a terminal who types this."""
         self.patch.setattr("sys.stdin", Terminal(answer))
 
     def run(self, task: Any, **words: Any) -> int:
-        """The exit status of a verb on both hosts; what it printed on standard error is on the ``screen``."""
+        """Return the exit status of a verb on both hosts; ``screen`` has its standard error."""
         err = Terminal()
         self.patch.setattr("sys.stderr", err)
         self.looks, self.screen = 0, ""
@@ -77,7 +78,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     (tmp_path / "hosts.yml").write_text(f"all: {{vars: {{{variables}}}, hosts: {{gpu01: {{}}, gpu02: {{}}}}}}\n")
     for name in ("HOSTWRIGHT_YES", "HOSTWRIGHT_SITE"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("sys.stdin", io.StringIO("yes\n"))  # a pipe is no terminal, whatever comes out of it
+    monkeypatch.setattr("sys.stdin", io.StringIO("yes\n"))  # a pipe is not a terminal, whatever its content is
     monkeypatch.setenv("TERM", "dumb")
     made = Stage(tmp_path, monkeypatch, capsys)
     goal = SimpleNamespace(notes=())
@@ -186,7 +187,7 @@ def test_provision_asks_only_where_it_reboots_disturbs_or_loses_something(stage:
     stage.types("yes\n")
     assert stage.run(change.provision) == 0
     assert "reboots gpu[01-02] (2 hosts): the running kernel was removed Go on with 2 hosts?" in stage.screen
-    assert stage.done == [("provision", True)]  # of exactly these plans
+    assert stage.done == [("provision", True)]  # exactly these plans
     stage.types("no\n")
     assert stage.run(change.provision) == 1
     assert stage.done == []
@@ -194,7 +195,7 @@ def test_provision_asks_only_where_it_reboots_disturbs_or_loses_something(stage:
 
 def test_what_will_not_happen_is_not_asked(stage: Stage) -> None:
     stage.types("")
-    stage.plans = (planned(BOOT, busy=("python",)), planned(BOOT, RULE, host="gpu02"))  # both are refused later
+    stage.plans = (planned(BOOT, busy=("python",)), planned(BOOT, RULE, host="gpu02"))  # both are refused afterwards
     assert stage.run(change.provision) == 0
     stage.plans = (planned(BOOT),)
     assert stage.run(change.provision, no_reboot=True) == 0
@@ -209,7 +210,7 @@ def test_work_that_is_ended_by_force_and_what_is_lost_are_named(stage: Stage) ->
     assert stage.run(change.provision, force=True) == 0
     assert "kills work on gpu01: python (0), python (1), python (2), python (3), python (4), 2 more" in stage.screen
     assert "removes permanently from gpu01: the driver 460.32.03" in stage.screen
-    assert stage.done == [("provision", True)]  # what was shown was agreed to: it is not asked again
+    assert stage.done == [("provision", True)]  # confirmed plans are not asked again
 
 
 def test_a_host_cannot_put_another_ones_name_or_a_line_into_the_question(stage: Stage) -> None:
@@ -231,7 +232,7 @@ def test_remove_says_what_it_takes_from_whom(stage: Stage) -> None:
     assert "removes driver from gpu01 Go on with 2 hosts?" in stage.screen
     stage.plans = (planned(), planned(host="gpu02"))
     stage.types("")
-    assert stage.run(change.remove) == 0  # there is nothing to remove, and nothing to ask
+    assert stage.run(change.remove) == 0  # nothing to remove, nothing to confirm
 
 
 @pytest.mark.parametrize(("order", "asked"), [("off", "powers off"), ("cycle", "power-cycles")])
@@ -279,7 +280,7 @@ def test_what_else_the_environment_says_is_no_yes(stage: Stage, value: str) -> N
 
 
 def test_the_end_of_input_is_no_yes(stage: Stage) -> None:
-    """PyCQA/isort#1897"""
+    """Case: PyCQA/isort#1897"""
     stage.types("")
     assert stage.run(restore.power, **OFF) == 1
     assert "the answer was not yes: nothing was changed" in stage.screen

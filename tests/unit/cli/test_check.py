@@ -1,4 +1,4 @@
-"""``hostwright check``: what is wrong in a site is found without a host, each mistake with its place, no other."""
+"""``hostwright check``: the mistakes of a site are found without a host, each with its place, and no others."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def motd(v: Motd, ctx: RoleContext) -> Iterator[Resource]:
 
 @dataclass(frozen=True)
 class Checked:
-    """What one check said: its status, its document and the places and sentences of its mistakes."""
+    """The result of one check: its status, its document, and the places and messages of its mistakes."""
 
     status: int
     document: dict[str, Any]
@@ -83,7 +83,7 @@ class MadeSite:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> MadeSite:
-    """A new site with two hosts, which the working directory is in."""
+    """Return a new site with two hosts, as the working directory."""
     init(Request(), str(tmp_path / "site"))
     capsys.readouterr()
     for name in ("HOSTWRIGHT_SITE", "HOSTWRIGHT_INVENTORY", "ANSIBLE_VAULT_PASSWORD_FILE"):
@@ -126,7 +126,7 @@ def test_variable_files_are_read(site: MadeSite) -> None:
     assert found.status == 2
     assert [(file, line) for file, line, _ in found.mistakes] == [
         ("inventory/group_vars/all.yml", 2)
-    ]  # where the bracket should be closed
+    ]  # where the closing bracket is missing
 
 
 def test_all_mistakes_are_found_at_once(site: MadeSite) -> None:
@@ -184,7 +184,7 @@ FILL = "import pathlib, sys\n\npathlib.Path('ran').touch()\nsys.exit(0)\n"
 
 
 def test_programs_in_a_roles_folder_are_parsed_and_not_run(site: MadeSite) -> None:
-    """A proof's program, as docs/prove.md shows it, and others: of a role only its known parts are imported."""
+    """A proof's program, as in docs/prove.md, and others: only the known parts of a role are imported."""
     site.with_role()
     site.write("roles/motd/proofs.py", PROOFS)
     for name in ("motd/fill.py", "motd/programs/deep.py", "motd/tasks.py", "_shared.py"):

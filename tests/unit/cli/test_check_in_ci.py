@@ -1,4 +1,4 @@
-"""The files of docs/ci.md, in a site: their commands end as a good and a broken site deserve."""
+"""The files of docs/ci.md, in a site: their commands succeed for a good site and fail for a broken one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GITHUB, GITLAB, COMMIT = ".github/workflows/hostwright.yml", ".gitlab-ci.yml", "
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """A new site with one host."""
+    """Return a new site with one host."""
     init(Request(), str(tmp_path / "site"))
     (tmp_path / "site/inventory/hosts.yml").write_text("all: {hosts: {gpu01: {}}}\n")
     return tmp_path / "site"
@@ -30,7 +30,8 @@ def site(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """What the machine of a CI has: a shell, git, this Hostwright, and a pip that takes a file of requirements."""
+    """Return the environment of a CI machine: a shell, git, this Hostwright, and a pip that accepts a file of
+    requirements."""
     programs = {
         "hostwright": f'exec "{sys.executable}" -m hostwright "$@"',
         "pip": '[ "$1" = install ] && [ "$2" = -r ] && grep -q "^hostwright==" "$3"',
@@ -45,7 +46,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def scripts() -> dict[str, list[str]]:
-    """File → the commands that it runs."""
+    """Return file → the commands that it runs."""
     github: Any = yaml.safe_load(FILES[GITHUB])
     (job,) = github["jobs"].values()
     gitlab: Any = yaml.safe_load(FILES[GITLAB])
@@ -83,7 +84,7 @@ def test_the_workflow_may_only_read(site: Path) -> None:
 
 
 def test_a_commit_is_checked_where_it_has_files_of_the_site(site: Path, environment: dict[str, str]) -> None:
-    """With pre-commit itself, which also refuses settings that it does not know."""
+    """With pre-commit itself, which also refuses unknown settings."""
     (site / COMMIT).write_text(FILES[COMMIT])
     git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org"]
 

@@ -1,4 +1,4 @@
-"""``hostwright check`` on what people reported of other tools: ansible, ansible-lint, terraform."""
+"""``hostwright check`` on problems that users of ansible, ansible-lint and terraform reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call chooses: hosts that a file lists, all roles but some, and the vault passwords of ``ansible.cfg``."""
+"""Selections of a call: hosts from a file, all roles but some, and the vault passwords of ``ansible.cfg``."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def test_standard_input_is_a_list_too(monkeypatch: pytest.MonkeyPatch) -> None:
     ("pattern", "sentence"),
     [
         ("^missing", "--hosts: missing: No such file or directory"),
-        ("^empty", "--hosts: empty: lists no host"),
-        ("all,&^nodes", "--hosts: '&^nodes': & cannot stand before a file"),
+        ("^empty", "--hosts: empty: contains no host"),
+        ("all,&^nodes", "--hosts: '&^nodes': & is not allowed before a file"),
     ],
 )
 def test_a_list_that_cannot_be_used_chooses_no_host(lists: Path, pattern: str, sentence: str) -> None:
@@ -68,7 +68,7 @@ def test_every_verb_takes_a_list(site: Path, call: Call) -> None:
 
 
 def planned_roles(call: Call, roles: str) -> tuple[set[str], str]:
-    """The roles whose variables are shown, and what is said on standard error."""
+    """Return the roles whose variables are shown, and standard error."""
     status, out, err = call("vars", "gpu01", "--roles", roles, "--json")
     assert status == 0, err
     return {row["role"] for row in json.loads(out)["variables"]}, err
@@ -86,7 +86,7 @@ def test_a_role_that_others_need_is_named_where_it_is_left_out(site: Path, call:
     without, err = planned_roles(call, "!driver")
     assert "driver" not in without and "container" in without
     assert "--roles leaves out driver, needed by " in err
-    assert ": it stays on the hosts as it is there" in err
+    assert "; it stays unchanged on the hosts" in err
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_the_vault_password_of_the_sites_ansible_cfg_is_used(site: Path, call: C
 def test_an_ansible_cfg_where_everybody_may_write_is_not_read(
     site: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HOSTWRIGHT_SITE", str(site))  # else nothing of the site is used
+    monkeypatch.setenv("HOSTWRIGHT_SITE", str(site))  # otherwise nothing of the site is used
     encrypted(site)
     (site / "ansible.cfg").write_text("[defaults]\nvault_password_file = secrets/vault\n")
     os.chmod(site, 0o777)  # noqa: PTH101, S103 - what is tested

@@ -1,4 +1,4 @@
-"""The front door at the beginning of a pipe that is cut, as by ``head``."""
+"""The command at the beginning of a pipe that is closed early, as by ``head``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ sys.exit(run(lambda: hosts(Request("all", inventory=(sys.argv[1],), json=True)))
 
 
 def test_an_output_that_nobody_reads_is_no_crash(tmp_path: Path):
-    hosts = ", ".join(f"gpu{number:05}: {{}}" for number in range(2000))  # more than a pipe's buffer holds
+    hosts = ", ".join(f"gpu{number:05}: {{}}" for number in range(2000))  # more than a pipe's buffer
     (tmp_path / "hosts.yml").write_text(f"all: {{hosts: {{{hosts}}}}}")
     reading, writing = os.pipe()
     os.close(reading)
@@ -47,7 +47,7 @@ sys.exit(run(verb))
 
 
 def test_a_terminal_of_ascii_shows_what_it_can():
-    """What a host says has ended the work with all others elsewhere (fabric 672)."""
+    """In fabric 672, a host's output ended the work on all others."""
     done = subprocess.run(
         [sys.executable, "-c", FOREIGN],
         cwd=PROJECT,

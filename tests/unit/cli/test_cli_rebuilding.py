@@ -1,4 +1,4 @@
-"""What ``invoke rebuild`` shows: whatever a host or a BMC said is text, and no markup."""
+"""The output of ``invoke rebuild``: texts of hosts and BMCs are never markup."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_decisions_for_hosts_too_many_for_a_column_stand_below_each_other() -> N
         "33 hosts: repair",
         fold(names),
         "  because the layer cuda differs",
-        "  ends the work of ada",
+        "  ends the jobs of ada",
         "  steps: drain → verify",
         "  if that fails: relayer",
     ]

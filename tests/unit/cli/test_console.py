@@ -1,4 +1,4 @@
-"""What reaches the terminal: plans with diffs, and never a host's own control characters."""
+"""Output to the terminal: plans with diffs, and never a host's own control characters."""
 
 import io
 import re
@@ -53,9 +53,9 @@ def test_plan_shows_the_hosts_users_and_locks():
         losses=("the driver 460",),
     )
     assert "locked by ann: RMA" in text
-    assert "takes away the driver 460; nothing brings that back (--yes, or an answer, agrees)" in text
+    assert "deletes the driver 460 permanently (confirm at the prompt, or pass --yes)" in text
     assert "in use by python3" in text
-    assert "it needs --drain or --force (replaces the driver)" in text
+    assert "pass --drain or --force (replaces the driver)" in text
     assert "\x1b" not in text
     assert "locked by ann" in shown(show_plan(HostPlan(Plan("gpu01", "tf"), notes=("locked by ann",))))
 
@@ -82,7 +82,7 @@ class Terminal(io.StringIO):
 
 
 def printed(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, *things, columns: int = 60) -> list[str]:
-    """What a verb prints in a terminal, or in a pipe, while the variable COLUMNS says so."""
+    """Return a verb's output in a terminal, or in a pipe, with this value of COLUMNS."""
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NO_COLOR", "1")
@@ -105,7 +105,7 @@ def test_in_a_pipe_nothing_is_wrapped(monkeypatch: pytest.MonkeyPatch):
     things = (show_plan(HostPlan(plan)), summary([done], [HostError("b", "no route")]), show_error(failed), Text(LONG))
     lines = printed(monkeypatch, io.StringIO(), *things)
     assert len(lines) == 4 + 3 + 1 + 1
-    assert all(line == line.rstrip() for line in lines[4:7])  # a long cell does not fill the others' lines
+    assert all(line == line.rstrip() for line in lines[4:7])  # a long cell does not pad the other lines
     assert lines[-1].rstrip() == LONG.rstrip()
 
 
@@ -229,7 +229,7 @@ def test_the_summary_has_a_line_for_hosts_to_which_the_same_happened_and_each_la
 
 
 def test_what_a_host_says_begins_no_line():
-    """It could pass for another host's."""
+    """It could look like another host's output."""
     lie = "no\ngpu01  as desired\r\u2028gpu01  as desired\x85gpu01  as desired"
     refusal = Refusal(lie, lie, lie, "rule", lie)
     plan = HostPlan(Plan("gpu09", "s", (RolePlan("base", (), (refusal,)),)), notes=(lie,), busy=(lie,))
@@ -267,7 +267,7 @@ def test_errors_of_many_hosts_begin_with_what_is_wrong(capsys: pytest.CaptureFix
     fleet = [f"node{number:03}" for number in range(1, 100, 2)]
     show_errors(tuple(Unreachable(name, "no route to host: run `invoke audit`") for name in fleet))
     assert capsys.readouterr().err.splitlines() == [
-        "50 hosts: no route to host: run `invoke audit`",  # for the hosts of the call
+        "50 hosts: no route to host: run `invoke audit`",  # selects the hosts of the call
         f"  {fold(fleet)}",
     ]
 

@@ -1,5 +1,6 @@
-"""Ctrl-C while a host lies about SSH itself, at each stage of a connection: the verb ends at once, as it says that it
-does. The verb is a process of its own, and so is the server; nothing is waited for but conditions.
+"""Ctrl-C while a host sends false SSH data, at each stage of a connection: the verb ends at once, and reports it.
+
+The verb and the server run in their own processes. The tests wait only for conditions.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ EVERYTHING = "HOSTWRIGHT_FUZZ" in os.environ
 ROOT = Path(__file__).parents[3]
 #: seconds; 2 are our own for threads that hang, the others are a machine's under load. What hangs has 60 s at least.
 SOON_S = 40.0
-LOOKS = 10  #: in a row, at which a verb is idle
+LOOKS = 10  #: consecutive idle checks, after which a verb is idle
 
 STAGES = (
     *("not a word", "a greeting that drips", "keys are never exchanged", "the login is never answered"),
@@ -44,8 +45,8 @@ READING = (
     *("plan", "audit", "doctor", "verify", "rebuild --check", "rollback --check", "remove --check", "lock --list"),
     "trust",
 )
-BEFORE_LOGIN = STAGES[:3]  #: all that `trust` meets
-CONNECTING = STAGES[:4]  #: nobody can have begun anything
+BEFORE_LOGIN = STAGES[:3]  #: the stages that `trust` reaches
+CONNECTING = STAGES[:4]  #: before any work can begin
 CASES = [
     (stage, verb)
     for number, verb in enumerate(READING)
@@ -56,12 +57,12 @@ CASES = [
 
 @contextmanager
 def lied_to(kind: str, verb: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
-    """A verb at work, and the file that appears once it is being lied to."""
+    """Start a verb; return it with the file that appears once it receives false data."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "HOSTWRIGHT_STATE": str(folder / "state")}
     key = make_key(folder / "id")
     server_command = [sys.executable, "-m", sshliar.__name__, kind, str(folder)]
     with socket.socket() as closed, subprocess.Popen(server_command, env=environment) as server:
-        closed.bind(("127.0.0.1", 0))  # and never listens
+        closed.bind(("127.0.0.1", 0))  # which never listens
         try:
             awaited(folder / "port", server)
             port = int((folder / "port").read_text())
@@ -88,7 +89,7 @@ def lied_to(kind: str, verb: str, folder: Path) -> Iterator[tuple[subprocess.Pop
 
 
 def add_gone(hosts: Path, port: int) -> None:
-    """Before the host that lies, one that refuses the connection: its failure is over before Ctrl-C."""
+    """Add a host before the lying one that refuses the connection, and so fails before Ctrl-C."""
     inventory = json.loads(hosts.read_text())
     others = inventory["all"]["hosts"]
     inventory["all"]["hosts"] = {"gone": {**others["liar"], "ansible_port": port}, **others}
@@ -102,7 +103,7 @@ def awaited(path: Path, process: subprocess.Popen[str] | subprocess.Popen[bytes]
 
 
 def awaited_idle(path: Path, process: subprocess.Popen[str]) -> None:
-    """Wait until the liar is reached, and until nothing else is left to do: in a row of looks, all threads wait."""
+    """Wait until the liar is reached and all threads are waiting, in several consecutive checks."""
     awaited(path, process)
     waiting = 0
     while waiting < LOOKS:
@@ -120,7 +121,7 @@ def test_one_ctrl_c_ends_a_verb_that_reads(stage: str, verb: str, tmp_path: Path
         assert process.returncode == INTERRUPTED, output
         assert "Traceback" not in output
         assert "stopped; nothing was changed" in output
-        if verb == "rebuild --check":  # which tries for a while longer
+        if verb == "rebuild --check":  # which retries for some time
             assert "not done when the operator stopped" in output
         else:
             assert re.search(r"gone\b[^,]*refuses the connection", output), output
@@ -129,7 +130,7 @@ def test_one_ctrl_c_ends_a_verb_that_reads(stage: str, verb: str, tmp_path: Path
 
 @contextmanager
 def provisioning(stage: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str], list[str], threading.Event]]:
-    """``provision``, being lied to, after the other host has failed; its output so far, and whether it stops."""
+    """Start ``provision`` against a liar after another host has failed; return its output, and whether it stops."""
     with lied_to(stage, "provision", folder) as (process, reached):
         awaited(reached, process)
         said, refused = threading.Event(), threading.Event()
@@ -198,7 +199,7 @@ def test_ctrl_c_pressed_twice_in_a_hurry_takes_nothing_of_the_end_away(tmp_path:
         assert output.rstrip().endswith("stopped; nothing was changed")
 
 
-#: verbs that ask no host: they are stopped while a program of the inventory is waited for
+#: verbs that contact no host: they are stopped while an inventory program runs
 KEPT = ("hosts", "vars --hosts all", "stacks", "audit --offline", "audit.history --hosts all", "rebuild --report")
 
 

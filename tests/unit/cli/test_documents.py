@@ -1,7 +1,7 @@
-"""What ``--json`` prints: every kind of document has a version, and a schema in ``docs/schemas`` that it keeps to.
+"""The output of ``--json``: every kind of document has a version, and matches its schema in ``docs/schemas``.
 
-Whatever document any unit test prints is held to its schema (``tests/unit/conftest.py``); here is each kind once, from
-values that have all that such values can have.
+Every document that a unit test prints is checked against its schema (``tests/unit/conftest.py``). Here is each kind
+once, with all possible values.
 """
 
 from __future__ import annotations
@@ -157,11 +157,11 @@ SHOWN: dict[str, Callable[[Request], object]] = {
         Results((HostLocks("gpu01", LOCK, UNREADABLE, HOLDER, LOCK, None, "no answer"),), ERRORS), as_json=True
     ),
 }  # fmt: skip
-#: those that the tests of their own verbs print
+#: printed by the tests of their own verbs
 ELSEWHERE = {
     *("check", "command", "stacks", "power", "trust", "runs", "run"),
 }
-#: verbs that print what somebody else wrote, or begin a session: there is no result of ours in that
+#: verbs that print foreign text, or start a session, and so have no result of their own
 RAW = {"schema", "init", "completion", "pins", "ssh", "workspace.exec", "workspace.logs", "workspace.export"}
 
 
@@ -217,10 +217,12 @@ def test_the_published_schemas_are_those_of_the_types() -> None:
 
 
 def test_nothing_prints_a_document_by_itself() -> None:
-    """Such a one would have no version, and no schema."""
+    """Such a document would have no version and no schema."""
     sources = [path for folder in ("hostwright/cli", "roles") for path in (PROJECT / folder).rglob("*.py")]
     bare = [path for path in sources if re.search(r"\bprint\((?:json\.dumps|render_json)\(", path.read_text("utf-8"))]
-    programs = [path for path in bare if "proofs" in path.parts]  # run on hosts, and print a line for each measurement
+    programs = [
+        path for path in bare if "proofs" in path.parts
+    ]  # programs on hosts, which print one line per measurement
     one_place = PROJECT / "hostwright" / "cli" / "views" / "shared.py"
     assert sorted(set(bare) - set(programs)) == [one_place]
 

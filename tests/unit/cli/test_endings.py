@@ -1,4 +1,4 @@
-"""How verbs end: the last lines say what it comes to, and the next command."""
+"""The end of verbs: the last lines are the totals and the next command."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ BUSY, REFUSED = ("python3 (7)",), Refusal("room", "1 GB", "9 GB", "room", "too l
 
 
 def target(name: str, *, direct: bool = False) -> Any:
-    """A host of the lab's stack with two layers."""
+    """Return a host of the lab's stack with two layers."""
     urls = ("https://vendor.example/driver.run",)
     artifacts = {"driver.run": SimpleNamespace(size=2_050_000_000, urls=urls, file="driver.run")}
     artifacts |= {wheel: SimpleNamespace(size=None, urls=(), file=wheel) for wheel in WHEELS}
@@ -65,7 +65,7 @@ def target(name: str, *, direct: bool = False) -> Any:
 
 
 def looked_at(error: HostError) -> HostError:
-    """An error of a host that was asked for known problems after it."""
+    """Return an error of a host that was checked for known problems."""
     error.examination = Examination((), "no known problem on the host")
     return error
 
@@ -106,7 +106,7 @@ def told(capsys: pytest.CaptureFixture[str], *plans: HostPlan, errors: tuple[Hos
                 planned("b", REFUSED, layers=("preflight",)),
             ],
             (),
-            "2 hosts: 1 with 1 change in 1 layer, no reboot, 1 in use, 1 refused, ada's files lost for good",
+            "2 hosts: 1 with 1 change in 1 layer, no reboot, 1 in use, 1 refused, ada's files deleted permanently",
             " --hosts a --drain",
         ),
         ([planned("direct", CHANGE)], (), "1 host: 1 change in 1 layer, no reboot", " --hosts direct"),
@@ -266,7 +266,7 @@ def test_the_next_command_follows_from_the_cause(
     if verb == "run" and then.startswith("VERB"):
         wanted = wanted.replace(" --hosts c", " --hosts c --root") + " -- lsmod"
     if then.startswith(f"{verb} "):
-        wanted = ""  # a rebuild that did not reach its host says why itself
+        wanted = ""  # a rebuild that did not reach its host reports why itself
     assert shown == ([wanted] if wanted else [])
 
 

@@ -1,4 +1,4 @@
-"""``hostwright init``: a site that works at once, and no file that was there before touched."""
+"""``hostwright init``: a site that works at once, and existing files stay unchanged."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_site_has_a_place_for_everything(site: Path) -> None:
     for folder in ("inventory/stacks", "roles", "templates", "tests/layers"):
         assert (site / folder).is_dir()
     assert os.access(site / ".ci/run", os.X_OK)
-    assert len(ast.parse((site / "tasks.py").read_text()).body) == 4  # its docstring, two imports and what it gives
+    assert len(ast.parse((site / "tasks.py").read_text()).body) == 4  # its docstring, two imports and its result
 
 
 def test_the_version_is_pinned(site: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
 
 
 def chosen(site: Path) -> list[str]:
-    """The lines that name the stack of all hosts."""
+    """Return the lines that name the stack of all hosts."""
     return [line for line in (site / "inventory/group_vars/all.yml").read_text().splitlines() if "stack:" in line][:1]
 
 

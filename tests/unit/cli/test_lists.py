@@ -1,5 +1,5 @@
-"""Lists of many hosts: what is the same of several is told once, the last line says what it comes to, and no name, path
-or command is broken where a terminal is narrow."""
+"""Lists of many hosts: equal texts appear once, the last line is the total, and names, paths and commands are never
+broken."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAID0Fl7l3eLK+d4Ez/PEEPGzn7MBQubH104CYz
 
 @pytest.fixture
 def on_screen(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], io.StringIO]:
-    """All that is printed to a terminal so wide."""
+    """Return the output on a terminal of this width."""
 
     def made(width: int) -> io.StringIO:
         screen = io.StringIO()
@@ -147,7 +147,7 @@ def test_a_history_uses_the_words_of_an_audit() -> None:
 
 def test_histories_that_read_alike_are_shown_once() -> None:
     events = (HistoryEvent(NOW, "status", "", "", None, "desired"),)
-    later = NOW + timedelta(seconds=1)  # of one audit, the next host
+    later = NOW + timedelta(seconds=1)  # the next host of the same audit
     histories = [HostHistory(name, "desired", NOW, NOW, events) for name in ("gpu01", "gpu02", "gpu04")]
     histories.insert(2, HostHistory("gpu03"))
     histories.append(HostHistory("gpu05", "desired", later, later, (replace(events[0], at=later),)))
@@ -236,7 +236,7 @@ def test_a_run_ends_with_what_came_of_it_and_what_failed_is_nearest() -> None:
 
 @pytest.fixture
 def inventory(tmp_path: Path) -> Request:
-    """50 hosts, one of them with a variable of its own."""
+    """Return 50 hosts, one of which has its own variable."""
     names = {name: {} for name in FLEET} | {LONG: {"base_timezone": "UTC", "rack": 3}}
     (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": {"rack3": {"hosts": names}}}}))
     return Request("all", inventory=(str(tmp_path),))
@@ -272,7 +272,7 @@ def test_of_many_hosts_whose_run_was_followed_the_number_comes_first_and_what_fa
     idle = [Followed(f"idle{number:02}") for number in range(1, 100, 2)]
     assert show_followed(Results((failed, *ended, *idle), ()), as_json=False) == 1
     first, second, names, last = capsys.readouterr().out.splitlines()
-    assert (first, second) == ("50 hosts: nobody works there", f"{len(FLEET)} hosts: run a-run of ada: ended")
+    assert (first, second) == ("50 hosts: no run in progress", f"{len(FLEET)} hosts: run a-run of ada: ended")
     assert names == f"  {fold(FLEET)}"
     assert last == f"{LONG}: run a-run of ada: failed in driver"
 

@@ -17,7 +17,7 @@ from hostwright.resources.python.recipe import Recipe
 
 
 def wheel(index: Path, file: str, *requires: str, python: str = ">=3.6") -> str:
-    """A wheel that holds nothing but its metadata, and its sha256."""
+    """Write a wheel with only its metadata, and return its sha256."""
     name, version = file.split("-")[:2]
     info = f"{name}-{version}.dist-info"
     metadata = f"Requires-Python: {python}\n" + "".join(f"Requires-Dist: {each}\n" for each in requires)
@@ -31,7 +31,7 @@ def wheel(index: Path, file: str, *requires: str, python: str = ">=3.6") -> str:
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An index that pip is set to, and nothing else: a directory of wheels."""
+    """Configure pip with a directory of wheels as its only index."""
     folder = tmp_path / "index"
     folder.mkdir()
     for name, value in {
@@ -42,7 +42,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_each_python_gets_its_wheels_with_hashes_and_what_its_conditions_say(index: Path) -> None:
-    """The machine that resolves has another Python: conditions are those of the Python that is asked for."""
+    """This machine has another Python: markers apply to the requested Python."""
     old = wheel(index, "science-2.9-cp310-cp310-manylinux2014_x86_64.whl", 'older; python_version < "3.11"', "tool")
     new = wheel(index, "science-2.9-cp312-cp312-manylinux2014_x86_64.whl", 'older; python_version < "3.11"', "tool")
     older, tool = wheel(index, "older-1.0-py3-none-any.whl"), wheel(index, "Tool-3-py2.py3-none-any.whl")
@@ -82,7 +82,7 @@ def test_a_pip_that_resolves_for_its_own_python_alone_is_refused(index: Path, mo
 
 
 def test_the_pythons_that_a_wheel_needs_are_held_against_the_one_that_is_asked_for(index: Path) -> None:
-    """Where the index does not say them, pip 23.2 held them against the Python that it ran on."""
+    """If the index does not list them, pip 23.2 compared them with its own Python."""
     wheel(index, "science-2.9-py3-none-any.whl", python=">=3.99")
     wheel(index, "science-2.8-py3-none-any.whl", python=">=3.6")
     assert "science==2.8 " in pinned(["science"], "3.9", 28)

@@ -1,4 +1,4 @@
-"""The command ``hostwright``: the tasks of ``invoke`` in a site, and a site that is named."""
+"""The command ``hostwright``: the tasks of ``invoke`` in a site, and ``--site``."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from hostwright.cli.tasks.begin import init
 from hostwright.common.request import Request
 
 CHECKOUT = Path(__file__).parents[3]
-ALONE = ("init", "completion")  #: verbs that `invoke` does not have
+ALONE = ("init", "completion")  #: verbs that only `hostwright` has
 
-#: tasks.py of a site with a task of its own, as docs/operators/sites.md shows it
+#: tasks.py of a site with its own task, as in docs/operators/sites.md
 OWN_TASKS = '''
 from invoke import Collection, task
 
@@ -37,18 +37,18 @@ namespace = Collection(*VERBS, racks)
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A site that the working directory is not in."""
+    """Return a site outside the working directory."""
     (tmp_path / "site/inventory").mkdir(parents=True)
     (tmp_path / "site/tasks.py").touch()
     (tmp_path / "site/inventory/hosts.yml").write_text("all: {hosts: {gpu01: {}}}\n")
     (tmp_path / "else").mkdir()
     monkeypatch.chdir(tmp_path / "else")
-    monkeypatch.setenv("HOSTWRIGHT_SITE", "")  # so that it is as it was, afterwards
+    monkeypatch.setenv("HOSTWRIGHT_SITE", "")  # restores it afterwards
     return tmp_path / "site"
 
 
 def run(capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    """The exit status of a call, and what it printed."""
+    """Return the exit status of a call, and its output."""
     status = 0
     try:
         program.run(["hostwright", *words])
@@ -59,7 +59,7 @@ def run(capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory: a site made by ``hostwright init``."""
+    """Create a site with ``hostwright init``, as the working directory."""
     assert init(Request(), str(tmp_path / "made")) == 0
     monkeypatch.chdir(tmp_path / "made")
     monkeypatch.delenv("HOSTWRIGHT_SITE", raising=False)
@@ -67,7 +67,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def names() -> set[str]:
-    """The verbs that the last call knew."""
+    """Return the verbs that were known in the last call."""
     assert program.namespace is not None
     return set(program.namespace.task_names)
 
@@ -81,7 +81,7 @@ def test_it_has_the_verbs_of_invoke_and_two_of_its_own(made: Path, capfd: pytest
 
 @pytest.mark.parametrize("forbidden", [True, False])
 def test_invoke_compiles_our_modules_once_unless_the_user_forbids_it(tmp_path: Path, forbidden: bool) -> None:
-    """Without, each start compiles them all: 0.2 of 0.6 seconds of CPU."""
+    """Otherwise each start compiles them all: 0.2 of 0.6 seconds of CPU."""
     (tmp_path / "tasks.py").write_text("from hostwright.cli.tasks import namespace\n")
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     env |= {"PYTHONPYCACHEPREFIX": str(tmp_path / "compiled"), "PYTHONPATH": str(CHECKOUT)}
@@ -102,7 +102,7 @@ def test_tasks_of_a_site_are_found_from_anywhere(
     made: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (made / "tasks.py").write_text(OWN_TASKS)
-    monkeypatch.setenv("HOSTWRIGHT_SITE", "")  # so that it is as it was, afterwards
+    monkeypatch.setenv("HOSTWRIGHT_SITE", "")  # restores it afterwards
     monkeypatch.chdir(made / "roles")
     assert run(capfd, "racks") == (0, "rack3, rack4\n", "")
     monkeypatch.chdir("/")
@@ -169,7 +169,7 @@ def test_a_site_that_is_none_is_refused(site: Path, capfd: pytest.CaptureFixture
     assert "is no site" in err
 
 
-#: roles/racks/tasks.py of a site: a role that brings verbs
+#: roles/racks/tasks.py of a site: a role with verbs
 ROLES_VERBS = '''
 from invoke import Collection, task
 
@@ -219,5 +219,5 @@ def test_what_a_verb_imports_is_compiled_once(site: Path, tmp_path: Path) -> Non
     environment = {**kept, "PYTHONPYCACHEPREFIX": str(tmp_path / "compiled"), "PYTHONPATH": str(CHECKOUT)}
     words = [sys.executable, "-m", "hostwright", "--site", str(site), "--list"]
     subprocess.run(words, env=environment, capture_output=True, check=True)
-    late = CHECKOUT / "hostwright/plan/roles"  # imported after Invoke has read its own options
+    late = CHECKOUT / "hostwright/plan/roles"  # imported after Invoke has parsed its own options
     assert list((tmp_path / "compiled").joinpath(*late.parts[1:]).glob("site.*.pyc"))

@@ -1,4 +1,4 @@
-"""``--prove`` of the verbs: which levels there are, and that ``verify`` ends with the worse of two exit statuses."""
+"""``--prove`` of the verbs: its levels, and that ``verify`` ends with the worse of two exit statuses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def test_a_level_is_quick_or_full() -> None:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
-    """What a fleet was asked for, whose verification ends with the first status and proofs with the second."""
+    """Return the requests to a fleet whose verification ends with the first status, and whose proofs end with the
+    second."""
     asked: list[tuple[str, Any]] = []
     statuses = [1, 3]
 

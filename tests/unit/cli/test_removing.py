@@ -1,4 +1,4 @@
-"""Layers taken away: the order, the record that is left, and what Hostwright itself kept on the host."""
+"""Removed layers: the order, the remaining record, and Hostwright's own files on the host."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ SHARED: tuple[Resource, ...] = (
 
 @pytest.mark.parametrize("state", SHARED, ids=lambda state: type(state).__name__)
 def test_what_a_role_that_stays_wants_too_stays(state: Resource):
-    """`remove --roles tensorflow` marked python3.9-venv, which jax wants, as automatically installed."""
+    """`remove --roles tensorflow` once marked python3.9-venv, which jax needs, as automatically installed."""
     one, other = (Desired("gpu01", LAYERS.stack, (DesiredRole(name, (), (state,)),)) for name in ("one", "other"))
     (alone,) = removal_of(one).roles
     (beside,) = removal_of(one, staying=other).roles
@@ -130,7 +130,7 @@ def test_the_venv_package_of_two_frameworks_goes_with_the_second():
 
 
 def test_no_rule_of_what_fits_keeps_a_layer_from_going():
-    """A host on which the stack does not fit any more (a distribution upgrade) can be cleaned all the same."""
+    """A host that no longer fits the stack (after a distribution upgrade) can still be cleaned."""
     gone = removal_of(LAYERS)
     misfit = facts(gone, {"no-cudnn"}, {OS_RELEASE: "ID=plan9\nVERSION_ID=4\n"})
     assert [role.role for role in make_plan(gone, misfit).roles] == ["cudnn"]
@@ -167,7 +167,7 @@ def test_a_role_whose_record_says_nonsense_is_no_error():
 
 
 def written(before: dict[str, object], *, depart: bool) -> list[str]:
-    """What is run on a host with this record from which cudnn, cuda and base were taken away."""
+    """Return the commands on a host with this record from which cudnn, cuda and base were removed."""
     scripts: list[str] = []
 
     def run(script: str, *, timeout_s: float, failure: str) -> None:
@@ -182,7 +182,7 @@ OURS = {**RECORD, "roles": {name: {"desired": "a"} for name in ("base", "cuda", 
 
 
 def test_what_was_kept_stays_where_not_every_layer_was_to_go():
-    """The record of a host names one role where that alone was provisioned with another stack: the others are there."""
+    """The record names only one role that was provisioned with another stack, while the others are still installed."""
     assert written(OURS, depart=False) == [departure.FORGET_RELEASE]
     assert written({**OURS, "roles": {"cuda": {"desired": "a"}}}, depart=False) == [departure.FORGET_RELEASE]
     assert written({}, depart=False) == []
@@ -194,14 +194,14 @@ def test_removing_all_layers_removes_kept_files_without_a_record(before: dict[st
 
 
 def test_kept_files_stay_while_the_record_names_another_layer():
-    """One that this machine does not know: a role of the site's own, from another checkout."""
+    """The layer is unknown to this machine: a role of the site from another checkout."""
     (script,) = written({**OURS, "roles": {**OURS["roles"], "site": {"desired": "a"}}}, depart=True)
     assert '"site"' in script
     assert departure.DEPART not in script
     assert written({**OURS, "roles": {"site": {"desired": "a"}}}, depart=True) == []
 
 
-#: where a host has what is Hostwright's own
+#: Hostwright's own files on a host
 PLACES = (
     "/tmp/hostwright-work",  # noqa: S108 - in a script that is never run there
     "/var/lib/hostwright",
@@ -224,7 +224,7 @@ def test_what_hostwright_kept_goes_and_what_belongs_to_others_stays(tmp_path: Pa
     script = departure.DEPART
     for place in PLACES:
         script = script.replace(place, f"{tmp_path}{place}")
-    for _ in range(2):  # safe to be cut and run again
+    for _ in range(2):  # safe to be interrupted and repeated
         subprocess.run(["/bin/sh"], input=script.encode(), check=True)
         left = sorted(str(path.relative_to(state)) for path in state.rglob("*") if path.is_file())
         assert left == ["lock.json", "set-aside/usr/lib/x/.keep"]
@@ -252,7 +252,7 @@ STACK = load_stack("tensorflow-2.9", [INVENTORY / "stacks"])
 
 
 def target(name: str, roles: Sequence[str] = ("base", "cuda")) -> Any:
-    """A host of a fleet that has the roles base and cuda."""
+    """Return a host of a fleet with the roles base and cuda."""
     named = tuple(SimpleNamespace(name=role) for role in roles)
     every = tuple(SimpleNamespace(name=role) for role in ("base", "cuda"))
     shell = closing(io.BytesIO())
@@ -261,7 +261,7 @@ def target(name: str, roles: Sequence[str] = ("base", "cuda")) -> Any:
 
 
 def looked(monkeypatch: pytest.MonkeyPatch, name: str, record: dict[str, Any] | Exception) -> removal.Formers:
-    """What a look at a host with this record finds, or at one that fails."""
+    """Return the result of probing a host with this record, or a failed probe."""
 
     def ask(*_: object) -> Facts:
         if isinstance(record, Exception):
@@ -309,7 +309,7 @@ def test_every_layer_was_named_only_where_every_role_was():
 
 
 class Verb:
-    """``invoke remove`` with a fleet of two hosts, of which one did not answer when it was looked at."""
+    """``invoke remove`` with a fleet of two hosts, of which one did not answer its probe."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, known: bool, roles: Sequence[str]):
         self.targets = Targets((target("gpu01"), target("gpu02")))
@@ -365,7 +365,7 @@ def test_remove_lists_what_goes_and_keeps_what_it_cannot_read(
 
 
 class Disk:
-    """A host's disk of venvs: ``tf-py3.9-a…`` was replaced by ``tf-py3.9-b…``, to which the link ``link`` leads."""
+    """A host's disk of venvs: ``tf-py3.9-a…`` was replaced by ``tf-py3.9-b…``, the target of ``link``."""
 
     def __init__(self, root: Path, link: str = "opt/tf", name: str = "tf"):
         self.root, self.homes = root, root / "opt/hostwright/venvs"
@@ -378,13 +378,13 @@ class Disk:
         self.link.symlink_to(self.now)
 
     def mark(self) -> None:
-        """Note on the host that the link is ours, as a provision does."""
+        """Record on the host that the link is ours, as a provision does."""
         mark = self.root / f"var/lib/hostwright/origin/files{self.link}.written"
         mark.parent.mkdir(parents=True)
         mark.touch()
 
     def clean(self) -> list[str]:
-        """The names of the venvs that are left."""
+        """Return the names of the remaining venvs."""
         script = departure.clean_script(STACK.used_by(STACK.roles))
         script = script.replace("if command -v apt-get", "if false")
         for place in ("/var/lib/hostwright", "/var/cache/hostwright", "/opt"):

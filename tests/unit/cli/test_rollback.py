@@ -1,4 +1,4 @@
-"""The way back: which record a host goes to, that its stack is this machine's own, that a doubt touches nothing."""
+"""Rollback: the record to which a host returns, stacks only from this machine, and no change in case of doubt."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def inventory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def target(inventory: Path) -> TargetHost:
-    """A host that the inventory wants on ``NEW``."""
+    """Return a host for which the inventory names ``NEW``."""
     return Fleet.load(inventory).targets("gpu01")[0]
 
 
 def record(target: TargetHost, stack: Stack, at: str) -> dict[str, Any]:
-    """What a verified host carries."""
+    """Return the record of a verified host."""
     found = renewed(replace(target, stack=stack).desired, {}, RunStamp("run", "ada@desk", at))
     assert found is not None
     return found
@@ -78,7 +78,7 @@ def facts(now: Mapping[str, Any] | str, *before: Mapping[str, Any] | str) -> Fac
     return Facts({RELEASE: Answer(0 if text else 1, text), FORMERS: Answer(0, "".join(f"{line}\n" for line in lines))})
 
 
-# --- the stacks that are kept
+# --- the stored stacks
 
 
 @pytest.mark.parametrize("stack", [OLD, NEW, OTHER, load_stack("tensorflow-2.12", STACKS)])
@@ -124,7 +124,7 @@ def test_a_damaged_kept_stack_is_replaced(state: Path, text: str) -> None:
 
 
 def test_a_file_that_moved_is_fetched_from_where_it_is_now(state: Path) -> None:
-    """Its address is no part of the digest: what is kept last is what is found."""
+    """The URL is not part of the digest, so the stack stored last is found."""
     stackstore.keep(OLD)
     driver = OLD.artifact("driver").model_copy(update={"urls": ("https://mirror.example.org/driver.run",)})
     moved = OLD.model_copy(update={"artifacts": {**OLD.artifacts, "driver": driver}})
@@ -140,7 +140,7 @@ def kept(state: Path, digest: str, text: str) -> Path:
 
 
 def test_rollback_uses_stacks_kept_by_an_earlier_version(target: TargetHost, state: Path) -> None:
-    """The record and the stack are those that Hostwright wrote before records had the schema 2."""
+    """The record and the stack were written before records had schema 2."""
     carried = json.loads((FIXTURES / "release-schema-1.json").read_text())
     kept(state, carried["digest"], (FIXTURES / "stack-schema-1.json").read_text())
     way = way_back(target, facts(carried))
@@ -201,7 +201,7 @@ def test_the_digest_does_not_move_when_a_later_hostwright_knows_more_fields() ->
     assert changed.digest() != OLD.digest()
 
 
-# --- where a host goes
+# --- the target of a rollback
 
 
 def test_after_an_upgrade_it_goes_to_the_last_release_before(target: TargetHost) -> None:
@@ -224,7 +224,7 @@ def test_an_upgrade_that_did_not_end_goes_to_what_was_last_verified(target: Targ
 
 
 def test_a_host_that_is_back_stays_there(target: TargetHost) -> None:
-    """Called twice it does not swing to the release that it came from."""
+    """A second call does not return it to the release that it came from."""
     stackstore.keep(OLD)
     old, new = record(target, OLD, "2026-11-04T08:00:00Z"), record(target, NEW, "2026-11-03T08:00:00Z")
     assert way_back(target, facts(old, new)).back.stack == OLD
@@ -260,7 +260,7 @@ def test_a_digest_that_this_machine_did_not_keep_is_refused(target: TargetHost) 
 
 
 def test_a_host_cannot_choose_what_is_installed(target: TargetHost) -> None:
-    """Whatever a record says beside the digest is not read: addresses and sums are this machine's."""
+    """Only the digest of a record is used: URLs and checksums come from this machine."""
     stackstore.keep(OLD)
     lie = record(target, OLD, "2026-11-02T08:00:00Z")
     lie["artifacts"] = {"driver": {"file": "evil.run", "urls": ["http://evil.example"], "sha256": "0" * 64}}
@@ -296,7 +296,7 @@ def test_garbage_in_release_records_is_refused_printably(
 
 @pytest.fixture
 def did(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...]]]:
-    """What was begun: the plan shown or the run, with the stacks of its hosts."""
+    """Return what was started: the shown plan or the run, with the stacks of its hosts."""
     done: list[tuple[str, tuple[str, ...]]] = []
 
     def shown(self: Fleet, targets: Targets, **_: Any) -> Results[HostPlan]:
@@ -313,7 +313,7 @@ def did(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def answers(monkeypatch: pytest.MonkeyPatch, said: Mapping[str, Facts | HostError]) -> None:
-    """Hosts that answer so, in the place of connections."""
+    """Replace connections by hosts with these answers."""
 
     def ways_back(self: Fleet, targets: Targets, to: str) -> Results[WayBack]:
         values: list[WayBack] = []
@@ -351,13 +351,13 @@ def test_every_host_goes_back_and_it_is_said_what_the_inventory_wants(
     said = " ".join(capsys.readouterr().err.split())
     when = local_time(datetime(2026, 11, 2, 8, tzinfo=UTC))
     assert f"back to tensorflow-2.9: gpu[01-02] (verified {when}). The" in said
-    assert "The inventory still says tensorflow-2.9.3: audits show these hosts as behind it (intent)" in said
+    assert "The inventory still names tensorflow-2.9.3: audits report these hosts as different (intent)" in said
 
 
 def test_a_missing_file_is_mirrored_with_the_stack_that_hosts_go_back_to(
     inventory: Path, target: TargetHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The inventory, or --var, still names the other one, whose files are there."""
+    """The inventory, or --var, still names the other stack, whose files exist."""
     advised = []
 
     def ran(*_: Any, **__: Any) -> RunResults[Outcome]:
@@ -384,7 +384,7 @@ def test_check_shows_the_plan_and_runs_nothing(
 
 @pytest.fixture(params=[facts(""), Unreachable("gpu02", "no answer in 10 s")])
 def stuck(request: pytest.FixtureRequest, target: TargetHost, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two hosts of which the second cannot go back."""
+    """Return two hosts of which the second cannot be rolled back."""
     stackstore.keep(OLD)
     answers(monkeypatch, {"gpu01": facts(record(target, OLD, "2026-11-02T08:00:00Z")), "gpu02": request.param})
 
@@ -418,7 +418,7 @@ def test_records_are_asked_for_without_root() -> None:
 
 
 def test_a_stack_with_other_layers_is_gone_back_to_with_its_layers(tmp_path: Path) -> None:
-    """From PyTorch's wheels to the toolkit and back: the record names the layers, the inventory those of today."""
+    """From PyTorch's wheels to the toolkit and back: the record names its layers, the inventory the current ones."""
     wheels = load_stack("pytorch-2.14", STACKS)
     (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {stack: pytorch-2.14}, gpu02: {}}}")
     now, before = Fleet.load(tmp_path).targets("all")

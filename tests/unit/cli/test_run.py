@@ -1,4 +1,4 @@
-"""``run`` and ``ssh`` as they are typed: what is shown of many hosts and of hosts that lie, and how they end."""
+"""``run`` and ``ssh`` as typed: the output of many hosts and of lying hosts, and exit statuses."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_a_signal_is_named() -> None:
 
 
 class Liar:
-    """A session on which a command comes to whatever the host says."""
+    """A session in which a command returns whatever the host sends."""
 
     def __init__(self, stderr: str, stdout: bytes = b"", *, truncated: bool = False):
         self.host = type("Host", (), {"name": "gpu01"})
@@ -209,7 +209,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_the_command_on_every_host_and_shows_what_there_is(site: Path, number: int) -> None:
-    mark = f"4200{int(number)}.{os.getpid()}"  # no other test's process has it
+    mark = f"4200{int(number)}.{os.getpid()}"  # unique to this test
     line = f"echo begun; (trap '' TERM; sleep {mark}; sleep {mark}) & sleep {mark}"
     with started(site, "run", "--hosts", "gpu01,gpu02", "--", line) as process:
         assert until(lambda: len(processes(mark)) == 4)
@@ -231,17 +231,17 @@ def test_words_behind_the_dashes_are_the_commands(site: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("run", "--hosts", "gpu01"), "--: say which command, behind two dashes"),
-        (("run", "--hosts", "gpu01", "--"), "--: say which command, behind two dashes"),
-        (("run", "--", "true"), "--hosts: name the hosts"),
+        (("run", "--hosts", "gpu01"), "--: no command is given; pass it after two dashes"),
+        (("run", "--hosts", "gpu01", "--"), "--: no command is given; pass it after two dashes"),
+        (("run", "--", "true"), "--hosts: no hosts are named"),
         (
             ("run", "--hosts", "gpu01", "--timeout", "soon", "--", "true"),
             "--timeout: found 'soon', expected a duration",
         ),
         (("run", "--hosts", "gpu01", "--timeout", "2d", "--", "true"), "--timeout: found 2d, expected at most 24h"),
-        (("run", "--hosts", "gpu01", "--force", "--", "true"), "--force: goes with --root alone"),
+        (("run", "--hosts", "gpu01", "--force", "--", "true"), "--force: works only with --root"),
         (("ssh", "gpu77"), "there is no host gpu77 in the inventory"),
-        (("ssh", "gpu0[1-2]"), "ssh: name one host: gpu0[1-2] are gpu[01-02]"),
+        (("ssh", "gpu0[1-2]"), "ssh: gpu0[1-2] selects gpu[01-02]; name one host"),
     ],
 )
 def test_mistakes_are_named_before_any_host_is_asked(site: Path, words: tuple[str, ...], sentence: str) -> None:

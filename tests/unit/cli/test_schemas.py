@@ -1,4 +1,4 @@
-"""The schemas of what people write: they accept every file that Hostwright ships, and each kind of mistake is found."""
+"""The schemas of files that people write: they accept every file in Hostwright, and find each kind of mistake."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_each_kind_of_mistake_in_settings_is_found(validator: Validator, text: s
     [
         ("variables", "container: {default_runtime: 'yes'}"),
         ("variables", "container_default_runtime: '{{ wanted }}'"),
-        ("variables", "container: {image: house/tool}"),  # somebody else's
+        ("variables", "container: {image: house/tool}"),  # of another tool
         ("variables", "environment: production"),
         ("variables", "mine: 1\nhostwright_bmc_user: root\nhostwright_gpus: '4'"),
         ("stack", "extends: tensorflow-2.9\ndriver: {version: '470.256.02'}\nartifacts: {driver: null}"),

@@ -1,4 +1,4 @@
-"""What options are where nobody types them: the environment, the site's file, and how their mistakes are said."""
+"""Defaults of options: the environment, the site's file, and the messages for mistakes in them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Call = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory: a site with two hosts."""
+    """Return a site with two hosts, as the working directory."""
     assert init(Request(), str(tmp_path / "site")) == 0
     monkeypatch.chdir(tmp_path / "site")
     monkeypatch.delenv("HOSTWRIGHT_SITE", raising=False)
@@ -28,7 +28,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def call(site: Path, capfd: pytest.CaptureFixture[str]) -> Call:
-    """Types words behind ``hostwright``: exit status, standard output, standard error."""
+    """Call ``hostwright`` with these words; return exit status, standard output and standard error."""
     capfd.readouterr()
 
     def typed(*words: str) -> tuple[int, str, str]:
@@ -47,7 +47,7 @@ def write(site: Path, text: str) -> None:
 
 
 def named(ended: tuple[int, str, str]) -> list[str]:
-    """The hosts that ``hosts --json`` showed."""
+    """Return the hosts in the output of ``hosts --json``."""
     return list(dict.fromkeys(re.findall(r'"(of-file|of-env|typed[12]|gpu0[12])"', ended[1])))
 
 
@@ -121,10 +121,10 @@ def test_a_mistake_in_the_environment_names_the_variable(
 @pytest.mark.parametrize(
     ("text", "line", "sentence"),
     [
-        ("[options]\nmax-fial = 1\n", 2, "max-fial: is no option that can be set; did you mean 'max-fail'?"),
-        ("[options]\nmax_fail = 1\n", 2, "max_fail: is no option that can be set; did you mean 'max-fail'?"),
-        ("[option]\ncanary = 1\n", 1, "there is no table [option]; the options stand below [options]"),
-        ("canary = 1\n", 1, "there is no table [canary]; the options stand below [options]"),
+        ("[options]\nmax-fial = 1\n", 2, "max-fial: is not an option that can be set; did you mean 'max-fail'?"),
+        ("[options]\nmax_fail = 1\n", 2, "max_fail: is not an option that can be set; did you mean 'max-fail'?"),
+        ("[option]\ncanary = 1\n", 1, "the table [option] is unknown; write options below [options]"),
+        ("canary = 1\n", 1, "the table [canary] is unknown; write options below [options]"),
         (
             "# all\n\n[options]\nvar = [\n  'a=b',\n]\n\ndrain = 'yes'\n",
             8,
@@ -132,13 +132,13 @@ def test_a_mistake_in_the_environment_names_the_variable(
         ),
         ("[options]\nlimit = true\n", 2, "limit: found true, expected a whole number"),
         ("[options]\ninventory = [1]\n", 2, "inventory: found [1], expected a list of texts"),
-        ("[options]\nx = {y" + ".y" * 20_000 + " = 1}\n", 2, "has a key of more than 64 parts, and keys here have one"),
-        ("[options" + ".y" * 20_000 + "]\n", 1, "has a key of more than 64 parts, and keys here have one"),
+        ("[options]\nx = {y" + ".y" * 20_000 + " = 1}\n", 2, "has a key of more than 64 parts, expected one part"),
+        ("[options" + ".y" * 20_000 + "]\n", 1, "has a key of more than 64 parts, expected one part"),
         ("[options]\nbatch = 10%\n", 2, "is not valid TOML: expected newline or end of document after a statement"),
         ("[options]\ncanary = 1\ncanary = 2\n", 3, "is not valid TOML: cannot overwrite a value"),
-        ("[options]\nbatch = ten\n", 2, "is not valid TOML: invalid value; texts stand in quotes"),
-        ("[options]\nhosts = 'all'\n", 2, "hosts: which hosts a call is for is always typed, and never set"),
-        ("[options]\nyes = true\n", 2, "yes: is agreed to in each call (--yes), and not here for all of them"),
+        ("[options]\nbatch = ten\n", 2, "is not valid TOML: invalid value; put texts in quotes"),
+        ("[options]\nhosts = 'all'\n", 2, "hosts: cannot be set, only typed in each call"),
+        ("[options]\nyes = true\n", 2, "yes: cannot be set in this file; pass --yes in each call"),
     ],
 )
 def test_a_mistake_in_the_file_has_its_line(site: Path, call: Call, text: str, line: int, sentence: str) -> None:
@@ -170,7 +170,7 @@ def test_the_help_of_a_verb_says_what_is_set_and_where(site: Path, call: Call, m
     write(site, "# ours\n[options]\ninventory = 'rack3.yml' # a comment\n")
     monkeypatch.setenv("HOSTWRIGHT_JSON", "1")
     helped = " ".join(call("--help", "hosts")[1].split())
-    assert "repeatable, later ones win (set in hostwright.toml:3)" in helped
+    assert "repeatable, the last one wins (set in hostwright.toml:3)" in helped
     assert "nothing else (set in HOSTWRIGHT_JSON)" in helped
     assert helped.count("(set in") == 2
 
@@ -200,7 +200,7 @@ def test_what_commands_of_a_run_find_in_their_environment_is_no_option(
 
 
 def test_check_finds_the_mistakes_of_the_file_with_all_others(site: Path, call: Call) -> None:
-    """And reads the inventory that the file names all the same."""
+    """It still reads the inventory that the file names."""
     (site / "inventory/hosts.yml").rename(site / "rack.yml")
     write(site, "[options]\nmax-fial = 1\ninventory = 'rack.yml'\ndrain = 'yes'\n")
     (site / "inventory/stacks/ours.yml").write_text("extends: nosuch\n")
@@ -208,11 +208,11 @@ def test_check_finds_the_mistakes_of_the_file_with_all_others(site: Path, call: 
     found = json.loads(out)
     mistakes = {(each["file"], each["line"]): each["sentence"] for each in found["mistakes"]}
     assert (status, err, found["hosts"]) == (2, "", 2)
-    assert mistakes["hostwright.toml", 2] == "max-fial: is no option that can be set; did you mean 'max-fail'?"
+    assert mistakes["hostwright.toml", 2] == "max-fial: is not an option that can be set; did you mean 'max-fail'?"
     assert mistakes["hostwright.toml", 4] == "drain: found 'yes', expected true or false"
     assert len(mistakes) > 2
     shown = call("check")[1]
-    assert "hostwright.toml:2: max-fial: is no option" in shown
+    assert "hostwright.toml:2: max-fial: is not an option" in shown
 
 
 def test_check_says_of_a_file_that_is_no_toml_where(site: Path, call: Call) -> None:

@@ -1,4 +1,4 @@
-"""What ``[site]`` in the site's file says for every call: which hosts may get a stack, and where records are kept."""
+"""``[site]`` in the site's file applies to every call: which hosts may get a stack, and where records are stored."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def test_hosts_shows_what_is_outside(call: Call) -> None:
     [
         ('[site]\nhosts = "@gpus"\n', "2: hosts: there is no group 'gpus'; did you mean 'gpu'?"),
         ("[site]\nhosts = 3\n", "2: hosts: found 3, expected text"),
-        ('[site]\n\nhost = "all"\n', "3: host: is no setting of a site; did you mean 'hosts'?"),
+        ('[site]\n\nhost = "all"\n', "3: host: is not a setting of a site; did you mean 'hosts'?"),
         ('site = "x"\n', "1: expected the table [site]"),
-        ('[options]\nhosts = "all"\n', "2: hosts: which hosts a call is for is always typed, and never set; which may "
-         "get a stack at all: [site] hosts"),
+        ('[options]\nhosts = "all"\n', "2: hosts: cannot be set, only typed in each call; to limit "
+         "which hosts get a stack, set hosts below [site]"),
     ],
 )  # fmt: skip
 def test_a_mistake_changes_no_host(site: Path, call: Call, text: str, sentence: str) -> None:
@@ -79,7 +79,7 @@ def test_a_mistake_changes_no_host(site: Path, call: Call, text: str, sentence: 
 def test_check_says_a_mistake_of_it(site: Path, call: Call) -> None:
     write(site, '[site]\nstat = "x"\n')
     status, out, _ = call("check")
-    assert (status, "hostwright.toml:2: stat: is no setting of a site; did you mean 'state'?" in out) == (2, True)
+    assert (status, "hostwright.toml:2: stat: is not a setting of a site; did you mean 'state'?" in out) == (2, True)
 
 
 def test_records_are_kept_where_the_file_says_unless_the_environment_says_it(

@@ -1,4 +1,4 @@
-"""``hostwright stacks``: every stack with what it pins and what was tried where, as text and as JSON."""
+"""``hostwright stacks``: every stack with its versions and trials, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OURS = "extends: tensorflow-2.9\ndescription: ours\ndistributions: {ubuntu: ['20
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
-    """A fresh site that the working directory is in."""
+    """Return a new site, as the working directory."""
     init(Request(), str(tmp_path / "site"))
     capsys.readouterr()
     monkeypatch.setenv("HOSTWRIGHT_SITE", "")

@@ -1,4 +1,4 @@
-"""What is typed arrives: each option of a verb in the request, or in the argument of its function."""
+"""Typed options reach the request, or the argument of the verb's function."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_an_exit_status_is_the_functions_and_bad_input_a_sentence(capsys: pytest
 
 @pytest.mark.parametrize("name", ["run", "ssh"])
 def test_the_words_behind_two_dashes_are_not_joined(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Invoke joins them with spaces, and ``'a  b'`` would become two words."""
+    """Invoke joins them with blanks, which would split ``'a b'``."""
     from hostwright.cli.tasks import reach
 
     assert name in namespace.task_names

@@ -1,4 +1,4 @@
-"""What people type: every verb with its options and their defaults, and nothing slow before a verb is called."""
+"""All verbs with their options and defaults, and no slow import before a verb is called."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.unit.support.checkout import verbs
 VERBS = verbs()
 SLOW = ("rich", "pydantic", "paramiko", "fabric", "jinja2", "ClusterShell", "requests", "pytest")
 
-#: in a process of its own: Invoke takes a task's help away from it when it makes options of it
+#: runs in its own process, because Invoke removes a task's help texts when it creates options
 TOLD = f"""
 import json, sys
 from hostwright.cli.tasks import namespace
@@ -33,7 +33,7 @@ print(json.dumps([slow, verbs]))
 
 @pytest.fixture(scope="module")
 def told() -> tuple[list[str], dict[str, dict[str, list[Any]]]]:
-    """What was imported for the tasks alone, and each verb with its options as Invoke's parser sees them."""
+    """Return the imports for the tasks alone, and each verb with its options as Invoke's parser has them."""
     done = subprocess.run([sys.executable, "-c", TOLD], cwd=PROJECT, capture_output=True, text=True, check=True)
     slow, options = json.loads(done.stdout)
     return slow, options
@@ -57,7 +57,7 @@ def test_the_list_of_verbs_waits_for_nothing_that_verbs_need(told) -> None:
     assert told[0] == []
 
 
-#: known failures, ways to rebuild, how files are delivered: a plan that finds nothing waits for none of it
+#: known failures, methods of rebuilding, delivery of files: an empty plan imports none of them
 CHANGING = (
     "hostwright.apply.delivery.fetch",
     "hostwright.apply.host.outcome",
@@ -66,7 +66,7 @@ CHANGING = (
     "tenacity",
 )
 SSH = ("fabric", "paramiko")
-#: proofs, and the states of roles that the host does not have
+#: proofs, and the states of roles without hosts
 OF_OTHERS = (
     *("hostwright.proofs", "hostwright.prove", "hostwright.standard.roles.workspaces.proofs"),
     *(f"hostwright.standard.roles.{role}.desired" for role in ("jupyterhub", "proxy", "serving", "workspaces")),
@@ -98,7 +98,7 @@ except SystemExit:
 
 @pytest.mark.parametrize("call", IMPORTED)
 def test_a_verb_imports_only_what_it_needs(call: str, tmp_path) -> None:
-    """Nobody listens on that port: the stack and the roles are read, and what is shared by hosts is made of them."""
+    """Nothing listens on that port: the stack and the roles are read, and common parts of hosts are built."""
     inventory = tmp_path / "hosts.yml"
     inventory.write_text("all: {hosts: {gpu01: {ansible_host: 127.0.0.1, ansible_port: 1}}, vars: {stack: jax-0.12}}")
     verb, _, reaches = call.partition(" ")

@@ -1,4 +1,4 @@
-"""What ``invoke verify`` shows: what failed, and what could not be asked, are two things."""
+"""The output of ``invoke verify``: failed checks and skipped checks are different."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def failed(role: str, name: str, why: str, finding: Finding | None = None) -> Ch
 
 
 def damaged() -> Verdict:
-    """Two causes, of which one is found on the host and named by three checks, and one is only found on the host."""
+    """Return two causes: one found on the host and named by three checks, and one only found on the host."""
     named = problem("docker-stopped", "container", "Cannot connect to the Docker daemon")
     checks = [failed("container", f"docker {number}", f"no daemon {number}", named) for number in range(3)]
     checks += [failed("tensorflow", f"import {number}", NUMPY) for number in range(6)]
@@ -150,7 +150,7 @@ def test_with_details_every_failed_check_and_diff_is_shown(capsys: pytest.Captur
 
 
 def test_a_message_of_a_problem_that_the_host_does_not_have_is_explained_by_the_one_that_it_has() -> None:
-    """nvidia-smi with another library says that no driver is loaded."""
+    """nvidia-smi with another library reports that no driver is loaded."""
     named = failed("driver", "smi", "couldn't communicate", problem("module-missing", "driver"))
     found = problem("driver-library-shadowed", "driver")
 

@@ -178,5 +178,5 @@ def test_what_the_host_was_found_to_have_is_said_with_the_failure(capsys: pytest
         verdict = Verdict(HostPlan(Plan("gpu01", "tf")), (), Examination(findings, sentence))
         show_verdicts((), Results((verdict,), ()), as_json=False)
         shown = " ".join(capsys.readouterr().out.split())
-        assert f"a look after the failure: {sentence}" in shown
+        assert f"checks after the failure: {sentence}" in shown
         assert (known.cure in shown) is bool(findings)

@@ -155,7 +155,7 @@ def _kind(hint: Any) -> str:
 
 
 def _default(field: dataclasses.Field[Any]) -> str:
-    """Return the default in YAML; empty if there is none, or it is empty."""
+    """Return the default as YAML; empty if there is no default, or an empty one."""
     value = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
     if value is dataclasses.MISSING or value is None or value == "" or dataclasses.is_dataclass(value):
         return ""

@@ -90,7 +90,7 @@ def show_plans(
 def _altogether(targets: Sequence[TargetHost], results: Results[HostPlan], store: Store | None) -> str:
     """Return the totals of plans: ``2 hosts: 42 changes in 7 layers, no reboot, up to 4.1 GB to send``.
 
-    If some hosts have no changes, the number of hosts with changes is included.
+    If only some hosts have changes, their number is included.
     """
     plans = [planned.plan for planned in results.values if not planned.plan.empty]
     of_host = {target.name: target for target in targets}
@@ -236,7 +236,7 @@ def intents(ways: Sequence[WayBack]) -> Iterator[str]:
 
 
 def _afterwards(way: WayBack) -> str:
-    """Return the difference of the inventory from the stack of a rolled-back host, and its consequences."""
+    """Describe how the inventory differs from the stack of a rolled-back host, and what follows from that."""
     back, now = way.back.stack, way.now.stack
     if back.digest() == now.digest():
         return "The inventory names the same stack"

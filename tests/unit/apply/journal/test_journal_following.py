@@ -167,4 +167,4 @@ def test_ctrl_c_ends_the_following_and_not_the_run(
     begin(root).close()
     monkeypatch.setattr(following, "records", interrupted)
     assert follow(run="run1") == 130
-    assert capsys.readouterr().err == "not followed any more; the run itself goes on\n"
+    assert capsys.readouterr().err == "stopped following; the run itself continues\n"

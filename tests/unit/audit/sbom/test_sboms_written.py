@@ -130,7 +130,7 @@ def test_the_exit_status_says_that_a_bill_is_missing(kept: Kept, inventory: Path
 
 
 @pytest.mark.parametrize(
-    "name, part", [("-", "name a directory"), ("/nowhere/at/all", "cannot be made a directory"), ("file", "directory")]
+    "name, part", [("-", "name a directory"), ("/nowhere/at/all", "cannot be created"), ("file", "directory")]
 )
 def test_what_is_no_directory_is_refused_before_any_host_is_asked(name: str, part: str, tmp_path: Path):
     (tmp_path / "file").write_text("x")

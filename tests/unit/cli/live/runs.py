@@ -1,4 +1,4 @@
-"""Runs as the live views are told of them: fleets whose hosts wait, work, or have ended."""
+"""Runs for tests of the live views: fleets whose hosts wait, work, or have ended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEADINGS = {"network": "net", "tensors": "tf"}
 
 
 def story(host: str) -> Iterator[events.Event]:
-    """All that happens on a host that needs one layer."""
+    """Return all events of a host that needs one layer."""
     plan = Plan(host, "tf", (RolePlan("storage", (), (CHANGE,)),))
     result = RoleResult("storage", 0, 1.0, (StepResult(0, "x", 0, 1.0),))
     yield events.Observed(host, plan)
@@ -35,7 +35,7 @@ def story(host: str) -> Iterator[events.Event]:
 
 @dataclass
 class Watched:
-    """A live table, and the clock that it goes by."""
+    """A live table with its clock."""
 
     hosts: Mapping[str, Sequence[str]]
     now_s: float = 0.0
@@ -45,14 +45,15 @@ class Watched:
         self.table = LiveTable(Console(file=io.StringIO()), self.hosts, HEADINGS, clock=lambda: self.now_s)
 
     def tell(self, *told: events.Event, at_s: float | None = None) -> Watched:
-        """Let things happen, at a time."""
+        """Send events to the table at a given time."""
         self.now_s = self.now_s if at_s is None else at_s
         for event in told:
             self.table(event)
         return self
 
     def picture(self, width: int, height: int = 24, **how: object) -> list[str]:
-        """What a terminal of that size shows; with ``color_system`` in ``how`` the codes of its colours, too."""
+        """Return the text on a terminal of that size; with ``color_system`` in ``how``, also the codes of its
+        colours."""
         stream = io.StringIO()
         settings = {"color_system": None, "force_terminal": True, "_environ": {}, **how}
         Console(file=stream, width=width, height=height, **settings).print(self.table)  # type: ignore[arg-type]
@@ -60,7 +61,7 @@ class Watched:
 
 
 def at_work(host: str, line: str = "Unpacking") -> tuple[events.Event, ...]:
-    """A host in the middle of its second layer."""
+    """Return a host in the middle of its second layer."""
     return (
         events.Waiting(host, "a connection"),
         events.Observed(host, Plan(host, "tf", (RolePlan("storage", (), (CHANGE,)),))),
@@ -70,5 +71,5 @@ def at_work(host: str, line: str = "Unpacking") -> tuple[events.Event, ...]:
 
 
 def ended(host: str, result: str, why: str = "") -> tuple[events.Event, ...]:
-    """A host that was worked on, and how that ended."""
+    """Return a host that has ended, with its result."""
     return (events.Waiting(host, "a connection"), events.HostEnded(host, result, why))

@@ -1,4 +1,4 @@
-"""The live table as a terminal shows it: pictures of it as text, and what is true of every one of them."""
+"""The live table on a terminal: its text in examples, and properties of all tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.cli.live.runs import LAYERS, Watched, at_work, ended, story
 
 LONG = "Unpacking nothing-in-particular (470.182.03-0ubuntu1) over (470.161.03-0ubuntu1.20.04.1) ..."
 FULL = "storage: the disk is full: 12 MB are free on /, and 4.1 GB are needed; free some and run it again"
-#: what hosts have said to terminals: codes, wide letters, families of emoji, letters under a heap of accents
+#: difficult texts from hosts: control codes, wide characters, emoji sequences, many combining accents
 EVIL = (
     "\x1b[2J\x1b[31mred\x1b]0;title\x07",
     "gone\r\ngpu02  as desired\u2028gpu03  as desired",
@@ -33,7 +33,7 @@ EVIL = (
 
 
 def columns(text: str) -> int:
-    """How wide a terminal draws a text, at most: each character by itself."""
+    """Return the greatest width of a text on a terminal, drawn character by character."""
     zero = {"Mn", "Me", "Cf"}
     return sum(
         0 if unicodedata.category(char) in zero else 1 + (unicodedata.east_asian_width(char) in "WF") for char in text
@@ -42,7 +42,7 @@ def columns(text: str) -> int:
 
 @dataclass(frozen=True)
 class Fleet:
-    """Hosts, what became of each (a result, ``running`` or ``waiting``), what they say, and when they were begun."""
+    """Hosts with their result (or ``running``, ``waiting``), their texts, and their start times."""
 
     fates: tuple[str, ...]
     said: tuple[str, ...]
@@ -84,12 +84,12 @@ def fleets() -> st.SearchStrategy[Fleet]:
 
 
 def hidden(lines: list[str]) -> int:
-    """How many hosts a picture says that it does not show."""
+    """Return how many hosts the table reports as not shown."""
     return sum(int(found[1]) for line in lines if (found := re.match(r"… (\d+) more", line)))
 
 
 def counted(lines: list[str]) -> dict[str, int]:
-    """What the first lines of a picture count, by word."""
+    """Return the counts in the first lines of the table, by word."""
     words = "|".join({*STANDINGS.values(), "running", "waiting"})
     top = " ".join(lines[:10]).partition(" hosts: ")[2]
     return {word: int(number) for number, word in re.findall(rf"(?:^|· |  )(\d+) ({words})\b", top)}
@@ -103,7 +103,7 @@ def test_whatever_the_fleet_no_line_is_wider_no_picture_higher_and_no_name_cut(f
     assert max(map(columns, lines)) <= width
     assert all(unicodedata.category(char)[0] != "C" for line in lines for char in line)
     whole = sum(name in "".join(lines) for name in fleet.names)
-    assert whole + hidden(lines) == len(fleet.names) or not whole + hidden(lines)  # or not even one has room
+    assert whole + hidden(lines) == len(fleet.names) or not whole + hidden(lines)  # or not even one fits
 
 
 def test_every_result_of_a_run_is_counted():
@@ -146,7 +146,7 @@ def test_of_a_fleet_both_what_failed_and_what_is_slowest_is_on_the_screen(width:
 
 
 def two() -> Watched:
-    """Two hosts, one of which does not know the last layer."""
+    """Return two hosts, one of which does not have the last layer."""
     first, second = "gpu-node-001.hpc.example.org", "gpu-node-002.hpc.example.org"
     watched = Watched({first: LAYERS, second: LAYERS[:-1]})
     watched.tell(*at_work(first, LONG), at_s=0).tell(*ended(second, "failed", FULL), at_s=60)
@@ -212,7 +212,7 @@ def test_states_are_told_apart_without_colours_and_none_is_pale_on_a_light_backg
     watched = Fleet((*RESULTS, "running", "waiting"), (FULL,) * (len(RESULTS) + 2)).watched()
     coloured = "\n".join(watched.picture(200, color_system="standard"))
     codes = {code for found in re.findall(r"\x1b\[([0-9;]*)m", coloured) for code in found.split(";")}
-    assert {"31", "32"} <= codes  # it does have colours
+    assert {"31", "32"} <= codes  # colours are present
     assert codes.isdisjoint({"33", "37", "93", "97"})  # yellow and white
     plain = watched.picture(200, color_system="standard", no_color=True)
     codes = {code for found in re.findall(r"\x1b\[([0-9;]*)m", "\n".join(plain)) for code in found.split(";")}

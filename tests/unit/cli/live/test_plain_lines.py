@@ -1,4 +1,4 @@
-"""The plain lines of a run, and where they are seen instead of the table."""
+"""The plain lines of a run, and when they replace the table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TIMES = Clock(time_of_day=lambda: "09:05:01")
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that reports to be a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -34,7 +34,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture(autouse=True)
 def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The variables of an ordinary terminal of 60 columns."""
+    """Return the variables of an ordinary terminal of 60 columns."""
     for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "LINES"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "60")
@@ -46,7 +46,7 @@ def lines(stream: io.StringIO) -> list[str]:
 
 
 def plain(monkeypatch: pytest.MonkeyPatch, *told: events.Event, run: str = "") -> list[str]:
-    """What a pipe gets."""
+    """Return the output in a pipe."""
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stdout", stream)
     with Plain(make_console(), run, 2, clock=TIMES) as view:
@@ -83,7 +83,7 @@ def test_transfers_of_several_layers_at_once_are_said_once_each(monkeypatch: pyt
 
 
 def test_each_reason_for_waiting_is_a_line(monkeypatch: pytest.MonkeyPatch):
-    """A reboot takes half an hour: its states are seen in a log as well."""
+    """A reboot takes half an hour, so its phases are in a log as well."""
     reasons = ("a connection", "its answers", "the reboot: going down", "the reboot: sshd answers")
     assert plain(monkeypatch, *(events.Waiting("gpu01", what) for what in reasons)) == [
         "09:05:01  gpu01  waiting for the reboot: going down",
@@ -141,7 +141,7 @@ def test_no_line_is_wrapped_and_no_text_of_a_host_begins_one(monkeypatch: pytest
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, *, as_json: bool = False) -> object:
-    """The view of a run that two hosts take part in, after one event."""
+    """Return the output of a run with two hosts after one event."""
     monkeypatch.setattr(sys, "stderr" if as_json else "stdout", stream)
     roles = (SimpleNamespace(name="storage", short="st"),)
     targets = cast(Sequence[TargetHost], [SimpleNamespace(name=name, roles=roles) for name in ("gpu01", "gpu02")])

@@ -1,4 +1,4 @@
-"""Transfers in narrow terminals: a long file name takes the room of no figure."""
+"""Transfers in narrow terminals: a long file name hides no number."""
 
 from __future__ import annotations
 

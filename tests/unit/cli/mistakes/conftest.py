@@ -1,4 +1,4 @@
-"""Whoever makes mistakes sits at a desk of their own."""
+"""Fixtures for users who make mistakes: each has a site of its own."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from tests.unit.cli.mistakes.desk import Desk
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
-    """The desk, with a site that nobody has touched yet."""
+    """Return a desk with a new site."""
     return Desk(tmp_path)

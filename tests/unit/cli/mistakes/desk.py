@@ -1,4 +1,4 @@
-"""Somebody at a desk: a site with two hosts, and the real command as a program of its own, as it is typed."""
+"""A user at a desk: a site with two hosts, and the real command in its own process."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ all:
         gpu01: {ansible_host: 127.0.0.1, ansible_port: 9}
         gpu02: {ansible_host: 127.0.0.1, ansible_port: 9}
 """
-BOUND = ("setpriv", "--bounding-set=-all")  #: makes root one whom the modes of files bind, as they bind all others
-#: a sentence ends with its line, or where another one begins; a path or an abbreviation has no space and capital behind
+BOUND = ("setpriv", "--bounding-set=-all")  #: drops the capabilities by which root ignores the modes of files
+#: end of a sentence: the end of its line, or a space and a capital letter, unlike in paths and abbreviations
 _END = re.compile(r"[.!?](?= +[A-Z`])")
 
 
 @dataclass(frozen=True)
 class Said:
-    """How a call ended, and what it printed."""
+    """The exit status and the output of a call."""
 
     status: int
     out: str
@@ -41,12 +41,12 @@ class Said:
 
     @property
     def sentences(self) -> int:
-        """How many sentences stand on standard error."""
+        """Return the number of sentences on standard error."""
         return sum(1 + len(_END.findall(line)) for line in self.err.splitlines() if line.strip())
 
 
 class Desk:
-    """A site in a folder, which is the working directory of what is typed."""
+    """A site in a folder, which is the working directory of all calls."""
 
     def __init__(self, folder: Path):
         self.folder, self.site = folder, folder / "fleet"
@@ -55,10 +55,10 @@ class Desk:
         self.write("inventory/hosts.yml", HOSTS)
 
     def write(self, name: str, text: str, *, executable: bool = False) -> Path:
-        """A file of the site."""
+        """Write a file of the site."""
         path = self.site / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode())  # line ends stay as they are
+        path.write_bytes(text.encode())  # keep line endings
         path.chmod(0o755 if executable else 0o644)
         return path
 
@@ -73,14 +73,14 @@ class Desk:
         within: Sequence[str] = (),
         text: str = "",
     ) -> Said:
-        """Type a line behind ``hostwright``; ``bound``: by the modes of files, as all are but root; ``within``: where
-        these words lead (``mounts``)."""
+        """Type a line after ``hostwright``. ``bound``: file modes apply, as for users other than root. ``within``:
+        prefix of the call (``mounts``)."""
         there = ("env", "-C", str(where or self.site)) if within else ()
         before = (*within, *there, *(BOUND if bound and os.getuid() == 0 else ()))
         return self.typed(program, *shlex.split(line), where=where, env=env, before=before, text=text)
 
     def types_into(self, output: IO[str] | int, line: str) -> Said:
-        """Type a line whose standard output goes elsewhere; none of it is told."""
+        """Type a line whose standard output goes to another file, and is not returned."""
         command = [sys.executable, "-m", "hostwright", *shlex.split(line)]
         done = subprocess.run(
             command,
@@ -102,7 +102,7 @@ class Desk:
         before: Sequence[str] = (),
         text: str = "",
     ) -> Said:
-        """The same with the words that a shell would make of the line; ``before`` is a program that starts it."""
+        """Run the same call as words. ``before`` is a program that starts it."""
         command, place, env = [*before, sys.executable, "-m", program, *words], where or self.site, env or {}
         if before or program != "hostwright" or any(name.startswith(forked.STARTS_PYTHON) for name in env):
             done = subprocess.run(
@@ -112,13 +112,13 @@ class Desk:
         else:
             done = forked.run(words, cwd=place, env=self.environment(env), text=text)
         assert "Traceback" not in done.stdout + done.stderr, done.stderr
-        if program == "hostwright":  # commands are advised as this user types them
+        if program == "hostwright":  # recommended commands have the form of this user's calls
             assert "`invoke " not in done.stdout + done.stderr, done.stderr
         return Said(done.returncode, done.stdout, done.stderr)
 
     @contextmanager
     def at_work(self, line: str, *, env: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
-        """The same while the verb works, in another terminal: what it prints is in its ``stdout``."""
+        """Start the same call in another terminal, and continue while it runs; its ``stdout`` has the output."""
         with subprocess.Popen(
             [sys.executable, "-m", "hostwright", *shlex.split(line)],
             cwd=self.site,
@@ -135,9 +135,11 @@ class Desk:
                 process.kill()
 
     def environment(self, more: Mapping[str, str]) -> dict[str, str]:
-        """Of this process, without what says anything about a site."""
+        """Return the environment of this process without variables about a site."""
         strange = ("HOSTWRIGHT_", "ANSIBLE_", "PYTHONDONTWRITE")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(strange)}
         ours = {"PYTHONPATH": str(PROJECT), "HOSTWRIGHT_STATE": str(self.state), "NO_COLOR": "1"}
-        ours["PYTHONPYCACHEPREFIX"] = str(self.folder.parent / "compiled")  # each call would compile all of it again
+        ours["PYTHONPYCACHEPREFIX"] = str(
+            self.folder.parent / "compiled"
+        )  # otherwise each call would compile all modules
         return {**kept, **ours, **more}

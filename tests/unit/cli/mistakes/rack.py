@@ -1,4 +1,4 @@
-"""Hosts that can be changed, for who sits at the desk: one sshd, and behind each address directories of its own."""
+"""Hosts that can be changed from the desk: one sshd, and a tree of directories for each address."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.lab.sshd import Sshd, running
 from tests.unit.cli.mistakes.desk import Desk
 from tests.unit.support.mounts import mounts
 
-PLACES = ("/mnt", "/run", "/var/lib")  #: where runs and the role below write; each host has its own
+PLACES = ("/mnt", "/run", "/var/lib")  #: directories to which runs and the role below write, one tree for each host
 HELLO, GO = "/mnt/hello", "/mnt/go"
 ROLE = f'''"""A file, and then something that takes as long as another file is not there."""
 
@@ -50,20 +50,20 @@ def hello(v: Hello, ctx: RoleContext) -> Iterator[Resource]:
 
 @dataclass(frozen=True)
 class Rack:
-    """The hosts: the sshd before them, and the words that enter each one's directories."""
+    """The hosts: their sshd, and the words that enter each host's directories."""
 
     sshd: Sshd
     enter: dict[str, tuple[str, ...]]
 
     def on(self, host: str, script: str) -> str:
-        """What a script prints on a host, without SSH."""
+        """Run a script on a host without SSH, and return its output."""
         command = [*self.enter[host], "/bin/sh", "-c", script]
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
 @contextmanager
 def rack(desk: Desk, *names: str) -> Iterator[Rack]:
-    """These hosts in the inventory of the desk's site, each with the role ``hello`` and no other."""
+    """Add these hosts to the inventory of the desk's site, each with only the role ``hello``."""
     with ExitStack() as stack:
         made = [f"mount -t tmpfs tmpfs {place}" for place in PLACES]
         enter = {name: stack.enter_context(mounts(*made))[1] for name in names}
@@ -83,11 +83,11 @@ def rack(desk: Desk, *names: str) -> Iterator[Rack]:
             yield hosts
         finally:
             for name in names:
-                hosts.on(name, f"touch {GO}")  # a job that outlives its run would wait for half an hour
+                hosts.on(name, f"touch {GO}")  # a job without its run would wait for half an hour
 
 
 def write_role(desk: Desk, text: str) -> None:
-    """The role ``hello`` of the site, and a stack that has it and no other."""
+    """Write the role ``hello`` of the site, and a stack with only this role."""
     desk.write("roles/hello/__init__.py", text)
     desk.write("tests/layers/test_hello.py", 'def test_hello(host):\n    """It says hello."""\n    assert host\n')
     release = platform.freedesktop_os_release()
@@ -108,7 +108,7 @@ def _inventory(sshd: Sshd, addresses: dict[str, str]) -> dict[str, object]:
         "hostwright_roles": ["hello"],
         "ansible_port": sshd.port,
         "ansible_user": pwd.getpwuid(os.getuid()).pw_name,
-        "ansible_timeout": 120,  # a busy machine may take longer to log in than a healthy host does
+        "ansible_timeout": 120,  # login on a busy machine may be slower than on a healthy host
         "ansible_ssh_private_key_file": str(sshd.key),
         "hostwright_known_hosts": str(sshd.known_hosts),
     }

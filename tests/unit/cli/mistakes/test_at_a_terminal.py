@@ -1,4 +1,4 @@
-"""Ctrl-C at five moments, typed at a real terminal: one sentence says what is left, and the status is 130."""
+"""Ctrl-C at five moments, typed at a real terminal: one sentence describes the result, and the status is 130."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tests.unit.cli.mistakes.desk import Desk
 from tests.unit.cli.mistakes.rack import GO, HELLO, Rack, rack
 
-PATIENCE_S = 120.0  #: a loaded machine takes 20 s for the first words
+PATIENCE_S = 120.0  #: a loaded machine takes 20 s for the first output
 CTRL_C = b"\x03"
 NOTHING = "stopped; nothing was changed"
 QUIETLY = "stopped at the question: nothing was changed"
@@ -23,14 +23,14 @@ QUIETLY = "stopped at the question: nothing was changed"
 
 @dataclass
 class Terminal:
-    """A verb at work at a terminal of its own."""
+    """A running verb at its own terminal."""
 
     process: subprocess.Popen[bytes]
     keyboard: int
     screen: str = ""
 
     def reads(self, until: Callable[[], bool]) -> None:
-        """Read what is shown until something is so."""
+        """Read the screen until a condition holds."""
         deadline = time.monotonic() + PATIENCE_S
         os.set_blocking(self.keyboard, False)
         while not until():
@@ -40,11 +40,11 @@ class Terminal:
             except BlockingIOError:
                 assert self.process.poll() is None or until(), self.screen
                 time.sleep(0.02)
-            except OSError:  # its other end is closed: the verb has ended
+            except OSError:  # the other end is closed: the verb has ended
                 assert until(), self.screen
 
     def ended(self) -> int:
-        """Its exit status, once all that it shows is on the screen."""
+        """Return the exit status, once all output is on the screen."""
         status = self.process.wait(PATIENCE_S)
         with suppress(OSError):
             while more := os.read(self.keyboard, 65536):
@@ -54,7 +54,7 @@ class Terminal:
 
 @contextmanager
 def terminal(desk: Desk, line: str, **env: str) -> Iterator[Terminal]:
-    """Type a line at a terminal, whose Ctrl-C is heard by what it starts."""
+    """Type a line at a terminal whose Ctrl-C reaches the started process."""
     ours, theirs = pty.openpty()
     words = [
         "env",
@@ -82,7 +82,7 @@ def terminal(desk: Desk, line: str, **env: str) -> Iterator[Terminal]:
 
 @contextmanager
 def silent() -> Iterator[tuple[socket.socket, int]]:
-    """A port whose connections are never answered."""
+    """Return a port that accepts connections and never answers."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
@@ -91,7 +91,7 @@ def silent() -> Iterator[tuple[socket.socket, int]]:
 
 
 def stopped(at: Terminal, sentence: str) -> None:
-    """Ctrl-C ends it with this sentence, which stands once."""
+    """Press Ctrl-C, and check that the verb ends with this sentence, shown once."""
     os.write(at.keyboard, CTRL_C)
     status = at.ended()
     assert "Traceback" not in at.screen
@@ -137,12 +137,12 @@ def test_while_a_file_is_downloaded(desk: Desk) -> None:
         with terminal(desk, "mirror", https_proxy=proxy, HTTPS_PROXY=proxy, HOSTWRIGHT_ARTIFACTS=store) as at:
             connection, _ = listening.accept()
             with connection:
-                stopped(at, "stopped; what was downloaded is kept, and the same command again goes on from there")
+                stopped(at, "stopped; downloaded files are kept, and the same command continues from there")
 
 
 @contextmanager
 def changing(desk: Desk) -> Iterator[tuple[Rack, Terminal]]:
-    """A host in the middle of its change, and another that has been done."""
+    """Start a change, and wait until one host is in its middle and another is done."""
     with rack(desk, "gpu01", "gpu02") as hosts:
         hosts.on("gpu02", f"touch {GO}")
         with terminal(desk, "provision gpu01 gpu02 --var hello_slowly=true") as at:
@@ -153,7 +153,7 @@ def changing(desk: Desk) -> Iterator[tuple[Rack, Terminal]]:
 
 
 def test_once_while_a_host_is_changed(desk: Desk) -> None:
-    """What runs on it ends first; where nothing is left then, nothing is to be continued."""
+    """The current step ends first. If nothing is left then, there is nothing to continue."""
     with changing(desk) as (hosts, at):
         hosts.on("gpu01", f"touch {GO}")
         status = at.ended()
@@ -164,7 +164,7 @@ def test_once_while_a_host_is_changed(desk: Desk) -> None:
 
 
 def test_twice_while_a_host_is_changed(desk: Desk) -> None:
-    """It goes on there; the table says so, and what to type to see its end."""
+    """The job on the host continues. The table reports it, with the command that follows it."""
     with changing(desk) as (hosts, at):
         os.write(at.keyboard, CTRL_C)
         status = at.ended()

@@ -1,9 +1,9 @@
-"""What users of Ansible, pyinfra, Fabric and others typed or wrote, and what confused them, as their trackers tell it.
+"""Calls and files of users of Ansible, pyinfra, Fabric and other tools that confused them, from public issue trackers.
 
-What is right of each was written down from the threads, before any of it was tried. When the second half was tried,
-nothing had been built on it: five of ten were right. Of a second collection, five of 21 were right when half of it was
-tried first, and eleven of the other 21 once what the first half showed was mended. Five answers were changed then,
-since what is done is no worse: ``gpu01:gpu02`` names two hosts, as in Ansible; INI in a file of another name is read.
+The expected results were written from the threads before any of them was tried. When the second half was tried, nothing
+had been built for it: five of ten were right. Of a second collection, five of 21 were right when its first half was
+tried, and eleven of the other 21 after fixes for the first half. Five expectations were changed then, because the
+actual behaviour is as good: ``gpu01:gpu02`` names two hosts, as in Ansible; INI in a file with another name is read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ VAULTED = "secret: !vault |\n  $ANSIBLE_VAULT;1.1;AES256\n  6162\n"
 
 @dataclass(frozen=True)
 class Case:
-    """A line, with files of the site, and what is right: the exit status, what is named, and what is not."""
+    """A call with files of the site, and the expected exit status, required words and forbidden words."""
 
     source: str
     line: str
@@ -34,7 +34,7 @@ class Case:
 
 
 CASES = (
-    # ------------------------------------------------------------ used while this was written
+    # ------------------------------------------------------------ used during development
     Case("ansible/ansible#32594", "hosts --hosts 'all,!gpu3'", 2, ("gpu3", "gpu0", "inventory")),
     Case("ansible/ansible#61964", "hosts --hosts gpu01,,gpu02,", 0, ("2 hosts",)),
     Case("ansible/ansible#62848", "vars gpu01 --var '  note=hello' --json", 0, ('"note": "hello"',)),
@@ -69,7 +69,7 @@ CASES = (
     Case("pyinfra-dev/pyinfra#722", "run --hosts 192.0.2.9 -- echo hello", 2, ("192.0.2.9", "inventory")),
     Case("RhetTbull/osxphotos#1437", "hosts --hosts “gpu01,gpu02”", 2, ("“", "quotes")),
     Case("fabric/fabric#1900", "hosts gpu01 -- echo hello", 2, ("--", "echo hello", "run")),
-    # ------------------------------------------------------------ unseen until the first half was mended
+    # ------------------------------------------------------------ not used until the first half was fixed
     Case("ansible/ansible#85278", "hosts --hosts ,", 2, ("--hosts gpu01",), never=("2 hosts",)),
     Case("ansible/ansible#61497", "vars gpu01 --var ' '", 2, ("--var", "KEY=VALUE")),
     Case("ansible/ansible#8321", "vars gpu01 --var note=a=b --json", 0, ('"note": "a=b"',)),
@@ -112,7 +112,7 @@ CASES = (
     ),
     Case("fabric/fabric#1669", "hosts --hosts gpu01 --hosts gpu02", 2, ("--hosts", "gpu01,gpu02"), never=("1 host:",)),
     Case("ansible/ansible#10124", "hosts --hosts 'gpu01;gpu02'", 2, ("gpu01;gpu02", "gpu01,gpu02")),
-    # ------------------------------------------------------------ a second collection: the half that was seen
+    # ------------------------------------------------------------ a second collection: the half used during development
     Case("hashicorp/terraform#19987", "hosts --site inventory", 2, ("inventory is no site", "--site .")),
     Case("kubernetes/kubernetes#28626", "plan host gpu01", 2, ("'host'", "hostwright plan gpu01")),
     Case("kubernetes/kubernetes#9522", "ssh", 2, ("ssh needs HOST", "--help ssh")),
@@ -175,7 +175,7 @@ CASES = (
     Case("kubernetes/kubernetes#27049", "help plan", 0, ("Usage: hostwright plan",)),
     Case("openshift/origin#4226", "host gpu01", 2, ("no verb 'host'", "'hosts'")),
     Case("ansible/ansible#11301", "hosts -i fleet.yml", 2, ("-i", "--inventory")),
-    # ------------------------------------------------------------ and the half that was not
+    # ------------------------------------------------------------ and the other half
     Case("kubernetes/kubernetes#25180", "list", 2, ("no verb 'list'", "'hosts'")),
     Case("kubernetes/kubernetes#25181", "delete gpu01", 2, ("no verb 'delete'", "'remove'")),
     Case("hashicorp/terraform#16880", "hosts", 2, ("no site here", "--site fleet"), where=".."),

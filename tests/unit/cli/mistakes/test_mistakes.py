@@ -1,8 +1,8 @@
-"""The mistakes of a typical user, each typed as a user types it: the real command in a site of its own. It ends with 2
-(or with what is said here), without a traceback, and says in one sentence what is wrong, where, and what to do now;
-where the cure can be tried, it is applied as printed, and works.
+"""The mistakes of a typical user: the real command, in its own site, as a user types it.
 
-Ctrl-C, and what needs a terminal, is in ``test_at_a_terminal.py``.
+It exits with 2 (or with the given status), without a traceback, and one sentence describes the mistake, its place, and
+the fix. If the fix can be tried, it is applied as printed, and must work. Ctrl-C, and calls that need a terminal, are
+in ``test_at_a_terminal.py``.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ CURED = 0
 
 @dataclass(frozen=True)
 class Mistake:
-    """A line, with files of the site before it, what its one sentence must hold, and a line that the sentence says."""
+    """A call with files of the site, the required words of its message, and the command in the message."""
 
     line: str
     says: tuple[str, ...]
-    cure: str = ""  #: a line, typed afterwards
-    cured: int = CURED  #: how that ends: 1 where it goes on to connect to a host that is not there
+    cure: str = ""  #: a call after the fix
+    cured: int = CURED  #: its exit status: 1 if it then fails to connect to a missing host
     files: Mapping[str, str] = field(default_factory=dict)
-    mended: Mapping[str, str] = field(default_factory=dict)  #: the files, as the sentence says that they should be
+    mended: Mapping[str, str] = field(default_factory=dict)  #: the files after the fix in the message
     program: str = "hostwright"
     env: Mapping[str, str] = field(default_factory=dict)
     status: int = 2
@@ -136,7 +136,7 @@ TYPED = {
     "a system that is none": Mistake(
         "mirror --systems debian12", ("--systems", "'debian12'", "debian-12:6.1.0-28-amd64")
     ),
-    "sources that are no file": Mistake("mirror --sources nowhere", ("--sources", "nowhere", "no file")),
+    "sources that are no file": Mistake("mirror --sources nowhere", ("--sources", "nowhere", "not a file")),
     "a mirror that is no directory": Mistake("mirror --from nowhere", ("nowhere", "directory")),
     "an option in hostwright.toml": Mistake(
         "hosts",
@@ -153,7 +153,7 @@ TYPED = {
 
 
 def told(said: Said, says: tuple[str, ...], status: int = 2) -> None:
-    """One sentence, which holds all of these, and how the call ended."""
+    """Check that the message is one sentence with all of these words, and check the exit status."""
     assert said.status == status, said
     assert [part for part in says if part not in said.err] == [], said.err
     assert said.sentences == 1, said.err
@@ -224,7 +224,7 @@ def test_no_rights(desk: Desk, make: Callable[[Desk], str]) -> None:
 
 
 def test_a_state_directory_that_is_read_only_ends_no_run(desk: Desk) -> None:
-    """What cannot be recorded is said in one sentence, before what came of the hosts."""
+    """One sentence reports that nothing can be recorded, before the results of the hosts."""
     desk.state.mkdir(mode=0o500)
     said = desk.types("verify gpu01", bound=True)
     first, second = said.err.splitlines()
@@ -237,11 +237,11 @@ def test_a_state_directory_that_is_read_only_ends_no_run(desk: Desk) -> None:
 def test_a_full_disk_under_the_output(desk: Desk, words: str) -> None:
     with Path("/dev/full").open("w") as full:
         said = desk.types_into(full, words)
-    told(said, ("what is printed", "No space left on device", "free some space"), 1)
+    told(said, ("standard output", "No space left on device", "free some space"), 1)
 
 
 def test_no_network(desk: Desk) -> None:
-    """Nobody listens at the port that an earlier program had."""
+    """The address has a port of an earlier program, on which nothing listens."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         entry = f"ansible_host: 127.0.0.1, ansible_port: {closed.getsockname()[1]}"
@@ -250,7 +250,7 @@ def test_no_network(desk: Desk) -> None:
 
 
 def test_a_foreign_invoke(desk: Desk, tmp_path: Path) -> None:
-    """Another environment's, in which there is no Hostwright."""
+    """Its environment does not contain Hostwright."""
     (tmp_path / "without/hostwright").mkdir(parents=True)
     (tmp_path / "without/hostwright/__init__.py").write_text("raise ImportError('No module named hostwright')\n")
     said = desk.types("plan", program="invoke", env={"PYTHONPATH": str(tmp_path / "without")})

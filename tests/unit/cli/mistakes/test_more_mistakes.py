@@ -1,4 +1,5 @@
-"""More mistakes than those of ``test_mistakes.py``: their variants, in this process, and what is none."""
+"""More mistakes than in ``test_mistakes.py``: variants, tested in this process, and correct calls that resemble
+mistakes."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ all:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A site with two hosts, and the working directory."""
+    """Return a site with two hosts, as the working directory."""
     root = tmp_path / "fleet"
     assert init(Request(), str(root)) == 0
     (root / "inventory/hosts.yml").write_text(HOSTS)
@@ -39,7 +40,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def typed(capsys: pytest.CaptureFixture[str], line: str) -> tuple[int, str]:
-    """The exit status of a line, and what it said, on one line."""
+    """Return the exit status of a line, and its output on one line."""
     capsys.readouterr()
     status = 0
     try:
@@ -56,7 +57,7 @@ def typed(capsys: pytest.CaptureFixture[str], line: str) -> tuple[int, str]:
     [
         ("--help provison", "there is no verb 'provison'; did you mean 'provision'?"),
         ("power gpu01", "power: there is no order 'gpu01'; valid: on, off, cycle, status"),
-        ("power", "power needs ORDER; `hostwright --help power` says what that may be"),
+        ("power", "power needs ORDER; `hostwright --help power` explains it"),
         ("completion powershell", "completion: there is no completion for 'powershell'"),
         ("init .", "already there: "),
     ],
@@ -143,12 +144,12 @@ def test_a_mistake_in_the_tasks_of_a_site_has_its_line(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ("--ask-become-pass", "--ask-become-pass: there is no terminal to type it on: set ansible_become_password"),
-        ("--ask-vault-password", "--ask-vault-password: there is no terminal to type it on: name a file or a program"),
+        ("--ask-become-pass", "--ask-become-pass: no terminal to type the password on; set ansible_become_password"),
+        ("--ask-vault-password", "--ask-vault-password: no terminal to type the password on; name a file or a program"),
     ],
 )
 def test_a_password_without_a_terminal(site: Path, tmp_path: Path, options: str, sentence: str) -> None:
-    """In cron and in CI: the password of a pipe is not read, and nothing is shown of it."""
+    """In cron and in CI, a password is not read from a pipe, and not shown."""
     vaulted = "!vault |\n  $ANSIBLE_VAULT;1.1;AES256\n  6162\n"
     (site / "inventory/group_vars/all.yml").write_text(f"stack: tensorflow-2.9\nours: {vaulted}")
     command = [sys.executable, "-m", "hostwright", "plan", "gpu01", options]
@@ -165,7 +166,7 @@ def test_a_password_without_a_terminal(site: Path, tmp_path: Path, options: str,
 def test_a_password_that_is_not_typed(
     site: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Ctrl-D at the prompt."""
+    """The user presses Ctrl-D at the prompt."""
 
     def nothing(prompt: str, stream: object) -> str:
         raise EOFError
@@ -173,13 +174,13 @@ def test_a_password_that_is_not_typed(
     monkeypatch.setattr("getpass.getpass", nothing)
     status, said = typed(capsys, "plan gpu01 --ask-become-pass")
     assert status == 2
-    assert said.startswith("--ask-become-pass: no password was typed: ")
+    assert said.startswith("--ask-become-pass: no password was typed; ")
 
 
 def test_a_state_directory_that_is_read_only_ends_no_verb_that_only_reads(
     site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "file").touch()  # a file in its place: root may write to directories that are read-only
+    (tmp_path / "file").touch()  # a file in its place, because root may write to read-only directories
     monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "file"))
     for line in "hosts", "vars gpu01", "stacks":
         assert typed(capsys, line)[0] == 0

@@ -1,4 +1,4 @@
-"""No network, no mirror, a proxy that nobody told: what cannot be reached from where, and what to do."""
+"""No network, no mirror, an unset proxy: the message names what cannot be reached, from where, and the fix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.unit.cli.mistakes.rack import HELLO, rack, write_role
 from tests.unit.cli.mistakes.rack import ROLE as NOTHING
 from tests.unit.support.mounts import ROOT
 
-#: nothing of the network but an interface that is down
+#: a network namespace with only an interface that is down
 OFFLINE = ("unshare", *(() if ROOT else ("--map-root-user",)), "-n")
 CURE = "`hostwright mirror --from DIR`"
 
@@ -44,7 +44,7 @@ def test_a_host_cannot_be_reached_from_here(desk: Desk, what: str) -> None:
 
 
 def test_a_name_that_is_wrong(desk: Desk) -> None:
-    """The name servers answer that there is none: it is the inventory that is wrong, and not the network."""
+    """The name servers report that the name does not exist: the inventory is wrong, not the network."""
     hosts(desk, ansible_host="gpu01.rack3..example.org")
     said = desk.types("plan gpu01")
     assert (said.status, said.sentences) == (1, 1), said
@@ -53,7 +53,7 @@ def test_a_name_that_is_wrong(desk: Desk) -> None:
 
 
 def test_the_files_of_a_stack_cannot_be_downloaded(desk: Desk) -> None:
-    """One sentence for all files, and none of Python's own words."""
+    """One sentence for all files, without Python's own error texts."""
     store = str(desk.folder / "mirror")
     said = desk.types("mirror --stack tensorflow-2.9", within=OFFLINE, env={"HOSTWRIGHT_ARTIFACTS": store})
     (sentence,) = said.err.splitlines()
@@ -81,7 +81,7 @@ def test_there_is_nothing_to_download(desk: Desk) -> None:
     desk.write("inventory/hosts.yml", "all: {hosts: {gpu01: {stack: hello, hostwright_roles: [hello]}}}\n")
     said = desk.types("mirror", within=OFFLINE)
     assert (said.status, said.err) == (0, "")
-    assert said.out == "nothing to download: the roles of these hosts need no file of a stack\n"
+    assert said.out == "nothing to download: the roles of these hosts need no files of a stack\n"
 
 
 SECTION = '''"""What a stack says of it."""
@@ -122,7 +122,7 @@ def hello(v: Hello, ctx: RoleContext) -> Iterator[Resource]:
 
 
 def test_no_mirror(desk: Desk) -> None:
-    """A host's files are missing on this machine; the command that the sentence names brings them."""
+    """A host's files are missing on this machine. The command in the message downloads them."""
     env = {"HOSTWRIGHT_ARTIFACTS": str(desk.folder / "mirror")}
     content = b"#!/bin/sh\necho hello\n"
     with rack(desk, "gpu01") as there:

@@ -1,6 +1,4 @@
-"""A disk that is full, a directory that is read-only, keys that cannot be read: what this machine refuses is said with
-what to do about it, and keeps no host from its stack that could get there.
-"""
+"""Full disks, read-only directories, unreadable keys: the message has the fix, and the hosts still get their stack."""
 
 from __future__ import annotations
 
@@ -18,13 +16,13 @@ from tests.unit.cli.mistakes.desk import Desk, Said
 from tests.unit.cli.mistakes.rack import HELLO, Rack, rack
 from tests.unit.support.mounts import mounts
 
-FULL, MOUNTS = "No space left on device: free some space there", "Read-only file system: mount it writable"
+FULL, MOUNTS = "No space left on device; free some space there", "Read-only file system; mount it writable"
 ELSEWHERE = "set HOSTWRIGHT_STATE to a directory elsewhere"
 
 
 @contextmanager
 def state(desk: Desk, kind: str) -> Iterator[tuple[str, ...]]:
-    """The state directory is on a disk of its own, which is full or read-only; the words that lead there."""
+    """Put the state directory on its own disk, full or read-only; return the words that enter its mount namespace."""
     desk.state.mkdir()
     make = {
         FULL: f"mount -t tmpfs -o size=64k tmpfs {desk.state}; dd if=/dev/zero of={desk.state}/fill bs=1k 2>&- || true",
@@ -40,7 +38,7 @@ def about_the_record(said: Said) -> list[str]:
 
 @pytest.mark.parametrize("kind", [FULL, MOUNTS])
 def test_the_state_directory_cannot_be_written(desk: Desk, kind: str) -> None:
-    """The host is brought to its stack; one sentence says that there is no record, and no command leads to one."""
+    """The host gets its stack. One sentence reports that no record exists, and no command refers to it."""
     with rack(desk, "gpu01") as hosts, state(desk, kind) as within:
         for verb in "provision gpu01", "verify gpu01", "rebuild gpu01 --yes", "remove gpu01 --yes":
             said = desk.types(verb, within=within)
@@ -85,7 +83,7 @@ def test_the_mirror_is_read_only(desk: Desk) -> None:
 
 
 def test_the_mirror_is_full(desk: Desk) -> None:
-    """Said before a byte of a file is written that does not fit."""
+    """The error appears before any byte of a file that does not fit is written."""
     file = desk.write("vendor/driver.run", "x" * 200_000)
     driver = {"file": "driver.run", "urls": [file.as_uri()], "size": 200_000, "sha256": "0" * 64}
     stack = {"extends": "tensorflow-2.9", "artifacts": {"driver": driver}}
@@ -124,15 +122,15 @@ def a_directory(rack: Rack, key: Path) -> None:
 
 
 def nowhere(rack: Rack, key: Path) -> None:
-    """Nothing is there."""
+    """Create nothing."""
 
 
 KEYS: dict[Callable[[Rack, Path], None], tuple[str, ...]] = {
-    of_somebody_else: ("(ansible_ssh_private_key_file) cannot be read: Permission denied: change its owner or mode",),
+    of_somebody_else: ("(ansible_ssh_private_key_file) cannot be read: Permission denied; change its owner or mode",),
     the_public_half: ("(ansible_ssh_private_key_file) is the public half of a key", "without .pub"),
     with_a_passphrase: ("is protected by a passphrase", "ssh-add"),
     empty: ("(ansible_ssh_private_key_file) is no private key", "ssh-keygen"),
-    a_directory: ("cannot be read: Is a directory: name a file in it",),
+    a_directory: ("cannot be read: Is a directory; name a file in it",),
     nowhere: ("(ansible_ssh_private_key_file) does not exist",),
 }
 

@@ -1,4 +1,4 @@
-"""The file of a lab that is gone: its hosts are in the inventory, and nobody answers for them."""
+"""The inventory file of a stopped lab: its hosts are listed, but do not exist."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ lab:
 
 
 class Checkout(Desk):
-    """A copy of the checkout, with the lab's tasks, in which `lab up` wrote its file and the lab is gone."""
+    """A copy of the checkout with the lab's tasks, in which `lab up` wrote its file before the lab was removed."""
 
     def __init__(self, folder: Path):
         super().__init__(folder)

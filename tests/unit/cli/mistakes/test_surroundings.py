@@ -1,6 +1,6 @@
-"""Where the command is called from: no home, no directory, no site that can be read, a signal instead of Ctrl-C.
+"""Unusual environments: no home, no directory, no readable site, a signal instead of Ctrl-C.
 
-Cases of others, from public issue threads; what is right of each was written down before it was tried.
+The cases come from public issue threads of other tools. Their expected results were written before they were tried.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ from tests.unit.cli.mistakes.desk import Desk
 from tests.unit.cli.mistakes.test_at_a_terminal import NOTHING, silent, terminal
 
 NO_DIRECTORY = (
-    "the site cannot be written: No such file or directory: there is no such directory: make it first, or name another "
-    "directory\n"
+    "the site cannot be written: No such file or directory; create the directory first, or name another directory\n"
 )
-GONE = "the working directory is gone: change to one that exists\n"
+GONE = "the working directory no longer exists; change to another directory\n"
 
 
 def in_no_directory(desk: Desk, *words: str) -> tuple[int, str, str]:
-    """A call in a directory that somebody has removed."""
+    """Run a call in a removed directory."""
     removed = 'mkdir "$0" && cd "$0" && rmdir "$0" && exec "$@"'
     command = ["bash", "-c", removed, str(desk.folder / "gone"), sys.executable, "-m", "hostwright", *words]
     done = subprocess.run(command, env=desk.environment({}), capture_output=True, text=True, check=False)
@@ -36,7 +35,7 @@ def in_no_directory(desk: Desk, *words: str) -> tuple[int, str, str]:
 
 @pytest.mark.parametrize("words", ["--help", "--version", "completion bash", "--complete-words provis"])
 def test_what_needs_no_directory_works_without_one(desk: Desk, words: str) -> None:
-    """pip 4255, conductr-cli 502, gigantum-cli 39."""
+    """Cases: pip 4255, conductr-cli 502, gigantum-cli 39."""
     status, out, err = in_no_directory(desk, *words.split())
     assert (status, bool(out), err) == (0, True, "")
 
@@ -53,15 +52,16 @@ def test_a_directory_that_is_gone_is_said(desk: Desk) -> None:
 
 @pytest.mark.parametrize("words", ["hosts", "--help", "check", "runs"])
 def test_a_home_that_is_no_directory(desk: Desk, words: str) -> None:
-    """asyncpg 1063, kiwi 1122, pikaur 248: system accounts have ``/dev/null`` for a home, where Invoke looks for files
-    of its own."""
-    for home in "/dev/null", "", "/proc/nonexistent":  # where nothing can be made, by root neither
+    """Cases: asyncpg 1063, kiwi 1122, pikaur 248. System accounts have ``/dev/null`` as home, where Invoke searches for
+    its configuration."""
+    for home in "/dev/null", "", "/proc/nonexistent":  # not even root can create anything there
         said = desk.types(words, env={"HOME": home})
         assert (said.status, said.err) == (0, ""), said
 
 
 def test_a_user_without_a_home_and_a_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """pyxbackup 13: a container's user. Files are with the records; a token of ssh_config that needs one is refused."""
+    """Case: pyxbackup 13, a container's user. Files are stored beside the records; a token of ssh_config that needs a
+    home is refused."""
 
     def none(*_: object) -> Path:
         raise RuntimeError("Could not determine home directory.")
@@ -79,7 +79,7 @@ def test_a_user_without_a_home_and_a_name(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_every_new_shell_gets_its_completion(desk: Desk, shell: str) -> None:
-    """sbctl 107, talm 20: whatever is broken where it is opened, no shell begins with an error."""
+    """Cases: sbctl 107, talm 20. No shell starts with an error, whatever is broken in its directory."""
     whole = desk.types(f"completion {shell}")
     desk.write("inventory/hosts.yml", "all: [\n")
     assert desk.types(f"completion {shell}", env={"HOSTWRIGHT_SITE": "/gone"}) == whole
@@ -93,7 +93,7 @@ def test_every_new_shell_gets_its_completion(desk: Desk, shell: str) -> None:
 
 
 def test_a_role_whose_verbs_cannot_be_read_has_its_line(desk: Desk) -> None:
-    """It was a traceback of every verb."""
+    """It was once a traceback of every verb."""
     desk.write("roles/hello/__init__.py", "")
     desk.write("roles/hello/tasks.py", "\nimport nosuch\n")
     for program in "hostwright", "invoke":
@@ -104,7 +104,7 @@ def test_a_role_whose_verbs_cannot_be_read_has_its_line(desk: Desk) -> None:
 
 @pytest.mark.parametrize("words", ["power --version", "ssh --version", "power --list", "provision --version gpu01"])
 def test_what_is_asked_of_the_program_behind_a_verb(desk: Desk, words: str) -> None:
-    """invoke 205 and 1085: a verb that still waits for a word refused it, and any other was done."""
+    """Cases: invoke 205 and 1085. A verb with a missing argument refused it, and any other verb was run."""
     said = desk.types(words)
     assert (said.status, said.err) == (0, "")
     assert said.out == desk.types(words.split()[1]).out
@@ -113,7 +113,7 @@ def test_what_is_asked_of_the_program_behind_a_verb(desk: Desk, words: str) -> N
 
 @pytest.mark.parametrize("columns", ["1", "2", "7"])
 def test_help_in_a_terminal_without_room(desk: Desk, columns: str) -> None:
-    """tmt 2304."""
+    """Case: tmt 2304."""
     for words in "--help", "--help provision", "--list":
         said = desk.types(words, env={"COLUMNS": columns})
         assert (said.status, said.err) == (0, "")
@@ -122,8 +122,11 @@ def test_help_in_a_terminal_without_room(desk: Desk, columns: str) -> None:
 
 @pytest.mark.parametrize("line", ["mirror", "audit gpu01 --watch 30s"])
 def test_sigterm_leaves_the_terminal_as_it_was(desk: Desk, line: str) -> None:
-    """kaa 39, ttfx 9, rich-toolkit 32, thurbox 1017: of ``timeout`` or a session manager. No cursor is hidden, which
-    also Ctrl-Z and a killed verb would leave so (bob 694, dnf5 2620), and another screen is left."""
+    """Cases: kaa 39, ttfx 9, rich-toolkit 32, thurbox 1017. The signal comes from ``timeout`` or a session manager.
+
+    No cursor is hidden, because Ctrl-Z or a killed verb would leave it hidden (bob 694, dnf5 2620), and an alternate
+    screen is left.
+    """
     with silent() as (listening, port):
         entry = f"gpu01: {{ansible_host: 127.0.0.1, ansible_port: {port}}}"
         desk.write("inventory/hosts.yml", f"all: {{hosts: {{{entry}}}}}\n")

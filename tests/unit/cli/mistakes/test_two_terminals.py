@@ -1,6 +1,4 @@
-"""Two terminals at once: whose run it is that works on a host, and how to wait for it, is one sentence; hosts on which
-nobody works are done all the same.
-"""
+"""Two terminals at once: one sentence names the run that works on a host, and how to wait. Other hosts are done."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ SLOWLY = "--var hello_slowly=true"
 
 @contextmanager
 def first_run(desk: Desk, hosts: Rack) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A run in the middle of its work on gpu01, and its id."""
+    """Start a run, wait until it is in the middle of its work on gpu01, and return its id."""
     with desk.at_work(f"provision gpu01 {SLOWLY}") as first:
         assert first.stdout is not None
         found = re.search(r"run (\S+): 1 host", first.stdout.readline())

@@ -1,4 +1,4 @@
-"""A Python that is too old, and an environment without the libraries: one sentence, whatever is typed first."""
+"""A Python that is too old, and an environment without the libraries: one sentence for every first command."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tests.places import PROJECT
 from tests.unit.cli.mistakes.desk import Said
 
 OLD = ("2.7", "3.6", "3.7", "3.8", "3.9", "3.10")
-#: what any Python reads first, whichever command it is given
+#: files that every Python reads first, for any command
 FRONT = ("hostwright/__init__.py", "hostwright/cli/skeleton/tasks.py", "tasks.py", "lab/__init__.py")
-#: what is typed in a checkout
+#: commands in a checkout
 MAIN = "from hostwright.__main__ import main; main()"
 COMMANDS = {
     "python -m hostwright": ("-m", "hostwright", "plan"),
@@ -32,7 +32,7 @@ COMMANDS = {
 
 
 def interpreters() -> Iterator[tuple[str, str]]:
-    """The old Pythons of this machine: those on the search path, and those of pyenv."""
+    """Return the old Pythons of this machine: those on the search path, and those of pyenv."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     for version in OLD:
         found = [*sorted(pyenv.glob(f"{version}.*/bin/python"))]
@@ -42,7 +42,7 @@ def interpreters() -> Iterator[tuple[str, str]]:
             told = subprocess.run(
                 [path, "-c", "import sys; print(sys.version_info[:2])"], capture_output=True, check=False
             )
-            if told.returncode == 0:  # else it is a shim of pyenv's, for a Python that is not chosen
+            if told.returncode == 0:  # otherwise a shim of pyenv for a Python that is not selected
                 yield version, str(path)
                 break
 
@@ -64,7 +64,7 @@ def typed(*words: str, where: Path = PROJECT, **env: str) -> Said:
 @pytest.mark.parametrize("file", FRONT)
 @pytest.mark.parametrize("minor", [6, 8, 9, 10])
 def test_the_front_door_can_be_read_by_an_old_python(file: str, minor: int) -> None:
-    """By its grammar alone, so that this holds also where no old Python is at hand."""
+    """Checked by its grammar, so that no old Python is necessary."""
     assert ast.parse((PROJECT / file).read_text("utf-8"), feature_version=(3, minor))
 
 
@@ -83,7 +83,7 @@ def test_an_old_python_is_told_which_is_needed(version: str, python: str, what: 
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment of this Python with Invoke, and without anything else that Hostwright needs."""
+    """Return an environment of this Python with Invoke, and without Hostwright's other dependencies."""
     place = tmp_path_factory.mktemp("bare") / "venv"
     venv.create(place, symlinks=True)
     (packages,) = place.glob("lib/python*/site-packages")
@@ -111,7 +111,7 @@ def test_libraries_are_missing_for_invoke(bare: Path) -> None:
 
 
 def test_a_site_under_the_invoke_of_an_old_python(tmp_path: Path) -> None:
-    """Its tasks alone are read there; that Hostwright is missing is said before anything else."""
+    """Only its tasks are read, which first report that Hostwright is missing."""
     shutil.copy(PROJECT / "hostwright/cli/skeleton/tasks.py", tmp_path / "tasks.py")
     for python in (*(python for version, python in interpreters() if version != "2.7"), sys.executable):
         said = typed(python, "-S", "-c", "import tasks", where=tmp_path, PYTHONPATH=str(tmp_path))

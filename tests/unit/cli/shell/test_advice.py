@@ -1,5 +1,6 @@
-"""Every command that a sentence advises works as printed: with the program, the site, the inventory and the selection
-of the call. It is parsed by the real program, for every sentence in the sources, and for whatever unit tests print.
+"""Every recommended command works as printed, with the program, site, inventory and selection of the call.
+
+The real program parses the commands of every text in the sources, and of everything that unit tests print.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from hostwright.plan.planning import HostPlan
 from tests.unit.support.commands import commands_in, contexts, options_of, parsed
 
 PROJECT = Path(__file__).parents[4]
-#: of a call that needs quoting wherever something is left unquoted
+#: values that need quoting everywhere
 ODD = {
     "hosts": "gpu[01-03],@rack 3",
     "roles": "base,driver",
@@ -133,7 +134,7 @@ def _value(node: ast.expr, option: str, verb: str) -> object:
 
 
 def _command(node: ast.Call) -> Iterator[str]:
-    """A command in the sources, with what is no constant as 1, or as given."""
+    """Return a command in the sources, with 1 in place of values that are not constants or given."""
     verb, *words = node.args
     if isinstance(verb, ast.Constant):
         name = {"audit": "audit.fleet", "runs": "runs.list"}.get(verb.value, verb.value)
@@ -146,7 +147,7 @@ def _command(node: ast.Call) -> Iterator[str]:
 
 
 def sentences() -> Iterator[tuple[str, str]]:
-    """Every command in the sources, and every text that names one and is no docstring, with its values as 1, behind its
+    """Yield every command in the sources, and every text with one except docstrings, with values as 1, after its
     place."""
     for folder in ("hostwright", "roles"):
         for path in sorted((PROJECT / folder).rglob("*.py")):
@@ -186,7 +187,7 @@ def test_every_command_in_the_sources_works_as_printed() -> None:
             assert where == site, place
             options = options_of(verb)
             wanted = {name: value for name, value in advice._repeated(Request(**ODD)).items() if name in options}
-            if "inventory" not in wanted:  # it shows what is kept on this machine
+            if "inventory" not in wanted:  # it shows records of this machine
                 wanted = {}
             for name, value in wanted.items():
                 own = f"--{name} " in text or (name == "hosts" and "--resume" in text)
@@ -196,7 +197,7 @@ def test_every_command_in_the_sources_works_as_printed() -> None:
 
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_no_command_is_broken_over_lines(width: int) -> None:
-    """A broken one would run its first half when it is pasted: the terminal wraps it, and not we."""
+    """A pasted command with a line break would run its first half, so only the terminal wraps commands."""
 
     def told() -> str:
         CALL.set(Call(request=Request(**ODD)))

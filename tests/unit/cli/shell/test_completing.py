@@ -1,4 +1,4 @@
-"""What the shells complete, asked as they ask, and what is imported for it."""
+"""The completions for each shell, requested as the shells do, and the imports for them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SLOW = ("rich", "pydantic", "paramiko", "fabric", "jinja2", "ClusterShell", "req
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A site, and the working directory; its inventory was read by no verb yet."""
+    """Return a site as the working directory, whose inventory no verb has read yet."""
     root = tmp_path / "site"
     assert init(Request(), str(root)) == 0
     (root / "inventory/hosts.yml").write_text(HOSTS)
@@ -69,7 +69,7 @@ def offered(*words: str) -> list[str]:
         (["power", "o"], ["on", "off"]),
         (["power", "on", "gpu1"], ["gpu11"]),
         (["completion", ""], ["bash", "zsh", "fish"]),
-        (["plan", "--out", ""], []),  # a file: the shell's own
+        (["plan", "--out", ""], []),  # a file: completed by the shell
         (["stacks", "x"], []),
         (["nosuch", "x"], []),
         (["--sit"], ["--site"]),
@@ -114,7 +114,7 @@ def test_sets_of_hosts_are_those_that_exist() -> None:
 
 
 def test_a_verb_keeps_the_names_that_are_completed(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also those that a program says, which is not run for a completion."""
+    """Also the names from a program, which is not run for a completion."""
     program_file = site / "inventory/more"
     program_file.write_text('#!/bin/sh\necho run >> ran\necho \'{"cloud": {"hosts": ["cloud7"]}}\'\n')
     program_file.chmod(0o755)
@@ -151,7 +151,7 @@ def test_a_state_directory_that_cannot_be_written_ends_no_completion(
     assert offered("plan", "gpu1") == ["gpu11"]
 
 
-#: in a process of its own, as a shell asks; what was imported for it is printed after
+#: runs in its own process, as for a shell; prints the imported modules afterwards
 ASKING = f"""
 import json, sys
 from hostwright.cli.program import program
@@ -162,7 +162,7 @@ print(json.dumps([found, [name for name in {SLOW!r} if name in sys.modules]]))
 
 @pytest.mark.parametrize("words", [["pro"], ["plan", "gpu0"], ["vars", "--roles", "b"], ["mirror", "--stack", "o"]])
 def test_a_completion_waits_for_nothing_that_verbs_need(site: Path, words: list[str]) -> None:
-    """Its time is that of its imports: 0.15 s of CPU, of which Invoke takes most."""
+    """Its time is the time of its imports: 0.15 s of CPU, most of it Invoke."""
     names.known()
     env = {**os.environ, "PYTHONPATH": str(PROJECT)}
     command = [sys.executable, "-c", ASKING, *words]
@@ -174,7 +174,7 @@ def test_a_completion_waits_for_nothing_that_verbs_need(site: Path, words: list[
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
-    """A PATH with a ``hostwright`` that runs this checkout's code."""
+    """Return a PATH with a ``hostwright`` that runs this checkout's code."""
     command = tmp_path / "bin/hostwright"
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m hostwright "$@"\n')
@@ -182,7 +182,7 @@ def path(tmp_path: Path) -> str:
     return f"{command.parent}:{os.environ['PATH']}"
 
 
-#: what a shell is given, with its own script loaded: the line, and the command that prints what it would offer
+#: input for a shell with its completion script loaded: the line, and the command that prints the candidates
 BASH = """
 eval "$(hostwright completion bash)"
 COMP_LINE=$1 COMP_POINT=$2
@@ -199,9 +199,9 @@ printf '%s\\n' "${COMPREPLY[@]}"
         ("hostwright plan --hosts=@rack", "@rack", ["@rack3", "@rack4"]),  # bash breaks words at =
         ("hostwright plan --hosts=", "", ["login"]),
         ("hostwright plan gpu01,gpu0", "gpu01,gpu0", ["gpu01,gpu02"]),
-        ("hostwright plan gpu1 --json", "gpu1", ["gpu11"]),  # the cursor stands before --json
-        ("hostwright plan --out ", "", [""]),  # files, which bash itself offers
-        # words in quotes are one, and name no verb (clap 1444, yargs 2452)
+        ("hostwright plan gpu1 --json", "gpu1", ["gpu11"]),  # the cursor is before --json
+        ("hostwright plan --out ", "", [""]),  # files, completed by bash itself
+        # quoted words are one word, and not a verb (clap 1444, yargs 2452)
         ("hostwright provision --var 'note=1 plan now' --can", "--can", ["--canary"]),
         ('hostwright provision --var "note=1 plan now" --can', "--can", ["--canary"]),
         ("hostwright provision --var note=1\\ plan\\ now --can", "--can", ["--canary"]),
@@ -219,7 +219,7 @@ def test_bash_offers_what_it_can_replace(site: Path, path: str, line: str, word:
 
 
 def test_bash_asks_a_command_that_was_called_otherwise(site: Path, path: str) -> None:
-    """symfony-console-completion 70: bash leaves the tilde as it was typed; kubectl 1466: and an alias."""
+    """Cases: symfony-console-completion 70, bash keeps the tilde as typed; kubectl 1466, an alias."""
     folder = Path(path.partition(":")[0])
     env = {**os.environ, "PYTHONPATH": str(PROJECT), "PATH": path, "HOME": str(folder.parent)}
     for program_name in "~/bin/hostwright", f"{folder}/hostwright", "hw":
@@ -262,7 +262,7 @@ def test_zsh_offers_words_and_else_files(site: Path, path: str) -> None:
         assert done.stderr == ""
 
 
-#: the script as a file among others that zsh finds by itself
+#: the script as a file in zsh's own search path
 FPATH = """
 fpath=($argv[1] $fpath)
 autoload -Uz compinit && compinit -u -D
@@ -276,7 +276,7 @@ _hostwright
 
 @pytest.mark.skipif(not shutil.which("zsh"), reason="no zsh on this machine")
 def test_zsh_finds_the_script_as_a_file(site: Path, path: str, tmp_path: Path) -> None:
-    """click-completion 24: others are installed so, and begin with ``#compdef``."""
+    """Case: click-completion 24. Such files begin with ``#compdef``."""
     (tmp_path / "functions").mkdir()
     (tmp_path / "functions/_hostwright").write_text(completing.script("zsh"))
     env = {**os.environ, "PYTHONPATH": str(PROJECT), "PATH": path}
@@ -301,7 +301,7 @@ def test_fish_offers_words_and_else_files(site: Path, path: str) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_invokes_own_completion_goes_on_working(site: Path, shell: str) -> None:
-    """Who has loaded ``invoke --print-completion-script`` keeps it, also for this command."""
+    """A loaded ``invoke --print-completion-script`` still works, also for this command."""
     env = {**os.environ, "PYTHONPATH": str(PROJECT)}
 
     def said(*words: str) -> str:

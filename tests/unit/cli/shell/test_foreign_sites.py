@@ -1,4 +1,4 @@
-"""Directories of other people: nothing that lies in one is run because the working directory is in it."""
+"""Foreign directories: no file in them is run because it is in the working directory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def evil(v: Evil, ctx: RoleContext):
 TASKS = (
     "from invoke import Collection, task\n\n@task\ndef gain(c):\n    '''Gain.'''\n\nnamespace = Collection({}gain)\n"
 )
-#: each form of a file that would be run, with its text; MARK is code that leaves the form's name behind
+#: kind of file that could be run → its text; MARK is code that records the kind
 FORMS = {
     "tasks.py": f"MARK\n{TASKS.format('')}",
     "invoke.py": "MARK\n",
@@ -82,7 +82,7 @@ CALLS = (
 
 
 def plant(root: Path, marks: Path) -> Path:
-    """A site of every form. It is trusted as long as nobody changes an owner or a mode."""
+    """Write a site with every kind of file. It is trusted until an owner or a mode changes."""
     marks.mkdir(parents=True)
     for form, text in FORMS.items():
         mark = marks / form.replace("/", ":")
@@ -96,7 +96,7 @@ def plant(root: Path, marks: Path) -> Path:
 
 @pytest.fixture
 def away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory of nobody's site; what was run leaves its name in ``marks`` there."""
+    """Return a directory outside any site; executed files record their kind in ``marks`` there."""
     monkeypatch.delenv("HOSTWRIGHT_SITE", raising=False)
     monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
     tmp_path.chmod(0o755)
@@ -184,7 +184,7 @@ def test_one_part_that_others_may_write_to_is_enough(away: Path, monkeypatch: py
 
 
 def _again() -> Site:
-    """Look for the site as another process would."""
+    """Search for the site as a new process would."""
     from hostwright.plan.roles import site
 
     site._check_trust.cache_clear()
@@ -197,7 +197,7 @@ def test_what_belongs_to_somebody_else_is_not_run(away: Path, monkeypatch: pytes
     monkeypatch.chdir(root)
     theirs = (root / part).resolve()
     _owned_by_another(monkeypatch, theirs)
-    if part.startswith("other/"):  # a file that ansible.cfg names, and so its owner
+    if part.startswith("other/"):  # a file that ansible.cfg names, so its owner trusts it
         assert _again() == Site(root)
         return
     with pytest.raises(NotTrusted, match=rf"{theirs}: belongs to \w+ \(uid \d+\)|{theirs}: belongs to uid \d+"):
@@ -218,7 +218,7 @@ def _owned_by_another(monkeypatch: pytest.MonkeyPatch, *theirs: Path) -> None:
 
 
 def test_a_link_into_a_foreign_directory_is_followed(away: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every directory that a link leads through counts, not the last one alone."""
+    """Every directory on the way of a link is checked, not only the last one."""
     root = plant(away / "site", away / "marks")
     theirs, mine = away / "theirs", away / "mine"
     shutil.move(root / "roles", mine)
@@ -246,7 +246,7 @@ def test_one_s_own_directory_below_one_like_tmp_is_trusted(away: Path, monkeypat
     root = plant(away / "tmp/site", away / "marks")
     monkeypatch.chdir(root)
     assert _again() == Site(root)
-    (away / "tmp").chmod(0o777)  # anybody may put another one in its place
+    (away / "tmp").chmod(0o777)  # anybody may replace it
     with pytest.raises(NotTrusted, match=r"tmp: others may write to it \(mode 777\)"):
         _again()
 
@@ -277,7 +277,7 @@ def test_a_group_of_one_person_is_nobody_else(
 
 
 def test_an_access_list_makes_a_private_group_one_of_others(away: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With one, the group's bits are the most that any further user has."""
+    """With an access list, the group bits are the mask for its further users."""
     (away / "file").touch()
     (away / "file").chmod(0o664)
     monkeypatch.setattr(ownership, "_is_private", lambda _: True)
@@ -338,7 +338,7 @@ def test_control_characters_of_a_name_are_not_shown(away: Path, monkeypatch: pyt
     assert str(error.value).isprintable()
 
 
-# --- an inventory that was named ---
+# --- a named inventory ---
 
 
 @pytest.mark.parametrize(
@@ -360,7 +360,7 @@ def test_what_lies_beside_a_named_inventory_was_not_named(
 
 
 def test_an_inventory_alone_in_a_directory_like_tmp_is_read(away: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And what somebody puts beside it meanwhile is not."""
+    """Files that another user adds beside it later are not read."""
     folder = away / "tmp"
     folder.mkdir()
     folder.chmod(0o1777)
@@ -378,7 +378,7 @@ def test_a_directory_that_was_named_is_named_with_all_that_it_holds(
     root = plant(away / "site", away / "marks")
     (root / "inventory").chmod(0o777)
     monkeypatch.chdir(away)
-    with pytest.raises(NotTrusted):  # the site around it was not
+    with pytest.raises(NotTrusted):  # the surrounding site was not
         Roster.load(root / "inventory")
     (root / "tasks.py").unlink()
     shutil.rmtree(root / "roles")
@@ -386,7 +386,7 @@ def test_a_directory_that_was_named_is_named_with_all_that_it_holds(
     assert "inventory:hosts" in ran(away)
 
 
-# --- verbs as they are written ---
+# --- parsed verbs ---
 
 SITE = '''
 import other_module

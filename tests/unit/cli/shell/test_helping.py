@@ -1,4 +1,4 @@
-"""``hostwright --help``: verbs by task, and an example for each that the parser takes."""
+"""``hostwright --help``: verbs by purpose, and a valid example for each."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_help_keeps_to_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("COLUMNS", str(columns))
     lines = overview(VERBS).splitlines()
     assert [line for line in lines if len(line) > columns] == []
-    assert "\n`hostwright --help VERB`" in "\n".join(lines) and lines[-1].endswith("completion.")
+    assert "\n`hostwright --help VERB`" in "\n".join(lines) and lines[-1].endswith("shell.")
 
 
 def test_the_help_of_a_verb_shows_what_is_typed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,18 +116,19 @@ def test_a_task_of_a_site_stands_apart(tmp_path: Path) -> None:
 
 
 def test_an_option_without_its_value_is_explained() -> None:
-    """In a process of its own: Invoke takes a task's help away from it when it makes options of it."""
+    """Runs in its own process, because Invoke removes a task's help texts when it creates options."""
     command = [sys.executable, "-m", "hostwright", "plan", "--hosts"]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     assert done.stderr == (
-        "--hosts needs a value behind it: which hosts: gpu01,gpu[03-09],@group,!gpu05,~regex or all; "
-        "^FILE: those that a file lists, ^-: standard input\n"
+        "--hosts needs a value: hosts: gpu01,gpu[03-09],@group,!gpu05,~regex or all; "
+        "^FILE reads them from a file, ^- from standard input\n"
     )
     assert (done.returncode, done.stdout) == (2, "")
 
 
 def calls(document: str) -> list[str]:
-    """What follows ``hostwright`` in code within the sentences of a document, where it is more than a verb's name."""
+    """Return the calls of ``hostwright`` in code within the sentences of a document, if they are more than a verb's
+    name."""
     return [" ".join(words.split()) for words in re.findall(r"`hostwright ([^`]+ [^`]+)`", text_of(document))]
 
 

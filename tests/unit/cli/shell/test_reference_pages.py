@@ -1,4 +1,4 @@
-"""The pages of verbs and variables are what the code says, and leave nothing out."""
+"""The pages of verbs and variables match the code, and are complete."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.unit.support.documents import text_of
 VERBS, VARIABLES = "docs/reference/verbs.md", "docs/reference/variables.md"
 COMMAND = "_password_command"
 
-#: in a process of its own: Invoke takes a task's help away from it when it makes options of it
+#: runs in its own process, because Invoke removes a task's help texts when it creates options
 WRITTEN = "import json; from hostwright.cli.shell.reference.__main__ import pages; print(json.dumps(pages()))"
 
 

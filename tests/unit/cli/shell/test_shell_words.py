@@ -1,4 +1,4 @@
-"""What is typed and what Invoke's parser gets of it: hosts without ``--hosts``, and what cannot be meant."""
+"""Typed words, and the words for Invoke's parser: hosts without ``--hosts``, and mistakes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VERBS = Collection(*STANDARD).to_contexts()
 
 
 def parsed(line: str) -> list[ParserContext]:
-    """The verbs of a line with their options; Invoke's own options are left out."""
+    """Return the verbs of a line with their options, without Invoke's own options."""
     return list(WordsParser(contexts=VERBS, initial=Program().initial_context).parse_argv(line.split()))[1:]
 
 
@@ -44,7 +44,7 @@ def refused(line: str) -> str:
         ("audit gpu01", "gpu01"),
         ("hosts gpu01", "gpu01"),
         ("hosts", "all"),
-        ("plan --out hosts gpu01", "gpu01"),  # the value of an option is no verb
+        ("plan --out hosts gpu01", "gpu01"),  # the value of an option is not a verb
         ("power status gpu01 gpu02", "gpu01,gpu02"),
         ("power --order status gpu01", "gpu01"),
     ],
@@ -74,32 +74,32 @@ def test_several_verbs_have_hosts_of_their_own() -> None:
         ("runs.shwo", "there is no verb 'runs.shwo'; did you mean 'runs.show'?"),
         ("runs show", "there is no verb 'runs show'; did you mean 'runs.show'?"),
         ("audit history", "there is no verb 'audit history'; did you mean 'audit.history'?"),
-        ("xyzzy", "there is no verb 'xyzzy'; `hostwright --help` shows them all"),
+        ("xyzzy", "there is no verb 'xyzzy'; `hostwright --help` lists all verbs"),
         ("plan --host gpu01", "plan has no option --host; did you mean --hosts?"),
         ("plan gpu01 --jsno", "plan has no option --jsno; did you mean --json?"),
         ("runs --json=yes --limits 3", "runs has no option --limits; did you mean --limit?"),
         ("audit --batch 3", "audit has no option --batch (provision, remove, rebuild, rollback have it)"),
-        ("plan --xyzzy", "plan has no option --xyzzy; `hostwright --help plan` shows those that it has"),
-        ("--hosts gpu01 plan", "--hosts belongs behind its verb, as in `hostwright plan --hosts …`"),
+        ("plan --xyzzy", "plan has no option --xyzzy; `hostwright --help plan` lists its options"),
+        ("--hosts gpu01 plan", "--hosts must follow its verb, as in `hostwright plan --hosts …`"),
         ("--sit x plan", "there is no option --sit; did you mean --site?"),
-        ("plan --hosts", "--hosts needs a value behind it"),
-        ("plan gpu01 --hosts gpu02", "plan: name them once, either with --hosts or without it (gpu01)"),
-        ("plan --hosts gpu02, gpu01", "plan: name all hosts in one word: --hosts gpu02,gpu01"),
-        ("plan --hosts=gpu02 gpu01 gpu03", "plan: name all hosts in one word: --hosts gpu02,gpu01,gpu03"),
+        ("plan --hosts", "--hosts needs a value"),
+        ("plan gpu01 --hosts gpu02", "plan: --hosts and gpu01 are both given; use only one of them"),
+        ("plan --hosts gpu02, gpu01", "plan: --hosts takes a single word; write --hosts gpu02,gpu01"),
+        ("plan --hosts=gpu02 gpu01 gpu03", "plan: --hosts takes a single word; write --hosts gpu02,gpu01,gpu03"),
         (
             "plan –hosts gpu01",
-            "–hosts begins with a dash of a text processor, which is no option; did you mean --hosts?",
+            "–hosts begins with a typographic dash; did you mean --hosts?",
         ),
-        ("plan “gpu01”", "“gpu01” has quotes of a text processor, which no shell reads; did you mean 'gpu01'?"),
+        ("plan “gpu01”", "“gpu01” has typographic quotes, which a shell does not interpret; did you mean 'gpu01'?"),
         (
             "plan gpu01 gpu02 -- uptime -p",
-            "plan takes no words behind --, which run and ssh do: `invoke run --hosts gpu01,gpu02 -- uptime -p`",
+            "plan takes no words after --; use run or ssh: `invoke run --hosts gpu01,gpu02 -- uptime -p`",
         ),
-        ("power", "power needs ORDER; `hostwright --help power` says what that may be"),
+        ("power", "power needs ORDER; `hostwright --help power` explains it"),
         ("init", "init needs DIRECTORY"),
         ("mirror gpu01", "mirror takes no 'gpu01'; see `hostwright --help mirror`"),
         ("mirror provison", "mirror takes no 'provison'; did you mean the verb 'provision'?"),
-        ("runs.show 20261124 20261125", "runs.show takes a single run: '20261124' and '20261125' are two"),
+        ("runs.show 20261124 20261125", "runs.show takes a single run, found '20261124' and '20261125'"),
     ],
 )
 def test_a_mistake_says_what_may_have_been_meant(line: str, sentence: str) -> None:
@@ -132,7 +132,7 @@ def test_hosts_behind_invoke_are_answered_with_the_command(line: str, command: s
     said = with_hosts(
         line.split(), contexts, lambda word: word[:1] == "@" or word.strip(",") in ("gpu01", "gpu02", "all")
     )
-    assert said.startswith(f"`invoke` takes hosts with --hosts alone: `{command}`") if command else said == ""
+    assert said.startswith(f"`invoke` takes hosts only with --hosts: `{command}`") if command else said == ""
 
 
 @pytest.mark.parametrize(

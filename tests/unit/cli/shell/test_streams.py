@@ -1,6 +1,6 @@
-"""Standard output and error as others found them, and told it in their trackers.
+"""Standard output and error in the states that users of other tools reported.
 
-What is right of each was written down before it was tried.
+The expected results were written before they were tried.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 from tests.places import PROJECT
 from tests.unit.cli.mistakes.desk import Desk
 
-LONG = 200_000  #: bytes, more than the buffer of a pipe holds
+LONG = 200_000  #: bytes, more than the buffer of a pipe
 SAYS = f"""
 import sys
 from hostwright.cli.shell import streams
@@ -26,7 +26,7 @@ streams.prepare()
 streams.prepare()
 print("x" * {LONG})
 """
-#: two sentences on each stream, and how it ended
+#: two sentences on each stream, and the result
 BOTH = """
 import sys
 from hostwright.cli.console import make_console
@@ -48,20 +48,20 @@ def started(code: str, **how: int | dict[str, str]) -> subprocess.Popen[bytes]:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
-    """A site with two hosts, at which nobody answers."""
+    """Return a site with two hosts that do not answer."""
     return Desk(tmp_path)
 
 
 @pytest.fixture
 def full() -> int:
-    """A place that takes nothing."""
+    """Return a file that accepts no data."""
     return os.open("/dev/full", os.O_WRONLY)
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_pipe_that_does_not_block_gets_every_byte(unbuffered: str) -> None:
-    """ansible 77639 and 80108, rich 2492, honcho 168: what a program beside it makes of a shared pipe; what did not fit
-    was lost, or ended the run."""
+    """Cases: ansible 77639 and 80108, rich 2492, honcho 168. Another program makes a shared pipe non-blocking; then
+    data was lost, or the run ended."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
@@ -69,7 +69,7 @@ def test_a_pipe_that_does_not_block_gets_every_byte(unbuffered: str) -> None:
     os.close(writing)
     got = bytearray()
     threading.Thread(target=process.wait).start()
-    while part := os.read(reading, 1000):  # slower than it is written
+    while part := os.read(reading, 1000):  # slower than the writer
         got += part
     os.close(reading)
     assert process.stderr is not None
@@ -77,14 +77,14 @@ def test_a_pipe_that_does_not_block_gets_every_byte(unbuffered: str) -> None:
 
 
 def test_an_error_that_cannot_be_shown_keeps_its_status(full: int) -> None:
-    """torbrowser-launcher 298, util-linux 4448: nowhere to write to."""
+    """Cases: torbrowser-launcher 298, util-linux 4448. Standard error cannot be written."""
     process = started(BOTH, stdout=subprocess.PIPE, stderr=full)
     assert process.communicate()[0] == b"one\n"
     assert process.returncode == 2
 
 
 def test_a_pipe_of_errors_that_nobody_reads_keeps_the_status() -> None:
-    """mypy 9453: ``2>&1 | head``."""
+    """Case: mypy 9453, ``2>&1 | head``."""
     reading, writing = os.pipe()
     os.close(reading)
     process = started(BOTH, stdout=subprocess.PIPE, stderr=writing)
@@ -95,7 +95,7 @@ def test_a_pipe_of_errors_that_nobody_reads_keeps_the_status() -> None:
 
 @pytest.mark.parametrize("words", ["hosts", "--help", "provision gpu01 --yes"])
 def test_an_output_that_nobody_reads_has_one_status(desk: Desk, words: str) -> None:
-    """mypy 9453, pip 4170, CanLab 24: also where rich prints, which ends with 1, and at once."""
+    """Cases: mypy 9453, pip 4170, CanLab 24. This includes output through rich, which would exit with 1 at once."""
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "hostwright", *words.split()]
@@ -106,7 +106,7 @@ def test_an_output_that_nobody_reads_has_one_status(desk: Desk, words: str) -> N
 
 
 def test_a_terminal_that_is_gone_is_no_mistake_of_ours(desk: Desk) -> None:
-    """fabric 1583, cpython 76526, torbrowser-launcher 298: somebody closed it, and it says ``Input/output error``."""
+    """Cases: fabric 1583, cpython 76526, torbrowser-launcher 298. A closed terminal reports ``Input/output error``."""
     ours, theirs = pty.openpty()
     os.close(ours)
     command = [sys.executable, "-m", "hostwright", "hosts"]
@@ -119,7 +119,8 @@ def test_a_terminal_that_is_gone_is_no_mistake_of_ours(desk: Desk) -> None:
 
 @pytest.mark.parametrize("words", ["--help", "help run", "--list", "completion fish", "hosts"])
 def test_help_in_ascii(desk: Desk, words: str) -> None:
-    """mempalace 1122, B2 914, ansible 84408: help has letters that the terminal, or a system without locales, lacks."""
+    """Cases: mempalace 1122, B2 914, ansible 84408. Help contains characters that the terminal, or a system without
+    locales, lacks."""
     no_locale = {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     for env in {"PYTHONIOENCODING": "ascii"}, no_locale:
         said = desk.types(words, env=env)
@@ -128,7 +129,7 @@ def test_help_in_ascii(desk: Desk, words: str) -> None:
 
 
 def test_what_cannot_be_written_is_said_once(desk: Desk, full: int) -> None:
-    """coreutils 10171, vsearch 243: a full disk under what is printed."""
+    """Cases: coreutils 10171, vsearch 243. The disk of standard output is full."""
     for words in ("--help", "--version", "hosts --json"):
         said = desk.types_into(full, words)
         assert (said.status, len(said.err.splitlines())) == (1, 1), said.err
@@ -136,7 +137,7 @@ def test_what_cannot_be_written_is_said_once(desk: Desk, full: int) -> None:
 
 
 def closed(desk: Desk, words: str, *numbers: int) -> tuple[int, str, str]:
-    """A call with these streams closed, as a shell does with ``>&-``."""
+    """Run a call with these streams closed, as a shell does with ``>&-``."""
     close = " ".join(f"{number}>&-" for number in numbers)
     command = ["sh", "-c", f'exec "$0" -m hostwright {words} {close}', sys.executable]
     done = subprocess.run(command, cwd=desk.site, env=desk.environment({}), capture_output=True, text=True, check=False)
@@ -145,14 +146,14 @@ def closed(desk: Desk, words: str, *numbers: int) -> tuple[int, str, str]:
 
 @pytest.mark.parametrize("words", ["hosts", "--help", "hosts --json", "completion bash", "provision gpu01 --yes"])
 def test_an_output_that_is_closed(desk: Desk, words: str) -> None:
-    """crudini 82, conan 17810: Python has no stream there, and prints nothing without a word."""
-    sentence = "standard output is closed, so nothing can be printed: redirect it to a file or /dev/null\n"
+    """Cases: crudini 82, conan 17810. Python has no stream there, and ``print`` does nothing."""
+    sentence = "standard output is closed, so nothing can be printed; redirect it to a file or /dev/null\n"
     assert closed(desk, words, 1) == (1, "", sentence)
     assert not (desk.state / "reports").exists()
 
 
 def test_errors_that_are_closed_go_nowhere_else(desk: Desk) -> None:
-    """py-shiny 1131, numpy 27013: print shows them on standard output, where there is no stream of errors."""
+    """Cases: py-shiny 1131, numpy 27013. Without standard error, ``print`` would write errors to standard output."""
     for words in "nosuch", "hosts nosuch", "plan --nosuch":
         assert closed(desk, words, 2) == (2, "", "")
         assert closed(desk, words, 0, 2) == (2, "", "")
@@ -162,7 +163,7 @@ def test_errors_that_are_closed_go_nowhere_else(desk: Desk) -> None:
 
 @pytest.mark.parametrize("value", ["0", "false"])
 def test_a_colour_that_is_not_forced(desk: Desk, value: str) -> None:
-    """colorette 43, picocolors 101: ``FORCE_COLOR=0`` forces none."""
+    """Cases: colorette 43, picocolors 101. ``FORCE_COLOR=0`` forces no colours."""
     said = desk.types("hosts", env={"FORCE_COLOR": value, "NO_COLOR": ""})
     assert said.status == 0
     assert "\x1b" not in said.out
@@ -170,7 +171,7 @@ def test_a_colour_that_is_not_forced(desk: Desk, value: str) -> None:
 
 @pytest.mark.parametrize("columns", ["0", "abc", "-5", "80x", ""])
 def test_columns_that_are_none(desk: Desk, columns: str) -> None:
-    """command-line-assistant 421, cowrie 40477, bat 535, io-console 159: as if nothing said how wide the screen is."""
+    """Cases: command-line-assistant 421, cowrie 40477, bat 535, io-console 159. An invalid width is ignored."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "hostwright", "hosts"]
     env = desk.environment({"COLUMNS": columns, "LINES": columns, "TERM": "dumb"})
@@ -188,7 +189,7 @@ def test_columns_that_are_none(desk: Desk, columns: str) -> None:
 
 
 def test_a_document_is_whole_in_a_pipe_that_does_not_block(desk: Desk) -> None:
-    """The same through a verb: a document of which a part is missing is none."""
+    """The same through a verb: an incomplete document is useless."""
     hosts = ", ".join(f"gpu{number:05}: {{}}" for number in range(3000))
     desk.write("inventory/hosts.yml", f"all: {{hosts: {{{hosts}}}}}\n")
     reading, writing = os.pipe()

@@ -1,4 +1,4 @@
-"""No operator reads a traceback: one sentence, and a report that nobody else can read and that holds no secret."""
+"""Operators never get a traceback: they get one sentence, and a private report without secrets."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def test_what_nobody_foresaw_is_a_sentence_with_the_place_of_a_report(
     said = " ".join(err.split())
     assert out == ""
     assert re.fullmatch(
-        rf"Hostwright met something that it does not expect: KeyError at \S+test_unforeseen.py:\d+; {file} says more, "
-        "without secrets: pass it on with a bug report",
+        rf"internal error: KeyError at \S+test_unforeseen.py:\d+; attach {file}, "
+        "which contains no secrets, to a bug report",
         said,
     )
     text = file.read_text()
@@ -66,7 +66,7 @@ def test_nobody_else_can_read_a_report(state: Path) -> None:
 
 
 def test_a_report_holds_no_secret(state: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Those of the inventory, of ``--var``, and what was typed at a prompt."""
+    """Not those of the inventory, of ``--var``, or typed at a prompt."""
     (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {ansible_become_password: opensesame-1}}}\n")
 
     def verb() -> int:
@@ -91,10 +91,10 @@ def test_values_that_may_be_secret_are_not_among_the_words_of_a_report() -> None
 @pytest.mark.parametrize(
     ("number", "sentence"),
     [
-        (errno.ENOSPC, "/var/x: No space left on device: free some space there"),
-        (errno.EROFS, "/var/x: Read-only file system: mount it writable"),
-        (errno.EACCES, "/var/x: Permission denied: change its owner or mode"),
-        (errno.EMFILE, "/var/x: Too many open files: raise the limit of open files (`ulimit -n 4096`)"),
+        (errno.ENOSPC, "/var/x: No space left on device; free some space there"),
+        (errno.EROFS, "/var/x: Read-only file system; mount it writable"),
+        (errno.EACCES, "/var/x: Permission denied; change its owner or mode"),
+        (errno.EMFILE, "/var/x: Too many open files; raise the limit of open files (`ulimit -n 4096`)"),
     ],
 )
 def test_what_this_machine_refuses_is_said_as_it_is(state: Path, number: int, sentence: str) -> None:
@@ -106,8 +106,8 @@ def test_a_report_that_cannot_be_written_leaves_the_sentence(tmp_path: Path, mon
     (tmp_path / "file").touch()
     monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "file"))
     said = sentence_of(KeyError("x"), ["hostwright"])
-    assert said.startswith("Hostwright met something that it does not expect: KeyError at ")
-    assert "no report of it could be written: NotADirectoryError" in said
+    assert said.startswith("internal error: KeyError at ")
+    assert "no report could be written: NotADirectoryError" in said
 
 
 TASKS = "from invoke import task\n\n@task\ndef racks(c):\n    raise ValueError('no racks')\n"
@@ -128,4 +128,4 @@ def test_a_task_of_a_site_that_fails_names_its_line(state: Path, tmp_path: Path)
 def test_what_cannot_be_written_in_the_state_directory_may_be_kept_elsewhere(state: Path) -> None:
     said = sentence_of(OSError(errno.EROFS, os.strerror(errno.EROFS), f"{state}/runs"))
     elsewhere = "mount it writable, or set HOSTWRIGHT_STATE to a directory elsewhere"
-    assert said == f"{state}/runs: Read-only file system: {elsewhere}"
+    assert said == f"{state}/runs: Read-only file system; {elsewhere}"

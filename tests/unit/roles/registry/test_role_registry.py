@@ -218,4 +218,4 @@ def test_another_file_with_another_authority_is_named(site: Path, certificates: 
 def test_the_host_that_is_trusted_stands_without_its_option() -> None:
     (verb,) = parsed("registry.trust gpu01")
     assert verb.args["host"].value == "gpu01"
-    assert refused("registry.trust gpu01 gpu02") == "registry.trust takes a single host: 'gpu01' and 'gpu02' are two"
+    assert refused("registry.trust gpu01 gpu02") == "registry.trust takes a single host, found 'gpu01' and 'gpu02'"

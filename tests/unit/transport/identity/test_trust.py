@@ -279,8 +279,8 @@ def test_forgetting_asks_no_host(tmp_path: Path, told: Callable[[], str]) -> Non
     [
         ({"fingerprint": "SHA256:x"}, "expected SHA256: and 43 characters"),
         ({"fingerprint": OLD.fingerprint, "hosts": "gpu07,gpu08"}, "belongs to one host, but --hosts names 2"),
-        ({"fingerprint": OLD.fingerprint, "forget": True}, "give either --fingerprint or --forget"),
-        ({"hosts": ""}, "name the hosts"),
+        ({"fingerprint": OLD.fingerprint, "forget": True}, "pass only one of them"),
+        ({"hosts": ""}, "no hosts are named"),
     ],
 )
 def test_bad_options_change_nothing(site: Site, told: Callable[[], str], options: dict[str, Any], said: str) -> None:
