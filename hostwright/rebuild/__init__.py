@@ -1,5 +1,5 @@
-"""Rebuilding a host: what is known of it, the shortest sound way back to service, and how long each phase took.
+"""Rebuild of hosts: a diagnosis, the least invasive way that works, and the time of each phase.
 
-``diagnosis`` is what was found, ``ways.decide`` names the way, ``clock`` times the phases, ``records`` keeps every
-rebuild on this machine and ``report`` sums them up. Nothing here touches a host.
+``diagnosis`` has the findings, ``ways.decide`` chooses the way, ``clock`` measures the phases, ``records`` stores every
+rebuild on this machine and ``report`` summarizes them. None of these modules connects to a host.
 """

@@ -1,4 +1,4 @@
-"""The new keys of reinstalled hosts, recorded once somebody has confirmed them."""
+"""New host keys of reinstalled hosts, recorded after a source has confirmed them."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from hostwright.transport.identity.keys import HostKey
 from hostwright.transport.identity.keyscan import scan_key
 from hostwright.transport.identity.trusting import Replaced, known, refuse_revoked, replace
 
-LEFT_SETTLED = "interrupted. The keys that are shown are settled, those of the other hosts are as they were"
+LEFT_SETTLED = "interrupted. The changes shown above are complete; the keys of all other hosts are unchanged"
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedKey:
-    """The key that a host presents, and the known ones."""
+    """The key that a host presents, and its recorded keys."""
 
     host: str
     offered: HostKey
-    before: tuple[KnownHost, ...]  #: its entries in known_hosts
-    confirmed: Confirmed | None = None  #: what confirmed that the key is genuine, if anything did
+    before: tuple[KnownHost, ...]  #: the host's entries in known_hosts
+    confirmed: Confirmed | None = None  #: confirmation that the key is genuine; ``None`` if no source has confirmed it
 
     @property
     def as_known(self) -> bool:
-        """Whether the key that it presents is already known."""
+        """Whether the presented key is already recorded."""
         return any(entry.blob == self.offered.blob for entry in self.before)
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The result of ``trust`` or ``forget`` for one host."""
+    """Result of ``trust`` or ``forget`` for one host."""
 
-    result: str  #: ``trusted``, ``known`` (the key was known already) or ``forgotten``
-    replaced: Replaced  #: the keys before and now, and the files that were changed
-    source: str = ""  #: what confirmed the key, for ``trusted``
+    result: str  #: ``trusted``, ``known`` (the key was recorded before) or ``forgotten``
+    replaced: Replaced  #: the former and current keys, and the changed files
+    source: str = ""  #: source that confirmed the key, for ``trusted``
 
     def to_json(self) -> dict[str, Any]:
-        """The host as JSON values."""
+        """Return the host's result as JSON values."""
         before = [{**_key(key.key_type, key.fingerprint), "where": key.where} for key in self.replaced.before]
         return {
             "host": self.replaced.host,
@@ -58,7 +58,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class KeyResults:
-    """The result for each host whose key was settled, and the errors of the others."""
+    """Results of the hosts that succeeded, and errors of the others."""
 
     told: tuple[Told, ...]
     errors: tuple[HostError, ...]
@@ -71,10 +71,10 @@ def trust(
     ask: Callable[[str], str] | None = None,
     tell: Callable[[Told], None] = lambda _: None,
 ) -> KeyResults:
-    """Replace the known keys of hosts by those that they present, if a source confirms these.
+    """Replace the recorded keys of hosts by the keys that they present, if a source confirms them.
 
-    ``fingerprint`` is that of a single host's new key. ``ask`` puts a question to the operator and returns the answer;
-    ``tell`` is called with each host as soon as its key is settled.
+    ``fingerprint`` is the new key's fingerprint, for a single host. ``ask`` shows a question to the operator and
+    returns the answer. ``tell`` is called with each result as soon as its key is recorded.
     """
     if fingerprint and len(targets) != 1:
         raise InputError(
@@ -90,7 +90,7 @@ def trust(
     except Interrupted as stop:
         stop.ended = KeyResults((), stop.results.errors)
         raise
-    # one after the other: a person answers one question at a time
+    # one host at a time: the operator answers one question at a time
     return _one_by_one(
         [partial(_settle, by_name[offered_key.host], offered_key, ask) for offered_key in looked.values],
         tell,
@@ -99,7 +99,7 @@ def trust(
 
 
 def forget(targets: Targets, *, tell: Callable[[Told], None] = lambda _: None) -> KeyResults:
-    """Delete the known keys of hosts, which are unknown afterwards. No host is contacted."""
+    """Delete the recorded keys of hosts. No host is contacted."""
     read_console_commands(targets)
     return _one_by_one([partial(_forget, target) for target in targets], tell)
 
@@ -107,7 +107,10 @@ def forget(targets: Targets, *, tell: Callable[[Told], None] = lambda _: None) -
 def _one_by_one(
     works: Sequence[Callable[[], Told]], tell: Callable[[Told], None], before: Sequence[HostError] = ()
 ) -> KeyResults:
-    """What came of each, and the errors ``before``. Raises ``Interrupted`` with what came of those until then."""
+    """Run each task and collect results and errors; ``before`` are earlier errors.
+
+    Raises ``Interrupted`` with the results so far.
+    """
     told, errors = list[Told](), list(before)
     for work in works:
         try:
@@ -127,7 +130,7 @@ def _one_by_one(
 
 
 def read_console_commands(targets: Targets) -> dict[str, str]:
-    """Each host's console command. Raises ``InputErrors`` with every mistake, before any host is asked."""
+    """Read each host's console command. Raises ``InputErrors`` with all mistakes, before any host is contacted."""
     mistakes, commands = Mistakes(), dict[str, str]()
     for name, target in targets.by_name.items():
         with mistakes:
@@ -137,7 +140,7 @@ def read_console_commands(targets: Targets) -> dict[str, str]:
 
 
 def _look(target: TargetHost, sources: Sources) -> OfferedKey:
-    """Ask a host for its key, and those sources that answer without a person."""
+    """Scan a host's key and query the sources that need no person."""
     _refuse_local(target)
     before = known(target.host, target.options)
     looked = OfferedKey(target.name, scan_key(target.host, target.options), before)
@@ -150,7 +153,7 @@ def _look(target: TargetHost, sources: Sources) -> OfferedKey:
 
 def _refuse_local(target: TargetHost) -> None:
     if target.host.local:
-        raise HostError(target.name, "it is this machine (ansible_connection: local): it is reached without a host key")
+        raise HostError(target.name, "it is this machine (ansible_connection: local), which has no recorded host key")
 
 
 def _forget(target: TargetHost) -> Told:
@@ -159,7 +162,7 @@ def _forget(target: TargetHost) -> Told:
 
 
 def _settle(target: TargetHost, looked: OfferedKey, ask: Callable[[str], str] | None) -> Told:
-    """Ask the operator where nobody else has answered, and write the key down."""
+    """Record the key; if no other source has confirmed it, ask the operator first."""
     if looked.as_known:
         return Told("known", Replaced(target.name, looked.before, (looked.offered,), ()))
     confirmed = looked.confirmed or confirm(target.host, looked.offered, looked.before, Sources(ask=ask))

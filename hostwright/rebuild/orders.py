@@ -1,4 +1,4 @@
-"""Orders to the BMCs of many hosts (on, off, cycle, status), refused where they would disturb work."""
+"""Power orders to the BMCs of hosts (on, off, cycle, status), refused if they would disturb work."""
 
 from __future__ import annotations
 
@@ -38,23 +38,25 @@ ORDERS = ("on", "off", "cycle", "status")
 DISTURBING = ("off", "cycle")
 STARTING = ("on", "cycle")
 BOOTS = ("network", "media", "disk")
-LEFT_ORDERED = f"interrupted. What a BMC was told it still does: {Command('power', 'status')} shows where that led"
+LEFT_ORDERED = (
+    f"interrupted. BMCs still carry out the orders sent to them: {Command('power', 'status')} shows the result"
+)
 LEADS_ON = f"; {Command('runs.show', run='{run}')} shows what was done"
 
 
 @dataclass(frozen=True, slots=True)
 class Powered:
-    """The result of an order for one host."""
+    """Result of an order for one host."""
 
     host: str
     order: str
     before: Power  #: the power state before the order
-    status: Status  #: what the BMC says after it
-    notes: tuple[str, ...] = ()  #: sentences for the operator
-    console: str = ""  #: how to get to the host's console
+    status: Status  #: the BMC's status after the order
+    notes: tuple[str, ...] = ()  #: notes for the operator
+    console: str = ""  #: how to access the host's console
 
     def to_json(self) -> dict[str, Any]:
-        """The outcome as JSON values."""
+        """Return the result as JSON values."""
         return {
             "host": self.host,
             "order": self.order,
@@ -67,10 +69,10 @@ class Powered:
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """From what the next start is, and no further one: one of ``BOOTS``, or empty for what the firmware has set."""
+    """Boot source of the next start only: one of ``BOOTS``, or empty for the firmware's setting."""
 
     source: str = ""
-    image: str = ""  #: the URL of ``media``
+    image: str = ""  #: URL of the image, for ``media``
 
     def __str__(self) -> str:
         return f"--boot {self.source}{f' --image {self.image}' if self.image else ''}"
@@ -78,9 +80,9 @@ class Boot:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order to a host's BMC, one of ``ORDERS``, and from what the host then boots.
+    """An order to a host's BMC, one of ``ORDERS``, with the boot source of the next start.
 
-    ``force``: even where it is locked or in use, and off without asking its operating system first.
+    ``force`` overrides locks and users, and powers off without a shutdown of the operating system.
     """
 
     name: str
@@ -88,7 +90,7 @@ class Order:
     force: bool = False
 
     def check(self) -> None:
-        """Raise ``InputError`` for what is no order, and for what does not go together."""
+        """Raise ``InputError`` for an unknown order and for an invalid combination."""
         if self.name not in ORDERS:
             raise InputError(f"there is no order {self.name!r:.40}; {suggestion(self.name, ORDERS)}", "power")
         if self.boot.source and self.boot.source not in BOOTS:
@@ -110,14 +112,14 @@ def power(run: Run, order: Order) -> RunResults[Powered]:
             raise Refused(name, f"it is the machine that Hostwright runs on: `power {order.name}` would end this run")
         if order.name in DISTURBING and not order.force:
             ends = _allowed(run.connections, by_name[name], order.name)
-            for note in ends:  # before it happens: what came of it is shown afterwards
+            for note in ends:  # warned now, because results are shown only after the orders
                 run.view.warn(f"{name}: {note}")
             notes += ends
         with open_bmc(bmcs[name]) as controller:
             return _powered(controller, order, notes)
 
     own = {"order": order.name, "boot": order.boot.source, "image": order.boot.image}
-    recorded = order.name != "status"  # who switched a host off is what everybody asks afterwards
+    recorded = order.name != "status"  # the record answers later who switched a host off
     with run.begun(LEFT_ORDERED, LEADS_ON, own, shown=False) if recorded else nullcontext():
         try:
             results: Results[Powered] = on_each(tuple(by_name), power, stop=run.connections.close)
@@ -133,7 +135,7 @@ def power(run: Run, order: Order) -> RunResults[Powered]:
 
 
 def read_bmcs(targets: Targets) -> dict[str, Bmc]:
-    """Every host's BMC. Raises ``InputErrors`` that name those without, before anything is done to any host."""
+    """Read every host's BMC settings. Raises ``InputErrors`` for hosts without a BMC, before any host is changed."""
     mistakes, bmcs = Mistakes(), dict[str, Bmc]()
     for name, target in targets.by_name.items():
         with mistakes:
@@ -146,7 +148,7 @@ def read_bmcs(targets: Targets) -> dict[str, Bmc]:
 
 
 def _powered(controller: Controller, order: Order, notes: tuple[str, ...]) -> Powered:
-    """Carry an order out; with force, the power is cut without asking the operating system first."""
+    """Carry out an order; with ``force``, the power is cut without a shutdown of the operating system."""
     before, boot = controller.power(), order.boot
     if boot.source and order.name == "on" and before is Power.ON:
         cycle = Command("power", "cycle", boot=boot.source, image=boot.image)
@@ -166,7 +168,7 @@ def _powered(controller: Controller, order: Order, notes: tuple[str, ...]) -> Po
         _apply(controller, order)
     except BaseException:
         if boot.source:
-            with suppress(HostError):  # or a later start would find it
+            with suppress(HostError):  # otherwise a later start would use the override
                 controller.boot_from_disk()
         raise
     if order.name == "on" and before is Power.ON:
@@ -185,10 +187,10 @@ def _apply(controller: Controller, order: Order) -> None:
 
 
 def _allowed(connections: Connections, target: TargetHost, order: str) -> tuple[str, ...]:
-    """Look on the host whether an order would disturb anybody; notes for the operator.
+    """Check on the host whether an order would disturb work; return notes for the operator.
 
-    Raises ``Refused`` when it would, or when a host that answers cannot be asked. A host that does not answer is not
-    protected by what nobody can read.
+    Raises ``Refused`` if it would, or if a host that answers cannot be checked. For a host that does not answer, the
+    order is allowed with a note.
     """
     try:
         with connections.connect(target) as shell:
@@ -210,7 +212,7 @@ def _unseen(target: TargetHost, error: HostError, order: str) -> Refused:
 
 
 def refuse(host: str, facts: Facts, at_work: AtWork, order: str, now: datetime) -> None:
-    """Raise ``Locked`` or ``Refused`` where somebody's lock, a run or work there forbids an order for a host."""
+    """Raise ``Locked`` or ``Refused`` if a lock, a run or work on the host forbids an order."""
     forbidden = locks.forbids(locks.operator_lock(facts), operator(), now)
     if forbidden:
         raise Locked(host, forbidden)

@@ -1,4 +1,4 @@
-"""What a rebuild is made of, as values: ways, phases, outcomes, and the record of one rebuild."""
+"""Value types of a rebuild: ways, phases, outcomes, and the record of one rebuild."""
 
 from __future__ import annotations
 
@@ -7,33 +7,34 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import AwareDatetime, Field
 
-#: nothing: as desired, only back to service · repair: what differs · relayer: all layers away, in reverse, and laid
-#: again · power cycle: power cut and given, or a reboot · power on · reinstall: a new operating system · trust: the
-#: new host key, by intent · hand over: to people, mostly for hardware
+#: nothing: as desired, only return to service · repair: provision the differences · relayer: remove all layers in
+#: reverse order and provision them again · power cycle: cut and restore the power, or reboot · power on · reinstall:
+#: install a new operating system · trust: record the new host key on purpose · hand over: leave the host to people,
+#: mostly for hardware
 Way = Literal["nothing", "repair", "relayer", "power cycle", "power on", "reinstall", "trust", "hand over"]
-#: what ``--from`` may name, the gentlest first
+#: values of ``--from``, the least invasive first
 Start = Literal["repair", "relayer", "reinstall"]
 Phase = Literal["diagnose", "drain", "power", "reboot", "install", "remove", "provision", "verify", "prove", "undrain"]
 Outcome = Literal["rebuilt", "as desired", "failed", "handed over"]
 
 WAYS: tuple[Way, ...] = get_args(Way)
 STARTS: tuple[Start, ...] = get_args(Start)
-PHASES: tuple[Phase, ...] = get_args(Phase)  #: in the order in which a rebuild comes to them
+PHASES: tuple[Phase, ...] = get_args(Phase)  #: in the order of a rebuild
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
-TARGET_S = 600.0  #: a dead node is back in ten minutes: what the project promises of a rebuild
+TARGET_S = 600.0  #: seconds; the project's promise for a rebuild: a dead node is back in ten minutes
 
 _Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
-    """One rebuild of one host, as it is kept. ``at`` is when it began (aware; UTC by convention).
+    """Record of one rebuild of one host. ``at`` is its start (aware; UTC by convention).
 
-    ``ways`` are those that were taken, in order, and ``reasons`` the sentences that led to them. ``rules`` are the
-    names of the rules behind these: what came before, and whether it is the same again, is told by them. ``sentence``
-    says how it ended. ``phases`` are name and seconds, each phase once; ``total_s`` is from the first look to the end,
-    without the time in which the host waited for its turn behind others.
+    ``ways`` are the ways taken, in order, and ``reasons`` the sentences that led to them. ``rules`` are the names of
+    the rules behind the reasons; later rebuilds compare them to find a recurring failure. ``sentence`` describes the
+    end. ``phases`` are pairs of name and seconds, one per phase. ``total_s`` is the time from the first diagnosis to
+    the end, without the time in which the host waited for its turn.
     """
 
     host: str
@@ -50,5 +51,5 @@ class Rebuild:
 
     @property
     def way(self) -> str:
-        """The ways in one text: ``power cycle + repair``."""
+        """The ways as one text: ``power cycle + repair``."""
         return " + ".join(self.ways) or "nothing"

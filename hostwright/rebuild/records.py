@@ -1,8 +1,9 @@
-"""Every rebuild of every host, kept on this machine in ``rebuilds.sqlite`` of the state directory.
+"""Records of all rebuilds, stored on this machine in ``rebuilds.sqlite`` of the state directory.
 
-An embedded SQLite file, mode 0600 in a directory of mode 0700, into which several processes may write at the same time.
-A rebuild is one row, written when it has ended and on the disk when ``add`` returns; a cut leaves the row out or whole.
-Inventories are told apart by where they lie, so that a ``gpu01`` of another inventory is another host.
+The file is an SQLite database of mode 0600 in a directory of mode 0700; several processes may write at the same time. A
+rebuild is one row, written at its end and flushed to disk before ``add`` returns; an interruption leaves a complete row
+or none. Hosts are identified by the path of their inventory and their name: ``gpu01`` of another inventory is another
+host.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from hostwright.common.places import place_of
 from hostwright.rebuild.rebuild import Rebuild
 
 FILE = "rebuilds.sqlite"
-VERSION = 1  #: of the form below, kept as SQLite's user_version
-KEEP = timedelta(days=400)  #: as long as the history of audits: a year, and the month before it to compare with
+VERSION = 1  #: version of the schema below, stored as SQLite's user_version
+KEEP = timedelta(days=400)  #: the same as for the history of audits: a year, and the month before for comparison
 
 _FORM = (
     "CREATE TABLE rebuild (id INTEGER PRIMARY KEY, place TEXT NOT NULL, host TEXT NOT NULL, at REAL NOT NULL, "
@@ -29,10 +30,10 @@ _FORM = (
 
 
 class Records:
-    """The rebuilds of one inventory's hosts. Usable from any thread and process; nothing is kept open between calls.
+    """Rebuilds of one inventory's hosts. Usable from any thread and process; no file stays open between calls.
 
-    ``root`` is ``journal.state_root()``. Every method raises ``HostwrightError`` for a file that cannot be used, with
-    what to do. Where no rebuild was ever written, all is empty and no file is made.
+    ``root`` is ``journal.state_root()``. Every method raises ``HostwrightError`` with a fix if the file is unusable.
+    Before the first rebuild is written, all results are empty and no file is created.
     """
 
     def __init__(self, root: Path, inventory: str | Path):
@@ -40,7 +41,7 @@ class Records:
         self._place = place_of(inventory)
 
     def add(self, rebuild: Rebuild) -> None:
-        """Write a rebuild: when this returns it is on the disk. What is older than 400 days goes."""
+        """Write a rebuild and flush it to disk. Deletes records older than 400 days."""
         at = rebuild.at.timestamp()
         row = (self._place, rebuild.host, at, adapter(Rebuild).dump_json(rebuild, ensure_ascii=True).decode())
         with _opened(self.path, write=True) as db:
@@ -48,11 +49,11 @@ class Records:
             db.execute("DELETE FROM rebuild WHERE at < ?", (at - KEEP.total_seconds(),))
 
     def of(self, host: str, since: datetime | None = None) -> tuple[Rebuild, ...]:
-        """The rebuilds of one host, the oldest first; ``since`` leaves out those that began before."""
+        """Rebuilds of one host, oldest first; with ``since``, only those that began at that time or later."""
         return self._read("AND host = ?", (host,), since)
 
     def all(self, since: datetime | None = None) -> tuple[Rebuild, ...]:
-        """The rebuilds of all hosts, the oldest first; ``since`` leaves out those that began before."""
+        """Rebuilds of all hosts, oldest first; with ``since``, only those that began at that time or later."""
         return self._read("", (), since)
 
     def _read(self, where: str, values: tuple[str, ...], since: datetime | None) -> tuple[Rebuild, ...]:
@@ -64,7 +65,7 @@ class Records:
 
 
 def _prepare(db: sqlite3.Connection) -> None:
-    """Give a new file its tables. Raises ``InputError`` for another version's file and for another program's."""
+    """Create the tables in a new file. Raises ``InputError`` for a newer version's or another program's file."""
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if version > VERSION:
         raise InputError(
@@ -73,13 +74,13 @@ def _prepare(db: sqlite3.Connection) -> None:
         )
     if version < VERSION:
         _give_form(db)
-    db.execute("PRAGMA synchronous=FULL")  # a few rows a day: each is on the disk before anybody relies on it
+    db.execute("PRAGMA synchronous=FULL")  # few rows per day: each is flushed before its caller continues
 
 
 def _give_form(db: sqlite3.Connection) -> None:
     if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise InputError("is not a database of rebuilds but another program's: move it away, and a new one is created")
-    db.execute("PRAGMA journal_mode=WAL")  # readers and one writer do not wait for each other
+    db.execute("PRAGMA journal_mode=WAL")  # readers and a writer do not block each other
     db.execute("BEGIN IMMEDIATE")
     for statement in _FORM:
         db.execute(statement)

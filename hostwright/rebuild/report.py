@@ -1,8 +1,8 @@
-"""``invoke rebuild --report``: how long rebuilds took, phase by phase and way by way, against the ten minutes.
+"""``invoke rebuild --report``: times of rebuilds by phase and way, compared with the target of ten minutes.
 
-Only rebuilds that ended well are timed: one that failed early would look fast. The median is that of the sorted values
-(the mean of the middle two); p95 is ``statistics.quantiles`` (inclusive, 20 parts), and the slowest where there are
-fewer than twenty values, for then nothing lies beyond it.
+Only successful rebuilds are timed: an early failure would look fast. The median of an even number of values is the mean
+of the middle two. p95 is ``statistics.quantiles`` (inclusive, 20 parts), or the slowest value if there are fewer than
+twenty, because no value lies beyond it then.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 
 from hostwright.rebuild.rebuild import OUTCOMES, PHASES, TARGET_S, Outcome, Rebuild
 
-SCHEMA = 1  #: of ``document``
-FEW = 20  #: with fewer values p95 is the slowest
+SCHEMA = 1  #: schema version of ``document``
+FEW = 20  #: with fewer values, p95 is the slowest value
 METHOD = "median; p95 by statistics.quantiles (inclusive), with fewer than 20 values the slowest"
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How long something took, in seconds, over ``number`` rebuilds. ``slowest`` names the host."""
+    """Durations in seconds over ``number`` rebuilds. ``slowest`` is the name of a host."""
 
     name: str
     number: int
@@ -29,23 +29,23 @@ class Times:
     p95_s: float
     longest_s: float
     slowest: str
-    within: int  #: how many took no longer than the ten minutes
+    within: int  #: number of rebuilds within ten minutes
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The rebuilds of a fleet, summed up. ``slow`` are the hosts that took longer than the ten minutes, by way."""
+    """Summary of a fleet's rebuilds. ``slow`` are the hosts that took longer than ten minutes, by way."""
 
     outcomes: tuple[tuple[Outcome, int], ...]
     phases: tuple[Times, ...]
     ways: tuple[Times, ...]
     total: Times | None
     slow: tuple[tuple[str, tuple[str, ...]], ...]
-    last: tuple[Rebuild, ...]  #: the last of each host, by name
+    last: tuple[Rebuild, ...]  #: the last rebuild of each host, sorted by host name
 
 
 def summarise(records: Iterable[Rebuild]) -> Summary:
-    """Sum up rebuilds, in whatever order they come."""
+    """Summarize rebuilds, in any order."""
     known = sorted(records, key=lambda rebuild: rebuild.at)
     done = [rebuild for rebuild in known if rebuild.outcome == "rebuilt"]
     totals = {way: [(rebuild.total_s, rebuild.host) for rebuild in done if rebuild.way == way] for way in _ways(done)}
@@ -67,7 +67,7 @@ def summarise(records: Iterable[Rebuild]) -> Summary:
 
 
 def times(name: str, timed: Sequence[tuple[float, str]]) -> Times:
-    """Seconds and hosts, at least one, summed up by the method above."""
+    """Compute the times of at least one pair of seconds and host."""
     values = sorted(seconds for seconds, _ in timed)
     p95_s = values[-1] if len(values) < FEW else statistics.quantiles(values, n=20, method="inclusive")[-1]
     longest_s, slowest = max(timed)
@@ -76,7 +76,7 @@ def times(name: str, timed: Sequence[tuple[float, str]]) -> Times:
 
 
 def document(records: Iterable[Rebuild]) -> dict[str, Any]:
-    """The report as JSON values. Names and sentences of hosts are untrusted text: write it as ASCII."""
+    """The report as JSON values. Host names and sentences are untrusted text: write the JSON as ASCII."""
     summary = summarise(records)
     return {
         "schema": SCHEMA,

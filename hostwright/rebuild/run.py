@@ -1,6 +1,6 @@
-"""Many hosts rebuilt as one run: all looked at first, then each carried out in its turn, and recorded.
+"""Rebuild of many hosts as one run: all are diagnosed first, then each is rebuilt in its turn and recorded.
 
-Before any host is changed an operator agrees to what the rebuilds end or overwrite.
+Before any host is changed, the operator consents to the work that ends and the disks that are overwritten.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.identity.trusting import known, replace
 from hostwright.verify.checking import check_layers
 
-#: what became of a host, in the words of the journal (``events.RESULTS``)
+#: outcome → result in the journal (``events.RESULTS``)
 ENDED: Mapping[Outcome, str] = {
     "rebuilt": "changed",
     "as desired": "as desired",
@@ -49,7 +49,7 @@ ENDED: Mapping[Outcome, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """How each host would be rebuilt, by its name; ``errors`` are those of hosts that are not rebuilt."""
+    """Decision for each host, by name; ``errors`` are from hosts that are not rebuilt."""
 
     of: Mapping[str, Decision]
     errors: tuple[HostError, ...] = ()
@@ -57,7 +57,7 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """The result of a run of rebuilds; ``errors`` are those of the decisions and of the rebuilds."""
+    """Result of a run of rebuilds; ``errors`` are from the decisions and from the rebuilds."""
 
     run: str
     decisions: Mapping[str, Decision]
@@ -67,17 +67,17 @@ class Rebuilt:
 
 
 def decide(run: Run, start: Start | None) -> Decisions:
-    """Look at all hosts of a run and say which way each would take; nothing is changed, and nothing is recorded."""
+    """Diagnose all hosts of a run and decide the way of each; nothing is changed or recorded."""
     with SeedServers() as servers:
         rebuilds = _Rebuilds(run, servers)
         return rebuilds.decide(rebuilds.of_hosts(start))
 
 
 def rebuild(run: Run, start: Start | None, ask: Ask | None, decided: Callable[[Decisions], None]) -> Rebuilt:
-    """Bring the hosts of a run back, each on the way that is decided for it. Before any host is changed, ``decided``
-    gets all decisions, and ``ask`` is asked about what goes beyond repair.
+    """Rebuild the hosts of a run, each by the way that was decided for it.
 
-    With ``prove`` in the request, work comes back to a host only after its proofs of that level have passed.
+    Before any host is changed, ``decided`` receives all decisions, and ``ask`` asks for consent to everything beyond
+    repair. With ``prove`` in the request, a host returns to service only after its proofs of that level pass.
     """
     refuse_overwriting(run.targets.by_name if start == "reinstall" else (), run.request, ask)
     limits, accept = read_limits(run.request, len(run.targets)), ProofsPass.of(run)
@@ -115,7 +115,7 @@ def rebuild(run: Run, start: Start | None, ask: Ask | None, decided: Callable[[D
 
 @dataclass(frozen=True)
 class _Rebuilds:
-    """What the rebuilds of one run share."""
+    """Shared state of the rebuilds of one run."""
 
     run: Run
     servers: SeedServers
@@ -123,15 +123,15 @@ class _Rebuilds:
 
     @property
     def records(self) -> Records:
-        """The rebuilds that this machine remembers."""
+        """Records of earlier rebuilds on this machine."""
         return Records(state_root(), self.run.roster.path)
 
     def of_hosts(self, start: Start | None) -> dict[str, HostRebuild]:
-        """The rebuild of each host, of which nothing is done yet."""
+        """A rebuild for each host, not yet started."""
         return {target.name: HostRebuild(self.tools(target), start) for target in self.run.targets}
 
     def decide(self, rebuilds: Mapping[str, HostRebuild]) -> Decisions:
-        """Look at all hosts; nothing is changed."""
+        """Diagnose all hosts; nothing is changed."""
         try:
             looked = on_each(
                 tuple(rebuilds), lambda name: self.diagnose(rebuilds[name]), stop=self.run.connections.close
@@ -144,7 +144,7 @@ class _Rebuilds:
         return Decisions(dict(looked.values), looked.errors)
 
     def tools(self, target: TargetHost) -> Tools:
-        """What the rebuild of one host needs."""
+        """Tools for the rebuild of one host."""
         ways = _ways(target)
         return Tools(
             run=self.run,
@@ -158,18 +158,18 @@ class _Rebuilds:
         )
 
     def diagnose(self, rebuild: HostRebuild) -> tuple[str, Decision]:
-        """Look at a host and decide. Raises ``Locked`` for one that is kept out of use on this machine."""
+        """Diagnose a host and decide. Raises ``Locked`` if the host is kept out of service on this machine."""
         self.run.refuse(rebuild.name)
         return rebuild.name, rebuild.diagnose()
 
     def apply(self, rebuild: HostRebuild, decision: Decision) -> Rebuild:
-        """One host's rebuild, to its record."""
+        """Carry out one host's rebuild and record it."""
         done = rebuild.run(decision)
         if ENDED[done.outcome] != "failed":
             self._finish_installation(self.run.targets.by_name[rebuild.name])
         try:
             self.records.add(done)
-        except HostwrightError as error:  # what became of the host is true all the same
+        except HostwrightError as error:  # the rebuild itself has ended, with or without its record
             self.run.emit(Note(rebuild.name, f"its times were not recorded: {error}"))
         self.run.emit(HostEnded(rebuild.name, ENDED[done.outcome], done.sentence))
         return done
@@ -178,16 +178,16 @@ class _Rebuilds:
         return Installer(self.run, target, ways.open_bmc, self.servers, Clock())
 
     def _finish_installation(self, target: TargetHost) -> None:
-        """What an installation left to be done, in this run or an earlier one; the host is in service without it."""
+        """Complete an installation of this run or an earlier one; the host is in service without it."""
         try:
             self._installer(target, _ways(target)).finish()
         except HostError as error:
             self.run.emit(Note(target.name, f"its host key is still the one of its seed: {error.sentence}"))
 
     def _trust(self, target: TargetHost, error: HostKeyMismatch) -> None:
-        """Accept the new key where the console confirms it; nobody can be asked in the middle of a run."""
+        """Record the new key if the console confirms it; the operator is not asked during a run."""
         if error.offered is None:
-            raise error  # the key of a jump host, which is no business of this rebuild
+            raise error  # the key of a jump host, which this rebuild does not handle
         before = known(target.host, target.options)
         sources = Sources(console=read_means(target.host).console_command)
         confirmed = confirm(target.host, error.offered, before, sources)
@@ -197,16 +197,16 @@ class _Rebuilds:
 
 
 def _ways(target: TargetHost) -> Ways:
-    """How a host's power is switched, and how it is reinstalled, as the inventory says."""
+    """A host's ways to switch its power and to reinstall it, from the inventory."""
     if target.host.local:
-        return Ways(None, "")  # nobody would be left to see it come back
+        return Ways(None, "")  # a power cycle would end this run
     means = read_means(target.host)
     open_: Callable[[], Controller] | None = Opener(means.bmc) if means.bmc is not None else None
     how: Reinstall = "redfish" if means.install else "command" if means.reinstall else ""
     return Ways(open_, how)
 
 
-#: what a rebuild does on the ways that it asks about
+#: effects of the ways that need consent
 _WAYS = {
     "reinstall": "installs a new operating system on {}: their disks are overwritten",
     "relayer": "removes all layers from {}, and provisions them again",
@@ -215,9 +215,9 @@ _WAYS = {
 
 
 def consent(decisions: Mapping[str, Decision], request: Request, ask: Ask | None) -> None:
-    """Ask once about what goes beyond repair. Without ``ask``, or with ``--yes``, nobody is asked.
+    """Ask once for consent to everything beyond repair. Without ``ask``, or with ``--yes``, no question is asked.
 
-    Raises what ``ask`` raises, and ``InputError`` where disks may be overwritten and nobody agrees to that.
+    Raises the errors of ``ask``, and ``InputError`` if disks may be overwritten without consent.
     """
     if request.yes:
         return
@@ -228,14 +228,14 @@ def consent(decisions: Mapping[str, Decision], request: Request, ask: Ask | None
 
 
 def refuse_overwriting(hosts: Iterable[str], request: Request, ask: Ask | None) -> None:
-    """Raise ``InputError`` if a rebuild may overwrite disks of these hosts and nobody agrees or can be asked."""
+    """Raise ``InputError`` if a rebuild may overwrite disks of these hosts, without ``--yes`` and without ``ask``."""
     if (names := [*hosts]) and ask is None and not request.yes:
         what = f"this rebuild may install a new operating system, which overwrites disks ({counted(names)})"
         raise unasked(what)
 
 
 def consequences(decisions: Mapping[str, Decision]) -> Iterator[str]:
-    """What a rebuild does beyond repair, and where a new operating system may follow."""
+    """Effects of the rebuilds beyond repair, and hosts on which a new operating system may follow."""
     hosts_by_way: dict[str, list[str]] = {}
     for host, decision in decisions.items():
         if decision.refusal:
@@ -248,6 +248,6 @@ def consequences(decisions: Mapping[str, Decision]) -> Iterator[str]:
 
 
 def overwritten(decisions: Mapping[str, Decision]) -> list[str]:
-    """The hosts whose disks a rebuild overwrites, or may overwrite."""
+    """Hosts whose disks a rebuild overwrites or may overwrite."""
     ways = {host: (each.way, *each.escalation) for host, each in decisions.items() if not each.refusal}
     return [host for host, each in ways.items() if "reinstall" in each]

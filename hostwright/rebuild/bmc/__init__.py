@@ -1,4 +1,4 @@
-"""The management controller (BMC) of a host, over Redfish: power, what is booted next, what it says of the machine.
+"""Management controller (BMC) of a host, over Redfish: power, next boot, and status of the machine.
 
 bmc = read_bmc(host)
 with open_bmc(bmc) as controller:
@@ -43,7 +43,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import sushy only when a BMC is talked to: every verb reads the settings, and few need more."""
+    """Import sushy only when a BMC is contacted: every verb reads the settings, and few need more."""
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

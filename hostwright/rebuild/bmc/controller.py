@@ -1,6 +1,7 @@
-"""What a BMC is asked and told: power, the next boot, what it says of the machine.
+"""Requests and orders to a BMC: power, next boot, and status of the machine.
 
-Every order is judged by a second look, within the BMC's time limit. An order for what is so already is not given.
+Every order is verified by reading the state again, within the BMC's time limit. An order whose state is already reached
+is not sent.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from hostwright.rebuild.bmc.explaining import explained
 from hostwright.rebuild.bmc.link import CONNECT_S, BmcLink
 from hostwright.rebuild.bmc.settings import Bmc
 
-POLL_S = 2.0  #: between two looks while something is awaited
-NAMED = 8  #: systems, or ways to boot, that a sentence names
+POLL_S = 2.0  #: seconds between two reads while waiting for a state
+NAMED = 8  #: maximum number of systems or boot sources in a message
 _NO_OVERRIDE = (sushy.BootSource.NONE, sushy.BootSource.HDD, None)
 
 
 class Power(StrEnum):
-    """What a BMC says of the power of its system."""
+    """Power state that a BMC reports for its system."""
 
     ON = "on"
     OFF = "off"
@@ -47,20 +48,20 @@ _POWER = {
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What a BMC says of its machine, made printable; empty where it says nothing."""
+    """Printable status of a BMC's machine; a field is empty if the BMC reports nothing."""
 
     power: Power
     model: str = ""
     manufacturer: str = ""
     serial: str = ""
     bios: str = ""
-    health: str = ""  #: OK, Warning or Critical, of the machine with all its parts
-    boot_override: str = ""  #: ``Pxe (Once)``; empty: it boots as its firmware is set
-    media: tuple[str, ...] = ()  #: the images that are inserted
+    health: str = ""  #: OK, Warning or Critical, for the machine with all its parts
+    boot_override: str = ""  #: ``Pxe (Once)``; empty: the firmware's setting applies
+    media: tuple[str, ...] = ()  #: inserted images
 
 
 class Controller:
-    """An open BMC. Each method raises ``BmcError`` with a sentence, within ``Bmc.timeout_s`` for each order in it."""
+    """An open BMC. Each method raises ``BmcError``, within ``Bmc.timeout_s`` for each order that it sends."""
 
     def __init__(self, bmc: Bmc, link: BmcLink, system: Any, clock: Clock):
         self.bmc = bmc
@@ -78,16 +79,16 @@ class Controller:
 
     @property
     def console_hint(self) -> str:
-        """How an operator gets at the host's console, in the words of the inventory; empty where it has none."""
+        """The inventory's text on how to access the host's console; empty without one."""
         return self.bmc.console
 
     def power(self) -> Power:
-        """What the BMC says now. It may be wrong: a host that is on and does not answer is for others to judge."""
+        """Power state that the BMC reports. It may be wrong: the caller judges a host that is on and silent."""
         with self._asking("report its power state"):
             return self._look()
 
     def turn_on(self) -> None:
-        """Power on, and wait until the BMC says so. Raises ``BmcStuck`` when it does not come."""
+        """Power on, and wait until the BMC reports it. Raises ``BmcStuck`` if it does not."""
         now = self.power()
         if now is Power.TURNING_OFF:
             self._await(Power.OFF, "power off")
@@ -96,9 +97,9 @@ class Controller:
         self._await(Power.ON, "power on")
 
     def turn_off(self, *, gracefully: bool = False) -> None:
-        """Cut the power, and wait until the BMC says so. Raises ``BmcStuck`` when that does not come.
+        """Cut the power, and wait until the BMC reports it. Raises ``BmcStuck`` if it does not.
 
-        ``gracefully``: the operating system is asked first, and has ``timeout_s`` to end by itself.
+        ``gracefully``: first request a shutdown of the operating system, which may take ``timeout_s``.
         """
         if self.power() is Power.OFF:
             return
@@ -111,7 +112,7 @@ class Controller:
         self._await(Power.OFF, "power off")
 
     def cycle(self) -> None:
-        """Restart without asking the operating system; power on a system that is off."""
+        """Restart without a shutdown of the operating system; a system that is off is powered on."""
         if self.power() in (Power.OFF, Power.TURNING_OFF):
             return self.turn_on()
         try:
@@ -122,8 +123,10 @@ class Controller:
         return self._await(Power.ON, "restart")
 
     def boot_once(self, source: Literal["network", "media"], *, image_url: str = "") -> None:
-        """Let the next boot, and no further one, be from the network (PXE, else UEFI HTTP as DHCP says), or from the
-        image at ``image_url``, which the BMC fetches and shows as a CD. It does not restart anything."""
+        """Boot from the network or from an image at the next start only. Does not restart the system.
+
+        Network: PXE, else UEFI HTTP as DHCP directs. Image: the BMC fetches ``image_url`` and attaches it as a CD.
+        """
         if source == "network":
             self._override("the network", sushy.BootSource.PXE, sushy.BootSource.UEFI_HTTP)
             return
@@ -137,12 +140,12 @@ class Controller:
         try:
             self._override("the image", sushy.BootSource.CD, sushy.BootSource.USB_CD)
         except BmcError:
-            with suppress(BmcError):  # or a later boot would find it, and wipe the disk
+            with suppress(BmcError):  # otherwise a later boot would use the image and wipe the disk
                 self._eject(drive)
             raise
 
     def boot_from_disk(self) -> None:
-        """Take back a ``boot_once`` that was not used, and take images out: the next boot is from the disk."""
+        """Cancel an unused ``boot_once`` and eject images: the next boot is from the disk."""
         with self._asking("clear its boot override"):
             self._system.refresh()
             if self._overridden:
@@ -151,12 +154,12 @@ class Controller:
                 self._system.set_system_boot_options(target, enabled=sushy.BootSourceOverrideEnabled.DISABLED)
                 self._system.refresh()
                 if self._overridden:
-                    raise self._error(f"was told to boot from the disk again, but reports {self._boot_override()!r}")
+                    raise self._error(f"accepted the order to boot from the disk but reports {self._boot_override()!r}")
         for drive in self._drives():
             self._eject(drive)
 
     def status(self) -> Status:
-        """Everything that the BMC says of its machine."""
+        """Read all status fields of the machine."""
         with self._asking("show its system"):
             power, system = self._look(), self._system
             health = system.status and (system.status.health_rollup or system.status.health)
@@ -183,7 +186,7 @@ class Controller:
         return _POWER.get(self._system.power_state, Power.UNKNOWN)
 
     def _reset(self, order: str, *kinds: Any) -> None:
-        """Give the first of these orders that the BMC knows."""
+        """Send the first of these orders that the BMC supports."""
         with self._asking(order):
             known = self._system.get_allowed_reset_system_values()
             kind = next((kind for kind in kinds if kind in known), None)
@@ -193,7 +196,7 @@ class Controller:
             self._system.reset_system(kind)
 
     def _await(self, wanted: Power, order: str) -> None:
-        """Look until the power is as wanted. A BMC that does not answer meanwhile is asked again, until the end."""
+        """Wait for a power state. A BMC that does not answer meanwhile is queried again until the time limit."""
         try:
             self._await_state(lambda: self._look() is wanted, "")
         except BmcStuck:
@@ -207,9 +210,9 @@ class Controller:
             ) from None
 
     def _await_state(self, reached: Callable[[], bool], otherwise: str) -> None:
-        """Look until something is so; raise ``BmcStuck`` when the time is over, or what stood in the way of looking.
+        """Wait until ``reached`` is true.
 
-        A login that is refused ends it at once.
+        Raises ``BmcStuck`` after the time limit, or the last error of the BMC. A refused login ends the wait at once.
         """
         deadline_s = self._clock.now_s() + self.bmc.timeout_s
         error: BmcError | None
@@ -229,7 +232,7 @@ class Controller:
             self._clock.sleep(min(POLL_S, left_s))
 
     def _override(self, what: str, *targets: Any) -> None:
-        """Boot once from the first of these that the BMC offers."""
+        """Boot once from the first of these sources that the BMC offers."""
         with self._asking(f"boot from {what} once"):
             self._system.refresh()
             offered = self._system.get_allowed_system_boot_source_values()
@@ -241,10 +244,10 @@ class Controller:
 
         def taken() -> bool:
             self._system.refresh()
-            # UsbCd is what sushy orders of Supermicro for Cd; a pending setting shows after the restart only
+            # sushy orders UsbCd instead of Cd from Supermicro; a pending setting appears only after the restart
             return bool(self._system._settings) or self._system.boot.target in targets
 
-        self._await_state(taken, f"accepted the order to boot from {what} once but does not show it")
+        self._await_state(taken, f"accepted the order to boot from {what} once but does not report it")
 
     def _drives(self) -> tuple[Drive, ...]:
         with self._asking("show its virtual media"):
@@ -253,7 +256,7 @@ class Controller:
     def _drive(self) -> Drive:
         available = self._drives()
         if not available:
-            raise self._error("has no virtual CD: virtual media may need a licence there; boot from the network")
+            raise self._error("has no virtual CD: boot from the network, or check whether virtual media need a licence")
         return available[0]
 
     def _eject(self, drive: Drive) -> None:
@@ -261,14 +264,14 @@ class Controller:
             if not drive.inserted:
                 return
             drive.eject()
-        self._await_state(lambda: not drive.inserted, "accepted the order to eject the image but still shows it")
+        self._await_state(lambda: not drive.inserted, "accepted the order to eject the image but still reports it")
 
     def _error(self, sentence: str) -> BmcError:
         return BmcError(self.bmc.host, f"the BMC at {self.bmc.url} {sentence}")
 
     @contextmanager
     def _asking(self, what: str, left_s: float = 0.0) -> Iterator[None]:
-        """A time limit for what is asked within, and a sentence for what comes of it."""
+        """Set the time limit for the requests inside, and convert their errors to ``BmcError``."""
         self._link.deadline_s = self._clock.now_s() + (left_s or self.bmc.timeout_s)
         with explained(self.bmc, self._link, what):
             yield
@@ -279,35 +282,37 @@ _LOGIN = re.compile(r"//[^/@]*@")
 
 
 class Drive:
-    """One virtual drive for discs. What it raises is sushy's, and for the caller to explain."""
+    """A virtual drive for discs. Raises sushy's errors, which the caller converts."""
 
     def __init__(self, device: Any):
         self._device = device
 
     @property
     def inserted(self) -> bool | None:
-        """Whether there is an image in it, asked afresh; ``None`` where the BMC does not say."""
+        """Whether an image is inserted, read again; ``None`` if the BMC does not report it."""
         self._device.refresh()
         reported: bool | None = self._device.inserted
         return bool(self._device.image) or None if reported is None else reported
 
     @property
     def image(self) -> str:
-        """What is in it, printable and without a login."""
+        """Printable name of the inserted image, without credentials."""
         return _LOGIN.sub("//", bmc_text(self._device.image or self._device.image_name)) or "an image without a name"
 
     def insert(self, url: str) -> None:
-        """Put the image at ``url`` in, write-protected."""
+        """Insert the image at ``url``, write-protected."""
         self._device.insert_media(url)
 
     def eject(self) -> None:
-        """Take the image out."""
+        """Eject the image."""
         self._device.eject_media()
 
 
 def drives(system: Any) -> tuple[Drive, ...]:
-    """The virtual drives for discs of a system: its own, or those of its managers, where they were until
-    ComputerSystem 1.13 (2020). Empty where the BMC has none."""
+    """Virtual disc drives of a system; empty if the BMC has none.
+
+    They belong to the system or, before ComputerSystem 1.13 (2020), to its managers.
+    """
     for holder in (system, *_managers(system)):
         try:
             members = holder.virtual_media.get_members()

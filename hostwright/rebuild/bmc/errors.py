@@ -1,4 +1,4 @@
-"""What may go wrong with a BMC, and how what it says gets into a sentence."""
+"""Errors of a BMC, and conversion of its texts for messages."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterable
 from hostwright.common.errors import HostError
 from hostwright.common.secret import MASK, Secret
 
-SAID_CHARACTERS = 300  #: of a BMC's own words in a sentence: the messages of DMTF's Base registry are shorter
+SAID_CHARACTERS = 300  #: limit for a BMC's own text in a message: the messages of DMTF's Base registry are shorter
 
 
 class BmcError(HostError):
-    """Something failed on, or on the way to, the BMC of a host."""
+    """An operation on a host's BMC failed, or the BMC could not be reached."""
 
 
 class BmcUnreachable(BmcError):
-    """The BMC cannot be talked to: name, connection, certificate, no answer in time.
+    """The BMC does not respond: name, connection, certificate or timeout.
 
-    ``passing`` tells a connection that was lost, which the next moment may mend, from what stays as it is.
+    ``passing``: the connection was lost, and a retry may succeed.
     """
 
     def __init__(self, host: str, message: str, *, passing: bool = False):
@@ -26,20 +26,22 @@ class BmcUnreachable(BmcError):
 
 
 class BmcDenied(BmcError):
-    """The BMC refuses the login, or its user may not do what was asked. Never tried again: accounts get locked."""
+    """The BMC refuses the login or the permission. Never retried, because BMCs lock accounts."""
 
 
 class BmcRefused(BmcError):
-    """The BMC answered a request with an error of its own."""
+    """The BMC answered a request with an error."""
 
 
 class BmcStuck(BmcError):
-    """The BMC took an order, and the state that it should lead to does not come."""
+    """The BMC accepted an order but does not reach its state."""
 
 
 def bmc_text(text: object, secrets: Iterable[Secret] = ()) -> str:
-    """Text from a BMC made fit for a sentence: one line, printable, capped, and without what it may have learnt from
-    us. Empty for anything but text."""
+    """A BMC's text as one printable line of limited length, with our secrets masked.
+
+    Empty for a value that is not text.
+    """
     if not isinstance(text, str):
         return ""
     for secret in secrets:

@@ -1,4 +1,4 @@
-"""From what sushy raises over an answer to a sentence with the BMC's own words."""
+"""Conversion of sushy's errors to messages with the BMC's own text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hostwright.rebuild.bmc.settings import Bmc
 
 @contextmanager
 def explained(bmc: Bmc, link: BmcLink, what: str) -> Iterator[None]:
-    """Turn whatever sushy raises over an answer into a ``BmcError``."""
+    """Convert all errors that sushy raises inside to ``BmcError``."""
     place = f"the BMC at {bmc.url}"
     try:
         yield
@@ -32,7 +32,7 @@ def explained(bmc: Bmc, link: BmcLink, what: str) -> Iterator[None]:
 
 
 def _messages(error: Any, link: BmcLink) -> str:
-    """A BMC's own words about a request that it refuses: the extended ones tell more than the general one."""
+    """The BMC's own text about a refused request; extended messages are preferred to the general one."""
     extended = error.extended_info if isinstance(error.extended_info, list) else [error.extended_info]
     texts = [entry.get("Message") for entry in extended if isinstance(entry, dict)]
     words = [bmc_text(text, link.secrets) for text in dict.fromkeys(text for text in texts if isinstance(text, str))]

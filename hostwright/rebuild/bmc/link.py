@@ -1,8 +1,8 @@
-"""HTTP to one BMC, within bounds: only to its own address, only so long, only so much; the login is made here once.
+"""HTTP client for one BMC with limits on address, time and size; it alone handles the login.
 
-sushy reads and writes Redfish's resources through this in place of a ``requests.Session``. It would otherwise try a
-failed login again with the same password, repeat orders whose answer was lost, follow links to other servers with the
-token, and read whatever comes for as long as it comes. Exceptions of requests, urllib3 and ssl become sentences here.
+sushy uses it in place of a ``requests.Session``. On its own, sushy would retry a failed login with the same password,
+repeat orders whose answer was lost, follow links to other servers with the token, and read answers without limits.
+Errors of requests, urllib3 and ssl are converted to ``BmcError`` here.
 """
 
 from __future__ import annotations
@@ -27,25 +27,26 @@ from hostwright.rebuild.bmc.settings import ADDRESS, CA, PASSWORD, PASSWORD_COMM
 from hostwright.rebuild.bmc.trust import Pinned, authorities, only_certificate, path_on
 
 ROOT = "/redfish/v1/"
-CONNECT_S = 10.0  #: the network of BMCs is near; who has not answered by then is off, or not there
-ANSWER_S = 60.0  #: for one answer: iDRAC and iLO take up to half a minute over a busy system
+CONNECT_S = 10.0  #: seconds; management networks are local, so a slower BMC is off or missing
+ANSWER_S = 60.0  #: seconds for one answer: iDRAC and iLO take up to 30 s on a busy system
 LOGOUT_S = 5.0
-CAP_BYTES = 4 * 1024 * 1024  #: of one answer; the largest that is asked for here, a ComputerSystem, has some 50 KiB
-TRIES = 3  #: of a question (never of an order) that found the BMC busy
+CAP_BYTES = 4 * 1024 * 1024  #: limit of one answer; the largest expected one, a ComputerSystem, has about 50 KiB
+TRIES = 3  #: attempts of a read (never of an order) while the BMC is busy
 PAUSE_S = 2.0
-_BUSY = (429, 500, 502, 503, 504)  #: iDRAC says 500 (SYS518), others 503, while they work off an order
+_BUSY = (429, 500, 502, 503, 504)  #: iDRAC answers 500 (SYS518), others 503, while they carry out an order
 _BAD, _DENIED, _FORBIDDEN = 400, 401, 403
 _CHUNK_BYTES = 64 * 1024
 _REDIRECTIONS = 5
-_SAME_METHOD = (301, 307, 308)  #: redirections that older BMCs of Supermicro answer a login with, too
+#: redirections that keep the method; older Supermicro BMCs also answer a login with them
+_SAME_METHOD = (301, 307, 308)
 
 
 class BmcLink:
-    """The connection to one BMC. ``deadline_s``, by the clock, bounds whatever is asked."""
+    """Connection to one BMC. ``deadline_s``, a time of the clock, limits all requests."""
 
     def __init__(self, bmc: Bmc, password: Secret, clock: Clock):
         self.deadline_s = clock.now_s() + bmc.timeout_s
-        self.headers: dict[str, str] = {}  #: sushy looks here; the login is elsewhere
+        self.headers: dict[str, str] = {}  #: sushy reads this attribute; the login is sent separately
         self.auth = None
         self._bmc, self._password, self._clock = bmc, password, clock
         self._token: Secret | None = None
@@ -53,18 +54,19 @@ class BmcLink:
         self._basic = False
         self._verify = authorities(bmc)
         self._http = requests.Session()
-        self._http.trust_env = False  # neither proxies, nor ~/.netrc, nor another bundle of authorities
-        self._http.headers["Connection"] = "close"  # some BMCs choke on connections that stay, sushy's authors found
+        self._http.trust_env = False  # ignores proxies, ~/.netrc and other CA bundles
+        # some BMCs fail on persistent connections, according to sushy's authors
+        self._http.headers["Connection"] = "close"
 
     @property
     def secrets(self) -> tuple[Secret, ...]:
-        """What must not be repeated, should the BMC do so."""
+        """Secrets to mask in texts from the BMC."""
         return (self._password, *((self._token,) if self._token else ()))
 
     def log_in(self) -> None:
-        """Begin a session, or use the password with each request where the BMC has no sessions.
+        """Start a session, or use HTTP Basic authentication if the BMC has no sessions.
 
-        Raises ``BmcDenied`` when the login is refused: it is not tried in any other way then.
+        Raises ``BmcDenied`` if the login is refused; no other method is tried then.
         """
         self._token, self._basic = None, False
         sessions = self._sessions_path()
@@ -73,7 +75,8 @@ class BmcLink:
             answer = self._bounded("POST", sessions, body, {})
             if answer.status_code in (_DENIED, _FORBIDDEN):
                 raise self._denied()
-            if answer.status_code == _BAD:  # what some say of a wrong password; to send it again might be one too many
+            # some BMCs answer 400 for a wrong password; another attempt might lock the account
+            if answer.status_code == _BAD:
                 raise self._denied(self._said_in(answer))
             token = answer.headers.get("X-Auth-Token", "")
             if answer.ok and token.isascii() and token.isprintable() and token:
@@ -83,22 +86,25 @@ class BmcLink:
         self._basic = True
 
     def url_of(self, link: object) -> str:
-        """The URL of a link that the BMC gave: its own address, and nothing but the path of the link.
+        """URL for a link from the BMC: the BMC's own address with the path of the link.
 
-        Raises ``BmcError`` for a link that is anything else.
+        Raises ``BmcError`` for any other link.
         """
         path = path_on(self._bmc.url, link)
         if not path:
             where = bmc_text(link) or "an empty link"
-            raise BmcError(self._bmc.host, f"the BMC at {self._bmc.url} leads to another server or place, {where}")
+            raise BmcError(
+                self._bmc.host,
+                f"the BMC at {self._bmc.url} returned a link to another server or an invalid path, {where}",
+            )
         return self._bmc.url + path
 
     def request(
         self, method: str, url: str, *, json: Any = None, headers: Mapping[str, str] | None = None, **_: object
     ) -> requests.Response:
-        """One request of sushy's, whose own timeouts and authorities do not count. Raises ``BmcError``."""
+        """Send a request of sushy, whose own timeouts and CA settings are ignored. Raises ``BmcError``."""
         answer = self._patiently(method, url, json, headers or {})
-        if answer.status_code == _DENIED and self._token:  # the session has ended: the password was right
+        if answer.status_code == _DENIED and self._token:  # the session has expired: the password was accepted before
             self.log_in()
             answer = self._patiently(method, url, json, headers or {})
         if answer.status_code == _DENIED:
@@ -112,20 +118,19 @@ class BmcLink:
         return answer
 
     def close(self) -> None:
-        """End the session there, for a BMC has room for few; never raises."""
+        """End the session, because BMCs allow few; never raises."""
         self.deadline_s = self._clock.now_s() + LOGOUT_S
         try:
             if self._token and self._session_path:
                 self._bounded("DELETE", self._session_path, None, {})
         except BmcError:
-            pass  # it ends the session by itself after a while
+            pass  # the BMC ends the session itself after a while
         finally:
             self._token, self._session_path = None, ""
             self._http.close()
 
     def _sessions_path(self) -> str:
-        """Where sessions are made, as the service's root says; empty where it does not, or is not shown without a
-        login."""
+        """Path of the sessions collection, from the service root; empty if the root lacks it or requires a login."""
         answer = self._patiently("GET", ROOT, None, {})
         if answer.status_code in (_DENIED, _FORBIDDEN):
             return ""
@@ -136,7 +141,7 @@ class BmcLink:
         return path if isinstance(path, str) else ""
 
     def _patiently(self, method: str, link: str, body: Any, headers: Mapping[str, str]) -> requests.Response:
-        """One request; a question that found the BMC busy is asked again, within the deadline."""
+        """Send a request; a read is retried while the BMC is busy, until the deadline."""
         for left in reversed(range(TRIES)):
             again = left > 0 and method == "GET" and self._left_s() > PAUSE_S
             try:
@@ -151,8 +156,10 @@ class BmcLink:
         raise silent(self._bmc)
 
     def _bounded(self, method: str, link: str, body: Any, headers: Mapping[str, str]) -> requests.Response:
-        """One request in a thread of its own, which is left behind when its time is over: a resolver and a server
-        that sends a byte now and then know no timeout."""
+        """Send a request in its own thread, which is abandoned after the time limit.
+
+        Name resolution and a server that sends single bytes ignore timeouts.
+        """
         url = self.url_of(link)
         limit_s = min(self._left_s(), CONNECT_S + ANSWER_S)
         if limit_s <= 0:
@@ -162,7 +169,7 @@ class BmcLink:
         def work() -> None:
             try:
                 inbox.put(self._send(method, url, body, {**headers, **self._login()}, limit_s))
-            except BaseException as error:  # noqa: BLE001 - raised again by whoever waits for it
+            except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
                 inbox.put(error)
 
         threading.Thread(target=work, name=f"bmc-{self._bmc.host}", daemon=True).start()
@@ -180,19 +187,19 @@ class BmcLink:
         except requests.RequestException as error:
             failed = error
         fingerprint = only_certificate(self._bmc.ca) if other_name(failed) else ""
-        if fingerprint:  # nothing was sent: the handshake failed
+        if fingerprint:  # no request was sent: the handshake failed
             self._http.mount("https://", Pinned(fingerprint))
             try:
                 return self._once(method, url, body, headers, limit_s)
             except requests.exceptions.SSLError:
-                pass  # it is not that very certificate: what was said at first counts
+                pass  # another certificate: report the first error
             except requests.RequestException as error:
                 failed = error
-        failed.request = None  # it holds the login, and goes along in the chain of causes
+        failed.request = None  # the request contains the login and would stay in the exception chain
         raise unreachable(self._bmc, failed)
 
     def _once(self, method: str, url: str, body: Any, headers: Mapping[str, str], limit_s: float) -> requests.Response:
-        """One request, and those to which the BMC redirects it on itself. The answer's content has been read."""
+        """Send a request and follow the BMC's redirections to itself. The answer's content has been read."""
         for _ in range(_REDIRECTIONS + 1):
             answer = self._asked(method, url, body, headers, limit_s)
             if not answer.is_redirect:
@@ -216,7 +223,7 @@ class BmcLink:
             verify=self._verify,
             timeout=(min(CONNECT_S, limit_s), min(ANSWER_S, limit_s)),
             stream=True,
-            allow_redirects=False,  # requests would read the address in its own way
+            allow_redirects=False,  # requests would parse the address differently
         )
         with answer:
             content = bytearray()
@@ -228,7 +235,7 @@ class BmcLink:
                         f"the BMC at {self._bmc.url} sent more than {CAP_BYTES >> 20} MiB where a few lines were "
                         "expected; its answer was discarded",
                     )
-        # sushy reads the content from here, as without ``stream``; it logs the text of errors, so secrets are removed
+        # sushy reads the content from here, as without ``stream``. It logs the text of errors, so secrets are masked.
         answer._content = bytes(content) if answer.ok else self._scrubbed(bytes(content))
         return answer
 
@@ -259,7 +266,7 @@ class BmcLink:
         )
 
     def _said_in(self, answer: requests.Response) -> str:
-        """The first message of an error in Redfish's form (the extended ones tell more), else its status."""
+        """First message of a Redfish error (an extended one if present), else the HTTP status."""
         try:
             error = json.loads(answer.content)["error"]
             message = (error.get("@Message.ExtendedInfo") or [{}])[0].get("Message") or error.get("message")
@@ -272,8 +279,10 @@ class BmcLink:
 
 
 def quiet() -> None:
-    """Keep sushy and urllib3 from the log and the terminal: they write down what a BMC sends, as it is, and what they
-    would complain about becomes a sentence of ours."""
+    """Disable the log messages of sushy and urllib3.
+
+    They log a BMC's answers unmodified; errors become messages of Hostwright instead.
+    """
     for name in ("sushy", "urllib3.connection", "urllib3.connectionpool", "urllib3.util.retry"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
@@ -283,7 +292,7 @@ _NO_WAY = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN)
 
 
 def unreachable(bmc: Bmc, error: BaseException) -> BmcUnreachable:
-    """Why a request came to nothing."""
+    """Error for a failed request, by its cause."""
     causes = tuple(_causes(error))
     place = f"the BMC at {bmc.url}"
     sentence = next((sentence for cause in causes if (sentence := _sentence(place, cause))), "")
@@ -298,14 +307,14 @@ def unreachable(bmc: Bmc, error: BaseException) -> BmcUnreachable:
 
 
 def _sentence(place: str, cause: BaseException) -> str:
-    """What is told of one cause; empty where it is not the one that matters."""
+    """Message for one cause; empty if the cause is not specific."""
     if isinstance(cause, socket.gaierror):
         return f"the name of {place} cannot be resolved: {cause.strerror} (see {ADDRESS})"
     if isinstance(cause, ssl.SSLCertVerificationError):
         return _untrusted(place, cause)
     if isinstance(cause, ssl.SSLError):
         return (
-            f"no TLS connection to {place}: {bmc_text(cause.reason or str(cause))}. Does it speak HTTPS on that port?"
+            f"no TLS connection to {place}: {bmc_text(cause.reason or str(cause))}. Does it serve HTTPS on that port?"
         )
     if isinstance(cause, ConnectionRefusedError):
         return f"{place} refuses the connection: is its web server on, and on that port?"
@@ -315,13 +324,13 @@ def _sentence(place: str, cause: BaseException) -> str:
 
 
 def silent(bmc: Bmc) -> BmcUnreachable:
-    """It may be on the network or not: it does not answer."""
+    """Error for a BMC that does not answer, whether or not it is on the network."""
     sentence = f"the BMC at {bmc.url} does not answer in time: is it on the network? A BMC that hangs needs a reset"
     return BmcUnreachable(bmc.host, sentence)
 
 
 def other_name(error: BaseException) -> bool:
-    """Whether a certificate is trusted, and is not made out to the name or address that was called."""
+    """Whether a certificate is trusted but issued for another name or address."""
     return any(
         isinstance(cause, ssl.SSLCertVerificationError) and cause.verify_code in _OTHER_NAME for cause in _causes(error)
     )
@@ -341,7 +350,7 @@ def _untrusted(place: str, error: ssl.SSLCertVerificationError) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An exception with all that it was made of: requests and urllib3 wrap what the system said several times."""
+    """The exception and all its causes: requests and urllib3 wrap system errors several times."""
     waiting, seen = [error], set[int]()
     while waiting:
         cause = waiting.pop(0)

@@ -1,4 +1,4 @@
-"""Logging in to a BMC, and finding the one system that is the host."""
+"""Login to a BMC, and selection of the system that is the host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hostwright.rebuild.bmc.settings import PASSWORD_COMMAND, SYSTEM, Bmc
 
 
 def password_of(bmc: Bmc, timeout_s: float = TIMEOUT_S) -> Secret:
-    """The password; a command's is the first line that it prints. Raises ``BmcError`` where there is none."""
+    """Password of the BMC, or the first line that its command prints. Raises ``BmcError`` without a password."""
     if bmc.password is not None:
         return bmc.password
     try:
@@ -27,7 +27,7 @@ def password_of(bmc: Bmc, timeout_s: float = TIMEOUT_S) -> Secret:
 
 
 def open_bmc(bmc: Bmc, clock: Clock | None = None) -> Controller:
-    """Log in to a BMC and find its system. Raises ``BmcError``. Close it, or use it as a context manager."""
+    """Log in to a BMC and find its system. Raises ``BmcError``. Close the result, or use it as a context manager."""
     quiet()
     clock = clock or Clock()
     link = BmcLink(bmc, password_of(bmc), clock)
@@ -35,7 +35,7 @@ def open_bmc(bmc: Bmc, clock: Clock | None = None) -> Controller:
         with explained(bmc, link, "show its systems"):
             link.log_in()
             connector = _Connector(bmc.url)
-            connector._session = link  # the one place where all of sushy's requests pass
+            connector._session = link  # all requests of sushy go through this attribute
             root = sushy.Sushy(bmc.url, auth=_LoggedIn(), connector=connector, server_side_retries=0)
             system = _system(bmc, root)
     except BaseException:
@@ -45,14 +45,14 @@ def open_bmc(bmc: Bmc, clock: Clock | None = None) -> Controller:
 
 
 class Opener:
-    """Opens one BMC as often as needed, until it refuses the login: then never again, as accounts get locked."""
+    """Opens one BMC repeatedly. After a refused login it raises that error again, because BMCs lock accounts."""
 
     def __init__(self, bmc: Bmc):
         self._bmc = bmc
         self._denied: BmcDenied | None = None
 
     def __call__(self) -> Controller:
-        """See ``open_bmc``."""
+        """Return an open BMC; see ``open_bmc``."""
         if self._denied is not None:
             raise self._denied
         try:
@@ -63,27 +63,27 @@ class Opener:
 
 
 class _Connector(sushy.connector.Connector):  # type: ignore[misc]  # sushy has no types
-    """Takes the path of a link before sushy resolves it, by which some text would become another server's."""
+    """Checks the path of each link before sushy resolves it: sushy would resolve some texts to another server."""
 
     def _op(self, method: str, path: str = "", *args: Any, **options: Any) -> Any:
         return super()._op(method, self._session.url_of(path), *args, **options)
 
 
 class _LoggedIn:
-    """sushy's notion of authentication, with nothing left to do: see ``BmcLink``."""
+    """sushy's authentication interface without any action: ``BmcLink`` handles the login."""
 
     def set_context(self, root: object, connector: object) -> None:
-        """Called once by sushy."""
+        """Do nothing; sushy calls this once."""
 
     def authenticate(self) -> None:
-        """Called once by sushy."""
+        """Do nothing; sushy calls this once."""
 
     def close(self) -> None:
-        """Called by sushy at the end."""
+        """Do nothing; sushy calls this at the end."""
 
 
 def _system(bmc: Bmc, root: Any) -> Any:
-    """The system that the inventory names by its id or name, or the only one that there is."""
+    """The system with the id, name or UUID from the inventory; without a setting, the only system."""
     paths = root.get_system_collection().members_identities
     ids = {path.rstrip("/").rpartition("/")[2]: path for path in paths}
     if not bmc.system and len(paths) == 1:
@@ -97,5 +97,5 @@ def _system(bmc: Bmc, root: Any) -> Any:
     names = ", ".join(bmc_text(name) for name in list(ids)[:NAMED]) + (" and more" if len(ids) > NAMED else "")
     problem = f"no system {bmc.system!r}" if bmc.system else "several systems"
     if not ids:
-        raise BmcError(bmc.host, f"the BMC at {bmc.url} has no system at all")
+        raise BmcError(bmc.host, f"the BMC at {bmc.url} has no system")
     raise BmcError(bmc.host, f"the BMC at {bmc.url} has {problem}: name one of {names} in {SYSTEM}")

@@ -1,4 +1,4 @@
-"""How the BMC of a host is reached, from the inventory's variables."""
+"""BMC settings of a host, from the inventory's variables."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ CA, SYSTEM, TIMEOUT, CONSOLE = f"{ADDRESS}_ca", f"{ADDRESS}_system", f"{ADDRESS}
 INSECURE = f"{ADDRESS}_insecure"
 NAMES = (ADDRESS, USER, PASSWORD, PASSWORD_COMMAND, CA, SYSTEM, TIMEOUT, CONSOLE, INSECURE)
 
-TIMEOUT_S = 120.0  #: for one order: servers with terabytes of memory report "on" within seconds, and "off" after a
-#: minute when the operating system shuts itself down first
+#: seconds for one order: large servers report "on" within seconds, but "off" only a minute after a shutdown begins
+TIMEOUT_S = 120.0
 _PATHS = ("", "/redfish", "/redfish/v1")
 _HOST = re.compile(r"[a-z0-9_](?:[a-z0-9._-]{0,252}[a-z0-9])?")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -32,39 +32,39 @@ _TEMPLATE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 @dataclass(frozen=True, slots=True)
 class Bmc:
-    """The BMC of one host. ``timeout_s`` is for one order, with the wait for the power state that it leads to."""
+    """BMC of one host. ``timeout_s`` is for one order, including the wait for its power state."""
 
     host: str
-    url: str  #: https://NAME[:PORT], or http:// where the inventory says that this is meant
+    url: str  #: https://NAME[:PORT], or http:// if the inventory allows it explicitly
     user: str
     password: Secret | None = None
     password_command: str = ""
-    ca: str = ""  #: a PEM file; empty: the authorities that this machine trusts
-    system: str = ""  #: the Redfish system's id; empty: the only one that there is
+    ca: str = ""  #: path of a PEM file; empty: the certificate authorities of this machine
+    system: str = ""  #: id of the Redfish system; empty: the only system
     timeout_s: float = TIMEOUT_S
-    console: str = ""  #: how an operator gets at the console, in the site's words
+    console: str = ""  #: how to access the console, in the site's own words
 
     @property
     def insecure(self) -> bool:
-        """Whether it is talked to without TLS."""
+        """Whether the connection is without TLS."""
         return self.url.startswith("http://")
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the operator should know about these settings."""
+        """Notes for the operator about these settings."""
         plain = f"the BMC at {self.url} is used without TLS: its password can be read in transit ({INSECURE})"
         return (plain,) if self.insecure else ()
 
 
 class _Bad(Exception):
-    """A sentence about a value, without its place."""
+    """Error text about a value, without the variable's name."""
 
 
 def read_bmc(host: Host) -> Bmc | None:
-    """The BMC that a host's variables name, or ``None``. Raises ``InputError`` with every mistake.
+    """BMC from a host's variables, or ``None``. Raises ``InputError`` with all mistakes.
 
-    Of templates, ``{{ inventory_hostname }}`` and those of plain variables are filled in, so that one line in a
-    group's file names the BMCs of all its hosts.
+    Templates of ``{{ inventory_hostname }}`` and of plain variables are filled in, so that one line in a group's file
+    can set the BMCs of all its hosts.
     """
     variables = _Variables(host)
     values = {name: variables.read(name) for name in host.vars if name.startswith(ADDRESS)}
@@ -88,14 +88,14 @@ def read_bmc(host: Host) -> Bmc | None:
 
 
 class _Variables:
-    """The variables of one host while they are read, and their mistakes."""
+    """Reader for the variables of one host, which collects mistakes."""
 
     def __init__(self, host: Host):
         self._host = host
         self.mistakes: list[InputError] = []
 
     def read(self, name: str) -> Any:
-        """One variable's value; ``None`` where it is not given, or wrong."""
+        """Value of one variable; ``None`` if it is unset or invalid."""
         value = self._host.get(name)
         if value is None:
             return None
@@ -106,11 +106,11 @@ class _Variables:
             return _READERS[name](filled.reveal() if isinstance(filled, Secret) and name != PASSWORD else filled)
         except _Bad as error:
             secret = isinstance(value, Secret) and name != PASSWORD
-            self._fail(name, "is secret, and not what is expected here" if secret else str(error))
+            self._fail(name, "has an invalid value, which is not shown because it is secret" if secret else str(error))
             return None
 
     def check_together(self, values: Mapping[str, Any]) -> None:
-        """What a BMC needs besides its address, and what excludes each other."""
+        """Check that required variables are set and that no exclusive ones are combined."""
         if self._host.get(ADDRESS) is None:
             return
         if self._host.get(USER) is None:
@@ -131,9 +131,9 @@ class _Variables:
         self.mistakes.append(InputError(f"{name}: {sentence}", self._host.vars[name].origin.exact))
 
     def _filled(self, value: Any) -> Any:
-        """The value with templates filled in; a secret stays one."""
+        """The value with templates filled in; a secret stays a ``Secret``."""
         if isinstance(value, Vaulted):
-            raise _Bad(f"{value.sentence}; {PASSWORD_COMMAND} can ask a password manager instead")
+            raise _Bad(f"{value.sentence}; {PASSWORD_COMMAND} can query a password manager instead")
         if isinstance(value, Secret):
             return Secret(_TEMPLATE.sub(lambda match: self._variable(match, secret=True), value.reveal()))
         return _TEMPLATE.sub(self._variable, value) if isinstance(value, str) else value
@@ -144,7 +144,7 @@ class _Variables:
             return name if match[1] == "inventory_hostname" else name.partition(".")[0]
         value = self._host.get(match[1])
         if isinstance(value, Secret) and not secret:
-            raise _Bad(f"the template names {match[1]!r}, a secret, which does not belong here")
+            raise _Bad(f"the template names {match[1]!r}, a secret, which is not allowed here")
         plain = value.reveal() if isinstance(value, Secret) else value
         if isinstance(plain, bool) or not isinstance(plain, (str, int)):
             raise _Bad(f"the template names {match[1]!r}, which is not a variable with text or a number")
@@ -168,7 +168,7 @@ def _command(value: Any) -> str:
 def _user(value: Any) -> str:
     text = _text(value)
     if ":" in text:
-        raise _Bad(f"found {describe(text)}: a user's name in HTTP cannot hold a colon")  # RFC 7617, section 2
+        raise _Bad(f"found {describe(text)}: a user name in HTTP cannot contain a colon")  # RFC 7617, section 2
     return text
 
 
@@ -192,9 +192,9 @@ def _duration(value: Any) -> float:
 
 
 def _url(value: Any) -> str:
-    """``bmc07``, ``10.0.0.7:8443``, ``2001:db8::7`` or a URL as ``https://NAME[:PORT]``."""
+    """Parse ``bmc07``, ``10.0.0.7:8443``, ``2001:db8::7`` or a URL to ``https://NAME[:PORT]``."""
     text = _text(value)
-    if "@" in text:  # before anything is said about the text
+    if "@" in text:  # checked first, so that no message shows the login
         raise _Bad(f"contains a login: put that into {USER} and {PASSWORD} or {PASSWORD_COMMAND}")
     try:
         parts = urlsplit(text if "://" in text else f"https://{_bracketed(text)}")

@@ -1,4 +1,4 @@
-"""Which server is the BMC: its address, and the certificates by which it is known."""
+"""Identity of a BMC: its address, and the certificates that are accepted."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hostwright.common.userpaths import expanded
 from hostwright.rebuild.bmc.errors import BmcError
 from hostwright.rebuild.bmc.settings import CA, Bmc
 
-LONGEST_LINK = 2048  #: characters; the longest path of a resource that is asked for here has some 100
-#: No encoded slash, backslash or control character: what decodes them might find another path
+LONGEST_LINK = 2048  #: characters; the longest path in use has about 100
+#: No encoded slash, backslash or control character: a decoder might produce another path.
 _ENCODED = "%(?!2[Ff]|5[Cc]|[01]|7[Ff])[0-9A-Fa-f]{2}"
 _CHARACTER = f"[A-Za-z0-9_~!$&'()*+,;=:@./-]|{_ENCODED}"  #: RFC 3986, section 3.3
 _LINK = re.compile(
@@ -26,23 +26,23 @@ _DOTS = (".", "..")
 
 
 class Pinned(HTTPAdapter):
-    """Wants one certificate, whatever name it is made out to: BMCs sign their own, for names like ``iDRAC``."""
+    """Accepts one certificate, whatever name it has: BMCs use self-signed ones, with names like ``iDRAC``."""
 
     def __init__(self, fingerprint: str):
         self._fingerprint = fingerprint
         super().__init__()
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
-        """See ``HTTPAdapter``."""
+        """Override of ``HTTPAdapter`` that pins the fingerprint."""
         super().init_poolmanager(*args, **options, assert_fingerprint=self._fingerprint)
 
 
 def path_on(url: str, link: object, *, any_name: bool = False) -> str:
-    """The path (with its query) that a BMC's link names on the BMC at ``url``; empty for whatever else it may be.
+    """Path and query of a BMC's link, if the link is on the BMC at ``url``; empty for any other link.
 
-    A link is never joined or resolved: it is a path, or the BMC's own address before one, letter by letter, because
-    every parser of URLs finds another server in some text. ``any_name``: whatever name stands before the path, for
-    many a BMC calls itself by one that nobody else can resolve.
+    A link is never joined or resolved: it must be a path, optionally after the BMC's own address, character by
+    character. URL parsers disagree on the server in some texts. ``any_name`` accepts any host name, because many BMCs
+    use a name for themselves that others cannot resolve.
     """
     if not isinstance(link, str) or len(link) > LONGEST_LINK:
         return ""
@@ -58,29 +58,31 @@ def path_on(url: str, link: object, *, any_name: bool = False) -> str:
 
 
 def _place(url: str) -> str:
-    """Scheme, name and port of a URL of ours, or of a link that has their form."""
+    """Scheme, name and port of a URL, with the default port filled in."""
     url = url.lower()
     default = ":443" if url.startswith("https:") else ":80"
     return url if re.search(r":\d+$", url) else url + default
 
 
 def authorities(bmc: Bmc) -> str | bool:
-    """What requests takes for ``verify``: the inventory's PEM file, else what this machine trusts (not the list that
-    requests brings along, in which a site's own authority is not)."""
+    """Value of ``verify`` for requests: the inventory's PEM file, else this machine's certificate authorities.
+
+    The bundle of requests itself is not used, because it lacks a site's own authority.
+    """
     if not bmc.ca:
         paths = ssl.get_default_verify_paths()
         return paths.cafile or paths.capath or True
     path = expanded(bmc.ca)
     try:
         ssl.create_default_context(cafile=str(path))
-    except OSError as error:  # an ssl.SSLError, for a file without certificates, is one as well
+    except OSError as error:  # includes ssl.SSLError, for a file without certificates
         why = error.strerror if not isinstance(error, ssl.SSLError) else "it contains no PEM certificate"
         raise BmcError(bmc.host, f"{CA}: {path} cannot be used: {why}") from error
     return str(path)
 
 
 def only_certificate(ca: str) -> str:
-    """The SHA-256 fingerprint of the one certificate in a PEM file; empty where there are more, or no file."""
+    """SHA-256 fingerprint of the certificate in a PEM file; empty without a file or for several certificates."""
     if not ca:
         return ""
     text = expanded(ca).read_text(encoding="ascii", errors="replace")

@@ -1,1 +1,1 @@
-"""One host through its rebuild."""
+"""Rebuild of one host."""

@@ -1,4 +1,4 @@
-"""The clock of a rebuild: how long each phase took."""
+"""Durations of a rebuild's phases."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ _CLOCK = Clock()
 
 
 class Phases:
-    """The times of one rebuild's phases, which begins when this is made. For one thread; phases do not nest.
+    """Durations of one rebuild's phases; the rebuild begins when this object is created.
 
-    ``on_begin`` hears of each phase when it begins, ``on_end`` of its seconds when it ends, however it ends.
+    For one thread; phases do not nest. ``on_begin`` is called when a phase begins, and ``on_end`` with its seconds when
+    it ends, with or without an error.
     """
 
     def __init__(
@@ -34,9 +35,9 @@ class Phases:
 
     @contextmanager
     def phase(self, name: Phase) -> Iterator[None]:
-        """Time what is done inside as this phase; a phase that comes again adds up.
+        """Count the time inside the context as this phase; repeated phases add up.
 
-        Raises ``ValueError`` for a name that is no phase, and inside another phase.
+        Raises ``ValueError`` for an unknown name, and inside another phase.
         """
         if name not in PHASES or self._open is not None:
             raise ValueError(f"the phase {name!r} cannot begin: {self._open or 'it is none of ' + ', '.join(PHASES)}")
@@ -52,20 +53,20 @@ class Phases:
             self._on_end(name, took_s)
 
     def rest(self) -> None:
-        """Stop the clock until ``go_on``: a host that waits for its turn behind others is not being rebuilt."""
+        """Stop the clock until ``go_on``, while the host waits for its turn behind others."""
         self._resting_since_s = self._clock.now_s()
 
     def go_on(self) -> float:
-        """Let the clock go on; seconds that it stood still."""
+        """Restart the clock; return the seconds for which it was stopped."""
         rested_s = 0.0 if self._resting_since_s is None else self._clock.now_s() - self._resting_since_s
         self._resting_since_s = None
         self._begun_s += rested_s
         return rested_s
 
     def move(self, source: Phase, target: Phase, seconds: float) -> None:
-        """Count so many seconds of a phase that has ended as another's: a reboot within a provisioning run, say.
+        """Move seconds from an ended phase to another, such as the reboot within a provisioning run.
 
-        No more is moved than the phase took, so that the sum stays as it is.
+        At most the whole duration of ``source`` is moved, so that the sum stays the same.
         """
         moved_s = max(0.0, min(seconds, self._taken.get(source, 0.0)))
         if moved_s:
@@ -74,11 +75,11 @@ class Phases:
 
     @property
     def taken(self) -> tuple[tuple[Phase, float], ...]:
-        """The phases that have ended, in the order of ``PHASES``, with their seconds."""
+        """Ended phases with their seconds, in the order of ``PHASES``."""
         return tuple((name, self._taken[name]) for name in PHASES if name in self._taken)
 
     @property
     def total_s(self) -> float:
-        """Seconds since the rebuild began, what lay between phases included, and the wait for its turn not."""
+        """Seconds since the rebuild began, including time between phases but not the wait for its turn."""
         now_s = self._clock.now_s() if self._resting_since_s is None else self._resting_since_s
         return now_s - self._begun_s

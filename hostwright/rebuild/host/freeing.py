@@ -1,6 +1,6 @@
-"""Work taken off a host before its power is cut or its disks are wiped, after one more look at who works there.
+"""Draining of a host before its power is cut or its disks are wiped, after another check of its users.
 
-What the decision was made from may be hours old: hosts wait for their turn.
+The decision may be hours old by then, because hosts wait for their turn.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hostwright.rebuild.host.tools import Tools
 
 
 def refuse_locked(tools: Tools, facts: Facts) -> None:
-    """Raise ``Locked`` for a host that an operator keeps to himself, or that another run works on."""
+    """Raise ``Locked`` for a host that an operator has locked, or that another run is changing."""
     name = tools.target.name
     sentence, held = locks.refusal(facts, datetime.now(UTC)), locks.living(facts, tools.run.holder(name))
     if sentence or held is not None:
@@ -28,7 +28,7 @@ def refuse_locked(tools: Tools, facts: Facts) -> None:
 
 
 def probe_again(tools: Tools, phases: Phases) -> Facts:
-    """Who keeps, changes and uses the host now. Raises ``Locked``, and ``HostError`` where it does not answer."""
+    """Probe the locks, runs and users of a host. Raises ``Locked``, and ``HostError`` if it does not answer."""
     with phases.phase("diagnose"), tools.connect() as shell:
         facts = usage.probe_usage(shell, tools.target.occupancy)
     refuse_locked(tools, facts)
@@ -36,11 +36,11 @@ def probe_again(tools: Tools, phases: Phases) -> Facts:
 
 
 def free(tools: Tools, phases: Phases, effect: str, *, boots: bool) -> None:
-    """Take work off a host that answers, where the inventory says how, and wait until nobody is at work there.
+    """Drain a host that answers, if the inventory has a command for that, and wait until it is idle.
 
-    ``effect`` is what is about to be done to it ("cuts its power"), and ``boots`` whether the system that runs there
-    is started again. Nothing was disturbed when this raises: ``Locked``, ``Refused`` where somebody is at work or a job
-    of an earlier run goes on, else ``HostError``.
+    ``effect`` is the action that follows ("cuts its power"); ``boots`` is whether the installed system starts again
+    afterwards. All errors are raised before anything is disturbed: ``Locked``, ``Refused`` if somebody is at work or a
+    job of an earlier run continues, else ``HostError``.
     """
     facts, request, name = probe_again(tools, phases), tools.run.request, tools.target.name
     left = usage.jobs_left(facts)
@@ -57,7 +57,7 @@ def free(tools: Tools, phases: Phases, effect: str, *, boots: bool) -> None:
 
 
 def drain(tools: Tools, phases: Phases, reason: str, *, wait: Callable[[], tuple[str, ...]] | None = None) -> None:
-    """Run the site's command, where there is one, and ``wait`` until that names nobody. Raises ``HostError``."""
+    """Run the site's drain command, if any, and wait until ``wait`` returns no users. Raises ``HostError``."""
     hooks = tools.hooks
     if hooks is None:
         return
@@ -69,8 +69,7 @@ def drain(tools: Tools, phases: Phases, reason: str, *, wait: Callable[[], tuple
 
 
 def keep_away(tools: Tools, phases: Phases, reason: str) -> None:
-    """Take a host from new work that was never taken from it, such as one that needed no more than a file. Raises
-    ``HostError``."""
+    """Drain a host that is not drained yet, for example because only a file differed. Raises ``HostError``."""
     with tools.connect() as shell:
         facts = ask(shell, (hostdrained.DRAINED,), timeout_s=usage.PROBE_TIMEOUT_S)
     if hostdrained.drained(facts) is None:
@@ -78,7 +77,7 @@ def keep_away(tools: Tools, phases: Phases, reason: str) -> None:
 
 
 def context(tools: Tools, reason: str) -> draining.Context:
-    """For which host one of the site's commands runs, and why."""
+    """Host and reason for the site's commands."""
     return draining.Context(tools.target.name, reason, tools.run.id, tools.run.stamp.operator)
 
 

@@ -1,9 +1,8 @@
-"""One host through its rebuild: the way that was decided, what comes after it, and the end, each phase timed.
+"""Rebuild of one host: the decided way, the ways that follow it, and the end, with the time of each phase.
 
-A way that fails is followed by the next one that the decision named before, and only by such a one. After the power
-came back, the host is looked at again and decided about afresh. What is refused is refused before anything is done. An
-order to a BMC or an installer that ends in vain, with a host that may be half installed or that nobody can see, leaves
-it locked, with the reason.
+After a failed way only the next way that the decision announced is taken. After a power cycle the host is diagnosed
+again and a new decision is made. Refusals are raised before any change. A host is locked with the reason if an order to
+a BMC or an installer fails, since it may be half installed or unreachable.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ from hostwright.rebuild.ways.probing import ProbedHost, probe_host
 from hostwright.rebuild.ways.ways import Decision, decide, decide_again
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 
-MAX_WAYS = 8  #: power on, cycle twice, trust, repair, relayer, reinstall and what follows; more goes in a circle
-FRESH_S = 60.0  #: what was seen so long ago is looked at again before anything is done: the host waited for its turn
+MAX_WAYS = 8  #: power on, cycle twice, trust, repair, relayer, reinstall and a last way; more would be a loop
+FRESH_S = 60.0  #: seconds; an older diagnosis is repeated before any change, because the host waited for its turn
 POWER: tuple[Way, ...] = ("power on", "power cycle")
-#: ways that end whatever runs on the host, and the words for it
+#: ways that end all work on the host → their effect, for messages
 DISTURBS: Mapping[Way, str] = {"power cycle": "cuts its power", "reinstall": "wipes its disks"}
 
 
 class HostRebuild:
-    """The rebuild of one host, from the first look to its record."""
+    """The rebuild of one host, from the first diagnosis to its record."""
 
     def __init__(self, tools: Tools, start: Start | None = None):
         self._tools = tools
@@ -57,16 +56,16 @@ class HostRebuild:
         self._began = datetime.now(UTC)
         self._phases = Phases(on_end=lambda name, took_s: self._emit(events.Phase(self.name, name, took_s)))
         self._probed: ProbedHost | None = None
-        self._went_down = False  #: whether the last way ended with a reboot from which the host did not come back
-        self._half_done = False  #: whether an order to a BMC or an installer has not come to its end yet
+        self._went_down = False  #: whether the host did not return from a reboot of the last way
+        self._half_done = False  #: whether an order to a BMC or an installer is incomplete
 
     @property
     def name(self) -> str:
-        """The host's inventory name."""
+        """Name of the host in the inventory."""
         return self._tools.target.name
 
     def diagnose(self) -> Decision:
-        """Look at the host and decide; nothing is changed. The clock stands still until ``run``."""
+        """Diagnose the host and decide; nothing is changed. The clock is stopped until ``run``."""
         decision = decide(self._look(), self._start)
         self._phases.rest()
         return decision
@@ -83,10 +82,10 @@ class HostRebuild:
         return self._probed.diagnosis
 
     def run(self, decision: Decision) -> Rebuild:
-        """Take the way that was decided, and those after it, to the end; the record of it.
+        """Take the decided way, and the ways that follow, to the end; return the record.
 
-        A rebuild that fails raises nothing but ``Stopped``: its record says why. ``Locked`` is raised where a lock
-        keeps it from its first way: nothing was done then, and there is nothing to record.
+        A failed rebuild raises only ``Stopped``; other errors are in its record. ``Locked`` is raised if a lock
+        prevents the first way: nothing was changed then, and nothing is recorded.
         """
         try:
             outcome, sentence = self._run(decision)
@@ -101,7 +100,7 @@ class HostRebuild:
         return self._record(outcome, sentence)
 
     def _run(self, first: Decision) -> tuple[Outcome, str]:
-        """The outcome and its sentence. Raises where nothing more is to be tried."""
+        """Outcome and its sentence. Raises if no further way is to be tried."""
         if self._phases.go_on() > FRESH_S:
             first = self._as_it_is_now(first)
         decision = first
@@ -120,8 +119,9 @@ class HostRebuild:
         raise HostError(self.name, f"after {', '.join(self._taken)} it is still not as desired; check its console")
 
     def _as_it_is_now(self, shown: Decision) -> Decision:
-        """The same decision from a fresh look, or that nothing is to be done any more. Raises ``Refused`` for a host
-        that needs something else by now than its operator has been shown.
+        """Decide again from a new diagnosis; return the same way, or ``nothing`` if the host is as desired by now.
+
+        Raises ``Refused`` if the host needs another way than the operator was shown.
         """
         now = decide(self._look(), self._start)
         if now.way == shown.way:
@@ -132,7 +132,7 @@ class HostRebuild:
         raise Refused(self.name, f"{was}; run the same command again")
 
     def _require_free(self, way: Way) -> None:
-        """Everything that may forbid a way, before anything is done."""
+        """Check everything that may forbid a way, before any change."""
         probed = self._probed
         if probed is not None and probed.facts is not None:
             freeing.refuse_locked(self._tools, probed.facts)
@@ -144,15 +144,15 @@ class HostRebuild:
             freeing.free(self._tools, self._phases, DISTURBS[way], boots=way != "reinstall")
 
     def _took(self, decision: Decision) -> bool:
-        """Take one way; whether the host is in service now. Where it is not, it is to be looked at again."""
+        """Take one way; return whether the host is in service. If it is not, it must be diagnosed again."""
         self._went_down = False
         try:
             return self._take(decision.way, decision)
         except (Refused, Stopped, NotAccepted, powering.OrderFailed):
-            raise  # what was refused now would be refused on any other way, and no way mends what computes wrongly
+            raise  # other ways would be refused too, and no way corrects a host that computes wrong results
         except HostError as error:
             if decision.way == "reinstall":
-                raise  # what answers now may be the installer: only people can tell
+                raise  # an answer now may come from the installer: only people can decide
             self._went_down = isinstance(error, NotBack)
             self._failures.append(f"{decision.way}: {error.sentence}")
             self._emit(events.Note(self.name, f"{decision.way} failed: {error.sentence}"))
@@ -184,24 +184,24 @@ class HostRebuild:
         return True
 
     def _require_files(self) -> None:
-        """Before anything is taken away: all files for reprovisioning it are here. Raises ``ArtifactError``."""
+        """Check, before any removal, that all files for reprovisioning are here. Raises ``ArtifactError``."""
         target = self._tools.target
         if read_file_settings(target.host).way != DIRECT:
             for artifact in target.files_for(self._probed.facts if self._probed else None):
                 self._tools.run.locate(artifact)
 
     def _clean(self) -> None:
-        """Make room: what we delivered and no longer need, and what apt can fetch again."""
+        """Free disk space: delete Hostwright's unneeded files and apt's cache."""
         with self._phases.phase("remove"), self._tools.connect() as shell:
             departure.clean(shell, self._tools.target.artifacts)
 
     def _provision(self) -> None:
-        """Bring the host to its stack, and check every layer by what it does."""
+        """Provision the stack and verify every layer."""
         self._converge(self._tools.target.desired, "provision")
         self._verify()
 
     def _converge(self, desired: Desired, phase: Phase) -> None:
-        """Bring the host to these states; reboots on the way are a phase of their own."""
+        """Bring the host to these states; reboots in between count as their own phase."""
         target = self._tools.target
         host = applying.HostApply(self._tools.run, applying.HostJob(target, desired, rebuilds=True))
         try:
@@ -216,7 +216,7 @@ class HostRebuild:
             self._phases.move(phase, "reboot", host.rebooted_s)
 
     def _verify(self) -> None:
-        """Every layer's checks; one that does not hold is the way's failure."""
+        """Run every layer's checks. Raises ``HostError`` if one fails."""
         with self._phases.phase("verify"):
             bad = sorted(
                 (check for check in self._tools.check() if not check.holds), key=lambda check: not check.checked
@@ -232,7 +232,7 @@ class HostRebuild:
             raise HostError(self.name, f"nothing differs from its stack, but {what}")
 
     def _accept(self) -> None:
-        """What else is asked of the host before work comes back to it. Raises ``NotAccepted``."""
+        """Run the requested proofs before the host returns to service. Raises ``NotAccepted``."""
         tools = self._tools
         if tools.accept is not None:
             try:
@@ -243,21 +243,21 @@ class HostRebuild:
                 raise
 
     def _keep_away(self, reason: str) -> None:
-        """No work comes to the host from now on; that it cannot be drained hides no other error."""
+        """Keep new work off the host; a failure to drain it is only noted."""
         try:
             freeing.keep_away(self._tools, self._phases, reason)
         except HostError as error:
             self._emit(events.Note(self.name, f"it could not be drained: {error.sentence}"))
 
     def _power(self, way: Way, decision: Decision) -> None:
-        """Give or cut the power, or reboot where that does, and wait until the host answers in another boot."""
+        """Switch the power or reboot, and wait until the host answers in another boot."""
         before = self._probed.diagnosis.boot_id if self._probed else ""
         self._begin()
         powering.switch(self._tools, self._phases, way, by_bmc=decision.by != "ssh", boot_id=before)
         self._half_done = False
 
     def _begin(self) -> None:
-        """From here to the host's next answer, a failure leaves it locked."""
+        """Mark the start of an order; a failure before the host's next answer leaves it locked."""
         self._half_done = True
 
     def _trust(self) -> None:
@@ -267,7 +267,7 @@ class HostRebuild:
         self._tools.trust(error)
 
     def _back_to_work(self, *, changed: bool) -> None:
-        """Let work back to the host: always after a change, since whoever gives work may have noticed its absence."""
+        """Return the host to service; after a change always, because a scheduler may have marked it as down."""
         hooks = self._tools.hooks
         facts = self._probed.facts if self._probed else None
         drained = facts is not None and hostdrained.drained(facts) is not None
@@ -277,7 +277,7 @@ class HostRebuild:
             draining.undrain(shell, hooks, freeing.context(self._tools, "rebuilt"), self._emit)
 
     def _hand_over(self, decision: Decision) -> str:
-        """Nothing more can be done from here: no work, a lock, and the reason for whoever comes."""
+        """Drain and lock the host, with the reason for the people who take over."""
         self._taken.append("hand over")
         reason = "; ".join([*decision.reasons, *self._failures])
         if self._probed and self._probed.diagnosis.reach == "answers":
@@ -291,7 +291,7 @@ class HostRebuild:
         return self._lock(reason)
 
     def _lock(self, reason: str) -> str:
-        """Keep everybody off the host; the sentence with where the lock is."""
+        """Lock the host; return the reason and where the lock is."""
         tools = self._tools
         answers = self._probed is not None and self._probed.diagnosis.reach == "answers"
         return keep_locked(tools, reason, answers=answers)
@@ -301,7 +301,7 @@ class HostRebuild:
             raise Stopped(self.name, f"stopped by the operator after {', '.join(self._taken) or 'the diagnosis'}")
 
     def _note(self, decision: Decision, *, shown: bool) -> None:
-        """Keep what was decided; the first decision has been seen by the operator."""
+        """Record the reasons of a decision; the operator has seen the first decision already."""
         self._reasons += [entry for entry in decision.reasons if entry not in self._reasons]
         self._rules += [entry for entry in decision.rules if entry not in self._rules]
         if shown:
@@ -316,15 +316,15 @@ class HostRebuild:
         )  # fmt: skip
 
 
-#: as long as it takes to replace a card; whoever gets the host back removes the lock, and no lock lasts for ever
+#: enough time to replace a card; the person who returns the host to service removes the lock earlier
 FOR = timedelta(weeks=4)
-REASON_CHARACTERS = 200  #: of a lock's line
+REASON_CHARACTERS = 200  #: limit of a lock's reason
 
 
 def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
-    """Lock the host, on itself where it ``answers`` and else on this machine; the reason, and where the lock is.
+    """Lock the host itself if it ``answers``, else on this machine; return the reason and where the lock is.
 
-    Raises nothing: the sentence says when locking failed.
+    Raises nothing: if locking fails, the returned text includes that.
     """
     now = datetime.now(UTC).replace(microsecond=0)
     name = tools.target.name
@@ -336,7 +336,7 @@ def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
                 operatorlock.put_lock(shell, lock)
             where = "the host is locked"
         except HostError:
-            answers = False  # it went away meanwhile
+            answers = False  # the host stopped answering
     if not answers:
         try:
             locallocks.put(state_root(), tools.run.roster.path, lock, now=now)
@@ -347,6 +347,6 @@ def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
 
 
 def _line(text: str) -> str:
-    """The reason as a lock can hold it: one line of at most ``REASON_CHARACTERS``."""
+    """The reason as one line of at most ``REASON_CHARACTERS``, for a lock."""
     line = " ".join(printable(text).split())
     return line if len(line) <= REASON_CHARACTERS else f"{line[: REASON_CHARACTERS - 1]}…"

@@ -1,4 +1,4 @@
-"""A host switched on, cut from its power and given it again, or rebooted; and the wait until it answers."""
+"""Power on, power cycle or reboot of a host, and the wait until it answers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hostwright.rebuild.rebuild import Way
 
 
 class OrderFailed(HostError):
-    """A BMC did not do what it was told: nothing else that it can be told is worth a try."""
+    """A BMC failed to carry out an order; no other order is tried."""
 
 
 def switch(tools: Tools, phases: Phases, way: Way, *, by_bmc: bool, boot_id: str) -> None:
-    """Take the way ``power on`` or ``power cycle``, and return when the host answers in another boot than ``boot_id``.
+    """Take the way ``power on`` or ``power cycle``; return when the host answers in another boot than ``boot_id``.
 
-    Raises ``OrderFailed`` for a BMC that fails, and ``HostError`` for a host that does not come.
+    Raises ``OrderFailed`` if the BMC fails, and ``HostError`` if the host does not answer in time.
     """
     if not by_bmc and way == "power cycle":
         with phases.phase("reboot"):
@@ -44,7 +44,7 @@ def _reboot(tools: Tools) -> None:
 
 
 def _order(tools: Tools, way: Way) -> None:
-    """Give the BMC its order, and wait for the power state that it leads to."""
+    """Send the order to the BMC, and wait for its power state."""
     if tools.ways.open_bmc is None:
         raise HostError(tools.target.name, "the inventory names no BMC for it (hostwright_bmc): power-cycle it by hand")
     tools.run.emit(events.Waiting(tools.target.name, "its BMC"))

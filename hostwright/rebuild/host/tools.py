@@ -1,4 +1,4 @@
-"""What the steps of a rebuild work with."""
+"""Dependencies of the steps of a rebuild."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ from hostwright.verify.verdict import Check
 
 @dataclass(frozen=True)
 class Tools:
-    """What the rebuild of one host needs from the run around it."""
+    """Dependencies of one host's rebuild, provided by its run."""
 
     run: Run
     target: TargetHost
     ways: Ways
-    #: a new operating system, for this reason; calls the third when it begins, and returns when SSH answers
+    #: installs a new operating system; takes the reason, the phases, and a function that is called at the start;
+    #: returns when SSH answers
     install: Callable[[str, Phases, Callable[[], None]], None]
-    trust: Callable[[HostKeyMismatch], None]  #: take the new host key over by intent, or raise
-    check: Callable[[], Sequence[Check]]  #: the layers' checks
+    trust: Callable[[HostKeyMismatch], None]  #: records the new host key if it is confirmed, else raises
+    check: Callable[[], Sequence[Check]]  #: runs the layers' checks
     history: tuple[Rebuild, ...]
     accept: Accept | None = None
 
     @property
     def hooks(self) -> Hooks | None:
-        """The commands that take work off the host and let it back."""
+        """The site's commands that drain the host and return it to service."""
         return read_hooks(self.target.host)
 
     def connect(self) -> RootShell:
-        """A new connection to the host."""
+        """Open a new connection to the host."""
         return self.run.connections.connect(self.target)

@@ -1,1 +1,1 @@
-"""A new operating system for a host: seeds, their server, and the new host key."""
+"""Installation of a new operating system on a host: seeds, their server, and the new host key."""

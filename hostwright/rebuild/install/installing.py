@@ -1,7 +1,7 @@
-"""A new operating system for one host: by our own seed over its BMC, or by the site's own command.
+"""Installation of a new operating system on one host: by Hostwright's seed over its BMC, or by the site's command.
 
-The host key of the new system is made here and given to it with the seed, so that it is known before the host first
-answers; it takes the place of the old one only once the host shows it.
+The new system's host key is generated here and delivered with the seed, so that it is known before the host first
+answers. It replaces the old key only once the host presents it.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from hostwright.transport.identity.keyscan import scan_key
 from hostwright.transport.identity.trusting import known, replace
 from hostwright.transport.root.rootshell import RootShell
 
-POLL_S = 2.0  #: between two looks whether the new system answers
-CONSOLE_POLL_S = 10.0  #: between two questions to its console: a BMC takes as long to let somebody in
-#: from power-on to the first file of the seed: twice what firmware and memory tests of a big server take
+POLL_S = 2.0  #: seconds between two checks of the new system
+CONSOLE_POLL_S = 10.0  #: seconds between two queries of the console: a BMC needs as long for a login
+#: seconds from power-on to the first fetched file: twice the duration of firmware and memory tests on a large server
 FETCH_TIMEOUT_S = 1200.0
-LOOK_TIMEOUT_S = 30.0  #: for one short question
-SHOWN = 40  #: characters of what a host says it is
+LOOK_TIMEOUT_S = 30.0  #: seconds for one probe
+SHOWN = 40  #: limit for a host's own name and version
 SYSTEMS = {"ubuntu": "Ubuntu", "debian": "Debian"}
 
 
 @dataclass(frozen=True)
 class Installer:
-    """What an installation needs beside the host: how to reach it, and where seeds are served."""
+    """Installation of one host: its connection, its BMC, and the seed servers."""
 
     run: Run
     target: TargetHost
@@ -56,18 +56,18 @@ class Installer:
     clock: Clock
 
     def connect(self) -> RootShell:
-        """A new connection to the host."""
+        """Open a new connection to the host."""
         return self.run.connections.connect(self.target)
 
     @cached_property
     def means(self) -> Means:
-        """How the inventory says that the host is installed."""
+        """Settings in the inventory for the host's installation."""
         return read_means(self.target.host)
 
     def __call__(self, reason: str, phases: Phases, begun: Callable[[], None]) -> None:
-        """Reinstall the host, and return when it answers on SSH with its new key, which is then the known one.
+        """Reinstall the host; return when it answers over SSH with its new key, which is then recorded.
 
-        ``begun`` is called before the first order that changes something. Raises ``HostError`` with what was seen last.
+        ``begun`` is called before the first order with an effect. Raises ``HostError`` with the last observation.
         """
         if install := self.means.install:
             self._by_seed(install, phases, begun)
@@ -77,7 +77,7 @@ class Installer:
             raise HostError(self.target.name, "no way to reinstall it is configured (set hostwright_install)")
 
     def finish(self) -> None:
-        """Where an earlier run was cut short after its seed was fetched: let the host make a key of its own now."""
+        """Complete an installation that was interrupted after its seed was fetched: generate the host's own key."""
         name = self.target.name
         seeded = pending.recall(name)
         if seeded is None:
@@ -85,7 +85,7 @@ class Installer:
         if seeded.blob in {entry.blob for entry in known(self.target.host, self.target.options)}:
             with self.connect() as shell:
                 self._rotate(shell, seeded)
-        else:  # it has another one by now, however it came to that
+        else:  # the host has another key by now
             pending.forget(name)
 
     def _by_seed(self, install: Install, phases: Phases, begun: Callable[[], None]) -> None:
@@ -101,7 +101,8 @@ class Installer:
                 stopped = partial(_going_on, install, place)
                 self._await_key([keys.public], install.timeout_s, began_s=began_s, stopped=stopped)
         with phases.phase("install"):
-            with suppress(HostError), self._bmc() as bmc:  # the host is there: a BMC that fails now is no failure
+            # the host is installed: an error of the BMC no longer matters
+            with suppress(HostError), self._bmc() as bmc:
                 bmc.boot_from_disk()
             with self._await_login(install.timeout_s) as shell:
                 self._rotate(shell, keys.public)
@@ -110,9 +111,9 @@ class Installer:
     def _start_installer(
         self, install: Install, place: Place, seed: Seed, phases: Phases, begun: Callable[[], None]
     ) -> float:
-        """Boot the installer, and return when it has its seed; the time of its power-on, by the clock.
+        """Boot the installer; return the clock time of power-on, once the installer has fetched its seed.
 
-        Where that does not come, the host boots from its disk again: nothing is left armed that would wipe it later.
+        If it does not, the host boots from its disk again: no pending boot setting can wipe it later.
         """
         ordered = False
         try:
@@ -172,9 +173,9 @@ class Installer:
         raise HostError(host.name, f"the command of hostwright_reinstall {how}{output}")
 
     def _await_fetch(self, place: Place, first: str, timeout_s: float, boot: str) -> None:
-        """Wait until the installer asks for its seed."""
+        """Wait until the installer fetches its seed."""
         name = self.target.name
-        self.run.emit(Waiting(name, "the installer, which has not asked for its seed yet"))
+        self.run.emit(Waiting(name, "the installer, which has not fetched its seed yet"))
         end_s = self.clock.now_s() + timeout_s
         while first not in place.fetched():
             self._go_on(lambda: " before its installer had the seed")
@@ -182,7 +183,7 @@ class Installer:
                 late = f"{place.came()} within {shown_limit(timeout_s)} of the power cycle"
                 raise HostError(
                     name,
-                    f"the installer did not ask for its seed{late}: check on its console that it boots from {boot}, "
+                    f"the installer did not fetch its seed{late}: check on its console that it boots from {boot}, "
                     "and that its kernel is given the seed's address",
                 )
             self.clock.sleep(POLL_S)
@@ -197,12 +198,12 @@ class Installer:
         before: HostKey | None = None,
         stopped: Callable[[], str] = lambda: "; what its reinstall command started continues by itself",
     ) -> None:
-        """Wait until the host shows its new key, and record it.
+        """Wait until the host presents its new key, and record the key.
 
-        ``wanted`` are the keys that were given to it; without them its console tells, once it shows another one than
-        those that are known and than ``before``. The old key means that the old system is still there, or again; any
-        other one may be the installer's own and is waited out. ``timeout_s`` counts from ``began_s``, else from now.
-        ``stopped`` says what becomes of the host when the operator stops that.
+        ``wanted`` are the keys that were delivered to the host. Without them the console is queried, once the host
+        presents a key that is neither recorded nor ``before``. The old key means that the old system runs; any other
+        key may be the installer's, and the wait goes on. ``timeout_s`` counts from ``began_s``, else from now.
+        ``stopped`` returns the consequence of a stop by the operator.
         """
         name, options = self.target.name, self.target.options
         old = {entry.blob for entry in known(self.target.host, options)}
@@ -228,8 +229,10 @@ class Installer:
         self.run.emit(Note(name, f"its new host key {keys[0]} is recorded in {', '.join(map(str, replaced.files))}"))
 
     def _from_console(self, shown: HostKey) -> tuple[list[HostKey], str]:
-        """The keys that the console tells now, and what that says of the one that is shown; none where it fails: while
-        the host is being installed, its console may have nothing to tell yet, or the installer's own."""
+        """Keys that the console prints now, and a description for messages.
+
+        No keys if the command fails: during the installation the console may print nothing, or the installer's keys.
+        """
         command = self.means.console_command
         if not command:
             raise HostError(
@@ -240,26 +243,28 @@ class Installer:
         try:
             keys = list(console_keys(self.target.host, command))
         except HostError as error:
-            return [], error.sentence.removesuffix(". Nothing was changed")  # which is so of the keys alone
-        return keys, f"it showed an unknown key {shown}, and its console says {', '.join(map(str, keys))}"
+            return [], error.sentence.removesuffix(". Nothing was changed")  # which is true only of the keys
+        return keys, f"it showed an unknown key {shown}, and its console shows {', '.join(map(str, keys))}"
 
     def _shown(self) -> HostKey | None:
-        """The key that the host shows now; ``None`` while nothing answers."""
+        """Key that the host presents now; ``None`` while nothing answers."""
         try:
             return scan_key(self.target.host, self.target.options)
         except Unreachable:
             return None
 
     def _await_login(self, timeout_s: float) -> RootShell:
-        """Wait until we may log in and systemd has settled: the installed system's first boot may still go on."""
+        """Wait until a login succeeds and systemd has settled: the first boot may not be complete."""
         return rebooting.await_boot(
             self.target.host, self.connect, after="its installation", timeout_s=timeout_s, emit=self.run.emit,
             clock=self.clock,
         )  # fmt: skip
 
     def _rotate(self, shell: RootShell, seeded: HostKey) -> None:
-        """Give the host a key that was in no seed: whoever read that on the wire has the other one. Where that
-        fails, what to do is said."""
+        """Replace the host's key by one that was in no seed, which others may have read on the network.
+
+        If that fails, the note includes what to do.
+        """
         name = self.target.name
         try:
             made = rotate(shell, self.target.host, self.target.options, seeded, self.clock)
@@ -267,10 +272,10 @@ class Installer:
             self.run.emit(Note(name, f"its host key is still the one of its seed: {error.sentence}"))
         else:
             pending.forget(name)
-            self.run.emit(Note(name, f"it made a host key of its own, {made}, which alone is recorded now"))
+            self.run.emit(Note(name, f"it generated its own host key {made}, which is now the only recorded key"))
 
     def _require_system(self, shell: RootShell, install: Install) -> None:
-        """Raise unless the system and release of the settings were installed: which ones, the site's PXE decides."""
+        """Raise unless the system and release of the settings were installed: the site's PXE may choose others."""
         name = self.target.name
         answers = os_release(ask(shell, (OS_RELEASE,), timeout_s=LOOK_TIMEOUT_S))
         system, release = (printable(answers.get(key, ""))[:SHOWN] for key in ("ID", "VERSION_ID"))
@@ -291,7 +296,7 @@ class Installer:
 
 
 def _going_on(install: Install, place: Place) -> str:
-    """What becomes of an installer that has its seed when nobody serves it any more."""
+    """What happens to an installer with its seed after this run's server stops."""
     left = set(FETCHED) - place.fetched() if install.os == "debian" else set()
     if left:
         return f": its installer continues by itself and will fail at its end, without {', '.join(sorted(left))}"

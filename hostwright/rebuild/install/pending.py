@@ -1,6 +1,6 @@
-"""Hosts whose key is still the one of a seed: noted before the seed is served, until the host has a key of its own.
+"""Record of hosts that still use the key of a seed; written before the seed is served.
 
-A run that is killed in between leaves the note, and the next rebuild of the host finishes what it began.
+If a run is killed in between, the record stays, and the next rebuild of the host replaces the key.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from hostwright.common.errors import HostError
 from hostwright.common.places import ANOTHER_STATE, make_folder, plain_name, refused, state_root, write_whole
 from hostwright.transport.identity.keys import HostKey
 
-FOLDER = Path("seeds", "given")  #: below the state directory; the public key that each host was given
+FOLDER = Path("seeds", "given")  #: below the state directory; one file per host with the public key of its seed
 
 
 def remember(host: str, seeded: HostKey) -> None:
-    """Note that a host is given this key. Raises ``HostError`` where that cannot be written."""
+    """Record the key of a host's seed. Raises ``HostError`` if the record cannot be written."""
     file = _file(host)
     try:
         make_folder(file.parent)
@@ -26,7 +26,7 @@ def remember(host: str, seeded: HostKey) -> None:
 
 
 def recall(host: str) -> HostKey | None:
-    """The key that a host was given, and may still have; ``None`` for none, or for a note that cannot be read."""
+    """Key of the host's last seed, which it may still use; ``None`` without a readable record."""
     try:
         return HostKey.parse(_file(host).read_text("ascii"))
     except (OSError, ValueError):
@@ -34,7 +34,7 @@ def recall(host: str) -> HostKey | None:
 
 
 def forget(host: str) -> None:
-    """The host has a key of its own."""
+    """Delete the record: the host has its own key."""
     _file(host).unlink(missing_ok=True)
 
 

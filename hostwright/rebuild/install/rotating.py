@@ -1,7 +1,7 @@
-"""A host key of its own for a host that was installed with the key of a seed, which others may have read on the wire.
+"""Replacement of a host key that was delivered in a seed, which others may have read on the network.
 
-Both keys are known while the host changes from one to the other: it can be reached wherever that is interrupted, and
-doing it again ends with one. Several runs may do it at once: the host makes one key for all of them.
+Both keys are recorded during the change: the host stays reachable after any interruption, and a repetition completes
+the change. Concurrent runs are safe: the host generates one key for all of them.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from hostwright.transport.root.rootshell import RootShell
 
 KEY, PID = "/etc/ssh/ssh_host_ed25519_key", "/run/sshd.pid"
 STEP_TIMEOUT_S = 60.0
-SHOW_TIMEOUT_S = 60.0  #: until sshd, which begins anew, shows its new key: it takes a second
+SHOW_TIMEOUT_S = 60.0  #: seconds until the restarted sshd presents its new key: it takes one
 POLL_S = 1.0
 
 
 def rotate(
     shell: RootShell, target: Target, options: Options, seeded: HostKey, clock: Clock, *, key: str = KEY, pid: str = PID
 ) -> HostKey:
-    """Make a new host key on the host, in the place of its seed's, and record it as the only one; that key.
+    """Generate a new host key on the host, replace the seed's key, and record the new one alone; return it.
 
-    Raises ``HostError``: before anything is recorded, or with both keys known and what to do.
+    Raises ``HostError``: either before anything is recorded, or with both keys recorded and a fix in the message.
     """
     script = sh_file(__file__, "newkey.sh", key=key, seeded=seeded.line)
-    output = shell.run(script, timeout_s=STEP_TIMEOUT_S, failure="it cannot make a host key of its own")
+    output = shell.run(script, timeout_s=STEP_TIMEOUT_S, failure="it cannot generate its own host key")
     try:
         made = HostKey.parse(output.stdout.decode("ascii", "replace"))
     except ValueError as error:
-        raise HostError(target.name, f"it made no host key of its own: {error}") from error
+        raise HostError(target.name, f"it generated no host key: {error}") from error
     replace(target, options, [seeded, made])
     try:
         script = sh_file(__file__, "swapkey.sh", key=key, pid=pid)
@@ -50,10 +50,10 @@ def rotate(
 
 
 def _shows(target: Target, options: Options, made: HostKey, clock: Clock) -> bool:
-    """Wait until the host shows the new key; whether it did."""
+    """Wait until the host presents the new key; return whether it did."""
     end_s = clock.now_s() + SHOW_TIMEOUT_S
     while clock.now_s() < end_s:
-        with suppress(Unreachable):  # while sshd begins anew nobody listens
+        with suppress(Unreachable):  # the port is closed while sshd restarts
             if scan_key(target, options) == made:
                 return True
         clock.sleep(POLL_S)
@@ -61,4 +61,6 @@ def _shows(target: Target, options: Options, made: HostKey, clock: Clock) -> boo
 
 
 def _both(seeded: HostKey, made: HostKey) -> str:
-    return f"both stay in known_hosts, {seeded} and {made}, until the next rebuild of this host finishes this"
+    return (
+        f"both keys, {seeded} and {made}, stay in known_hosts until the next rebuild of this host completes the change"
+    )

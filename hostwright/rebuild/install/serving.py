@@ -1,4 +1,4 @@
-"""The seed servers of one run: one for each address and port, begun when the first host needs it."""
+"""Seed servers of one run: one for each address and port, started when the first host needs it."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ PLAIN = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the seed of one host is served; without a server (a site's command that needs none) ``url`` is empty.
+    """Location of one host's seed; ``url`` is empty without a server (for a site's command that needs none).
 
-    With an ``authority`` it is served over HTTPS.
+    With an ``authority`` the seed is served over HTTPS.
     """
 
     host: str
@@ -36,29 +36,31 @@ class Place:
     authority: Authority | None = None
 
     def publish(self, seed: Seed) -> None:
-        """Serve the seed from now on."""
+        """Start serving the seed."""
         if self.server is not None:
             self.server.publish(self.host, seed, only_from=self.only_from)
 
     def fetched(self) -> frozenset[str]:
-        """The files that were fetched as a whole."""
+        """Files that were fetched completely."""
         return self.server.fetched(self.host) if self.server is not None else frozenset()
 
     def withdraw(self) -> frozenset[str]:
-        """Serve nothing there any more; the files that were fetched until then."""
+        """Stop serving the seed; return the files that were fetched completely."""
         return self.server.withdraw(self.host) if self.server is not None else frozenset()
 
     def on_the_wire(self, seed: Seed) -> str:
-        """Who can read and change the seed on its way, and what there is against that."""
+        """Note on who can read and change the seed in transit, and the protection against that."""
         if self.authority:
             part = self.authority.part
-            return f"its seed goes over HTTPS: give its installer {part} beside its own initrd, to know whom to trust"
+            return (
+                f"its seed goes over HTTPS: pass {part} to its installer as an additional initrd, to trust this server"
+            )
         if seed.checksum:
             return f"{PLAIN}; with {seed.checksum} among its kernel's arguments, it takes no other preseed file"
         return PLAIN
 
     def came(self) -> str:
-        """Who came for the seed and did not get it, for a sentence; empty where nobody did."""
+        """Clients that requested the seed in vain, for a message; empty if there are none."""
         if self.server is None:
             return ""
         if others := ", ".join(sorted(self.server.refused(self.host))):
@@ -69,7 +71,7 @@ class Place:
 
 
 class SeedServers:
-    """Serves seeds at the addresses that the inventory names, while its context lasts."""
+    """Serves seeds at the addresses in the inventory, while the context is open."""
 
     def __init__(self) -> None:
         self._open = ExitStack()
@@ -84,7 +86,7 @@ class SeedServers:
 
     @contextmanager
     def place(self, host: str, settings: Install | Reinstall) -> Iterator[Place]:
-        """A place for the host's seed; nothing is served there any more when the context ends."""
+        """Context manager for the location of a host's seed; serving stops when the context ends."""
         if not settings.serve:
             yield Place(host)
             return

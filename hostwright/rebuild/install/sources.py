@@ -1,7 +1,7 @@
-"""Who confirms that a key which a host presents is its own: never the connection that presents it.
+"""Confirmation that a host's presented key is genuine, by sources other than the connection itself.
 
-In this order: a fingerprint that the operator gives, what the host's console says, the operator's answer to a question
-that shows the old key and the new one. The first available source decides; after a refusal no weaker one is asked.
+In order: the operator's fingerprint, the host's console, the operator's answer to a question with the old and the new
+key. The first available source decides; after a refusal no weaker source is queried.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from hostwright.transport.identity.hostkeys import KnownHost
 from hostwright.transport.identity.keys import HostKey, parse_many
 
 VARIABLE = "hostwright_host_keys"
-TIMEOUT_S = 120.0  #: for the command: a BMC takes tens of seconds to log in and to answer
-YES = "yes"  #: what the operator must type, whole
-_ALIKE = "hostwright_host_key"  #: with what a slip of the variable's name begins
+TIMEOUT_S = 120.0  #: seconds for the command: a BMC takes tens of seconds for a login and an answer
+YES = "yes"  #: the answer that the operator must type in full
+_ALIKE = "hostwright_host_key"  #: prefix of a misspelled variable
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")  #: 32 bytes in base64 without padding, as ssh-keygen -l prints
-#: Ansible would fill these in. Other braces may be meant for the BMC's own tool.
+#: Templates that Ansible would fill in. Other braces may be meant for the BMC's own tool.
 _TEMPLATE = re.compile(r"\{\{\s*(inventory_hostname|ansible_)\w*.*?\}\}")
 
 GIVEN = "the fingerprint that was given"
@@ -34,8 +34,7 @@ OPERATOR = "the operator's answer"
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """Keys that are the host's own, the one that it shows first, and who says so (``GIVEN``, ``CONSOLE``,
-    ``OPERATOR``)."""
+    """Genuine keys of the host, the presented one first, and the source (``GIVEN``, ``CONSOLE``, ``OPERATOR``)."""
 
     keys: tuple[HostKey, ...]
     source: str
@@ -43,8 +42,10 @@ class Confirmed:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What there is to ask: a fingerprint (empty for none), the console's command (likewise), and a question that
-    returns what the operator wrote, where there is a terminal."""
+    """Available sources: a fingerprint, the console's command, and a question to the operator.
+
+    An empty text or ``None`` means that a source is not available.
+    """
 
     fingerprint: str = ""
     console: str = ""
@@ -52,7 +53,7 @@ class Sources:
 
 
 def read_fingerprint(text: str) -> str:
-    """A fingerprint of the command line, checked. Raises ``InputError``."""
+    """Validate a fingerprint from the command line. Raises ``InputError``."""
     if not _FINGERPRINT.fullmatch(text):
         raise InputError(
             f"found {text[:80]!r}, expected SHA256: and 43 characters, as the host's console shows it "
@@ -63,9 +64,9 @@ def read_fingerprint(text: str) -> str:
 
 
 def read_console_command(host: Host) -> str:
-    """The command that prints the host's public keys as its console has them; empty where the inventory names none.
+    """Command that prints the host's public keys from its console; empty if the inventory has none.
 
-    Raises ``InputError`` with every mistake.
+    Raises ``InputError`` with all mistakes.
     """
     given = {name: value for name in host.vars if name.startswith(_ALIKE) and (value := host.get(name)) is not None}
     wrong = {name: sentence for name, value in given.items() if (sentence := _wrong(name, value))}
@@ -76,7 +77,7 @@ def read_console_command(host: Host) -> str:
 
 
 def _wrong(name: str, value: Any) -> str:
-    """What is wrong with one variable; empty when nothing is."""
+    """Error text for one variable; empty if its value is valid."""
     if name != VARIABLE:
         return unknown_name(name, (VARIABLE,))
     if not isinstance(value, str) or not value.strip() or "\0" in value:
@@ -87,16 +88,16 @@ def _wrong(name: str, value: Any) -> str:
 
 
 def confirm(host: Host, offered: HostKey, before: Sequence[KnownHost], sources: Sources) -> Confirmed:
-    """Learn whether the key that a host shows is its own; ``before`` is what is recorded for it.
+    """Check whether a host's presented key is genuine; ``before`` are its recorded keys.
 
-    Raises ``Refused`` when it is not, or when there is nobody to ask; both fingerprints are in the sentence.
+    Raises ``Refused`` if it is not, or if no source is available; the message has both fingerprints.
     """
     if sources.fingerprint:
         if sources.fingerprint != offered.fingerprint:
             raise Refused(
                 host.name,
                 f"you gave the fingerprint {sources.fingerprint}, but the host presents {offered}; "
-                f"{_written(before)}. Look at the fingerprint of its {offered.key_type} key on the console: if it is "
+                f"{_written(before)}. Compare the fingerprint of its {offered.key_type} key on the console: if it is "
                 "not that one, someone may be between you and the host. Nothing was changed",
             )
         return Confirmed((offered,), GIVEN)
@@ -106,7 +107,7 @@ def confirm(host: Host, offered: HostKey, before: Sequence[KnownHost], sources: 
             console = ", ".join(map(str, keys))
             raise Refused(
                 host.name,
-                f"the host presents {offered}, but its console says {console}; {_written(before)}. Someone may be "
+                f"the host presents {offered}, but its console shows {console}; {_written(before)}. Someone may be "
                 f"between you and the host, or {VARIABLE} queries the wrong host. Nothing was changed",
             )
         return Confirmed(tuple(dict.fromkeys((offered, *keys))), CONSOLE)
@@ -114,8 +115,10 @@ def confirm(host: Host, offered: HostKey, before: Sequence[KnownHost], sources: 
 
 
 def console_keys(host: Host, command: str) -> tuple[HostKey, ...]:
-    """The public keys that the console's command prints, run on this machine. Raises ``Refused`` where it fails, or
-    prints anything but keys."""
+    """Public keys that the console's command prints; the command runs on this machine.
+
+    Raises ``Refused`` if it fails or prints anything else.
+    """
     environment = {"HOSTWRIGHT_HOST": host.name, "HOSTWRIGHT_ADDRESS": host.address or host.name}
     ended = hooks.run_here(command, environment, TIMEOUT_S)
     otherwise = "correct it, or give the fingerprint (--fingerprint SHA256:…). Nothing was changed"
@@ -154,7 +157,7 @@ def _asked(host: Host, offered: HostKey, before: Sequence[KnownHost], ask: Calla
 
 
 def _written(before: Sequence[KnownHost]) -> str:
-    """What is recorded, for a sentence."""
+    """Recorded keys, for a message."""
     if not before:
         return "no key is recorded for it"
     return "recorded: " + ", ".join(f"{key.key_type} {key.fingerprint} ({key.where})" for key in before)

@@ -1,1 +1,1 @@
-"""Which way a host is rebuilt: what is known of it, and the rules that decide."""
+"""Choice of the way to rebuild a host: the diagnosis, and the rules that decide."""

@@ -1,4 +1,4 @@
-"""What is known of a host that is to be rebuilt, before anything is done to it. Values, and how errors become them."""
+"""Diagnosis of a host before its rebuild, as values, and the conversion of errors to them."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from hostwright.rebuild.rebuild import Rebuild, Way
 from hostwright.resources.system import room
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 
-#: answers: logged in and looked at · key changed: another host key than the one that is known · silent: nothing
-#: answers at its address · refused login: it answers and lets us not in, or its key or name is not known · no root: no
-#: sudo · unreadable: it answers with what is no answer · no way: this machine, its name service or a jump host is in
-#: the way, which says nothing of the host
+#: answers: login and probes succeeded · key changed: the host key differs from the recorded one · silent: nothing
+#: answers at its address · refused login: it answers but refuses the login, or its key or name is unknown · no root:
+#: sudo failed · unreadable: its answer is invalid · no way: this machine, its name service or a jump host failed, which
+#: does not indicate the host's state
 Reach = Literal["answers", "key changed", "silent", "refused login", "no root", "unreadable", "no way"]
-#: what the BMC says; unknown where it could not be asked, or does not know
+#: power state from the BMC; unknown if it failed or does not report it
 Power = Literal["on", "off", "turning on", "turning off", "unknown"]
-#: how a host can get a new operating system: over its BMC, by the site's own command, or not at all
+#: how a host can be reinstalled: over its BMC, by the site's own command, or not at all
 Reinstall = Literal["redfish", "command", ""]
 
-#: How far back the same failure counts as the same again. Our choice: a card that falls off the bus three times in a
-#: month is broken, one that does so every other year is not.
+#: Period in which an equal failure counts as a repetition. Our choice: a card that falls off the bus three times in a
+#: month is broken; one that does so every other year is not.
 LATELY = timedelta(days=30)
 
 _OUR_NETWORK = (errno.ENETUNREACH, errno.ENETDOWN)  #: this machine has no route or no network
@@ -36,12 +36,12 @@ _OUR_NETWORK = (errno.ENETUNREACH, errno.ENETDOWN)  #: this machine has no route
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What was found. ``sentence`` says why a host could not be looked at, ``power_sentence`` why its BMC could not.
+    """Findings on a host. ``sentence`` is the error of its probes, and ``power_sentence`` the error of its BMC.
 
-    ``power`` is ``None`` where the inventory names no BMC. ``audit`` and ``plan`` are ``None`` where the host could not
-    be looked at. ``history`` are the rebuilds of this host within ``LATELY``, in any order, and ``tried`` the ways that
-    this rebuild has taken already. ``treatments`` say what is to be done about each known failure, by its name.
-    ``running`` names everybody whose work runs there, and ``disturbed`` those of them whom ``plan`` disturbs.
+    ``power`` is ``None`` if the inventory has no BMC. ``audit`` and ``plan`` are ``None`` if the host could not be
+    probed. ``history`` has the rebuilds of this host within ``LATELY``, in any order, and ``tried`` the ways that this
+    rebuild has taken. ``treatments`` has the treatment of each known failure, by name. ``running`` are the users at
+    work on the host, and ``disturbed`` those whom ``plan`` would disturb.
     """
 
     host: str
@@ -61,60 +61,61 @@ class Diagnosis:
 
     @property
     def has_bmc(self) -> bool:
-        """Whether the inventory names a BMC."""
+        """Whether the inventory has a BMC for the host."""
         return self.power is not None
 
     @property
     def off(self) -> bool:
-        """Whether the BMC says that the host is switched off, or is being so."""
+        """Whether the BMC reports that the host is off or turning off."""
         return self.power in ("off", "turning off")
 
     @property
     def foreign_bmc(self) -> bool:
-        """Whether something answers at the host's address while its BMC says off: then it is another host's, whose
-        power must not be cut, and which must not be reinstalled.
+        """Whether the host answers at its address while its BMC reports off.
+
+        The BMC then belongs to another host, whose power must not be cut, and which must not be reinstalled.
         """
         return self.off and self.reach not in ("silent", "no way")
 
     @property
     def usable_bmc(self) -> bool:
-        """Whether power can be switched by the BMC."""
+        """Whether the BMC can switch the power."""
         return self.power not in (None, "unknown") and not self.foreign_bmc
 
     @property
     def read(self) -> HostAudit | None:
-        """The audit, where the host could be looked at."""
+        """The audit, if the host could be probed."""
         return self.audit if self.audit is not None and self.audit.status != "unread" else None
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The known failures that were recognised."""
+        """Recognised known failures."""
         return self.audit.findings if self.audit else ()
 
     @property
     def reboots(self) -> bool:
-        """Whether what differs takes a reboot."""
+        """Whether the planned changes include a reboot."""
         after = (isinstance(change, Deferred) and change.until == "reboot" for change in self.changes)
         return any(isinstance(change, Reboot) for change in self.changes) or any(after)
 
     @property
     def changes(self) -> tuple[Planned, ...]:
-        """What differs from the stack."""
+        """Differences from the stack."""
         return self.plan.changes if self.plan else ()
 
     @property
     def differs(self) -> bool:
-        """Whether a provisioning run has anything to do, or the audit found a state that is not as desired."""
+        """Whether a provisioning run would change anything, or the audit found a deviation."""
         return bool(self.changes) or bool(self.audit and self.audit.deviations)
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """Why the stack must not be brought there, but for room on the disk, which can be made."""
+        """Refusals of the stack on this host, except for lack of disk space, which can be freed."""
         return tuple(refusal.sentence for refusal in self._refused if refusal.rule != room.RULE)
 
     @property
     def no_room(self) -> tuple[str, ...]:
-        """What is missing of room on the disk."""
+        """Refusals for lack of disk space."""
         return tuple(refusal.sentence for refusal in self._refused if refusal.rule == room.RULE)
 
     @property
@@ -123,10 +124,10 @@ class Diagnosis:
 
 
 def reach_of(error: HostwrightError | None) -> Reach:
-    """What the error of connecting to a host and looking at it says of the host; ``None``: there was none.
+    """Reach of a host, by the error of connecting and probing; ``None`` for no error.
 
-    A name service or network of ours that fails, and a jump host that does, say nothing of the host itself: its power
-    must not be cut for them.
+    An error of this machine's name service or network, or of a jump host, does not indicate the host's state: its power
+    must not be cut for that.
     """
     match error:
         case None:
@@ -143,7 +144,7 @@ def reach_of(error: HostwrightError | None) -> Reach:
 
 
 def _on_the_way(error: HostError) -> bool:
-    """Whether it failed before the host: at a jump host, in the name service, for want of a network."""
+    """Whether the error occurred before the host: at a jump host, in the name service, or in this machine's network."""
     if error.sentence.startswith("its jump host"):
         return True
     return any(

@@ -1,4 +1,4 @@
-"""Failures of the hardware among what was found on a host, with what they ask for and how often they came. Pure."""
+"""Hardware failures among a host's findings, with their treatment and number of repetitions. Pure."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hostwright.rebuild.ways.diagnosis import Diagnosis
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """One failure of the hardware. ``key`` is the rule's name, or that of one of its cases, and stands in records.
+    """A hardware failure. ``key`` is the name of its rule, or of one of the rule's cases, for the records.
 
-    ``text`` is a sentence with the host's own evidence: untrusted. ``times`` is how often the power was cycled, or the
-    host rebooted, for the same lately, in this rebuild too.
+    ``text`` is a sentence with the host's own evidence: untrusted. ``times`` is the number of recent power cycles and
+    reboots for the same failure, including this rebuild.
     """
 
     key: str
@@ -26,12 +26,12 @@ class Broken:
 
     @property
     def spent(self) -> bool:
-        """Whether people have to look: nothing that a rebuild does cures it, or that was done often enough."""
+        """Whether people must act: no rebuild fixes the failure, or it was tried often enough."""
         return self.cure.way == "hand over" or self.times >= self.cure.tries
 
 
 def broken(diagnosis: Diagnosis) -> tuple[Broken, ...]:
-    """The failures of the hardware on this host; what is another one seen from another side, and curable, is none."""
+    """Hardware failures of this host, without those that another, treatable failure explains."""
     failures = [failure for finding in diagnosis.findings for failure in _broken(diagnosis, finding)]
     explained = {key for failure in failures if not failure.spent for key in failure.cure.explains}
     return tuple(failure for failure in failures if failure.key not in explained)
@@ -54,7 +54,7 @@ def _one(diagnosis: Diagnosis, key: str, cure: Hardware, text: str) -> Broken:
 
 
 def _cycles(rebuild: Rebuild) -> int:
-    """How often the host went down in an earlier rebuild: an order that its BMC refused was followed by no boot."""
+    """Number of boots in an earlier rebuild; an order that the BMC refused was followed by no boot."""
     booted = any(name == "reboot" for name, _ in rebuild.phases)
     return rebuild.ways.count("power cycle") if booted else 0
 

@@ -1,4 +1,4 @@
-"""By what means a host can be brought back, as the inventory says: its BMC, an installation, its console."""
+"""Settings in the inventory for the rebuild of a host: its BMC, its installation, its console."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """The variables of one host that bringing it back reads; each is empty where the inventory does not give it."""
+    """Settings of one host for its rebuild; each is empty if the inventory lacks it."""
 
-    bmc: Bmc | None  #: its management controller (``hostwright_bmc``)
-    install: Install | None  #: how it gets a new operating system by us (``hostwright_install``)
-    reinstall: Reinstall | None  #: the site's own command that gives it one (``hostwright_reinstall``)
-    console_command: str  #: prints the host's public keys as its console has them (``hostwright_host_keys``)
+    bmc: Bmc | None  #: the management controller (``hostwright_bmc``)
+    install: Install | None  #: installation by Hostwright (``hostwright_install``)
+    reinstall: Reinstall | None  #: installation by the site's own command (``hostwright_reinstall``)
+    console_command: str  #: command that prints the host's public keys from its console (``hostwright_host_keys``)
 
 
 def read_means(host: Host) -> Means:
-    """The means of a host. Raises ``InputErrors`` with every mistake, each with its place."""
-    if not _gives(host, "hostwright_"):  # most hosts of a large inventory
+    """Read the settings of a host. Raises ``InputErrors`` with all mistakes and their places."""
+    if not _gives(host, "hostwright_"):  # true for most hosts of a large inventory
         return Means(None, None, None, "")
     mistakes = Mistakes()
     with mistakes:
@@ -37,7 +37,7 @@ def read_means(host: Host) -> Means:
     with mistakes:
         console_command = _console_command(host)
     if any(_gives(host, name) for name in ("hostwright_gpus", "hostwright_gpu_model")):
-        # read by others: a mistake in them is told before any host is reached
+        # other modules use these values; mistakes are reported before any host is contacted
         from hostwright.plan.facts.expected import read_expected_gpus, read_expected_models
 
         with mistakes:
@@ -49,8 +49,10 @@ def read_means(host: Host) -> Means:
 
 
 def _gives(host: Host, beginning: str) -> bool:
-    """Whether the inventory gives the host such variables: every verb comes here, and what reads them is imported only
-    then."""
+    """Whether the inventory has variables with this prefix for the host.
+
+    Every verb calls this function; the readers are imported only if it returns true.
+    """
     return any(name.startswith(beginning) for name in host.vars)
 
 

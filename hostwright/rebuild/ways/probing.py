@@ -1,4 +1,4 @@
-"""Everything that can be known of a host before it is decided how to rebuild it: over SSH, and from its BMC."""
+"""Probes of a host before the decision on its rebuild: over SSH, and through its BMC."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from hostwright.rebuild.rebuild import Rebuild, Way
 from hostwright.rebuild.ways.diagnosis import LATELY, Diagnosis, Power, Reinstall, reach_of
 from hostwright.transport.root.rootshell import RootShell
 
-#: the kernel's id of the boot that answers (proc(5)): another one after a power cycle
+#: id of the current boot (proc(5)); it changes with every boot
 BOOT_ID = Probe("cat /proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """What could be done with a host: how its BMC is opened, where it has one, and how it can be reinstalled."""
+    """Available ways for a host: how to open its BMC, if it has one, and how to reinstall it."""
 
     open_bmc: Callable[[], Controller] | None
     reinstall: Reinstall
@@ -35,9 +35,9 @@ class Ways:
 
 @dataclass(frozen=True, slots=True)
 class ProbedHost:
-    """The diagnosis of a host, and the facts that it was made from (``None``: the host cannot be looked at).
+    """Diagnosis of a host, and the facts behind it (``None`` if the host could not be probed).
 
-    ``error`` is why not.
+    ``error`` is the reason why it could not.
     """
 
     diagnosis: Diagnosis
@@ -53,10 +53,10 @@ def probe_host(
     history: tuple[Rebuild, ...] = (),
     tried: tuple[Way, ...] = (),
 ) -> ProbedHost:
-    """Probe a host over SSH and through its BMC; what fails is part of the result.
+    """Probe a host over SSH and through its BMC; errors are part of the result.
 
-    ``history`` are earlier rebuilds of this host, ``tried`` what this one has done so far. Raises ``Stopped`` when the
-    operator ends the run.
+    ``history`` are earlier rebuilds of this host, and ``tried`` the ways of this one so far. Raises ``Stopped`` if the
+    operator stops the run.
     """
     facts, error = _facts(target, connect)
     power, bmc_sentence = _power(ways)
@@ -84,7 +84,7 @@ def probe_host(
 
 
 def _facts(target: TargetHost, connect: Callable[[], RootShell]) -> tuple[Facts | None, HostError | None]:
-    """The answers to all questions of an audit, or why there are none."""
+    """Answers to all probes of an audit, or the error."""
     probes = ordered([BOOT_ID, *audit_probes(target)])
     try:
         with connect() as shell:
@@ -96,8 +96,10 @@ def _facts(target: TargetHost, connect: Callable[[], RootShell]) -> tuple[Facts 
 
 
 def _power(ways: Ways) -> tuple[Power | None, str]:
-    """What the BMC says, or why it says nothing. It is asked about hosts that answer too: one that it calls switched
-    off is another one than the inventory says."""
+    """Power state from the BMC, or its error.
+
+    Hosts that answer are checked too: if the BMC reports such a host as off, the inventory names the wrong BMC.
+    """
     if ways.open_bmc is None:
         return None, ""
     try:

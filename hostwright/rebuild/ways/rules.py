@@ -1,6 +1,6 @@
-"""The rules that choose the way of a rebuild, as a table: the first that has a reason decides. Pure.
+"""The rules that choose the way of a rebuild, as a table: the first rule with a reason decides. Pure.
 
-First come those about whether the host can be reached, then its hardware, then its disk, then its layers.
+The order: reachability of the host, its hardware, its disk, its layers.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Kind = TypeVar("Kind", ForPeople, Held, NoRoom, Stuck, Tangled)
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a rule applies. ``text`` is a sentence without its full stop, and may hold text of the host.
+    """A reason why a rule applies. ``text`` is a sentence without its full stop, and may contain text from the host.
 
-    ``key`` is the name of the failure behind it, where there is one: it stands in the record of the rebuild.
+    ``key`` is the name of the failure behind it, if any, for the record of the rebuild.
     """
 
     text: str
@@ -31,9 +31,9 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: ``why`` gives its reasons; none: it does not apply. ``source`` is where it comes from.
+    """A rule: ``why`` yields its reasons; without reasons it does not apply. ``source`` is its justification.
 
-    ``refuses``: nothing can be done from here, and the reasons say why. ``gently``: a reboot is enough. ``cleans``:
+    ``refuses``: Hostwright can do nothing, and the reasons explain why. ``gently``: a reboot is enough. ``cleans``:
     Hostwright's old files are deleted from the disk first.
     """
 
@@ -47,7 +47,7 @@ class Rule:
 
 
 def people(diagnosis: Diagnosis) -> Iterator[Reason]:
-    """Failures about which people must decide; each says what."""
+    """Failures that people must decide about, each with the decision to make."""
     for finding, _ in _treated(diagnosis, ForPeople):
         if finding.grave:
             yield Reason(f"{finding.cause}: {finding.cure}", finding.rule)
@@ -72,7 +72,8 @@ def _stays_off(diagnosis: Diagnosis) -> Iterator[Reason]:
 def _no_bmc_answer(diagnosis: Diagnosis) -> Iterator[Reason]:
     if diagnosis.reach == "silent" and diagnosis.power == "unknown":
         sentence = diagnosis.power_sentence or "it does not report whether the power is on"
-        yield Reason(f"its BMC cannot help: {sentence}; and {_silent(diagnosis)}")  # a lock holds the beginning only
+        # this order, because a lock stores only the beginning
+        yield Reason(f"its BMC cannot help: {sentence}; and {_silent(diagnosis)}")
 
 
 def _silent_and_on(diagnosis: Diagnosis) -> Iterator[Reason]:
@@ -123,7 +124,7 @@ def _hardware(diagnosis: Diagnosis) -> Iterator[Reason]:
 
 
 def _power_cycle(diagnosis: Diagnosis) -> Iterator[Reason]:
-    """Not gently: one failure among them needs the power to be cut."""
+    """Reasons for a power cycle: at least one failure needs the power to be cut, so a reboot is not enough."""
     seen = broken(diagnosis)
     if any(not failure.cure.gently for failure in seen):
         yield from (Reason(failure.text, failure.key) for failure in seen)
@@ -175,7 +176,7 @@ def _failed_before(diagnosis: Diagnosis) -> Iterator[Reason]:
 
 
 def _stuck(diagnosis: Diagnosis) -> Iterator[Reason]:
-    """What differs is repaired first: these may go away with it."""
+    """Failures that remain after the differences were repaired, which may have removed them."""
     if "relayer" not in diagnosis.tried and (not diagnosis.differs or "repair" in diagnosis.tried):
         yield from (
             Reason(treatment.reason, finding.rule) for finding, treatment in _treated(diagnosis, Stuck) if finding.grave
@@ -198,17 +199,17 @@ def _in_vain(diagnosis: Diagnosis) -> Iterator[Reason]:
 
 
 def _not_verified(diagnosis: Diagnosis) -> Iterator[Reason]:
-    """Removing its layers would not help where the scheduler is what fails."""
+    """Failed checks without differences. Removing the layers would not help if the scheduler fails."""
     if "nothing" in diagnosis.tried:
         yield Reason("nothing differs, but its checks fail or it cannot return to service: see what failed")
 
 
-def _as_desired(diagnosis: Diagnosis) -> Iterator[Reason]:  # noqa: ARG001 - a rule like the others
+def _as_desired(diagnosis: Diagnosis) -> Iterator[Reason]:  # noqa: ARG001 - same signature as the other rules
     yield Reason("it is as desired")
 
 
 def _wrong(diagnosis: Diagnosis) -> Iterator[Reason]:
-    """What is not as desired, layer by layer, and grave failures beside that."""
+    """Layers that are not as desired, and grave failures."""
     layers = {role.role: len(role.changes) for role in diagnosis.plan.roles if role.changes} if diagnosis.plan else {}
     if not layers and diagnosis.audit:
         names = [deviation.layer for deviation in diagnosis.audit.deviations]
@@ -220,7 +221,7 @@ def _wrong(diagnosis: Diagnosis) -> Iterator[Reason]:
 
 
 def _treated(diagnosis: Diagnosis, kind: type[Kind]) -> Iterator[tuple[Finding, Kind]]:
-    """The failures that were recognised and ask for this kind of treatment, each with what it says of it."""
+    """Recognised failures with this kind of treatment, each with the treatment."""
     for finding in diagnosis.findings:
         treatment = diagnosis.treatments.get(finding.rule)
         if isinstance(treatment, kind):

@@ -1,4 +1,4 @@
-"""Which way a host is rebuilt: the least invasive that can work, or the one that was requested. Pure."""
+"""Choice of the way to rebuild a host: the least invasive that can work, or the requested one. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from hostwright.rebuild.ways.diagnosis import Diagnosis
 from hostwright.rebuild.ways.hardware import broken
 from hostwright.rebuild.ways.rules import RULES, Reason, Rule, people
 
-#: how the power is cycled: cut by the BMC, or a reboot over SSH
+#: kind of power cycle: cut by the BMC, or a reboot over SSH
 By = Literal["", "bmc", "ssh"]
 
 _PROVISIONED = ("provision all layers", "verify", "return to service")
 _AS_FOUND = ("diagnose it again and continue from there",)
-#: what each way does, in order
+#: steps of each way, in order
 STEPS: dict[Way, tuple[str, ...]] = {
     "nothing": ("verify", "return to service if it was drained"),
     "repair": ("drain", "provision what differs", "verify", "return to service"),
@@ -32,19 +32,19 @@ CLEAN = "delete Hostwright's old files from its disk"
 HUNG = "(power-cycle it if it does not come back from a reboot)"
 _LAYERS: frozenset[Way] = frozenset({"nothing", "repair", "relayer"})  #: ways that check or provision layers
 _POWER: tuple[Way, ...] = ("power on", "power cycle")
-ENDS_ALL: tuple[Way, ...] = ("relayer", "power cycle", "reinstall")  #: ways that end whatever runs on the host
+ENDS_ALL: tuple[Way, ...] = ("relayer", "power cycle", "reinstall")  #: ways that end all work on the host
 _FINDS_OUT: tuple[Way, ...] = (*_POWER, "trust")  #: announced as "diagnose it again and continue from there"
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The way that a rebuild takes. Texts may hold what a host said: untrusted.
+    """The way of a rebuild. Texts may contain text from the host: untrusted.
 
-    ``refusal`` is why nothing can be done from here, else empty: with the way ``nothing`` the host is left as it is,
-    with ``hand over`` it is locked with that reason besides. ``escalation`` are the ways that follow, in order, each
-    when the one before it failed, without asking the operator again. ``rules`` are the names of the rule and of
-    the failures behind it, for the record. ``by`` tells how the power is cycled; ``clean``: our former files go first.
-    ``ends`` names those whose work the way ends, whether or not something starts it again.
+    ``refusal`` is the reason why Hostwright can do nothing, else empty. With the way ``nothing`` the host is then left
+    unchanged; with ``hand over`` it is locked with that reason. ``escalation`` are the ways that follow, in order, each
+    after the previous one has failed, without another question to the operator. ``rules`` are the names of the rule and
+    of the failures behind it, for the record. ``by`` is the kind of power cycle. ``clean``: Hostwright's old files are
+    deleted first. ``ends`` are the users whose work ends, even if it is restarted afterwards.
     """
 
     way: Way
@@ -59,16 +59,16 @@ class Decision:
 
     @property
     def gently(self) -> bool:
-        """Whether the power is cycled by a reboot over SSH."""
+        """Whether the power cycle is a reboot over SSH."""
         return self.by == "ssh"
 
 
 def decide(diagnosis: Diagnosis, start: Way | None = None) -> Decision:
-    """The least invasive way that can work for this host; ``start`` (``--from``) requests another.
+    """Choose the least invasive way that can work for this host; ``start`` (``--from``) requests another.
 
-    A new operating system is installed only where that is configured. What ``start`` requests is also done to a
-    host whose hardware is broken, which is then named among the reasons; a host that is silent, or whose key changed,
-    is powered on or trusted first. Once ``start`` is among the ways that were tried, it requests nothing more.
+    A new operating system is installed only if that is configured. The way in ``start`` is taken even if the hardware
+    is broken, which is then among the reasons. A silent host is powered on first, and a changed key is confirmed first.
+    Once ``start`` is among the tried ways, it has no further effect.
     """
     if start is None or start in diagnosis.tried:
         return _by_rules(diagnosis)
@@ -90,12 +90,12 @@ def decide(diagnosis: Diagnosis, start: Way | None = None) -> Decision:
 def decide_again(
     first: Decision, diagnosis: Diagnosis, start: Way | None = None, *, went_down: bool = False
 ) -> Decision:
-    """The next way in the same rebuild, with what was tried in ``diagnosis.tried``.
+    """Choose the next way of the same rebuild; ``diagnosis.tried`` has the ways so far.
 
-    A new operating system that ``first``, which the operator has seen, did not name is not installed; nor is a host
-    power-cycled whose layers were to be repaired, unless that was announced. A host that fell silent during that work
-    is left to it: more often the connection is lost than the host, and its jobs keep running. Unless it
-    ``went_down`` for a reboot of that work and did not come back: then nothing runs on it.
+    A new operating system is installed only if ``first``, which the operator has seen, announced it. A host whose
+    layers are being repaired is power-cycled only if that was announced. A host that became silent during such work is
+    left alone: usually only the connection is lost, and its jobs continue. The exception is ``went_down``: the host did
+    not return from a reboot of that work, so nothing runs on it.
     """
     worked_on = _LAYERS & set(diagnosis.tried)
     if diagnosis.reach == "silent" and worked_on and not went_down:
@@ -114,7 +114,7 @@ def decide_again(
 
 
 def _by_rules(diagnosis: Diagnosis) -> Decision:
-    """What the first rule that has a reason says; the last one always has."""
+    """Decision of the first rule with a reason; the last rule always has one."""
     for rule in RULES:
         reasons = list(rule.why(diagnosis))
         if reasons:
@@ -143,7 +143,7 @@ def _made(
     clean: bool = False,
     refuses: bool = False,
 ) -> Decision:
-    """A decision with its steps and with what may follow."""
+    """A decision with its steps and the ways that may follow."""
     by: By = ""
     steps = STEPS.get(way, ())
     if way == "power cycle":
@@ -161,8 +161,10 @@ def _made(
 
 
 def _escalation(diagnosis: Diagnosis, way: Way) -> tuple[Way, ...]:
-    """What follows when this way fails. A new operating system follows only where the host did not answer: where one
-    answers, its disks may hold what somebody needs, and a mirror that fails would have them wiped.
+    """Ways that follow a failed way.
+
+    A new operating system follows only for a silent host: the disks of a host that answers may have needed data, and a
+    broken package mirror must not cause them to be wiped.
     """
     wipes = diagnosis.reach == "silent" and diagnosis.can_reinstall and diagnosis.usable_bmc
     wipe: tuple[Way, ...] = ("reinstall",) if wipes else ()
@@ -175,7 +177,7 @@ def _escalation(diagnosis: Diagnosis, way: Way) -> tuple[Way, ...]:
 
 
 def _forbids(diagnosis: Diagnosis, start: Way, own: Decision) -> Decision | None:
-    """Why the requested way cannot be taken; ``None`` where it can."""
+    """Decision that refuses the requested way; ``None`` if the way can be taken."""
     if start != "reinstall":
         if diagnosis.reach != "answers" or diagnosis.read is None:
             return own if own.refusal or own.way in ("reinstall", "hand over") else None
@@ -194,7 +196,7 @@ def _forbids(diagnosis: Diagnosis, start: Way, own: Decision) -> Decision | None
 
 
 def _notes(diagnosis: Diagnosis) -> tuple[str, ...]:
-    """Why a BMC cannot be used."""
+    """Reasons why a BMC cannot be used."""
     if diagnosis.foreign_bmc:
         return ("it answers, but its BMC reports that it is off: that BMC is wrong or another host's, and is not used",)
     if diagnosis.power == "unknown" and diagnosis.power_sentence:
@@ -207,7 +209,7 @@ def _said_of_hardware(diagnosis: Diagnosis) -> tuple[str, ...]:
 
 
 def _instead(own: Decision, start: Way) -> tuple[str, ...]:
-    """What the rules would have chosen, where that is something else."""
+    """Way and reasons of the rules, if they differ from the requested way."""
     if own.way == start:
         return own.reasons
     return (f"without --from it would be {own.way}: {'; '.join(own.reasons)}",)

@@ -105,7 +105,7 @@ def test_old_key_stays_known_if_the_host_shows_no_new_one(bench: Bench, told: To
 def test_a_host_whose_installer_got_no_seed_boots_from_its_disk_again(bench: Bench, told: Told) -> None:
     bench.tell("an installer without its seed", SEEDLESS, told)
     assert told.rebuilds[SEEDLESS]["outcome"] == "failed"
-    refused = f"did not ask for its seed (requested by {bench.machine(SEEDLESS).address}, which may not: see"
+    refused = f"did not fetch its seed (requested by {bench.machine(SEEDLESS).address}, which may not: see"
     assert refused in told.rebuilds[SEEDLESS]["sentence"]
     (said,) = bench.invoke.json("power", "status", "--hosts", SEEDLESS, status=0)["hosts"]
     assert (said["boot_override"], said["media"]) == ("", [])

@@ -49,7 +49,7 @@ def test_the_key_of_the_seed_gives_way_at_the_first_login(world):
     installation = world([None, SEEDED])
     installation.install()
     assert installation.rotated == [installation.seeded]
-    assert f"it made a host key of its own, {OTHER}" in installation.notes
+    assert f"it generated its own host key {OTHER}" in installation.notes
     assert "its seed goes over plain HTTP" in installation.notes
 
 
@@ -120,7 +120,7 @@ def test_waiting_for_the_installer_counts_as_installation_time(world):
 def test_unrequested_seed_and_endless_installation_are_told_apart(world):
     installation = world([None])
     installation.bmc.fetch = lambda: None
-    with pytest.raises(HostError, match="did not ask for its seed within 10 min of the power cycle"):
+    with pytest.raises(HostError, match="did not fetch its seed within 10 min of the power cycle"):
         installation.install()
     assert installation.written == []
     assert installation.bmc.orders == ["boot network", "cycle", "disk"]  # or a later boot would find the installer
@@ -135,7 +135,7 @@ def test_seed_request_after_boot_is_revoked_is_too_late(world):
         take_back()
 
     installation.bmc.boot_from_disk = asks_meanwhile
-    with pytest.raises(HostError, match="did not ask for its seed"):
+    with pytest.raises(HostError, match="did not fetch its seed"):
         installation.install()
     assert (installation.bmc.orders[-1], installation.fetched) == ("disk", {})
 
@@ -303,7 +303,7 @@ def test_a_console_that_tells_nothing_yet_is_asked_again(world, tmp_path: Path):
     ("command", "sentence"),
     [
         ("echo no such host; exit 1", "the command of hostwright_host_keys ended with status 1: no such host"),
-        (f"echo {OTHER.line}", f"it showed an unknown key {INSTALLERS}, and its console says {OTHER}"),
+        (f"echo {OTHER.line}", f"it showed an unknown key {INSTALLERS}, and its console shows {OTHER}"),
     ],
 )
 def test_what_the_console_said_last_is_told_when_the_time_is_over(world, tmp_path: Path, command, sentence):

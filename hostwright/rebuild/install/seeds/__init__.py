@@ -1,5 +1,5 @@
-"""Seeds: what an installer is told, so that an operating system is installed unattended and its host key is known."""
+"""Seeds: instructions for installers, for unattended installations with a host key that is known in advance."""
 
 from pathlib import Path
 
-TEMPLATES = Path(__file__).with_name("templates")  #: the seeds themselves
+TEMPLATES = Path(__file__).with_name("templates")  #: templates of the seeds

@@ -1,7 +1,7 @@
 """Debian's unattended installation: a preseed file, and a script that the installer runs at its end.
 
-The names are those of the Debian Installation Guide, appendix B. The network is up before the preseed file can be
-fetched, so what concerns it is on the kernel's command line, and the script writes it into the new system once more.
+The names are from the Debian Installation Guide, appendix B. The network must be up before the preseed file can be
+fetched. So the network settings are kernel arguments, and the script writes them to the new system again.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from hostwright.rebuild.install.seeds.settings import Install
 from hostwright.rebuild.install.seeds.ubuntu import KEPT_BACK, SUDOERS, UNATTENDED
 
 NO_PASSWORD = "!"  # noqa: S105 (the guide: an account whose password is `!` is disabled; keys still log in)
-#: What the installer fetches at its end, besides the preseed file; the script is the last.
+#: Files that the installer fetches at its end, in addition to the preseed file; the script is the last.
 FETCHED = ("ssh_host_ed25519_key", "ssh_host_ed25519_key.pub", "authorized_keys", "late.sh")
 
 
 def files(install: Install, *, host: str, url: str) -> dict[str, str]:
-    """The preseed file, the script and the user's keys; the host key's files lie beside them."""
+    """The preseed file, the script and the user's keys; the server adds the files of the host key."""
     beside = {"late.sh": _script(install), "authorized_keys": "".join(f"{key}\n" for key in install.ssh_keys)}
     return {"preseed.cfg": _preseed_file(install, host, url, beside), **beside}
 
 
 def checksum(files: Mapping[str, str]) -> str:
-    """The argument for the installer's kernel with which it takes no other preseed file: the same until a setting
-    changes, for nothing of one installation is in that file. MD5 is all that the installer knows for this; to make
-    another file of a given sum is not known to be possible.
+    """Kernel argument with which the installer accepts only this preseed file.
+
+    It stays the same until a setting changes, because the file has nothing specific to one installation. The installer
+    supports only MD5 here; no practical preimage attack on MD5 is known.
     """
     return f"preseed/url/checksum={hashlib.md5(files['preseed.cfg'].encode(), usedforsecurity=False).hexdigest()}"
 
@@ -63,7 +64,7 @@ def _preseed_file(install: Install, host: str, url: str, beside: Mapping[str, st
 
 
 def _find_disk(install: Install) -> str:
-    """A command for just before partitioning: names below /dev/disk are links, and partman wants the disk itself."""
+    """Command before partitioning: resolves links below /dev/disk, because partman needs the disk itself."""
     return sh(
         'disk=$(readlink -f %s) && debconf-set partman-auto/disk "$disk" && debconf-set grub-installer/bootdev "$disk"',
         install.disk.path,
@@ -71,11 +72,10 @@ def _find_disk(install: Install) -> str:
 
 
 def _late_command(install: Install, url: str, beside: Mapping[str, str]) -> str:
-    """What the installer runs at its end: fetch what lies beside the preseed file, give the user sudo, run the script.
+    """Command at the end of the installation: fetch the other files, set up sudo for the user, run the script.
 
-    Whoever changed what it runs, or who may log in, on its way is found out. A host key that was changed is not the one
-    that we wait for. The command stays on one line and holds no backslash, for a preseed file gives both a meaning of
-    its own.
+    Checksums detect changes in transit of the script and of the user's keys. A modified host key does not match the
+    expected one. The command is one line without backslashes, because both have a special meaning in a preseed file.
     """
     fetch = sh('wget -q -O "$name" %s/"$name" || exit 1', url)
     rule = sh("echo %s > %s && chmod 440 %s", f"{install.user} ALL=(ALL) NOPASSWD: ALL", *[f"/target{SUDOERS}"] * 2)
@@ -104,12 +104,12 @@ def _script(install: Install) -> str:
 
 
 def _interfaces(install: Install) -> str:
-    """The lines of interfaces(5) that stand below ``iface NAME inet static``."""
+    """Lines of interfaces(5) below ``iface NAME inet static``."""
     return f"    address {install.network.address}\n    gateway {install.network.gateway}\n"
 
 
 def command_line(install: Install, url: str) -> str:
-    """What the installer's kernel is given: where the seed is, and the network, which comes before the seed."""
+    """Kernel arguments of the installer: the URL of the seed, and the network settings."""
     wanted = install.network
     arguments = ["auto=true", "priority=critical", f"url={url}/preseed.cfg", f"hostname={install.hostname}"]
     arguments += [f"interface={wanted.interface or 'auto'}"]

@@ -1,4 +1,4 @@
-"""Values into the languages of seeds, so that no value can be anything but a value."""
+"""Escaping of values in the formats of seeds, so that no value can change the structure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _NOT_PLAIN = re.compile(r"[^\x20-\x7e]")
 def to_yaml(value: Any) -> str:
     r"""Text, numbers, booleans, lists and mappings as YAML on one line, in ASCII.
 
-    JSON is YAML but for one thing: YAML knows no surrogate pairs. So a character beyond ASCII becomes ``\U`` with eight
-    digits, which every YAML parser reads, those included that refuse some characters when they stand for themselves.
+    JSON is valid YAML except for surrogate pairs. So a character outside ASCII becomes ``\U`` with eight digits. All
+    YAML parsers read this form, even those that refuse some characters without escapes.
 
     >>> print(to_yaml({"a": 'x: "y"\n'}))
     {"a": "x: \"y\"\n"}
@@ -25,10 +25,14 @@ def to_yaml(value: Any) -> str:
 
 
 def preseed(value: str, where: str) -> str:
-    """A value for a line of a preseed file, as it is. Raises ``InputError`` for one that would not stay one value.
+    """A value for a line of a preseed file, unchanged. Raises ``InputError`` for a value that would be misread.
 
-    A line ends the value, a backslash at its end would take the next line in, and spaces around it are lost.
+    A line break ends the value, a trailing backslash joins the next line, and surrounding spaces are lost.
     """
     if not value.isprintable() or "\\" in value or value != value.strip():
-        raise InputError("holds a line break, a backslash or a space at its end; no preseed file can hold that", where)
+        raise InputError(
+            "contains a line break, a backslash or a space at its end; remove it, because a preseed file cannot "
+            "contain it",
+            where,
+        )
     return value

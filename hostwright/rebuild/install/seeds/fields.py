@@ -1,6 +1,6 @@
-"""The single values of an installation's settings: what each may be, and the sentence for what it may not be.
+"""Validation of the single values in an installation's settings, with error messages.
 
-They end up in YAML, in a preseed file, in shell and on a kernel's command line, so each has a strict form.
+The values are inserted into YAML, a preseed file, shell scripts and kernel command lines, so each has a strict form.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from pydantic import AfterValidator, BeforeValidator
 from hostwright.common.durations import seconds
 from hostwright.common.secret import Secret
 
-SHOWN = 60  #: characters of a wrong value in a sentence
-KEY_CHARACTERS = 16384  #: of one public key line; RSA with 16384 bits needs 2,800
-#: What sshd takes in an authorized_keys file (sshd(8)); ssh-dss is gone from it.
+SHOWN = 60  #: limit for an invalid value in a message, in characters
+KEY_CHARACTERS = 16384  #: limit of one public key line, in characters; RSA with 16384 bits needs 2,800
+#: Key types that sshd accepts in authorized_keys (sshd(8)); ssh-dss was removed.
 KEY_TYPES = (
     "ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521",
     "sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com",
 )  # fmt: skip
-#: Users and groups that a new system has already: Debian's base-passwd, and Ubuntu's group of administrators. Both
-#: installers refuse them as the first user, and stop there.
+#: Users and groups of a new system: Debian's base-passwd, and Ubuntu's group of administrators. Both installers refuse
+#: these names for the first user, and stop.
 RESERVED_USERS = frozenset((
     "root", "daemon", "bin", "sys", "sync", "games", "man", "lp", "mail", "news", "uucp", "proxy", "www-data",
     "backup", "list", "irc", "gnats", "nobody", "adm", "tty", "disk", "kmem", "dialout", "fax", "voice", "cdrom",
@@ -34,7 +34,7 @@ RESERVED_USERS = frozenset((
     "render", "input",
 ))  # fmt: skip
 _HASH = re.compile(r"\$(?:5|6|7|y|gy|2[abxy])\$[./A-Za-z0-9$=,+-]{13,250}", re.ASCII)
-#: Ansible would fill these in; nobody does so here.
+#: Templates that Ansible would fill in; Hostwright does not.
 _TEMPLATE = re.compile(r"\{\{\s*(inventory_hostname|ansible_)\w*.*?\}\}")
 
 
@@ -44,7 +44,7 @@ def _wrong(value: object, expected: str) -> ValueError:
 
 
 def _form(pattern: str, expected: str) -> AfterValidator:
-    """A check that text as a whole has a form."""
+    """Validator that matches the complete text with a pattern."""
     compiled = re.compile(pattern, re.ASCII)
 
     def check(text: str) -> str:
@@ -56,12 +56,12 @@ def _form(pattern: str, expected: str) -> AfterValidator:
 
 
 def is_hostname(text: str) -> bool:
-    """Whether the text is one label of a host's name (RFC 1123)."""
+    """Whether the text is one label of a hostname (RFC 1123)."""
     return re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", text, re.ASCII | re.IGNORECASE) is not None
 
 
 def endpoint(text: str) -> tuple[str, int]:
-    """Address and port of ``10.0.0.1:8098`` or ``[fd00::1]:8098``. Raises ``ValueError``."""
+    """Parse ``10.0.0.1:8098`` or ``[fd00::1]:8098`` to address and port. Raises ``ValueError``."""
     expected = "this machine's address and a port, as hosts reach it, like 10.0.0.1:8098"
     address, colon, port = text.rpartition(":")
     bare = address[1:-1] if address.startswith("[") and address.endswith("]") else address
@@ -145,7 +145,7 @@ def _public_key(text: str) -> str:
 
 
 def _hash(value: Any) -> Any:
-    """A crypt(5) hash as a secret; nothing of a wrong one is shown, for it may be the password itself."""
+    """Validate a crypt(5) hash; an invalid value is never shown, because it may be the password itself."""
     text = value.reveal() if isinstance(value, Secret) else value
     if not isinstance(text, str) or not _HASH.fullmatch(text):
         raise ValueError("found something else (not shown), expected a password's hash as `mkpasswd -m sha-512` prints")
@@ -153,7 +153,7 @@ def _hash(value: Any) -> Any:
 
 
 def command_text(text: str) -> str:
-    """A command for ``/bin/sh``. Raises ``ValueError`` for what no shell can be given."""
+    """Validate a command for ``/bin/sh``. Raises ``ValueError`` for text that no shell can run."""
     if template := _TEMPLATE.search(text):
         raise ValueError(f"found the template {template[0]!r}, which is not expanded here")
     if not text.strip() or "\0" in text or not _encodable(text):
@@ -174,7 +174,7 @@ def _duration(value: Any) -> float:
 
 
 Hostname = Annotated[str, AfterValidator(lambda text: text if not text or is_hostname(text) else _no_hostname(text))]
-User = Annotated[str, _form(r"|[a-z_][a-z0-9_-]{0,31}", "a user's name: small letters, digits, _ and -")]
+User = Annotated[str, _form(r"|[a-z_][a-z0-9_-]{0,31}", "a user name: lowercase letters, digits, _ and -")]
 Release = Annotated[str, _form(r"[0-9]{1,2}(\.[0-9]{1,2})?", "a release's number in quotes, like '20.04' or '11'")]
 Endpoint = Annotated[str, AfterValidator(_endpoint)]
 OptionalEndpoint = Annotated[str, AfterValidator(lambda text: text and _endpoint(text))]

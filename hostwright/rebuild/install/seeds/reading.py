@@ -1,7 +1,7 @@
-"""Settings of an installation, read from the inventory: what is written for a host, and what of it goes together.
+"""Installation settings of a host, read from the inventory and checked for conflicts.
 
-Both ``hostwright_install`` and ``hostwright_reinstall`` may be written as a mapping or flat
-(``hostwright_install_disk``); what groups and the host say is merged field by field.
+``hostwright_install`` and ``hostwright_reinstall`` may each be a mapping or flat variables
+(``hostwright_install_disk``). Values of groups and of the host are merged field by field.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from hostwright.rebuild.install.seeds import fields as v
 from hostwright.rebuild.install.seeds.settings import Install, Reinstall
 
 INSTALL, REINSTALL = "hostwright_install", "hostwright_reinstall"
-#: whoever guesses a fixed path would be given the private host key
+#: a client that guesses a fixed path would receive the private host key
 WHO_IS_NEEDED = "is needed with a fixed path: an address, a network, or any"
-UNCHECKED = "debian-installer/allow_unauthenticated_ssl"  #: an argument of Debian's installer
-FIRST_AUTOINSTALL = (20, 4)  #: the first Ubuntu whose installer takes an autoinstall seed
+UNCHECKED = "debian-installer/allow_unauthenticated_ssl"  #: kernel argument of Debian's installer
+FIRST_AUTOINSTALL = (20, 4)  #: the first Ubuntu release with autoinstall
 
 
 def read_install(host: Host) -> Install | None:
-    """The host's installation settings, or ``None``. Raises ``InputErrors`` with every mistake, each with its place."""
+    """Installation settings of the host, or ``None``. Raises ``InputErrors`` with all mistakes and their places."""
     if not _wanted(host, INSTALL):
         return None
     bound = bind(Install, INSTALL, host)
@@ -34,7 +34,7 @@ def read_install(host: Host) -> Install | None:
 
 
 def read_reinstall(host: Host) -> Reinstall | None:
-    """The site's own command for the host, or ``None``. Raises ``InputErrors`` with every mistake and its place."""
+    """Settings of the site's own command, or ``None``. Raises ``InputErrors`` with all mistakes and their places."""
     if not _wanted(host, REINSTALL):
         return None
     reinstall = bind(Reinstall, REINSTALL, host)
@@ -43,7 +43,7 @@ def read_reinstall(host: Host) -> Reinstall | None:
 
 
 def _wanted(host: Host, name: str) -> bool:
-    """Whether a host has these settings. An empty variable of higher precedence overrides what a group sets."""
+    """Whether a host has these settings. An empty variable of higher precedence overrides a group's value."""
     given = {variable: _written(host, variable) for variable in (INSTALL, REINSTALL)}
     if given[INSTALL] and given[REINSTALL]:
         raise InputError(
@@ -60,7 +60,7 @@ def _written(host: Host, name: str) -> bool:
 
 
 def _first_label(name: str) -> str:
-    """The hostname within an inventory's name; empty where that is an address or cannot be a hostname."""
+    """Hostname from a name in the inventory; empty for an address or an invalid hostname."""
     try:
         ipaddress.ip_address(name)
     except ValueError:
@@ -70,7 +70,7 @@ def _first_label(name: str) -> str:
 
 
 def _conflicts(install: Install) -> Iterator[tuple[str, str]]:
-    """What does not go together, by the field that is to be changed."""
+    """Conflicts between settings, each with the field to change and a message."""
     if not install.hostname:
         yield "hostname", "is needed: the host's name in the inventory cannot be a system's hostname"
     if not install.user:
@@ -84,7 +84,7 @@ def _conflicts(install: Install) -> Iterator[tuple[str, str]]:
     if not install.ssh_keys:
         yield "ssh_keys", "is empty: nobody could log in to the new system"
     if install.https and any(argument.startswith(UNCHECKED) for argument in install.kernel_arguments):
-        yield "kernel_arguments", f"with https, {UNCHECKED} makes the installer trust everybody: remove it"
+        yield "kernel_arguments", f"with https, {UNCHECKED} makes the installer trust any server: remove it"
     if install.boot == "media" and not install.image:
         yield "image", "is needed to boot from media: the URL of the installer's ISO, as the BMC reaches it"
     if install.layout == "raid1" and install.second_disk is None:
@@ -114,7 +114,7 @@ def _conflicts_ubuntu(install: Install) -> Iterator[tuple[str, str]]:
     for key, disk in (("disk", install.disk), ("second_disk", install.second_disk)):
         if disk is not None and disk.path.startswith("/dev/disk/"):
             yield key, "Ubuntu's installer knows a path only as the kernel names it (/dev/sda); give serial or model"
-        # Those match a disk by neither vendor (before subiquity 21.01.1) nor the smallest size (before 20.06.1).
+        # These installers ignore vendor (before subiquity 21.01.1) and the smallest size (before 20.06.1).
         if disk is not None and release == FIRST_AUTOINSTALL and (disk.vendor or disk.size == "smallest"):
             yield (
                 key,
@@ -141,7 +141,7 @@ def _refuse(host: Host, name: str, wrong: Iterable[tuple[str, str]]) -> None:
 
 
 def _place(host: Host, name: str, key: str) -> str | None:
-    """Where a setting was written, else the settings as a whole, else any of them."""
+    """Place of a setting in the inventory, else of the whole mapping, else of any of its settings."""
     given = definitions(host, name, key) if key else ()
     if given:
         return given[-1].origin.exact

@@ -1,4 +1,4 @@
-"""From settings to a seed: the files that an installer fetches, and what its kernel is told about them."""
+"""Rendering of a seed from settings: files for the installer, and arguments for its kernel."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ PRIVATE, PUBLIC = "ssh_host_ed25519_key", "ssh_host_ed25519_key.pub"
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """What an installer is given. ``files`` hold the private host key and are never shown.
+    """Files and kernel arguments for an installer. ``files`` include the private host key and are never shown.
 
-    ``first`` names the file whose fetching shows that the installer has begun. ``command_line`` is what the site's PXE
-    or the boot loader on the media must give the installer's kernel; a ``;`` in it must be quoted for GRUB.
-    ``checksum`` is one argument more, with which the installer takes nothing else for the first file; empty where it
-    knows none.
+    ``first`` is the file whose download shows that the installer has started. ``command_line`` has the kernel arguments
+    that the site's PXE or the media's boot loader must pass; quote a ``;`` in it for GRUB. ``checksum`` is an
+    additional argument that makes the installer accept only this first file; empty if the installer has no such
+    argument.
     """
 
     files: Mapping[str, bytes] = field(repr=False)
@@ -32,9 +32,9 @@ class Seed:
 
 
 def render_seed(install: Install, *, host: str, keys: KeyPair, url: str) -> Seed:
-    """The seed of a host that is to come up with exactly this host key, to be served below ``url``.
+    """Seed of a host that will use exactly this host key, to be served below ``url``.
 
-    ``host`` is its name in the inventory. Raises ``InputError`` for a value that cannot be written down safely.
+    ``host`` is its name in the inventory. Raises ``InputError`` for a value that cannot be escaped safely.
     """
     base = url.rstrip("/")
     if install.os == "ubuntu":
@@ -45,7 +45,7 @@ def render_seed(install: Install, *, host: str, keys: KeyPair, url: str) -> Seed
 
 
 def render_keys(keys: KeyPair) -> Seed:
-    """The host key alone, for a site's own command: as sshd's two files, and as user-data for cloud-init."""
+    """Seed with only the host key, for a site's own command: as sshd's two files and as cloud-init user-data."""
     private, public = to_yaml(keys.private.reveal()), to_yaml(f"{keys.public.line}\n")
     data = render("keys.j2", [TEMPLATES], private=private, public=public)
     return _seed({"user-data": data} | _key_files(keys), "", PRIVATE)

@@ -1,9 +1,9 @@
-"""Seeds for the time of an installation, to the hosts that they are for.
+"""Server of seeds, for the hosts that are being installed.
 
-Installers cannot log in. What protects the private host key is: the network on which hosts are installed; a path that
-cannot be guessed, or a fixed path with the addresses that may fetch it; that the first one that fetches it is the only
-one; and that it is served no longer than the installation lasts. Peers are checked when they connect: strangers have a
-few places of their own.
+Installers cannot authenticate. The private host key is protected by: the installation network; a random path, or a
+fixed path with a list of allowed addresses; exclusive access for the first client that fetches a file; and the end of
+serving after the installation. Clients are checked when they connect, and unexpected ones have a small separate limit
+of connections.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from hostwright.rebuild.install.seeds.rendering import Seed
 from hostwright.transport.serving.answering import HttpRequest, Reply, Server, listen
 from hostwright.transport.serving.places import peer_address, peer_name
 
-TOKEN_BYTES = 24  #: of chance in a path: 192 bits
-STOP_POLL_S = 0.05  #: between two looks whether the server is to end
-REMEMBERED = 16  #: refused addresses for each host
+TOKEN_BYTES = 24  #: random bytes in a path: 192 bits
+STOP_POLL_S = 0.05  #: seconds between two checks for the server's end
+REMEMBERED = 16  #: limit of remembered refused addresses per host
 
 
 @dataclass(slots=True)
 class _Published:
-    """What is known of one host: the path of its seed, and who has fetched what."""
+    """State of one host's seed: its path, its clients and the fetched files."""
 
     path: str
     seed: Seed | None = None
@@ -37,20 +37,20 @@ class _Published:
     fetched: set[str] = field(default_factory=set)
     refused: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)
-    fetcher: str = ""  #: who fetched something first, and since then alone may
+    fetcher: str = ""  #: the first client that fetched a file; others are refused after that
 
     def admits(self, peer: str) -> bool:
-        """Whether this peer may fetch the seed."""
+        """Whether this client may fetch the seed."""
         if self.fetcher and peer_name(peer) != self.fetcher:
             return False
         return self.only_from is None or peer_address(peer) in self.only_from
 
 
 class SeedServer:
-    """Serves the seeds of any number of hosts at one address and port, while its context lasts.
+    """Serves the seeds of any number of hosts at one address and port, while its context is open.
 
-    Entering it raises ``InputError`` for an address that is not this machine's, and ``HostwrightError`` where the port
-    is taken. All methods may be called from any thread.
+    Entering it raises ``InputError`` for an address that this machine does not have, and ``HostwrightError`` if the
+    port is in use. All methods are thread-safe.
     """
 
     def __init__(self, address: str, port: int, tls: ssl.SSLContext | None = None):
@@ -79,10 +79,10 @@ class SeedServer:
         self._server = self._thread = None
 
     def reserve(self, host: str, *, path: str = "") -> str:
-        """The URL (with no slash at its end) below which the host's seed will be found; it stays until ``withdraw``.
+        """Reserve the URL of the host's seed (without a trailing slash) until ``withdraw``.
 
-        ``path`` is a fixed path; without one it is a new one that cannot be guessed. Raises ``InputError`` for a path
-        that another host has.
+        ``path`` is a fixed path; without it a random one is generated. Raises ``InputError`` for a path of another
+        host.
         """
         with self._changed:
             kept = self._hosts.get(host)
@@ -93,9 +93,9 @@ class SeedServer:
             return self._url(kept.path)
 
     def publish(self, host: str, seed: Seed, *, only_from: str | None, path: str = "") -> str:
-        """Serve a host's seed at once, to ``only_from`` (an address or a network) or to anybody; its URL.
+        """Serve a host's seed to ``only_from`` (an address or a network) or to all clients; return its URL.
 
-        A seed that was published for the host before is replaced, and counts as not fetched.
+        An earlier seed of the host is replaced, and its fetched files no longer count.
         """
         url = self.reserve(host, path=path)
         network = ipaddress.ip_network(only_from, strict=False) if only_from else None
@@ -104,43 +104,43 @@ class SeedServer:
         return url
 
     def withdraw(self, host: str) -> frozenset[str]:
-        """Serve nothing of this host any more; what was fetched until then. What was not published is no mistake."""
+        """Stop serving this host's seed, if any; return the files that were fetched completely."""
         with self._changed:
             published = self._hosts.pop(host, None)
             self._changed.notify_all()
             return frozenset(published.fetched) if published else frozenset()
 
     def fetched(self, host: str) -> frozenset[str]:
-        """The names of the files that were sent as a whole since the seed was published."""
+        """Names of the files that were sent completely since the seed was published."""
         with self._changed:
             return frozenset(self._hosts[host].fetched) if host in self._hosts else frozenset()
 
     def refused(self, host: str) -> frozenset[str]:
-        """The addresses that asked for this host's seed and were not given it: an installer with another address."""
+        """Addresses that requested this host's seed and were refused, such as an installer with another address."""
         with self._changed:
             return frozenset(self._hosts[host].refused) if host in self._hosts else frozenset()
 
     def failures(self, host: str) -> frozenset[str]:
-        """Who came for this host's seed and could not agree with us on TLS, each with OpenSSL's word for why."""
+        """Clients of this host's seed whose TLS handshake failed, each with OpenSSL's reason."""
         with self._changed:
             return frozenset(self._hosts[host].failed) if host in self._hosts else frozenset()
 
     def wait_fetched(self, host: str, timeout_s: float, *, name: str = "") -> bool:
-        """Wait until a file was fetched (without ``name`` the one that an installer begins with); whether it was.
+        """Wait until a file is fetched (default: the first file of the installer); return whether it was.
 
-        Ends with false as soon as the seed is withdrawn.
+        Returns ``False`` as soon as the seed is withdrawn.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._settled(host, name), timeout_s)
             return host in self._hosts and self._settled(host, name)
 
     def expects(self, peer: str) -> bool:
-        """Whether there is a seed that this peer may fetch."""
+        """Whether any seed is available to this client."""
         with self._changed:
             return any(kept.admits(peer) for kept in self._hosts.values() if kept.seed)
 
     def answer(self, request: HttpRequest) -> Reply:
-        """What a request gets: the file where this peer may fetch it."""
+        """Reply to a request: the file, if this client may fetch it."""
         folder, _, name = request.path.removeprefix("/").rpartition("/")
         with self._changed:
             for host, published in self._hosts.items():
@@ -157,7 +157,7 @@ class SeedServer:
         return Reply(HTTPStatus.NOT_FOUND)
 
     def _sent(self, host: str, name: str, peer: str, _taken: int, whole: bool) -> None:
-        """Note whether a file was sent as a whole, and to whom."""
+        """Record a completely sent file and its client."""
         with self._changed:
             if whole and host in self._hosts:
                 self._hosts[host].fetched.add(name)
@@ -165,7 +165,7 @@ class SeedServer:
                 self._changed.notify_all()
 
     def failed(self, peer: str, reason: str) -> None:
-        """Note that a peer that may fetch a seed did not come to its request, because TLS failed for this reason."""
+        """Record a failed TLS handshake of a client that may fetch a seed."""
         with self._changed:
             for published in self._hosts.values():
                 if published.admits(peer) and len(published.failed) < REMEMBERED:

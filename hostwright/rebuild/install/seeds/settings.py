@@ -1,7 +1,7 @@
-"""How a host gets a new operating system: the settings, of which each is a value with a form of its own.
+"""Settings of a host's installation; each value has its own validator.
 
-``hostwright_install`` says what our own way does: a seed rendered and served by us, and a boot from network or media
-ordered at the BMC. ``hostwright_reinstall`` names a site's own command instead.
+``hostwright_install`` is for Hostwright's own way: a rendered and served seed, and a boot from network or media by the
+BMC. ``hostwright_reinstall`` is for a site's own command.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from pydantic import BeforeValidator
 
 from hostwright.rebuild.install.seeds import fields as v
 
-#: Servers with much memory take up to 10 minutes from power-on to the boot loader; the installer needs 8 to 20 with a
-#: mirror nearby, and there is one more start at the end.
+#: Seconds. Servers with much memory take up to 10 minutes from power-on to the boot loader. The installer takes 8 to 20
+#: minutes with a nearby mirror, and the system then starts once more.
 INSTALL_TIMEOUT_S = 2400.0
 
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """Which disk is overwritten: its path, or what it must match as Ubuntu's installer compares it.
+    """The disk to overwrite: its path, or the properties by which Ubuntu's installer matches disks.
 
-    ``serial``, ``model`` and ``vendor`` are udev's ID_SERIAL, ID_MODEL and ID_VENDOR, with ``*`` and ``?``; ``size``
-    takes the largest or smallest of those that match.
+    ``serial``, ``model`` and ``vendor`` are udev's ID_SERIAL, ID_MODEL and ID_VENDOR, with the wildcards ``*`` and
+    ``?``; ``size`` selects the largest or smallest matching disk.
     """
 
     path: v.Device = ""
@@ -35,23 +35,23 @@ class Disk:
     ssd: bool | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a disk of which nothing is said: it would be any disk."""
+        """Refuse a disk without any property: it would match every disk."""
         if not self.match:
             raise ValueError("no disk is named: give its path, or a serial, model, vendor, size or ssd")
 
     @property
     def match(self) -> dict[str, str | bool]:
-        """What is said of the disk, by the names that autoinstall's ``match`` has."""
+        """Properties of the disk, with the names of autoinstall's ``match``."""
         given = {setting.name: getattr(self, setting.name) for setting in fields(self)}
         return {name: value for name, value in given.items() if value not in ("", None)}
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The interface that the host is reached by, during the installation and afterwards.
+    """The host's network interface, during the installation and afterwards.
 
-    Without ``interface`` and ``mac`` every wired interface asks for an address. ``address`` is ``dhcp`` or a fixed one
-    with its prefix (``10.0.0.7/24``).
+    Without ``interface`` and ``mac``, every wired interface uses DHCP. ``address`` is ``dhcp`` or a fixed address with
+    its prefix (``10.0.0.7/24``).
     """
 
     interface: v.Interface = ""
@@ -61,7 +61,7 @@ class Network:
     nameservers: tuple[v.Ip, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what does not go together."""
+        """Refuse conflicting settings."""
         if self.interface and self.mac:
             raise ValueError("interface and mac are both given; give one of them")
         if not self.fixed and (self.gateway or self.nameservers):
@@ -78,7 +78,7 @@ class Network:
 
     @property
     def ip(self) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface:
-        """The fixed address; only where there is one."""
+        """The fixed address; valid only if ``fixed``."""
         return ipaddress.ip_interface(self.address)
 
 
@@ -91,14 +91,14 @@ DiskField = Annotated[Disk, BeforeValidator(_as_disk)]
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """An unattended installation by our own seed. ``timeout`` is in seconds, from power-on until ssh answers.
+    """An unattended installation by Hostwright's seed. ``timeout`` is in seconds, from power-on until SSH answers.
 
-    ``serve`` is this machine's address and port as the host reaches them. ``path`` is the fixed name under which a
-    site's PXE, or the boot loader on its media, looks for the seed. ``allow_from`` says who may fetch it: an address,
-    a network, or ``any``; it is needed, unless ``network`` gives the host a fixed address, which it then is. ``https``
-    needs a boot loader that tells the installer of our authority (``tls``).
-    ``layout`` raid1 needs two disks and a host that starts by UEFI. ``kernel_arguments`` are given to the installer and
-    to the installed system. ``late_commands`` run in the installer with the new system at ``/target``.
+    ``serve`` is this machine's address and port, as the host reaches them. ``path`` is the fixed name of the seed for a
+    site's PXE or the boot loader on its media. ``allow_from`` is who may fetch it: an address, a network or ``any``;
+    its default is the fixed address in ``network``, and without one it is required. ``https`` needs a boot loader that
+    passes our certificate authority to the installer (``tls``). ``layout`` raid1 needs two disks and UEFI.
+    ``kernel_arguments`` apply to the installer and to the installed system. ``late_commands`` run in the installer,
+    with the new system at ``/target``.
     """
 
     serve: v.Endpoint
@@ -110,11 +110,11 @@ class Install:
     layout: Literal["lvm", "direct", "raid1"] = "direct"
     boot: Literal["network", "media"] = "network"
     image: v.Url = ""
-    hostname: v.Hostname = ""  #: the first label of the host's name in the inventory, when absent
-    user: v.User = ""  #: the user that the inventory logs in as, when absent
-    password_hash: v.Hash = None  #: without one the user has no password, and logs in by key only
+    hostname: v.Hostname = ""  #: default: the first label of the host's name in the inventory
+    user: v.User = ""  #: default: the inventory's login user
+    password_hash: v.Hash = None  #: default: no password, only key logins
     network: Network = field(default_factory=Network)
-    mirror: v.Url = ""  #: the installer's own, when absent
+    mirror: v.Url = ""  #: default: the installer's own mirror
     proxy: v.Url = ""
     timezone: v.Timezone = "Etc/UTC"
     locale: v.Locale = "en_US.UTF-8"
@@ -129,12 +129,12 @@ class Install:
 
     @property
     def timeout_s(self) -> float:
-        """How long the installation may take, in seconds."""
+        """Time limit of the installation, in seconds."""
         return self.timeout
 
     @property
     def only_from(self) -> str | None:
-        """The address or network that may fetch the seed; ``None`` for anybody."""
+        """Address or network that may fetch the seed; ``None`` for any client."""
         if self.allow_from:
             return None if self.allow_from == "any" else self.allow_from
         return str(self.network.ip.ip) if self.network.fixed else None
@@ -142,13 +142,13 @@ class Install:
 
 @dataclass(frozen=True, slots=True)
 class Reinstall:
-    """A site's own command (MAAS, Foreman, Warewulf) that gives a host a new system, run here by ``/bin/sh``.
+    """A site's own command (MAAS, Foreman, Warewulf) that reinstalls a host, run on this machine by ``/bin/sh``.
 
-    It must end with status 0 once the installation is under way or done, within ``timeout`` seconds. ``host_keys`` says
-    where the new host key comes from: ``given`` (ours, which the command lets the new system fetch below
-    ``HOSTWRIGHT_SEED``; ``serve`` is needed) or ``console`` (the new system's own, learned from its console).
-    ``path`` fixes that address, and needs ``allow_from``; without it a new one is made up that cannot be guessed. With
-    ``https`` the command is also told whom to trust.
+    It must exit with status 0 within ``timeout`` seconds, once the installation is running or complete. ``host_keys``
+    is the source of the new host key. ``given``: generated here; the command makes the new system fetch it below
+    ``HOSTWRIGHT_SEED``, and ``serve`` is required. ``console``: generated by the new system, read from its console.
+    ``path`` sets a fixed path, and requires ``allow_from``; without it the path is random. With ``https``, the command
+    also receives the certificate to trust.
     """
 
     command: v.Command
@@ -161,19 +161,19 @@ class Reinstall:
 
     @property
     def timeout_s(self) -> float:
-        """How long the command may take, in seconds."""
+        """Time limit of the command, in seconds."""
         return self.timeout
 
 
 def reinstall_environment(
     *, host: str, address: str, reason: str, run: str, host_key: str = "", seed: str = "", seed_ca: str = ""
 ) -> dict[str, str]:
-    """What a site's command finds in its environment.
+    """Environment variables for a site's command.
 
-    ``HOSTWRIGHT_HOST`` and ``_ADDRESS`` name the host as the inventory does, ``_REASON`` and ``_RUN`` say why and in
-    whose run. Where keys are given, ``_HOST_KEY`` is the public key line that the new system will have, and ``_SEED``
-    the URL below which it finds ``ssh_host_ed25519_key`` with its ``.pub`` and, for cloud-init, ``user-data``. Where
-    that is served over HTTPS, ``_SEED_CA`` is a file here with the certificate, in PEM, that it must trust for this.
+    ``HOSTWRIGHT_HOST`` and ``_ADDRESS`` are from the inventory; ``_REASON`` and ``_RUN`` are the reason and the run's
+    id. If keys are given, ``_HOST_KEY`` is the new system's public key line. ``_SEED`` is the URL below which
+    ``ssh_host_ed25519_key``, its ``.pub`` file and ``user-data`` for cloud-init are served. With HTTPS, ``_SEED_CA`` is
+    a local PEM file with the certificate to trust.
     """
     named = {
         "HOST": host, "ADDRESS": address, "REASON": reason, "RUN": run, "HOST_KEY": host_key, "SEED": seed,

@@ -1,7 +1,7 @@
 """Ubuntu's unattended installation: an autoinstall document as cloud-init's NoCloud user-data.
 
-Autoinstall is described in Ubuntu's "Autoinstall configuration reference manual"; what stands below ``user-data`` in it
-is given to cloud-init in the installed system, which writes the host key before sshd starts.
+See Ubuntu's "Autoinstall configuration reference manual". cloud-init in the installed system receives the part below
+``user-data``, and writes the host key before sshd starts.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from hostwright.rebuild.install.seeds.settings import Disk, Install, Network
 from hostwright.transport.identity.keys import KeyPair
 
 NO_PASSWORD = "*"  # noqa: S105 (no password hashes to this, and unlike `!` it does not lock the account for sshd)
-#: What unattended-upgrades leaves alone until the first provision writes the same file with the stack's own list.
+#: Packages that unattended-upgrades skips, until the first provision writes this file with the stack's own list.
 KEPT_BACK = ("linux-", "nvidia-", "libnvidia-")
 UNATTENDED = "/etc/apt/apt.conf.d/52hostwright"
 SUDOERS = "/etc/sudoers.d/90-hostwright"
 GRUB = "/etc/default/grub.d/90-hostwright.cfg"
-#: Where the installer leaves copies of the seed in the installed system, the host key included; older ones for all to
-#: read.
+#: Installers leave copies of the seed, with the host key, in the installed system; older ones leave them
+#: world-readable.
 _LEFT_BEHIND = "chmod -Rf go= /etc/cloud/cloud.cfg.d/99-installer.cfg /var/log/installer || true"
-#: For installers that pass over sizing-policy (subiquity took it in April 2023: none of 20.04 has it) and give / at
-#: most 200 GiB. Where the group is used up already, lvextend fails, and nothing is to be done.
+#: For installers that ignore sizing-policy (subiquity added it in April 2023; no 20.04 image has it) and give / at most
+#: 200 GiB. If the volume group is full already, lvextend fails, and nothing is needed.
 _WHOLE_GROUP = 'lvextend --resizefs --extents +100%FREE "$(findmnt -n -o SOURCE /target)" || true'
-_ESP = "1G"  #: what Ubuntu's installer itself makes of the EFI system partition on large disks
+_ESP = "1G"  #: size of the EFI system partition that Ubuntu's installer itself uses on large disks
 
 
 def files(install: Install, *, keys: KeyPair) -> dict[str, str]:
-    """The files that cloud-init looks for below the seed's URL."""
+    """Files that cloud-init fetches below the seed's URL."""
     instance = hashlib.sha256(keys.public.blob).hexdigest()[
         :16
-    ]  # another key, another installation; a folder's name too
+    ]  # changes with the key of each installation; also used as a directory name
     meta = {"instance-id": f"hostwright-{instance}", "local-hostname": install.hostname}
     values: dict[str, Any] = {name: to_yaml(value) for name, value in _values(install, keys).items()}
     values |= _optional(install)
@@ -66,7 +66,7 @@ def _values(install: Install, keys: KeyPair) -> dict[str, Any]:
 
 
 def _optional(install: Install) -> dict[str, str]:
-    """What is left out of the document where the installer's own way is wanted."""
+    """Parts that are omitted for the installer's defaults."""
     given = {
         "network": network(install.network),
         "proxy": install.proxy,
@@ -76,7 +76,7 @@ def _optional(install: Install) -> dict[str, str]:
 
 
 def network(wanted: Network) -> dict[str, Any]:
-    """The network in netplan's form; empty for the installer's own way: every wired interface asks for an address."""
+    """Network in netplan's format; empty for the installer's default: DHCP on every wired interface."""
     if not (wanted.interface or wanted.mac):
         return {}
     interface: dict[str, Any] = {"match": {"macaddress": wanted.mac}} if wanted.mac else {}
@@ -85,7 +85,7 @@ def network(wanted: Network) -> dict[str, Any]:
     else:
         interface["dhcp4"] = True
     if wanted.gateway:
-        anywhere = "::/0" if wanted.ip.version == 6 else "0.0.0.0/0"  # `default` is not known to netplan of 20.04
+        anywhere = "::/0" if wanted.ip.version == 6 else "0.0.0.0/0"  # netplan of 20.04 does not support `default`
         interface["routes"] = [{"to": anywhere, "via": wanted.gateway}]
     if wanted.nameservers:
         interface["nameservers"] = {"addresses": list(wanted.nameservers)}
@@ -93,17 +93,18 @@ def network(wanted: Network) -> dict[str, Any]:
 
 
 def storage(install: Install) -> dict[str, Any]:
-    """The disks: one of the installer's layouts, or for raid1 the actions in full."""
+    """Storage section: a layout of the installer or, for raid1, all actions."""
     if install.layout == "raid1" and install.second_disk is not None:
         return {"config": _mirrored(install.disk, install.second_disk)}
     layout: dict[str, Any] = {"name": install.layout, "match": install.disk.match}
     if install.layout == "lvm":
-        layout["sizing-policy"] = "all"  # else / gets part of a large disk, and CUDA with its images needs more
+        # otherwise / gets only part of a large disk, and CUDA with its images needs more
+        layout["sizing-policy"] = "all"
     return {"layout": layout}
 
 
 def _mirrored(*disks: Disk) -> list[dict[str, Any]]:
-    """Two disks with / on both. Each can start the host by UEFI: the EFI partitions are apart, and grub is on both."""
+    """Two disks with / on a RAID 1. Each can start the host by UEFI: it has its own EFI partition with grub."""
     actions: list[dict[str, Any]] = []
     for number, disk in enumerate(disks):
         name = f"disk{number}"
@@ -126,7 +127,7 @@ def _mirrored(*disks: Disk) -> list[dict[str, Any]]:
 
 
 def late_commands(install: Install) -> list[str]:
-    """What the installer runs at its end: sudo without a password, no new kernels on their own, the site's own."""
+    """Commands at the end of the installation: sudo without a password, no automatic kernel updates, the site's own."""
     commands = [
         _write(SUDOERS, f"{install.user} ALL=(ALL) NOPASSWD: ALL\n", mode="0440"),
         _write(UNATTENDED, render("base/unattended.conf.j2", never=KEPT_BACK), mode="0644"),
@@ -139,24 +140,24 @@ def late_commands(install: Install) -> list[str]:
 
 
 def grub(install: Install) -> str:
-    """The line that gives the installed system's kernel its arguments; they hold nothing that a shell would read."""
+    """Line that sets the installed kernel's arguments, which contain no shell syntax."""
     return f'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX {" ".join(install.kernel_arguments)}"\n'
 
 
 def _write(path: str, text: str, *, mode: str) -> str:
-    """A command that writes a file of the new system."""
+    """Command that writes a file of the new system."""
     target = f"/target{path}"
     folder = target.rpartition("/")[0]
     return sh("mkdir -p %s && printf %%s %s > %s && chmod %s %s", folder, text, target, mode, target)
 
 
 def command_line(install: Install, url: str) -> str:
-    """What the installer's kernel is given: where the seed is, and the network where it does not come by DHCP."""
+    """Kernel arguments of the installer: the URL of the seed, and a fixed network if there is one."""
     return " ".join(["autoinstall", f"ds=nocloud-net;s={url}/", *_kernel_network(install), *install.kernel_arguments])
 
 
 def _kernel_network(install: Install) -> list[str]:
-    """The kernel's ``ip=`` and ``BOOTIF=`` as initramfs-tools(7) reads them; ``ip=`` has no form for IPv6 there."""
+    """Arguments ``ip=`` and ``BOOTIF=`` in the format of initramfs-tools(7), whose ``ip=`` does not support IPv6."""
     wanted = install.network
     boot_interface = [f"BOOTIF=01-{wanted.mac.replace(':', '-')}"] if wanted.mac else []
     if not wanted.fixed or wanted.ip.version == 6:

@@ -1,1 +1,1 @@
-"""Whom installers trust: this machine's own certificate authority, and how a boot loader tells them of it."""
+"""Trust of installers: this machine's certificate authority, and its delivery by boot loaders."""

@@ -1,8 +1,8 @@
-"""The certificate authority of this machine's seed servers: made when first needed, and kept in the state directory.
+"""Certificate authority of this machine's seed servers: created on first use, stored in the state directory.
 
-Installers alone trust it, and only while they run. It can vouch for addresses and for no name, so that whoever stole
-its key could be a seed server to them, but not a mirror of packages. Each server has a certificate of its own for its
-address, whose key is kept nowhere.
+Only installers trust it, and only while they run. It can certify addresses but no names: a thief of its key could
+impersonate a seed server, but no package mirror. Each server has its own certificate for its address, and its key is
+not stored.
 """
 
 from __future__ import annotations
@@ -27,21 +27,22 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
     from cryptography.x509 import Certificate, CertificateBuilder, KeyUsage, Name
 
-FOLDER, KEY = "seeds", "authority.pem"  #: below the state directory; the authority's key and its certificate
-CERTIFICATE, PART = "hostwright-ca.pem", "hostwright-ca.cpio.gz"  #: beside it, for whoever is to trust it
-AUTHORITY_LASTS = timedelta(days=5 * 365)  #: then every boot loader has to be given another part
-SERVER_LASTS = timedelta(days=30)  #: a run of many hosts one after the other takes days at most
-#: A host whose battery is flat starts with the date of its firmware; its installer refuses what begins later.
+FOLDER, KEY = "seeds", "authority.pem"  #: below the state directory: the authority's key and certificate
+#: in the same directory, for clients that trust the authority
+CERTIFICATE, PART = "hostwright-ca.pem", "hostwright-ca.cpio.gz"
+AUTHORITY_LASTS = timedelta(days=5 * 365)  #: after that, every boot loader needs a new part
+SERVER_LASTS = timedelta(days=30)  #: a run of many hosts in sequence takes days at most
+#: A host with a flat battery starts with the date of its firmware; its installer refuses certificates that begin later.
 BEGINS = datetime(2000, 1, 1, tzinfo=UTC)
 ADDRESSES = ("0.0.0.0/0", "::/0")
-NO_NAME = "hostwright.invalid"  #: RFC 6761: no host has a name below `.invalid`; with this one permitted, no other is
-OTHERS = 0o077  #: the bits of a mode that let others in
+#: RFC 6761: no host has a name below `.invalid`; permitting only this name excludes all others
+NO_NAME = "hostwright.invalid"
+OTHERS = 0o077  #: mode bits that give access to group and others
 
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """An authority and its files: ``certificate_file`` for whoever reads PEM, ``part`` for the boot loaders of
-    installers."""
+    """An authority and its files: ``certificate_file`` in PEM, and ``part`` for the boot loaders of installers."""
 
     folder: Path
     certificate: Certificate
@@ -49,24 +50,24 @@ class Authority:
 
     @property
     def certificate_file(self) -> Path:
-        """Its certificate, in PEM."""
+        """Path of the certificate, in PEM."""
         return self.folder / CERTIFICATE
 
     @property
     def part(self) -> Path:
-        """What a boot loader gives an installer's kernel as a further initial ramdisk."""
+        """Path of the additional initial ramdisk for an installer's kernel."""
         return self.folder / PART
 
     @property
     def until(self) -> str:
-        """The last day on which it can be trusted."""
+        """Last day of the authority's validity."""
         return f"{self.certificate.not_valid_after_utc:%Y-%m-%d}"
 
     def context(self, address: str) -> ssl.SSLContext:
-        """TLS for a server at this address, with a new certificate for that. Raises ``HostwrightError``."""
+        """TLS context for a server at this address, with a new certificate. Raises ``HostwrightError``."""
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.minimum_version = ssl.TLSVersion.TLSv1_2
-        with _told(self.folder), tempfile.NamedTemporaryFile(dir=self.folder) as file:  # which only we can read
+        with _told(self.folder), tempfile.NamedTemporaryFile(dir=self.folder) as file:  # readable only by this user
             file.write(self._server(address).reveal().encode())
             file.flush()
             tls.load_cert_chain(file.name)
@@ -91,9 +92,9 @@ class Authority:
 
 
 def open_authority(root: Path) -> Authority:
-    """This machine's authority, below its state directory; made if there is none.
+    """This machine's authority, from its state directory; created if there is none.
 
-    Raises ``HostwrightError`` for one that others can read, that has expired, or whose files cannot be used.
+    Raises ``HostwrightError`` if others can read the authority, it has expired, or its files are unusable.
     """
     from filelock import FileLock
 
@@ -114,9 +115,9 @@ def open_authority(root: Path) -> Authority:
 
 
 def subject_hash(certificate: Certificate) -> str:
-    """The name under which OpenSSL looks for this certificate in a folder, without its ``.0``.
+    """File name (without ``.0``) under which OpenSSL finds this certificate in a directory.
 
-    It is taken of the subject in canonical form, which one text in small ASCII letters already has.
+    It is a hash of the subject in canonical form; a single text in lowercase ASCII already has that form.
     """
     encoded = certificate.subject.public_bytes()
     return hashlib.sha1(encoded[2:], usedforsecurity=False).digest()[3::-1].hex()
@@ -129,16 +130,16 @@ def _read(file: Path) -> Authority:
 
     again = "remove it, run this again, and give your boot loaders the new part"
     if file.stat().st_mode & OTHERS:
-        raise HostwrightError(f"others can read or write {file}, and could pass for a seed server of yours: {again}")
+        raise HostwrightError(f"{file} is accessible to other users, who could impersonate your seed server: {again}")
     content = file.read_bytes()
     try:
         key, certificate = load_pem_private_key(content, None), load_pem_x509_certificate(content)
     except ValueError as error:
-        raise HostwrightError(f"{file} does not hold a key and its certificate: {again}") from error
+        raise HostwrightError(f"{file} does not contain a key and its certificate: {again}") from error
     if not isinstance(key, EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
-        raise HostwrightError(f"{file} holds a certificate of another key: {again}")
+        raise HostwrightError(f"{file} contains a certificate of another key: {again}")
     if certificate.not_valid_after_utc - datetime.now(UTC) < SERVER_LASTS:
-        raise HostwrightError(f"{file} is valid until {certificate.not_valid_after_utc:%Y-%m-%d} only: {again}")
+        raise HostwrightError(f"{file} is valid only until {certificate.not_valid_after_utc:%Y-%m-%d}: {again}")
     return Authority(file.parent, certificate, key)
 
 
@@ -148,7 +149,7 @@ def _new_authority() -> Secret:
 
     key = _new_key()
     known_by = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
-    name = f"hostwright seeds {known_by.digest.hex()[:12]}"  # another one for each, for installers may know several
+    name = f"hostwright seeds {known_by.digest.hex()[:12]}"  # unique, because installers may trust several authorities
     permitted = [x509.DNSName(NO_NAME), *(x509.IPAddress(ip_network(network)) for network in ADDRESSES)]
     made = (
         _builder(name, _name(name), key.public_key(), AUTHORITY_LASTS)
@@ -211,7 +212,7 @@ def _public_pem(certificate: Certificate) -> bytes:
 
 @contextmanager
 def _told(folder: Path) -> Iterator[None]:
-    """Turn errors of files into sentences."""
+    """Convert file errors to ``HostwrightError``."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
-"""What a boot loader gives an installer's kernel beside its own initial ramdisk: whom to trust, and nothing secret.
+"""Additional initial ramdisk for an installer's kernel, with the certificate authority and no secrets.
 
-A kernel unpacks several archives one over the other. Debian's installer looks for authorities in the ramdisk itself.
-Ubuntu's is a live system with another root: initramfs-tools writes the authority there before it starts.
+A kernel unpacks several archives into one tree. Debian's installer reads authorities from the ramdisk itself. Ubuntu's
+installer is a live system with another root: initramfs-tools copies the authority there before it starts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FOLDER, _FILE, _PROGRAM = 0o040755, 0o100644, 0o100755
 
 
 def boot_part(certificate: bytes, subject_hash: str) -> bytes:
-    """The archive, the same for the same certificate: in PEM, with the name that OpenSSL gives it in a folder."""
+    """The archive with the PEM certificate under OpenSSL's file name; equal certificates give equal bytes."""
     trust = sh_file(__file__, "trust.sh", certificate=f"/{CERTIFICATE}")
     order = sh_file(__file__, "order.sh", order=f"/{ORDER}", trust=f"/{TRUST}")
     files = {
@@ -28,18 +28,19 @@ def boot_part(certificate: bytes, subject_hash: str) -> bytes:
     }
     entries = [_entry(name, _FOLDER) for name in _folders(files)]
     entries += [_entry(name, mode, content) for name, (mode, content) in files.items()]
-    # Compressed, for a kernel finds what is not at multiples of four bytes only: boot loaders put archives anywhere.
+    # Compressed, because a kernel finds uncompressed archives only at multiples of four bytes, and boot loaders place
+    # archives anywhere.
     return gzip.compress(b"".join([*entries, _entry("TRAILER!!!", 0)]), mtime=0)
 
 
 def _folders(files: dict[str, tuple[int, bytes]]) -> Iterator[str]:
-    """The folders of these files, outer ones first: a kernel makes none by itself."""
+    """Directories of these files, parents first: a kernel creates none implicitly."""
     parts = [name.split("/")[:-1] for name in files]
     yield from dict.fromkeys("/".join(words[:depth]) for words in parts for depth in range(1, len(words) + 1))
 
 
 def _entry(name: str, mode: int, content: bytes = b"") -> bytes:
-    """One file of an archive in the form newc (cpio(5)): root's, of 1970."""
+    """One archive entry in newc format (cpio(5)): owned by root, with mtime 0."""
     inode = uid = gid = mtime = device = check = 0
     links = 1
     numbers = (

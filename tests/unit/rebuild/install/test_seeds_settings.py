@@ -104,7 +104,7 @@ all:
         ({"ssh_keys": [f'command="x" {USER_KEY}']}, "expected one public key as in a .pub file"),
         ({"ssh_keys": [f"{USER_KEY}\n{USER_KEY}"]}, "expected one public key as in a .pub file"),
         ({"user": "root"}, "'root' cannot be created by an installer"),
-        ({"user": "Ops"}, "expected a user's name"),
+        ({"user": "Ops"}, "expected a user name"),
         ({"hostname": "gpu_07"}, "expected a host's name without its domain"),
         ({"network": {"interface": "eno1", "mac": "0c:42:a1:00:00:07"}}, "interface and mac are both given"),
         ({"network": {"address": "10.0.0.7/24"}}, "a fixed address needs the interface that gets it"),
