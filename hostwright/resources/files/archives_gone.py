@@ -129,7 +129,7 @@ class ArchiveGone(RemovalState):
 
 
 def _emptied(tree: str) -> str:
-    """Command that removes Python's caches and the empty directories below ``tree``; other owners' files stay."""
+    """Command that removes Python's caches and the empty directories below ``tree``; other owners' files are kept."""
     cache = sh(COMPILED_REMOVED, tree)
     return sh("if [ -d %s ]; then ", tree) + cache + sh("; find %s -mindepth 1 -type d -empty -delete; fi", tree)
 

@@ -196,11 +196,11 @@ class Absent(Resource):
 
 @dataclass(frozen=True, slots=True)
 class JsonMerged(Resource):
-    """A JSON file has at least these keys with these values; its other keys stay.
+    """A JSON file has at least these keys with these values; its other keys are kept.
 
     Objects are merged key by key; any other value is replaced. The former text is copied to ``PATH.hostwright-backup``.
     A file that is not JSON is replaced, as the diff shows. If the file is larger than 64 KiB, the host is refused. When
-    the role is removed, the keys are removed or get their former values back, and changes by others stay.
+    the role is removed, the keys are removed or get their former values back, and changes by others are kept.
 
     >>> daemon = JsonMerged("/etc/tool/daemon.json", '{"log": {"level": "warn"}}')
     >>> print(plan_text(daemon, {"stat": "regular file|644|root:root", "cat": '{"debug": true}'}))

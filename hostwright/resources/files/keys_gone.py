@@ -1,4 +1,4 @@
-"""Removal of Hostwright's keys from a JSON file that other programs also write; their keys stay."""
+"""Removal of Hostwright's keys from a JSON file that other programs also write; their keys are kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hostwright.resources.originals import FORGET, RECORDED, kept, mark_changed,
 
 @dataclass(frozen=True, slots=True)
 class KeysGone(RemovalState):
-    """A JSON file lacks the keys that Hostwright set, or has their former values; a key that others changed stays.
+    """A JSON file lacks the keys that Hostwright set, or has their former values; a key that others changed is kept.
 
     The original file is restored byte for byte (or removed, if there was none) in two cases: nothing else has changed
     in it, or it no longer has a JSON object.

@@ -40,9 +40,9 @@ def leftovers(path: str) -> tuple[str, ...]:
 class Original(RemovalState):
     """A path is as it was before Hostwright's first change: free, or with the file or link that was there.
 
-    A link that somebody has changed since stays, and so does the file of a package that was installed later. Files that
-    had to be moved aside are moved back, the oldest first. Parent directories that Hostwright made for the path are
-    removed if they are empty.
+    A link that somebody has changed since is kept. The file of a package that was installed later is kept too. Files
+    that had to be moved aside are moved back, the oldest first. Parent directories that Hostwright made for the path
+    are removed if they are empty.
     """
 
     path: str  #: path of the file or link

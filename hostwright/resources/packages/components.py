@@ -79,7 +79,7 @@ def _of_stanza(path: str, stanza: Mapping[str, str]) -> Iterator[SourceEntry]:
 class AptComponents(Resource):
     r"""apt reads these components of the distribution's own archive.
 
-    The host's sources stay as they are. A separate source list adds the components that they lack: for the release, its
+    The host's sources are not changed. A separate source list adds the components that they lack: for the release, its
     updates and its security fixes. It uses the URIs and keys from the host's sources. If those name no archive of the
     distribution, the host is refused. When the role is removed, the list is removed.
 

@@ -1,8 +1,9 @@
-"""Removal of packages and of the dependencies that only they need; packages from before stay, and so do needed ones.
+"""Removal of packages, with the dependencies that only they need.
 
-The packages to remove are computed here, from dpkg's dependencies, and named in the plan; ``apt-get`` purges exactly
-these. Its ``autoremove`` would also remove packages that other users' removals orphaned, and would keep a package that
-some package of the host merely recommends.
+Packages from before the first change are kept, and so are packages that others need. The packages to remove are
+computed here from dpkg's dependencies and named in the plan; ``apt-get`` purges exactly these. Its ``autoremove`` would
+also remove packages that somebody else's removal left unneeded, and would keep a package that another package merely
+recommends.
 """
 
 from __future__ import annotations
@@ -196,16 +197,16 @@ class DebsGone(RemovalState):
     """These packages are not installed, unless they were before the first change or another package needs them.
 
     Dependencies that only they need are removed too: if they were not installed before, are not marked as manually
-    installed, and no remaining package needs them. Packages from before stay. If they became held or manually
+    installed, and no remaining package needs them. Packages from before are kept. If they became held or manually
     installed, these marks are reverted.
     """
 
     packages: tuple[str, ...]  #: names of the packages
-    common: bool = False  #: common tools: without a record of the original state they stay
+    common: bool = False  #: common tools: without a record of the original state they are kept
     #: label for the record of their dependencies while the packages cannot be removed yet (others need them, or a purge
     #: was interrupted); default: the first package's name
     label: str = ""
-    #: a directory for these packages only: other files there stay, and the plan names them
+    #: a directory for these packages only: other files there are kept, and the plan names them
     tree: PackageDirectory | None = None
 
     def probes(self) -> tuple[Probe, ...]:

@@ -144,7 +144,7 @@ class Installed:
 
     @property
     def broken(self) -> bool:
-        """Whether dpkg was interrupted while processing the package."""
+        """Whether an interrupted dpkg left the package incomplete."""
         return self.state[1:2] in {"U", "F", "H", "W", "t"} or self.state[2:3] == "R"
 
     @property
@@ -154,15 +154,18 @@ class Installed:
 
 
 def dpkg_table(facts: Facts) -> Mapping[str, Installed]:
-    """dpkg's database by package name. Code that looks up names depends on these rows only (``Facts.table``)."""
+    """dpkg's database by package name.
+
+    A caller's plan depends only on the rows of the names that it looks up (``Facts.table``).
+    """
     return facts.table(DPKG, parse_dpkg)
 
 
 def dpkg_rows(facts: Facts, wanted: Callable[[Installed], bool]) -> tuple[Installed, ...]:
     """Rows of dpkg's database for which ``wanted`` is true, sorted by name.
 
-    ``wanted`` must be pure and hashable, such as a module-level function: results are cached by it. The caller depends
-    on the returned rows only.
+    ``wanted`` must be pure and hashable, such as a module-level function: results are cached by it. The caller's plan
+    depends on these rows only (``Facts.table``).
     """
     return facts.table(DPKG, _by_choice)[wanted]
 
@@ -174,7 +177,7 @@ def parse_automatic(text: str) -> Mapping[str, str]:
 
 
 def is_broken(row: Installed) -> bool:
-    """Filter for ``dpkg_rows``: packages that dpkg was interrupted in processing."""
+    """Filter for ``dpkg_rows``: packages that an interrupted dpkg left incomplete."""
     return row.broken
 
 

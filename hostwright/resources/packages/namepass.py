@@ -15,7 +15,10 @@ class NamePass(Pass):
     """Pass whose words are prefixes of package names; most hosts have no package for most prefixes."""
 
     def script(self, asked: Sequence[str]) -> str:
-        """``grep`` for all prefixes. It also searches one line of its input, to prove that ``grep`` worked."""
+        """``grep`` for all prefixes in dpkg's database and in a copy of the first prefix on standard input.
+
+        The match on standard input proves that ``grep`` worked.
+        """
         begins = " ".join(sh("-e %s", f"Package: {word}") for word in asked)
         return "\n".join([f"grep -hF {begins} {_STATUS} - <<'END'", f"Package: {asked[0]}", "END"])
 

@@ -1,6 +1,6 @@
 """Files in a directory of packages: added by people, changed since they were unpacked, or missing.
 
-Added files stay. Changed files are kept aside before dpkg deletes or replaces them.
+Added files are kept. Changed files are kept aside before dpkg deletes or replaces them.
 """
 
 from __future__ import annotations

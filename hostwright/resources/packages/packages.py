@@ -148,8 +148,8 @@ class Debs(Resource):
     its dependents.
 
     When the role is removed, packages that were not installed before are removed, with the dependencies that only they
-    need. A package that others need stays. Without ``hold`` the packages count as common tools: on a host without a
-    record of its original state they stay.
+    need. A package that others need is kept. Without ``hold`` the packages count as common tools: on a host without a
+    record of its original state they are kept.
 
     >>> packages = Debs(("gcc", "make=4.3-4.1"), hold=True)
     >>> print(plan_text(packages))
@@ -282,7 +282,7 @@ class DebsAbsent(Resource):
 
     patterns: tuple[str, ...]  #: shell patterns of package names
     because: str = field(metadata=NO_IDENTITY)  #: reason for the removal, for the plan
-    keep: tuple[str, ...] = ()  #: shell patterns of names that stay, although they match ``patterns``
+    keep: tuple[str, ...] = ()  #: shell patterns of names to keep, although they match ``patterns``
     purge: bool = True  #: ``False`` leaves configuration files: for a package that owns a file to which others write
     #: replacements, as ``name=version``: if no source has one of them, nothing is removed
     instead: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)

@@ -115,7 +115,7 @@ class RepoDropped(Resource):
     r"""A repository on the host's own disk is removed once all states that need it are reached.
 
     The removal is planned together with the changes that need the repository, so that the plan of a new host includes
-    it. The packages that were installed from the repository stay.
+    it. The packages that were installed from the repository are kept.
 
     >>> from hostwright.resources.packages.packages import Debs
     >>> dropped = RepoDropped("tool-repo", Differs((Debs(("tool",)),)))
@@ -262,7 +262,7 @@ class SourcesDisabled(Resource):
     r"""apt reads no source whose line contains one of these texts, except the files ``keep`` and ``others``.
 
     A line of a ``.list`` file becomes a comment. In a ``.sources`` file the stanza gets ``Enabled: no``; if it names
-    other repositories too, only the matching URIs are removed. All other lines stay. When the role is removed, the
+    other repositories too, only the matching URIs are removed. All other lines are kept. When the role is removed, the
     sources are enabled again.
 
     >>> source = "/etc/apt/sources.list.d/tool.list"
@@ -336,7 +336,10 @@ class SourcePass(Pass):
     fails_with = 2  #: exit status if a file is missing
 
     def script(self, asked: Sequence[str]) -> str:
-        """``grep`` for all texts. It also searches one line of its input, to prove that ``grep`` worked."""
+        """``grep`` for all texts in apt's sources and in a copy of the first text on standard input.
+
+        The match on standard input proves that ``grep`` worked.
+        """
         return "\n".join([f"{naming(asked, f'{LISTS_READ} {STANZAS_READ} -')} <<'END'", asked[0], "END"])
 
     def differing(self, _word: str, /) -> str:

@@ -34,7 +34,7 @@ def deb822(texts: tuple[str, ...]) -> str:
 
 
 def in_place(how: str, path: str) -> str:
-    """Commands that replace a file by the output of ``stanzas``, with the same owner and mode; a link to it stays."""
+    """Commands that replace a file by the output of ``stanzas``, with the same owner and mode; a link to it is kept."""
     make = sh('path=$(readlink -e -- %s); new=$path.hostwright-new; cp -pT -- "$path" "$new"', path)
     return make + sh('; stanzas %s "$path" >"$new"; sync -- "$new"; mv -fT -- "$new" "$path"', how)
 

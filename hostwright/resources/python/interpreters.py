@@ -55,7 +55,7 @@ class VenvPackage(Resource):
     Debian and Ubuntu ship ``ensurepip`` in a separate package, ``python3.9-venv``. The first of ``pythons`` that the
     host has is chosen. An interpreter below ``/usr/local`` belongs to the administrator and has its own ``ensurepip``.
     On a host without any Python, the distribution's is installed. When the role is removed, the package is removed if
-    it was not installed before; without a record it stays.
+    it was not installed before; without a record it is kept.
 
     >>> print(plan_text(VenvPackage(("3.9", "3.8")), {"python3.14": "/usr/bin/python3.8 3.8\n"}))
     ~ packages python3.8-venv: python3.8-venv absent → python3.8-venv

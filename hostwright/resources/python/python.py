@@ -104,7 +104,7 @@ class Venv(Resource):
     The venv is built beside the current one, and the link is switched at the end: running jobs keep their files until
     the next switch. Checks import nothing. They compare the version of each pin, and the size of each file with pip's
     record. A package that differs is reinstalled alone; a missing interpreter or pip is restored. Files that users
-    added stay. When the role is removed, the link and the venvs are removed, and the former file at ``path`` is
+    added are kept. When the role is removed, the link and the venvs are removed, and the former file at ``path`` is
     restored.
 
     >>> recipe = Recipe("science", "3.9", "science==2.9", "numpy==1.26.4\n")
@@ -278,8 +278,8 @@ TAKES = "removes the environment that jobs run from"
 class VenvGone(RemovalState):
     """No link of Hostwright's is at ``path``, and no venv ``NAME-pyX.Y-KEY`` is below ``homes``.
 
-    Another owner's link stays. A file that was moved aside or kept for Hostwright's link is restored. If a program runs
-    from one of the venvs, the change disturbs it.
+    Another owner's link is kept. A file that was moved aside or kept for Hostwright's link is restored. If a program
+    runs from one of the venvs, the change disturbs it.
     """
 
     path: str  #: path of the link that people use

@@ -117,7 +117,7 @@ class KernelPackages(Resource):
 
     Headers and holds are one state, because the headers depend on further kernel packages that must be held as well. If
     the running kernel was removed, the change waits for the reboot (``KernelThere``). When the role is removed, new
-    holds are removed, and new headers too unless other packages need them; kernels stay.
+    holds are removed, and new headers too unless other packages need them; kernels are kept.
 
     >>> answers = {"uname -rm": "6.1.0-9-amd64 x86_64\n", "dpkg-query": "linux-image-amd64\t6.1\tii \n"}
     >>> print(plan_text(KernelPackages(), answers))

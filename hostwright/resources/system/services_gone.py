@@ -54,7 +54,7 @@ class ServiceGone(RemovalState):
 class UserGone(RemovalState):
     """An account and the group of the same name are removed, unless they existed before the first change.
 
-    Without a record of the original state the account stays.
+    Without a record of the original state the account is kept.
     """
 
     name: str  #: name of the account and its group
