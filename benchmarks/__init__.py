@@ -1,1 +1,1 @@
-"""Hostwright beside other tools on this machine's own lab: what each costs, measured alternately in one run."""
+"""Benchmark of Hostwright and other tools on this machine's own lab, measured alternately in one run."""

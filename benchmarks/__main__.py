@@ -1,12 +1,13 @@
-"""``make bench``: measure cases, keep their figures, and write the page.
+"""``make bench``: measure cases, store their figures, and write the page.
 
     python -m benchmarks list
     python -m benchmarks run [--cases plan,copy] [--hosts 1,10] [--rounds 3] [--without ansible]
                              [--force] [--keep]
     python -m benchmarks page
 
-A run of all cases with their own numbers of hosts is kept in ``docs/performance``, and the page is made anew; with
-``--keep`` so is any other, beside what is kept of the other cases. Otherwise the figures are only printed.
+A run of all cases with their default numbers of hosts is stored in ``docs/performance``, and the page is written again.
+With ``--keep`` any other run is stored too, and replaces only the figures of its own cases. Otherwise the figures are
+only printed.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ from hostwright.common.errors import HostwrightError
 from lab.image import ensure_programs
 
 LAST = PROJECT / "build/benchmarks/figures.json"
-PLACES_S = 180.0  #: to make the lab and provision its first host, about
+PLACES_S = 180.0  #: seconds to create the lab and provision its first host, approximately
 ROUNDS = 3
-SHOWN = 300  #: characters of what went wrong
-#: program → package: what peers and replayed hosts need on this machine
+SHOWN = 300  #: limit for an error text, in characters
+#: program → package that peers and replayed hosts need on this machine
 PACKAGES = {
     "nginx": "nginx-light",
     "rsync": "rsync",
@@ -52,9 +53,9 @@ PACKAGES = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """One command; its exit status: 1 where a contender failed, 2 for what cannot be begun."""
+    """Run one command; return its exit status: 1 if a contender failed, 2 if the command cannot start."""
     given = _parser().parse_args(argv)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was made is taken down
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the lab is removed
     try:
         status: int = given.command(given)
     except (HostwrightError, ValueError) as error:
@@ -64,7 +65,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def show(_: argparse.Namespace) -> int:
-    """List the cases, and how long each takes."""
+    """List the cases and their durations."""
     wanted = Wanted(rounds=ROUNDS)
     for case in CASES:
         print(f"{case.NAME:14} {estimate_s(case, wanted) / 60:5.1f} min  {case.TITLE}")
@@ -73,7 +74,7 @@ def show(_: argparse.Namespace) -> int:
 
 
 def page(_: argparse.Namespace) -> int:
-    """Write the page and its pictures again, from the figures that are kept."""
+    """Write the page and its charts again, from the stored figures."""
     write(CASES, recorded.read(FIGURES))
     return 0
 
@@ -105,12 +106,12 @@ def run(given: argparse.Namespace) -> int:
 
 
 def all_s(cases: Sequence[Case], wanted: Wanted) -> float:
-    """How long some cases take together, with the lab."""
+    """Total duration of cases, including the lab."""
     return PLACES_S + sum(estimate_s(case, wanted) for case in cases)
 
 
 def _measured(case: Case, place: Places, wanted: Wanted, now: Conditions, without: str) -> CaseRecord:
-    """One case. What goes wrong before a command is measured is this case's failure, and the others go on."""
+    """Measure one case. An error before a command is measured fails only this case; the others continue."""
     tell(f"{case.NAME}: {case.TITLE}, about {estimate_s(case, wanted) / 60:.0f} min")
     began_s, load = time.monotonic(), os.getloadavg()[0]
     unit_s = calibration_s()
@@ -132,13 +133,13 @@ def _measured(case: Case, place: Places, wanted: Wanted, now: Conditions, withou
 
 
 def left(commands: Sequence[Command], without: str) -> list[Command]:
-    """Commands of contenders whose names have none of these words, separated by commas."""
+    """Commands of contenders whose names contain none of these comma-separated words."""
     words = [word.strip().lower() for word in without.split(",") if word.strip()]
     return [command for command in commands if not any(word in command.contender.lower() for word in words)]
 
 
 def shown(why: str, place: Places) -> str:
-    """What went wrong, as one line that may stand on a page: without places of this machine."""
+    """An error text on one line, without paths of this machine, for the page."""
     for path, name in ((place.work, "WORK"), (PROJECT, "."), (Path.home(), "~")):
         why = why.replace(str(path), name)
     line = " ".join(why.split())
@@ -153,7 +154,7 @@ def _print(case: Case, found: CaseRecord) -> None:
 
 
 def tell(sentence: str) -> None:
-    """A line of progress, with the time."""
+    """Print a line of progress with the time."""
     print(f"{time.strftime('%H:%M:%S')}  {sentence}", flush=True)
 
 

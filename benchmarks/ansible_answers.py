@@ -1,7 +1,8 @@
-"""What Ansible itself says of one inventory, as JSON: `ansible-inventory --list`, and `ansible PATTERN --list-hosts`.
+"""Ansible's own output for one inventory, as JSON: `ansible-inventory --list`, and `ansible PATTERN --list-hosts`.
 
-Run by Ansible's own Python (``benchmarks/inventories.py ask`` does): ``python ansible_answers.py PATH``. Both commands'
-own classes are called in children of one process: importing Ansible twelve times takes longer than all their work.
+Ansible's own Python runs this file (see ``benchmarks/inventories.py ask``): ``python ansible_answers.py PATH``. The
+classes of both commands are called in child processes of one process: importing Ansible twelve times takes longer than
+all their work.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 
 def patterns_for(groups: dict[str, list[str]], hosts: list[str]) -> list[str]:
-    """Ten patterns made of an inventory's own names: always the same ones for the same inventory."""
+    """Ten patterns from an inventory's own names; the same inventory always gives the same patterns."""
     named = sorted(name for name in groups if name not in ("all", "ungrouped") and groups[name]) or ["all"]
     first, last = named[0], named[-1]
     host = sorted(hosts)[len(hosts) // 2]
@@ -35,7 +36,7 @@ def patterns_for(groups: dict[str, list[str]], hosts: list[str]) -> list[str]:
 
 
 def call(command: Any, arguments: list[str]) -> tuple[int, str, str]:
-    """The status and the two outputs of one of Ansible's commands, run in a process of its own."""
+    """Run one of Ansible's commands in a child process; return its status, standard output and standard error."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         child = os.fork()
         if child == 0:
@@ -46,7 +47,7 @@ def call(command: Any, arguments: list[str]) -> tuple[int, str, str]:
                 status = int(command(arguments).run() or 0)
             except SystemExit as error:
                 status = int(error.code or 0)
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
+            except Exception as error:  # noqa: BLE001 - any error is part of the answer
                 print(f"{type(error).__name__}: {error}", file=sys.stderr)
             sys.stdout.flush()
             sys.stderr.flush()
@@ -58,7 +59,7 @@ def call(command: Any, arguments: list[str]) -> tuple[int, str, str]:
 
 
 def members(path: str) -> dict[str, list[str]]:
-    """The hosts of each group, with those of its children, in Ansible's order."""
+    """Hosts of each group and its children, in Ansible's order."""
     from ansible.inventory.manager import InventoryManager
     from ansible.parsing.dataloader import DataLoader
 
@@ -68,7 +69,7 @@ def members(path: str) -> dict[str, list[str]]:
 
 
 def main(path: str, *patterns: str) -> None:
-    """Print the answers for the inventory at ``path``, to these patterns or to ten of its own names."""
+    """Print the answers for the inventory at ``path``, for these patterns or for ten patterns of its own names."""
     from ansible.cli.adhoc import AdHocCLI
     from ansible.cli.inventory import InventoryCLI
     from ansible.release import __version__

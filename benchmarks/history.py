@@ -1,16 +1,17 @@
-"""What a year of daily audits of a fleet costs: the size of the history, and the time of everything that reads it.
+"""Cost of a year of daily audits of a fleet: the size of the history, and the time of every read.
 
     .venv/bin/python -m benchmarks.history
 
-``make bench CASES=history`` runs it, too, and keeps its figures.
+``make bench CASES=history`` runs this program too, and stores its figures.
 
-The audits are generated, and written with the real ``History.add``; no host is asked. Each host has 8 cards and some
-90 readings, of which a few are its own (product's serial, time of its last provisioning). A year holds: a reboot of
-every host once a month, in waves of a tenth of the fleet a day, with a new kernel each; two upgrades of the driver; a
-host in two hundred drifts in a day and is mended within the week, one in five hundred shows a failure, one in a hundred
-cannot be read, and one card in five hundred is swapped in a month. Times are the median of several calls after the
-last audit, each of which opens the file anew. The goals are below 100 ms for one host's history and for a week's diff,
-2 s for an add and 200 MB for the file.
+The audits are generated and written with the real ``History.add``; no host is contacted. Each host has 8 cards and
+about 90 readings, a few of them unique to the host (product serial, time of its last provisioning). In the generated
+year each host reboots once a month with a new kernel, in waves of a tenth of the fleet per day. The driver is upgraded
+twice. Per day, one host in 200 drifts and is repaired within a week, one in 500 has a failure, and one in 100 cannot be
+read. Per month, one card in 500 is replaced.
+
+Times are the median of several calls after the last audit; each call opens the file again. The goals: less than 100 ms
+for one host's history and for a week's diff, 2 s for an add, and 200 MB for the file.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ START = datetime(2026, 1, 1, 6, tzinfo=UTC)
 LAYERS = ("base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container", "gpu")
 DRIVERS = ("470.182.03", "470.223.02", "470.256.02")
 CARDS = 8
-ALIKE = 80  #: readings that nearly never change, over all layers
+ALIKE = 80  #: readings that almost never change, over all layers
 ROUNDS = 5
 
 LINK = Deviation("cuda", "link /usr/local/cuda", "/usr/local/cuda-11.4", "/usr/local/cuda-11.2", "drift")
@@ -47,7 +48,7 @@ XID = Finding(
 
 @dataclass
 class Machine:
-    """One host of the fleet, as the year goes over it."""
+    """A host of the fleet, with its state during the year."""
 
     name: str
     cards: list[Gpu]
@@ -59,7 +60,7 @@ class Machine:
     values: list[Reading] = field(default_factory=list)
 
     def look(self, day: int, *, read: bool) -> HostAudit:
-        """What an audit sees of it."""
+        """Result of an audit of this host."""
         at = (START + timedelta(days=day)).isoformat()
         if not read:
             return HostAudit(self.name, "tensorflow-2.9", at, "unread", "timed out after 15 s", _layers({}, "unread"))
@@ -106,7 +107,7 @@ def machine(number: int) -> Machine:
 
 
 def year(hosts: int, days: int, random: Random) -> Iterator[FleetAudit]:
-    """One audit a day."""
+    """One audit per day."""
     fleet = [machine(number) for number in range(hosts)]
     for day in range(days):
         at = START + timedelta(days=day)
@@ -117,7 +118,7 @@ def year(hosts: int, days: int, random: Random) -> Iterator[FleetAudit]:
 
 
 def _pass_a_day(one: Machine, number: int, day: int, random: Random) -> None:
-    turn = number % 10 == day % 30  # a tenth of the fleet on each of ten days of a month
+    turn = number % 10 == day % 30  # a tenth of the fleet on each of ten days per month
     if turn:
         one.kernel = day // 30
     if turn and one.driver < day // 120 < len(DRIVERS):
@@ -133,7 +134,7 @@ def _pass_a_day(one: Machine, number: int, day: int, random: Random) -> None:
 
 
 def timed(work: Callable[[], object]) -> float:
-    """The median of some calls, in seconds."""
+    """Median duration of several calls, in seconds."""
     found = []
     for _ in range(ROUNDS):
         began_s = time.perf_counter()
@@ -143,10 +144,10 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def measure(folder: Path, hosts: int, days: int, *, as_json: bool) -> None:
-    """Write the year and print a line for each use of it, or some of them as JSON."""
+    """Write the year, and print the duration of each read, or some of the figures as JSON."""
     history, adds = History(folder), []
     began_s = time.perf_counter()
-    for audit in year(hosts, days, Random(1)):  # noqa: S311 - the same year every time
+    for audit in year(hosts, days, Random(1)):  # noqa: S311 - a fixed seed, for the same year in every run
         add_s = time.perf_counter()
         history.add(audit)
         adds.append(time.perf_counter() - add_s)

@@ -1,10 +1,10 @@
-"""Public Ansible inventories, read by Hostwright and by Ansible: ``ansible-inventory --list``, and ten patterns each.
+"""Public Ansible inventories, read by Hostwright and by Ansible: ``ansible-inventory --list`` and ten patterns each.
 
     python benchmarks/inventories.py ask --trees DIR --answers DIR --ansible VENV/bin/python
     python benchmarks/inventories.py compare --trees DIR --answers DIR [--half b]
 
-``inventories.txt`` names them: half, repository, commit, path. ``--trees`` holds a checkout of each repository at that
-commit as ``OWNER+NAME``, with no file executable: no stranger's program is run. Contents are never kept here.
+``inventories.txt`` lists half, repository, commit and path of each. ``--trees`` has a checkout of each repository at
+that commit as ``OWNER+NAME``, without executable files: no third-party program is run. Contents are never stored here.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from hostwright.inventory import Host, Inventory, load, select
 LIST = Path(__file__).with_suffix(".txt")
 UNEXPLAINED = "not explained"
 
-#: what a refusal says → why we refuse what Ansible takes
+#: part of a refusal → reason why Hostwright refuses what Ansible accepts
 REFUSALS = {
     "is given twice": "a name is given twice in a file: a mistake here, the last one wins in Ansible",
     "cannot be a host's name": "a name that no host can have (`<address>`, a path)",
     "cannot be a group's name": "a group's name with other characters than letters, digits, '_', '.' and '-'",
     "is the configuration of an Ansible inventory plugin": "only Ansible can read it, and it is not installed",
 }
-#: refusals of patterns: a sentence where Ansible warns, and goes on with what is left
+#: part of a pattern's refusal → reason; Ansible only warns, and uses the remaining hosts
 STRICTER = {
     "matches no host and no group": "a term that matches nothing is an error; Ansible warns and ignores it",
     "matches no host": "a selection without hosts is an error; Ansible's is empty",
@@ -53,7 +53,7 @@ PARTLY = (
 
 @dataclass(frozen=True)
 class Row:
-    """One public inventory."""
+    """A public inventory."""
 
     half: str
     repository: str
@@ -62,17 +62,17 @@ class Row:
 
     @property
     def key(self) -> str:
-        """Its name in file names."""
+        """Name of the inventory in file names."""
         return re.sub(r"[/ ]", "+", f"{self.repository}/{self.path}")
 
     def at(self, trees: Path) -> Path:
-        """Where it lies."""
+        """Path of the inventory below ``trees``."""
         return trees / self.repository.replace("/", "+") / self.path
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Where the two disagree, and why."""
+    """A difference between Hostwright and Ansible, with its reason."""
 
     what: str
     why: str
@@ -86,7 +86,7 @@ def rows() -> list[Row]:
 
 
 def ask(row: Row, trees: Path, answers: Path, python: str) -> None:
-    """Have Ansible answer for one inventory, and keep what it says."""
+    """Store Ansible's answers for one inventory."""
     file = answers / f"{row.key}.json"
     if file.exists():
         return
@@ -102,7 +102,7 @@ def ask(row: Row, trees: Path, answers: Path, python: str) -> None:
 
 
 def differences(path: Path, answer: Mapping[str, Any]) -> Iterator[Difference]:
-    """Everything in which our reading of an inventory is not Ansible's."""
+    """All differences between Hostwright's and Ansible's reading of an inventory."""
     partly = PARTLY if "Unable to parse" in answer["said"] else ""
     try:
         inventory = load(path)
@@ -152,7 +152,7 @@ def _variables(host: Host, theirs: Mapping[str, Any]) -> Iterator[Difference]:
 
 
 def plain(value: Any) -> Any:
-    """A value as Ansible writes it."""
+    """A value in Ansible's form."""
     if isinstance(value, Secret):
         return plain(value.reveal())
     if isinstance(value, dict):
@@ -184,7 +184,7 @@ def _why(sentence: str, reasons: Mapping[str, str]) -> str:
 
 
 def ends(path: Path) -> int:
-    """How ``invoke hosts`` ends on an inventory."""
+    """Exit status of ``invoke hosts`` for an inventory."""
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         try:
             return hosts_verb(Request("all", inventory=(str(path),)))
@@ -193,7 +193,7 @@ def ends(path: Path) -> int:
 
 
 def compare(chosen: list[Row], trees: Path, answers: Path) -> None:
-    """Print how many inventories are read alike, and the differences by their explanation."""
+    """Print the number of inventories with equal results, and the differences by reason."""
     numbers: Counter[str] = Counter()
     counted: Counter[tuple[str, str]] = Counter()
     silent = [row for row in chosen if not (answers / f"{row.key}.json").exists()]
@@ -226,7 +226,7 @@ def compare(chosen: list[Row], trees: Path, answers: Path) -> None:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=["ask", "compare"])
     parser.add_argument("--trees", type=Path, required=True)

@@ -1,1 +1,1 @@
-"""The cases, each a module with ``setup``, ``commands``, ``check`` and ``goals``; see ``case.Case``."""
+"""The cases: modules with ``setup``, ``commands``, ``check`` and ``goals``; see ``case.Case``."""

@@ -1,4 +1,4 @@
-"""Every case, in the order of the page."""
+"""All cases, in page order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CASES: tuple[Case, ...] = (
 
 
 def named(names: str) -> tuple[Case, ...]:
-    """Cases by their names, separated by commas; empty: all. Raises ``ValueError`` for a name that is none."""
+    """Cases by comma-separated names; all for an empty text. Raises ``ValueError`` for an unknown name."""
     by_name = {case.NAME: case for case in CASES}
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     if unknown := [name for name in wanted if name not in by_name]:

@@ -1,4 +1,4 @@
-"""What a case is."""
+"""Protocol of a case."""
 
 from __future__ import annotations
 
@@ -14,32 +14,31 @@ from benchmarks.places.places import Places
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a run asks of its cases."""
+    """Options of a run for its cases."""
 
-    sizes: tuple[int, ...] = ()  #: only these numbers of hosts; empty: the case's own
+    sizes: tuple[int, ...] = ()  #: only these numbers of hosts; empty: the case's own sizes
     rounds: int = 3
 
     def of(self, sizes: Sequence[int]) -> tuple[int, ...]:
-        """The sizes that a case measures: its own, or those that were asked for."""
+        """Sizes to measure: the requested ones, or the case's own."""
         return self.sizes or tuple(sizes)
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of one run of a contender under all its conditions together, by walls that were recorded on two quiet
-    cores."""
+    """Duration of one run of a contender under all conditions of its case, recorded on two idle cores."""
 
     contender: str
     size: int
     wall_s: float
-    rounds: int = 0  #: fewer than the run's; 0: as many
+    rounds: int = 0  #: maximum number of rounds; 0: as many as the run
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What the page shows of a case's samples beside wall and processor time."""
+    """Columns of a case's samples on the page, in addition to processor time."""
 
-    size: str = "hosts"  #: what ``Sample.size`` counts
+    size: str = "hosts"  #: unit of ``Sample.size``
     memory: bool = True
     traffic: bool = True
     extra: dict[str, str] = field(default_factory=dict)  #: name in ``Sample.extra`` → heading
@@ -47,80 +46,85 @@ class Table:
 
 
 class Case(Protocol):
-    """One case: a module with these names. ``setup`` yields what the other functions are given."""
+    """A case: a module with these names. ``setup`` yields the argument of the other functions."""
 
     @property
     def NAME(self) -> str:  # noqa: N802 - a module's constant
-        """On the command line."""
+        """Name on the command line."""
         ...
 
     @property
     def TITLE(self) -> str:  # noqa: N802
-        """On the page."""
+        """Title on the page."""
         ...
 
     @property
     def ABOUT(self) -> str:  # noqa: N802
-        """What is compared, on the page: what each contender does, and what is not the same."""
+        """Description on the page: the work of each contender, and differences between them."""
         ...
 
     @property
     def BOUND_S(self) -> float:  # noqa: N802
-        """After this many seconds no further round is begun."""
+        """Limit in seconds, after which no further round begins."""
         ...
 
     @property
     def COSTS(self) -> Sequence[Cost]:  # noqa: N802
-        """Everything that is measured when no other sizes are asked for, and what that takes."""
+        """All measurements at the case's own sizes, with their durations."""
         ...
 
     @property
     def REST_S(self) -> float:  # noqa: N802
-        """Seconds of setup, of the states that commands begin from, and of checks."""
+        """Seconds of setup, of preparing initial states, and of checks."""
         ...
 
     @property
     def TABLE(self) -> Table:  # noqa: N802
-        """The columns of its samples."""
+        """Columns of the samples."""
         ...
 
     @property
     def PLOTTED(self) -> Sequence[str]:  # noqa: N802
-        """The contenders of its picture, in their order; none: it has no picture."""
+        """Contenders of the chart, in order; empty: no chart."""
         ...
 
     def setup(self, places: Places, wanted: Wanted) -> AbstractContextManager[Any]:
-        """Make the place and what the commands need."""
+        """Create the place and the inputs of the commands."""
         ...
 
     def commands(self, ready: Any) -> Sequence[Command]:
-        """Everything that is measured, in the order of a round: A B C A B C …"""
+        """All measured commands, in the order of a round: A B C A B C …"""
         ...
 
     def check(self, ready: Any) -> str:
-        """Empty if the state is the same for all contenders; else a sentence, and nothing is measured."""
+        """Return an error text if the state differs between contenders, which stops the case; empty if it does not."""
         ...
 
     def facts(self, ready: Any) -> dict[str, str]:
-        """About the place, for the page."""
+        """Facts about the place, for the page."""
         ...
 
     def goals(self) -> Sequence[Goal]:
-        """What is to be reached."""
+        """Goals of the case."""
         ...
 
 
 def estimate_s(case: Case, wanted: Wanted) -> float:
-    """How long a case takes, about, on two quiet cores, without what places need to be made. Other sizes than its own
-    are taken to cost as much for each host."""
+    """Estimated duration of a case on two idle cores, without the creation of places.
+
+    For sizes other than its own, the cost per host is assumed to be the same.
+    """
     own = case.REST_S + sum(min(cost.rounds or wanted.rounds, wanted.rounds) * cost.wall_s for cost in case.COSTS)
     sizes = {cost.size for cost in case.COSTS}
     return own * sum(wanted.of(tuple(sizes))) / max(1, sum(sizes)) if any(sizes) else own
 
 
 def costed(costs: Sequence[Cost], commands: Sequence[Command]) -> list[Command]:
-    """The commands that are measured, with their rounds: at the case's own sizes those that have a cost, at others all,
-    as often as at the largest of these."""
+    """Commands to measure, with their rounds.
+
+    At the case's own sizes, only commands with a cost are measured. At other sizes all commands are measured, with the
+    rounds of the largest own size.
+    """
     rounds = {(cost.contender, cost.size): cost.rounds for cost in costs}
     largest = {cost.contender: cost.rounds for cost in sorted(costs, key=lambda cost: cost.size)}
     own = {cost.size for cost in costs}

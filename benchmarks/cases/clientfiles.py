@@ -1,4 +1,4 @@
-"""OpenSSH's files of an operator who has been there for years."""
+"""Large OpenSSH files of an operator, such as those of many years."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ RUN = "hostwright run"
 SMALL, LARGE = "small files", "large files"
 SIZES = (1, 100)
 LINES, STANZAS = 10_000, 1_000
-COSTS = (Cost(RUN, 1, 1.6), Cost(RUN, 100, 5.7))  #: with both kinds of files
+COSTS = (Cost(RUN, 1, 1.6), Cost(RUN, 100, 5.7))  #: total over both kinds of files
 REST_S = 1.0
-#: In a mount namespace of its own the user's ``~/.ssh`` is another directory; the user's own is not touched.
+#: Runs a command in a mount namespace with another ``~/.ssh``; the user's own directory is not changed.
 AT_HOME = (
     "unshare", "--mount", "sh", "-euc",
     'own=$(getent passwd "$(id -u)" | cut -d: -f6)/.ssh; mkdir -p -m 700 "$own"; mount --bind "$0" "$own"; exec "$@"',
@@ -42,7 +42,7 @@ AT_HOME = (
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Homes with their files, by variant."""
+    """Home directories with their files, by variant."""
 
     place: Replaying
     homes: dict[str, Path]
@@ -52,7 +52,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Two homes."""
+    """Create two home directories."""
     place, folder = places.replaying(), places.folder(NAME)
     sizes = wanted.of(SIZES)
     homes = {}
@@ -68,7 +68,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def inventory(place: Replaying, folder: Path, size: int) -> Path:
-    """Hosts of which the inventory says neither the key nor the known_hosts: those are the user's files' matter."""
+    """Inventory without host keys and known_hosts: those come from the user's files."""
     hosts = {
         f"h{number:04}": {"ansible_host": place.address(number), "ansible_port": REAL_PORT + number % SERVERS}
         for number in range(1, size + 1)
@@ -80,7 +80,7 @@ def inventory(place: Replaying, folder: Path, size: int) -> Path:
 
 
 def others(count: int) -> list[str]:
-    """Lines of ``known_hosts`` for hosts that nobody asks for."""
+    """Lines of ``known_hosts`` for hosts that no run uses."""
     head = b"\0\0\0\x0bssh-ed25519\0\0\0 "
     keys = (base64.b64encode(head + hashlib.sha256(str(one).encode()).digest()).decode() for one in range(count))
     return [
@@ -89,7 +89,7 @@ def others(count: int) -> list[str]:
 
 
 def stanzas(count: int) -> list[str]:
-    """Stanzas of ``ssh_config`` for hosts that nobody asks for."""
+    """Stanzas of ``ssh_config`` for hosts that no run uses."""
     return [
         f"Host node{one:05} node{one:05}.example.org\n HostName 10.8.{one // 256}.{one % 256}\n User u{one}\n Port 22\n"
         for one in range(count)
@@ -97,18 +97,18 @@ def stanzas(count: int) -> list[str]:
 
 
 def check(ready: Ready) -> str:
-    """A run whose keys are not found fails by itself: unknown keys are refused."""
+    """Return no error: a run without the keys fails by itself, because unknown keys are refused."""
     return ""
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """The files' sizes."""
+    """Sizes of the files."""
     size = sum((ready.homes[LARGE] / ".ssh" / name).stat().st_size for name in ("known_hosts", "config"))
     return {"large files": f"{size / 1000:.0f} kB together"}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Both homes at each size."""
+    """Both home directories at each size."""
     return [
         Command(
             RUN, size, (*AT_HOME, str(home / ".ssh"), own_program("hostwright"), "run", "--inventory", str(path),
@@ -121,12 +121,12 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def more_s(found: Figures, size: int) -> float:
-    """What the large files cost."""
+    """Additional wall time with the large files."""
     return found.median(RUN, size, "wall_s", LARGE) - found.median(RUN, size, "wall_s", SMALL)
 
 
 def goals() -> Sequence[Goal]:
-    """For 100 hosts together."""
+    """Goal for 100 hosts together."""
     return (
         Goal(
             "100 hosts: wall with the large files, beyond the small ones", 0.3, lambda found: more_s(found, 100), " s"

@@ -1,4 +1,4 @@
-"""One large file to many hosts."""
+"""Copy of one large file to many hosts."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ BOUND_S = 400.0
 SIZES = (8, 24)
 TABLE = Table(memory=True, extra={"copies": "copies sent", "mb_per_s": "MB/s, all hosts together"})
 OURS, NGINX, RSYNC = "hostwright provision", "nginx and curl", "rsync"
-#: bytes of the file by the number of hosts: to write and to check 4 GB takes the disk longer than to bring them
+#: number of hosts → size of the file in bytes: writing and checking 4 GB would take the disk longer than the transfer
 BYTES = {8: 500_000_000, 24: 150_000_000}
-#: by what 1.4 and 0.3 GB took
+#: from the durations for 1.4 and 0.3 GB
 COSTS = (
     Cost(OURS, 8, 10, rounds=1), Cost(NGINX, 8, 15, rounds=1), Cost(RSYNC, 8, 27, rounds=1),
     Cost(OURS, 24, 9, rounds=1), Cost(NGINX, 24, 13, rounds=1),
 )  # fmt: skip
 REST_S = 130.0
-SMALLER = 100_000_000  #: for other numbers of hosts
-ROOM = 1.5  #: of what all hosts together will hold must be free on the disk
+SMALLER = 100_000_000  #: size of the file in bytes for other numbers of hosts
+ROOM = 1.5  #: required free disk space, relative to all copies together
 MB = 1e6
 
 
@@ -56,7 +56,7 @@ class File:
     path: Path
     size: int
     sha256: str
-    site: Path  #: whose role brings it
+    site: Path  #: site whose role installs the file
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Ready:
     folder: Path
 
     def tools(self, size: int) -> Tools:
-        """The peers on the first hosts."""
+        """Peers for the first ``size`` hosts."""
         folder = self.folder / f"peers-{size}"
         folder.mkdir(exist_ok=True)
         file = self.files[size].path
@@ -77,13 +77,13 @@ class Ready:
 
 
 def bytes_of(size: int) -> int:
-    """The file for so many hosts."""
+    """Size of the file for a number of hosts."""
     return BYTES.get(size, SMALLER)
 
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """The files, and a site for each."""
+    """Create the files, and a site for each."""
     hosts, folder = places.hosts(), places.folder(NAME)
     sizes = wanted.of(SIZES)
     needed = max(bytes_of(size) * size for size in sizes)
@@ -92,11 +92,11 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
     names = hosts.clones(max(sizes))
     made = {size: _file(hosts, folder, names[:size]) for size in sizes}
     yield Ready(hosts, names, made, folder)
-    hosts.remove(names)  # their release record is now that of this file's stack
+    hosts.remove(names)  # their release record now names this file's stack
 
 
 def _file(hosts: Hosts, folder: Path, names: Sequence[str]) -> File:
-    """A file, and a site with these hosts whose stack has it."""
+    """A file, and a site with these hosts and a stack with that file."""
     place = folder / f"files-{len(names)}" / "files"
     place.mkdir(parents=True)
     path, digest, size = place / "bulk.bin", hashlib.sha256(), bytes_of(len(names))
@@ -115,7 +115,7 @@ def _file(hosts: Hosts, folder: Path, names: Sequence[str]) -> File:
 
 
 def write_inventory(folder: Path, hosts: Hosts, names: Sequence[str], file: Path, sha256: str) -> None:
-    """The inventory of a site, and its stack of one file."""
+    """Write the inventory of a site, and its stack of one file."""
     addresses = {one.name: {"ansible_host": str(one.address)} for one in hosts.machines(names)}
     common = {
         "ansible_user": "ops",
@@ -136,22 +136,22 @@ def write_inventory(folder: Path, hosts: Hosts, names: Sequence[str], file: Path
 
 
 def check(ready: Ready) -> str:
-    """Each command's own check asks every host for the file's checksum."""
+    """Return no error: each command's own check compares the file's checksum on every host."""
     return ""
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """The files."""
+    """Sizes of the files."""
     return {f"{size} hosts": f"a file of {file.size / 1e9:.1f} GB" for size, file in ready.files.items()}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Every contender at every size."""
+    """All contenders at all sizes."""
     return [finished(ready, size, command) for size in ready.files for command in at(ready, size)]
 
 
 def at(ready: Ready, size: int) -> list[Command]:
-    """Every contender at one size."""
+    """All contenders at one size."""
     file, peers = ready.files[size], ready.tools(size)
     environment = {**ready.hosts.environment, "HOSTWRIGHT_ARTIFACTS": str(ready.folder / "artifacts")}
     words = (own_program("hostwright"), "--site", str(file.site), "provision", "--hosts", "all", "--yes")
@@ -170,7 +170,7 @@ def at(ready: Ready, size: int) -> list[Command]:
 
 
 def pulling(ready: Ready, size: int, peers: Tools) -> Command:
-    """nginx beside the controller, and every host's curl."""
+    """nginx on the controller, and curl on every host."""
     file = ready.files[size]
     prefix = file.path.parent.parent
     (prefix / "temp").mkdir(exist_ok=True)
@@ -193,7 +193,7 @@ def pulling(ready: Ready, size: int, peers: Tools) -> Command:
 
 
 def finished(ready: Ready, size: int, command: Command) -> Command:
-    """The command from hosts without the file, with the check that all have it, and what it sent."""
+    """The command with its preparation (hosts without the file), its check on all hosts, and the sent bytes."""
     file, names = ready.files[size], ready.names[:size]
 
     def before() -> None:
@@ -210,14 +210,14 @@ def finished(ready: Ready, size: int, command: Command) -> Command:
 
 
 def clear(hosts: Hosts, names: Sequence[str]) -> None:
-    """Take the file away, wherever a contender put it, and let the disk come to rest."""
+    """Delete the file from all places where a contender puts it, and flush the disk."""
     for machine in hosts.machines(names):
         console(machine, "sh", "-c", "rm -rf /opt/bulk /var/cache/hostwright/artifacts /tmp/sum")
     os.sync()
 
 
 def lacking(hosts: Hosts, names: Sequence[str], file: File) -> str:
-    """Which hosts do not have the file, byte for byte."""
+    """Error text that names hosts without an identical file; empty if there are none."""
     script = sh('test "$(sha256sum </opt/bulk/file)" = %s', f"{file.sha256}  -")
     found = []
     for machine in hosts.machines(names):
@@ -229,17 +229,17 @@ def lacking(hosts: Hosts, names: Sequence[str], file: File) -> str:
 
 
 def ratio(size: int) -> Callable[[Figures], float]:
-    """How many times as quick as nginx."""
+    """Throughput relative to nginx."""
     return lambda found: found.ratio(OURS, NGINX, size, "mb_per_s")
 
 
 def copies(size: int) -> Callable[[Figures], float]:
-    """How often the file went out."""
+    """Number of copies that the controller sent."""
     return lambda found: found.median(OURS, size, "copies")
 
 
 def goals() -> Sequence[Goal]:
-    """Throughput beside nginx, and what goes out of the controller."""
+    """Goals for throughput relative to nginx, and for the controller's egress."""
     return (
         Goal("8 hosts: throughput / nginx pull's", 0.8, ratio(8), "×", at_least=True),
         *(Goal(f"{size} hosts: controller egress, in copies of the file", 4, copies(size)) for size in SIZES),

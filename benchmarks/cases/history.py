@@ -1,4 +1,4 @@
-"""A quarter of daily audits of 1,000 hosts: what reading it costs."""
+"""Cost of writing and reading a quarter of daily audits of 1,000 hosts."""
 
 from __future__ import annotations
 
@@ -37,41 +37,41 @@ REST_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Nothing but the number of hosts."""
+    """The number of hosts."""
 
     size: int
 
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Nothing."""
+    """Yield the number of hosts; nothing is created."""
     yield Ready(max(wanted.sizes, default=HOSTS))
 
 
 def check(ready: Ready) -> str:
-    """Nothing has a state."""
+    """Return no error: the case has no state."""
     return ""
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """Nothing that the page does not say."""
+    """Return no facts."""
     return {}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """One program that measures inside."""
+    """One program that measures itself."""
     words = (sys.executable, "-m", "benchmarks.history", "--hosts", str(ready.size), "--days", str(DAYS), "--json")
     return [Command(AUDITS, ready.size, words, counted=read)]
 
 
 def read(done: Done) -> Mapping[str, float]:
-    """What it measured."""
+    """Parse the program's own measurements."""
     values: dict[str, float] = json.loads(done.stdout)
     return {name: round(value, 4) for name, value in values.items()}
 
 
 def goals() -> Sequence[Goal]:
-    """Those of the history since it was written."""
+    """Goals of the history."""
     return (
         Goal("size of the file", 50, lambda found: found.median(AUDITS, HOSTS, "size_mb"), " MB"),
         Goal("an add at the end", 2, lambda found: found.median(AUDITS, HOSTS, "add_s"), " s"),

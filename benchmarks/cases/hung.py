@@ -1,4 +1,4 @@
-"""One host that accepts connections and then says nothing, among a hundred."""
+"""One host that accepts connections and sends nothing, among a hundred."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ TABLE = Table(traffic=False, memory=False, extra={"others_s": "the others done, 
 OURS, THEIRS = "hostwright run", "Ansible raw"
 NONE, ONE = "none hangs", "one hangs"
 SIZE, AT_ONCE, WORK_S, PATIENCE_S = 100, 10, 2, 15
-#: with and without the host that hangs; by what three seconds of work took
+#: with and without the hung host; from the durations with 3 s of work
 COSTS = (Cost(OURS, SIZE, 45, rounds=1), Cost(THEIRS, SIZE, 53, rounds=1))
 REST_S = 13.0
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts, with and without the one that hangs, and the file of their ends."""
+    """The hosts, with and without a hung one, and the file of their end times."""
 
     place: Replaying
     size: int
@@ -47,26 +47,26 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """One file for all hosts: a line each."""
+    """Create one file for all hosts, with a line for each."""
     place, folder = places.replaying(), places.folder(NAME)
     ends = folder / "ends"
     ends.touch()
-    ends.chmod(0o666)  # the loopback hosts' user writes it
+    ends.chmod(0o666)  # the user of the loopback hosts writes to it
     yield Ready(place, max(wanted.sizes, default=SIZE), ends, places.hosts().environment, folder)
 
 
 def check(ready: Ready) -> str:
-    """Each command's own check counts the hosts."""
+    """Return no error: each command's own check counts the hosts."""
     return ""
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """What hangs."""
+    """Description of the hung host."""
     return {"hung host": "a port whose connections the kernel takes and nobody answers, as of a stopped sshd"}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Both tools, with and without the host that hangs."""
+    """Both tools, with and without a hung host."""
     return [
         with_ends(ready, make(ready, hung), hung)
         for hung in (False, True)
@@ -75,19 +75,19 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def work(ready: Ready) -> str:
-    """What each host does."""
+    """Shell command of each host's work."""
     return f"sleep {WORK_S}; date +%s.%N >>{ready.ends}"
 
 
 def of_ours(ready: Ready, hung: bool) -> Command:
-    """``hostwright run``."""
+    """Command of ``hostwright run``."""
     inventory = ready.place.inventory(f"hung-{hung}", ready.size, REAL_PORT, hung=int(hung))
     words = (own_program("hostwright"), "run", "--inventory", str(inventory), "--hosts", "all", "--batch", str(AT_ONCE))
     return Command(OURS, ready.size, (*words, "--", work(ready)), env=ready.environment)
 
 
 def of_ansible(ready: Ready, hung: bool) -> Command:
-    """Ansible's own way of one command."""
+    """Command of Ansible's module ``raw``."""
     inventory = ready.place.ini(ready.folder / f"hosts-{hung}.ini", ready.size, REAL_PORT, hung=int(hung))
     env = {
         "ANSIBLE_CONFIG": str(HERE / "ansible/ansible.cfg"),
@@ -100,7 +100,7 @@ def of_ansible(ready: Ready, hung: bool) -> Command:
 
 
 def with_ends(ready: Ready, command: Command, hung: bool) -> Command:
-    """The command with the hosts' own times."""
+    """The command with the hosts' own end times."""
     began: list[float] = []
 
     def before() -> None:
@@ -117,12 +117,12 @@ def with_ends(ready: Ready, command: Command, hung: bool) -> Command:
 
 
 def last(text: str) -> float:
-    """The latest of some times, a line each."""
+    """Latest of several times, one per line."""
     return max(float(line) for line in text.split())
 
 
 def ended(ready: Ready, count: int) -> Callable[[Done], str]:
-    """A check that so many hosts have done their work."""
+    """Check that ``count`` hosts have done their work."""
 
     def check(done: Done) -> str:
         found = len(ready.ends.read_text().split())
@@ -132,7 +132,7 @@ def ended(ready: Ready, count: int) -> Callable[[Done], str]:
 
 
 def goals() -> Sequence[Goal]:
-    """Ours; Ansible's stands in the table."""
+    """Goal for Hostwright; the table shows Ansible."""
     return (
         Goal("the other 99 hosts done, one hung / none hung", 1.05,
              lambda found: found.median(OURS, SIZE, "others_s", ONE) / found.median(OURS, SIZE, "others_s", NONE), "×"),

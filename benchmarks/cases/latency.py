@@ -1,4 +1,4 @@
-"""The same hosts behind a long line."""
+"""The hosts of ``plan`` behind a cable with a long delay."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ other, from the first packet to the last. pyinfra runs once."""
 BOUND_S = 300.0
 TABLE = Table(memory=False)
 SIZES = (1,)
-#: over cables of all lengths
+#: total over all delays
 COSTS = (
     Cost(SSH, 1, 2, rounds=2), Cost(PROBES, 1, 2.8, rounds=2), Cost(PLAN, 1, 6.3, rounds=2),
     Cost(AUDIT, 1, 9, rounds=2), Cost(PYINFRA, 1, 47, rounds=1),
 )  # fmt: skip
 REST_S = 10.0
-#: variant → seconds that are added to a round trip
+#: variant → additional round-trip time in seconds
 DELAYS_S = {"0 ms": 0.0, "25 ms": 0.025, "80 ms": 0.08}
 
 
 @dataclass(slots=True)
 class Line:
-    """The cable as it is now."""
+    """The cable with its current delay."""
 
     desk: Desk
     facts: dict[str, str] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Line:
     _cable: ExitStack = field(default_factory=ExitStack)
 
     def be(self, delay_s: float, address: str) -> None:
-        """Make the cable this long, and measure it once."""
+        """Set the delay of the cable, and measure it once."""
         if delay_s == self._now_s:
             return
         self._cable.close()
@@ -57,7 +57,7 @@ class Line:
         self._now_s = delay_s
 
     def close(self) -> None:
-        """The ordinary cable again."""
+        """Restore the cable without a delay."""
         self._cable.close()
         set_up(self.desk.lab)
 
@@ -72,7 +72,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """As for ``plan``, with fewer hosts."""
+    """Set up ``plan`` with fewer hosts."""
     with plan.setup(places, replace(wanted, sizes=wanted.of(SIZES))) as hosts:
         line = Line(hosts.hosts.desk)
         try:
@@ -82,22 +82,22 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def check(ready: Ready) -> str:
-    """As for ``plan``."""
+    """Check as for ``plan``."""
     return plan.check(ready.hosts)
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """What holds frames back, and for how long."""
+    """The program that delays frames, and the measured delays."""
     return {**plan.facts(ready.hosts), **ready.line.facts}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Each length of the cable, with all contenders under it."""
+    """All contenders for each delay."""
     return [command for variant in DELAYS_S for size in ready.hosts.sizes for command in under(ready, variant, size)]
 
 
 def under(ready: Ready, variant: str, size: int) -> list[Command]:
-    """All contenders behind one length of the cable."""
+    """All contenders for one delay."""
     (first,) = ready.hosts.hosts.machines(ready.hosts.names[:1])
 
     def before() -> None:
@@ -107,12 +107,12 @@ def under(ready: Ready, variant: str, size: int) -> list[Command]:
 
 
 def round_trips(found: Figures, contender: str) -> float:
-    """Of one host: seconds of wall for each second of round trip."""
+    """Round trips for one host: seconds of wall time per second of round-trip time."""
     return found.slope(contender, 1, "wall_s", DELAYS_S)
 
 
 def goals() -> Sequence[Goal]:
-    """Round trips; the page's table shows the walls beside others."""
+    """Goal for round trips; the table shows wall times of all contenders."""
     return (Goal("1 host: round trips from nothing to the plan", 8, lambda found: round_trips(found, PLAN)),)
 
 

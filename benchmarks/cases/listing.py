@@ -1,4 +1,4 @@
-"""Reading a large inventory."""
+"""Reading of a large inventory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REST_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The inventories by size."""
+    """Inventories by size."""
 
     inventories: dict[int, Path]
     folder: Path
@@ -40,7 +40,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Write them."""
+    """Write the inventories."""
     folder = places.folder(NAME)
     inventories = {}
     for size in wanted.of((MOST,)):
@@ -68,17 +68,17 @@ def inventory(size: int) -> str:
 
 
 def check(ready: Ready) -> str:
-    """Each command's own check counts the hosts."""
+    """Return no error: each command's own check counts the hosts."""
     return ""
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """The files."""
+    """Sizes of the files."""
     return {"inventory": ", ".join(f"{path.stat().st_size / 1000:.0f} kB" for path in ready.inventories.values())}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Both."""
+    """Both tools at each size."""
     found = []
     for size, path in ready.inventories.items():
         ansible = environment("ansible") / "ansible-inventory"
@@ -93,7 +93,7 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def listed(size: int, names: Callable[[str], set[str]]) -> Callable[[Done], str]:
-    """A check that every host is named."""
+    """Check that the output names every host."""
 
     def check(done: Done) -> str:
         if sentence := ended_well(done):
@@ -105,17 +105,17 @@ def listed(size: int, names: Callable[[str], set[str]]) -> Callable[[Done], str]
 
 
 def names_of_ours(text: str) -> set[str]:
-    """The hosts of a document of ``hosts --json``."""
+    """Hosts in the output of ``hosts --json``."""
     return {host["host"] for host in json.loads(text)["hosts"]}
 
 
 def names_of_theirs(text: str) -> set[str]:
-    """The hosts of ``--list``."""
+    """Hosts in the output of ``--list``."""
     return set(json.loads(text)["_meta"]["hostvars"])
 
 
 def goals() -> Sequence[Goal]:
-    """Processor time."""
+    """Goal for processor time."""
     return (
         Goal("5,000 hosts: CPU of `hostwright hosts` / of `ansible-inventory --list`", 0.5,
              lambda found: found.ratio(OURS, THEIRS, MOST, "cpu_s"), "×"),

@@ -30,14 +30,14 @@ BOUND_S = 300.0
 TABLE = Table(traffic=False)
 ALIKE, DIFFER = "alike", "all differ"
 MOST = 1000
-#: alike and differing
+#: total over both variants
 COSTS = (Cost(AUDIT, 1, 2.7), Cost(AUDIT, MOST, 6))
 REST_S = 70.0
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The inventories by size, and the variables with which their audits are found, by variant."""
+    """Inventories by size, and the environment variables that select the stored audits, by variant."""
 
     inventories: dict[int, Path]
     environments: dict[str, dict[str, str]]
@@ -45,7 +45,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Audit all hosts once, and make differing facts of theirs."""
+    """Audit all hosts once, and create a second set of facts that differ between hosts."""
     place, folder = places.replaying(), places.folder(NAME)
     sizes = (1, max(wanted.sizes, default=MOST))
     inventories = {size: place.inventory(f"offline-{size}", size) for size in sizes}
@@ -74,12 +74,12 @@ def of_its_own(text: str, number: int) -> str:
 
 
 def check(ready: Ready) -> str:
-    """Each command's own check asks that every host is found as desired."""
+    """Return no error: each command's own check requires every host to be as desired."""
     return ""
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """Where the facts are from."""
+    """Origin of the facts."""
     return {"facts": "of loopback hosts that replay a provisioned lab host, stored by an audit before"}
 
 
@@ -93,12 +93,12 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def beyond_one(found: Figures, variant: str) -> float:
-    """Seconds of wall that 1,000 hosts take beyond one."""
+    """Wall time in seconds for 1,000 hosts, minus the time for one."""
     return found.median(AUDIT, MOST, "wall_s", variant) - found.median(AUDIT, 1, "wall_s", variant)
 
 
 def goals() -> Sequence[Goal]:
-    """Both variants."""
+    """Goals for both variants."""
     return (
         Goal("1,000 hosts alike, beyond one host", 0.5, lambda found: beyond_one(found, ALIKE), " s"),
         Goal("1,000 hosts that all differ, beyond one host", 5, lambda found: beyond_one(found, DIFFER), " s"),

@@ -1,4 +1,4 @@
-"""Hosts that are as desired, looked at: what most runs of most days do."""
+"""Plan and audit of hosts that are as desired, the most frequent kind of run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SITE = HERE / "ansible/site.yml"
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts, and what the contenders need."""
+    """The hosts, and the inputs of the contenders."""
 
     hosts: Hosts
     names: tuple[str, ...]
@@ -53,7 +53,7 @@ class Ready:
     sizes: tuple[int, ...]
 
     def tools(self, size: int) -> Tools:
-        """The peers on the first hosts."""
+        """Peers for the first ``size`` hosts."""
         folder = self.folder / str(size)
         folder.mkdir(exist_ok=True)
         return tools.of(self.hosts, self.names[:size], self.variables, folder)
@@ -61,7 +61,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """As many clones as the largest size needs."""
+    """Create enough clones for the largest size."""
     hosts, folder = places.hosts(), places.folder(NAME)
     sizes = wanted.of(SIZES)
     names = hosts.clones(max(sizes))
@@ -70,23 +70,23 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def check(ready: Ready) -> str:
-    """Empty: each contender's own check finds nothing to change on these hosts, or its samples do not count."""
+    """Return no error: each contender's own check requires that it changes nothing on these hosts."""
     return ""
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """How large the program is."""
+    """Size of the probe program."""
     sent = sum(len(sent) for _, sent in ready.sent)
     return {"probe program": f"{len(ready.sent)} exec channel(s), {sent / 1000:.0f} kB of program"}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Every contender at every size."""
+    """All contenders at all sizes."""
     return [command for size in ready.sizes for command in at(ready, size)]
 
 
 def at(ready: Ready, size: int, variant: str = "") -> list[Command]:
-    """Every contender at one size."""
+    """All contenders at one size."""
     peers = ready.tools(size)
     found = [
         peers.ssh_true(),
@@ -99,7 +99,7 @@ def at(ready: Ready, size: int, variant: str = "") -> list[Command]:
 
 
 def look(ready: Ready, verb: str, size: int) -> Command:
-    """Our verb."""
+    """Command of a Hostwright verb."""
     words = ("--inventory", str(ready.hosts.inventory), "--hosts", ",".join(ready.names[:size]))
     return replace(
         ours(verb, size, *words, env=ready.hosts.environment),
@@ -108,7 +108,7 @@ def look(ready: Ready, verb: str, size: int) -> Command:
 
 
 def goals() -> Sequence[Goal]:
-    """Those of wall and of processor time."""
+    """Goals for wall time and processor time."""
     return (
         Goal("24 hosts: wall of the plan / of the probe program alone", 1.15,
              lambda found: found.ratio(PLAN, PROBES, 24, "wall_s"), "×"),

@@ -1,4 +1,4 @@
-"""Bare hosts, brought to the whole stack."""
+"""Provisioning of bare hosts with the whole stack."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ COSTS = (
     Cost(OURS, 1, 48, rounds=2), Cost(SCRIPT, 1, 74, rounds=2), Cost(ANSIBLE, 1, 125, rounds=1),
     Cost(OURS, 4, 175, rounds=1), Cost(SCRIPT, 4, 168, rounds=1), Cost(PYINFRA, 4, 188, rounds=1),
 )  # fmt: skip
-REST_S = 130.0  #: of which 10 for each command: hosts that are installed and come to rest, and the check
-#: what only Hostwright itself writes: role → what a plan says of a host where others did the same work
+REST_S = 130.0  #: of these, 10 s per command for new hosts to settle, and for the check
+#: role → state in a plan, if another tool did the same work: records that only Hostwright writes
 OWN_RECORDS = {
     "driver": "files not recorded",
     "cudnn": "no record of its files",
     "tensorflow": "a directory",
 }
-#: the same on every host that has the stack, whoever brought it
+#: script whose output is equal on all hosts with the stack, whatever tool installed it
 SAME = """\
 cd /usr/local/cuda-11.2/targets/x86_64-linux
 sha256sum lib/libcudnn*.so.8.1.0 include/cudnn*.h
@@ -56,17 +56,17 @@ sha256sum lib/libcudnn*.so.8.1.0 include/cudnn*.h
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts, and what the contenders need."""
+    """The hosts, and the inputs of the contenders."""
 
     hosts: Hosts
     names: tuple[str, ...]
     variables: dict[str, str]
-    same: str  #: what ``SAME`` prints on a provisioned host
+    same: str  #: output of ``SAME`` on a provisioned host
     folder: Path
     sizes: tuple[int, ...]
 
     def tools(self, size: int) -> Tools:
-        """The peers on the first hosts."""
+        """Peers for the first ``size`` hosts."""
         folder = self.folder / str(size)
         folder.mkdir(exist_ok=True)
         return tools.of(self.hosts, self.names[:size], self.variables, folder)
@@ -74,7 +74,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Bare hosts, and what is at hand."""
+    """Create bare hosts, and the files for all contenders."""
     hosts, folder = places.hosts(), places.folder(NAME)
     sizes = wanted.of(SIZES)
     (green,) = hosts.clones(1)
@@ -86,24 +86,24 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def check(ready: Ready) -> str:
-    """Each command begins on bare hosts, and its own check asks for the state that it must reach."""
+    """Return no error: each command begins on bare hosts, and its own check verifies the final state."""
     return ""
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """The parts of the stack that stand in for the vendor's."""
+    """Parts of the stack that replace the vendor's."""
     return {
         "stack": "the lab's small profile: the driver and the large math libraries are stand-ins, TensorFlow is real"
     }
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Every contender at every size."""
+    """All contenders at all sizes."""
     return [from_bare(ready, size, command) for size in ready.sizes for command in at(ready, size)]
 
 
 def at(ready: Ready, size: int) -> list[Command]:
-    """Every contender at one size."""
+    """All contenders at one size."""
     peers = ready.tools(size)
     hosts = ("--hosts", ",".join(peers.names))
     words = (own_program("hostwright"), "provision", "--inventory", str(ready.hosts.inventory), *hosts)
@@ -117,14 +117,14 @@ def at(ready: Ready, size: int) -> list[Command]:
 
 
 def script(ready: Ready, peers: Tools) -> Command:
-    """The files through one ssh, then the script through another."""
+    """Command that sends the files through one ssh, then the script through another."""
     bring = 'tar -C "$3" -chf - . | ssh -F "$1" "$2" "rm -rf /tmp/stack; mkdir /tmp/stack; tar -C /tmp/stack -xf -"'
     do = 'ssh -F "$1" "$2" "cd /tmp/stack && sudo sh -s" <"$4"'
     return peers.each(SCRIPT, f"{bring} && {do}", ready.variables["files"], str(HERE / "script/provision.sh"))
 
 
 def from_bare(ready: Ready, size: int, command: Command) -> Command:
-    """The command from bare hosts, with the check that they have the stack."""
+    """The command with its preparation (bare hosts) and its check for the stack."""
     names = ready.names[:size]
 
     def before() -> None:
@@ -138,7 +138,7 @@ def from_bare(ready: Ready, size: int, command: Command) -> Command:
 
 
 def lacking(ready: Ready, names: Sequence[str], *, own: bool) -> str:
-    """What is missing on the hosts after a contender's work."""
+    """Error text about missing parts of the stack after a contender's work; empty if nothing is missing."""
     document = ready.hosts.look("plan", "--hosts", ",".join(names), "--json")
     if sentence := remaining(document, {} if own else OWN_RECORDS):
         return sentence
@@ -151,7 +151,7 @@ def _same(machine: Machine, wanted: str) -> bool:
 
 
 def remaining(document: str, records: dict[str, str]) -> str:
-    """What a plan's document still wants to change, besides what ``records`` allows each role; empty: nothing."""
+    """Changes in a plan's document, except those that ``records`` allows per role; empty if there are none."""
     found = json.loads(document)
     wrong = [str(error) for error in found["errors"]]
     changes = [(plan, role, change) for plan in found["plans"] for role in plan["roles"] for change in role["changes"]]
@@ -164,18 +164,18 @@ def remaining(document: str, records: dict[str, str]) -> str:
 
 
 def to_fastest(found: Figures) -> float:
-    """On four hosts: our wall in parts of that of the fastest tool."""
+    """Hostwright's wall time on four hosts, relative to the fastest tool."""
     walls = [found.median(tool, 4, "wall_s") for tool in (PYINFRA, ANSIBLE) if found.values(tool, 4, "wall_s")]
     return found.median(OURS, 4, "wall_s") / min(walls, default=found.median(PYINFRA, 4, "wall_s"))
 
 
 def to_script(size: int, what: str) -> Callable[[Figures], float]:
-    """One of our figures in parts of the script's."""
+    """A figure of Hostwright, relative to the script."""
     return lambda found: found.ratio(OURS, SCRIPT, size, what)
 
 
 def goals() -> Sequence[Goal]:
-    """Beside the script, and beside the tools."""
+    """Goals relative to the script and to the tools."""
     return (
         Goal("1 host: wall / of the shell script", 0.5, to_script(1, "wall_s"), "×"),
         Goal("1 host: processor time of the host / under the shell script", 0.8, to_script(1, HOST_CPU), "×"),

@@ -1,4 +1,4 @@
-"""A host that lost its environment and has a new key, brought back."""
+"""Rebuild of a host that lost its environment and has a new host key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TABLE = Table(extra={HOST_CPU: "CPU of the hosts, s"})
 SIZES = (1,)
 REBUILD = "hostwright rebuild"
 COSTS = (Cost(REBUILD, 1, 35, rounds=1),)
-REST_S = 5.0  #: the hosts are there, from the plan
+REST_S = 5.0  #: the hosts exist already, from the case ``plan``
 BREAK = """\
 rm -rf "$(readlink -f /opt/tensorflow-2.9)"
 rm /etc/ssh/ssh_host_*
@@ -46,28 +46,28 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """As many clones as the largest size needs."""
+    """Create enough clones for the largest size."""
     hosts, sizes = places.hosts(), wanted.of(SIZES)
     yield Ready(hosts, hosts.clones(max(sizes)), sizes)
 
 
 def check(ready: Ready) -> str:
-    """Empty: a rebuild fails if the host is not as desired and verified at its end."""
+    """Return no error: a rebuild fails unless the host is as desired and verified at its end."""
     return ""
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """The parts of the stack that stand in for the vendor's."""
+    """Parts of the stack that replace the vendor's."""
     return {"stack": "the lab's small profile: the driver and the large libraries are stand-ins, TensorFlow is real"}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """The rebuild at every size."""
+    """The rebuild at all sizes."""
     return [rebuild(ready, ready.names[:size]) for size in ready.sizes]
 
 
 def rebuild(ready: Ready, names: Sequence[str]) -> Command:
-    """The rebuild of these hosts, which are broken before."""
+    """Command that rebuilds these hosts; its preparation breaks them."""
     machines = ready.hosts.machines(names)
 
     def before() -> None:
@@ -82,7 +82,7 @@ def rebuild(ready: Ready, names: Sequence[str]) -> Command:
 
 
 def goals() -> Sequence[Goal]:
-    """A wall that is our choice: no other tool does the same."""
+    """Goal for the wall time, our choice: no other tool does the same."""
     return (Goal("1 host: wall of the rebuild", 60, lambda found: found.median(REBUILD, 1, "wall_s"), " s"),)
 
 

@@ -1,4 +1,4 @@
-"""How long a user waits at the prompt."""
+"""Waiting time of a user at the prompt."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REST_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Two clones, and what pyinfra needs."""
+    """Two clones, and the inputs of pyinfra."""
 
     hosts: Hosts
     names: tuple[str, ...]
@@ -44,7 +44,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Two clones."""
+    """Create two clones."""
     hosts, folder = places.hosts(), places.folder(NAME)
     names = hosts.clones(SIZE)
     variables = files.lay_out(hosts, names[0], places.folder("at-hand"))
@@ -52,17 +52,17 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def check(ready: Ready) -> str:
-    """The checks of the plan and of pyinfra ask that both hosts are as desired."""
+    """Return no error: the checks of the plan and of pyinfra require both hosts to be as desired."""
     return ""
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """Nothing that the page does not say."""
+    """Return no facts."""
     return {}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """The calls without hosts, then those with two."""
+    """Commands without hosts, then commands with two hosts."""
     words = ("--inventory", str(ready.hosts.inventory), "--hosts", ",".join(ready.names))
     desk = ready.hosts.desk
     return [
@@ -74,13 +74,13 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def ansible(folder: Path) -> Command:
-    """The least that Ansible does."""
+    """The shortest command of Ansible."""
     env = {"ANSIBLE_CONFIG": str(HERE / "ansible/ansible.cfg"), "ANSIBLE_HOME": str(folder / "ansible")}
     return Command(ANSIBLE, 0, (str(environment("ansible") / "ansible"), "--version"), env=env)
 
 
 def goals() -> Sequence[Goal]:
-    """Half of what others make a user wait."""
+    """Goals: half of the waiting time with other tools."""
     return (
         Goal("wall of `hostwright --list` / of `ansible --version`", 0.5,
              lambda found: found.ratio(LIST, ANSIBLE, 0, "wall_s"), "×"),

@@ -32,7 +32,7 @@ COSTS = (
     Cost(PLAN, 1000, 42, rounds=1), Cost(AUDIT, 1000, 56, rounds=1),
 )  # fmt: skip
 REST_S = 85.0
-LIMIT_MB, FLAT = 250, 1.1  #: our choice: 10 % is what rounds differ by
+LIMIT_MB, FLAT = 250, 1.1  #: our choice: rounds differ by 10 %
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,29 +46,29 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """An inventory for each size."""
+    """Create an inventory for each size."""
     place = places.replaying()
     inventories = {size: place.inventory(f"thousand-{size}", size) for size in wanted.of(SIZES)}
     yield Ready(place, inventories, places.hosts().environment)
 
 
 def check(ready: Ready) -> str:
-    """Whether anything was asked that the recorded host was not asked."""
+    """Requests that the recording does not contain; empty if there are none."""
     return ready.place.unknown()
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """The hosts are no machines."""
+    """Description of the hosts, which are not machines."""
     return {"hosts": "loopback hosts of a network namespace; 4 sshds; answers recorded from one provisioned lab host"}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Every size, smallest first."""
+    """All sizes, smallest first."""
     return [command for size in ready.inventories for command in at(ready, size)]
 
 
 def at(ready: Ready, size: int) -> list[Command]:
-    """OpenSSH and our verbs at one size."""
+    """OpenSSH and Hostwright's verbs at one size."""
     words = (
         "xargs",
         "-P",
@@ -93,19 +93,19 @@ def at(ready: Ready, size: int) -> list[Command]:
 
 
 def memory_mb(contender: str) -> Callable[[Figures], float]:
-    """Of 1,000 hosts."""
+    """Memory for 1,000 hosts."""
     return lambda found: found.median(contender, 1000, "rss_bytes") / 1e6
 
 
 def flatness(contender: str) -> Callable[[Figures], float]:
-    """How much more a host costs among 1,000 than among 100."""
+    """Cost per host between 100 and 1,000 hosts, relative to the cost between 1 and 100."""
     return lambda found: divided(
         found.per_added(contender, 100, 1000, "cpu_s"), found.per_added(contender, 1, 100, "cpu_s")
     )
 
 
 def goals() -> Sequence[Goal]:
-    """Memory, and processor time that does not grow."""
+    """Goals for memory, and for processor time that does not grow."""
     return (
         *(
             Goal(f"1,000 hosts: memory of the controller, {verb.split()[1]}", LIMIT_MB, memory_mb(verb), " MB")

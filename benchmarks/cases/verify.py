@@ -1,4 +1,4 @@
-"""Hosts that are as desired, verified: every layer tried out."""
+"""Verification of hosts that are as desired: checks of every layer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TABLE = Table(extra={HOST_CPU: "CPU of the hosts, s"})
 SIZES = (1, 2)
 VERIFY, LONGEST = "hostwright verify", "the longest check alone"
 COSTS = (Cost(VERIFY, 1, 5, rounds=1), Cost(VERIFY, 2, 9, rounds=1), Cost(LONGEST, 1, 3, rounds=1))
-REST_S = 0.0  #: the hosts are there, from the plan
+REST_S = 0.0  #: the hosts exist already, from the case ``plan``
 PYTHON = "/opt/tensorflow-2.9/bin/python"
 
 
@@ -44,29 +44,29 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """As many clones as the largest size needs."""
+    """Create enough clones for the largest size."""
     hosts, folder, sizes = places.hosts(), places.folder(NAME), wanted.of(SIZES)
     (folder / "longest.py").write_text(LOOK)
     yield Ready(hosts, hosts.clones(max(sizes)), folder, sizes)
 
 
 def check(ready: Ready) -> str:
-    """Empty: a verification fails where anything differs from the stack, or a check fails."""
+    """Return no error: a verification fails if anything differs from the stack or a check fails."""
     return ""
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """The parts of the stack that stand in for the vendor's."""
+    """Parts of the stack that replace the vendor's."""
     return {"stack": "the lab's small profile: the driver and the large libraries are stand-ins, TensorFlow is real"}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Both at every size."""
+    """Both contenders at all sizes."""
     return [command for size in ready.sizes for command in at(ready, size)]
 
 
 def at(ready: Ready, size: int) -> list[Command]:
-    """Both at one size, with the processor time of the hosts."""
+    """Both contenders at one size, with the processor time of the hosts."""
     peers = tools.of(ready.hosts, ready.names[:size], {}, ready.folder)
     words = ("--inventory", str(ready.hosts.inventory), "--hosts", ",".join(peers.names))
     verify = replace(
@@ -78,7 +78,7 @@ def at(ready: Ready, size: int) -> list[Command]:
 
 
 def goals() -> Sequence[Goal]:
-    """A wall that people wait for, and how much of it is not the longest check."""
+    """Goals for the wall time, and for its ratio to the longest check."""
     return (
         Goal("2 hosts: wall of the verification", 8, lambda found: found.median(VERIFY, 2, "wall_s"), " s"),
         Goal("1 host: wall of the verification / of its longest check", 1.3,

@@ -1,1 +1,1 @@
-"""Measured values, what is computed from them, and whether a goal is reached. Pure."""
+"""Samples, values computed from them, and verdicts on goals. Pure."""

@@ -1,4 +1,4 @@
-"""Goals, and whether the samples reach them: always computed, never written down."""
+"""Goals and verdicts: a verdict is always computed from samples, never stored."""
 
 from __future__ import annotations
 
@@ -9,63 +9,65 @@ from typing import Literal
 from benchmarks.figures.statistics import Figures, NotMeasured, divided
 
 Verdict = Literal["reached", "not reached", "not measured"]
-_RATIOS = {" s": "×", " ms": "‰"}  #: the unit of a time → that of its ratio to the seconds of the calibration
+_RATIOS = {" s": "×", " ms": "‰"}  #: unit of a time → unit of its ratio to the calibration in seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """One figure with its limit."""
+    """A figure with its limit."""
 
-    what: str  #: the figure, in words
+    what: str  #: description of the figure
     limit: float
     value: Callable[[Figures], float]  #: raises ``NotMeasured``
-    unit: str = ""  #: of the value, as it is printed behind it
-    at_least: bool = False  #: the limit is the least that is good, not the most
+    unit: str = ""  #: unit of the value, printed after it
+    at_least: bool = False  #: whether the limit is a minimum; otherwise it is a maximum
 
     @property
     def timed(self) -> bool:
-        """Whether the figure is a time, which depends on the machine's speed: then it is judged as a ratio to the
-        calibration, whose seconds ``limit`` counts."""
+        """Whether the figure is a time, which depends on the machine's speed.
+
+        A time is judged by its ratio to the calibration, and ``limit`` is that ratio.
+        """
         return self.unit in _RATIOS
 
     @property
     def title(self) -> str:
-        """The figure as the page names it."""
+        """Title of the figure on the page."""
         return f"{self.what} / the calibration" if self.timed else self.what
 
     @property
     def judged_unit(self) -> str:
-        """The unit of what is judged."""
+        """Unit of the judged value."""
         return _RATIOS.get(self.unit, self.unit)
 
     @property
     def wanted(self) -> str:
-        """The limit as the page shows it."""
+        """The limit as text for the page."""
         return f"{'≥' if self.at_least else '≤'} {number(self.limit)}{self.judged_unit}"
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A goal, its value, and whether that reaches it."""
+    """A goal with its value and verdict."""
 
     goal: Goal
-    value: float | None  #: of a time, its ratio to the calibration
+    value: float | None  #: the value; for a time, its ratio to the calibration
     verdict: Verdict
-    time: float | None = None  #: in seconds, where `value` is its ratio
+    time: float | None = None  #: the time, if `value` is its ratio
 
     @property
     def shown(self) -> str:
-        """The value as the page shows it."""
+        """The value as text for the page."""
         return "–" if self.value is None else f"{number(self.value)}{self.goal.judged_unit}"
 
     @property
     def shown_time(self) -> str:
-        """The time as the page shows it; empty for a figure that is none."""
+        """The time as text for the page; empty for other figures."""
         return "" if self.time is None else f"{number(self.time)}{self.goal.unit}"
 
 
 def judge(goal: Goal, figures: Figures) -> Judged:
-    """Whether a goal is reached by the measured value itself, not by the rounded one that is shown."""
+    """Judge a goal by the measured value, not by the rounded value on the page."""
     time = None
     try:
         value = goal.value(figures)
@@ -79,7 +81,7 @@ def judge(goal: Goal, figures: Figures) -> Judged:
 
 
 def number(value: float) -> str:
-    """Three significant digits, without an exponent."""
+    """Format a number with three significant digits, without an exponent."""
     if value == 0:
         return "0"
     if abs(value) >= 100:

@@ -1,4 +1,4 @@
-"""What is kept of a run: a JSON file with every sample and everything about the machine that could explain it."""
+"""Stored record of a run: a JSON file with every sample and all properties of the machine that may explain it."""
 
 from __future__ import annotations
 
@@ -16,47 +16,48 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Where and when some cases were measured."""
+    """Machine, versions, time and load of a measurement."""
 
-    at: str  #: ISO 8601, UTC, when the run began
-    commit: str  #: of the checkout; ends with ``+`` where files differed from it
+    at: str  #: start of the run, in ISO 8601 and UTC
+    commit: str  #: commit of the checkout; ends with ``+`` if files differed from it
     machine: dict[str, str]  #: kernel, distribution, processor, cores, memory, …
-    versions: dict[str, str]  #: of every tool
-    load_before: tuple[float, float, float]  #: of 1, 5 and 15 minutes, before anything of the run began
-    quiet: bool  #: whether that load was below the bound; figures of a run that is not only show that it works
+    versions: dict[str, str]  #: version of every tool
+    load_before: tuple[float, float, float]  #: load of 1, 5 and 15 minutes, before the run began
+    quiet: bool  #: whether that load was below the limit; figures of other runs only show that the benchmark works
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Conditions:
-        """What was written of them."""
+        """Parse stored conditions."""
         first, second, third = values["load_before"]
         return cls(**{**values, "load_before": (first, second, third)})
 
 
 @dataclass(frozen=True, slots=True)
 class CaseRecord:
-    """One case as it was measured."""
+    """Measurement of one case."""
 
     conditions: Conditions
-    rounds: int  #: that were wanted
+    rounds: int  #: requested number of rounds
     took_s: float
     samples: tuple[Sample, ...]
-    facts: dict[str, str] = field(default_factory=dict)  #: about the place, one sentence each
-    failed: dict[str, str] = field(default_factory=dict)  #: contender → why it could not be measured
-    cut: str = ""  #: why it ended before its time; empty: it did not
-    calibration_s: float = 0.0  #: of the machine just before (``measuring.calibration``); 0: not measured
+    facts: dict[str, str] = field(default_factory=dict)  #: facts about the place, one sentence each
+    failed: dict[str, str] = field(default_factory=dict)  #: contender → reason why it could not be measured
+    cut: str = ""  #: reason why the case ended early; empty if it did not
+    #: calibration of the machine immediately before (``measuring.calibration``); 0: not measured
+    calibration_s: float = 0.0
 
     @property
     def figures(self) -> Figures:
-        """The samples, to compute with."""
+        """The samples, for computations."""
         return Figures(self.samples, self.calibration_s)
 
     @property
     def whole(self) -> bool:
-        """Whether it can stand on the page without a warning."""
+        """Whether the page can show the case without a warning."""
         return self.conditions.quiet and not self.failed and not self.cut
 
     def to_json(self) -> dict[str, Any]:
-        """As it is kept."""
+        """Return the record as JSON values."""
         return {
             **asdict(self),
             "samples": [one.to_json() for one in self.samples],
@@ -66,7 +67,7 @@ class CaseRecord:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> CaseRecord:
-        """What ``to_json`` wrote."""
+        """Parse the output of ``to_json``."""
         return cls(
             **{
                 **values,
@@ -77,7 +78,7 @@ class CaseRecord:
 
 
 def read(path: Path) -> dict[str, CaseRecord]:
-    """The cases of a file by name; none where there is no file. Raises ``ValueError`` for another schema."""
+    """Read the cases of a file by name; empty if the file is missing. Raises ``ValueError`` for another schema."""
     if not path.exists():
         return {}
     document = json.loads(path.read_text("utf-8"))
@@ -87,7 +88,7 @@ def read(path: Path) -> dict[str, CaseRecord]:
 
 
 def write(path: Path, cases: Mapping[str, CaseRecord]) -> None:
-    """Write the cases, one sample a line, in place of what is there."""
+    """Replace the file by these cases, with one sample per line."""
     document = {"schema": SCHEMA, "cases": {name: case.to_json() for name, case in cases.items()}}
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.new")
@@ -96,7 +97,7 @@ def write(path: Path, cases: Mapping[str, CaseRecord]) -> None:
 
 
 def one_sample_a_line(document: Mapping[str, Any]) -> str:
-    """The document as JSON, so that a difference between two runs can be read."""
+    """The document as JSON with one sample per line, so that a diff of two runs is readable."""
     samples: list[str] = []
 
     def held(value: Any) -> Any:

@@ -10,12 +10,12 @@ from benchmarks.figures.sample import Sample
 
 
 class NotMeasured(LookupError):
-    """A figure needs samples that were not taken."""
+    """A figure needs samples that are missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The median of some values, the least and the most."""
+    """Median, minimum and maximum of values."""
 
     median: float
     least: float
@@ -25,7 +25,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Which samples belong together: those of one contender, size and variant."""
+    """Key of samples that belong together: contender, size and variant."""
 
     contender: str
     size: int
@@ -34,17 +34,18 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The samples of one case, and what is computed from them."""
+    """The samples of one case, and values computed from them."""
 
     samples: tuple[Sample, ...]
-    calibration_s: float = 0.0  #: of the machine just before (``measuring.calibration``); 0: not measured
+    #: calibration of the machine immediately before (``measuring.calibration``); 0: not measured
+    calibration_s: float = 0.0
 
     def series(self) -> tuple[Series, ...]:
-        """Every series, in the order of its first sample."""
+        """All series, in the order of their first samples."""
         return tuple(dict.fromkeys(Series(one.contender, one.size, one.variant) for one in self.samples))
 
     def values(self, contender: str, size: int, what: str, variant: str = "") -> tuple[float, ...]:
-        """One value (``wall_s``, or a name of ``extra``) of each round."""
+        """One value (``wall_s``, or a name in ``extra``) of each round."""
         found = [
             getattr(one, what) if what in Sample.__slots__ else one.extra.get(what)
             for one in self.samples
@@ -53,30 +54,30 @@ class Figures:
         return tuple(float(value) for value in found if value is not None)
 
     def spread(self, contender: str, size: int, what: str, variant: str = "") -> Spread:
-        """Median, least and most. Raises ``NotMeasured`` where there is no sample."""
+        """Median, minimum and maximum. Raises ``NotMeasured`` without samples."""
         return spread(self.values(contender, size, what, variant), f"{contender}, {size}, {what} {variant}".strip())
 
     def median(self, contender: str, size: int, what: str, variant: str = "") -> float:
-        """The median over the rounds."""
+        """Median over the rounds."""
         return self.spread(contender, size, what, variant).median
 
     def ratio(self, contender: str, other: str, size: int, what: str, variant: str = "") -> float:
-        """How many times ``other``'s median ``contender``'s is."""
+        """Ratio of the medians of ``contender`` and ``other``."""
         return divided(self.median(contender, size, what, variant), self.median(other, size, what, variant))
 
     def per_added(self, contender: str, small: int, large: int, what: str, variant: str = "") -> float:
-        """What each further host costs, from the medians of two sizes."""
+        """Cost of each additional host, from the medians of two sizes."""
         more = self.median(contender, large, what, variant) - self.median(contender, small, what, variant)
         return divided(more, large - small)
 
     def slope(self, contender: str, size: int, what: str, at: dict[str, float]) -> float:
-        """The line of least squares through the medians of some variants, each ``at`` its place: its slope."""
+        """Slope of the least-squares line through the medians of variants; ``at`` maps variants to x values."""
         places = list(at.values())
         return statistics.linear_regression(places, [self.median(contender, size, what, one) for one in at]).slope
 
 
 def spread(values: Iterable[float], what: str) -> Spread:
-    """Of some values. Raises ``NotMeasured`` where there are none."""
+    """Median, minimum and maximum of values. Raises ``NotMeasured`` without values."""
     ordered = sorted(values)
     if not ordered:
         raise NotMeasured(what)
@@ -84,7 +85,7 @@ def spread(values: Iterable[float], what: str) -> Spread:
 
 
 def divided(value: float, by: float) -> float:
-    """A quotient. Raises ``NotMeasured`` where the divisor is zero: too little was measured to compare with."""
+    """Quotient of two values. Raises ``NotMeasured`` if the divisor is zero: too little was measured."""
     if by == 0:
         raise NotMeasured("nothing to divide by")
     return value / by

@@ -1,1 +1,1 @@
-"""What one command costs: its wall, and the processor time, memory and traffic of its whole process tree."""
+"""Cost of one command: its wall time, and the processor time, memory and traffic of its process tree."""

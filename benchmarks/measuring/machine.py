@@ -1,4 +1,4 @@
-"""What machine this is, which versions of everything, and whether it is quiet enough to be measured on."""
+"""Properties of this machine, versions of all tools, and a check that its load is low enough."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pathlib import Path
 from benchmarks.figures.record import Conditions
 from benchmarks.measuring.command import PROJECT
 
-QUIET = 0.25  #: load a core; our choice: above it, walls of two cores differ by more than 10 % from round to round
+QUIET = 0.25  #: load per core, our choice: above it, wall times on two cores differ by more than 10 % between rounds
 _LINE = re.compile(r"^(?P<name>[^:=]+?)\s*[:=]\s*\"?(?P<value>[^\"\n]*)", re.MULTILINE)
 
 
 def conditions(peers: Mapping[str, str]) -> Conditions:
-    """Of this machine, now; ``peers`` are the versions of what has an environment of its own."""
+    """Current conditions of this machine; ``peers`` are the versions in separate environments."""
     load = os.getloadavg()
     return Conditions(
         datetime.now(UTC).replace(microsecond=0).isoformat(),
@@ -33,12 +33,12 @@ def conditions(peers: Mapping[str, str]) -> Conditions:
 
 
 def quiet(load: float, cores: int) -> bool:
-    """Whether a load of one minute lets figures be compared."""
+    """Whether figures are comparable at this one-minute load."""
     return load <= QUIET * cores
 
 
 def too_loaded(load: float, cores: int) -> str:
-    """Why not to begin; empty if the machine is quiet."""
+    """Reason not to begin; empty if the load is low enough."""
     if quiet(load, cores):
         return ""
     return (
@@ -61,7 +61,7 @@ def machine() -> dict[str, str]:
 
 
 def fields(text: str) -> dict[str, str]:
-    """``name: value`` or ``NAME="value"`` of each line; of a name that comes twice, the first value."""
+    """``name: value`` or ``NAME="value"`` of each line; for a repeated name, the first value."""
     found: dict[str, str] = {}
     for line in _LINE.finditer(text):
         found.setdefault(line["name"].strip(), line["value"].strip())
@@ -69,7 +69,7 @@ def fields(text: str) -> dict[str, str]:
 
 
 def said(words: Sequence[str], pattern: str) -> str:
-    """What a program says of its version: what the pattern's group finds; ``absent`` where it is not installed."""
+    """A program's version: the pattern's group in its output; ``absent`` if the program is not installed."""
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     except FileNotFoundError:
@@ -100,5 +100,5 @@ def _commit() -> str:
 
 
 def own_program(name: str) -> str:
-    """A program of the Python that runs the benchmark."""
+    """Path of a program in the environment of the running Python."""
     return str(Path(sys.executable).with_name(name))

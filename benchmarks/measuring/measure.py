@@ -1,4 +1,4 @@
-"""Runs one command and measures it."""
+"""Runs and measures one command."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from benchmarks.measuring.controlgroup import ControlGroup, control_group
 from benchmarks.measuring.traffic import through
 from lab import cgroups
 
-LOOK_S = 0.05  #: between two looks at the memory
-OUTPUT_BYTES = 8 << 20  #: kept of each output
-REST_S = 2.0  #: for what is still on its way when the process has ended
-HOST_CPU = "hosts_cpu_s"  #: name in ``Sample.extra``: processor seconds of all hosts together
-TIMED_OUT = -1  #: the status of a command that was ended
+LOOK_S = 0.05  #: seconds between two samples of the memory
+OUTPUT_BYTES = 8 << 20  #: limit of each stored output
+REST_S = 2.0  #: seconds to read remaining output after the process has ended
+HOST_CPU = "hosts_cpu_s"  #: name in ``Sample.extra``: processor seconds of all hosts
+TIMED_OUT = -1  #: status of a command that was killed after its time limit
 
 _numbers = itertools.count()
 
 
 def measure(command: Command, round_: int) -> Done:
-    """Run it from a clean start: nothing of an earlier command lives on, and none of its processes outlives it."""
+    """Run a command from a clean start: without processes of earlier commands, and without leaving its own."""
     command.before()
     with control_group(f"{os.getpid()}-{next(_numbers)}") as group, tempfile.TemporaryFile() as err:
         return _run(command, round_, group, err)
@@ -68,13 +68,16 @@ def _run(command: Command, round_: int, group: ControlGroup, err: IO[bytes]) -> 
 
 
 def _environment() -> dict[str, str]:
-    """This machine's own, but that Python may keep what it has compiled, as on an operator's: a container's image often
-    forbids it, and then programs in a checkout are compiled at each start, and installed ones are not."""
+    """This machine's environment, without ``PYTHONDONTWRITEBYTECODE``.
+
+    An operator's Python caches bytecode. Container images often disable that; programs in a checkout would then be
+    compiled at each start, and installed programs would not.
+    """
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 class _Reader(threading.Thread):
-    """Reads what a process prints, also while something that it left behind holds the other end open."""
+    """Reads a process's output, even if a remaining child keeps the pipe open."""
 
     def __init__(self, stream: IO[bytes]):
         super().__init__(daemon=True)
@@ -82,13 +85,13 @@ class _Reader(threading.Thread):
         self.kept = bytearray()
 
     def run(self) -> None:
-        """Until the end."""
+        """Read until the end."""
         for line in self._stream:
             self.kept += line[: max(0, OUTPUT_BYTES - len(self.kept))]
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int:
-    """The status of the process; it is ended when its time is over."""
+    """Wait for the process and return its status; kill it after the time limit."""
     try:
         return process.wait(timeout_s)
     except subprocess.TimeoutExpired:
@@ -98,14 +101,14 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int:
 
 
 class _Most:
-    """The most memory that was seen."""
+    """Maximum of the sampled memory."""
 
     most = (0, 0)  #: bytes and processes
 
 
 @contextmanager
 def _memory(group: ControlGroup) -> Iterator[_Most]:
-    """Look at the group's memory from time to time, until the body ends."""
+    """Sample the group's memory until the context ends."""
     seen, over = _Most(), threading.Event()
 
     def look() -> None:

@@ -1,4 +1,4 @@
-"""The rounds of one case: every command in turn, A B C A B C …, so that what disturbs the machine disturbs all."""
+"""Rounds of one case: all commands in turn, A B C A B C …, so that a disturbance of the machine affects all."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from benchmarks.measuring.command import Command, Done
 
 @dataclass(slots=True)
 class Rounds:
-    """What has been measured."""
+    """Results of the rounds."""
 
     samples: list[Sample] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)  #: series → the sentence of its first failure
+    failed: dict[str, str] = field(default_factory=dict)  #: series → its first error
     cut: str = ""
 
 
@@ -26,10 +26,10 @@ def alternate(
     measure: Callable[[Command, int], Done],
     tell: Callable[[str], None],
 ) -> Rounds:
-    """Measure each command once a round. One that fails is not run again; the others go on.
+    """Measure each command once per round. A command that fails is not run again; the others continue.
 
-    After ``bound_s`` seconds no further command is begun, unless it is the first round's: a case that is slower than
-    was thought is measured less often, but whole.
+    After ``bound_s`` seconds no further command starts, except in the first round: a case that is slower than expected
+    is measured fewer times, but completely.
     """
     result, began_s = Rounds(), time.monotonic()
     for number in range(rounds):
@@ -53,5 +53,5 @@ def alternate(
 
 
 def key(command: Command) -> str:
-    """A command's name in sentences."""
+    """Name of a command in messages."""
     return ", ".join(filter(None, (command.contender, str(command.size), command.variant)))

@@ -1,4 +1,4 @@
-"""What went through a cable: the kernel's own counters."""
+"""Traffic on a cable, from the kernel's counters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Bytes and packets, as the controller sees them."""
+    """Bytes and packets, from the controller's point of view."""
 
     sent_bytes: int
     received_bytes: int
@@ -16,12 +16,12 @@ class Traffic:
     received_packets: int
 
     def since(self, before: Traffic) -> dict[str, int]:
-        """What has been added, by the names that samples have for it."""
+        """Increase since ``before``, by field names of samples."""
         return {name: getattr(self, name) - getattr(before, name) for name in self.__slots__}
 
 
 def through(cable: str) -> Traffic:
-    """The counters of the machine's end of the controller's cable: what is received there, the controller sent."""
+    """Counters of the machine's interface of the cable: the controller sent what is received there."""
     counters = Path("/sys/class/net", cable, "statistics")
 
     def read(name: str) -> int:

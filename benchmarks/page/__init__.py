@@ -1,1 +1,1 @@
-"""``docs/performance.md``: tables, verdicts and plots, all made from the recorded figures."""
+"""``docs/performance.md``: tables, verdicts and charts, generated from the stored figures."""

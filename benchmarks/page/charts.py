@@ -1,4 +1,4 @@
-"""What is drawn of each case, as plain values for ``draw.py``. Pure."""
+"""Charts of the cases, as plain values for ``draw.py``. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.page.document import digest
 
 
 def sized(size: int, what: str) -> str:
-    """A number of hosts, in words; empty for none.
+    """A number of hosts as text; empty for zero.
 
     >>> sized(1, "hosts"), sized(24, "hosts"), sized(0, "hosts")
     ('1 host', '24 hosts', '')
@@ -19,7 +19,7 @@ def sized(size: int, what: str) -> str:
 
 
 def chart(case: Case, record: CaseRecord) -> dict[str, Any]:
-    """Bars of the wall, a group for each size and condition: median, least and most."""
+    """Bars of the wall time, with a group for each size and condition: median, minimum and maximum."""
     figures = record.figures
     groups: dict[str, list[dict[str, Any]]] = {}
     for series in sorted(figures.series(), key=lambda one: (one.variant != "", one.size)):

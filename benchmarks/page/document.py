@@ -1,4 +1,4 @@
-"""The generated part of ``docs/performance.md``. Pure: the same figures give the same text."""
+"""Generator of the variable part of ``docs/performance.md``. Pure: equal figures give equal text."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 
 def plot_of(name: str) -> Path:
-    """The picture of a case."""
+    """Path of a case's chart."""
     return FOLDER / f"{name}.svg"
 
 
 def digest(record: CaseRecord) -> str:
-    """What a picture says that it was drawn from."""
+    """Digest of the samples, stored in a chart to identify its source."""
     text = json.dumps([one.to_json() for one in record.samples], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def replaced(page: str, text: str) -> str:
-    """The page with another generated part. Raises ``ValueError`` where it has no place for one."""
+    """Replace the generated part of the page. Raises ``ValueError`` if the page has no markers."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
@@ -41,7 +41,7 @@ def replaced(page: str, text: str) -> str:
 
 
 def render(cases: Sequence[Case], records: Mapping[str, CaseRecord]) -> str:
-    """Everything between the marks."""
+    """The text between the markers."""
     measured = [(case, records[case.NAME]) for case in cases if case.NAME in records]
     parts = [*_summary(measured), *_costs(cases, records), *_conditions(measured)]
     for case, record in measured:
@@ -62,7 +62,7 @@ def _summary(measured: Sequence[tuple[Case, CaseRecord]]) -> Iterator[str]:
 
 
 def warned(measured: Sequence[tuple[Case, CaseRecord]]) -> str:
-    """What has to be said before any figure is read; empty: nothing."""
+    """Warning that precedes the figures; empty if none is needed."""
     loaded = [case.NAME for case, record in measured if not record.conditions.quiet]
     if not loaded:
         return ""

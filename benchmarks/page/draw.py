@@ -1,6 +1,6 @@
-"""Draws charts as SVG: ``python draw.py FOLDER``, with a JSON list of ``{"file": …, **chart}`` on standard input.
+"""Draw charts as SVG: ``python draw.py FOLDER``, with a JSON list of ``{"file": …, **chart}`` on standard input.
 
-Run by an environment that has Matplotlib; it imports nothing of this project. The same chart gives the same bytes.
+Runs in an environment with Matplotlib, and imports nothing from this project. Equal charts give equal bytes.
 """
 
 import json
@@ -12,8 +12,8 @@ import matplotlib
 
 matplotlib.use("svg")
 matplotlib.rcParams |= {
-    "svg.hashsalt": "hostwright",  # the ids of clip paths are otherwise new each time
-    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "hostwright",  # otherwise the ids of clip paths are random
+    "svg.fonttype": "none",  # text is not converted to paths
     "font.family": "sans-serif",
     "font.size": 9,
 }
@@ -22,11 +22,11 @@ from matplotlib.ticker import NullFormatter, ScalarFormatter  # noqa: E402
 
 BAR, GROUP_GAP, MARGIN = 0.24, 0.35, 1.0  #: inches
 WIDTH = 7.5
-LOGARITHMIC = 30  #: above so many times the shortest bar, a linear axis shows nothing of that
+LOGARITHMIC = 30  #: ratio of the longest to the shortest bar above which a linear axis would hide the shortest
 
 
 def draw(chart: dict[str, Any], path: Path) -> None:
-    """One chart: horizontal bars in groups, with least and most as a line."""
+    """Draw one chart: horizontal bars in groups, with a line from minimum to maximum."""
     rows = sum(len(group["bars"]) for group in chart["groups"])
     height = MARGIN + rows * BAR + len(chart["groups"]) * GROUP_GAP
     figure, axes = plt.subplots(figsize=(WIDTH, height), layout="constrained")
@@ -60,13 +60,13 @@ def draw(chart: dict[str, Any], path: Path) -> None:
 
 
 def widest(chart: dict[str, Any]) -> float:
-    """How many times the shortest bar the longest is."""
+    """Ratio of the longest to the shortest bar."""
     medians = [bar["median"] for group in chart["groups"] for bar in group["bars"]]
     return float(max(medians) / min(medians))
 
 
 def main() -> None:
-    """Draw all."""
+    """Draw all charts."""
     folder = Path(sys.argv[1])
     for chart in json.load(sys.stdin):
         draw(chart, folder / chart["file"])

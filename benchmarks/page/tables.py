@@ -1,4 +1,4 @@
-"""The tables of a case, as Markdown. Pure."""
+"""Tables of a case, as Markdown. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.figures.statistics import Figures, NotMeasured, Series
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of the samples: a value of each series, scaled, as median (least–most)."""
+    """A column of the samples: a scaled value of each series, as median (minimum–maximum)."""
 
     heading: str
     what: str
@@ -27,13 +27,13 @@ TRAFFIC = (Column("sent, kB", "sent_bytes", 1e-3), Column("received, kB", "recei
 
 
 def columns(table: Table) -> tuple[Column, ...]:
-    """Those of a case."""
+    """Columns of a case."""
     more = tuple(Column(heading, what, spread=True) for what, heading in table.extra.items())
     return (WALL, CPU, *(MEMORY if table.memory else ()), *(TRAFFIC if table.traffic else ()), *more)
 
 
 def samples(table: Table, figures: Figures) -> str:
-    """A row for each series: median (least–most) of its rounds."""
+    """Table with a row for each series: median (minimum–maximum) of its rounds."""
     chosen = columns(table)
     every = figures.series()
     varied = any(series.variant for series in every)
@@ -52,7 +52,7 @@ def samples(table: Table, figures: Figures) -> str:
 
 
 def cell(figures: Figures, series: Series, column: Column) -> str:
-    """One value of a series."""
+    """One value of a series, as text."""
     try:
         found = figures.spread(series.contender, series.size, column.what, series.variant)
     except NotMeasured:
@@ -64,12 +64,12 @@ def cell(figures: Figures, series: Series, column: Column) -> str:
 
 
 def verdicts(case: Case, figures: Figures) -> tuple[Judged, ...]:
-    """The case's goals, judged."""
+    """Judge the case's goals."""
     return tuple(judge(goal, figures) for goal in case.goals())
 
 
 def goals(judged: Sequence[Judged]) -> str:
-    """A row for each goal."""
+    """Table with a row for each goal."""
     return markdown(GOAL_COLUMNS, (goal_cells(one) for one in judged))
 
 
@@ -77,12 +77,12 @@ GOAL_COLUMNS = ("figure", "to reach", "measured", "verdict", "as a time")
 
 
 def goal_cells(one: Judged) -> list[str]:
-    """The row of a goal."""
+    """Row of a goal."""
     return [one.goal.title, one.goal.wanted, one.shown, f"**{one.verdict}**", one.shown_time]
 
 
 def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; a bar in a cell is escaped."""
+    """A Markdown table; vertical bars in cells are escaped."""
 
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(one.replace("|", "\\|") for one in cells) + " |"
@@ -91,6 +91,6 @@ def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def lines(pairs: Iterable[tuple[str, str]], shown: Callable[[str], str] = str) -> Iterator[str]:
-    """Items of a list."""
+    """Items of a Markdown list."""
     for name, value in pairs:
         yield f"* {name}: {shown(value)}"

@@ -1,4 +1,4 @@
-"""Writes the page and its pictures."""
+"""Writes the page and its charts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from benchmarks.page.document import FOLDER, PAGE, plot_of, render, replaced
 from benchmarks.peers.venvs import PLOTS, environment
 from hostwright.common.errors import LabError
 
-DRAW = Path(__file__).with_name("draw.py")  #: run by an environment that has Matplotlib
+DRAW = Path(__file__).with_name("draw.py")  #: runs in an environment with Matplotlib
 
 
 def write(cases: Sequence[Case], records: Mapping[str, CaseRecord]) -> None:
-    """The generated part of the page, and a picture for each case that has one."""
+    """Write the generated part of the page, and a chart for each case that has one."""
     PAGE.write_text(replaced(PAGE.read_text("utf-8"), render(cases, records)), "utf-8")
     charts = [
         {"file": plot_of(case.NAME).name, **chart(case, records[case.NAME])}

@@ -1,1 +1,1 @@
-"""The same work for other tools, as their users write it, and what of a stack is at hand for all of them."""
+"""The same work with other tools, as their users write it, and the stack's files for these tools."""

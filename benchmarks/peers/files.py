@@ -1,4 +1,4 @@
-"""What a stack's files are for a tool that has no stacks: the vendor's files, and the texts of configuration files."""
+"""A stack's files for tools without stacks: the vendor's files, and the texts of configuration files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.places.hosts import STACK, Hosts
 from lab.machine import console
 
-#: artifact → the variable that names its file for the peers
+#: artifact → the peers' variable for its file
 VENDOR = {
     "driver": "runfile",
     "cuda-repository": "deb",
@@ -18,7 +18,7 @@ VENDOR = {
     "cudnn": "cudnn",
     "wheelhouse-3.9": "wheels",
 }
-#: What a provisioned host has in them; every tool that is compared brings these bytes.
+#: Files whose content is copied from a provisioned host; every compared tool installs the same bytes.
 TEXTS = (
     "/etc/apt/apt.conf.d/52hostwright",
     "/etc/apt/preferences.d/hostwright-no-other-driver",
@@ -38,7 +38,7 @@ TEXTS = (
 
 
 def lay_out(hosts: Hosts, host: str, folder: Path) -> dict[str, str]:
-    """Put everything into ``folder``, from the mirror and from a provisioned host; the variables that name it."""
+    """Copy all files to ``folder``, from the mirror and from a provisioned host; return the variables for them."""
     (machine,) = hosts.machines([host])
     for path in TEXTS:
         (folder / Path(path).name).write_bytes(b64decode(console(machine, "base64", "-w0", path)))
@@ -51,5 +51,5 @@ def lay_out(hosts: Hosts, host: str, folder: Path) -> dict[str, str]:
 
 
 def mirrored(document: str) -> Mapping[str, Path]:
-    """Artifact → its file on this machine, from what ``mirror --json`` prints."""
+    """Artifact → its file on this machine, from the output of ``mirror --json``."""
     return {file["name"]: Path(file["path"]) for file in json.loads(document)["files"]}

@@ -1,4 +1,4 @@
-"""What the peers print about what they did. Pure."""
+"""Parsers of the peers' output. Pure."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _CONNECTED = re.compile(r"^\s*\[(\S+?)\] Connected\s*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Of one run of a tool."""
+    """Result of one run of a tool."""
 
-    hosts: frozenset[str]  #: it did its work on them
-    changed: int  #: operations or tasks that changed something, over all hosts
-    failed: int  #: that failed, and hosts that were not reached
+    hosts: frozenset[str]  #: hosts on which the tool did its work
+    changed: int  #: number of operations or tasks that changed something, over all hosts
+    failed: int  #: number of failed operations and unreachable hosts
 
 
 def of_ansible(text: str) -> Result:
-    """From a play's recap. Raises ``ValueError`` where there is none."""
+    """Parse a play's recap. Raises ``ValueError`` without a recap."""
     rows = {name: dict(_pairs(counts)) for name, counts in _RECAP.findall(text.partition("PLAY RECAP")[2])}
     if not rows:
         raise ValueError("no recap")
@@ -29,7 +29,7 @@ def of_ansible(text: str) -> Result:
 
 
 def of_pyinfra(text: str) -> Result:
-    """From pyinfra's results. Raises ``ValueError`` where there are none."""
+    """Parse pyinfra's results. Raises ``ValueError`` without results."""
     total = _TOTAL.search(text)
     if not total:
         raise ValueError("no results")
@@ -38,7 +38,7 @@ def of_pyinfra(text: str) -> Result:
 
 
 def wrong(result: Result, hosts: frozenset[str], *, changes: bool) -> str:
-    """What is wrong with a result: hosts that are missing, failures, and changes where there must be none."""
+    """Error text for missing hosts, failures, or forbidden changes; empty if the result is right."""
     if missing := sorted(hosts - result.hosts):
         return f"it did nothing on {', '.join(missing)}"
     if result.failed:

@@ -1,4 +1,4 @@
-"""The peers as commands: the best safe configuration of each, on the hosts of the lab."""
+"""Commands of the peers on the lab's hosts, each in its best safe configuration."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from benchmarks.places.hosts import Hosts
 
 HERE = Path(__file__).parent
 SSH, PYINFRA, ANSIBLE, MITOGEN = "ssh true", "pyinfra", "Ansible, pipelining", "Ansible, Mitogen"
-AT_ONCE = 32  #: connections of OpenSSH at a time; more do not make it quicker on two cores
-PARALLEL = 50  #: of the tools: all hosts of these cases at once
+AT_ONCE = 32  #: parallel connections of OpenSSH; more are not faster on two cores
+PARALLEL = 50  #: parallel hosts of the tools: all hosts of these cases
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What runs the peers on some hosts of the lab."""
+    """Commands of the peers for some hosts of the lab."""
 
     hosts: Hosts
     names: tuple[str, ...]
-    variables: dict[str, str]  #: of the playbook and the deploy
-    folder: Path  #: for their inventories
+    variables: dict[str, str]  #: variables of the playbook and the deploy
+    folder: Path  #: directory for their inventories
 
     @property
     def base(self) -> Command:
-        """A command of the controller's place."""
+        """A command in the controller's network namespace."""
         return Command("", len(self.names), (), netns=self.hosts.desk.netns, cable=self.hosts.desk.cable)
 
     @property
     def ssh_config(self) -> Path:
-        """The configuration that all of them use."""
+        """The ssh_config that all peers use."""
         return self.hosts.ssh_config(self.names)
 
     def each(self, contender: str, script: str, *arguments: str) -> Command:
-        """A shell script for each host, ``AT_ONCE`` at a time: ``$1`` is ssh's configuration, ``$2`` the host."""
+        """A shell script for each host, ``AT_ONCE`` in parallel: ``$1`` is the ssh_config, ``$2`` the host."""
         words = ("xargs", "-P", str(AT_ONCE), "-I", "@HOST@", "sh", "-c", script, "each", str(self.ssh_config))
         stdin = "".join(f"{name}\n" for name in self.names).encode()
         return replace(self.base, contender=contender, words=(*words, "@HOST@", *arguments), stdin=stdin)
 
     def ssh_true(self) -> Command:
-        """The least that any tool over ssh has to do."""
+        """The minimal work of any tool over ssh."""
         return self.each(SSH, 'exec ssh -F "$1" "$2" true')
 
     def ansible(self, playbook: Path, *, mitogen: bool = False, changes: bool = False) -> Command:
-        """A playbook; Mitogen is a strategy of it."""
+        """A playbook, optionally with Mitogen's strategy."""
         inventory = self._written("hosts.ini", "".join(f"{name}\n" for name in self.names))
         variables = self._written("variables.json", json.dumps(self.variables))
         programs = environment("ansible")
@@ -69,7 +69,7 @@ class Tools:
         )
 
     def pyinfra(self, *, changes: bool = False) -> Command:
-        """The deploy. ``-y``: it looks at each host once, while it works, and not once more before."""
+        """The pyinfra deploy. With ``-y``, pyinfra reads each host's state once during the work, and not before."""
         inventory = self._written("inventory.py", f"hosts = {list(self.names)!r}\n")
         data = {
             **self.variables,
@@ -103,5 +103,5 @@ class Tools:
 
 
 def of(hosts: Hosts, names: Sequence[str], variables: dict[str, str], folder: Path) -> Tools:
-    """The peers on these hosts; ``folder`` is theirs."""
+    """Peers for these hosts; ``folder`` is for their files."""
     return Tools(hosts, tuple(names), variables, folder)

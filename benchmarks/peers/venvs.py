@@ -1,4 +1,4 @@
-"""The peers' own environments: each from a file that pins every package with its hash, made once."""
+"""Virtual environments of the peers, each created once from a file with pins and hashes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hostwright.common.errors import LabError
 
 PINS = Path(__file__).with_name("requirements")
 PLACE = PROJECT / "build/benchmarks/environments"
-#: environment → the packages whose versions the page names
+#: environment → packages whose versions are on the page
 NAMED = {"ansible": ("ansible-core", "mitogen"), "pyinfra": ("pyinfra",)}
 PLOTS = "plots"
 
 
 def environment(name: str) -> Path:
-    """The directory of an environment's programs; it is made where it is missing or its pins have changed."""
+    """Directory of an environment's programs; created if it is missing or its pins have changed."""
     pins = PINS / f"{name}.txt"
     digest = hashlib.sha256(pins.read_bytes()).hexdigest()
     place = PLACE / name
@@ -34,7 +34,7 @@ def environment(name: str) -> Path:
 
 
 def versions(names: Iterable[str] = tuple(NAMED)) -> dict[str, str]:
-    """The pinned versions of the peers, from their files: no environment is needed for that."""
+    """Pinned versions of the peers, read from the files of pins without an environment."""
     return {
         package: pinned((PINS / f"{name}.txt").read_text("utf-8"), package) for name in names for package in NAMED[name]
     }

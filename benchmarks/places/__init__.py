@@ -1,1 +1,1 @@
-"""Where hosts are: the lab's, those behind a long line, and a thousand that replay recorded answers."""
+"""Hosts of the benchmark: the lab's, hosts behind a long delay, and a thousand that replay recorded answers."""

@@ -1,11 +1,11 @@
-"""A host that replays: the forced command of an sshd, which answers as a recorded host did.
+"""Replayed host: the forced command of an sshd, which answers as a recorded host did.
 
     python -I -S answer.py RECORDING
 
-The command that the client asked for, and what it then sends, are looked up in the recording (``recorder.py``). Words
-that are made up for one connection, hexadecimal ones of 16 characters and more, are put into the recorded answer as the
-client sent them, also in what the host has compressed. A client that asks for anything else gets status 99, and the
-question is kept beside the recording. It stands on the standard library alone: it is started for each channel.
+Looks up the client's command and input in the recording (see ``recorder.py``). Random words of a connection are
+hexadecimal texts of at least 16 characters. The recorded answer gets the client's words instead, even in compressed
+parts. For an unknown request the exit status is 99, and the request is stored beside the recording. Uses only the
+standard library, because it is started for each channel.
 """
 
 import marshal
@@ -14,7 +14,7 @@ import re
 import sys
 import zlib
 
-TYPE_CHECKING = False  #: importing typing costs more than all the rest
+TYPE_CHECKING = False  #: importing typing takes longer than everything else
 if TYPE_CHECKING:
     from typing import Any
 
@@ -25,18 +25,18 @@ _WINDOW = 16 + zlib.MAX_WBITS
 
 
 def masked(text: bytes) -> bytes:
-    """A text without what is made up for one connection, its gzip members unpacked: their checksums are made of it."""
+    """A text with gzip members unpacked (their checksums depend on random words) and random words masked."""
     return WORD.sub(b"#", unpacked(text))
 
 
 def changed(recorded: bytes, now: bytes) -> dict[bytes, bytes]:
-    """The words that differ between a recorded text and today's, which are otherwise the same."""
+    """Recorded word → current word, for two texts that are otherwise equal."""
     pairs = zip(WORD.findall(unpacked(recorded)), WORD.findall(unpacked(now)), strict=False)
     return {old: new for old, new in pairs if old != new}
 
 
 def replaced(text: bytes, words: dict[bytes, bytes]) -> bytes:
-    """A recorded answer with today's words; a gzip member in it is unpacked and packed again."""
+    """A recorded answer with the current words; gzip members are unpacked and packed again."""
     before, mark, _ = text.partition(GZIP)
     if not mark:
         return _substituted(text, words)
@@ -63,7 +63,7 @@ def _substituted(text: bytes, words: dict[bytes, bytes]) -> bytes:
 
 
 def read(size: int) -> bytes:
-    """So many bytes of what the client sends, or up to its end."""
+    """Read ``size`` bytes of the client's input, or up to its end."""
     parts = []
     while size and (part := os.read(0, size)):
         parts.append(part)
@@ -72,13 +72,13 @@ def read(size: int) -> bytes:
 
 
 def write(descriptor: int, text: bytes) -> None:
-    """All of a text."""
+    """Write a complete text."""
     while text:
         text = text[os.write(descriptor, text) :]
 
 
 def main() -> int:
-    """Answer one command; its status."""
+    """Answer one command; return its exit status."""
     store = sys.argv[1]
     asked = os.environb.get(b"SSH_ORIGINAL_COMMAND", b"")
     with open(store, "rb") as file:  # noqa: PTH123 - see above
@@ -99,7 +99,7 @@ def main() -> int:
 
 
 def chosen(candidates: "list[dict[str, Any]]", turn: int) -> "tuple[bytes, list[dict[str, Any]]]":
-    """What the client sends now, and the recorded commands to which the same was sent: the shorter are tried first."""
+    """The client's current input, and the recorded commands with the same input; shorter inputs are tried first."""
     sent = b""
     for one in sorted(candidates, key=lambda one: len(one["inputs"][turn]) if turn < len(one["inputs"]) else 0):
         if turn >= len(one["inputs"]):
@@ -111,7 +111,7 @@ def chosen(candidates: "list[dict[str, Any]]", turn: int) -> "tuple[bytes, list[
 
 
 def unknown(store: str, asked: bytes) -> int:
-    """Keep a question that nobody asked the recorded host."""
+    """Store a request that is not in the recording."""
     with open(store + ".unknown", "ab") as file:  # noqa: PTH123 - see above
         file.write(asked[:4096] + b"\n====\n")
     return UNKNOWN_STATUS

@@ -1,9 +1,10 @@
-"""A long cable: holds back every frame for a fixed time, in each direction.
+"""Delayed cable: holds every frame for a fixed time, in each direction.
 
     python cable.py FD NAME DELAY
 
-``FD`` is a tap of another network namespace, opened by whoever starts this; ``NAME`` is made here. It prints ``ready``.
-Order is kept, nothing is lost or shaped: what netem's plain ``delay`` does. It stands on the standard library alone.
+``FD`` is a tap of another network namespace, opened by the parent process; ``NAME`` is created here. Prints ``ready``.
+Frames keep their order, and none are dropped or shaped, like with netem's plain ``delay``. Uses only the standard
+library.
 """
 
 import fcntl
@@ -20,30 +21,30 @@ FRAME_BYTES = 65536
 
 
 def open_tap(name: str) -> int:
-    """A tap of this name in the caller's network namespace; it goes when the last descriptor is closed."""
+    """Create a tap in the caller's network namespace; closing the last descriptor removes it."""
     descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
     fcntl.ioctl(descriptor, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TAP | IFF_NO_PI))
     return descriptor
 
 
 class Way:
-    """One direction: frames with the time at which each may go on."""
+    """One direction: a queue of frames with their due times."""
 
     def __init__(self, source: int, sink: int, delay_s: float):
         self.source, self.sink, self._delay_s = source, sink, delay_s
         self._held: deque[tuple[float, bytes]] = deque()
 
     def take(self, now_s: float) -> None:
-        """Hold every frame that has come."""
+        """Queue all frames that have arrived."""
         while True:
             try:
                 frame = os.read(self.source, FRAME_BYTES)
-            except OSError:  # nothing more is there, or the end is not up
+            except OSError:  # no more frames, or the interface is down
                 return
             self._held.append((now_s + self._delay_s, frame))
 
     def pass_on(self, now_s: float) -> None:
-        """Let go of what has been held long enough; a frame that the other end does not take is lost, as on a wire."""
+        """Send all due frames; a frame that the other end does not accept is lost, as on a wire."""
         while self._held and self._held[0][0] <= now_s:
             try:
                 os.write(self.sink, self._held.popleft()[1])
@@ -51,12 +52,12 @@ class Way:
                 continue
 
     def due_s(self) -> float:
-        """When the next frame may go on."""
+        """Due time of the next frame."""
         return self._held[0][0] if self._held else float("inf")
 
 
 def carry(outer: int, inner: int, delay_s: float) -> None:
-    """Carry frames until this process is ended."""
+    """Forward frames until this process is killed."""
     ways = [Way(outer, inner, delay_s), Way(inner, outer, delay_s)]
     while True:
         due_s = min(way.due_s() for way in ways)
@@ -70,7 +71,7 @@ def carry(outer: int, inner: int, delay_s: float) -> None:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     outer, name, delay_s = int(sys.argv[1]), sys.argv[2], float(sys.argv[3])
     inner = open_tap(name)
     print("ready", flush=True)

@@ -1,7 +1,7 @@
-"""The controller's own network: a namespace with one cable to the lab's bridge, as a host has it.
+"""Network namespace of the controller, with one cable to the lab's bridge, like a host.
 
-Everything that is measured runs in there, so that the counters of its cable are its traffic and nobody else's, and so
-that the cable can be made long.
+All measured commands run in it, so that the counters of the cable count only their traffic, and so that the cable can
+be delayed.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from lab import network
 from lab.config import LAB_PREFIX, MAX_HOSTS, Lab, Machine
 from lab.programs import attempt, run
 
-NETEM_LIMIT = "100000"  #: packets; the default of 1000 drops those of a fleet
+NETEM_LIMIT = "100000"  #: packets; the default of 1000 would drop packets of a fleet
 _TRIES = 5
-#: Seconds of the quickest of some TCP handshakes; the first finds neighbours and is not counted.
+#: Prints the seconds of the fastest of several TCP handshakes; the first one resolves neighbours and is not counted.
 _CONNECT = """
 import socket, sys, time
 def shake():
@@ -38,28 +38,28 @@ print(min(shake() for _ in range(int(sys.argv[2]))))
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """The controller's place in a lab. Its cable is one of the lab's, and goes with the lab."""
+    """The controller's network in a lab. Its cable belongs to the lab and is removed with it."""
 
     lab: Lab
 
     @property
     def place(self) -> Machine:
-        """Its address and cable: those of the last host that a lab can have."""
+        """Address and cable of the controller: those of the last possible host of a lab."""
         return _Place(self.lab, "desk", MAX_HOSTS)
 
     @property
     def netns(self) -> Path:
-        """The file of its network namespace."""
+        """File of the network namespace."""
         return self.place.netns
 
     @property
     def cable(self) -> str:
-        """The machine's end of its cable."""
+        """The machine's interface of the cable."""
         return self.place.link
 
 
 class _Place(Machine):
-    """Beside the lab's hosts and not among them: what lies there without a record is removed by the lab."""
+    """A machine outside the lab's directory of hosts, from which the lab removes directories without a record."""
 
     __slots__ = ()
 
@@ -69,21 +69,20 @@ class _Place(Machine):
 
 
 def set_up(lab: Lab) -> Desk:
-    """The desk of a lab, with its ordinary cable."""
+    """Create the controller's network in a lab, with a cable without delay."""
     desk = Desk(lab)
     desk.place.directory.mkdir(exist_ok=True)
-    network.ensure_bridge(lab)  # a lab without a host has none
+    network.ensure_bridge(lab)  # a lab without hosts has no bridge
     network.plug(desk.place)
     return desk
 
 
 @contextmanager
 def long_cable(desk: Desk, round_trip_s: float) -> Iterator[str]:
-    """A cable that adds this much to each round trip, for the body; yields what makes it so.
+    """Context manager that adds a delay to each round trip; yields a description of its implementation.
 
-    That is the kernel's netem, half of it at each end. Where the kernel has none, it is ``benchmarks.places.cable``: a
-    program that holds back every Ethernet frame, which costs the machine some processor time for each (and counts
-    to no contender).
+    The kernel's netem delays half at each end. Without netem, ``benchmarks.places.cable`` holds every Ethernet frame,
+    which takes some processor time of the machine (not counted for any contender).
     """
     network.plug(desk.place)
     if _netem(desk, "add", round_trip_s):
@@ -99,13 +98,13 @@ def long_cable(desk: Desk, round_trip_s: float) -> Iterator[str]:
 
 
 def round_trip_s(desk: Desk, address: str, port: int = 22) -> float:
-    """How long a TCP handshake with a host takes from the desk: one round trip."""
+    """Seconds of a TCP handshake with a host from the controller's network: one round trip."""
     ask = [sys.executable, "-I", "-S", "-c", _CONNECT, address, str(_TRIES), str(port)]
     return float(run(["nsenter", f"--net={desk.netns}", "--", *ask]))
 
 
 def _netem(desk: Desk, what: str, round_trip_s: float) -> bool:
-    """Put a delay on both ends of the cable, or take it away; false if the kernel cannot."""
+    """Add a delay to both ends of the cable, or remove it; ``False`` if the kernel does not support it."""
     delay = ["netem", "delay", f"{round_trip_s / 2 * 1000:g}ms", "limit", NETEM_LIMIT] if what == "add" else []
     outside = ["tc", "qdisc", what, "dev", desk.cable, "root", *delay]
     inside = ["nsenter", f"--net={desk.netns}", "tc", "qdisc", what, "dev", network.INSIDE, "root", *delay]
@@ -117,7 +116,7 @@ def _netem(desk: Desk, what: str, round_trip_s: float) -> bool:
 
 @contextmanager
 def _held_back(desk: Desk, round_trip_s: float, group: ControlGroup) -> Iterator[None]:
-    """The desk's namespace with a cable whose both ends are held by a program."""
+    """The controller's namespace with a cable whose two ends belong to a program."""
     place = desk.place
     place.netns.touch()
     run(["unshare", f"--net={place.netns}", "true"])
@@ -125,7 +124,7 @@ def _held_back(desk: Desk, round_trip_s: float, group: ControlGroup) -> Iterator
     inside = ["nsenter", f"--net={place.netns}", "--", sys.executable, "-I", "-S", cable.__file__]
     words = [*group.entering, *inside, str(outer), network.INSIDE, str(round_trip_s / 2)]
     process = subprocess.Popen(words, pass_fds=[outer], cwd=PROJECT, stdout=subprocess.PIPE)
-    os.close(outer)  # the cable's own end from now on
+    os.close(outer)  # the cable process owns it from now on
     try:
         assert process.stdout is not None  # noqa: S101 - it is a pipe
         if process.stdout.readline() != b"ready\n":

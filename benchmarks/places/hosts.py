@@ -1,4 +1,4 @@
-"""The lab of the benchmark: hosts that have the whole stack, as clones of one that was provisioned, and bare ones."""
+"""Lab hosts of the benchmark: clones of a provisioned host, and bare hosts."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from tests.lab.ownlab import kept
 
 NAME = "bench"
 STACK = "lab"
-FIRST = "first"  #: the host that is provisioned, and of which the others are clones
+FIRST = "first"  #: the provisioned host, from which the others are cloned
 SNAPSHOT = "green"
-OPTIONS = HostOptions(profile="small")  #: the large math libraries are stand-ins: minutes less for every contender
-#: A disk of its own, as a machine has: on a filesystem of which others have just deleted many files, ext4 takes seconds
-#: of processor time to find inodes for new ones.
+#: the large math libraries are placeholders, which saves minutes for every contender
+OPTIONS = HostOptions(profile="small")
+#: Options with a separate disk, like a machine: after many deletions on a shared file system, ext4 takes seconds of
+#: processor time to find inodes.
 BARE = replace(OPTIONS, disk_bytes=32 << 30)
 PROVISION_S = 1200.0
-#: What peers need on a host, beside the stack: Ansible's module `apt` would install the first by itself where it is
-#: missing, and be no run without a change.
+#: Packages that peers need on a host in addition to the stack: otherwise Ansible's module `apt` would install the first
+#: one, and its run would not be without changes.
 OF_PEERS = "python3-apt rsync"
 
-#: What a first boot still does is over, so that no host works on its own while others are measured.
+#: Waits until the first boot is complete, so that no host works in the background of a measurement.
 SETTLE = "systemctl is-system-running --wait; sync"
 
 SSH_CONFIG = """\
@@ -54,32 +55,32 @@ Host *
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """The lab, and what reaches its hosts."""
+    """The lab, and access to its hosts."""
 
     lab: Lab
     desk: Desk
-    state: Path  #: of the controller: runs, audits, caches; ``HOSTWRIGHT_STATE``
-    work: Path  #: files of the benchmark, gone at its end
+    state: Path  #: state directory of the controller (``HOSTWRIGHT_STATE``): runs, audits, caches
+    work: Path  #: files of the benchmark, deleted at its end
 
     @property
     def inventory(self) -> Path:
-        """The directory of the lab's inventory and stacks."""
+        """Directory of the lab's inventory and stacks."""
         return self.lab.inventory.parent
 
     @property
     def environment(self) -> dict[str, str]:
-        """Of every ``hostwright`` that is run."""
+        """Environment variables of every ``hostwright`` command."""
         return {"HOSTWRIGHT_STATE": str(self.state), "HOSTWRIGHT_YES": "1"}
 
     def clones(self, count: int) -> tuple[str, ...]:
-        """The names of this many provisioned hosts, which run."""
+        """Start ``count`` provisioned hosts; return their names."""
         names = tuple(f"gpu{number:02}" for number in range(1, count + 1))
         fleet.up(self.lab, names, snapshot=read_snapshots(self.lab)[SNAPSHOT])
         _each(self.machines(names), lambda machine: console(machine, "sh", "-c", SETTLE))
         return names
 
     def bare(self, count: int) -> tuple[str, ...]:
-        """The names of this many hosts, installed a moment ago, with nothing on them."""
+        """Create ``count`` newly installed hosts without further software; return their names."""
         names = tuple(f"bare{number:02}" for number in range(1, count + 1))
         known = read_records(self.lab)
         old = [name for name in names if name in known]
@@ -91,15 +92,15 @@ class Hosts:
         return names
 
     def remove(self, names: Sequence[str]) -> None:
-        """Take hosts away, for the disk and memory that they use."""
+        """Remove hosts, to free their disk space and memory."""
         fleet.remove(self.lab, [name for name in names if name in read_records(self.lab)])
 
     def machines(self, names: Sequence[str]) -> list[Machine]:
-        """Hosts as the lab has them."""
+        """Machines of the lab by name."""
         return [find_machine(self.lab, name) for name in names]
 
     def ssh_config(self, names: Sequence[str]) -> Path:
-        """A configuration of OpenSSH for these hosts and nothing else: keys checked, the cheapest key exchange."""
+        """Write an ssh_config for only these hosts, with key checks and the cheapest key exchange."""
         text = "".join(SSH_CONFIG.format(name=one.name, address=one.address) for one in self.machines(names))
         common = {"user": USER, "key": self.lab.private_key, "known_hosts": self.lab.known_hosts}
         path = self.work / f"ssh_config-{names[0]}-{len(names)}"
@@ -107,12 +108,12 @@ class Hosts:
         return path
 
     def hostwright(self, *words: str) -> str:
-        """Run a verb that is not measured; its standard output. Raises ``LabError`` if it does not end well."""
+        """Run a verb without measuring it; return its standard output. Raises ``LabError`` if it fails."""
         verb, *rest = words
         return run_own([verb, "--inventory", str(self.inventory), *rest], self.environment)
 
     def look(self, *words: str) -> str:
-        """The same of a verb that also ends with 3, where something differs."""
+        """Run a verb that may also exit with 3 (differences); return its standard output."""
         verb, *rest = words
         return run_own([verb, "--inventory", str(self.inventory), *rest], self.environment, statuses=(0, 3))
 
@@ -120,7 +121,7 @@ class Hosts:
 def run_own(
     words: Sequence[str], environment: dict[str, str], *, netns: Path | None = None, statuses: Sequence[int] = (0,)
 ) -> str:
-    """``hostwright`` with these words; its standard output. Raises ``LabError`` for another status than these."""
+    """Run ``hostwright``; return its standard output. Raises ``LabError`` for a status that is not in ``statuses``."""
     enter = ["nsenter", f"--net={netns}", "--"] if netns else []
     done = subprocess.run(
         [*enter, own_program("hostwright"), *words], cwd=PROJECT, env={**os.environ, **environment},
@@ -133,13 +134,13 @@ def run_own(
 
 
 def make(work: Path) -> Hosts:
-    """The lab with one host that is provisioned and frozen, and the desk. ``take_down`` removes all of it."""
+    """Create the lab with a snapshot of a provisioned host, and the controller's network; see ``take_down``."""
     take_down()
     lab = open_lab(NAME)
     fleet.supply(lab, OPTIONS)
     frozen = SNAPSHOT in read_snapshots(lab)
     if not frozen:
-        fleet.up(lab, [FIRST], options=OPTIONS)  # and with it the lab's inventory
+        fleet.up(lab, [FIRST], options=OPTIONS)  # also creates the lab's inventory
     hosts = Hosts(lab, set_up(lab), work / "state", work)
     hosts.hostwright("mirror", "--stack", STACK)
     if not frozen:
@@ -150,7 +151,7 @@ def make(work: Path) -> Hosts:
 
 
 def take_down() -> None:
-    """Remove the lab, also what a run that was killed left of it; with ``HOSTWRIGHT_KEEP_LAB=1`` it stays."""
+    """Remove the lab, even after an interrupted run; with ``HOSTWRIGHT_KEEP_LAB=1`` it is kept."""
     if not kept():
         fleet.down(open_lab(NAME))
 

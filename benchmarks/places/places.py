@@ -1,4 +1,4 @@
-"""The places of one run: each is made when the first case asks for it, and all are gone at the end."""
+"""Places of one run, each created when the first case needs it; all are removed at the end."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from benchmarks.places.replay import Replaying, replaying
 from lab.locking import locked
 from lab.mounts import unmount_below
 
-PREFIX = "hwbench-run-"  #: of the directory with all files of a run
+PREFIX = "hwbench-run-"  #: prefix of the directory with all files of a run
 
 
 @dataclass(slots=True)
 class Places:
-    """What cases stand on."""
+    """Places for cases."""
 
-    work: Path  #: for files of the run
+    work: Path  #: directory for files of the run
     stack: ExitStack
     tell: Callable[[str], None]
     _hosts: list[Hosts] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Places:
         return self._hosts[0]
 
     def replaying(self) -> Replaying:
-        """A network of loopback hosts that answer as the lab's provisioned host does."""
+        """Loopback hosts that answer like the lab's provisioned host."""
         if not self._replaying:
             lab = self.hosts()
             self.tell("recording what a provisioned host answers")
@@ -46,7 +46,7 @@ class Places:
         return self._replaying[0]
 
     def folder(self, name: str) -> Path:
-        """An empty directory of a case."""
+        """An empty directory for a case."""
         path = self.work / name
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir(parents=True)
@@ -55,7 +55,7 @@ class Places:
 
 @contextmanager
 def places(tell: Callable[[str], None]) -> Iterator[Places]:
-    """Places for the body; a second run on the same machine waits until they are gone."""
+    """Context manager for places; a second run on this machine waits until they are removed."""
     with locked("benchmarks"), ExitStack() as stack:
         _remove_remains()
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=PREFIX)))
@@ -64,7 +64,7 @@ def places(tell: Callable[[str], None]) -> Iterator[Places]:
 
 
 def _remove_remains() -> None:
-    """What a run that was killed left: its processes, mounts and files. Its lab and its user go when they are made."""
+    """Remove processes, mounts and files of an interrupted run. Its lab and user are removed before new ones."""
     kill_all()
     for work in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         unmount_below(work)

@@ -1,9 +1,9 @@
-"""Between a controller and a host: the forced command of an sshd that passes everything on, and keeps it.
+"""Recorder between a controller and a host: the forced command of an sshd that forwards and stores everything.
 
     python -I recorder.py FOLDER SSH_CONFIG HOST
 
-Each command of the controller becomes a file in ``FOLDER``: the command, what was sent and answered in which order, and
-the status. ``recording`` makes one recording of them, which ``answer.py`` replays.
+Each command of the controller becomes a file in ``FOLDER``: the command, its input and output in their order, and the
+status. ``recording`` combines the files into one recording, which ``answer.py`` replays.
 """
 
 import json
@@ -22,7 +22,7 @@ CHUNK = 65536
 
 
 def pass_on(command: str, ssh: list[str]) -> tuple[list[tuple[str, bytes]], int]:
-    """Run the command on the host; what went by, in its order, and the status."""
+    """Run the command on the host; return its input and output in their order, and its status."""
     process = subprocess.Popen([*ssh, command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdin and process.stdout and process.stderr  # noqa: S101 - they are pipes
     went: list[tuple[str, bytes]] = []
@@ -48,10 +48,10 @@ def pass_on(command: str, ssh: list[str]) -> tuple[list[tuple[str, bytes]], int]
 
 
 def turns(went: list[tuple[str, bytes]]) -> tuple[list[bytes], list[tuple[int, bytes, bytes]]]:
-    """What the host says before it is sent anything, and what it answers when it has been sent everything.
+    """Output before any input, and output after all input.
 
-    A shell that reads its program from standard input answers while the rest is on its way, and when standard error
-    comes is chance: both are put behind the last input. A client that waits in between would wait for ever.
+    A shell that reads its program from standard input answers during the transfer, and standard error arrives at random
+    times: both are moved after the last input. A client that waits for output in between would wait forever.
     """
     first = next((index for index, (name, _) in enumerate(went) if name == "in"), len(went))
 
@@ -64,14 +64,14 @@ def turns(went: list[tuple[str, bytes]]) -> tuple[list[bytes], list[tuple[int, b
 
 
 def read(file: Path) -> dict[str, Any]:
-    """One command as it was kept: ``command``, its ``inputs`` and ``turns``, and its ``status``."""
+    """Read one stored command: ``command``, ``inputs``, ``turns`` and ``status``."""
     kept = json.loads(file.read_text("utf-8"))
     inputs, answered = turns([(name, b64decode(data)) for name, data in kept["went"]])
     return {"command": b64decode(kept["command"]), "inputs": inputs, "turns": answered, "status": kept["status"]}
 
 
 def recording(files: Iterable[Path], masked: Callable[[bytes], bytes]) -> bytes:
-    """Commands by what they ask (``answer.masked``), for ``answer.py``."""
+    """Recording for ``answer.py``: commands by their masked text (``answer.masked``)."""
     by_question: dict[bytes, list[dict[str, Any]]] = {}
     for kept in map(read, files):
         by_question.setdefault(masked(kept["command"]), []).append(kept)
@@ -79,7 +79,7 @@ def recording(files: Iterable[Path], masked: Callable[[bytes], bytes]) -> bytes:
 
 
 def main() -> int:
-    """Pass on one command, and keep it; its status."""
+    """Forward and store one command; return its status."""
     folder, config, host = sys.argv[1:]
     command = os.environ.get("SSH_ORIGINAL_COMMAND", "")
     went, status = pass_on(command, ["ssh", "-F", config, host])

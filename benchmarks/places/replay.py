@@ -1,7 +1,7 @@
-"""A thousand hosts on the loopback of a network of their own: real sshds, behind which recorded answers are replayed.
+"""A thousand hosts on the loopback of a network namespace: real sshds with replayed answers.
 
-Every connection, key exchange, login and channel is real; what a host does behind it costs this machine about as much
-as its sshd does, so that the controller can be measured with far more hosts than the machine could boot.
+Every connection, key exchange, login and channel is real. The replay behind it costs this machine about as much as its
+sshd, so that the controller can be measured with far more hosts than the machine could boot.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from lab.programs import run
 from tests.lab.sshd import SSHD, make_key
 from tests.lab.sshd import running as running_sshd
 
-SERVERS = 4  #: sshds, so that not one process accepts all connections
-REPLAY_PORT, REAL_PORT, HUNG_PORT = 2201, 2301, 2401  #: the first of each kind; ports of a network of their own
+SERVERS = 4  #: number of sshds, so that one process does not accept all connections
+REPLAY_PORT, REAL_PORT, HUNG_PORT = 2201, 2301, 2401  #: first port of each kind, in a separate network namespace
 USER = "hwbench"
-PYTHON = "/usr/bin/python3"  #: the distribution's: other users may run it
+PYTHON = "/usr/bin/python3"  #: the distribution's Python, which other users may run
 _HUNG = """
 import signal, socket, sys
 server = socket.create_server(("0.0.0.0", int(sys.argv[1])), backlog=128)
 print(flush=True)
 signal.pause()
 """
-#: Waits until a port accepts connections.
+#: Program that waits until a port accepts connections.
 _ASK = """
 import socket, sys, time
 end_s = time.monotonic() + 20
@@ -65,23 +65,23 @@ LoginGraceTime 600
 
 @dataclass(frozen=True, slots=True)
 class Replaying:
-    """The network, and what reaches its hosts."""
+    """The network namespace, and access to its hosts."""
 
     folder: Path
     netns: Path
     key: Path
     host_key: str
-    stacks: Path  #: the directory of stack files of the recorded host's inventory
+    stacks: Path  #: directory of the stacks of the recorded host's inventory
     recording: Path
-    group: ControlGroup  #: of its sshds
+    group: ControlGroup  #: control group of its sshds
 
     @staticmethod
     def address(number: int) -> str:
-        """Of a host, from 1."""
+        """Address of a host, numbered from 1."""
         return f"127.1.{number // 250}.{number % 250 + 1}"
 
     def inventory(self, name: str, count: int, port: int = REPLAY_PORT, hung: int = 0) -> Path:
-        """An inventory of ``count`` hosts; the one numbered ``hung`` is behind the sshd that hangs."""
+        """An inventory of ``count`` hosts; the host number ``hung`` is behind the hung listener."""
         hosts = {
             f"h{number:04}": {
                 "ansible_host": self.address(number),
@@ -103,7 +103,7 @@ class Replaying:
         return place
 
     def ini(self, path: Path, count: int, port: int, hung: int = 0) -> Path:
-        """The same for Ansible, whose ssh has a configuration of its own (``ssh_config``)."""
+        """The same inventory for Ansible, whose ssh has a separate configuration (``ssh_config``)."""
         lines = [
             f"h{number:04} ansible_host={self.address(number)} "
             f"ansible_port={HUNG_PORT if number == hung else port + number % SERVERS}\n"
@@ -113,7 +113,7 @@ class Replaying:
         return path
 
     def known(self, count: int) -> list[str]:
-        """Lines of known_hosts for the first ``count`` hosts, at each port."""
+        """Lines of known_hosts for the first ``count`` hosts, for each port."""
         ports = [first + server for first in (REPLAY_PORT, REAL_PORT, HUNG_PORT) for server in range(SERVERS)]
         return [
             f"{','.join(f'[{self.address(number)}]:{port}' for port in ports)} {self.host_key}\n"
@@ -121,7 +121,7 @@ class Replaying:
         ]
 
     def ssh_config(self, port: int = REPLAY_PORT) -> Path:
-        """OpenSSH's own, for addresses."""
+        """An ssh_config for these addresses."""
         path = self.folder / f"ssh_config-{port}"
         path.write_text(
             f"Host *\n Port {port}\n User {USER}\n IdentityFile {self.key}\n IdentitiesOnly yes\n BatchMode yes\n"
@@ -131,14 +131,14 @@ class Replaying:
         return path
 
     def unknown(self) -> str:
-        """What was asked that the recorded host was not asked; empty: nothing."""
+        """Requests that the recording does not contain; empty if there are none."""
         place = Path(f"{self.recording}.unknown")
         return place.read_text(errors="replace")[:2000]
 
 
 @contextmanager
 def replaying(hosts: Hosts) -> Iterator[Replaying]:
-    """The network for the body, with what the lab's provisioned host answers to a plan and to an audit."""
+    """Context manager for the network namespace, with the recorded answers to a plan and to an audit."""
     folder = hosts.work / "replay"
     folder.mkdir()
     with ExitStack() as stack:
@@ -146,7 +146,7 @@ def replaying(hosts: Hosts) -> Iterator[Replaying]:
         kept = [file for verb in ("plan", "audit") for file in record(hosts, folder, verb)]
         unknown = Path(f"{recording}.unknown")
         unknown.touch()
-        unknown.chmod(0o666)  # the loopback hosts' user writes it
+        unknown.chmod(0o666)  # the user of the loopback hosts writes to it
         recording.write_bytes(recorder.recording(kept, answer.masked))
         stack.enter_context(_login())
         netns = stack.enter_context(_network(folder))
@@ -155,7 +155,7 @@ def replaying(hosts: Hosts) -> Iterator[Replaying]:
         group = stack.enter_context(control_group("replay"))
         made = Replaying(folder, netns, key, public, hosts.inventory / "stacks", recording, group)
         (folder / "known_hosts").write_text("".join(made.known(1000)))
-        program = folder / "answer.py"  # the checkout may be where only its owner can read
+        program = folder / "answer.py"  # the checkout may be readable only by its owner
         shutil.copyfile(answer.__file__, program)
         forced = f"ForceCommand {PYTHON} -I -S {program} {recording}\n"
         for server in range(SERVERS):
@@ -166,7 +166,7 @@ def replaying(hosts: Hosts) -> Iterator[Replaying]:
 
 
 def record(hosts: Hosts, folder: Path, verb: str) -> list[Path]:
-    """What a provisioned host is asked by a verb and answers, a file for each of its commands, in their order."""
+    """Record a verb's commands on a provisioned host; return a file for each, in order."""
     (name,) = hosts.clones(1)
     kept, place = folder / f"kept-{verb}", folder / f"recorded-{verb}"
     kept.mkdir()
@@ -188,14 +188,14 @@ def record(hosts: Hosts, folder: Path, verb: str) -> list[Path]:
 
 
 def channels(hosts: Hosts, folder: Path) -> list[tuple[bytes, bytes]]:
-    """The commands of a plan, with what is sent to each: the bare probe program."""
+    """Commands of a plan with the input of each: the bare probe program."""
     kept = map(recorder.read, record(hosts, folder, "plan"))
     return [(one["command"], b"".join(one["inputs"])) for one in kept]
 
 
 @contextmanager
 def _network(folder: Path) -> Iterator[Path]:
-    """A network namespace with nothing but a loopback."""
+    """Context manager for a network namespace with only a loopback interface."""
     netns = folder / "netns"
     netns.touch()
     run(["unshare", f"--net={netns}", "true"])
@@ -208,13 +208,13 @@ def _network(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def _login() -> Iterator[None]:
-    """The user whom the loopback hosts let in, with a key only, and whose shell is the cheapest one."""
+    """Context manager for the user of the loopback hosts, with key logins only and the cheapest shell."""
     with suppress(KeyError):
-        pwd.getpwnam(USER)  # of a run that was killed
+        pwd.getpwnam(USER)  # left by an interrupted run
         run(["userdel", "--force", USER])
     run(["useradd", "--system", "--no-create-home", "--home-dir", "/", "--shell", "/bin/sh", USER])
     try:
-        run(["usermod", "--password", "*", USER])  # not locked: sshd lets a locked user in with nothing
+        run(["usermod", "--password", "*", USER])  # not locked, because sshd refuses all logins of a locked user
         yield
     finally:
         run(["userdel", "--force", USER])
@@ -222,7 +222,7 @@ def _login() -> Iterator[None]:
 
 @contextmanager
 def _sshd(made: Replaying, port: int, more: str) -> Iterator[subprocess.Popen[bytes]]:
-    """One sshd of the network, for every address of it."""
+    """Context manager for one sshd on all addresses of the network namespace."""
     authorized, config = made.folder / "id.pub", made.folder / f"sshd_config-{port}"
     host_key = made.folder / "host_key"
     config.write_text(_SETTINGS.format(port=port, key=host_key, folder=made.folder, authorized=authorized) + more)
@@ -239,7 +239,7 @@ def _sshd(made: Replaying, port: int, more: str) -> Iterator[subprocess.Popen[by
 
 @contextmanager
 def _hung(made: Replaying) -> Iterator[None]:
-    """A listener that never says a word: the kernel takes connections for it, as for an sshd that is stopped."""
+    """Context manager for a listener that never answers: the kernel accepts connections, as for a stopped sshd."""
     enter = [*made.group.entering, "nsenter", f"--net={made.netns}", "--"]
     words = [*enter, sys.executable, "-I", "-S", "-c", _HUNG, str(HUNG_PORT)]
     process = subprocess.Popen(words, stdout=subprocess.PIPE)

@@ -1,4 +1,4 @@
-"""The whole stack as a pyinfra user writes it; the data ``files`` is the directory of what is at hand."""
+"""The whole stack as a pyinfra user writes it; the data value ``files`` is the directory of its files."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ TOOLKIT = [
     "libnvidia-container-tools=1.20.0-1",
     "libnvidia-container1=1.20.0-1",
 ]
-MODE = 'mode = "legacy"'  #: of the section ``nvidia-container-runtime``, which alone has such a line
+MODE = 'mode = "legacy"'  #: a line of the section ``nvidia-container-runtime`` only
 INSTALLER = (
     "--silent --dkms --no-cc-version-check --disable-nouveau --no-install-compat32-libs "
     "--no-check-for-alternate-installs --log-file-name=/var/log/nvidia-installer.log"
@@ -36,18 +36,18 @@ INSTALLER = (
 
 
 def put(name, dest, mode="644"):
-    """One of the stack's texts, or of the vendor's files."""
+    """Install one of the stack's texts, or of the vendor's files."""
     return files.put(name=dest, src=str(HERE / name), dest=dest, mode=mode, add_deploy_dir=False)
 
 
 def hold(names):
-    """Packages that stay at their version: pyinfra has no operation for that."""
+    """Hold packages at their versions; pyinfra has no operation for that."""
     if set(names) - set((host.get_fact(Command, "apt-mark showhold") or "").split()):
         server.shell(name="held", commands=[f"apt-mark hold {' '.join(names)}"])
 
 
 def named(packages):
-    """Packages without their versions."""
+    """Package names without versions."""
     return [package.partition("=")[0] for package in packages]
 
 

@@ -1,4 +1,4 @@
-"""One large file: what the benchmark of file distribution brings to hosts."""
+"""Role for one large file, which the benchmark of file distribution installs on hosts."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .section import BulkSection
 class Bulk:
     """Variables of the role ``bulk``."""
 
-    path: str = "/opt/bulk/file"  #: where the file is
+    path: str = "/opt/bulk/file"  #: path of the file
 
 
 @dataclass(frozen=True, slots=True)
 class Linked(Resource):
-    """An artifact is at a path, as a second name of the file that the host verified when it came: no byte is copied."""
+    """An artifact is at a path, as a hard link to the file that the host verified on arrival: no bytes are copied."""
 
     KIND: ClassVar = "bulk-linked"
 
@@ -29,11 +29,11 @@ class Linked(Resource):
     artifact: Artifact
 
     def probes(self) -> tuple[Probe, ...]:
-        """Whether it is there; that it is whole was found out when it came."""
+        """Probe for a non-empty file; its content was verified on arrival."""
         return (Probe(sh("test -s %s", self.path), root=True),)
 
     def plan(self, facts: Facts) -> Change | None:
-        """The file is brought, and linked."""
+        """Deliver the file and link it."""
         if facts[self.probes()[0]].ok:
             return None
         there = host_path(self.artifact)
@@ -41,11 +41,11 @@ class Linked(Resource):
         return Change(f"file {self.path}", "absent", self.artifact.file, (step,), artifacts=(self.artifact.name,))
 
     def removal(self) -> tuple[Resource, ...]:
-        """Nothing: the hosts of the benchmark are thrown away."""
+        """Return no states: the hosts of the benchmark are deleted."""
         return ()
 
 
 @role()
 def bulk(v: Bulk, ctx: RoleContext) -> Iterator[Resource]:
-    """The file that the stack's section names."""
+    """The file from the stack's section."""
     yield Linked(v.path, ctx.stack.artifact(ctx.section(BulkSection).artifact))

@@ -1,4 +1,4 @@
-"""The part of a stack that names the file."""
+"""Section of a stack with the file."""
 
 from __future__ import annotations
 
