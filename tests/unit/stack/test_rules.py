@@ -143,7 +143,7 @@ H100, L40S, B200, K10, K80, T4 = 0x2330, 0x26B9, 0x2901, 0x118F, 0x102D, 0x1EB8
         (
             {"pythons": ("3.13",)},
             ["host-python"],
-            "Python 3.10 installed beside it, a stack that brings one (tensorflow.interpreter), or a distribution",
+            "Python 3.10 in addition, a stack with an interpreter (tensorflow.interpreter), or a distribution",
         ),
         ({"version": "24.04"}, ["distribution"], "ubuntu 20.04, ubuntu 22.04, debian 11"),
         ({"distribution": "fedora", "version": "40"}, ["distribution"], "ubuntu 20.04"),

@@ -57,7 +57,7 @@ def test_a_removed_kernel_is_told_and_nothing_that_follows_from_it() -> None:
     gone = {KERNEL_GONE: "5.10.0-30-amd64\n", STATE: NO_MODULE, HEADERS: Answer(1, "")}
     assert findings(gone) == {
         "kernel-removed": [
-            f"running: {KERNEL}, removed; to be booted: one that is installed (5.10.0-30-amd64)",
+            f"running: {KERNEL}, removed; to be booted: an installed kernel (5.10.0-30-amd64)",
         ]
     }
 
