@@ -1,4 +1,4 @@
-"""``python -m lab.bmc LAB``: the lab's Redfish endpoint. Started by `lab.bmc.serve`, not by hand."""
+"""``python -m lab.bmc LAB``: the lab's Redfish endpoint, started by `lab.bmc.serve`."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from lab.config import BMC_PORT, Lab
 from lab.records import find_lab
 
 _MOST_BYTES = 1 << 16
-_IDLE_S = 30.0  # a client that connects and sends nothing occupies a thread for this long
+_IDLE_S = 30.0  # seconds that a client without requests can occupy a thread
 
 
 class _Handler(WSGIRequestHandler):
-    timeout = _IDLE_S  # the handshake is a part of it: see `serve`
+    timeout = _IDLE_S  # includes the TLS handshake, see `serve`
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:  # noqa: ARG002 (werkzeug's signature)
-        """Write one line without werkzeug's colours, and without anything that a client could inject."""
+        """Log one line without werkzeug's colours and without unescaped input of the client."""
         self.log("info", "%r %s", self.requestline[:200], int(code) if str(code).isdigit() else code)
 
 
 def build(hosts: Hosts) -> Any:
-    """Return the emulator's application with the lab's hosts as its systems, without access control.
+    """Return the emulator's application with the lab's hosts as systems, without access control.
 
-    The emulator has one application per process, and no option for custom drivers: ours replace the properties that
-    would create its own.
+    The emulator has one application per process and no option for custom drivers. The drivers here replace the
+    properties that create the emulator's own.
     """
     systems = Systems(hosts)
     drives = Drives(systems)
@@ -50,28 +50,28 @@ def build(hosts: Hosts) -> Any:
 
 
 class _NoLight:
-    """Hosts without an indicator."""
+    """Indicator driver for hosts without an indicator light."""
 
     @staticmethod
     def get_indicator_state(_identity: str) -> None:
-        """Report that there is none."""
+        """Return None: the host has no indicator."""
 
 
 def _root() -> Any:
-    """Return the service root, which names the sessions."""
+    """Return the service root with a link to the sessions."""
     document = emulator.json.loads(emulator.root_resource().get_data())
     links = {"Sessions": {"@odata.id": SESSIONS}}
     return emulator.flask.jsonify({**document, "SessionService": {"@odata.id": SERVICE}, "Links": links})
 
 
 def serve(lab: Lab) -> None:
-    """Serve the lab's BMCs on its bridge until the process is ended."""
+    """Serve the lab's BMCs on its bridge until the process ends."""
     door = Door(build(Hosts(lab)), credentials.Credentials.read(lab))
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(credentials.certificate(lab))
     server = make_server(str(lab.gateway.ip), BMC_PORT, door, threaded=True, request_handler=_Handler)
-    # The TLS handshake happens at the first read, in the connection's own thread: a client that connects and stays
-    # silent does not block others.
+    # The TLS handshake happens at the first read, in the connection's own thread, so an idle client does not block
+    # other clients.
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     server.ssl_context = context
     server.socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -83,7 +83,7 @@ def main(name: str) -> int:
     """Serve the BMCs of the lab ``name``; return the exit status."""
     lab = find_lab(name)
     if lab is None or not lab.bmc.is_dir():
-        print(f"bmc: there is no lab {name} with BMCs; `python -m lab up --bmc` makes one", file=sys.stderr)
+        print(f"bmc: there is no lab {name} with BMCs; create it with `python -m lab up --bmc`", file=sys.stderr)
         return 1
     serve(lab)
     return 0

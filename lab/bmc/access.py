@@ -1,6 +1,6 @@
 """Access control of the endpoint: HTTP basic authentication or a Redfish session, except for the service root.
 
-The emulator supports only basic authentication; clients that can do better create a session first.
+The emulator supports only basic authentication. Clients with support for sessions create one first.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 SERVICE = "/redfish/v1/SessionService"
 SESSIONS = f"{SERVICE}/Sessions"
-_OPEN = ("", "/redfish", "/redfish/v1")  # DSP0266: the root can be read by everybody
+_OPEN = ("", "/redfish", "/redfish/v1")  # DSP0266: the service root needs no authentication
 _MOST_SESSIONS = 64
 _MOST_BYTES = 1 << 16
 
 
 class Door:
-    """A WSGI application that admits clients with valid credentials to the application behind it."""
+    """A WSGI application that passes requests with valid credentials to another application."""
 
     def __init__(self, behind: WSGIApplication, credentials: Credentials):
         self._behind, self._credentials = behind, credentials
@@ -66,7 +66,7 @@ class Door:
         except (ValueError, KeyError, TypeError):
             return _error(400, "a session needs UserName and Password")
         except RequestEntityTooLarge:
-            return _error(413, f"a request has at most {_MOST_BYTES} bytes")
+            return _error(413, f"the request has more than {_MOST_BYTES} bytes")
         if not isinstance(user, str) or not isinstance(password, str) or not self._credentials.admit(user, password):
             return _error(401, "wrong user or password")
         token, number = secrets.token_urlsafe(32), secrets.token_hex(8)
@@ -88,7 +88,7 @@ class Door:
                     del self._sessions[token]
             return Response(status=204) if gone else _error(404, "there is no such session")
         if method != "GET":
-            return _error(405, "sessions are made with POST and ended with DELETE")
+            return _error(405, "a session is created with POST and deleted with DELETE")
         if path == SERVICE:
             return _json({"@odata.id": SERVICE, "Id": "SessionService", "Name": "Session Service",
                           "ServiceEnabled": True, "Sessions": {"@odata.id": SESSIONS}})  # fmt: skip
@@ -114,7 +114,7 @@ def _session(number: str) -> dict[str, object]:
 
 
 def _hash(token: str) -> str:
-    """Return the hash under which a token is kept, so that comparison times say nothing about the token."""
+    """Return the hash that is stored instead of the token, so that comparison times reveal nothing about it."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 

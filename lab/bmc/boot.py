@@ -1,7 +1,7 @@
-"""The system resource as real BMCs have it, where the emulator falls short: a one-time boot override.
+"""The system resource with a one-time boot override, which the emulator lacks.
 
-The emulator ignores ``BootSourceOverrideEnabled`` and always says Continuous; a client that sets Once and reads it back
-would see no change.
+The emulator ignores ``BootSourceOverrideEnabled`` and always reports Continuous, so a client that sets Once and reads
+the value back would find no change.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _KNOWN = {
 
 
 def system_view(emulated: Callable[[str], flask.Response], systems: Systems) -> Callable[[str], flask.Response]:
-    """Return the view of one system, made from the emulator's."""
+    """Return the Flask view of one system, based on the emulator's view."""
 
     def view(identity: str) -> flask.Response:
         systems.uuid(identity)
@@ -42,10 +42,10 @@ def system_view(emulated: Callable[[str], flask.Response], systems: Systems) -> 
 
 
 def changed(settings: Settings, asked: Any) -> Settings:
-    """Return the settings that a PATCH on a system requests. Raises the emulator's `BadRequest` for invalid ones."""
+    """Return the settings after a PATCH on a system. Raises the emulator's `BadRequest` for an invalid request."""
     override = asked.get("Boot") if isinstance(asked, dict) and set(asked) == {"Boot"} else None
     if not isinstance(override, dict) or not override:
-        raise error.BadRequest("only Boot can be changed, by a mapping of what is to change")
+        raise error.BadRequest("only Boot can be changed; send a mapping with the changes")
     changes: dict[str, str] = {}
     for name, value in override.items():
         if name == "HttpBootUri" and (value is None or isinstance(value, str)):
@@ -53,13 +53,13 @@ def changed(settings: Settings, asked: Any) -> Settings:
         elif name in _KNOWN and value in _KNOWN[name][1]:
             changes[_KNOWN[name][0]] = value
         else:
-            raise error.BadRequest(f"{name} cannot be set to what was asked")
+            raise error.BadRequest(f"{name} cannot be set to this value")
     if "target" in changes and "enabled" not in changes:
-        # According to the specification, a target without a duration applies only to the next boot.
+        # By the Redfish specification, a target without a duration applies only to the next boot.
         changes["enabled"] = "Disabled" if changes["target"] == "None" else "Once"
     if changes.get("enabled") == "Disabled":
         changes["target"] = "None"
-    return replace(settings, **changes)  # type: ignore[arg-type]  # the names above are of text fields only
+    return replace(settings, **changes)  # type: ignore[arg-type]  # the keys above name text fields only
 
 
 def boot(settings: Settings) -> dict[str, object]:
@@ -74,7 +74,10 @@ def boot(settings: Settings) -> dict[str, object]:
 
 
 def _identity(name: str) -> dict[str, object]:
-    """Return the system's identity: a stand-in, so that nobody takes its reports for those of real hardware."""
+    """Return the system's identity.
+
+    It marks the system as a stand-in, so that its reports are not mistaken for those of real hardware.
+    """
     return {
         "UUID": str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{name}.lab.hostwright")),
         "Manufacturer": "Hostwright lab",

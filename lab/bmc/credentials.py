@@ -17,33 +17,33 @@ from lab.config import Lab
 from lab.records import give_to_user, write_atomically
 
 USER = "operator"
-_VALID_FOR = datetime.timedelta(days=365)  # longer than any lab lives
+_VALID_FOR = datetime.timedelta(days=365)  # longer than any lab exists
 _CLOCKS_DIFFER = datetime.timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a client needs to use a lab's BMCs. The password is also in a file, for commands that print it."""
+    """Client credentials for a lab's BMCs. A file also has the password, for commands that print it."""
 
     user: str
     password: Secret
     password_file: Path  #: mode 0600
-    ca: Path  #: PEM of the authority that signed the endpoint's certificate
+    ca: Path  #: PEM file of the CA that signed the endpoint's certificate
 
     @classmethod
     def read(cls, lab: Lab) -> Credentials:
-        """Return the credentials of a lab with BMCs. Raises `OSError` if it has none."""
+        """Return the credentials of a lab with BMCs. Raises `OSError` if it has no BMCs."""
         password = lab.bmc / "password"
         return cls(USER, Secret(password.read_text().strip()), password, lab.bmc / "ca.pem")
 
     def admit(self, user: str, password: str) -> bool:
-        """Tell whether these are the user and the password."""
-        # Both are compared, in constant time, so the answer does not tell which was wrong.
+        """Return whether user and password are correct."""
+        # Compares both in constant time, so that the response time does not reveal which is wrong.
         return (Secret(user) == Secret(self.user)) & (Secret(password) == self.password)
 
 
 def ensure(lab: Lab) -> Credentials:
-    """Make the password and the certificates of a lab once; return the credentials."""
+    """Create the password and the certificates of a lab if they are missing; return the credentials."""
     lab.bmc.mkdir(exist_ok=True)
     password = lab.bmc / "password"
     if not password.exists():
@@ -56,12 +56,15 @@ def ensure(lab: Lab) -> Credentials:
 
 
 def certificate(lab: Lab) -> Path:
-    """Return the PEM file of the endpoint's key and certificate. It is written last."""
+    """Return the PEM file with the endpoint's key and certificate, which is written last."""
     return lab.bmc / "server.pem"
 
 
 def _make_certificates(lab: Lab) -> None:
-    """Make an authority, let it sign one certificate, and discard its key: it can never sign another."""
+    """Create a CA and one certificate.
+
+    The CA's key is discarded, so it can never sign another certificate.
+    """
     authority, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     issuer = _name(f"Hostwright lab {lab.name}: authority of this lab's BMCs")
     root = (
@@ -118,7 +121,7 @@ def _name(common: str) -> x509.Name:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner could read at any time, by rename."""
+    """Write a file that only its owner can ever read, by rename."""
     fresh = path.with_name(f".{path.name}.new")
     fresh.unlink(missing_ok=True)
     fresh.touch(mode=0o600)

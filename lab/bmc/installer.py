@@ -1,7 +1,7 @@
-"""The stand-in installer: what a host runs when its BMC boots it from the network or from an inserted image.
+"""The stand-in installer, which runs when a BMC boots its host from the network or from virtual media.
 
-It waits for the seed, removes the disk, puts the lab's base image on a new one, applies the seed, and boots that. Its
-messages go to the host's console, where it says that it is a stand-in.
+The installer waits for the seed, erases the disk, writes the lab's base image, applies the seed, and boots the new
+system. Its messages go to the host's console and identify it as a stand-in.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from lab.bmc.seeds import Seed, parse_autoinstall, parse_preseed
 from lab.config import Machine
 from lab.locking import locked
 
-SEED_TIMEOUT_S = 60.0  # a real installer tries for about as long before it asks whoever is at the console
+SEED_TIMEOUT_S = 60.0  # a real installer retries for about as long before it prompts at the console
 _POLL_S = 0.25
 
 
 class Installation:
-    """A host in the installer, from power-up until the new system boots or somebody pulls the plug."""
+    """A host in the installer, from power-on until the new system boots or the power is cut."""
 
     def __init__(self, machine: Machine, *, seed_timeout_s: float = SEED_TIMEOUT_S):
         self._machine, self._seed_timeout_s = machine, seed_timeout_s
@@ -38,11 +38,11 @@ class Installation:
 
     @property
     def alive(self) -> bool:
-        """Tell whether the host is in the installer; after an error it is, until the plug is pulled."""
+        """Whether the host is in the installer. After an error it stays there until the power is cut."""
         return self._thread.is_alive()
 
     def pull_plug(self) -> None:
-        """End the installer at whatever point, and wait for that. The disk stays as it is."""
+        """Cut the power: stop the installer at any point and wait for its end. The disk stays as it is."""
         self._unplugged.set()
         self._thread.join()
 
@@ -50,23 +50,26 @@ class Installation:
         machine = self._machine
         try:
             machine.console.write_text("")
-            self._say("this is a stand-in for an operating system's installer; it knows the lab's base image only")
+            self._say("this is a stand-in for an operating system's installer; it installs only the lab's base image")
             network.plug(machine)
             seed = self._seed(seed_url(machine.lab, machine.name))
             if seed is None:
                 return
             if read_faults(machine.lab, machine.name).install_never_ends:
-                raise LabError("partitioning the disk, 47 % (a fault of the lab's: this never ends)")
+                raise LabError("partitioning the disk, 47 % (injected fault: this step never ends)")
             with locked(f"lab-{machine.lab.name}"):
                 if not self._unplugged.is_set():
                     install(machine, seed, self._say)
         except (HostwrightError, OSError) as error:
             self._say(str(error))
-            self._say("the installation stopped here and waits for somebody at the console")
+            self._say("the installation has stopped and waits for input at the console")
             self._unplugged.wait()
 
     def _seed(self, url: str) -> Seed | None:
-        """Wait for the seed; None if the plug was pulled. Raises `LabError` if it does not come, or is invalid."""
+        """Wait for the seed and return it; None if the power was cut.
+
+        Raises `LabError` if the seed is missing at the timeout, or invalid.
+        """
         self._say(f"waits for the seed below {url}")
         deadline, why = time.monotonic() + self._seed_timeout_s, ""
         while time.monotonic() < deadline:
@@ -82,7 +85,9 @@ class Installation:
                 return seed
             if self._unplugged.wait(_POLL_S):
                 return None
-        raise LabError(f"no seed below {url} within {self._seed_timeout_s:.0f} s: waits for the seed and asks")
+        raise LabError(
+            f"no seed below {url} within {self._seed_timeout_s:.0f} s; the installer waits for the seed at a prompt"
+        )
 
     def _say(self, sentence: str) -> None:
         with self._machine.console.open("a") as console:
@@ -90,9 +95,9 @@ class Installation:
 
 
 def read_seed(get: Callable[[str], str | None]) -> Seed | None:
-    """Return the seed among the files that ``get`` returns by name (None: missing); None if there is no seed.
+    """Return the seed from the files that ``get`` returns by name (None: missing); None without a seed.
 
-    Raises `NoAnswer` if the server cannot be reached, and another `LabError` for an invalid seed.
+    Raises `NoAnswer` if the server cannot be reached, and another `LabError` if the seed is invalid.
     """
     user_data = get("user-data")
     if user_data is not None:

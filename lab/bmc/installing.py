@@ -1,4 +1,4 @@
-"""What the stand-in installer writes: the lab's base image on a new disk, with the seed applied."""
+"""The installation itself: the lab's base image on a new disk, with the seed applied."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from lab.programs import attempt, run
 from lab.records import layers, read_record, write_record
 
 _TOOLS = Path(__file__).with_name("tools")
-#: What nspawn prints at its end if /run is not a tmpfs; it is not the command's output.
+#: Message of nspawn at its end if /run is not a tmpfs; not part of the command's output.
 _NSPAWNS_OWN = "Attempted to remove disk file system"
-_MOST_LINES = 40  # of the output of a seed's commands, on the console
+_MOST_LINES = 40  # maximum per command of a seed, on the console
 
 
 def install(machine: Machine, seed: Seed, say: Callable[[str], None]) -> None:
-    """Remove the host's disk, install it anew as the seed says, and boot it. The caller holds the lab's lock.
+    """Erase the host's disk, install it as the seed specifies, and boot it. The caller holds the lab's lock.
 
-    The new key is not added to the lab's known_hosts: that is left to whoever had the host installed. Raises `LabError`
-    if a command of the seed fails, and then boots nothing.
+    The new host key is not added to the lab's known_hosts: the user who requested the installation decides whether to
+    trust it. Raises `LabError` if a command of the seed fails; the host then stays off.
     """
     record = read_record(machine.directory)
     power_off(machine)
-    network.unplug(machine)  # rules and bridges of the old system live there
+    network.unplug(machine)  # removes firewall rules and bridges of the old system
     network.plug(machine)
     discard(machine)
     record = replace(record, snapshot=None, seeded=True)
@@ -46,12 +46,12 @@ def install(machine: Machine, seed: Seed, say: Callable[[str], None]) -> None:
 
 
 def follow(root: Path, seed: Seed, address: str) -> None:
-    """Apply the seed to a fresh root filesystem, in place of the lab's own user and keys: nobody else can log in."""
+    """Apply the seed to a fresh root filesystem; the lab's user and keys are removed, so nobody else can log in."""
     (root / "etc/hostname").write_text(f"{seed.hostname}\n")
     (root / "etc/hosts").write_text(f"127.0.0.1 localhost\n{address} {seed.hostname}\n")
     if seed.host_key:
         key = root / "etc/ssh/ssh_host_ed25519_key"
-        key.write_text(seed.host_key.reveal())  # the file exists with its mode
+        key.write_text(seed.host_key.reveal())  # keeps the mode of the existing file
         key.with_suffix(".pub").write_text(f"{public_line(seed.host_key)} root@{seed.hostname}\n")
     shutil.rmtree(root / "home" / USER / ".ssh", ignore_errors=True)
     (root / "etc/sudoers.d/lab").unlink(missing_ok=True)
@@ -59,7 +59,7 @@ def follow(root: Path, seed: Seed, address: str) -> None:
 
 
 def _login(root: Path, seed: Seed) -> None:
-    """Make the seed's user, who is in the group sudo, as an installer's first user is."""
+    """Create the seed's user in the group sudo, like the first user of an installer."""
     if attempt(["chroot", root, "getent", "passwd", seed.user]).returncode != 0:
         run(["chroot", root, "useradd", "--create-home", "--shell", "/bin/bash", seed.user])
     run(["chroot", root, "usermod", "--append", "--groups", "sudo", seed.user])
@@ -81,15 +81,14 @@ def _authorize(home: Path, authorized: tuple[str, ...]) -> None:
 
 
 def _run_late(machine: Machine, base: Path, command: str, say: Callable[[str], None]) -> None:
-    """Run a command of the seed as an installer does: the new system is at /target, and anything written elsewhere is
-    lost.
+    """Run a command of the seed as an installer does: the new system is at /target, and other writes are lost.
 
-    It runs in a container of its own, with the host's address. ``wget`` and ``curtin``, which installers bring, are
-    small stand-ins.
+    The command runs in a separate container with the host's address. ``wget`` and ``curtin``, which real installers
+    contain, are small stand-ins.
     """
     done = attempt(
         [
-            *("env", "SYSTEMD_NSPAWN_LOCK=0"),  # hosts share the same tree, and none of them writes to it
+            *("env", "SYSTEMD_NSPAWN_LOCK=0"),  # hosts share this directory tree and do not write to it
             *("systemd-nspawn", "--quiet", "--settings=no", "--register=no", "--keep-unit", "--volatile=overlay"),
             *(f"--directory={base}", f"--machine={machine.lab.name}-{machine.name}-installer"),
             *(f"--network-namespace-path={machine.netns}", "--resolv-conf=off", "--timezone=off", "--link-journal=no"),
@@ -102,4 +101,4 @@ def _run_late(machine: Machine, base: Path, command: str, say: Callable[[str], N
     for line in kept[-_MOST_LINES:]:
         say(f"late command: {line}")
     if done.returncode != 0:
-        raise LabError(f"a late command of the seed ended with status {done.returncode}")
+        raise LabError(f"a late command of the seed failed with exit status {done.returncode}")

@@ -1,8 +1,7 @@
-"""The lab's DHCP and PXE: which seed a host's installer is told to fetch when it boots from the network.
+"""Stand-in for DHCP and PXE: the URL of the seed for a host's installer.
 
-On real hardware this belongs to the site, and Hostwright writes nothing there; nor does it here: a test or a user does.
-A host that boots an installer's image from virtual media also finds its seed here, instead of on the kernel command
-line inside the image.
+On real hardware the site configures DHCP and PXE, and Hostwright writes nothing there. In the lab, a test or a user
+sets the URL. Virtual media use the same URL, instead of a kernel command line inside the image.
 """
 
 from __future__ import annotations
@@ -14,24 +13,24 @@ from hostwright.common.errors import LabError
 from lab.config import Lab, require_host_name
 from lab.records import write_atomically
 
-#: Where a host looks by default; ``{bridge}`` is the bridge's address, ``{host}`` the host's name.
+#: Default URL of a seed; ``{bridge}`` is the bridge's address, ``{host}`` the host's name.
 DEFAULT = "http://{bridge}:8098/{host}/"
 
 
 def set_seed(lab: Lab, host: str, url: str) -> None:
-    """Have the installer of ``host`` fetch its seed below ``url``. Raises `LabError` if the lab has no BMCs."""
+    """Set the URL of the seed for the installer of ``host``. Raises `LabError` if the lab has no BMCs."""
     require_host_name(host)
     if not lab.bmc.is_dir():
-        raise LabError(f"lab {lab.name} has no BMCs; `python -m lab up --bmc` makes them")
+        raise LabError(f"lab {lab.name} has no BMCs; create them with `python -m lab up --bmc`")
     file = lab.bmc / "netboot" / f"{host}.json"
     file.parent.mkdir(exist_ok=True)
     write_atomically(file, json.dumps({"seed": url}))
 
 
 def seed_url(lab: Lab, host: str) -> str:
-    """Return the URL below which the installer of ``host`` finds its seed; it ends in a slash.
+    """Return the URL of the seed for the installer of ``host``, with a trailing slash.
 
-    ``HOSTWRIGHT_LAB_SEED_URL`` overrides the default for all hosts without a setting of their own.
+    ``HOSTWRIGHT_LAB_SEED_URL`` overrides the default for all hosts without their own setting.
     """
     file = lab.bmc / "netboot" / f"{host}.json"
     if file.exists():

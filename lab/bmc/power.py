@@ -1,4 +1,4 @@
-"""The power buttons of a lab's hosts, as their BMCs press them."""
+"""Power control of the lab's hosts through their BMCs."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ class Broken(Exception):
 
 
 class Impossible(Exception):
-    """The order is impossible in the host's state; the sentence says why."""
+    """The request is not possible in the host's current state; the message has the reason."""
 
 
 class Hosts:
-    """All hosts of a lab as their BMCs see them. Each host takes one order at a time; a graceful one runs on by
-    itself."""
+    """Power control for all hosts of a lab.
+
+    Each host handles one request at a time; a graceful one continues in the background.
+    """
 
     def __init__(self, lab: Lab, *, seed_timeout_s: float = SEED_TIMEOUT_S):
         self.lab = lab
         self._seed_timeout_s = seed_timeout_s
         self._installs: dict[str, Installation] = {}
         self._locks: dict[str, threading.RLock] = {}
-        self._restarts: dict[
-            str, object
-        ] = {}  # graceful orders that wait for the system to end; any later order cancels them
+        #: graceful restarts that wait for the shutdown; any later request cancels them
+        self._restarts: dict[str, object] = {}
         self._orders: dict[str, Callable[[Machine], None]] = {
             "On": self._turn_on,
             "ForceOn": self._turn_on,
@@ -46,16 +47,19 @@ class Hosts:
         }
 
     def power(self, name: str) -> str:
-        """Return ``On`` or ``Off``. Raises `LabError` if there is no such host."""
-        time.sleep(read_faults(self.lab, name).delay_s)  # the fault itself: a slow BMC
+        """Return ``On`` or ``Off``. Raises `LabError` if the host does not exist."""
+        time.sleep(read_faults(self.lab, name).delay_s)  # injected fault: a slow BMC
         return "On" if self._says_on(find_machine(self.lab, name)) else "Off"
 
     def reset(self, name: str, order: str) -> None:
-        """Carry out a Redfish ResetType. Raises `LabError`, `Broken`, `Impossible`; `KeyError` for an unknown one."""
+        """Perform a Redfish reset of type ``order``.
+
+        Raises `LabError`, `Broken` or `Impossible`, and `KeyError` for an unknown type.
+        """
         faults = read_faults(self.lab, name)
-        time.sleep(faults.delay_s)  # likewise
+        time.sleep(faults.delay_s)  # injected fault: a slow BMC
         if faults.reset_fails:
-            raise Broken("the power controller does not answer (a fault of the lab's)")
+            raise Broken("the power controller does not respond (injected fault)")
         machine, carry_out = find_machine(self.lab, name), self._orders[order]
         with self._locks.setdefault(name, threading.RLock()):
             self._restarts.pop(name, None)
@@ -92,11 +96,11 @@ class Hosts:
         self._turn_on(machine)
 
     def _ask_to_shut_down(self, machine: Machine) -> None:
-        """Press the power button briefly: the system shuts itself down, or ignores it. Does not wait."""
+        """Press the power button briefly: the system shuts down, or ignores it. Does not wait."""
         if running(machine):
             exec_in(machine, ["systemctl", "--no-block", "poweroff"])
         else:
-            self._turn_off(machine)  # an installer has nothing to close
+            self._turn_off(machine)  # an installer needs no shutdown
 
     def _ask_to_restart(self, machine: Machine) -> None:
         if not self._says_on(machine):
@@ -107,7 +111,7 @@ class Hosts:
     def _restart_gracefully(self, machine: Machine, this: object) -> None:
         try:
             shut_down(machine)
-        except LabError as error:  # it runs on, like real hardware that ignores its button
+        except LabError as error:  # the host keeps running, like real hardware that ignores its button
             print(f"bmc: {error}", flush=True)
             return
         with self._locks[machine.name]:

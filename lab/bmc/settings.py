@@ -1,4 +1,4 @@
-"""What a host's BMC remembers: the boot override and the virtual media. It outlives the host's disk."""
+"""Stored settings of a host's BMC: boot override and virtual media. They survive a reinstallation of the host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENABLED: tuple[str, ...] = get_args(Enabled)
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """The contents of a virtual drive: only an address, since the image itself is never fetched."""
+    """Content of a virtual drive: only a URL, because the image is never fetched."""
 
     image: str = ""
     inserted: bool = False
@@ -26,27 +26,27 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of one system."""
+    """Settings of one system."""
 
     target: str = "None"  #: one of `TARGETS`
     enabled: str = "Disabled"  #: one of `ENABLED`
     mode: str = "UEFI"  #: or ``Legacy``
-    http_uri: str = ""  #: the URL that a boot over UEFI HTTP would load
+    http_uri: str = ""  #: URL for a boot over UEFI HTTP
     cd: Media = field(default_factory=Media)
 
     def boots_installer(self) -> bool:
-        """Tell whether the next power-up starts an installer and not the system on the disk."""
+        """Return whether the next power-on starts an installer instead of the system on the disk."""
         if self.enabled == "Disabled":
             return False
         return self.target in ("Pxe", "UefiHttp") or (self.target == "Cd" and self.cd.inserted)
 
     def after_boot(self) -> Settings:
-        """Return the settings after a boot of the host: one-time settings are used up."""
+        """Return the settings after a boot of the host, which consumes one-time settings."""
         return replace(self, target="None", enabled="Disabled") if self.enabled == "Once" else self
 
 
 def read_settings(lab: Lab, host: str) -> Settings:
-    """Return what the BMC of ``host`` remembers."""
+    """Return the BMC settings of ``host``."""
     file = lab.bmc / "systems" / f"{host}.json"
     if not file.exists():
         return Settings()
@@ -55,7 +55,7 @@ def read_settings(lab: Lab, host: str) -> Settings:
 
 
 def write_settings(lab: Lab, host: str, settings: Settings) -> None:
-    """Have the BMC of ``host`` remember ``settings``."""
+    """Store ``settings`` for the BMC of ``host``."""
     file = lab.bmc / "systems" / f"{host}.json"
     file.parent.mkdir(exist_ok=True)
     write_atomically(file, json.dumps(asdict(settings)))

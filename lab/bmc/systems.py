@@ -1,4 +1,4 @@
-"""The lab's hosts as the systems of sushy-tools' Redfish emulator, and their virtual drives."""
+"""Drivers of sushy-tools' Redfish emulator: the lab's hosts as systems, and their virtual drives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _IMAGE = re.compile(r"(https?|nfs|cifs)://[^\s]{1,2000}")
 
 
 class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has no types
-    """The emulator's interface to a virtualisation, for the hosts of a lab. A host's name is its identity."""
+    """System driver of the emulator for the hosts of a lab. A host's name is its identity."""
 
     def __init__(self, hosts: Hosts):
         self._hosts, self._lab = hosts, hosts.lab
@@ -36,8 +36,8 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
         return list(read_records(self._lab))
 
     def uuid(self, identity: str) -> str:
-        """Return the identity itself, as the emulator allows. Raises its `NotFound` if there is no such host."""
-        # The name comes from a URL: it is looked up among the hosts and never used as a path.
+        """Return the identity unchanged, which the emulator permits. Raises its `NotFound` for an unknown host."""
+        # The name comes from a URL, so it is compared with the hosts' names and never used as a path.
         if identity not in self.systems:
             raise error.NotFound(f"there is no system {identity}; there are {', '.join(self.systems)}")
         return identity
@@ -51,7 +51,7 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
         return self._hosts.power(self.uuid(identity))
 
     def set_power_state(self, identity: str, state: str) -> None:
-        """Carry out a reset."""
+        """Perform a reset."""
         try:
             self._hosts.reset(self.uuid(identity), state)
         except KeyError:
@@ -62,19 +62,19 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
             raise error.FishyError(str(reason)) from reason
 
     def settings(self, identity: str) -> Settings:
-        """Return what the BMC of the host remembers."""
+        """Return the BMC settings of the host."""
         return read_settings(self._lab, self.uuid(identity))
 
     def remember(self, identity: str, settings: Settings) -> None:
-        """Have the BMC of the host remember ``settings``."""
+        """Store ``settings`` for the BMC of the host."""
         write_settings(self._lab, self.uuid(identity), settings)
 
     def get_boot_device(self, identity: str) -> str:
-        """Return the target of the boot override, the word ``None`` if there is none."""
+        """Return the target of the boot override; the string ``None`` without one."""
         return self.settings(identity).target
 
     def set_boot_device(self, *_: str) -> NoReturn:
-        """Never called: `lab.bmc.boot` sets overrides, and knows how long they apply."""
+        """Never called: `lab.bmc.boot` sets boot overrides, because it supports their duration."""
         raise error.NotSupportedError("the boot override is set with PATCH on the system")
 
     def get_boot_mode(self, identity: str) -> str:
@@ -82,20 +82,20 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
         return self.settings(identity).mode
 
     def get_http_boot_uri(self, identity: str) -> str:
-        """Return what a boot over UEFI HTTP would load."""
+        """Return the URL for a boot over UEFI HTTP."""
         return self.settings(identity).http_uri
 
     def get_nics(self, identity: str) -> list[dict[str, str]]:
-        """Return the host's only network card."""
+        """Return the host's only network interface."""
         mac = find_machine(self._lab, self.uuid(identity)).mac
         return [{"id": mac, "mac": mac}]
 
     def set_boot_image(self, identity: str, device: str, boot_image: Any = None, write_protected: bool = True) -> None:
-        """Do nothing: `Drives` knows what is in the drive."""
+        """Do nothing: `Drives` stores the content of the drive."""
 
 
 class Drives:
-    """One virtual CD drive per host: it keeps the image's address and fetches nothing."""
+    """Driver for one virtual CD drive per host, which stores the image's URL and fetches nothing."""
 
     devices = (_DRIVE,)
 
@@ -108,12 +108,12 @@ class Drives:
         return "Virtual CD"
 
     def get_device_media_types(self, identity: str, device: str) -> list[str]:
-        """Return what can be put in."""
+        """Return the media types of the drive."""
         self._media(identity, device)
         return ["CD", "DVD"]
 
     def get_device_image_info(self, identity: str, device: str) -> SimpleNamespace:
-        """Return what is in the drive."""
+        """Return the content of the drive."""
         media = self._media(identity, device)
         return SimpleNamespace(
             image_name=media.image.rpartition("/")[2],
@@ -133,20 +133,20 @@ class Drives:
         *options: object,
         **_user_and_password: str,
     ) -> str:
-        """Put an image in. Raises the emulator's errors for an address that no BMC accepts, and for a full drive.
+        """Insert an image. Raises the emulator's errors for an invalid URL and for an occupied drive.
 
-        ``options`` are two booleans: whether it is inserted at once, and whether it is write-protected.
+        ``options`` are two booleans: whether the image is inserted immediately, and whether it is write-protected.
         """
         if self._media(identity, device).inserted:
             raise error.Conflict("an image is inserted already: eject it first")
         if not isinstance(image_url, str) or not _IMAGE.fullmatch(image_url):
-            raise error.BadRequest("Image is no address of an http, https, nfs or cifs server")
+            raise error.BadRequest("Image is not a URL with http, https, nfs or cifs")
         media = Media(image_url, *map(bool, options))
         self._systems.remember(identity, replace(self._systems.settings(identity), cd=media))
         return image_url
 
     def eject_image(self, identity: str, device: str) -> None:
-        """Take out what is in the drive, if anything is."""
+        """Eject the image, if the drive has one."""
         self._media(identity, device)
         self._systems.remember(identity, replace(self._systems.settings(identity), cd=Media()))
 

@@ -1,1 +1,1 @@
-"""Lab hosts of the kind ``vm``: whole machines under QEMU, with Debian's own kernel, initramfs and GRUB."""
+"""Lab hosts of the kind ``vm``: QEMU virtual machines with Debian's kernel, initramfs and GRUB."""

@@ -1,4 +1,4 @@
-"""The root filesystem of virtual machines: a base image, with a kernel, an initramfs, GRUB and shim of its own."""
+"""Root filesystem of virtual machines: a base image with kernel, initramfs, GRUB and shim."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lab.locking import locked
 from lab.programs import run, run_logged
 from lab.stack import packages_of_debian
 
-#: program → package, for what makes and runs virtual machines on this machine.
+#: program → package, for the programs that build and run virtual machines.
 TOOLS = {
     "qemu-system-x86_64": "qemu-system-x86",
     "qemu-img": "qemu-utils",
@@ -24,13 +24,13 @@ TOOLS = {
     "mkfs.ext4": "e2fsprogs",
     "/usr/share/OVMF/OVMF_CODE_4M.fd": "ovmf",
 }
-#: What makes a Debian root filesystem bootable by itself, also where the firmware asks for signatures.
+#: Packages that make a Debian root filesystem bootable, including Secure Boot.
 PACKAGES = (
     *("linux-image-amd64", "initramfs-tools", "zstd"),
     *("grub2-common", "grub-efi-amd64-bin", "grub-efi-amd64-signed", "shim-signed", "mokutil"),
 )
-#: The newest kernel of Debian 13 for which its own R550 is known to build, as the archive's files with their SHA-256:
-#: its indexes list the kernels of today.
+#: The newest kernel of Debian 13 for which Debian's R550 is known to build: the archive's files with their SHA-256,
+#: because the package indexes list only current kernels.
 KERNEL, _VERSION = "6.12.94+deb13", "6.12.94-1"
 KERNEL_FILES = {
     f"linux-signed-amd64/linux-image-{KERNEL}-amd64_{_VERSION}_amd64.deb": (
@@ -50,16 +50,16 @@ _RECIPE = 1
 
 
 def ensure_vm_base(base: Path, *, driver: bool = False) -> Path:
-    """Return the root filesystem of virtual machines that is made from the image ``base``; make it if missing.
+    """Return the root filesystem of virtual machines that is based on the image ``base``; build it if it is missing.
 
-    With ``driver``, that of Debian 13 has Debian's own driver, which is compiled here: an emulated machine compiles for
-    hours. Raises `LabError` for another distribution.
+    With ``driver``, the image of Debian 13 has Debian's own driver. Its module is compiled on this machine, because an
+    emulated machine would need hours. Raises `LabError` for another distribution.
     """
     missing = {name: package for name, package in TOOLS.items() if not Path(name).exists()}
     ensure_programs({name: package for name, package in missing.items() if not shutil.which(name)})
     distro = base.name.partition("-")[0]
     if driver and distro != "trixie":
-        raise LabError(f"a virtual machine with real packages is of trixie; one of {distro} takes none")
+        raise LabError(f"a virtual machine of {distro} supports no real packages; use --distro trixie")
     key = hashlib.sha256(f"{_RECIPE} {base.name} {_script('', driver=driver)}".encode()).hexdigest()[:12]
     name = f"vm-packages-{distro}" if driver else f"vm-{distro}"
     made = base.with_name(f"{name}-{key}")
@@ -72,7 +72,7 @@ def ensure_vm_base(base: Path, *, driver: bool = False) -> Path:
 
 
 def _script(root: str, *, driver: bool) -> str:
-    """Return the shell that installs into ``root`` what a machine boots, and its driver."""
+    """Return the shell script that installs kernel, boot loader and, with ``driver``, the driver into ``root``."""
     if not driver:
         return sh_file(__file__, "sh/install.sh", root=root, packages=PACKAGES)
     files = tuple(word for pair in KERNEL_FILES.items() for word in pair)
@@ -97,6 +97,6 @@ def _build(base: Path, made: Path, log: Path, *, driver: bool) -> None:
 
 
 def _drop(old: Path) -> None:
-    """Delete a former image, unless a host's disk is being made from it: then it is mounted."""
+    """Delete a former image, unless it is mounted because a host's disk is being built from it."""
     if str(old) not in Path("/proc/self/mountinfo").read_text():
         shutil.rmtree(old)

@@ -1,8 +1,8 @@
-"""A made-up NVIDIA card on the PCI bus of a virtual machine: ids by which drivers find it, and nothing behind them.
+"""An emulated NVIDIA card on the PCI bus of a virtual machine: only the ids by which drivers find it.
 
-QEMU has no such device, but takes one from another process (``x-pci-proxy-dev``) and asks it for every access. This
-program is that process: it starts QEMU with the other end of its socket and ends with it. So the guest's kernel sees
-a card and looks for a driver as at any power-on (nouveau, or NVIDIA's module), and each finds that it does not answer.
+QEMU has no such device, but supports devices in another process (``x-pci-proxy-dev``) and sends every access to it.
+This program is that process: it starts QEMU with the other end of its socket and ends with QEMU. The guest's kernel
+finds a card and probes its drivers (nouveau, or NVIDIA's module); each finds a card without function.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from dataclasses import dataclass, field
 
 from lab.hardware import T4, Card, display_config
 
-#: QEMU's messages (include/hw/remote/mpqemu-link.h): command, size; then that many bytes.
+#: Header of QEMU's messages (include/hw/remote/mpqemu-link.h): command, and size of the data after the header.
 _HEADER = struct.Struct("<i4xQ")
-_ACCESS = struct.Struct("<IIi")  # of the configuration space: address, value, length
-_MEMORY = struct.Struct("<QQI")  # of a register: address, value, length
+_ACCESS = struct.Struct("<IIi")  # configuration space access: address, value, length
+_MEMORY = struct.Struct("<QQI")  # register access: address, value, length
 _NUMBER = struct.Struct("<Q")
 _RETURN, _CONFIG_WRITE, _CONFIG_READ, _MEMORY_WRITE, _MEMORY_READ, _RESET = 1, 2, 3, 4, 5, 7
 _ANSWERED = (_CONFIG_READ, _CONFIG_WRITE, _MEMORY_WRITE, _MEMORY_READ, _RESET)
 
 _COMMAND, _BAR0, _LINE = 0x04, 0x10, 0x3C
-#: The windows, one after the other: registers, memory, instances. A card has larger ones, and those after
-#: the first are of 64 bits, which QEMU's proxy does not know.
+#: Sizes of the BARs: registers, memory, instances. A real card has larger ones, and 64-bit BARs after the first, which
+#: QEMU's proxy does not support.
 _WINDOWS_BYTES = (16 * 2**20, 64 * 2**20, 32 * 2**20)
-#: A byte of the configuration space that no card has: 1 lets the chip's identity be read, until the power goes off.
+#: Unused byte of the configuration space: 1 makes the chip's identity readable until power-off.
 _IDENTIFIES = 0xF0
-#: The identity of a T4's chip, TU104 A1, by register (NV_PMC_BOOT_0 and NV_PMC_BOOT_42).
+#: Identity of a T4's chip, TU104 A1: register → value (NV_PMC_BOOT_0 and NV_PMC_BOOT_42).
 _IDENTITY = {0x0: 0x1640_00A1, 0xA00: 0x164A_1000}
 
 
 @dataclass
 class Function:
-    """One PCI function: its configuration space, of which the guest may write command, windows and interrupt."""
+    """One PCI function: its configuration space, of which the guest may write command, BARs and interrupt line."""
 
     card: Card = T4
     config: bytearray = field(init=False)
@@ -53,20 +53,20 @@ class Function:
         self.writable[_IDENTIFIES] = 1
 
     def read(self, address: int, length: int) -> int:
-        """Return what a read of the configuration space yields."""
+        """Return the value of a read from the configuration space."""
         return int.from_bytes(self.config[address : address + length], "little")
 
     def write(self, address: int, value: int, length: int) -> None:
-        """Keep the writable bits of a write to the configuration space."""
+        """Store the writable bits of a write to the configuration space."""
         for at, byte in enumerate(value.to_bytes(4, "little")[:length], address):
             mask = self.writable[at]
             self.config[at] = self.config[at] & ~mask | byte & mask
 
     def answer(self, command: int, data: bytes) -> int | None:
-        """Return the number with which QEMU is answered; None where it expects no answer.
+        """Return the number in the response to QEMU; None if QEMU expects no response.
 
-        Every register reads as 0, as no chip's does: a driver that knows its chips leaves this one alone. NVIDIA's
-        drivers take one whose identity can be read, until a program wants to use it.
+        Every register reads as 0, as in no real chip, so drivers ignore the card. With a readable identity, NVIDIA's
+        drivers accept the card until a program uses it.
         """
         if command in (_CONFIG_READ, _CONFIG_WRITE):
             address, value, length = _ACCESS.unpack_from(data)
@@ -79,7 +79,7 @@ class Function:
 
 
 def serve(connection: socket.socket, function: Function) -> None:
-    """Answer QEMU until it ends."""
+    """Answer QEMU's requests until QEMU ends."""
     while header := _receive(connection, _HEADER.size):
         command, size = _HEADER.unpack(header)
         number = function.answer(command, _receive(connection, size))
@@ -88,7 +88,7 @@ def serve(connection: socket.socket, function: Function) -> None:
 
 
 def _receive(connection: socket.socket, size: int) -> bytes:
-    """Read exactly ``size`` bytes; fewer only when the other end is closed. Files that come along are dropped."""
+    """Read exactly ``size`` bytes, or none if the other end is closed. Received file descriptors are closed."""
     data = b""
     while len(data) < size:
         part, files, _, _ = socket.recv_fds(connection, size - len(data), 16)

@@ -1,4 +1,4 @@
-"""Disks of virtual machines: made from the host's files once, saved and restored as qcow2 layers, while it is off."""
+"""Disks of virtual machines that are off: built from the host's files, saved and restored as qcow2 layers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from lab.programs import run
 from lab.vm import qemu
 from lab.vm.system import ROOT_UUID
 
-SIZE_BYTES = 40 * 2**30  #: sparse: a fresh host takes 1 GB
+SIZE_BYTES = 40 * 2**30  #: sparse; a fresh host uses 1 GB
 
 
 def make(machine: Machine, options: HostOptions) -> None:
-    """Make the first disk of a host from its mounted root filesystem, and the variables of its firmware."""
+    """Create the first disk of a host from its mounted root filesystem, and the variables of its firmware."""
     image = machine.directory / "disk.img"
     values = {"root": str(machine.merged), "image": str(image), "size_bytes": str(SIZE_BYTES), "uuid": ROOT_UUID}
     run(["sh", "-euc", sh_file(__file__, "sh/disk.sh", **values)])
@@ -26,17 +26,17 @@ def make(machine: Machine, options: HostOptions) -> None:
 
 
 def save(machine: Machine, name: str) -> None:
-    """Keep disk and firmware variables of a host that is off as ``name``."""
+    """Save disk and firmware variables of a host that is off as ``name``."""
     kept = _kept(machine, name)
     if kept.exists():
-        raise LabError(f"lab host {machine.name} has a saved disk {name} already")
+        raise LabError(f"lab host {machine.name} has a saved disk {name} already; use another name")
     shutil.copyfile(qemu.variables(machine), kept.with_suffix(".fd"))
     qemu.disk(machine).rename(kept)
     _layer(machine, kept, "qcow2")
 
 
 def restore(machine: Machine, name: str) -> None:
-    """Put a host that is off back to what was saved as ``name``."""
+    """Restore disk and firmware variables of a host that is off from ``name``."""
     kept = _kept(machine, name)
     if not kept.exists():
         raise LabError(f"lab host {machine.name} has no saved disk {name}")
@@ -49,5 +49,5 @@ def _kept(machine: Machine, name: str) -> Path:
 
 
 def _layer(machine: Machine, below: Path, kind: str) -> None:
-    """Give the host an empty layer on a file that it only reads."""
+    """Create an empty qcow2 layer for the host on a read-only file."""
     run(["qemu-img", "create", "-q", "-f", "qcow2", "-F", kind, "-b", below, qemu.disk(machine)])

@@ -1,8 +1,8 @@
-"""Keys in the variables of a virtual machine's firmware: a MOK without the person that shim would ask at the console.
+"""MOKs in the firmware variables of a virtual machine, enrolled without a confirmation at the console.
 
-A certificate goes where ``mokutil --import`` and the confirmation at the console would put it: into shim's variable
-``MokList``, which programs of the running system cannot write. The machine must be off. The layout is edk2's
-(MdeModulePkg, Include/Guid/VariableFormat.h), the list's the UEFI specification's (EFI_SIGNATURE_LIST).
+A certificate is written into shim's variable ``MokList``, as ``mokutil --import`` and the confirmation would do.
+Programs of the running system cannot write that variable. The machine must be off. The layout is edk2's (MdeModulePkg,
+Include/Guid/VariableFormat.h); the format of the list is in the UEFI specification (EFI_SIGNATURE_LIST).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _X509 = uuid.UUID("a5c059a1-94e4-4aa7-87b5-ab155c2bf072")  # EFI_CERT_X509_GUID
 _AUTHENTICATED = uuid.UUID("aaf32c78-947b-439a-a180-2e144ec37792")  # gEfiAuthenticatedVariableGuid
 _OWNER = uuid.UUID("4857a0c4-1ab0-4d1e-9f5b-6f2d7c0e3a12")  # ours
 
-_VOLUME_LENGTH = struct.Struct("<H")  # of the firmware volume's header, at 48
+_VOLUME_LENGTH = struct.Struct("<H")  # length of the firmware volume's header, at offset 48
 #: GUID, size, format, state, two reserved
 _STORE = struct.Struct("<16sIBBHI")
 #: start, state, reserved, attributes, count, time, key's index, size of name, size of data, vendor
 _VARIABLE = struct.Struct("<HBBIQ16sIII16s")
 _START, _ADDED = 0x55AA, 0x3F
-_KEPT_FOR_BOOT = 0x3  # non-volatile, boot services: shim refuses a MokList that the system could have written
+_KEPT_FOR_BOOT = 0x3  # non-volatile, boot services: shim rejects a MokList that the running system can write
 
 
 def mok_list(certificate: bytes) -> bytes:
@@ -34,7 +34,7 @@ def mok_list(certificate: bytes) -> bytes:
 
 
 def enrol(variables: Path, certificate: bytes) -> None:
-    """Add ``MokList`` with ``certificate`` (DER) to the variables of a machine that is off."""
+    """Add ``MokList`` with ``certificate`` (DER) to the firmware variables of a machine that is off."""
     data = bytearray(variables.read_bytes())
     at, end = _free(bytes(data))
     entry = _entry("MokList", _SHIM, mok_list(certificate))
@@ -45,7 +45,7 @@ def enrol(variables: Path, certificate: bytes) -> None:
 
 
 def names(variables: Path) -> list[str]:
-    """Return the names of the variables that are in force, in their order."""
+    """Return the names of the valid variables, in file order."""
     data = variables.read_bytes()
     return [name for _, name, state in _walk(data) if state == _ADDED]
 
@@ -57,16 +57,16 @@ def _entry(name: str, vendor: uuid.UUID, value: bytes) -> bytes:
 
 
 def _store(data: bytes) -> tuple[int, int]:
-    """Return where the first variable stands and where their room ends. Raises `LabError` for another format."""
+    """Return the offsets of the first variable and of the store's end. Raises `LabError` for another format."""
     start = _VOLUME_LENGTH.unpack_from(data, 48)[0]
     guid, size, *_ = _STORE.unpack_from(data, start)
     if guid != _AUTHENTICATED.bytes_le:
-        raise LabError("this file does not hold the variables of a firmware with Secure Boot")
+        raise LabError("the file does not contain firmware variables with Secure Boot support")
     return start + _STORE.size, start + size
 
 
 def _walk(data: bytes) -> list[tuple[int, str, int]]:
-    """Return (end, name, state) of every variable; ends are rounded up to where the next one would begin."""
+    """Return (end, name, state) of every variable; ``end`` is aligned to the start of the next one."""
     at, end = _store(data)
     found = []
     while at + _VARIABLE.size <= end and _VARIABLE.unpack_from(data, at)[0] == _START:

@@ -1,4 +1,4 @@
-"""The command line of QEMU for a lab host, and whether this machine's KVM can run it."""
+"""QEMU's command line for a lab host, and the choice of its accelerator."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from lab.config import Machine
 EMULATOR = "qemu-system-x86_64"
 OVMF = Path("/usr/share/OVMF")
 CODE = OVMF / "OVMF_CODE_4M.fd"
-#: Variables without any key, and with Microsoft's, as on machines that are sold: the latter enforce Secure Boot.
+#: Firmware variables without keys, and with Microsoft's keys as on retail machines; the latter enforce Secure Boot.
 VARIABLES, VARIABLES_SECURE = OVMF / "OVMF_VARS_4M.fd", OVMF / "OVMF_VARS_4M.ms.fd"
-MEMORY = "5G"  # the stack wants 4 GB; what a guest does not touch is not taken
+MEMORY = "5G"  # the stack requires 4 GB; memory that a guest does not touch is not allocated
 PROCESSORS = 2
 
 _KVM = Path("/dev/kvm")
 
 
 def accelerator(cpuinfo: str, device: bool) -> str:
-    """Return ``kvm`` where it can run a whole machine, else ``tcg``.
+    """Return ``kvm`` if it can run a virtual machine, else ``tcg``.
 
-    A processor without ``vmx`` and ``svm`` whose kernel offers ``/dev/kvm`` all the same runs only kernels made for it.
+    Without the CPU flags ``vmx`` and ``svm``, a ``/dev/kvm`` runs only kernels that were adapted to it.
     """
     flags = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
     hardware = {"vmx", "svm"} & set(flags[1].split() if flags else ())
@@ -35,22 +35,22 @@ def here() -> str:
 
 
 def disk(machine: Machine) -> Path:
-    """Return the file with everything that the host wrote since its last saved disk."""
+    """Return the file with all writes of the host since its last saved disk."""
     return machine.directory / "disk.qcow2"
 
 
 def variables(machine: Machine) -> Path:
-    """Return the file with the variables of the host's firmware."""
+    """Return the file with the host's firmware variables."""
     return machine.directory / "firmware.fd"
 
 
 def command(machine: Machine, accelerate: str) -> list[str]:
-    """Return the command that runs the host until it switches itself off; its console is the standard output."""
+    """Return the command that runs the host until it powers off; the host's console is standard output."""
     processor = "host" if accelerate == "kvm" else "max"
     acceleration = "kvm" if accelerate == "kvm" else "tcg,thread=multi"
     return [
         *(EMULATOR, "-nodefaults", "-display", "none", "-name", f"{machine.lab.name}-{machine.name}"),
-        # Memory in a file: a card from another process wants to share it.
+        # Memory in a file, so that the process of the emulated card can share it.
         *("-machine", "q35,memory-backend=ram", "-m", MEMORY, "-smp", str(PROCESSORS)),
         *("-object", f"memory-backend-memfd,id=ram,size={MEMORY},share=on"),
         *("-accel", acceleration, "-cpu", processor),

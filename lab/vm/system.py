@@ -1,4 +1,4 @@
-"""What the root filesystem of a virtual machine has beside that of other lab hosts: its own network and boot."""
+"""Root filesystem content that only virtual machines have: their own network and boot configuration."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lab.config import LAB_PREFIX, Machine
 
-ROOT_UUID = "48570000-0000-4000-8000-000000000001"  #: of every machine's root filesystem; each has its own disk
+ROOT_UUID = "48570000-0000-4000-8000-000000000001"  #: UUID of the root filesystem of every virtual machine
 _NETWORK = """\
 [Match]
 MACAddress={mac}
@@ -19,31 +19,31 @@ MTUBytes={mtu}
 Address={address}
 Gateway={gateway}
 """
-#: As the first `update-grub` finds it; that writes its own, with a menu of the kernels that are there.
+#: GRUB configuration until the first `update-grub`, which writes a menu of the installed kernels.
 _GRUB = """\
 set timeout=0
 linux /vmlinuz root=UUID={uuid} ro {arguments}
 initrd /initrd.img
 boot
 """
-#: An emulated timer on a busy machine fails the kernel's test of it, which then panics.
+#: no_timer_check: on a busy machine an emulated timer fails the kernel's check, and the kernel panics.
 _ARGUMENTS = "console=tty0 console=ttyS0,115200 no_timer_check"
 _DEFAULTS = f'GRUB_DEFAULT=0\nGRUB_TIMEOUT=0\nGRUB_TERMINAL=console\nGRUB_CMDLINE_LINUX="{_ARGUMENTS}"\n'
-#: Where the stand-in's programs look for made-up hardware: here it is what the kernel shows.
+#: The stand-in's directories for emulated hardware, here as links to the kernel's directories.
 _HARDWARE = """\
 d /run/hostwright-lab/hardware/persistence 0777
 L /run/hostwright-lab/hardware/module - - - - /sys/module
 L /run/hostwright-lab/hardware/pci - - - - /sys/bus/pci/devices
 L /run/hostwright-lab/hardware/proc - - - - /proc/driver
 """
-#: Only what this machine needs: with every driver, an emulated machine builds its initramfs for ten minutes.
+#: Only the drivers of this machine: with all drivers, an emulated machine builds its initramfs for ten minutes.
 _INITRAMFS = "MODULES=dep\n"
-#: The units that a host with a cable from outside masks.
+#: Units that are masked on container hosts, whose network is configured from outside.
 _UNMASKED = ("systemd-networkd.service", "systemd-networkd.socket")
 
 
 def settle(machine: Machine, mtu: int) -> None:
-    """Write into the mounted root of ``machine`` how it boots and reaches the network."""
+    """Write the boot and network configuration into the mounted root of ``machine``."""
     root = machine.merged
     address = IPv4Interface((machine.address, LAB_PREFIX))
     network = _NETWORK.format(mac=machine.mac, mtu=mtu, address=address, gateway=machine.lab.gateway.ip)

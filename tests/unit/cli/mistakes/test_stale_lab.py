@@ -49,8 +49,10 @@ def test_a_stale_lab_file(checkout: Checkout, verb: str, program: str) -> None:
     said = checkout.says(f"{verb} --hosts gpu01", program)
     note, *others = said.err.splitlines()
     up, down = f"`{program} lab.up --hosts gpu01,gpu02`", f"`{program} lab.down`"
-    fact = "inventory/lab.yml: names hosts of a lab that is not running"
-    assert note == f"{fact}; run {up} to boot them, or {down} to remove the file"
+    assert note == (
+        "inventory/lab.yml: names hosts of a lab that is not running; "
+        f"run {up} to boot them, or {down} to remove the file"
+    )
     assert verb in ("hosts", "audit") or "gpu01" in others[-1]
 
 
