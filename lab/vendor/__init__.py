@@ -1,7 +1,7 @@
-"""The vendor's files, built here: real where a public package index has the bytes, else stand-ins that say so.
+"""Vendor files, built on this machine: real bytes if a public package index has them, else labelled stand-ins.
 
-Each builder is a module with `build(out, profile) -> list[VendorFile]`. It does nothing when the files of its present
-recipe are there, and a cut build leaves nothing that counts.
+Each builder is a module with `build(out, profile) -> list[VendorFile]`. A builder does nothing if the files of its
+current recipe exist. An interrupted build leaves nothing that counts as built.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["BUILDERS", "Profile", "VendorFile", "build", "build_real", "read_man
 
 Builder = Callable[[Path, Profile], list[VendorFile]]
 
-#: modules in the order in which they are started: the two long downloads first, everything else fits beside them
+#: modules in start order: the two long downloads first, because all others run beside them
 BUILDERS: tuple[str, ...] = (
     "cuda",
     "wheels",
@@ -40,13 +40,13 @@ BUILDERS: tuple[str, ...] = (
     "smoke",
     "interpreter",
 )
-WORKERS = 2  #: one mostly waits for the network while the other unpacks
+WORKERS = 2  #: one waits for the network while the other unpacks
 
 
 def build(profile: Profile | str, cache: Path) -> Path:
-    """Build the vendor files of `profile` that are missing below `cache` and return their directory.
+    """Build the missing vendor files of `profile` below `cache`; return their directory.
 
-    Two builds of one profile wait for each other. Raises `LabError` with the failing program's last lines.
+    Builds of the same profile run one after the other. Raises `LabError` with the last lines of a failed program.
     """
     chosen = Profile(profile)
     ensure_tools()
@@ -59,9 +59,10 @@ def build(profile: Profile | str, cache: Path) -> Path:
 
 
 def build_real(what: str, cache: Path) -> tuple[VendorFile, Path]:
-    """Build NVIDIA's own driver or cuDNN (`what`), if it is missing below `cache`; return the file and its directory.
+    """Build NVIDIA's own driver or cuDNN (`what`) below `cache` if it is missing; return the file and its directory.
 
-    Nobody gets these files unasked: cuDNN is 0.7 GB to fetch, and the driver's module four minutes to compile.
+    These files are built on request only: cuDNN is a download of 0.7 GB, and the driver's module compiles for four
+    minutes.
     """
     ensure_tools()
     out = cache / "vendor" / "real"
@@ -72,9 +73,9 @@ def build_real(what: str, cache: Path) -> tuple[VendorFile, Path]:
 
 
 def build_repackaged(profile: str, versions: Iterable[str], cache: Path) -> tuple[VendorFile, Path]:
-    """Build the repository with these drivers below `cache`, if it is missing; return its key and the key's directory.
+    """Build the repository of these drivers below `cache` if it is missing; return its key and the key's directory.
 
-    Hosts of the profile see it as they see the vendor's others.
+    Hosts of the profile have it beside the vendor's other repositories.
     """
     out = cache / "vendor" / profile
     with locked(f"vendor-{profile}"):
@@ -82,19 +83,19 @@ def build_repackaged(profile: str, versions: Iterable[str], cache: Path) -> tupl
 
 
 def _builder(name: str) -> Builder:
-    """Import one builder; only a build needs them all."""
+    """Import one builder module; imports happen only during a build."""
     found: Builder = import_module(f"{__name__}.{name}").build
     return found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build from the command line (`python -m lab.vendor`) and list what there is."""
+    """Build the vendor files from the command line (`python -m lab.vendor`) and list them."""
     parser = argparse.ArgumentParser(prog="python -m lab.vendor", description="Build the lab's vendor files.")
     parser.add_argument("--profile", choices=[each.value for each in Profile], default=Profile.FULL.value)
     parser.add_argument("--cache", type=Path, default=cache_directory(), help="default: %(default)s")
     options = parser.parse_args(arguments)
     if os.geteuid() != 0:
-        print("lab: this needs root; `python -m lab build` asks sudo for it", file=sys.stderr)
+        print("lab: the build requires root; run `python -m lab build`, which uses sudo", file=sys.stderr)
         return 1
     try:
         out = build(options.profile, options.cache)

@@ -1,4 +1,4 @@
-"""What a built vendor file is, the manifest that lists them, and how a builder avoids building twice."""
+"""Vendor files, the manifest that lists them, and builds that are skipped if their recipe has not changed."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from pathlib import Path
 
 from hostwright.common.errors import LabError
 
-#: bytes read at a time when hashing; larger blocks are not faster
+#: bytes per read while hashing; larger blocks are not faster
 HASH_BLOCK = 1 << 20
 MANIFEST = "manifest.json"
 
 
 class Profile(StrEnum):
-    """How much of the vendor's bytes a build carries."""
+    """The share of real vendor bytes in a build."""
 
-    SMALL = "small"  #: real compiler and runtime, the large math libraries as stand-ins: for tests
-    FULL = "full"  #: the real libraries: for the demo
+    SMALL = "small"  #: real compiler and runtime, stand-ins for the large math libraries; for tests
+    FULL = "full"  #: real libraries; for the demo
 
 
 @dataclass(frozen=True, slots=True)
 class VendorFile:
-    """One file (or directory, for an apt repository) that a user would get from the vendor."""
+    """One file (or directory, for an apt repository) that a user would download from the vendor."""
 
-    name: str  #: file name, relative to the vendor directory, as the vendor names it
-    artifact: str  #: the artifact's key in the stack file
+    name: str  #: the vendor's file name, relative to the vendor directory
+    artifact: str  #: key of the artifact in the stack file
     version: str
     sha256: str  #: of the file; empty for a directory
     size: int  #: bytes; of a directory, the sum of its files
-    stand_in: bool  #: True when any byte of it is not the vendor's own
-    note: str  #: what is real in it and what is not
-    fingerprint: str = ""  #: of the OpenPGP key that signs it, where it is a repository or its key
+    stand_in: bool  #: whether any byte is not the vendor's own
+    note: str  #: the real parts and the other parts
+    fingerprint: str = ""  #: of the OpenPGP signing key, for a repository or its key file
 
     @property
     def is_directory(self) -> bool:
-        """Directories are apt repositories: their trust is the signature inside, not a checksum."""
+        """Whether the file is a directory: an apt repository, with a signature inside instead of a checksum."""
         return not self.sha256
 
 
@@ -51,7 +51,7 @@ class VendorBuildError(LabError):
 
 
 def sha256_of(path: Path) -> str:
-    """Return the hex SHA-256 of a file, read in blocks."""
+    """Return the hexadecimal SHA-256 of a file, read in blocks."""
     digest = hashlib.sha256()
     with path.open("rb") as stream:
         while block := stream.read(HASH_BLOCK):
@@ -62,7 +62,7 @@ def sha256_of(path: Path) -> str:
 def describe(
     path: Path, *, artifact: str, version: str, stand_in: bool, note: str, name: str = "", fingerprint: str = ""
 ) -> VendorFile:
-    """Measure a finished file or directory; `name` is its path below the vendor directory when it is not flat."""
+    """Return the record of a completed file or directory; `name` is its path below the vendor directory unless flat."""
     if path.is_dir():
         size, digest = sum(each.stat().st_size for each in path.rglob("*") if each.is_file()), ""
     else:
@@ -71,7 +71,7 @@ def describe(
 
 
 def recipe_key(profile: Profile, sources: Iterable[Path], **inputs: str) -> str:
-    """Identify a recipe by the bytes of the code and data that make it: a changed recipe is a changed key."""
+    """Return the hash of a recipe's sources and inputs; any changed byte changes the key."""
     digest = hashlib.sha256(profile.encode())
     for source in sorted(sources):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
@@ -81,11 +81,11 @@ def recipe_key(profile: Profile, sources: Iterable[Path], **inputs: str) -> str:
 
 
 def build_once(out: Path, builder: str, key: str, make: Callable[[Path], list[VendorFile]]) -> list[VendorFile]:
-    """Run `make` in an empty directory beside `out`'s files unless the same recipe's files are already there.
+    """Run `make` in an empty directory beside the files of `out`, unless the files of the same recipe exist.
 
-    `make(work)` leaves its files in `work` at the names that it returns; they are renamed into `out` only when all
-    of them are complete, and the record of the recipe is written last. A cut build leaves nothing that counts; what a
-    killed one left is removed by the next. Only one build of a profile runs at a time (`lab.vendor.build` sees to it).
+    `make(work)` writes the returned files into `work`. They are renamed into `out` when all are complete; the recipe's
+    record is written last. An interrupted build leaves nothing that counts as built, and the next build removes its
+    leftovers. Only one build of a profile runs at a time, by a lock of `lab.vendor.build`.
     """
     record = out / ".recipes" / f"{builder}.json"
     known = _recorded(record, key)
@@ -107,25 +107,25 @@ def build_once(out: Path, builder: str, key: str, make: Callable[[Path], list[Ve
 
 
 def write_manifest(out: Path, profile: Profile, files: Iterable[VendorFile]) -> Path:
-    """Write the list of everything in `out` as `manifest.json`, atomically."""
+    """Write the list of all files in `out` to `manifest.json`, atomically."""
     path = out / MANIFEST
     _write_json(path, {"profile": profile.value, "files": [asdict(file) for file in files]})
     return path
 
 
 def read_manifest(vendor: Path) -> tuple[Profile, list[VendorFile]]:
-    """Read what `write_manifest` wrote; raise `VendorBuildError` where there is none."""
+    """Return profile and files from `manifest.json`. Raises `VendorBuildError` if it does not exist."""
     path = vendor / MANIFEST
     try:
         data = json.loads(path.read_text())
     except FileNotFoundError:
-        message = f"{path} does not exist: build the vendor files first (python -m lab build --profile small)"
+        message = f"{path} does not exist; build the vendor files with `python -m lab build --profile small`"
         raise VendorBuildError(message) from None
     return Profile(data["profile"]), [VendorFile(**each) for each in data["files"]]
 
 
 def _recorded(record: Path, key: str) -> list[VendorFile] | None:
-    """Return the files that the last complete build of this recipe made, or None."""
+    """Return the files of the last complete build with this recipe, or None."""
     try:
         data = json.loads(record.read_text())
     except (FileNotFoundError, json.JSONDecodeError):
@@ -134,7 +134,10 @@ def _recorded(record: Path, key: str) -> list[VendorFile] | None:
 
 
 def _present(out: Path, file: VendorFile) -> bool:
-    """Look whether a recorded file is still there at its size (hashing gigabytes at each start would cost seconds)."""
+    """Return whether a recorded file exists with its size.
+
+    Hashing gigabytes at each start would take seconds.
+    """
     path = out / file.name
     if file.is_directory:
         return path.is_dir()
@@ -142,7 +145,7 @@ def _present(out: Path, file: VendorFile) -> bool:
 
 
 def _move(source: Path, target: Path) -> None:
-    """Rename into place; a directory cannot replace another one, so an old one is moved aside first."""
+    """Rename into place. A directory cannot replace another directory, so an old one is deleted first."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.is_dir():
         shutil.rmtree(target)
