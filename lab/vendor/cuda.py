@@ -1,7 +1,7 @@
-"""The CUDA 11.2.2 local repository as one `.deb`, in the shape in which NVIDIA gives it out.
+"""The CUDA 11.2.2 local repository as one `.deb`, in the form of NVIDIA's download.
 
-Installing it puts a signed apt repository below /var and an apt source that trusts no key yet; so `apt-get update`
-ends with NO_PUBKEY until somebody trusts the key that lies beside the packages.
+Its installation adds a signed apt repository below /var and an apt source without a trusted key, so `apt-get update`
+fails with NO_PUBKEY until the key beside the packages is trusted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lab.vendor.packaging import REPACKAGED, STAND_IN, Control, build_deb, link_
 NAME = "cuda-repo-ubuntu2004-11-2-local"
 VERSION = f"{RELEASE}-460.32.03-1"
 FILE_NAME = f"{NAME}_{VERSION}_amd64.deb"
-KEY_FILE = "7fa2af80.pub"  #: NVIDIA's name of the key file; the key in it is the lab's own
+KEY_FILE = "7fa2af80.pub"  #: NVIDIA's name of the key file; the file has the lab's key
 PIN_FILE = "cuda-ubuntu2004.pin"
 ALTERNATIVES_PRIORITY = 112
 
@@ -29,7 +29,7 @@ _RECIPE = tuple(_HERE / name for name in ("cuda.py", "cuda_packages.py", "packag
 _NVCC_PROFILE = _HERE / "src/cuda/nvcc.profile"
 _DEBIAN_LIBS = "usr/lib/x86_64-linux-gnu"
 
-#: what the vendor's toolkit package does after installation and before removal
+#: maintainer scripts of the vendor's toolkit package
 _TOOLKIT_SCRIPTS = {
     "postinst": f"""#!/bin/sh
 set -e
@@ -58,7 +58,7 @@ echo "The key of this repository is not trusted yet; it is /var/{NAME}/{KEY_FILE
 
 
 def build(out: Path, profile: Profile) -> list[VendorFile]:
-    """Build the local repository of `profile` into `out`, unless it is there already."""
+    """Build the local repository of `profile` into `out` if it is missing."""
     key = recipe_key(profile, (*_RECIPE, _NVCC_PROFILE))
     return build_once(out, "cuda", key, lambda work: _make(work, out.parent / "sources", profile))
 
@@ -102,7 +102,7 @@ def _make(work: Path, sources: Path, profile: Profile) -> list[VendorFile]:
 
 
 def _wanted(profile: Profile) -> dict[str, set[str]]:
-    """Return what to fetch: Debian package → tar patterns of the files that some package takes."""
+    """Return Debian package → tar patterns of the files that the repository's packages contain."""
     wanted: defaultdict[str, set[str]] = defaultdict(set)
     for package in PACKAGES:
         for take in package.takes:
@@ -113,12 +113,12 @@ def _wanted(profile: Profile) -> dict[str, set[str]]:
 
 
 def _stands_in(package: Package, profile: Profile) -> bool:
-    """Whether the package's libraries are replaced by tiny ones in this profile."""
+    """Whether the package's libraries are stand-ins in this profile."""
     return package.math and profile is Profile.SMALL
 
 
 def _stage(package: Package, tree: Path, places: dict[str, Path], profile: Profile, taken: set[Path]) -> None:
-    """Lay the files of one package out under `tree` as they will lie on the host."""
+    """Copy the files of one package to `tree`, at their paths on a host."""
     for take in package.takes:
         for source, target in _matches(take, places[take.debian]):
             if source not in taken:
@@ -142,10 +142,10 @@ def _stage(package: Package, tree: Path, places: dict[str, Path], profile: Profi
 
 
 def _matches(take: Take, place: Path) -> Iterator[tuple[Path, Path]]:
-    """Yield each file that `take` names, with its path on the host; sorted, so that builds are alike."""
+    """Yield each file of `take` with its path on the host, sorted for reproducible builds."""
     top = place / take.pattern.removesuffix("/**")
     whole = take.pattern.endswith("/**")
-    # A whole tree keeps its own last directory, except for the include directory, whose place is `into` itself.
+    # A whole tree keeps its last directory name, except for the include directory, which becomes `into` itself.
     base = (top if top.name == "include" else top.parent) if whole else None
     for source in sorted(top.rglob("*") if whole else place.glob(take.pattern)):
         if source.is_symlink() or source.is_file():
@@ -166,12 +166,12 @@ def _control(package: Package, profile: Profile) -> Control:
 
 
 def _compiler_extras(tree: Path) -> None:
-    """nvcc finds its own parts by a profile beside it; Debian's has Debian's paths."""
+    """Add nvcc.profile, in which nvcc finds its parts; Debian's file has Debian's paths."""
     shutil.copyfile(_NVCC_PROFILE, tree / HOME / "bin/nvcc.profile")
 
 
 def _runtime_extras(tree: Path) -> None:
-    """The links through which everybody names the target's directories."""
+    """Add the `lib64` link to the target's libraries."""
     (tree / HOME / "lib64").symlink_to("targets/x86_64-linux/lib")
 
 
@@ -195,7 +195,7 @@ _EXTRAS = {
 
 
 def _outer(root: Path, work: Path) -> Path:
-    """Pack the repository and its apt source into the file that the vendor gives out."""
+    """Pack the repository and its apt source into the vendor's outer package."""
     source = root / "etc/apt/sources.list.d/cuda-ubuntu2004-11-2-local.list"
     source.parent.mkdir(parents=True)
     source.write_text(f"deb file:///var/{NAME} /\n")

@@ -1,7 +1,7 @@
-"""Which packages NVIDIA's CUDA 11.2.2 local repository holds, and from which Debian package each file comes.
+"""Packages of NVIDIA's CUDA 11.2.2 local repository, and the Debian package that each file comes from.
 
-Names, versions and dependencies follow NVIDIA's `Packages` files of the 11.x series; left out are the tools with a
-window, the samples, NPP, nvJPEG, cuSOLVER Mg and the static math libraries, which nothing here uses.
+Names, versions and dependencies follow NVIDIA's `Packages` files of the 11.x series. Left out, because nothing here
+uses them: graphical tools, samples, NPP, nvJPEG, cuSOLVER Mg and static math libraries.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 RELEASE = "11.2.2"
-DRIVER = "460.32.03"  #: the driver that this release bundles, and that `cuda-11-2` drags in
-TOOLS = "11.2.152"  #: of nvcc, cudart and the other small parts; this number tells 11.2.2 from 11.2.0 and 11.2.1
+DRIVER = "460.32.03"  #: the driver that this release bundles and that `cuda-11-2` depends on
+TOOLS = "11.2.152"  #: version of nvcc, cudart and other small parts; it differs between 11.2.0, 11.2.1 and 11.2.2
 
 HOME = "usr/local/cuda-11.2"
 LIB = f"{HOME}/targets/x86_64-linux/lib"
 INCLUDE = f"{HOME}/targets/x86_64-linux/include"
 
-TOOLKIT = "nvidia-cuda-toolkit"  # Debian's names of the packages that most files come from
+TOOLKIT = "nvidia-cuda-toolkit"  # Debian packages with most of the files
 DEV = "nvidia-cuda-dev"
 _LIBS = "usr/lib/x86_64-linux-gnu"
 
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """Files of a Debian package that go to one directory; `**` at the end takes a tree with its shape."""
+    """Files of a Debian package that are copied to one directory; `**` at the end copies a tree with its structure."""
 
     debian: str
     pattern: str
@@ -32,7 +32,7 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A shared library: `stem`.so.`version`, with a link of its soname."""
+    """A shared library: `stem`.so.`version`, with a link for its soname."""
 
     debian: str
     stem: str
@@ -47,13 +47,13 @@ class Library:
 
     @property
     def soname_link(self) -> str:
-        """Name that the loader asks for."""
+        """File name that the dynamic loader opens."""
         return f"{self.stem}.so.{self.soname}"
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """One package of the repository. `math` ones are stand-ins in the small profile."""
+    """One package of the repository. In the small profile, `math` packages are stand-ins."""
 
     name: str
     version: str
@@ -61,13 +61,13 @@ class Package:
     depends: tuple[str, ...] = ()
     takes: tuple[Take, ...] = ()
     libraries: tuple[Library, ...] = ()
-    develops: tuple[Library, ...] = ()  #: libraries that get an unversioned link for the linker
+    develops: tuple[Library, ...] = ()  #: libraries with an unversioned link for the linker
     math: bool = False
-    driver: bool = False  #: one of the packages that must never be installed beside a `.run` driver
+    driver: bool = False  #: a driver package, which must never be installed beside a `.run` driver
 
     @property
     def meta(self) -> bool:
-        """Whether it holds nothing but dependencies."""
+        """Whether the package has only dependencies."""
         return not (self.takes or self.libraries or self.develops)
 
 
@@ -204,7 +204,7 @@ _PARTS = (
         takes=(Take(DEV, f"{_LIBS}/stubs/libcuda.so", f"{LIB}/stubs"),),
     ),
     *_math(),
-    # The last one with headers: it takes those that no package above has taken.
+    # The last package with headers: it contains all headers that the packages above do not.
     Package(
         "cuda-cudart-dev-11-2",
         f"{TOOLS}-1",
@@ -255,7 +255,7 @@ _METAS = (
         *_all(RELEASE, "cuda-compiler", "cuda-libraries", "cuda-libraries-dev", "cuda-tools"),
         *_all(TOOLS, "cuda-nvml-dev"),
     ),
-    # From here on the trap: what `apt-get install cuda` or `cuda-11-2` would bring with it.
+    # Driver dependencies: what `apt-get install cuda` or `cuda-11-2` would install in addition.
     _meta(
         "cuda-runtime-11-2",
         "CUDA Runtime 11.2 meta-package",
@@ -283,7 +283,7 @@ _DRIVER_PARTS = (
 
 
 def _driver() -> tuple[Package, ...]:
-    """Return the packages of the driver that NVIDIA's repository carries: names only."""
+    """Return the driver packages of NVIDIA's repository: names only."""
 
     def part(name: str, version: str, *depends: str) -> Package:
         return Package(name, version, "NVIDIA driver 460, by package", depends=depends, driver=True)

@@ -1,6 +1,6 @@
-"""A stand-in of the cuDNN 8.1.0.77 archive: NVIDIA's layout, names, links and sonames, and none of its kernels.
+"""A stand-in of the cuDNN 8.1.0.77 archive: NVIDIA's layout, names, links and sonames, without kernels.
 
-The libraries answer which version they are and refuse to make a handle, so that nothing can mistake them for cuDNN.
+The libraries return their version and refuse to create a handle, so that no program mistakes them for cuDNN.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from lab.vendor.model import Profile, VendorFile, build_once, describe, recipe_k
 VERSION = "8.1.0.77"
 FILE_NAME = f"cudnn-11.2-linux-x64-v{VERSION}.tgz"
 MAJOR, MINOR, PATCH = 8, 1, 0
-NUMBER = MAJOR * 1000 + MINOR * 100 + PATCH  #: what `cudnnGetVersion()` answers
-CUDART = 11020  #: what `cudnnGetCudartVersion()` answers: CUDA 11.2
+NUMBER = MAJOR * 1000 + MINOR * 100 + PATCH  #: result of `cudnnGetVersion()`
+CUDART = 11020  #: result of `cudnnGetCudartVersion()`: CUDA 11.2
 
-#: the parts that libcudnn.so.8 loads on demand: stem → the function by which it checks their version
+#: libraries that libcudnn.so.8 loads on demand: stem → function for its version check
 PARTS = {
     f"libcudnn_{part}_{use}": f"cudnn{part.title()}{use.title()}VersionCheck"
     for part in ("ops", "cnn", "adv")
@@ -67,13 +67,13 @@ NVIDIA's licence is not repeated here because nothing of NVIDIA's is in it.
 
 
 def build(out: Path, profile: Profile) -> list[VendorFile]:
-    """Build the archive into `out`, unless it is there already; both profiles have the same one."""
+    """Build the archive into `out` if it is missing; it is the same in both profiles."""
     key = recipe_key(profile, (Path(__file__), Path(standin.__file__), Path(packaging.__file__)))
     return build_once(out, "cudnn", key, _make)
 
 
 def headers() -> dict[str, str]:
-    """Return every header of the archive: file name → text."""
+    """Return the headers of the archive: file name → text."""
     parts = [stem.removeprefix("lib") + ".h" for stem in PARTS]
     texts = {name: _guarded(name, "") for name in (*parts, "cudnn_backend.h")}
     texts["cudnn_version.h"] = _guarded("cudnn_version.h", _VERSION_LINES)
@@ -97,7 +97,7 @@ def _make(work: Path) -> list[VendorFile]:
     _library(tree / "lib64", "libcudnn", _MAIN_SOURCE)
     for stem, check in PARTS.items():
         _library(tree / "lib64", stem, f"int {check}(void) {{ return 0; }}\n")
-    run(["ar", "rcD", tree / "lib64/libcudnn_static.a"])  # the vendor's name with nothing inside
+    run(["ar", "rcD", tree / "lib64/libcudnn_static.a"])  # the vendor's name, without content
     archive = work / FILE_NAME
     _pack(tree, archive)
     shutil.rmtree(tree)
@@ -114,7 +114,7 @@ def _library(directory: Path, stem: str, source: str) -> None:
 
 
 def _pack(tree: Path, archive: Path) -> None:
-    """Write the tree as a gzipped tar with links kept as links, without times or owners."""
+    """Write the tree as a gzipped tar that keeps links, without times and owners."""
     with (
         archive.open("wb") as raw,
         gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed,

@@ -1,7 +1,7 @@
-"""A stand-in of NVIDIA's `.run`: the vendor's installer in behaviour, made-up libraries, a module that takes a card.
+"""A stand-in of NVIDIA's `.run`: installer, libraries and a kernel module for emulated cards.
 
-What it does is what the 470.182.03 installer does (options, refusals, order of steps, log, exit status); what it
-installs are doubles that answer from the lab host's made-up hardware and say that they are stand-ins.
+Options, refusals, order of steps, log and exit status are those of the 470.182.03 installer. The installed programs and
+libraries read the lab host's emulated hardware and identify themselves as stand-ins.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lab.programs import run
 from lab.vendor.model import Profile, VendorBuildError, VendorFile, build_once, describe, recipe_key
 from lab.vendor.native import Compiler
 
-#: the driver of the stack, the last one of the branch, for upgrades, and that of the stacks of today
+#: drivers: the stack's, the branch's last one for upgrades, and the current stacks'
 VERSION = "470.182.03"
 UPGRADE = "470.256.02"
 TODAY = "580.159.04"
@@ -25,10 +25,10 @@ VERSIONS = (VERSION, UPGRADE)
 SOURCES = Path(__file__).parent / "src" / "driver"
 _HEADER = Path("/usr/share/makeself/makeself-header.sh")
 _LIBRARY_DIRECTORY = "/usr/lib/x86_64-linux-gnu"
-#: a date for every archive: the same sources give the same checksum
+#: fixed date of all archives, so that the same sources produce the same checksum
 _DATE = "Fri Feb 24 00:00:00 UTC 2023"
 
-#: libraries that only have to be there: stem → major of the soname
+#: libraries that only have to exist: stem → major version of the soname
 _EMPTY_LIBRARIES = {
     "libnvidia-cfg": 1,
     "libnvidia-ptxjitcompiler": 1,
@@ -45,7 +45,7 @@ _NOTE = (
 
 
 def build(out: Path, profile: Profile) -> list[VendorFile]:
-    """Build the `.run` of every version into `out`; nothing is done for those that are there already."""
+    """Build the missing `.run` files of all versions into `out`."""
     sources = [path for path in SOURCES.rglob("*") if path.is_file()]
     sources += [Path(__file__), Path(__file__).with_name("native.py")]
     files: list[VendorFile] = []
@@ -56,7 +56,7 @@ def build(out: Path, profile: Profile) -> list[VendorFile]:
 
 
 def file_name(version: str) -> str:
-    """The vendor's name of the file."""
+    """Return the vendor's name of the file."""
     return f"NVIDIA-Linux-x86_64-{version}.run"
 
 
@@ -84,14 +84,14 @@ def _fill(text: str, version: str) -> str:
 
 
 def installer(archive: Path, version: str) -> None:
-    """Put the installer together from its parts; it installs what ``.manifest`` lists."""
+    """Concatenate the installer's parts; it installs the files listed in ``.manifest``."""
     parts = sorted((SOURCES / "installer").glob("*.sh"))
     (archive / "nvidia-installer").write_text(_fill("".join(part.read_text() for part in parts), version))
     (archive / "nvidia-installer").chmod(0o755)
 
 
 def _scripts(archive: Path, version: str) -> None:
-    """Write the other programs that are scripts, and the data files."""
+    """Write the programs that are scripts, and the data files."""
     (archive / "nvidia-modprobe").write_text(_fill((SOURCES / "nvidia-modprobe").read_text(), version))
     readme = f"Hostwright lab stand-in for the NVIDIA driver {version}. Nothing in it is NVIDIA's.\n"
     (archive / "README.txt").write_text(readme)
@@ -100,14 +100,14 @@ def _scripts(archive: Path, version: str) -> None:
 
 
 def _kernel(target: Path, version: str) -> None:
-    """Copy the sources of the kernel modules and write the header that names the version."""
+    """Copy the sources of the kernel modules and write the header with the version."""
     for source in (SOURCES / "kernel").iterdir():
         shutil.copyfile(source, target / source.name)
     (target / "nv-version.h").write_text(f'#define NV_VERSION_STRING "{version}"\n')
 
 
 def _programs() -> Iterator[str]:
-    """List what goes to /usr/bin and the few data files."""
+    """Yield the manifest lines of the programs and data files."""
     for name in ("nvidia-installer", "nvidia-modprobe", "nvidia-smi", "nvidia-persistenced"):
         yield f"file 755 {name} /usr/bin/{name}"
     yield "link nvidia-installer /usr/bin/nvidia-uninstall"
@@ -116,7 +116,7 @@ def _programs() -> Iterator[str]:
 
 
 def _libraries(archive: Path, work: Path, version: str) -> Iterator[str]:
-    """Compile the doubles into the archive and list where each goes, with its links."""
+    """Compile the stand-in libraries into the archive; yield their manifest lines."""
     compiler = Compiler(work)
     defines = {"NV_VERSION": version}
     machine = SOURCES / "machine.c"
@@ -134,7 +134,7 @@ def _libraries(archive: Path, work: Path, version: str) -> Iterator[str]:
 
 
 def library(stem: str, version: str, *, linked: bool = True) -> Iterator[str]:
-    """List where a library goes, and its links: ``.so`` → ``.so.1`` → the file."""
+    """Yield the manifest lines of a library and its links: ``.so`` → ``.so.1`` → the file."""
     name = f"{stem}.so.{version}"
     yield f"file 755 {name} {_LIBRARY_DIRECTORY}/{name}"
     if linked:
@@ -143,7 +143,7 @@ def library(stem: str, version: str, *, linked: bool = True) -> Iterator[str]:
 
 
 def sources_of_kernel(archive: Path, version: str) -> Iterator[str]:
-    """List the kernel sources, which dkms wants in /usr/src; the installer fills in its dkms.conf."""
+    """Yield the manifest lines of the kernel sources for dkms; the installer fills in dkms.conf."""
     target = f"/usr/src/nvidia-{version}"
     for source in sorted(path for path in (archive / "kernel").rglob("*") if path.is_file()):
         name = source.relative_to(archive / "kernel")
@@ -153,9 +153,9 @@ def sources_of_kernel(archive: Path, version: str) -> Iterator[str]:
 
 
 def pack(work: Path, archive: Path, version: str, remark: str) -> None:
-    """Run makeself with a header that hands what it does not know to the installer, as NVIDIA's does.
+    """Run makeself with a header that passes unknown options to the installer, as NVIDIA's does.
 
-    The archive's label ends with ``remark``, which says whose files are in it.
+    The archive's label ends with ``remark``, which states the origin of its files.
     """
     header = work / "header.sh"
     header.write_text(_nvidia_header(_stock_header()))
@@ -180,13 +180,14 @@ def _stock_header() -> str:
     try:
         return _HEADER.read_text()
     except FileNotFoundError:
-        raise VendorBuildError(f"{_HEADER} is missing: install the package makeself") from None
+        raise VendorBuildError(f"{_HEADER} is missing; install the package makeself") from None
 
 
 def _nvidia_header(stock: str) -> str:
-    """Change makeself's header: unknown flags end its own options, `-x` extracts, `-q` and `-h` are the installer's.
+    """Return makeself's header with the options of NVIDIA's installer.
 
-    Raises `VendorBuildError` when a place to change is not found: another makeself than those this was written for.
+    `-x` extracts; `-q`, `-h` and unknown options go to the installer. Raises `VendorBuildError` if a place to change is
+    missing, as in another version of makeself.
     """
     changes = (
         (r"-\*\)\n\s*echo Unrecognized flag[^;]*;;", "-*)\n\tbreak ;;"),

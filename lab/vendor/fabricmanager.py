@@ -1,4 +1,4 @@
-"""A stand-in of the Fabric Manager package: it looks for NVSwitches and the driver's version, and manages nothing."""
+"""A stand-in of the Fabric Manager package: it checks NVSwitches and the driver's version, and manages nothing."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _PLACES = {
     "nvidia-fabricmanager.service": "lib/systemd/system/nvidia-fabricmanager.service",
     "fabricmanager.cfg": "usr/share/nvidia/nvswitch/fabricmanager.cfg",
 }
-#: as the vendor's package: the unit becomes known, and is neither enabled nor started
+#: as in the vendor's package: systemd loads the unit, which is neither enabled nor started
 _POSTINST = "#!/bin/sh\nset -e\nif [ -d /run/systemd/system ]; then systemctl daemon-reload || true; fi\n"
 
 
 def build(out: Path, profile: Profile) -> list[VendorFile]:
-    """Build the package of every driver version into `out`; nothing is done for those that are there already."""
+    """Build the missing packages of all driver versions into `out`."""
     sources = [*(_SOURCES / name for name in _PLACES), Path(__file__)]
     files: list[VendorFile] = []
     for version in VERSIONS:

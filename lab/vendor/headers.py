@@ -1,8 +1,8 @@
-"""The distribution's kernel headers, as far as a lab host is concerned.
+"""Kernel headers for lab hosts.
 
-A lab host runs the machine's kernel, for which no distribution has headers. A package named as the distribution would
-name them depends on Debian's own `linux-headers-amd64` and lets `/lib/modules/$(uname -r)/build` lead to those, and
-`source` beside it, so that an unchanged role finds headers and dkms really compiles against Debian's kernel.
+A lab host runs this machine's kernel, for which no distribution has headers. A stand-in package with the distribution's
+package name depends on Debian's `linux-headers-amd64` and links `/lib/modules/$(uname -r)/build` and `source` to
+Debian's headers. So an unchanged role finds headers, and dkms really compiles against Debian's kernel.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 from lab.vendor.model import Profile, VendorBuildError, VendorFile, build_once, describe, recipe_key
 from lab.vendor.packaging import Control, build_deb, control_of, write_repository
 
-#: where the repository lies below the vendor directory
+#: path of the repository below the vendor directory
 REPOSITORY = "apt/headers"
 _DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 _NOTE = "stand-in: an empty package for the running kernel that leads to Debian's own kernel headers"
 
-#: depmod, which dkms runs, wants the lists of what the kernel has built in
+#: lists of built-in modules, which depmod reads when dkms runs it
 _LISTS = ("modules.builtin", "modules.order", "modules.builtin.modinfo")
 
 _POSTINST = """#!/bin/sh
@@ -38,13 +38,13 @@ rm -f /lib/modules/{release}/build /lib/modules/{release}/source
 
 
 def build(out: Path, profile: Profile) -> list[VendorFile]:
-    """Build the repository for the kernel that runs now; a new kernel is a new recipe."""
+    """Build the repository for the running kernel; each kernel release has its own recipe."""
     release = os.uname().release
     package = f"linux-headers-{release}"
     if not _DEBIAN_NAME.fullmatch(package):
         raise VendorBuildError(
-            f"the running kernel is called {release}, which cannot be part of a Debian package's name: "
-            "hosts of a lab on it cannot have kernel headers; boot a kernel whose name has small letters only"
+            f"the running kernel's release '{release}' cannot be part of a Debian package name, so lab hosts cannot "
+            "have kernel headers; boot a kernel whose release has only lowercase letters"
         )
     key = recipe_key(profile, [Path(__file__), Path(__file__).with_name("packaging.py")], release=release)
     return build_once(out, "headers", key, lambda work: [_repository(work, package, release)])

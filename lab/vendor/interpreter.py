@@ -1,7 +1,7 @@
-"""A CPython 3.9 that needs nothing of its host, in the layout of python-build-standalone's `install_only` archives.
+"""A relocatable CPython 3.9 in the layout of python-build-standalone's `install_only` archives.
 
-Its bytes are those of Debian bullseye's packages: the interpreter, its modules and the shared libraries that they open,
-in one directory. What is changed is where they look for libraries and for pip's wheels: there, wherever that is.
+The files are from packages of Debian bullseye: the interpreter, its modules and their shared libraries, in one
+directory. Only the search paths for libraries and for pip's wheels are changed, to be relative to that directory.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ VERSION = "3.9.2"
 ARTIFACT = f"interpreter-{SERIES}"
 FILE_NAME = f"cpython-{VERSION}-x86_64-unknown-linux-gnu-hostwright-lab.tar.gz"
 _MODULES = f"lib/python{SERIES}"
-#: the standard library, which Debian distributes over these
+#: Debian's packages of the standard library
 _STANDARD_LIBRARY = (
     *(f"libpython{SERIES}-minimal", f"libpython{SERIES}-stdlib", f"python{SERIES}-venv"),
     *("python3-distutils", "python3-lib2to3"),
 )
-#: what the modules open, but for glibc and libcrypt, which every Debian host has
+#: libraries of the modules, except for glibc and libcrypt, which every Debian host has
 _LIBRARIES = (
     *("libexpat1", "zlib1g", "libssl1.1", "libffi7", "libsqlite3-0", "libbz2-1.0", "liblzma5", "libreadline8"),
     *("libtinfo6", "libncursesw6", "libuuid1", "libmpdec3", "libdb5.3"),
@@ -37,15 +37,15 @@ _FILES = {
     "python-pip-whl": ("./usr/share/python-wheels/*",),
     **dict.fromkeys(_LIBRARIES, ("./*x86_64-linux-gnu/*.so*",)),
 }
-#: Debian's link into /etc, and the module that would need Kerberos's libraries
+#: Debian's link into /etc, and a module that requires Kerberos libraries
 _LEFT_OUT = ("sitecustomize.py", "lib-dynload/nis.*.so")
-#: where ensurepip looks for the wheels of pip and of what pip imports, before and after
+#: ensurepip's directory of pip's wheels, before and after the change
 _WHEELS = ("'/usr/share/python-wheels", "sys.base_prefix + '/share/python-wheels")
 _NOTE = "stand-in for an archive that a site pins: Debian bullseye's Python 3.9.2 with its libraries, made relocatable"
 
 
 def build(out: Path, profile: Profile) -> list[VendorFile]:
-    """Build the archive into `out`, unless it is there already; both profiles have the same one."""
+    """Build the archive into `out` if it is missing; it is the same in both profiles."""
     key = recipe_key(profile, (Path(__file__),))
     return build_once(out, "interpreter", key, partial(_make, out.parent / "sources"))
 
@@ -70,7 +70,7 @@ def _make(sources: Path, work: Path) -> list[VendorFile]:
 
 
 def _files(places: dict[str, Path]) -> Iterator[tuple[Path, Path]]:
-    """Every file and link of the packages that is wanted, with its path in the archive."""
+    """Yield each needed file and link of the packages, with its path in the archive."""
     for package, place in places.items():
         for source in sorted(path for path in place.rglob("*") if path.is_symlink() or path.is_file()):
             if package not in _LIBRARIES:
@@ -80,12 +80,12 @@ def _files(places: dict[str, Path]) -> Iterator[tuple[Path, Path]]:
 
 
 def _look_beside(tree: Path) -> None:
-    """Let the interpreter, its modules and the libraries find each other, wherever the tree is."""
+    """Make all search paths of the interpreter, its modules and libraries relative to the tree."""
     for pattern, beside in (("bin/python3.*", "../lib"), (f"{_MODULES}/lib-dynload/*.so", "../.."), ("lib/*.so*", ".")):
         files = [path for path in sorted(tree.glob(pattern)) if not path.is_symlink()]
         run(["patchelf", "--set-rpath", f"$ORIGIN/{beside}", *files])
     bootstrap = tree / _MODULES / "ensurepip/__init__.py"
     text = bootstrap.read_text()
     if _WHEELS[0] not in text:
-        raise VendorBuildError(f"ensurepip of Python {VERSION} does not name {_WHEELS[0]}: another one than bullseye's")
+        raise VendorBuildError(f"ensurepip of Python {VERSION} does not contain {_WHEELS[0]}; it is not bullseye's")
     bootstrap.write_text(text.replace(*_WHEELS))

@@ -1,7 +1,7 @@
-"""Stand-ins of NVIDIA's packages of NCCL: names, versions, files and links of theirs, and no communication.
+"""Stand-ins of NVIDIA's NCCL packages: NVIDIA's names, versions, files and links, without communication.
 
-No public index carries NCCL 2.8.4. The library says its version and makes no communicator, so that nothing can mistake
-it for NCCL.
+No public index has NCCL 2.8.4. The library returns its version and refuses to create a communicator, so that no program
+mistakes it for NCCL.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from lab.vendor.packaging import Control, build_deb
 VERSION, CUDA = "2.8.4", "11.2"
 RUNTIME, DEVELOPMENT = "libnccl2", "libnccl-dev"
 _LIB = "usr/lib/x86_64-linux-gnu"
-#: what programs are linked with, and none of which the stand-in does
+#: functions that programs link with; all of them fail in the stand-in
 ABSENT = ("ncclCommInitAll", "ncclCommDestroy", "ncclGroupStart", "ncclGroupEnd", "ncclAllReduce")
 
 
 def build(out: Path, profile: Profile) -> list[VendorFile]:
-    """Build both packages into `out`, unless they are there already; both profiles have the same ones."""
+    """Build both packages into `out` if they are missing; they are the same in both profiles."""
     key = recipe_key(profile, (Path(__file__), Path(standin.__file__), Path(packaging.__file__)))
     return build_once(out, "nccl", key, _make)
 
 
 def runtime(directory: Path, version: str, cuda: str) -> Path:
-    """Build `libnccl2` of any release into `directory`, and return the file."""
+    """Build `libnccl2` of any release into `directory`; return the file."""
     tree = directory / "tree"
     real = tree / _LIB / f"libnccl.so.{version}"
     absent = "".join(f"int {name}() {{ return 3; }} /* ncclInternalError */\n" for name in ABSENT)

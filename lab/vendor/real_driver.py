@@ -1,8 +1,8 @@
-"""NVIDIA's own R470 as a `.run`: what Debian's non-free packages have of it, behind the lab's installer program.
+"""NVIDIA's own R470 as a `.run`, from the files in Debian's non-free packages, with the stand-in's installer.
 
-Real are the kernel module's source with its binary part, as NVIDIA gives it out and without Debian's patches, the
-libraries and nvidia-smi. nvidia-modprobe and nvidia-persistenced are NVIDIA's too, as Debian built them. The installer
-is the stand-in's, and installs less than NVIDIA's: nothing for a display, for 32-bit programs, for video or OpenCL.
+Real: the kernel module's source with its binary part, without Debian's patches, the libraries and nvidia-smi.
+nvidia-modprobe and nvidia-persistenced are NVIDIA's, as built by Debian. The installer is the stand-in's and installs
+less than NVIDIA's: nothing for displays, 32-bit programs, video or OpenCL.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 from lab.vendor import debian, driver
 from lab.vendor.model import Profile, VendorBuildError, VendorFile, build_once, describe, recipe_key
 
-VERSION = "470.256.02"  #: the last of the branch, and what Debian's archive has
+VERSION = "470.256.02"  #: last version of the branch, and the version in Debian's archive
 ARTIFACT = "driver"
 _SERIES = "tesla-470"  #: Debian's name of the branch
 _KERNEL = f"nvidia-{_SERIES}-kernel-dkms"
 _SOURCE = f"usr/src/nvidia-{_SERIES}-{VERSION}"
-#: Debian's own beside NVIDIA's source: its patches, which its dkms.conf applies, and that file
+#: Debian's additions to NVIDIA's source: patches, and the dkms.conf that applies them
 _DEBIANS = ("patches", "dkms.conf", "NVIDIA_Changelog")
 #: stem → package
 _LIBRARIES = {
@@ -30,7 +30,7 @@ _LIBRARIES = {
     "libnvidia-cfg": f"libnvidia-{_SERIES}-cfg1",
 }
 _LIBRARY_PLACE = f"usr/lib/x86_64-linux-gnu/nvidia/{_SERIES}"
-#: program → its package, its place in it, its mode: any user's program makes the device files by nvidia-modprobe
+#: program → (package, directory, mode); nvidia-modprobe is setuid, because it creates device files for any user
 _PROGRAMS = {
     "nvidia-smi": (f"nvidia-{_SERIES}-smi", f"usr/lib/nvidia/{_SERIES}", "755"),
     "nvidia-modprobe": ("nvidia-modprobe", "usr/bin", "4755"),
@@ -43,7 +43,7 @@ _NOTE = (
 
 
 def build(out: Path) -> VendorFile:
-    """Build the `.run` into `out`, unless it is there already."""
+    """Build the `.run` into `out` if it is missing."""
     sources = [*(driver.SOURCES / "installer").glob("*.sh"), driver.SOURCES / "kernel" / "dkms.conf"]
     sources += [Path(__file__), Path(driver.__file__)]
     key = recipe_key(Profile.FULL, sources, version=VERSION)
@@ -52,7 +52,7 @@ def build(out: Path) -> VendorFile:
 
 
 def wanted() -> dict[str, tuple[str, ...]]:
-    """Return the patterns of the files that are taken from each of Debian's packages."""
+    """Return Debian package → patterns of the files to extract."""
     return {
         _KERNEL: (f"./{_SOURCE}/*",),
         **{package: (f"./{_LIBRARY_PLACE}/{stem}.so.*",) for stem, package in _LIBRARIES.items()},
@@ -63,11 +63,11 @@ def wanted() -> dict[str, tuple[str, ...]]:
 def fill(archive: Path, trees: Mapping[str, Path]) -> list[str]:
     """Copy the packages' files into the archive's directory; return the lines of its ``.manifest``.
 
-    Raises `VendorBuildError` if Debian's archive has another version by now.
+    Raises `VendorBuildError` if Debian's archive has another version.
     """
     source = trees[_KERNEL] / _SOURCE
     if not source.is_dir():
-        raise VendorBuildError(f"{_KERNEL} is not of version {VERSION}: Debian's archive has another one")
+        raise VendorBuildError(f"{_KERNEL} has another version than {VERSION} in Debian's archive; change VERSION")
     shutil.copytree(source, archive / "kernel", ignore=shutil.ignore_patterns(*_DEBIANS))
     shutil.copyfile(driver.SOURCES / "kernel" / "dkms.conf", archive / "kernel" / "dkms.conf")
     return [*_programs(archive, trees), *_libraries(archive, trees), *driver.sources_of_kernel(archive, VERSION)]

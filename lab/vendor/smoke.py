@@ -1,7 +1,7 @@
-"""A container image for GPU smoke tests, as a root filesystem for `docker import`: no registry is needed.
+"""A container image for GPU smoke tests, as a root filesystem for `docker import`, which needs no registry.
 
-It holds glibc and busybox of Debian bullseye and nothing of NVIDIA's: whatever a container made of it finds of the
-driver, the container toolkit has brought.
+The image has glibc and busybox of Debian bullseye and no NVIDIA file: all driver files in a container come from the
+container toolkit.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TEXTS = {
 
 
 def build(out: Path, profile: Profile) -> list[VendorFile]:
-    """Build the image into `out`, unless it is there already."""
+    """Build the image into `out` if it is missing."""
     key = recipe_key(profile, (Path(__file__), Path(packaging.__file__)))
     return build_once(out, "smoke", key, lambda work: _make(work, out.parent / "sources"))
 

@@ -1,6 +1,6 @@
-"""Tiny shared objects that carry a soname and say that they are stand-ins, and nothing else.
+"""Minimal shared objects with a soname, which identify themselves as stand-ins.
 
-They are linked without the C library, so one built on a new machine loads on an old host.
+They are linked without the C library, so that an object built on a new machine loads on an old host.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ NOTE = "hostwright stand-in"
 
 
 def shared_object(target: Path, soname: str, note: str, source: str = "") -> None:
-    """Build a shared object with `soname` at `target`; `source` is C that adds functions to it.
+    """Build a shared object with `soname` at `target`; `source` is C code with additional functions.
 
-    Each one exports the note as `hostwright_stand_in`, which `strings` and a debugger find.
+    Each object exports the note as `hostwright_stand_in`, for `strings` and debuggers.
     """
     text = f'const char hostwright_stand_in[] = "{NOTE}: {note}";\n{source}'
     target.parent.mkdir(parents=True, exist_ok=True)

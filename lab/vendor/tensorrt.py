@@ -1,7 +1,7 @@
-"""Stand-ins of the TensorRT 7.2.3.4 archive, and of the NVRTC of CUDA 11.1 that its libraries were linked with.
+"""Stand-ins of the TensorRT 7.2.3.4 archive, and of the NVRTC of CUDA 11.1 that its libraries link with.
 
-They have NVIDIA's layout, names, links and sonames, and nothing inside. As NVIDIA's does, TensorRT opens only where the
-loader finds `libnvrtc.so.11.1`.
+They have NVIDIA's layout, names, links and sonames, without code. Like NVIDIA's TensorRT, the libraries load only if
+the loader finds `libnvrtc.so.11.1`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lab.vendor.model import Profile, VendorFile, build_once, describe, recipe_k
 from lab.vendor.packaging import Control, build_deb
 
 VERSION, LIBRARY_VERSION, SONAME = "7.2.3.4", "7.2.3", "7"
-NUMBER = 7203  #: what `getInferLibVersion()` answers
+NUMBER = 7203  #: result of `getInferLibVersion()`
 FILE_NAME = f"TensorRT-{VERSION}.Ubuntu-18.04.x86_64-gnu.cuda-11.1.cudnn8.1.tar.gz"
 NVRTC, NVRTC_VERSION = "cuda-nvrtc-11-1", "11.1.105"
 _NVRTC_LIB = "usr/local/cuda-11.1/targets/x86_64-linux/lib"
@@ -23,7 +23,7 @@ _NOTE = "TensorRT 7.2.3 without its code"
 
 
 def build(out: Path, profile: Profile) -> list[VendorFile]:
-    """Build archive and package into `out`, unless they are there already; both profiles have the same ones."""
+    """Build archive and package into `out` if they are missing; they are the same in both profiles."""
     key = recipe_key(profile, (Path(__file__), Path(standin.__file__), Path(packaging.__file__)))
     return build_once(out, "tensorrt", key, _make)
 
@@ -65,9 +65,9 @@ def _make(work: Path) -> list[VendorFile]:
 
 
 def _library(directory: Path, stem: str, soname: str, version: str, source: str = "", *needs: Path) -> Path:
-    """Build one library with the vendor's chain of links, and return its real file.
+    """Build one library with the vendor's chain of links; return its real file.
 
-    It `needs` other libraries by their sonames, without which the loader does not open it.
+    `needs` are libraries that the loader must find by their sonames.
     """
     real, name = directory / f"{stem}.so.{version}", f"{stem}.so.{soname}"
     if needs:

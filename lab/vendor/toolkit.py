@@ -1,8 +1,7 @@
-"""A stand-in of NVIDIA's container toolkit: its signed apt repository, packages, programs and their visible work.
+"""A stand-in of NVIDIA's container toolkit: a signed apt repository, packages and programs.
 
-The programs are `src/toolkit/*`. Three versions lie in the repository: that of the stacks, that which they had before,
-and one that NVIDIA has not published, so that pins mean something; and the old `nvidia-docker2`, which has long been a
-name without content.
+The programs are `src/toolkit/*`. The repository has three versions, so that pins have an effect: the stacks' version,
+their previous version, and one that NVIDIA has not published. It also has `nvidia-docker2`, an empty package today.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from lab.vendor.packaging import Control, build_deb
 
 VERSION, FORMER, NEWER = "1.20.0", "1.17.8", "1.20.1"  #: the last one is made up
 VERSIONS = (VERSION, FORMER, NEWER)
-PINNED = f"{VERSION}-1"  #: what the stack pins
+PINNED = f"{VERSION}-1"  #: the version that the stack pins
 DIRECTORY = "apt/nvidia-container-toolkit"
 KEY_FILE = "nvidia-container-toolkit.asc"
 NOTE = "stand-in packages: configuration, hook, CDI and device links work, on the host's own driver files"
-CDI_SINCE = (1, 18, 0)  #: the units nvidia-cdi-refresh, and dependencies on exactly one version, come with it
+CDI_SINCE = (1, 18, 0)  #: first version with the units nvidia-cdi-refresh and with dependencies on an exact version
 
 _HERE = Path(__file__).parent
 _SOURCES = _HERE / "src/toolkit"
@@ -31,13 +30,13 @@ _RECIPE = (Path(__file__), Path(packaging.__file__), Path(standin.__file__))
 
 @dataclass(frozen=True, slots=True)
 class _Package:
-    """One package: the files of `src/toolkit` in it, and what it needs (`%s` is the upstream version)."""
+    """One package: its files in `src/toolkit`, and its dependencies (`%s` is the upstream version)."""
 
     name: str
     summary: str
     depends: tuple[str, ...]
     files: Mapping[str, str] = field(default_factory=dict)  #: path on the host → file in src/toolkit
-    later: Mapping[str, str] = field(default_factory=dict)  #: those that only versions with the units have
+    later: Mapping[str, str] = field(default_factory=dict)  #: files that only versions with the units have
 
 
 def _programs(*names: str) -> dict[str, str]:
@@ -45,8 +44,8 @@ def _programs(*names: str) -> dict[str, str]:
 
 
 _UNITS = ("nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service")
-#: as the vendor's package does through dh_systemd: both units are enabled and started; one that does
-#: not start is no failed installation
+#: as dh_systemd does in the vendor's package: both units are enabled and started; a unit that fails to start does not
+#: fail the installation
 _POSTINST = f"""#!/bin/sh
 set -e
 if [ -d /run/systemd/system ]; then
@@ -57,7 +56,7 @@ if [ -d /run/systemd/system ]; then
 fi
 """
 
-#: what debhelper writes for units, as far as it shows; the directory stays where other stand-ins have files in it
+#: the visible effects of debhelper's scripts for units; the directory stays if other stand-ins have files in it
 _POSTRM = f"""#!/bin/sh
 set -e
 if [ "$1" = purge ]; then
@@ -67,8 +66,8 @@ if [ "$1" = purge ]; then
 fi
 """
 
-# NVIDIA's own dependencies between the packages were ">=" before 1.18 and are "=" since: asking for one package at an
-# old version brings the others at the newest one, or apt refuses, which is why all four have to be pinned.
+# NVIDIA's dependencies between the packages are ">=" before 1.18 and "=" from 1.18 on. If only one package is pinned to
+# an old version, apt installs the others at the newest version, or fails. So all four must be pinned.
 _PACKAGES = (
     _Package("libnvidia-container1", "NVIDIA container runtime library", ("libc6",)),
     _Package(
@@ -101,7 +100,7 @@ _PACKAGES = (
 
 
 def build(out: Path, profile: Profile) -> list[VendorFile]:
-    """Build the repository and its key into `out`, unless they are there already."""
+    """Build the repository and its key into `out` if they are missing."""
     key = recipe_key(profile, (*_RECIPE, *_SOURCES.iterdir()))
     return build_once(out, "toolkit", key, _make)
 
@@ -148,7 +147,9 @@ def _deb(package: _Package, version: str, tree: Path, repository: Path) -> Path:
         target.chmod(0o755 if path.startswith("usr/bin/") else 0o644)
     scripts = {"postinst": _POSTINST, "postrm": _POSTRM} if with_units and package.later else {}
     if package.name == "libnvidia-container1":
-        scripts["triggers"] = "activate-noawait ldconfig\n"  # as any library's package: else nothing renews the cache
+        scripts["triggers"] = (
+            "activate-noawait ldconfig\n"  # as in every library package; otherwise nothing updates the linker cache
+        )
         library = tree / f"usr/lib/x86_64-linux-gnu/libnvidia-container.so.{version}"
         standin.shared_object(library, "libnvidia-container.so.1", f"libnvidia-container {version}")
         library.with_name("libnvidia-container.so.1").symlink_to(library.name)
@@ -159,7 +160,7 @@ def _deb(package: _Package, version: str, tree: Path, repository: Path) -> Path:
 
 
 def _former(tree: Path, repository: Path) -> Path:
-    """Build the last `nvidia-docker2`: it writes no daemon.json any more, which surprises who still installs it."""
+    """Build the last `nvidia-docker2`, which no longer writes a daemon.json."""
     tree.mkdir()
     depends = "nvidia-container-toolkit (>= 1.14.0-1)"
     control = Control("nvidia-docker2", "2.14.0-1", "NVIDIA Container Toolkit meta-package", depends, "all")

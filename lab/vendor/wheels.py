@@ -1,7 +1,7 @@
-"""The wheelhouses: every wheel that TensorFlow needs on Debian bullseye's Python 3.9, in one tar a version.
+"""The wheelhouses: all wheels that TensorFlow needs on Debian bullseye's Python 3.9, in one tar per version.
 
-The wheels are the real ones. They are fetched once for all profiles, by the pins of the stack's constraints file,
-with pip, setuptools and wheel themselves, so that a virtual environment can be made without any index.
+The wheels are real. They are downloaded once for both profiles, by the pins of the stack's constraints file. pip,
+setuptools and wheel are included, so that a virtual environment needs no index.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lab.programs import run_logged
 from lab.vendor.model import Profile, VendorFile, build_once, describe, recipe_key
 
 PYTHON = "3.9"
-FULL_PYTHON = "3.9.2"  #: bullseye's own; some wheels exclude 3.9.0 and 3.9.1
+FULL_PYTHON = "3.9.2"  #: bullseye's version; some wheels exclude 3.9.0 and 3.9.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class Wheelhouse:
     version: str
     artifact: str
     constraints: Path
-    builder: str  #: names the record of its recipe
+    builder: str  #: name of the recipe's record
 
     @property
     def file_name(self) -> str:
-        """The tar's name below the vendor directory."""
+        """Name of the tar below the vendor directory."""
         return f"wheelhouse-tensorflow-{self.version}-cp39.tar"
 
 
@@ -44,8 +44,8 @@ BASE = Wheelhouse("2.9.0", f"wheelhouse-{PYTHON}", _PINS / "tensorflow-2.9-py39.
 UPGRADE = Wheelhouse("2.9.3", f"wheels-2.9.3-{PYTHON}", _PINS / "tensorflow-2.9.3-py39.txt", "wheels-2.9.3")
 HOUSES = (BASE, UPGRADE)
 VERSION, FILE_NAME, CONSTRAINTS = BASE.version, BASE.file_name, BASE.constraints
-PIP = "pip==25.3"  #: the newest one that Python 3.9's own pip 20.3 was seen to install and that installs all the rest
-#: what glibc 2.31 of bullseye can load, newest first; pip on the host would accept the same
+PIP = "pip==25.3"  #: the newest pip that Python 3.9's own pip 20.3 can install and that can install all other wheels
+#: platforms of bullseye's glibc 2.31, newest first; the same as pip accepts on the host
 PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014", "manylinux2010", "manylinux1")
 
 
@@ -75,12 +75,13 @@ def _key(house: Wheelhouse) -> str:
 
 
 def _archive(house: Wheelhouse, sources: Path) -> Path:
-    """Return the tar of today's pins in `sources`, fetching the wheels (0.6 GB) when there is none."""
+    """Return the tar for the current pins in `sources`; download the wheels (0.6 GB) first if it is missing."""
     archive = sources / f"wheelhouse-{_key(house)}.tar"
     sources.mkdir(parents=True, exist_ok=True)
     with locked("vendor-wheels"):
         if not archive.is_file():
-            wheels = sources / f"wheels-{_key(house)}"  # of these pins alone: a cut fetch goes on where it was
+            # one directory per set of pins, so that an interrupted download continues
+            wheels = sources / f"wheels-{_key(house)}"
             wheels.mkdir(exist_ok=True)
             _forget_others(sources)
             _download(house, wheels, sources / "wheels.log")
@@ -90,7 +91,7 @@ def _archive(house: Wheelhouse, sources: Path) -> Path:
 
 
 def _forget_others(sources: Path) -> None:
-    """Remove archives and half-fetched wheels of former pins: each is 0.6 GB."""
+    """Delete archives and partial downloads for former pins; each has 0.6 GB."""
     keys = {_key(house) for house in HOUSES}
     for former in sources.glob("wheelhouse-*.tar"):
         if former.stem.removeprefix("wheelhouse-") not in keys:
@@ -101,7 +102,10 @@ def _forget_others(sources: Path) -> None:
 
 
 def _download(house: Wheelhouse, wheels: Path, log: Path) -> None:
-    """Fetch exactly the pinned wheels; nothing is resolved, so nothing depends on the Python that runs this."""
+    """Download exactly the pinned wheels.
+
+    Nothing is resolved, so the version of this machine's Python does not matter.
+    """
     tags = [f"--platform={platform}_x86_64" for platform in PLATFORMS]
     abis = [f"--abi={abi}" for abi in ("cp39", "abi3", "none")]
     pinned = ["--requirement", str(house.constraints), PIP]
@@ -111,7 +115,7 @@ def _download(house: Wheelhouse, wheels: Path, log: Path) -> None:
 
 
 def pack(files: Iterable[Path], archive: Path) -> None:
-    """Write an uncompressed tar of `files`, flat, in the given order, without times or owners."""
+    """Write an uncompressed tar of `files`, flat, in the given order, without times and owners."""
     temporary = archive.with_suffix(".new")
     with tarfile.open(temporary, "w", format=tarfile.GNU_FORMAT) as tar:
         for file in files:
