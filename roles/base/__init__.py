@@ -1,4 +1,4 @@
-"""The base of every other layer: a consistent dpkg, build tools, and a kernel that stays."""
+"""The base of all other layers: a consistent dpkg, build tools, and a fixed kernel."""
 
 from __future__ import annotations
 
@@ -14,24 +14,23 @@ from hostwright.roles import RoleContext, role, services_at_work
 class Base:
     """Variables of the role ``base``."""
 
-    #: compilers, dkms and tools for headers; downloads and repository keys; inspection of cards, modules and their
-    #: users
+    #: packages to install: compilers, dkms, download and key tools, tools to inspect cards, modules and their users
     packages: tuple[str, ...] = (
         "build-essential", "dkms", "curl", "ca-certificates", "gnupg", "pciutils", "kmod", "procps",
     )  # fmt: skip
-    #: where apt takes the distribution's packages from, for all roles: sources (those that the host's apt is set to) or
-    #: mirror (this machine's files alone)
+    #: source of the distribution's packages for all roles: sources (the host's apt sources) or mirror (only files
+    #: served by this machine)
     packages_from: Literal["sources", "mirror"] = "sources"
-    #: prefixes of the packages that unattended-upgrades leaves alone, beside those that the layers name
+    #: package prefixes that unattended-upgrades must not upgrade, in addition to those of the layers
     never_unattended: tuple[str, ...] = (
         "nvidia-", "libnvidia-", "cuda-", "libcudnn", "linux-image-", "linux-headers-", "linux-generic",
     )  # fmt: skip
-    network_mb_per_s: int = 0  #: MB/s that hosts must send to each other (proof `base.network`); 0: nothing is asked
+    network_mb_per_s: int = 0  #: MB/s that hosts must send to each other (proof `base.network`); 0: no requirement
 
 
 @role()
 def base(v: Base, ctx: RoleContext) -> Iterator[Resource]:
-    """The host can build a kernel module, and nothing but this stack ever brings a kernel to it."""
+    """The host can build kernel modules, and only this stack installs a kernel."""
     if shares := ctx.shares():
         yield FreeSpace(ctx.stack.requirements.free_bytes, shares)
     yield DpkgInOrder(ctx.leaving(), services_at_work())

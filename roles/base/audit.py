@@ -1,4 +1,4 @@
-"""The values of the host itself that audits compare."""
+"""Values of the host itself that audits compare."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DMI = "/sys/class/dmi/id/"
 
 
 def audit_values(v: Base, ctx: RoleContext) -> Iterator[AuditValue]:
-    """The machine, its kernel and firmware, and the packages that unattended upgrades leave alone."""
+    """Yield the machine, its kernel and firmware, and the packages excluded from unattended upgrades."""
     cpu = MACHINE.line("cpu")
     yield AuditValue("kernel", KERNEL, among=DISTRIBUTION)
     yield AuditValue("distribution", DISTRIBUTION)

@@ -1,4 +1,4 @@
-"""Signs of apt and dpkg: interrupted, locked for long, or with sources that apt does not read."""
+"""Signs of apt and dpkg: interrupted, locked for long, or with source lists that apt cannot read."""
 
 from __future__ import annotations
 
@@ -15,24 +15,23 @@ if TYPE_CHECKING:
 
 DPKG_LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock")
 LOCKS = (*DPKG_LOCKS, "/var/lib/apt/lists/lock", "/var/cache/apt/archives/lock")
-MOMENT_S = 10  #: our estimate: dpkg-query and an apt that finds nothing to do are over by then
-PATIENCE_S = 600  #: our wait for apt (see ``resources.dpkg``); a longer holder of a lock is reported
+MOMENT_S = 10  #: our estimate: dpkg-query, or an apt without work, takes less
+PATIENCE_S = 600  #: our wait for apt (see ``resources.dpkg``); a process that holds a lock for longer is reported
 
 IN_ORDER = DpkgInOrder()
 
-#: ``file pid seconds name`` of each process that holds a lock of apt's.
+#: Prints ``file pid seconds name`` for each process that holds a lock of apt.
 HELD = Probe(sh_file(__file__, "sh/holders.sh", locks=LOCKS), root=True)
 
-#: apt's messages when it reads only its sources: without the lists and dpkg's status, since it would then build its
-#: cache, which takes half a second and is written to disk.
-#: Where it names a repository that two lists have with different keys, then the entries of all lists, as
-#: ``FILE:NUMBER:TEXT``.
+#: Prints apt's messages when it reads only its sources, without the lists and dpkg's status: building its cache would
+#: take half a second and write to disk. After a repository with different keys in two lists, the entries of all lists
+#: follow as ``FILE:NUMBER:TEXT``.
 SOURCES = Probe(sh_file(__file__, "sh/sources.sh"), root=True)
 
-#: The conflicts of apt's last run of dpkg, each with its archive, as apt's log of terminals has them; ``script WORDS;
-#: LINES`` of each script that failed over a removal, with its last words and dpkg's lines about it; ``dep FILE``
-#: of a file by which initramfs-tools keep to MODULES=dep, ``grub DISK`` of each that debconf has for grub-pc, with
-#: ``gone`` after it where the machine has none of this name.
+#: Prints conflicts in apt's last run of dpkg, each with its archive, from apt's terminal log; ``script WORDS; LINES``
+#: for each script that failed during a removal, with its last words and dpkg's lines about it; ``dep FILE`` for a file
+#: that sets MODULES=dep for initramfs-tools; ``grub DISK`` for each disk of grub-pc in debconf, with ``gone`` appended
+#: if the machine has no such disk.
 CONFLICTS = Probe(sh_file(__file__, "sh/conflicts.sh"), root=True)
 _OVERWRITES = Pattern(r".*?([^/\s]+\.deb) .*(trying to overwrite .*, which is also in package (\S+) (\S+))\s*")
 
@@ -49,8 +48,8 @@ _HELD = Pattern(r"(/\S+) (\d{1,10}) (\d{1,10}) (.*)")
 
 
 def interrupted(ctx: AuditContext) -> Iterator[str]:
-    """A package is half-installed, or half-configured and wanted or taken away by a role of the host, or dpkg's journal
-    is not empty, while nobody runs dpkg.
+    """While nobody runs dpkg, its journal is not empty, or a package is half-installed, or half-configured and wanted
+    or removed by a role of the host.
     """
     failed, journal = _failed(ctx), _journal(ctx)
     for probe in IN_ORDER.probes():
@@ -62,8 +61,8 @@ def interrupted(ctx: AuditContext) -> Iterator[str]:
 
 
 def script_failed(ctx: AuditContext) -> Iterator[str]:
-    """A package that no role of the host wants or takes away is half-configured, dpkg's journal is empty, and nobody
-    runs dpkg: it was not cut off, its own script failed.
+    """A package that no role of the host wants or removes is half-configured, dpkg's journal is empty, and nobody runs
+    dpkg: dpkg was not interrupted; the package's own script failed.
     """
     yield from map(_told, _failed(ctx))
 
@@ -82,11 +81,11 @@ def _failed(ctx: AuditContext) -> tuple[Installed, ...]:
 
 
 def _journal(ctx: AuditContext) -> list[str]:
-    """What a dpkg that was cut left. Raises ``Unread`` where dpkg is at work."""
+    """Return what an interrupted dpkg left. Raises ``Unread`` while dpkg runs."""
     ctx.require(JOURNAL)
     working = [name for path, _, _, name in _holders(ctx) if path in DPKG_LOCKS]
     if working:
-        raise Unread(f"dpkg is at work ({working[0]}): wait until it has ended, and ask again")
+        raise Unread(f"dpkg is at work ({working[0]}); wait until it ends, then repeat the audit")
     return ctx.answer(JOURNAL).strip().splitlines()
 
 
@@ -95,14 +94,14 @@ def _told(row: Installed) -> str:
 
 
 def modules_dep(ctx: AuditContext) -> Iterator[str]:
-    """A package of a kernel, or initramfs-tools, is half-configured, and initramfs-tools are to keep to MODULES=dep."""
+    """A kernel package, or initramfs-tools, is half-configured, and MODULES=dep is set for initramfs-tools."""
     kernels = (row for row in _failed(ctx) if row.base.startswith("linux-image") or row.base == "initramfs-tools")
     files = [line.removeprefix("dep ") for line in ctx.text(CONFLICTS).splitlines() if line.startswith("dep ")]
     yield from (f"{_told(row)}; {', '.join(files)} has MODULES=dep" for row in kernels if files)
 
 
 def grub_device(ctx: AuditContext) -> Iterator[str]:
-    """grub-pc is half-configured, and debconf has no disk for it that is in the machine (grub-pc/install_devices)."""
+    """grub-pc is half-configured, and debconf names no existing disk for it (grub-pc/install_devices)."""
     disks = [line.removeprefix("grub ") for line in ctx.text(CONFLICTS).splitlines() if line.startswith("grub ")]
     if all(disk.endswith(" gone") for disk in disks):
         named = ", ".join(disk.removesuffix(" gone") for disk in disks)
@@ -111,8 +110,8 @@ def grub_device(ctx: AuditContext) -> Iterator[str]:
 
 
 def not_removed(ctx: AuditContext) -> Iterator[str]:
-    """In apt's last run of dpkg (/var/log/apt/term.log) a script failed over the removal of a package. That is half
-    there now, or whole, and a role of the host takes it away.
+    """In apt's last run of dpkg (/var/log/apt/term.log), a script failed during the removal of a package, which is now
+    half or fully installed, and a role of the host removes it.
     """
     changes = (change for some in ctx.changes.values() for change in some if isinstance(change, Change))
     named = {word.rstrip(",;") for change in changes for word in f"{change.what} {change.have}".split()}
@@ -124,8 +123,8 @@ def not_removed(ctx: AuditContext) -> Iterator[str]:
 
 
 def pinned_away(ctx: AuditContext) -> Iterator[str]:
-    """A file of apt's preferences that is not ours gives a negative priority to a package that a role of the host wants
-    and that is not installed.
+    """A file of apt's preferences that is not Hostwright's gives a negative priority to a package that a role of the
+    host needs and that is not installed.
     """
     pins = [match for line in ctx.text(CONFLICTS).splitlines() if (match := _PIN.fullmatch(line))]
     if not pins:
@@ -140,13 +139,13 @@ def pinned_away(ctx: AuditContext) -> Iterator[str]:
 
 
 def packages_of(evidence: Iterable[str]) -> Iterator[str]:
-    """The packages that these evidences begin with, in the words of ``package-script-failed``."""
+    """Yield the packages at the start of these evidences, worded as in ``package-script-failed``."""
     yield from (line.partition(";")[0] for line in evidence)
 
 
 def overwrites(ctx: AuditContext) -> Iterator[str]:
-    """A package is not in order, and in apt's last run of dpkg another did not come in, for a file of one that is
-    still there.
+    """A package is not in order, and in apt's last run of dpkg another package was not installed because of a file of a
+    package that is still present.
     """
     if not ctx.packages_where(is_broken):
         return
@@ -158,7 +157,9 @@ def overwrites(ctx: AuditContext) -> Iterator[str]:
 
 
 def locked(ctx: AuditContext) -> Iterator[str]:
-    """A process that runs for over ten minutes, and is no run of ours, holds a lock of apt or dpkg (/proc/locks)."""
+    """A process that is not part of a Hostwright run has held a lock of apt or dpkg (/proc/locks) and has run for over
+    ten minutes.
+    """
     ctx.require(jobs.RUNNING)
     if jobs.running(ctx.facts):
         return
@@ -168,8 +169,8 @@ def locked(ctx: AuditContext) -> Iterator[str]:
 
 
 def at_work(ctx: AuditContext) -> Iterator[str]:
-    """A process that is no run of ours holds a lock of apt or dpkg (/proc/locks), and runs for ten seconds to ten
-    minutes.
+    """A process that is not part of a Hostwright run holds a lock of apt or dpkg (/proc/locks), and has run for ten
+    seconds to ten minutes.
     """
     ctx.require(jobs.RUNNING)
     if jobs.running(ctx.facts):
@@ -180,7 +181,7 @@ def at_work(ctx: AuditContext) -> Iterator[str]:
 
 
 def conflicting(ctx: AuditContext) -> Iterator[str]:
-    """apt says so when it reads its sources. CUDA's repositories are left out: they have a rule of their own."""
+    """apt reports the conflict when it reads its sources. CUDA's repositories have their own rule."""
     for line in (line for line in _complaints(ctx) if _CONFLICT in line):  # CUDA's are covered by its own rule
         address = _REGARDING.search(line)
         entries = [entry for entry in _complaints(ctx) if _ENTRY.match(entry)]
@@ -189,7 +190,7 @@ def conflicting(ctx: AuditContext) -> Iterator[str]:
 
 
 def _is_of(entry: str, address: str) -> bool:
-    """Whether an entry of a list names this address; apt replaces ``$(ARCH)`` in it."""
+    """Return whether an entry of a list has this address; apt replaces ``$(ARCH)`` in the entry."""
     words = (word.partition("$(")[0].rstrip("/") for word in entry.split() if "://" in word)
     return any(address.startswith(word) for word in words)
 
@@ -202,19 +203,19 @@ def unreadable(ctx: AuditContext) -> Iterator[str]:
 
 
 def doubled(ctx: AuditContext) -> Iterator[str]:
-    """apt says that something is configured multiple times (apt-get indextargets), and where."""
+    """apt reports that a repository is configured multiple times (apt-get indextargets)."""
     yield from dict.fromkeys(match[1] for line in _complaints(ctx) if (match := _TWICE.fullmatch(line)))
 
 
 def _holders(ctx: AuditContext) -> Iterator[tuple[str, str, int, str]]:
-    """Lock, process id, its age in seconds and its name. Raises ``Unread``."""
+    """Yield lock, process id, process age in seconds and process name. Raises ``Unread``."""
     for line in ctx.text(HELD).splitlines():
         if match := _HELD.fullmatch(line):
             yield match[1], match[2], int(match[3]), match[4]
 
 
 def _complaints(ctx: AuditContext) -> tuple[str, ...]:
-    """apt's warnings and errors, each once. Raises ``Unread``."""
+    """Return apt's warnings and errors, each once. Raises ``Unread``."""
     return tuple(dict.fromkeys(line.strip() for line in ctx.text(SOURCES).splitlines()))
 
 
@@ -233,10 +234,10 @@ APT_RULES = (
         "apt-pin-forbids",
         r"(?:Candidate|Installationskandidat|Candidat ?|Candidato): \([a-zà-ÿ]{4,10}\)\s{1,9}"
         r"[^\n:]{5,20}:\n[^\n]{1,120} -[0-9]{1,9}$|Version table:\n {3,9}[0-9]\S{0,80} -[0-9]{1,9}$",
-        "apt's preferences forbid {NAMES|the package}: a pin with a negative priority, so that apt installs no version"
-        " of it and says that it has no installation candidate",
-        "Find out who wrote the pin and why ({PLACE|grep -rn Pin-Priority /etc/apt/preferences"
-        " /etc/apt/preferences.d}), take that stanza out or give it a priority of 500, then provision again",
+        "apt's preferences forbid {NAMES|the package}: a pin has a negative priority, so apt installs no version of "
+        "it and reports no installation candidate",
+        "Find out who wrote the pin and why ({PLACE|grep -rn Pin-Priority /etc/apt/preferences "
+        "/etc/apt/preferences.d}), remove that stanza or set its priority to 500, then provision again",
         "apt_preferences(5); apt policy.cc",
         sign=Sign("base", pinned_away, (CONFLICTS, DPKG)),
         treatment=ForPeople(),
@@ -244,16 +245,16 @@ APT_RULES = (
     ),
     FailureRule(
         "apt-pin-keeps",
-        # apt-cache policy: rows of less than 990, which are newer, above the installed one of more
+        # apt-cache policy: rows of priority below 990, which are newer, above the installed one of higher priority
         r"^[a-z0-9][\w.+:-]{1,80}:\n(?:  [^\n]*\n){3}"
         r"(?:     [0-9]\S* [1-9][0-9]{0,2}\n(?:        [^\n]*\n){0,8}?){1,20}?"
         r"(?:        [^\n]*)? \*\*\* \S{1,80} (?:99[1-9]|1[0-9]{3,4})$",
-        "apt's preferences keep {PACKAGE|the package} at VERSION: a pin of priority PRIORITY outweighs {NEWER|the newer"
-        " version}, which a repository of the host offers, so that no upgrade brings that",
-        "Leave it where the version is meant: the pin does what it says. Where the newer one is, find the pin (grep -rn"
-        " -A 2 {PACKAGE|the package's name} /etc/apt/preferences /etc/apt/preferences.d; apt-cache policy shows all;"
-        " NVIDIA's come with a package nvidia-driver-pinning-…), change or remove that stanza, and name the version in"
-        " the stack, whose roles write pins too",
+        "apt's preferences keep {PACKAGE|the package} at VERSION: a pin of priority PRIORITY outweighs {NEWER|the "
+        "newer version} in a repository of the host, so upgrades do not install it",
+        "If the installed version is intended, no action is needed. If the newer one is, find the pin (grep -rn -A 2 "
+        "{PACKAGE|the package's name} /etc/apt/preferences /etc/apt/preferences.d; apt-cache policy shows all; a "
+        "package nvidia-driver-pinning-… contains NVIDIA's), change or remove that stanza, and name the version in "
+        "the stack, whose roles write pins too",
         "apt_preferences(5); elFarto/nvidia-vaapi-driver#312",
         names=(
             r"^(?P<package>[a-z0-9][\w.+:-]{1,80}):\n",
@@ -266,9 +267,9 @@ APT_RULES = (
         "apt-sources-unreadable",
         r"The list of sources could not be read|Malformed (?:entry|line|stanza) [0-9]{1,6} in (?:source )?list"
         r"|Type '[^'\n]+' is not known on (?:line|stanza)",
-        "FILE has a line that apt does not understand, so that apt refuses all source lists",
-        "Correct or remove it, then provision again; where `invoke plan` shows that a layer writes the list itself,"
-        " provision that layer first (`invoke provision --roles LAYER`)",
+        "FILE has a line that apt cannot parse, so apt rejects all source lists",
+        "Correct or remove the line, then provision again. If `invoke plan` shows that a layer writes the list "
+        "itself, provision that layer first (`invoke provision --roles LAYER`)",
         "apt sourcelist.cc; sources.list(5)",
         sign=Sign("base", unreadable, (SOURCES,)),
         treatment=ForPeople(),
@@ -277,7 +278,8 @@ APT_RULES = (
     FailureRule(
         "apt-sources-twice",
         "",
-        "the same repository is in two source lists: apt warns at every run, and what one pins the other undoes",
+        "the same repository is in two source lists: apt warns at every run, and the settings of one list "
+        "override the other's",
         "Remove one of the two files that the evidence names",
         "apt acquire-item.cc; sources.list(5)",
         sign=Sign("base", doubled, (SOURCES,), grave=False),

@@ -1,4 +1,4 @@
-"""Signs of disks and mounts: full, out of inodes, read-only after an error, noexec, or not mounted at all."""
+"""Signs of disks and mounts: full, out of inodes, read-only after an error, noexec, or not mounted."""
 
 from __future__ import annotations
 
@@ -16,46 +16,46 @@ if TYPE_CHECKING:
 GB, MB = 10**9, 10**6
 LEAST_BYTES = 500 * MB  #: gpud's threshold for a degraded disk (github.com/leptonai/gpud)
 LEAST_SHARE = 0.10  #: gpud's other threshold
-LEAST_INODES = 0.01  #: of a filesystem's inodes: a toolkit alone has 8,000 files
-MOST_DIGITS = 18  #: of a credible number: an exbibyte in KiB has 16
-WORTH_NAMING_BYTES = 100 * MB  #: the smallest removable file that is named
+LEAST_INODES = 0.01  #: share of a filesystem's inodes: a toolkit alone has 8,000 files
+MOST_DIGITS = 18  #: limit for a credible number: an exbibyte in KiB has 16 digits
+WORTH_NAMING_BYTES = 100 * MB  #: smallest removable file that is named
 
-#: Where the stack, its installers and containers write.
+#: Directories to which the stack, its installers and containers write.
 UNPACKED = ("/tmp", "/var/tmp")  # noqa: S108 - where installers unpack
 PLACES = (
     "/", "/boot", "/etc", "/opt", "/run", "/usr", "/var", "/var/cache", "/var/lib", "/var/lib/docker", "/var/log",
     *UNPACKED,
 )  # fmt: skip
 
-#: ``df`` twice, for blocks of 1 KiB and for inodes.
+#: Prints ``df`` twice, for blocks of 1 KiB and for inodes.
 FREE = Probe(sh_file(__file__, "sh/free.sh", places=PLACES))
 
-#: ``df`` of /boot, and the bytes of the largest initramfs there. Nobody but root may read it on many hosts.
+#: Prints ``df`` of /boot, and the size in bytes of the largest initramfs there, which only root may read on many hosts.
 INITRAMFS = Probe(
     "timeout -k 1 3 df -Pk -- /boot; stat -L -c %s -- /boot/initrd.img-* | sort -n | tail -n 1", root=True
 )
 
-#: KiB and path of files that installers leave behind.
+#: Prints KiB and path of files that installers leave behind.
 LEFT_BEHIND = Probe(
     sh("for d in %s /var/cuda-repo-* /var/cache/apt/archives; do\n", CACHE)
     + '  [ -d "$d" ] && timeout -k 1 3 du -sk -- "$d"\ndone; exit 0'
 )
 
-#: Where programs and libraries of the stack, of packages and of builds lie. /tmp is left out: hardened hosts have it
-#: noexec, and provisioning gets by with that.
+#: Directories with programs and libraries of the stack, of packages and of builds. /tmp is left out: hardened hosts
+#: mount it noexec, and provisioning works with that.
 PROGRAMS = ("/", "/usr", "/usr/local", "/opt", "/var", "/var/lib", "/var/lib/dkms", "/var/lib/dpkg", "/var/lib/docker")
-SHARED = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - directories of everybody's
-EVERYBODY = "1777"  #: their mode (hier(7))
+SHARED = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - directories for all users
+EVERYBODY = "1777"  #: mode of these directories (hier(7))
 
-#: ``mount``: point, type and options of each filesystem that is read-only now; ``fstab``: point and options as
-#: configured; ``noexec``, ``absent``, ``device`` and ``mode`` as its first lines say.
+#: Prints ``mount``: point, type and options of each filesystem that is read-only now; ``fstab``: point and options as
+#: configured; ``noexec``, ``absent``, ``device`` and ``mode``: see the script's first lines.
 MOUNTS = Probe(sh_file(__file__, "sh/mounts.sh", programs=PROGRAMS, shared=SHARED))
 
-#: Filesystems of disks, which turn read-only after an error; other kinds are read-only on purpose.
+#: Filesystem types of disks, which turn read-only after an error; other types are read-only on purpose.
 _DISK_KINDS = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "vfat"}
 
 
-#: A line about a full device that names a file of /boot, or of the compressor that writes an initramfs there. cpio
+#: Matches a line about a full device that names a file of /boot, or the compressor that writes an initramfs there. cpio
 #: alone writes to /var/tmp.
 BOOT_IS_FULL = (
     r"/boot/[^\n]{1,200}: [^\n]{0,80}no space left on device|no space left on device[^\n]{0,80}'?/boot/"
@@ -66,7 +66,7 @@ BOOT_IS_FULL = (
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The space of a filesystem, in bytes or in inodes; ``size`` is the part that users other than root may fill."""
+    """The space of a filesystem, in bytes or in inodes; ``size`` excludes the part reserved for root."""
 
     mount: str
     size: int
@@ -74,12 +74,14 @@ class Room:
 
     @property
     def share(self) -> float:
-        """The free part, 0 to 1."""
+        """Free share, 0 to 1."""
         return self.free / self.size
 
     @property
     def full(self) -> bool:
-        """Less is free than both of gpud's thresholds: a little on a big disk is a lot on a small /boot."""
+        """Whether less is free than both of gpud's thresholds: a small share of a big disk may suffice, as may few
+        bytes of /boot.
+        """
         return self.free < min(LEAST_BYTES, LEAST_SHARE * self.size)
 
     def __str__(self) -> str:
@@ -110,10 +112,10 @@ def no_inodes(ctx: AuditContext) -> Iterator[str]:
 
 
 def no_room_for_initramfs(ctx: AuditContext) -> Iterator[str]:
-    """/boot has less room than its largest initramfs takes: a new one is written beside the old one."""
+    """/boot has less free space than its largest initramfs takes: a new one is written beside the old one."""
     *rows, size = ctx.text(INITRAMFS).splitlines() or [""]
     rooms = _by_mount(rows)
-    if not rooms or not _is_number(size):  # a container, or a kernel with everything built in, has none
+    if not rooms or not _is_number(size):  # a container, or a kernel without modules, has no initramfs
         return
     for room in rooms:
         if room.free < int(size):
@@ -121,7 +123,7 @@ def no_room_for_initramfs(ctx: AuditContext) -> Iterator[str]:
 
 
 def read_only(ctx: AuditContext) -> Iterator[str]:
-    """A filesystem is mounted read-only that the stack writes to, or that /etc/fstab wants to be writable."""
+    """A filesystem to which the stack writes, or which /etc/fstab mounts writable, is mounted read-only."""
     rows = _mounts(ctx)
     asked = {row[1]: row[2].split(",") for row in rows if row[0] == "fstab" and len(row) == 3}
     for row in rows:
@@ -135,7 +137,7 @@ def read_only(ctx: AuditContext) -> Iterator[str]:
 
 
 def next_read_only(ctx: AuditContext) -> Iterator[str]:
-    """A line of /etc/fstab mounts a filesystem that the stack writes to read-only, and it is writable now."""
+    """A line of /etc/fstab mounts a filesystem read-only to which the stack writes, and it is writable now."""
     rows = _mounts(ctx)
     now = {row[1] for row in rows if row[0] == "mount"}
     for row in rows:
@@ -144,23 +146,25 @@ def next_read_only(ctx: AuditContext) -> Iterator[str]:
 
 
 def not_executable(ctx: AuditContext) -> Iterator[str]:
-    """A filesystem that holds programs or libraries, such as /opt or /var, is mounted noexec."""
+    """A filesystem with programs or libraries, such as /opt or /var, is mounted noexec."""
     yield from (f"{row[1]} ({row[2]}) is mounted {row[3]}" for row in _mounts(ctx) if row[0] == "noexec")
 
 
 def not_mounted(ctx: AuditContext) -> Iterator[str]:
-    """A line of /etc/fstab, without noauto, names a filesystem that is not mounted, and a boot does not wait for it."""
+    """A line of /etc/fstab, without noauto, names a filesystem that is not mounted, and for which a boot does not
+    wait.
+    """
     rows = (row for row in _mounts(ctx) if row[0] in {"absent", "device"} and not _waits(row))
     yield from (f"{row[1]}: {row[2]} is not mounted" for row in rows)
 
 
 def boot_waits(ctx: AuditContext) -> Iterator[str]:
-    """A line of /etc/fstab names a disk that is not there, with neither noauto nor nofail."""
+    """A line of /etc/fstab names a disk that does not exist, with neither noauto nor nofail."""
     yield from (f"/etc/fstab: {row[1]}: {row[2]} is not there" for row in _mounts(ctx) if _waits(row))
 
 
 def closed_to_others(ctx: AuditContext) -> Iterator[str]:
-    """A directory that all write to (/tmp, /var/tmp, /dev/shm) has another mode than 1777."""
+    """A directory for all users (/tmp, /var/tmp, /dev/shm) has another mode than 1777."""
     rows = (row for row in _mounts(ctx) if row[0] == "mode" and len(row) == 3)
     yield from (f"{row[1]} has mode {row[2]}" for row in rows if row[2] != EVERYBODY)
 
@@ -174,23 +178,23 @@ def _mounts(ctx: AuditContext) -> list[list[str]]:
 
 
 def _rooms(ctx: AuditContext, *, inodes: bool) -> tuple[Room, ...]:
-    """Each filesystem once. Raises ``Unread`` if df printed nothing."""
+    """Return each filesystem once. Raises ``Unread`` if df printed nothing."""
     blocks, _, nodes = f"\n{ctx.text(FREE)}".partition("\ninodes\n")
     rooms = _by_mount((nodes if inodes else blocks).splitlines(), unit=1 if inodes else 1024)
     if not rooms:
-        raise Unread("df says nothing")
+        raise Unread("df printed nothing")
     return tuple(room for room in rooms if room.size > 0)  # btrfs has no fixed number of inodes, and reports 0
 
 
 def _by_mount(lines: list[str], unit: int = 1024) -> tuple[Room, ...]:
-    """The rows of ``df``, in its blocks of ``unit`` bytes."""
+    """Return the rows of ``df``, in its blocks of ``unit`` bytes."""
     rows = (line.split(None, 5) for line in lines)
     by_mount = {row[5]: row for row in rows if len(row) == 6 and all(map(_is_number, row[1:4]))}
     return tuple(Room(mount, (int(row[2]) + int(row[3])) * unit, int(row[3]) * unit) for mount, row in by_mount.items())
 
 
 def _removable(ctx: AuditContext, rooms: tuple[Room, ...], short: list[Room]) -> Iterator[str]:
-    """What can be removed from filesystems that are short of space: for information, so that nobody has to search."""
+    """Yield removable files on filesystems that are short of space, as information for the operator."""
     if not short or LEFT_BEHIND not in ctx.facts:
         return
     for line in ctx.facts[LEFT_BEHIND].text.splitlines():
@@ -217,20 +221,20 @@ DISK_RULES = (
         "programs-not-run-there",
         r"failed to map segment from shared object: Operation not permitted"
         r"|/tmp/(?:selfgz|makeself)[^\n]{0,200}: (?:Permission denied|cannot execute)",
-        "a program or library lies on a filesystem that is mounted noexec, from which nothing may be run: a hardened"
-        " host's /tmp, or somebody's home",
-        "See how it is mounted (findmnt -T FILE); let the program unpack elsewhere (TMPDIR=/var/lib/hostwright, an"
-        " installer's --tmpdir or --target), rather than change the mount",
+        "a program or library is on a filesystem mounted noexec, from which nothing may be executed: a hardened "
+        "host's /tmp, or a home directory",
+        "Check the mount (findmnt -T FILE). Let the program unpack elsewhere (TMPDIR=/var/lib/hostwright, an "
+        "installer's --tmpdir or --target), rather than change the mount",
         "mount(8), noexec; glibc elf/dl-map-segments.h",
         sign=Sign("base", not_executable, (MOUNTS,), grave=False),
     ),
     FailureRule(
         "filesystem-not-mounted",
         "",
-        "a filesystem of /etc/fstab is not mounted: what should lie on it is not there, and what is written there now"
-        " fills the disk below",
-        "Mount it (mount POINT; journalctl -b -u POINT's .mount says why it failed) after what was written below it"
-        " meanwhile is moved, or take the line out of /etc/fstab",
+        "a filesystem of /etc/fstab is not mounted: its files are missing, and files written to its mount point fill "
+        "the disk below",
+        "Move files that were written below the mount point meanwhile, then run mount POINT (if it fails, journalctl "
+        "-b -u POINT's .mount has the reason), or remove the line from /etc/fstab",
         "fstab(5); systemd.mount(5)",
         names=(r"^(?P<point>/[^\s:]{0,200}): ",),
         sign=Sign("base", not_mounted, (MOUNTS,), grave=False),
@@ -239,9 +243,10 @@ DISK_RULES = (
         "boot-needs-missing-disk",
         r"Timed out waiting for device [^\n]+|Dependency failed for (?:/\S+\.?|Local File Systems)"
         r"|You are in emergency mode",
-        "/etc/fstab names a disk that is not there: a boot waits for it and then stops in emergency mode, without ssh",
-        "Before the next reboot, correct the line in /etc/fstab (blkid shows what is there), take it out, or give it"
-        " the option nofail; on a host that hangs already, do it at its console",
+        "/etc/fstab names a disk that does not exist: a boot waits for it and then stops in emergency mode, "
+        "without ssh",
+        "Before the next reboot, correct the line in /etc/fstab (blkid lists the disks), remove it, or add the "
+        "option nofail. On a host that already hangs, do it at its console",
         "systemd.mount(5), nofail; systemd-fstab-generator(8)",
         transient=False,
         sign=Sign("base", boot_waits, (MOUNTS,)),
@@ -250,10 +255,10 @@ DISK_RULES = (
     FailureRule(
         "boot-read-only",
         "",
-        "/etc/fstab mounts a filesystem read-only that is writable now: after the next boot Docker, apt, logs and jobs"
-        " cannot write there",
-        "Before the next reboot, take ro out of the line's options (defaults or rw; errors=remount-ro may stay), then"
-        " findmnt --verify and systemctl daemon-reload. Where the host is to be read-only, it is not one to provision",
+        "/etc/fstab mounts a filesystem read-only that is writable now: after the next boot Docker, apt, logs and "
+        "jobs cannot write there",
+        "Before the next reboot, remove ro from the line's options (use defaults or rw; errors=remount-ro may stay), "
+        "then run findmnt --verify and systemctl daemon-reload. A host that must stay read-only cannot be provisioned",
         "fstab(5); systemd-remount-fs.service(8)",
         sign=Sign("base", next_read_only, (MOUNTS,), grave=False),
     ),
@@ -262,19 +267,19 @@ DISK_RULES = (
         r"(?:shm_open failed|[Ee]rror (?:opening|creating) [^\n]{0,60}/dev/shm)[^\n]*Permission denied"
         r"|Permission denied: '/dev/shm|Couldn't create temporary file /tmp/|Unable to mkstemp /tmp/"
         r"|mktemp: failed to create (?:file|directory) via template '/tmp/[^\n]*Permission denied",
-        "one of /tmp, /var/tmp and /dev/shm is not for everybody (mode 1777): apt's own user, NCCL, Python's processes"
-        " and people's programs cannot write there",
-        "Run chmod 1777 on the directory that the evidence names, and look for what changed it (a mount with mode=, a"
-        " hardening script); in a container, start it with --shm-size or --ipc=host instead",
+        "a directory for all users (/tmp, /var/tmp or /dev/shm) is not writable for them (mode 1777): apt's own user, "
+        "NCCL, Python's processes and users' programs fail there",
+        "Run chmod 1777 on the directory that the evidence names, and find out what changed it (a mount with mode=, "
+        "a hardening script). For a container, start it with --shm-size or --ipc=host instead",
         "hier(7); shm_open(3), EACCES; NVIDIA/nccl#328",
         sign=Sign("base", closed_to_others, (MOUNTS,), grave=False),
     ),
     FailureRule(
         "disk-nearly-full",
         "",
-        "a filesystem will soon be full; containers' images and logs, packages and installers are what fills it",
-        "Free space: docker system df and apt-get clean show and take some; what lies in"
-        " /var/cache/hostwright/artifacts is fetched again when it is needed",
+        "a filesystem is nearly full; images and logs of containers, packages and installers take the most space",
+        "Free space: docker system df shows unneeded images, apt-get clean removes packages; files in "
+        "/var/cache/hostwright/artifacts may be deleted and are downloaded again when needed",
         "leptonai/gpud disk; LBNL nhc check_fs_used",
         sign=Sign("base", nearly_full, (FREE, LEFT_BEHIND), grave=False),
         treatment=NoRoom(nearly=True),
@@ -282,11 +287,12 @@ DISK_RULES = (
     FailureRule(
         "boot-full",
         r"[Ww]rite error ?: ?cannot write (?:compressed )?block|" + BOOT_IS_FULL,
-        "/boot has no room for another initramfs, which is written beside the old one: the next update of a kernel or a"
-        " driver fails, and may leave packages half configured",
-        "Make each initramfs smaller (COMPRESS=xz, or MODULES=dep where the host boots from a plain disk, in"
-        " /etc/initramfs-tools/initramfs.conf), take kernels that neither run nor boot next (dpkg -l 'linux-image-*'"
-        " shows them; apt-get -s autoremove shows what it would take), or enlarge /boot; then run dpkg --configure -a",
+        "/boot has no space for another initramfs, which is written beside the old one: the next update of a kernel "
+        "or a driver fails, and may leave packages half configured",
+        "Make each initramfs smaller (COMPRESS=xz, or MODULES=dep if the host boots from a plain disk, in "
+        "/etc/initramfs-tools/initramfs.conf), remove kernels that neither run nor boot next (dpkg -l "
+        "'linux-image-*' lists them; apt-get -s autoremove shows what it would remove), or enlarge /boot; then run "
+        "dpkg --configure -a",
         "nodejs/build#3296, linuxmint/mintupdate#823, ROCm/rocm-install-on-linux#629",
         transient=False,
         sign=Sign("base", no_room_for_initramfs, (INITRAMFS,), grave=False),
@@ -296,8 +302,8 @@ DISK_RULES = (
         "inodes-exhausted",
         r"^Filesystem {1,40}Inodes [^\n]*(?:\n[^\n]*){0,20}?"
         r"\n/dev/(?:[a-km-rt-z]|s[a-qs-z])\S* {1,40}\S{1,15} {1,15}\S{1,15} {1,15}0 {1,9}100% ",
-        "a filesystem has no room for another file, however many bytes are free: millions of small files fill it",
-        "Find the directory that holds them (du --inodes -xd2 / | sort -n | tail) and remove them",
+        "a filesystem has no inodes for another file, even with free bytes: it has millions of small files",
+        "Find the directory with these files (du --inodes -xd2 / | sort -n | tail) and delete them",
         "df(1); LBNL nhc check_fs_ifree",
         sign=Sign("base", no_inodes, (FREE,)),
         treatment=ForPeople(),
@@ -305,9 +311,9 @@ DISK_RULES = (
     FailureRule(
         "mounted-read-only",
         r"[:)\]] ?\"?read-only file system",
-        "the kernel met an error on a filesystem and has mounted it read-only since, or somebody did",
-        "Read dmesg for the disk's errors, replace the disk if it has any, check the filesystem (fsck) and reboot;"
-        " where it has none, ask who mounted it so, then mount -o remount,rw",
+        "a filesystem is read-only, because the kernel found an error on it, or because somebody mounted it so",
+        "Search dmesg for errors of the disk. If there are any, replace the disk, check the filesystem (fsck) and "
+        "reboot. If not, find out who mounted it read-only, then run mount -o remount,rw",
         "ext4(5), errors=remount-ro",
         unless=r"nvidia-container-cli|/proc/|/sys/",
         transient=False,
@@ -322,20 +328,20 @@ DISK_RULES = (
         r"|\[Errno 1\] Operation not permitted: ['\"]/"
         r"|^tar: [^\n]*: Cannot (?:open|unlink|rename|create)[^\n]*: Operation not permitted"
         r"|^(?:[/\w-]*sh|tee)(?:: line [0-9]{1,6})?: /[^\n]*: Operation not permitted",
-        "FILE cannot be changed, even by root: it or its directory is probably immutable or may only be appended to, as"
-        " somebody set with chattr to keep it as it is",
-        "Run lsattr -d on FILE and on its directory: where i or a is shown, ask who set it, run chattr -i (or -a), and"
-        " do again what failed",
+        "FILE cannot be changed, even by root: it or its directory is probably immutable or append-only, set with "
+        "chattr to protect it",
+        "Run lsattr -d on FILE and on its directory. If it prints i or a, find out who set it, run chattr -i (or "
+        "-a), and repeat the failed command",
         "chattr(1); rename(2) and unlink(2), EPERM",
-        # dpkg and update-initramfs make hard links, which some filesystems do not know
+        # dpkg and update-initramfs create hard links, which some filesystems do not support
         unless=r"hard link|own(?:er|ership)\b|[('\" ](?:/proc|/sys|/dev)/|mount|insert|modprobe|nvidia-container-cli"
         r"|new backup file",
         transient=False,
-        weight="root cause",  # whatever a tool says after the line that names the file
+        weight="root cause",  # regardless of a tool's output after the line with the file
         names=(
             r" to ['\"]\.?(?P<file>/[^'\"\n]+)['\"]",
             r"['\"]\.?(?P<file>/[^'\"\n]+)['\"]",
-            r" (?P<file>/\S*/)sed\w{6}\b",  # the file that sed -i would put in its place
+            r" (?P<file>/\S*/)sed\w{6}\b",  # the temporary file of sed -i
             r"[ (](?P<file>/[^\s:'\"()]+)",
         ),
     ),

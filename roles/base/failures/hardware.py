@@ -1,4 +1,4 @@
-"""Messages of failing hardware below all layers: memory modules, processors, disks and what lies on them, PCIe."""
+"""Messages of failing hardware below all layers: memory modules, processors, disks and their filesystems, PCIe."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hostwright.failures import AuditContext, FailureRule, Sign
 from hostwright.resources import MEMORY, memory_bytes
 from hostwright.standard.roles.base.failures.journal import kernel_sign
 
-#: Floppy, CD and loop devices answer with errors on healthy virtual machines.
+#: Floppy, CD and loop devices report errors on healthy virtual machines.
 _NO_DISK = r"dev(?:ice)? (?:fd[0-9]|sr[0-9]|loop|nbd|mmcblk\w*(?:rpmb|boot))"
 
 _MACHINE_CHECK = (
@@ -74,8 +74,8 @@ HARDWARE = (
         "memory-less-than-before",
         "",
         "the host has less memory than at an earlier audit",
-        "Compare the modules that dmidecode -t memory lists with those that are installed; the BMC's event log names"
-        " one that the firmware switched off. Seat or replace it. What stays is reported for 30 days",
+        "Compare the memory modules in dmidecode -t memory with the installed ones; the BMC's event log names one "
+        "that the firmware switched off. Seat or replace it. A lasting change is reported for 30 days",
         "Azure/azurehpc-health-checks",
         sign=Sign("base", _less_memory, (MEMORY,), grave=False),
     ),
@@ -90,12 +90,12 @@ HARDWARE = (
         r"(?:memory )?ECC|(?:Unc|C)orrectable (?:memory|ECC|DIMM) (?:error )?.*DIMM"
         r"|EDAC MC[0-9]{1,3}: [CU]E (?:page|row|-)",
         "a memory module of the host has errors",
-        "Errors that were corrected (CE): note the module (ras-mc-ctl --errors, the BMC's event log) and replace it at"
-        " the next occasion; an uncorrected one (UE): drain the host now and replace it",
+        "For corrected errors (CE), find the module (ras-mc-ctl --errors, the BMC's event log) and replace it at the "
+        "next opportunity. For an uncorrected one (UE), drain the host now and replace the module",
         "Linux drivers/edac, mm/memory-failure.c; mcelog; IPMI event log",
         unless=r"recovery action for (?:free|already)|corrected (?:DIMM )?memory errors:",
         transient=False,
-        # single errors that were corrected are part of a memory's life
+        # single corrected errors are normal
         sign=kernel_sign(
             r"EDAC .{0,30}MC[0-9]{1,3}: [0-9]{1,9} UE |EDAC MC[0-9]{1,3}: UE |Memory failure: "
             r"|(?i:uncorrected.{0,40}memory error)",
@@ -106,8 +106,8 @@ HARDWARE = (
         "machine-check",
         _MACHINE_CHECK,
         "a processor reported a hardware error: in itself, its caches, memory or a device",
-        "Read which part it names (mcelog, ras-mc-ctl --errors, the BMC's event log); drain the host, update the"
-        " firmware, and replace the part when it comes again",
+        "Find the part (mcelog, ras-mc-ctl --errors, the BMC's event log); drain the host and update the firmware. "
+        "If it recurs, replace the part",
         "Linux arch/x86/kernel/cpu/mce, drivers/firmware/efi/cper.c; mcelog",
         transient=False,
         sign=kernel_sign(_MACHINE_CHECK),
@@ -116,15 +116,15 @@ HARDWARE = (
         "pcie-error",
         _PCIE,
         "a PCIe device or its slot had an error that the link could not correct",
-        "Find the device (lspci -s with the address in the message); power-cycle the host, reseat the card or riser,"
-        " update the firmware, and replace it when the error comes again",
+        "Find the device (lspci -s with the address in the message); power-cycle the host, reseat the card or riser, "
+        "and update the firmware. If the error recurs, replace it",
         "Linux drivers/pci/pcie/aer.c, dpc.c",
         sign=kernel_sign(_PCIE),
     ),
     FailureRule(
         "disk-error",
         _DISK,
-        "a disk (SATA, SCSI, NVMe, RAID, or one that lies on the network) answers with errors, or does not answer",
+        "a disk (SATA, SCSI, NVMe, RAID, or a network disk) reports errors, or does not respond",
         "Save the data; check the disk (smartctl -a, nvme smart-log, /proc/mdstat), its cable or network path and its"
         " firmware, and replace it",
         "Linux block/blk-core.c, drivers/ata, drivers/scsi, drivers/nvme, drivers/md; smartd",
@@ -136,10 +136,10 @@ HARDWARE = (
         "filesystem-error",
         _FILESYSTEM,
         "a filesystem is damaged, or the disk below it failed; the kernel may have made it read-only",
-        "Look at dmesg before this message for errors of the disk, and replace the disk if there are any; then unmount"
-        " the filesystem and repair it (fsck, xfs_repair, btrfs check)",
+        "Search dmesg before this message for errors of the disk, and replace the disk if it has any; then unmount "
+        "the filesystem and repair it (fsck, xfs_repair, btrfs check)",
         "Linux fs/ext4/super.c, fs/xfs/xfs_error.c, fs/btrfs/messages.c",
-        unless=r"aborted \(error -28",  # no space
+        unless=r"aborted \(error -28",  # no space left
         transient=False,
         sign=kernel_sign(_FILESYSTEM, r"aborted \(error -28"),
     ),
@@ -149,10 +149,10 @@ HARDWARE = (
         r"|ro )?(?:in)?compat(?:ible)?"
         r" features? \(0x[0-9a-f]{1,16}\) (?:enabled|present)"
         r"|cannot mount[^\n]*unsupported (?:optional )?features",
-        "a filesystem has features that this kernel, or this fsck, is too old to know, so that it is not mounted, or"
-        " only to be read: it was made on a newer system",
-        "Mount or check it on a system at least as new as the one that made it, or switch the feature off there"
-        " (tune2fs -O ^FEATURE); make it anew with this host's own mkfs where nothing on it is needed",
+        "a filesystem has features that this kernel, or this fsck, is too old to support, so it is not mounted, or "
+        "only read-only: it was created on a newer system",
+        "Mount or check it on a system at least as new as the one that created it, or switch the feature off there "
+        "(tune2fs -O ^FEATURE). If its content is not needed, create it again with this host's own mkfs",
         "Linux fs/ext4/super.c and fs/xfs/xfs_sb.c; e2fsprogs e2fsck",
         transient=False,
     ),

@@ -1,4 +1,4 @@
-"""What the journal has of a host that nobody reads: failed units, and the kernel's messages about failing hardware."""
+"""Signs in a host's journal: failed units, and the kernel's messages about failing hardware."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hostwright.roles import Pattern, sh_file
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-LINES = 20  #: of a unit, and of the kernel's
-MOST_UNITS = 12  #: failed ones that are read
-#: words of the kernel's messages that a rule may know; the rules' own patterns are more precise
+LINES = 20  #: lines for each unit, and for the kernel
+MOST_UNITS = 12  #: failed units that are read
+#: words of kernel messages that a rule may match; the rules' own patterns are more precise
 WORDS = (
     r"EDAC|Memory failure|[Mm]achine [Cc]heck|Hardware [Ee]rror|event severity|AER:|severity=Uncorrect|DPC:"
     r"|I/O error|medium error|target error|lost (async )?page write|offline device|Disk failure|failed command"
@@ -26,12 +26,12 @@ JOURNAL = Probe(sh_file(__file__, "sh/journal.sh", lines=LINES, most=MOST_UNITS,
 _FAILED = Pattern(r"failed (\S{1,200}) ?([\w-]{0,40})")
 _NEEDS = Pattern(r"needs (\S{1,200}): (.{1,200})")
 _UNIT = Pattern(r"unit (\S{1,200}): (.*)")
-_NO_WORDS = ("start-limit-hit", "success")  #: results that say nothing of their own
+_NO_WORDS = ("start-limit-hit", "success")  #: results without information
 
 
 @once
 def failed_units(ctx: AuditContext) -> Mapping[str, str]:
-    """What each failed unit ended with: its result, its last words, and what is known of them. Raises ``Unread``."""
+    """Return each failed unit with its result, its last words, and their known cause. Raises ``Unread``."""
     lines = ctx.text(JOURNAL).splitlines()
     said: dict[str, list[str]] = {}
     for match in filter(None, map(_UNIT.fullmatch, lines)):
@@ -52,12 +52,14 @@ def _words(ctx: AuditContext, lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def other_unit_failed(ctx: AuditContext) -> Iterator[str]:
-    """A systemd unit is failed that no role has a rule for."""
+    """A systemd unit has failed for which no role has a rule."""
     yield from (f"{unit}: {words}".rstrip(": ") for unit, words in failed_units(ctx).items())
 
 
 def in_kernel_log(pattern: str, unless: str = "") -> Callable[[AuditContext], Iterator[str]]:
-    """A sign: the kernel has logged such a line since the boot, in the last seven days."""
+    """Return a sign function: since the boot, in the last seven days, the kernel logged a line that matches
+    ``pattern``.
+    """
     sought, harmless = Pattern(pattern), Pattern(unless) if unless else None
 
     def logged(ctx: AuditContext) -> Iterator[str]:
@@ -69,17 +71,18 @@ def in_kernel_log(pattern: str, unless: str = "") -> Callable[[AuditContext], It
 
 
 def kernel_sign(pattern: str, unless: str = "") -> Sign:
-    """The sign of a rule by the kernel's log."""
+    """Return the sign of a rule that reads the kernel log."""
     return Sign("base", in_kernel_log(pattern, unless), (JOURNAL,), grave=False)
 
 
-#: Messages about units and limits that no layer knows better.
+#: Messages about units and limits without a more specific rule in a layer.
 UNIT_TEXTS = (
     FailureRule(
         "unit-masked",
         r"Unit (?:file )?\S{1,200} is masked",
-        "somebody masked UNIT, so that nothing can start or enable it",
-        "Find out who did it and why (ls -l /etc/systemd/system), then systemctl unmask it and do again what failed",
+        "UNIT is masked, so it cannot be started or enabled",
+        "Find out who masked it and why (ls -l /etc/systemd/system), then run systemctl unmask on it and repeat "
+        "the failed command",
         "systemctl(1), mask; NVIDIA/ansible-role-nvidia-driver#79",
         transient=False,
         unless=r"Activation via systemd|dbus-org",
@@ -90,11 +93,11 @@ UNIT_TEXTS = (
         r"Failed to (?:resolve|look up) (?:user|group) [^\n]*|Failed to chown socket at step (?:USER|GROUP)[^\n]*"
         r"|Failed to determine (?:user|group|supplementary group)s?\b[^\n]*"
         r"|Failed at step (?:USER|GROUP) spawning [^\n]*|status=21[67]/(?:USER|GROUP)",
-        "the account or group that the file of UNIT names does not exist (ACCOUNT), so that systemd does not start it",
-        "Look at systemctl show -p User -p Group -p SupplementaryGroups -p SocketUser -p SocketGroup UNIT and at getent"
-        " passwd and getent group. Make the missing one again as its package does (systemd-sysusers, or apt-get"
-        " install --reinstall with the package that dpkg -S names for the unit's file; else groupadd --system, useradd"
-        " --system), then systemctl reset-failed UNIT and start it",
+        "the account or group in the file of UNIT does not exist (ACCOUNT), so systemd does not start it",
+        "Compare systemctl show -p User -p Group -p SupplementaryGroups -p SocketUser -p SocketGroup UNIT with "
+        "getent passwd and getent group. Create the missing account as its package does (systemd-sysusers, or "
+        "apt-get install --reinstall with the package that dpkg -S prints for the unit's file; else groupadd "
+        "--system, useradd --system), then run systemctl reset-failed UNIT and start it",
         "systemd.exec(5), User=, Group= and process exit codes 216, 217; systemd.socket(5), SocketGroup=",
         transient=False,
         beside=r"Failed to (?:resolve|look up) (?:user|group) |\.(?:service|socket): ",
@@ -111,11 +114,11 @@ UNIT_TEXTS = (
         r"Unit (?:file )?\S{1,200}\.(?:service|socket|timer|mount)(?: could)? not (?:be )?found"
         r"|Unit file \S{1,200} does not exist"
         r"|Could not find the requested service \S{1,100}",
-        "there is no unit UNIT on the host: what brings it is not installed, or it has another name here",
-        "Look for its name (systemctl list-unit-files | grep -i with a part of it); install the package that brings it"
-        " (of the driver's daemons: nvidia-persistenced comes with the driver, nvidia-fabricmanager and nvidia-imex are"
-        " packages of their own of exactly the driver's version). After a unit's file was added by hand, systemctl"
-        " daemon-reload",
+        "the host has no unit UNIT: its package is not installed, or the unit has another name here",
+        "Find its name (systemctl list-unit-files | grep -i with a part of it), or install its package (for the "
+        "driver's daemons: the driver contains nvidia-persistenced; nvidia-fabricmanager and nvidia-imex are "
+        "separate packages at exactly the driver's version). After adding a unit file by hand, run systemctl "
+        "daemon-reload",
         "systemctl(1); Ansible modules/systemd.py; yavdr/yavdr-ansible#12",
         names=(
             r"Unit (?:file )?(?P<unit>[\w@.-]{1,100}\.(?:service|socket|timer|mount))",
@@ -127,9 +130,9 @@ UNIT_TEXTS = (
     FailureRule(
         "unit-start-failed",
         r"Job for \S{1,200} failed because |Unable to (?:re)?start service \S{1,100}:",
-        "UNIT was started and failed; systemd says no more here",
-        "Read its own last lines: journalctl -u UNIT -n 50 --no-pager (systemctl status UNIT has ten of them). The line"
-        " of the program itself, above systemd's, is the cause: look at what it names",
+        "UNIT was started and failed; this message of systemd has no reason",
+        "Run journalctl -u UNIT -n 50 --no-pager (systemctl status UNIT shows only ten lines). The program's own "
+        "line, above systemd's, has the cause",
         "systemctl(1), systemd src/shared/bus-wait-for-jobs.c; fgci-org/ansible-role-cuda#20",
         names=(
             r"Job for (?P<unit>[\w@.-]{1,100}) failed",
@@ -143,10 +146,10 @@ UNIT_TEXTS = (
         r"|has a bad unit file setting|lacks (?:both )?ExecStart|Failed to load environment files"
         r"|Neither a valid executable name nor"
         r"|Failed to locate executable ",
-        "systemd cannot start a unit as its file says, before any program of it runs (STEP)",
-        "Read its file and the drop-ins that change it (systemctl cat UNIT, /etc/systemd/system/UNIT.d). EXEC: the"
-        " program of ExecStart is not there or cannot be executed; CHDIR: the WorkingDirectory is missing; NAMESPACE: a"
-        " path that it names is. Then systemctl daemon-reload and restart it",
+        "systemd cannot start a unit as its file requires, before any program of it runs (STEP)",
+        "Check its file and its drop-ins (systemctl cat UNIT, /etc/systemd/system/UNIT.d). EXEC: the program of "
+        "ExecStart is missing or not executable; CHDIR: the WorkingDirectory is missing; NAMESPACE: a path in its "
+        "options is missing. Then run systemctl daemon-reload and restart it",
         "systemd.exec(5), process exit codes; systemd.service(5)",
         names=(
             r"at step (?P<step>[A-Z_]{2,30}) spawning",
@@ -161,47 +164,46 @@ UNIT_TEXTS = (
         variants=(
             Variant(
                 r"(?:step EXEC spawning|Failed to locate executable) [^\n]*No such file|203/EXEC",
-                "systemd cannot start {UNIT|the unit}: the program of its ExecStart{, PROGRAM,|} is not there, or"
-                " cannot be executed (EXEC)",
-                "Install what brings {PROGRAM|the program} again (dpkg -S with its path names the package), or correct"
-                " the path in the unit or the drop-in that names it (systemctl cat {UNIT|the unit}); a script needs its"
-                " first line and chmod +x. Then systemctl daemon-reload and systemctl restart {UNIT|the unit}",
+                "systemd cannot start {UNIT|the unit}: the program of its ExecStart{, PROGRAM,|} is missing, or not "
+                "executable (EXEC)",
+                "Install the package of {PROGRAM|the program} again (dpkg -S with its path prints the package), or "
+                "correct the path in the unit or its drop-in (systemctl cat {UNIT|the unit}); a script needs its "
+                "first line and chmod +x. Then run systemctl daemon-reload and systemctl restart {UNIT|the unit}",
             ),
             Variant(
                 r"Failed to load environment files: No such file",
-                "systemd cannot start {UNIT|the unit}: a file that it reads its environment from (EnvironmentFile=) is"
-                " not there",
-                "See which one, and who names it (systemctl show -p EnvironmentFiles -p FragmentPath -p DropInPaths"
-                " UNIT): a copy of the unit in /etc/systemd/system that covers the package's is removed, or the"
-                " line in it; a file that is to be there is brought back, or named with - before it, which makes it"
-                " optional. Then systemctl daemon-reload and systemctl restart {UNIT|the unit}",
+                "systemd cannot start {UNIT|the unit}: its environment file (EnvironmentFile=) is missing",
+                "Find the file and the unit or drop-in that names it (systemctl show -p EnvironmentFiles -p "
+                "FragmentPath -p DropInPaths UNIT). Remove the line, or a copy of the unit in /etc/systemd/system "
+                "that overrides the package's; or restore the file, or make it optional with - before its name. Then "
+                "run systemctl daemon-reload and systemctl restart {UNIT|the unit}",
             ),
             Variant(
                 r"step EXEC spawning [^\n]*Permission denied",
                 "systemd may not execute PROGRAM, the program of {UNIT|the unit} (EXEC): its mode, a mount with noexec,"
                 " or SELinux forbids it",
-                "Look at ls -l PROGRAM and findmnt -T PROGRAM: chmod +x the file, or move it off the filesystem that is"
-                " noexec. Then systemctl restart {UNIT|the unit}",
+                "Check ls -l PROGRAM and findmnt -T PROGRAM: run chmod +x on the file, or move it off the filesystem "
+                "that is noexec. Then run systemctl restart {UNIT|the unit}",
             ),
             Variant(
                 r"step EXEC spawning [^\n]*Exec format error",
-                "PROGRAM, the program of {UNIT|the unit}, is none that this machine runs: it is of another"
-                " architecture, empty, or a script without its first line (#!)",
-                "Look at it (file PROGRAM): install the build for this machine again, or give the script its first"
-                " line. Then systemctl restart {UNIT|the unit}",
+                "PROGRAM, the program of {UNIT|the unit}, cannot run on this machine: it is built for another "
+                "architecture, empty, or a script without its first line (#!)",
+                "Run file PROGRAM: install the build for this machine again, or add the script's first line. Then "
+                "run systemctl restart {UNIT|the unit}",
             ),
             Variant(
                 r"step CHDIR|200/CHDIR",
-                "systemd cannot start {UNIT|the unit}: its WorkingDirectory is not there (CHDIR)",
-                "See which one it is (systemctl show -p WorkingDirectory UNIT) and make it, or correct the line;"
-                " then systemctl daemon-reload and restart it",
+                "systemd cannot start {UNIT|the unit}: its WorkingDirectory is missing (CHDIR)",
+                "Run systemctl show -p WorkingDirectory UNIT and create the directory, or correct the line; then run "
+                "systemctl daemon-reload and restart the unit",
             ),
             Variant(
                 r"step (?:NAMESPACE|STATE_DIRECTORY|RUNTIME_DIRECTORY|LOGS_DIRECTORY|CACHE_DIRECTORY)|226/NAMESPACE",
-                "systemd cannot start {UNIT|the unit}: a directory that its file names (ReadWritePaths, BindPaths,"
-                " StateDirectory …) is not there or cannot be made (STEP)",
-                "See which one the journal names (journalctl -u UNIT -n 20) and make it, or take it out of the"
-                " unit's file or drop-in; then systemctl daemon-reload and restart it",
+                "systemd cannot start {UNIT|the unit}: a directory in its file (ReadWritePaths, BindPaths, "
+                "StateDirectory …) is missing or cannot be created (STEP)",
+                "Find the directory in the journal (journalctl -u UNIT -n 20) and create it, or remove it from the "
+                "unit's file or drop-in; then run systemctl daemon-reload and restart the unit",
             ),
         ),
     ),
@@ -210,11 +212,11 @@ UNIT_TEXTS = (
         r"ibv_(?:reg_mr|create_cq|create_qp|alloc_pd|open_device)\w{0,12}(?:\([^)\n]{0,60}\))?[^\n]{0,40}"
         r"Cannot allocate memory|max locked memory (?:limit )?[^\n]{0,40}too low|set max locked memory \(ulimit -l\)"
         r"|RLIMIT_MEMLOCK[^\n]{0,60}(?:too (?:low|small)|unlimited|exceeded)",
-        "a program may lock too little memory (ulimit -l) for InfiniBand, RoCE or a virtual machine, whose buffers are"
-        " locked",
-        "Let it be unlimited: LimitMEMLOCK=infinity in the unit (slurmd, docker, a job's own), memlock unlimited in"
-        " /etc/security/limits.d for logins, --ulimit memlock=-1 and --cap-add=IPC_LOCK for a container; then log in"
-        " or start again",
+        "a program may lock too little memory (ulimit -l) for InfiniBand, RoCE or a virtual machine, whose buffers "
+        "must be locked",
+        "Set it to unlimited: LimitMEMLOCK=infinity in the unit (slurmd, docker, the job's own), memlock unlimited "
+        "in /etc/security/limits.d for logins, --ulimit memlock=-1 and --cap-add=IPC_LOCK for a container; then log "
+        "in or start again",
         "NCCL user guide, troubleshooting InfiniBand; NVIDIA/nccl-tests#206; openucx/ucx#7930",
         transient=False,
     ),
@@ -222,10 +224,10 @@ UNIT_TEXTS = (
         "kdump-not-armed",
         r"No memory reserved for crash ?kernel|Starting kdump: \[FAILED\]|no crashkernel= parameter"
         r"|crashkernel reservation failed",
-        "kdump is not ready, so that a crash of the kernel leaves no dump: no memory is kept for it, or its own"
-        " initramfs could not be made; the host's work is not touched",
-        "Put crashkernel=512M (more on hosts with many cards) on the kernel's command line and reboot, or disable"
-        " kdump; keep nvidia and nouveau out of its initramfs",
+        "kdump is not ready, so a kernel crash leaves no dump: no memory is reserved for it, or its initramfs could "
+        "not be created. The host's work is not affected",
+        "Add crashkernel=512M (more on hosts with many cards) to the kernel's command line and reboot, or disable "
+        "kdump; exclude nvidia and nouveau from its initramfs",
         "kdump(8), kdump-tools; rhkdump/kdump-utils#65",
         weight="consequence",
     ),
@@ -233,8 +235,8 @@ UNIT_TEXTS = (
         "boot-module-missing",
         r"systemd-modules-load\[[0-9]{1,9}\]: Failed to find module '",
         "a file of modules-load.d names MODULE, which the running kernel does not have",
-        "Install what brings it for this kernel (linux-modules-extra, its -dkms package), or take its name out of"
-        " /etc/modules-load.d and /etc/modules (grep -rn finds it)",
+        "Install its package for this kernel (linux-modules-extra, its -dkms package), or remove its name from "
+        "/etc/modules-load.d and /etc/modules (find it with grep -rn)",
         "modules-load.d(5)",
         names=(r"Failed to find module '(?P<module>[\w-]{1,60})'",),
         weight="consequence",
@@ -242,19 +244,19 @@ UNIT_TEXTS = (
     FailureRule(
         "access-control-denied",
         r"avc: {1,3}denied|SELinux is preventing|apparmor=\"DENIED\"[^\n]*(?:nvidia|docker-default|containerd)",
-        "the host's access control (SELinux or AppArmor) refused it to a program, whatever the file's own mode says",
-        "Read the line: comm is the program, path what it wanted. Restore the file's label (restorecon -Rv PATH), allow"
-        " it by a module of the policy or the profile (audit2allow, aa-logprof), or for a container use"
-        " --security-opt label=disable",
+        "the host's access control (SELinux or AppArmor) denied a program access, regardless of the file's own mode",
+        "In the line, comm is the program and path the denied file. Restore the file's label (restorecon -Rv PATH), "
+        "allow the access in a policy module or profile (audit2allow, aa-logprof), or for a container use "
+        "--security-opt label=disable",
         "SELinux notebook, AVC audit events; apparmor.d(5); NVIDIA/gpu-operator#553",
         weight="consequence",
     ),
     FailureRule(
         "ssh-too-many-logins",
         r"Exceeded MaxStartups|beginning MaxStartups throttling",
-        "sshd takes no further login while so many others are under way (MaxStartups)",
-        "Log in to fewer hosts at once through this one (--batch, a jump host of its own), or raise MaxStartups in"
-        " /etc/ssh/sshd_config; who tries passwords there from outside fills it too",
+        "sshd rejects further logins while too many others are in progress (MaxStartups)",
+        "Log in to fewer hosts at once through this one (--batch, a separate jump host), or raise MaxStartups in "
+        "/etc/ssh/sshd_config; password attempts from outside count too",
         "sshd_config(5), MaxStartups",
     ),
 )
@@ -264,9 +266,9 @@ UNIT_RULES = (
     FailureRule(
         "other-unit-failed",
         "",
-        "a unit of the host failed: what it does for the host (a mount, a daemon, a job at boot) is not done",
-        "Read its journal (journalctl -b -u UNIT) and fix what its last lines say, then systemctl restart UNIT; where"
-        " nobody needs it, systemctl disable UNIT and systemctl reset-failed UNIT",
+        "a unit of the host failed, so its function (a mount, a daemon, a job at boot) is missing",
+        "Check its journal (journalctl -b -u UNIT) and fix the error in its last lines, then run systemctl restart "
+        "UNIT. If nobody needs it, run systemctl disable UNIT and systemctl reset-failed UNIT",
         "systemctl(1), list-units --failed",
         names=(r"^(?P<unit>[^\s:]{1,100}\.[a-z]{3,10})(?::|$)",),
         sign=Sign("base", other_unit_failed, (JOURNAL,), grave=False),

@@ -1,11 +1,11 @@
-"""Messages of the kernel, and of what it ends: memory ran out, processes that wait, processors that do not go on."""
+"""Messages of the kernel about memory that ran out, processes that wait, and processors that are stuck."""
 
 from __future__ import annotations
 
 from hostwright.failures import FailureRule
 from hostwright.standard.roles.base.failures.journal import kernel_sign
 
-#: "out of memory" alone is also what CUDA says of a GPU's memory, which is another failure.
+#: "out of memory" alone is also CUDA's message about a GPU's memory, which is another failure.
 _KERNEL_OOM = (
     r"invoked oom-killer|oom-kill:constraint=|oom_reaper: reaped process"
     r"|[Oo]ut of memory(?: \([a-z_]{1,40}\))?: (?:Kill|OOM victim)|[Oo]ut of memory and no killable processes"
@@ -30,13 +30,14 @@ KERNEL = (
         f"{_KERNEL_OOM}|{_USER_OOM}"
         r"|low on resource: memory|task [0-9]{1,6}: Out Of Memory|java\.lang\.OutOfMemoryError"
         r"|JavaScript heap out of memory",
-        "the host, or the memory limit of a container or job, ran out of memory, and a process was ended or got none",
-        "See who used it (dmesg lists all processes before each kill; a line with memcg or cgroup names the limit that"
-        " was reached), then run less at once, raise that limit, or give the host more memory or swap",
+        "the host, or a container or job with a memory limit, ran out of memory, and a process was killed or got none",
+        "Find the process that used it (dmesg lists all processes before each kill; a line with memcg or cgroup "
+        "names the limit that was reached), then run fewer processes at once, raise that limit, or give the host "
+        "more memory or swap",
         "Linux mm/oom_kill.c and mm/memcontrol.c; systemd, slurmd, glibc",
-        unless=r"OOMKilled\\{0,8}\"?: ?false|bad_alloc: (?:out_of_memory|CUDA|RMM)",  # the latter: a GPU's
+        unless=r"OOMKilled\\{0,8}\"?: ?false|bad_alloc: (?:out_of_memory|CUDA|RMM)",  # the latter: a GPU's memory
         transient=False,
-        # a container or job that reaches its own limit is no fault of the host
+        # a container or job that reaches its own limit is not a fault of the host
         sign=kernel_sign(r"[Oo]ut of memory: Kill|constraint=CONSTRAINT_(?:NONE|MEMORY_POLICY)", r"[Mm]emory cgroup"),
     ),
     FailureRule(
@@ -45,18 +46,18 @@ KERNEL = (
         r"|(?:rcu_[a-z_]{1,30}|rcu:? INFO:.*) (?:self-)?detected (?:expedited )?stalls?"
         r"|rcu_[a-z_]{1,30} kthread (?:timer wakeup didn't happen|starved) for"
         r"|BUG: workqueue lockup|stalls? on CPU",
-        "a processor did not leave one piece of kernel code for over twenty seconds: a fault of a driver or the kernel,"
-        " a virtual machine whose hypervisor gave it no time, or hardware",
-        "Read the call trace below the message: it names the module; compare the driver with the kernel's version, look"
-        " at the hypervisor's load, then at firmware and memory; reboot the host",
+        "a processor was stuck in one piece of kernel code for over twenty seconds: a bug in a driver or the kernel, "
+        "a virtual machine without CPU time from its hypervisor, or hardware",
+        "Find the module in the call trace below the message; compare the driver with the kernel's version, check "
+        "the hypervisor's load, then firmware and memory; reboot the host",
         "Linux kernel/watchdog.c, kernel/rcu/tree_stall.h",
     ),
     FailureRule(
         "nfs-server",
         r"nfs: server \S+ not responding|nfs4_reclaim_open_state: Lock reclaim failed|Stale (?:NFS )?file handle",
-        "{the file server SERVER|a file server} (NFS) does not answer, or no longer knows a file: whatever reads there"
-        " waits",
-        "Look at the file server and the way to it (ping, rpcinfo -t SERVER nfs); a stale handle goes with a new mount",
+        "{the file server SERVER|a file server} (NFS) does not answer, or reports a stale file handle: programs that "
+        "read there wait",
+        "Check the file server and the network to it (ping, rpcinfo -t SERVER nfs); a new mount fixes a stale handle",
         "Linux fs/nfs and net/sunrpc/clnt.c; leptonai/gpud nfs",
         names=(r"server (?P<server>\S{1,100}) not responding",),
     ),
@@ -64,8 +65,8 @@ KERNEL = (
         "nfs-denied",
         r"access denied by server while mounting|reason given by server: (?:Permission denied|No such file)",
         "the file server (NFS) does not export this directory to this host",
-        "See what it exports (showmount -e SERVER) and to which addresses (/etc/exports there, then exportfs -ra); the"
-        " host may have another address since",
+        "Check its exports (showmount -e SERVER) and their addresses (/etc/exports there, then exportfs -ra); the "
+        "host's address may have changed",
         "nfs-utils utils/mount/error.c",
     ),
     FailureRule(
@@ -73,23 +74,23 @@ KERNEL = (
         r"\btask \S.*:[0-9]{1,10}(?: <\w{1,20}>)? blocked (?:in I/O wait )?for more than"
         r"|hung_task: blocked tasks|kernel/hung_task_timeout_secs"
         r"|INFO: task [^\n]+ blocked for more than [0-9]{1,6} seconds",
-        "a process has been waiting in the kernel for minutes: a disk, a file server or a driver does not answer it",
-        "Read the call trace below the message for what it waits for, look at that disk, file server or card (dmesg"
-        " before it), and reboot: the process cannot be killed",
+        "a process has been waiting in the kernel for minutes: a disk, a file server or a driver does not respond",
+        "Find the wait in the call trace below the message, check that disk, file server or card (dmesg before the "
+        "message), and reboot: the process cannot be killed",
         "Linux kernel/hung_task.c",
     ),
 )
 
-#: What stops the kernel, or one of its processes; a driver's own messages before it say more.
+#: Faults that stop the kernel, or one of its processes; a driver's own messages before it are more precise.
 KERNEL_FAULTS = (
     FailureRule(
         "kernel-panic",
         r"Kernel panic - not syncing|BUG: unable to handle|Unable to handle kernel (?:paging|NULL|access)"
         r"|\bOops: [0-9a-f]{4} \[#|kernel BUG at \S|general protection fault[^\n]*: [0-9a-f]{4} \[#"
         r"|divide error: 0000 \[#",
-        "the kernel met a fault of its own or of a driver, and stopped, or ended the process that was in it",
-        "Read the lines above it and the modules in its call trace; bring that driver or the kernel up to date; when"
-        " the traces differ each time, test memory and processor; reboot the host",
+        "the kernel hit a bug in itself or in a driver, and stopped, or killed the current process",
+        "Check the lines above it and the modules in its call trace; update that driver or the kernel. If the traces "
+        "differ each time, test memory and processor. Reboot the host",
         "Linux kernel/panic.c and arch/x86/mm/fault.c; kubernetes/node-problem-detector",
         weight="consequence",
     ),
@@ -103,9 +104,9 @@ KERNEL_FAULTS = (
         r"|fsnotify watcher[^\n]*too many open files"
         r"|inotify (?:watches|instances)[^\n]*(?:reached|limit|used up|exhausted)"
         r"|(?:limit|number) (?:on|of) inotify (?:instances|watches)",
-        "the limit of files and directories that one user may watch (inotify) is used up: no disk is full",
-        "Raise fs.inotify.max_user_watches and fs.inotify.max_user_instances (sysctl.d), or end what watches so many"
-        " files",
+        "the limit of files and directories that one user may watch (inotify) is used up; the disk is not full",
+        "Raise fs.inotify.max_user_watches and fs.inotify.max_user_instances (sysctl.d), or end the program with so "
+        "many watches",
         "inotify(7)",
         weight="consequence",
     ),
@@ -113,14 +114,14 @@ KERNEL_FAULTS = (
         "too-many-open-files",
         r"VFS: file-max limit [0-9]{1,12} reached|Too many open files",
         "a process, or the whole host, has no file handles left",
-        "See who holds them (ls /proc/PID/fd | wc -l, cat /proc/sys/fs/file-nr); raise LimitNOFILE of the unit, ulimit"
-        " -n or fs.file-max; where fsnotify is named, fs.inotify.max_user_instances",
+        "Find the process that holds them (ls /proc/PID/fd | wc -l, cat /proc/sys/fs/file-nr); raise LimitNOFILE of "
+        "the unit, ulimit -n or fs.file-max; if the message names fsnotify, fs.inotify.max_user_instances",
         "Linux fs/file_table.c; errno(3), EMFILE and ENFILE; leptonai/gpud os",
         weight="consequence",
     ),
 )
 
-#: What a compiler prints when the kernel took its memory; DKMS and pip then only say that the build failed.
+#: Messages of a compiler that the kernel killed for memory; DKMS and pip then only report a failed build.
 BUILD_KILLED = FailureRule(
     "build-out-of-memory",
     r"Killed signal terminated program|\*\*\* \[[^\]\n]+\] Killed|internal compiler error: Killed"
@@ -128,7 +129,7 @@ BUILD_KILLED = FailureRule(
     r"|fatal error: )?(?:out of memory allocating|[Cc]annot allocate memory|memory exhausted)"
     r"|LLVM ERROR: out of memory|^\s{0,12}Killed\s*\n(?:[^\n]*\n){0,3}?[^\n]*ninja: build stopped"
     r"|ld terminated with signal 9|died due to signal 9|out of memory allocating [0-9]{1,15} bytes",
-    "the host ran out of memory while it compiled, and the compiler was ended",
+    "the host ran out of memory during a build, and the compiler was killed",
     "Build with fewer processes at once (MAX_JOBS=1, make -j1), or on a host with more memory or swap",
     "gcc.c and libiberty's xmalloc; Linux mm/oom_kill.c",
     transient=False,
@@ -144,9 +145,8 @@ KILLED = FailureRule(
     r"|(?:exit(?:ed)?(?: with)?|job failed: exit) (?:code|status):? ?(?:137|-9)\b|(?:terminated"
     r"|killed) by (?:signal:? ?9\b|SIGKILL)"
     r"|Killed: 9\b|returncode=-9|got signal 9\b",
-    "a process was ended with SIGKILL: the kernel does that when memory runs out, otherwise it was somebody or a time"
-    " limit",
-    'Look into dmesg for "Out of memory" or "oom-kill" at that time; if there is one, run less at once or give it'
-    " more memory; if not, look at the time limits of the job, container or unit",
+    "a process was killed with SIGKILL: by the kernel because memory ran out, else by a user or a time limit",
+    'Search dmesg for "Out of memory" or "oom-kill" at that time. If it is there, run fewer processes at once or '
+    "provide more memory; if not, check the time limits of the job, container or unit",
     "signal(7); Linux mm/oom_kill.c",
 )

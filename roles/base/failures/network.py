@@ -1,29 +1,31 @@
-"""Failures on the way to a mirror, a package index or a registry, in the words of apt, pip, curl, wget, git and Go."""
+"""Failures on the network to a mirror, a package index or a registry, in messages of apt, pip, curl, wget, git and
+Go.
+"""
 
 from __future__ import annotations
 
 from hostwright.failures import FailureRule, ForPeople, Variant
 from hostwright.standard.roles.base.failures.trust import PROXY_REFUSES
 
-#: the server of an address, without a login
+#: the server in an address, without a login
 SERVER = r"https?://(?:[^/\s@'\"]{1,200}@)?(?P<server>[\w.-]{1,200})"
-#: a server's own log of what it was asked
+#: a server's own log of requests
 _SERVED = r"\"(?:GET|POST|PUT|HEAD|DELETE|OPTIONS|PATCH) /[^\n]{0,300} HTTP/"
-_AWAY = "(?:408|429|5[0-9]{2})"  #: too slow, too many requests, or the server's own trouble (RFC 9110, RFC 6585)
+_AWAY = "(?:408|429|5[0-9]{2})"  #: timeout, too many requests, or the server's own error (RFC 9110, RFC 6585)
 _ERRNO = r"(?:Network is unreachable|No route to host|[Cc]onnection (?:refused|timed out|reset))"
 
-#: A certificate, a proxy and a name come first: after them every tool also says that it got no answer, and apt that a
-#: repository has no Release file.
+#: Certificate, proxy and name rules come first: after these failures every tool also reports that it got no answer, and
+#: apt that a repository has no Release file.
 WAY = (
     FailureRule(
         "ca-bundle-missing",
         r"[Cc]ould not find a suitable TLS CA certificate bundle, invalid path: |error setting certificate (?:verify"
         r" locations|file)[^\n]*(?:\n {1,4}CAfile: [^\n]*)?"
         r"|Error reading ca cert file |unable to load CA (?:file|certificate)",
-        "a setting names a file of certificate authorities that is not there or cannot be read: BUNDLE",
-        "Correct or remove the setting (REQUESTS_CA_BUNDLE, SSL_CERT_FILE, CURL_CA_BUNDLE, PIP_CERT; cert in pip.conf;"
-        " cacert in .curlrc; grep -rn it in /etc/environment, /etc/profile.d, /etc/pip.conf, and homes); the host's own"
-        " is /etc/ssl/certs/ca-certificates.crt",
+        "a setting names a file of certificate authorities that is missing or unreadable: BUNDLE",
+        "Correct or remove the setting (REQUESTS_CA_BUNDLE, SSL_CERT_FILE, CURL_CA_BUNDLE, PIP_CERT; cert in "
+        "pip.conf; cacert in .curlrc; find it with grep -rn in /etc/environment, /etc/profile.d, /etc/pip.conf, and "
+        "homes); the host's own file is /etc/ssl/certs/ca-certificates.crt",
         "requests adapters.py, cert_verify; curl lib/vtls/openssl.c; pypa/pip#10147",
         transient=False,
         names=(r"(?:invalid path:|CAfile:|cert file|certificate file:) {0,3}(?P<bundle>/?[^\s:]{1,200})",),
@@ -32,7 +34,7 @@ WAY = (
         "tls-certificate",
         r"CERTIFICATE_VERIFY_FAILED"
         r"|[Cc]ertificate verif(?:y|ication) failed|SSLCertVerificationError"
-        # pip says it of every failure of an https connection; what follows names the reason
+        # pip prints this for every failure of an https connection; the text after it has the reason
         r"|problem confirming the ssl certificate(?:: HTTPSConnectionPool\([^)\n]*\))?(?: - skipping)?\s*$"
         r"|x509: |failed to verify certificate|SSL certificate problem"
         r"|curl: \((?:51|58|60|77)\) |unable to get (?:local )?issuer certificate|certificate is NOT trusted"
@@ -48,10 +50,10 @@ WAY = (
         r"|certificate issuer (?:is unknown|is not recognized)"
         r"|SEC_ERROR_UNKNOWN_ISSUER|tls: (?:unknown certificate|bad certificate)|legitimacy of the server"
         r"|cannot validate certificate",
-        "the certificate of {SERVER|the server} is not accepted: mostly a company's proxy in between signs with an"
-        " authority that the host does not know, or ca-certificates is missing or old, or the certificate has expired",
-        "See who issued it (curl -vI the address above); install that authority (update-ca-certificates; for pip also"
-        " PIP_CERT; restart Docker after it), and look at the date on the host",
+        "the certificate of {SERVER|the server} is not trusted: usually a company proxy signs with an authority that "
+        "is not installed on the host, or ca-certificates is missing or old, or the certificate has expired",
+        "Find its issuer (curl -vI the address above) and install that authority (update-ca-certificates; for pip "
+        "also PIP_CERT; restart Docker after it); check the date on the host",
         "OpenSSL x509_txt.c; GnuTLS; Go crypto/x509; apt connect.cc; curl lib/strerror.c",
         names=(r"host='(?P<server>[^'\n]{1,200})'", r"cannot verify (?P<server>[\w.-]{3,200})'s", SERVER),
         transient=False,
@@ -72,9 +74,9 @@ WAY = (
         r"|the proxy \S+ does not answer: "
         r"|(?:could not|unable to) connect to \S+:(?:3128|3142|8000|8080|8118|8123|8888)\b"
         r"|Failed to connect to (?:127\.0\.0\.1|localhost|::1) port (?:1080|3128|3142|7890|7897|8118|8889|10809)\b",
-        "the proxy refuses the connection, wants a login, or is not there",
-        "Correct the proxy's address and login for this tool (http_proxy and https_proxy, mostly both with http://;"
-        " /etc/apt/apt.conf.d; Docker's unit), or except the server in no_proxy",
+        "the proxy refuses the connection, requires a login, or does not answer",
+        "Correct the proxy's address and login for this tool (http_proxy and https_proxy, usually both with http://; "
+        "/etc/apt/apt.conf.d; Docker's unit), or exclude the server with no_proxy",
         "urllib3 connectionpool.py; curl http_proxy.c; apt http.cc; Go net/http",
         transient=False,
         sign=PROXY_REFUSES,
@@ -97,9 +99,9 @@ WAY = (
         r"|dns error: failed to lookup"
         r"|getaddrinfo\b[^\n]*: name or service not known",
         "the host cannot resolve {the name QUESTION|names}",
-        "Repair DNS on the host, or point apt and pip at a mirror that it reaches",
+        "Repair DNS on the host, or set a reachable mirror for apt and pip",
         "apt, pip, curl",
-        unless=r"(?:^| )sudo: ",  # it warns of its own host's name, and goes on
+        unless=r"(?:^| )sudo: ",  # sudo only warns about its own host's name
         names=(
             r"(?:resolv(?:e|ing)(?: host(?: address)?:?)?|lookup|ENOTFOUND|EAI_AGAIN|bad address) ['\"‘`]?"
             r"(?P<question>[A-Za-z0-9][\w-]{0,62}(?:\.[\w-]{1,62}){1,8})",
@@ -110,16 +112,16 @@ WAY = (
     ),
 )
 
-#: apt then also says that the repository has no Release file
+#: apt then also reports that the repository has no Release file
 PLAIN = FailureRule(
     "tls-answered-plainly",
     r"An unexpected TLS packet was received|SSL routines[^\n]{0,60}wrong version number"
     r"|first record does not look like a TLS|server gave HTTP response to HTTPS client",
-    "https was spoken to a port that answers without TLS: mostly a proxy that is given as https:// and speaks http, or"
-    " a repository or registry without a certificate",
-    "Give the proxy with http:// for both kinds (https_proxy=http://PROXY:3128; Acquire::https::Proxy in"
-    " /etc/apt/apt.conf.d; Docker's unit); where no proxy is meant, look at what answers there (curl -v"
-    " http://HOST:PORT), and name that server with http:// or as an insecure registry if that is right",
+    "a client used https on a port without TLS: usually a proxy that is set as https:// and only supports http, or a "
+    "repository or registry without a certificate",
+    "Set the proxy with http:// for both kinds (https_proxy=http://PROXY:3128; Acquire::https::Proxy in "
+    "/etc/apt/apt.conf.d; Docker's unit). If no proxy is intended, check the server on that port (curl -v "
+    "http://HOST:PORT), and if that is right, name it with http:// or as an insecure registry",
     "GnuTLS; OpenSSL; Go crypto/tls; element-hq/element-web#9097",
     transient=False,
 )
@@ -131,10 +133,10 @@ HANDSHAKE = FailureRule(
     r"|SSL routines[^\n]{0,60}(?:handshake failure|unsupported protocol|alert (?:protocol version|internal error))"
     r"|\btls: (?:handshake failure|protocol version not supported|first record does not look like a TLS)"
     r"|remote error: tls: |TLS connection was non-properly terminated|SSL_ERROR_SYSCALL",
-    "the server, or a firewall or proxy in between, broke off the encrypted connection while it was being set up: a"
-    " passing fault of the network, or a TLS version or name that the other side does not accept",
-    "Try from the host (curl -v the address above): where a second try works, provision again; where none does, look at"
-    " the proxy or firewall in between and at the host's age (OpenSSL before 1.0.1 has no TLS 1.2), or take a mirror",
+    "the server, or a firewall or proxy, closed the connection during the TLS handshake: a temporary network "
+    "failure, or a TLS version or name that the other side rejects",
+    "Try it from the host (curl -v the address above). If a second try works, provision again. If none does, check "
+    "the proxy or firewall and the host's age (OpenSSL before 1.0.1 has no TLS 1.2), or use a mirror",
     "apt connect.cc; GnuTLS; OpenSSL; Go crypto/tls",
     unless=r"(?-i:NCCL)|sshd|nginx|haproxy",
     transient=True,
@@ -171,8 +173,8 @@ NETWORK = (
         r"|Read error at byte"
         r"|curl: \((?:16|95|97)\) |Connection timed out after|Operation timed out after"
         r"|(?:Get|Post|Head) \\?\"?https?://\S+ ?[^\n]*(?:context deadline exceeded|: EOF$|i/o timeout)",
-        "{SERVER|a mirror or a package index} did not answer, or broke off, at every attempt",
-        "See from the host whether it answers (curl -I the address above); take another mirror, or provision later",
+        "{SERVER|a mirror or a package index} did not answer, or closed the connection, at every attempt",
+        "Check from the host whether it answers (curl -I the address above); use another mirror, or provision later",
         "apt, pip, curl",
         unless=r"(?-i:NCCL|CUDA)|c10d|gloo/|socket\.cpp|TCPStore|sshd|kex_|nginx|haproxy|next endpoint|cudaGet|cuInit"
         rf"|{_SERVED}",
@@ -193,25 +195,24 @@ NETWORK = (
         r"|digest)(?:sum)?s? (?:mismatch|do(?:es)? not match|verification failed|check failed)|[Hh]ash mismatch for ."
         r"|Wheel '[^'\n]{1,300}' located at \S{1,300} is invalid|sha256sum: WARNING: |layer verification failed"
         r"|Writing more data than expected|sent an invalid (?:Content|reply)",
-        "a downloaded file is not what its index says: a proxy or a mirror in the middle of an update",
-        "Provision again; when it stays, go around the proxy or take another mirror",
+        "a downloaded file does not match its index: a proxy, or a mirror in the middle of an update",
+        "Provision again. If it persists, bypass the proxy or use another mirror",
         "apt, pip; vectorch-ai/ScaleLLM#286",
         variants=(
             Variant(
                 r"File has unexpected size|Mirror sync in progress|unerwartete Größe",
-                "the repository's lists are of two states: a mirror, or the vendor's own network, is in the middle of"
-                " an update, or a mirror of one's own is stale",
-                "Wait and run apt-get update again, or provision again. Where it stays for hours, have the mirror"
-                " synchronised, or name the vendor's own address; until then the list can be taken out of"
-                " /etc/apt/sources.list.d where nothing of it is to be installed. Keys, clock and this host's lists are"
-                " not at fault",
+                "the repository's lists do not match each other: a mirror, or the vendor's own network, is in the "
+                "middle of an update, or a private mirror is stale",
+                "Wait and run apt-get update again, or provision again. If it persists for hours, have the mirror "
+                "synchronised, or use the vendor's own address. Until then, if nothing from it must be installed, "
+                "remove the list from /etc/apt/sources.list.d. Keys, clock and this host's lists are not the cause",
             ),
             Variant(
                 r"DO NOT MATCH THE HASHES|[Hh]ash mismatch for|located at \S{1,300} is invalid",
-                "the wheel that pip took is not the one that the index or the constraints name by its hash: a copy"
-                " that was cut off or is old, in pip's cache, a proxy or a mirror",
-                "Empty the cache (pip cache purge; uv cache clean) and do it again, or provision again; when it stays,"
-                " look for the proxy or mirror that changes or cuts files. Leave the check and its hashes as they are",
+                "the wheel that pip downloaded does not match its hash in the index or the constraints: a truncated "
+                "or old copy in pip's cache, a proxy or a mirror",
+                "Empty the cache (pip cache purge; uv cache clean) and repeat the command, or provision again. If it "
+                "persists, find the proxy or mirror that changes or truncates files. Do not disable the hash check",
             ),
         ),
         transient=True,
@@ -223,10 +224,10 @@ NETWORK = (
         r"|pull access denied for |requested access to the resource is denied|unauthorized: (?:authentication|incorrect"
         r"|access)"
         r"|unexpected status(?: code)?[^\n]*: 40[13] |failed to authorize: ",
-        "the server does not give this file to this host: it wants a login or a subscription, or does not serve this"
-        " address or country; registries say the same of an image that does not exist",
-        "Look at the name first; log in (docker login, apt's auth.conf.d, pip's index with a token), or take a mirror"
-        " that serves the file",
+        "the server denies this file to this host: it requires a login or a subscription, or does not serve this "
+        "address or country; registries report the same for an image that does not exist",
+        "First check the name. Then log in (docker login, apt's auth.conf.d, pip's index with a token), or use a "
+        "mirror that has the file",
         "RFC 9110, 401 and 403; apt http.cc; moby distribution/errors.go",
         transient=False,
     ),
@@ -236,18 +237,18 @@ NETWORK = (
         r"|404 Client Error: .+ for url: https?:|\b404  Not Found"
         r"|HTTP(?: status(?: code)?)?:? ?404\b|404:? Not Found|status code:? 404",
         "a file is no longer at its address, or the address is wrong{: ADDRESS|}",
-        "Run apt-get update and try again: a list that is older than the mirror names files that are gone. Where it"
-        " stays, compare the address with what the server has (an old release moves to an archive; the file of CUDA"
-        " 11.2.2 ends in 11.2.2-460.32.03-1, not 460.27.04)",
+        "Run apt-get update and try again: a list that is older than the mirror names deleted files. If it persists, "
+        "compare the address with the server's content (an old release moves to an archive; the file of CUDA 11.2.2 "
+        "ends in 11.2.2-460.32.03-1, not 460.27.04)",
         "conda-forge/cudatoolkit-feedstock",
         unless=_SERVED,
         names=(r"(?:etch|for url:|url) {1,3}['\"]?(?P<address>https?://[^\s'\"@]{1,300})",),
         variants=(
             Variant(
                 r"for url|requested URL|HTTP error|HTTP status|ERROR 404",
-                cure="Compare the address with what the server has: a name, version or branch in it is wrong, or gone;"
-                " some servers answer so too where a login is missing. Of a package, run apt-get update first (the file"
-                " of CUDA 11.2.2 ends in 11.2.2-460.32.03-1, not 460.27.04)",
+                cure="Compare the address with the server's content: a name, version or branch in it is wrong, or "
+                "was removed; some servers answer 404 if a login is missing. For a package, run apt-get update "
+                "first (the file of CUDA 11.2.2 ends in 11.2.2-460.32.03-1, not 460.27.04)",
             ),
         ),
     ),

@@ -28,7 +28,7 @@ from hostwright.standard.roles.base.failures.network import HANDSHAKE, NETWORK, 
 from hostwright.standard.roles.base.failures.rpm import RPM_RULES
 from hostwright.standard.roles.base.failures.trust.signatures import SIGNATURES
 
-#: a line that says why a package's script failed
+#: a line with the reason why a package's script failed
 WHY = (
     r"[^\n]*(?:[Ee]rror(?: |:)|ERROR|FATAL|[Ff]ailed|not found|No such |[Cc]annot|[Uu]nable to|denied|[Yy]ou must "
     r"|invalid (?:spec|user|group)|ungültige|"
@@ -36,7 +36,7 @@ WHY = (
     r"|[Pp]lease |workaround is)[^\n]*"
 )
 
-#: dpkg's words about a script that is run when a package is removed
+#: dpkg's words about a script that runs when a package is removed
 REMOVAL_ENDED = (
     r"(?:pre|post)-removal (?:package )?script (?:subprocess )?returned error exit status"
     r"|script pre-removal install[^\n]*erreur"
@@ -48,13 +48,13 @@ SCRIPT_ENDED = (
     r"|subprocess (?:new|installed|old) \S+ script returned error exit status"
 )
 
-#: a package of the driver's
+#: a package of the driver
 _DRIVER = r"(?:lib)?(?:nvidia|cuda-drivers|xserver-xorg-video-nvidia)[\w.+-]{0,60}(?::\w{1,10})?"
 
-#: The limit of watches, a small /dev/shm and the limits of control groups are also reported as a full device.
+#: The inotify limit, a small /dev/shm and the limits of control groups are also reported as a full device.
 _NOT_FULL = r"directory watch|inotify|failed to watch|watcher|posix_fallocate failed|/dev/shm|</torch_|/sys/fs/cgroup"
 
-#: A full disk makes every tool fail with a message of its own, so this rule comes before all others.
+#: A full disk makes every tool fail with its own message, so this rule precedes all others.
 DISK = (
     FailureRule(
         "no-space",
@@ -69,8 +69,8 @@ DISK = (
         r"|(?:not enough|no more|lack of) (?:free )?space (?:left )?on (?:the )?dis[ck]"
         r"|ran out of (?:disk )?space",
         "a filesystem is full",
-        "Free space (df -h names the filesystem, df -i one that is out of inodes; apt-get clean is a start) and"
-        " provision again",
+        "Free space (df -h shows the filesystem, df -i one without free inodes; start with apt-get clean) and "
+        "provision again",
         "dpkg, apt, pip",
         unless=_NOT_FULL,
         narrower=BOOT_IS_FULL,
@@ -78,11 +78,11 @@ DISK = (
         variants=(
             Variant(
                 r"Could not install packages due to an",
-                "pip has no space left: where it unpacks (TMPDIR, else /tmp, often a small one in memory), in its"
-                " cache, or where the environment is",
-                "See which of them is full (df -h /tmp ~/.cache PATH, df -i): give pip another directory of several GB"
-                " for unpacking (TMPDIR=/var/tmp), empty its cache (pip cache purge), or free space there, and do it"
-                " again; a framework with CUDA takes up to 10 GB",
+                "pip has no space left: in its temporary directory (TMPDIR, else /tmp, often a small one in memory), "
+                "in its cache, or in the environment's directory",
+                "Find the full one (df -h /tmp ~/.cache PATH, df -i): give pip another temporary directory of "
+                "several GB (TMPDIR=/var/tmp), empty its cache (pip cache purge), or free space there, and repeat "
+                "the command; a framework with CUDA takes up to 10 GB",
             ),
         ),
         transient=False,
@@ -110,8 +110,8 @@ PACKAGES = (
         r"|Failed to lock apt for exclusive operation"
         r"|dpkg (?:frontend|(?:status )?database) (?:lock )?was locked by|is locked by process",
         "{PROGRAM (PID)|another process} held apt's lock for longer than the ten minutes that a run waits",
-        "See {what PROGRAM is at|who it is} (fuser -v /var/lib/dpkg/lock-frontend; ps -p {PID|with its number} -o"
-        " pid,etime,args), let it end, provision again; never delete the lock",
+        "Check {PROGRAM|the process} (fuser -v /var/lib/dpkg/lock-frontend; ps -p {PID|with its number} -o "
+        "pid,etime,args), wait until it ends, and provision again; never delete the lock",
         "Azure/aks-engine#1538, #3068",
         names=(
             r"held by process (?P<pid>[0-9]{1,10}) \((?P<program>[^)\n]{1,60})\)",
@@ -123,10 +123,10 @@ PACKAGES = (
     FailureRule(
         "apt-at-work",
         "",
-        "apt or dpkg is at work on the host: what is read of its packages may be half of a change, and a run waits for"
-        " it, up to ten minutes",
-        "Wait until it has ended, or provision all the same: the run waits and says for whom. Never end it, and never"
-        " delete the lock",
+        "apt or dpkg is at work on the host: the audit may read the middle of a change of packages, and a run waits "
+        "for it, up to ten minutes",
+        "Wait until it ends, or provision now: the run waits and reports the process. Never kill it, and never "
+        "delete the lock",
         "dpkg(1), /var/lib/dpkg/lock-frontend; Azure/aks-engine#1538",
         sign=AT_WORK,
     ),
@@ -136,21 +136,21 @@ PACKAGES = (
         r"|must manually run '(?:sudo )?dpkg --configure|parsing file '/var/lib/dpkg/(?:status"
         r"|updates)\S*' near line"
         r"|[^\n]*needs to be reinstalled, but I can't find an archive",
-        "dpkg was killed in the middle of its work, or failed on a package that a role of the host wants or takes away",
-        "Provision again: the base role finishes what waits, and first takes away what a role of the host does not"
-        " want. The plan names each package whose scripts may restart a service with running work, and that work. A"
-        " package that still fails then is named: fix what its script says",
+        "dpkg was killed during its work, or failed on a package that a role of the host installs or removes",
+        "Provision again: the base role first removes packages that a role of the host does not want, then finishes "
+        "the pending ones. The plan lists each package whose scripts may restart a service with running work, and "
+        "that work. If a package then still fails, it is reported: fix the error of its script",
         "apt",
         sign=INTERRUPTED,
         names=(r"package (?P<package>\S{1,100}) needs to be reinstalled",),
         variants=(
             Variant(
                 r"needs to be reinstalled, but I can't find an archive",
-                "PACKAGE is half installed, and dpkg wants to install it again before anything else; no repository of"
-                " the host has its archive",
-                "Bring the archive: apt-get update, then apt-get install --reinstall PACKAGE, or dpkg -i with its .deb."
-                " Where nobody needs the package, dpkg --remove --force-remove-reinstreq PACKAGE takes it away. Then"
-                " provision again",
+                "PACKAGE is half installed, and dpkg must install it again before anything else; no repository of "
+                "the host has its archive",
+                "Get the archive: run apt-get update, then apt-get install --reinstall PACKAGE, or dpkg -i with its "
+                ".deb. If nobody needs the package, dpkg --remove --force-remove-reinstreq PACKAGE removes it. Then "
+                "provision again",
             ),
         ),
     ),
@@ -160,17 +160,17 @@ PACKAGES = (
         r"|reading files list for package [^\n]+: (?:Is a directory|Input/output error)"
         r"|files list file for package [^\n]+ is truncated",
         "dpkg's own records are damaged, as after a power failure or a full disk",
-        "Look at the disk first (dmesg). Move the package's /var/lib/dpkg/info/NAME.list aside and install it again;"
-        " for the status file, compare with /var/backups/dpkg.status.0",
+        "First check the disk (dmesg). Move the package's /var/lib/dpkg/info/NAME.list aside and install it again; "
+        "compare the status file with /var/backups/dpkg.status.0",
         "dpkg lib/dpkg/db-fsys-files.c",
     ),
     FailureRule(
         "apt-method-missing",
         r"The method driver \S+ could not be found|Unable to find expected method"
         r"|the package apt-transport-\w{1,12} installed",
-        "an apt repository is reached in a way (https, tor, s3) for which this apt has no program",
-        "Install the package that brings it (apt-transport-https before apt 1.5, ca-certificates with it), or name the"
-        " repository by http or file",
+        "an apt repository uses a transport (https, tor, s3) for which this apt has no program",
+        "Install the package with the transport (apt-transport-https before apt 1.5, ca-certificates with it), or "
+        "change the repository's address to http or file",
         "apt acquire-worker.cc",
     ),
     FailureRule(
@@ -195,24 +195,24 @@ PACKAGES = (
         r"|intentando sobre?escribir|tentata sovrascrittura|tenta(?:ndo|tiva de) sobre?escrever|попытка перезаписать"
         r"|próba nadpisania|正试图覆盖|poging tot overschrijven|(?:file"
         r"|dosya) \S+ from install of \S+ conflicts with",
-        "two packages bring the same file, and dpkg does not let one overwrite the other's: ARRIVING, which was to be"
-        " installed, and OWNER, which is there",
-        "See which of the two somebody needs (apt-mark showmanual, apt-get -s remove: either may be somebody's, and"
-        " take others along), do without the other one, then run apt-get --fix-broken install; where both are needed,"
-        " take a release of one that no longer brings the file",
+        "two packages contain the same file, and dpkg does not let one overwrite the other's: ARRIVING, which was to "
+        "be installed, and OWNER, which is installed",
+        "Decide which of the two is needed (apt-mark showmanual, apt-get -s remove: other packages may depend on "
+        "either), remove the other one, then run apt-get --fix-broken install. If both are needed, install a release "
+        "of one without the file",
         "dpkg lib/dpkg and src/main/archives.c",
         beside=r"\.deb\b",
         variants=(
             Variant(
                 rf"also in package {_DRIVER}|/lib/firmware/nvidia/",
-                "two packages of the driver bring the same file: ARRIVING, which was to be installed, and OWNER, which"
-                " is there. They are of two sources, Ubuntu's or Debian's own driver and that of NVIDIA's CUDA"
-                " repository, or of two branches",
-                "First see which source each is from (apt-cache policy ARRIVING OWNER) and choose one for the whole"
-                " driver; keep the other out by a pin (/etc/apt/preferences.d, Pin-Priority: -1), then apt-get update."
-                " Then take away what is there of the other (dpkg --remove --force-depends OWNER where apt refuses),"
-                " and run apt-get --fix-broken install, which finishes the chosen set. provision does that for the"
-                " stack's driver; --force-overwrite only hides it until the next upgrade",
+                "two packages of the driver contain the same file: ARRIVING, which was to be installed, and OWNER, "
+                "which is installed. They come from two sources (Ubuntu's or Debian's own driver, and NVIDIA's CUDA "
+                "repository), or from two branches",
+                "First find the source of each (apt-cache policy ARRIVING OWNER) and choose one for the whole "
+                "driver; exclude the other by a pin (/etc/apt/preferences.d, Pin-Priority: -1), then run apt-get "
+                "update. Then remove the packages of the other (dpkg --remove --force-depends OWNER if apt refuses), "
+                "and run apt-get --fix-broken install, which completes the chosen set. provision does that for the "
+                "stack's driver; --force-overwrite only hides the conflict until the next upgrade",
             ),
         ),
         names=(
@@ -227,12 +227,12 @@ PACKAGES = (
     FailureRule(
         "diversion-clash",
         r"dpkg-divert: (?:error: )?.?(?:local )?diversion of [^\n]+ clashes with",
-        "a package wants to divert a file that another package, or a removed one, has diverted already, as drivers of"
-        " two kinds do with libGL: WHOSE",
-        "Where the package that the message names last is gone already, take its diversion away (dpkg-divert --package"
-        " NAME --rename --remove FILE); where it is there, decide which of the two the host needs (apt-get -s purge"
-        " shows what would go along; of two drivers, the driver role removes the one that is not the stack's). Then run"
-        " apt-get --fix-broken install",
+        "a package needs to divert a file that another package, or a removed one, has already diverted, as two kinds "
+        "of driver do with libGL: WHOSE",
+        "If the package at the end of the message is no longer installed, remove its diversion (dpkg-divert "
+        "--package NAME --rename --remove FILE). If it is installed, decide which of the two the host needs (apt-get "
+        "-s purge shows dependent packages; of two drivers, the driver role removes the one that is not the "
+        "stack's). Then run apt-get --fix-broken install",
         "dpkg-divert(1); src/divert/main.c",
         names=(r"clashes with ['`‘]?(?P<whose>[^\n'’]{1,200})",),
         transient=False,
@@ -251,7 +251,7 @@ PACKAGES = (
         r"|No match for argument"
         r"|Unable to find a match:|PackagesNotFoundError|ResolvePackageNotFound",
         "no repository of the host has this package at this version",
-        "Look at apt-cache policy PACKAGE on the host: a repository is missing, or a pin forbids it",
+        "Run apt-cache policy PACKAGE on the host: a repository is missing, or a pin forbids it",
         "apt-get(8)",
         names=(
             r"locate package (?P<package>[\w.+:-]{1,100})",
@@ -262,11 +262,11 @@ PACKAGES = (
         variants=(
             Variant(
                 r"nvidia-(?:docker2?|container-runtime)(?:['\s,=]|$)",
-                "PACKAGE is no longer made: NVIDIA's container toolkit has replaced it, as one package,"
-                " nvidia-container-toolkit",
-                "Provision again (the container role), or by hand add the toolkit's repository"
-                " (nvidia.github.io/libnvidia-container/stable/deb, with its key), install nvidia-container-toolkit,"
-                " run nvidia-ctk runtime configure --runtime=docker and restart Docker",
+                "PACKAGE is discontinued: NVIDIA's container toolkit has replaced it, as one package, "
+                "nvidia-container-toolkit",
+                "Provision again (the container role). By hand, add the toolkit's repository "
+                "(nvidia.github.io/libnvidia-container/stable/deb, with its key), install nvidia-container-toolkit, "
+                "run nvidia-ctk runtime configure --runtime=docker and restart Docker",
             ),
             Variant(
                 r"(?:package '?|find a match: |for argument: )"
@@ -274,29 +274,30 @@ PACKAGES = (
                 r"|nvidia-(?:open|container-toolkit|fabricmanager|imex|driver-pinning)\S*|(?:lib)?cudnn[0-9]\S*"
                 r"|libnccl\S*"
                 r"|libnv(?:infer|sdm|idia-nscq)\S*|nvlsm|tensorrt|datacenter-gpu-manager\S*)(?:['\s,]|$)",
-                "PACKAGE comes from NVIDIA's own repository, and this host has none of that, or the one of another"
-                " release of the distribution; or it was never published for this one (Ubuntu 24.04's begins with CUDA"
-                " 12.5)",
-                "Provision again where a role of the host installs it, which adds the repository. By hand: install"
-                " cuda-keyring from NVIDIA's CUDA repository for this release (debian12, ubuntu2404; the container"
-                " toolkit has a list of its own), then apt-get update. apt-cache policy PACKAGE shows whether it is"
-                " there. A release of CUDA that was never published for this distribution: take one that is (apt-cache"
-                " search cuda-toolkit), an image of the older distribution, or the .run, not that one's repository."
-                " Debian's and Ubuntu's own toolkit is nvidia-cuda-toolkit (non-free, multiverse)",
+                "PACKAGE comes from NVIDIA's own repository, and this host does not have that repository, or has the "
+                "one for another release of the distribution; or the package was never published for this one "
+                "(Ubuntu 24.04 begins with CUDA 12.5)",
+                "If a role of the host installs it, provision again, which adds the repository. By hand: install "
+                "cuda-keyring from NVIDIA's CUDA repository for this release (debian12, ubuntu2404; the container "
+                "toolkit has its own list), then run apt-get update; apt-cache policy PACKAGE shows whether it is "
+                "there. If that release of CUDA was never published for this distribution, choose another release "
+                "(apt-cache search cuda-toolkit), an image of the older distribution, or the .run, not the older "
+                "distribution's repository. Debian's and Ubuntu's own toolkit is nvidia-cuda-toolkit (non-free, "
+                "multiverse)",
             ),
             Variant(
                 r"PackagesNotFoundError|ResolvePackageNotFound",
-                "no channel that conda was told to ask has a package of this name, version and system",
+                "no channel that conda uses has a package of this name, version and system",
                 "Name the channel that has it (conda install -c conda-forge -c nvidia NAME; conda search -c conda-forge"
                 " NAME lists its versions). cudatoolkit ends with CUDA 11.8: from 12 on it is cuda-toolkit and"
                 " cuda-version; PyTorch's own channel has no build after 2.5, conda-forge and pip have",
             ),
             Variant(
                 r"No match for argument|Unable to find a match",
-                "no enabled repository of dnf's has PACKAGE",
-                "See how it is called and who has it: dnf provides '*/PACKAGE', dnf search PACKAGE, dnf repolist --all."
-                " Enable the repository that has it (EPEL, CRB, NVIDIA's CUDA repository for this release), or take"
-                " PACKAGE's name in this release of the distribution",
+                "no enabled repository of dnf has PACKAGE",
+                "Find its name and repository: dnf provides '*/PACKAGE', dnf search PACKAGE, dnf repolist --all. "
+                "Enable that repository (EPEL, CRB, NVIDIA's CUDA repository for this release), or use PACKAGE's "
+                "name in this release of the distribution",
             ),
         ),
         weight="consequence",  # also after an update that found no mirror
@@ -304,20 +305,20 @@ PACKAGES = (
     FailureRule(
         "apt-default-release",
         r"The value '[^'\n]{1,100}' is invalid for APT::Default-Release",
-        "APT::Default-Release is RELEASE, and no source of this host offers that release, as after an upgrade of the"
-        " distribution or a change of the mirror: apt refuses every installation",
-        "Take the line out, or name the release that the host has (grep -rn Default-Release /etc/apt/apt.conf"
-        " /etc/apt/apt.conf.d; lsb_release -sc), then provision again",
+        "APT::Default-Release is RELEASE, and no source of this host has that release, as after an upgrade of the "
+        "distribution or a change of the mirror: apt rejects every installation",
+        "Remove the line, or name the host's release (grep -rn Default-Release /etc/apt/apt.conf "
+        "/etc/apt/apt.conf.d; lsb_release -sc), then provision again",
         "apt apt-pkg/policy.cc; apt.conf(5)",
         transient=False,
         names=(r"The value '(?P<release>[^'\n]{1,100})' is invalid",),
     ),
     FailureRule(
         "packages-on-hold",
-        # the list alone stands where our own flag for held packages lets them change
+        # the list alone is printed if our own flag for held packages allows the change
         r"(?:The following held packages will be changed:\s+[^\n]+(?:\n[^\n]*){0,20}?\n[^\n]*)?"
         r"Held packages were changed and",
-        "PACKAGES: on hold on this host (apt-mark hold), so that apt does not change them unasked",
+        "PACKAGES: on hold on this host (apt-mark hold), so apt does not change them without permission",
         "Keep their versions, or run apt-mark unhold PACKAGES on the host and try again; apt-mark showhold lists all",
         "vanzod/ccslurm4ai#5; apt private-install.cc",
         names=(r"held packages will be changed:\s+(?P<packages>[^\n]*[^\s])",),
@@ -333,12 +334,12 @@ PACKAGES = (
         r"|dependencias incumplidas|dipendenze non soddisfatte|dependências desencontradas"
         r"|неудовлетворённые зависимости"
         r"|有未满足的依赖关系",
-        "{PACKAGE needs NEEDED|a package lacks one that it depends on}, which apt does not bring, or the packages asked"
-        " for clash with what is held or installed",
-        "Packages of one driver or one kernel (linux-modules-nvidia-…) go to a version together: apt-get -s"
-        " --fix-broken install shows what apt would do, and without -s does it; apt-mark showhold and apt-cache policy"
-        " {NEEDED|with the package that is missing} say what keeps it back; a package that nobody needs any more is"
-        " purged",
+        "{PACKAGE needs NEEDED|a package lacks one that it depends on}, which apt does not install, or the requested "
+        "packages conflict with held or installed ones",
+        "Packages of one driver or one kernel (linux-modules-nvidia-…) must be upgraded together: apt-get -s "
+        "--fix-broken install shows apt's solution, and without -s applies it. apt-mark showhold and apt-cache "
+        "policy {NEEDED|with the package that is missing} show what prevents it. Purge packages that nobody needs "
+        "any more",
         "NVIDIA/ansible-role-nvidia-driver#33; elementary/settings-system#233",
         names=(
             r"(?P<package>[\w.+-]{2,100}(?::\w{1,10})?) ?: (?:Pre)?Depends: ",
@@ -355,67 +356,68 @@ PACKAGES = (
             Variant(
                 r"xorg-video-abi-[0-9]{1,2} but"
                 r"|^ ?cuda(?:-runtime|-demo-suite)?(?:-[0-9]{1,2}-[0-9])? : (?:Pre)?Depends: ",
-                "a package of NVIDIA's that stands for CUDA as a whole (cuda, cuda-11-5) drags a driver of its own in,"
-                " which does not fit this release of the distribution or the driver that is installed: {PACKAGE needs"
-                " NEEDED|see the lines}",
-                "Install the toolkit alone (apt-get install cuda-toolkit-X-Y), never cuda or cuda-X-Y, and take"
-                " NVIDIA's repository for this release of the distribution (ubuntu2204 for 22.04;"
-                " /etc/apt/sources.list.d). The driver and X that are installed stay as they are",
+                "an NVIDIA package for all of CUDA (cuda, cuda-11-5) also requires its own driver, which does not "
+                "match this release of the distribution or the installed driver: {PACKAGE needs NEEDED|see the lines}",
+                "Install only the toolkit (apt-get install cuda-toolkit-X-Y), never cuda or cuda-X-Y, and use "
+                "NVIDIA's repository for this release of the distribution (ubuntu2204 for 22.04; "
+                "/etc/apt/sources.list.d). Keep the installed driver and X",
             ),
             Variant(
                 rf"{_DRIVER} : (?:Conflicts|Breaks): \S|{_DRIVER} : (?:Pre)?Depends: \S[^\n]* but [0-9]\S{{0,60}} is"
                 rf"|Depends: {_DRIVER} [^\n]* but [0-9]\S{{0,60}} is ",
-                "{PACKAGE needs NEEDED|packages of the driver exclude each other}{, and HAVE is installed or chosen|}:"
-                " packages of the driver from two sources or of two branches are mixed. Ubuntu's or Debian's own and"
-                " those of NVIDIA's CUDA repository have the same names, and each set fits only itself, at one version",
-                "First see which source each version is from: apt-cache policy {PACKAGE OTHER|with the packages of the"
-                " message}. Choose one source for the whole driver and keep the other out by a pin"
-                " (/etc/apt/preferences.d: Package: *nvidia* *cuda-drivers*, Pin: release o=NAME of the other,"
-                " Pin-Priority: -1), then apt-get update. Then take away what came from the other (apt-get -s purge"
-                " shows what goes along), or let apt bring all to the chosen one's version (apt-get -s install"
-                " --allow-downgrades {PACKAGE|NAME}=VERSION with the packages it names; without -s it does it). Last,"
-                " apt-get -s --fix-broken install has nothing left to do. provision does that for the stack's driver",
+                "{PACKAGE needs NEEDED|packages of the driver exclude each other}{, and HAVE is installed or "
+                "chosen|}: packages of the driver from two sources or two branches are mixed. Ubuntu's or Debian's "
+                "own and those of NVIDIA's CUDA repository have the same names, and each set matches only itself, at "
+                "one version",
+                "First find the source of each version: apt-cache policy {PACKAGE OTHER|with the packages of the "
+                "message}. Choose one source for the whole driver and exclude the other by a pin "
+                "(/etc/apt/preferences.d: Package: *nvidia* *cuda-drivers*, Pin: release o=NAME of the other, "
+                "Pin-Priority: -1), then run apt-get update. Then remove the packages of the other (apt-get -s purge "
+                "shows dependent packages), or let apt change all to the chosen one's version (apt-get -s install "
+                "--allow-downgrades {PACKAGE|NAME}=VERSION with the packages that it lists; without -s it installs "
+                "them). At the end, apt-get -s --fix-broken install must list nothing. provision does that for the "
+                "stack's driver",
             ),
             Variant(
                 r"but it is not installable",
-                "{PACKAGE needs NEEDED|a package needs another}, and no repository of the host has that: a component"
-                " (Debian: contrib, non-free; Ubuntu: universe, restricted, multiverse), an architecture (i386) or a"
-                " whole repository is missing among apt's sources, or a pin forbids it",
-                "Look at apt-cache policy {NEEDED|with that package} and at the components of the sources"
-                " (/etc/apt/sources.list, sources.list.d); add what is missing, run apt-get update and try again. Of a"
-                " package for another release, take this release's",
+                "{PACKAGE needs NEEDED|a package needs another}, and no repository of the host has that: a component "
+                "(Debian: contrib, non-free; Ubuntu: universe, restricted, multiverse), an architecture (i386) or a "
+                "whole repository is missing in apt's sources, or a pin forbids it",
+                "Check apt-cache policy {NEEDED|with that package} and the components of the sources "
+                "(/etc/apt/sources.list, sources.list.d); add the missing one, run apt-get update and try again. If "
+                "the package is for another release, use this release's",
             ),
             Variant(
                 rf"{_DRIVER} : (?:Pre)?Depends: \S[^\n]* but it is not going to be installed"
                 rf"|Depends: {_DRIVER} [^\n]* but it is not going to be installed",
-                "{PACKAGE needs NEEDED|a package of the driver needs another}, which apt does not choose: a package of"
-                " another branch, or of the driver of another source (the distribution's own, NVIDIA's CUDA"
-                " repository), is installed, held or pinned",
-                "Ask apt for the next one down until it names the reason: apt-get -s install {PACKAGE|NAME}{ OTHER|}."
-                " See dpkg -l '*nvidia*' | grep ^ii for another branch, apt-mark showhold and apt-cache policy"
-                " {PACKAGE|NAME} for what is held and from where each version comes. Take away the other branch or"
-                " source (apt-get -s purge shows what goes along), release what is held, and install the whole set from"
-                " one source; provision does that for the stack's driver",
+                "{PACKAGE needs NEEDED|a package of the driver needs another}, which apt does not select: a package "
+                "of another branch, or of a driver from another source (the distribution's own, NVIDIA's CUDA "
+                "repository), is installed, held or pinned",
+                "Run apt-get -s install {PACKAGE|NAME}{ OTHER|}, then the same for the next dependency, until apt "
+                "prints the reason. Check dpkg -l '*nvidia*' | grep ^ii for another branch, apt-mark showhold and "
+                "apt-cache policy {PACKAGE|NAME} for holds and the source of each version. Remove the other branch "
+                "or source (apt-get -s purge shows dependent packages), release the holds, and install the whole set "
+                "from one source; provision does that for the stack's driver",
             ),
             Variant(
                 r"Depends: \S{3,80} \(= [0-9]\S{0,40}\+cuda[0-9.]{1,6}\) but [0-9]\S{0,60} is to be installed",
-                "PACKAGE needs its parts at exactly its own version ({NEEDED|see the line}), and apt takes"
-                " {HAVE|another} for the part: only PACKAGE was named with a version, for the rest apt takes the"
-                " newest, or what is held or pinned",
-                "Name all parts in one command with that version, which has to be for one CUDA (apt-get install"
-                " PACKAGE=VERSION {OTHER|NAME}=VERSION …; --allow-downgrades where a newer one is there), or pin them:"
-                " in a file of /etc/apt/preferences.d Package: with their names (libnvinfer* libnvonnxparsers*"
-                " tensorrt* for TensorRT), Pin: version VERSION, Pin-Priority: 1001. apt-mark showhold says what is"
-                " held; there is nothing for --fix-broken to do",
+                "PACKAGE needs its parts at exactly its own version ({NEEDED|see the line}), and apt selects "
+                "{HAVE|another} for the part: only PACKAGE was given with a version, so for the rest apt selects the "
+                "newest, or a held or pinned one",
+                "Name all parts in one command with that version, which must be for one CUDA (apt-get install "
+                "PACKAGE=VERSION {OTHER|NAME}=VERSION …; --allow-downgrades if a newer one is installed), or pin "
+                "them in a file of /etc/apt/preferences.d: Package: with their names (libnvinfer* libnvonnxparsers* "
+                "tensorrt* for TensorRT), Pin: version VERSION, Pin-Priority: 1001. apt-mark showhold lists holds; "
+                "--fix-broken does not help",
             ),
             Variant(
                 r" but [0-9]\S{0,60} is (?:to be )?installed",
-                "{PACKAGE needs NEEDED|a package needs another}, and {HAVE|another version of it} is installed or"
-                " chosen: packages of two sources, or of two versions that belong together, are mixed",
-                "See which source each version is from (apt-cache policy of both packages; apt-mark showhold says what"
-                " is held): let all of one set come from one source at one version (apt-get -s --fix-broken install"
-                " shows what apt would do, and without -s does it), or take back the single newer one (apt-get install"
-                " PACKAGE=VERSION of the source that is meant)",
+                "{PACKAGE needs NEEDED|a package needs another}, and {HAVE|another version of it} is installed or "
+                "selected: packages of two sources, or of two versions of one set, are mixed",
+                "Find the source of each version (apt-cache policy of both packages; apt-mark showhold lists holds). "
+                "Install the whole set from one source at one version (apt-get -s --fix-broken install shows apt's "
+                "solution, and without -s applies it), or downgrade the single newer one (apt-get install "
+                "PACKAGE=VERSION of the intended source)",
             ),
         ),
     ),
@@ -423,10 +425,10 @@ PACKAGES = (
         "package-conflict",
         r"(?:^[^\n]* conflicts with [^\n]*\n(?:[^\n]*\n){0,6}?)?[^\n]*conflicting packages - not installing \S+",
         "ARRIVING and {PRESENT|a package that is installed} exclude each other, and dpkg installs only one of them",
-        "Decide which one the host needs: dpkg -s {PRESENT|with the installed one} and apt-cache rdepends --installed"
-        " {PRESENT|with it} show what goes along. Let apt exchange them (apt-get -s install ARRIVING names what it"
-        " would take away), and not dpkg -i. Of containers: containerd.io belongs to Docker's own docker-ce, containerd"
-        " to the distribution's docker.io, and the two sets are not mixed",
+        "Decide which one the host needs: dpkg -s {PRESENT|with the installed one} and apt-cache rdepends "
+        "--installed {PRESENT|with it} show dependent packages. Let apt replace it (apt-get -s install ARRIVING "
+        "lists what it would remove), do not use dpkg -i. For containers: containerd.io belongs to Docker's own "
+        "docker-ce, containerd to the distribution's docker.io; do not mix the two sets",
         "dpkg src/main/depcon.c; replicatedhq/kURL#3839",
         names=(
             r"conflicting packages - not installing (?P<arriving>\S{2,100})",
@@ -438,10 +440,10 @@ PACKAGES = (
         "package-triggers-loop",
         r"cycle found while processing triggers[^\n]*(?:\n[^\n]*){0,2}|(?:^dpkg: error processing [^\n]*\n)?"
         r"[^\n]*triggers looping, abandoned",
-        "the triggers of {PACKAGE|a package}, which run its script whenever others change certain files, start each"
-        " other without end: dpkg gave up and left the package unfinished",
-        "Run dpkg --configure -a once more, which is enough where an upgrade had changed the files. Where they loop"
-        " again, upgrade {PACKAGE|the package} or remove it, and report it to whoever makes it",
+        "the triggers of {PACKAGE|a package}, which run its script whenever others change certain files, start each "
+        "other endlessly: dpkg stopped and left the package unfinished",
+        "Run dpkg --configure -a once more, which is enough if an upgrade had changed the files. If they loop again, "
+        "upgrade {PACKAGE|the package} or remove it, and report it to its maintainer",
         "dpkg src/main/trigproc.c; zentyal/zentyal#1978, #2045; dracut-ng/dracut#1420",
         names=(
             r"error processing (?:package )?(?P<package>[a-z0-9][\w.+-]{1,100})",
@@ -456,8 +458,8 @@ PACKAGES = (
         r"|with) (?:root|sudo)\b"
         r"|(?:must|need to) be root\b|root privileges are required|requires root\b"
         r"|(?:requires|with) superuser privileges?",
-        "the program was started by a user who is not root, and needs to be",
-        "Start it with sudo, or give the host's user the rights that the documentation names",
+        "the program was started by a user other than root, and needs root",
+        "Start it with sudo, or give the host's user the rights in the documentation",
         "apt debsystem.cc; dpkg; nvidia-installer nvidia-installer.c",
         unless=r"^\s*(?:-|#)",
     ),
@@ -466,8 +468,8 @@ PACKAGES = (
     FailureRule(
         "chroot-without-mounts",
         r"grub-probe: error: cannot find a device for / \(is /dev mounted",
-        "a package's script runs in a chroot or a container without /dev, /proc and /sys, and cannot see the host's"
-        " disks",
+        "a package's script runs in a chroot or a container without /dev, /proc and /sys, and has no access to the "
+        "host's disks",
         "Mount them first (mount --rbind /dev, /proc and /sys below the chroot, and /dev/pts), then run"
         " dpkg --configure -a there",
         "GNU GRUB util/grub-probe.c",
@@ -477,19 +479,19 @@ PACKAGES = (
         "etckeeper-uncommitted",
         r"etckeeper detected uncommitted changes in /etc|etckeeper (?:aborted|failed) [^\n]{0,40}(?:commit|apt)"
         r"|Aborting apt run\. Manually commit",
-        "etckeeper lets no apt run begin while /etc has changes that nobody committed (AVOID_COMMIT_BEFORE_INSTALL)",
-        "Read and commit them on the host (cd /etc; git status; etckeeper commit), then provision again. Files that"
-        " Hostwright writes to /etc count too: where AVOID_COMMIT_BEFORE_INSTALL stays set in"
-        " /etc/etckeeper/etckeeper.conf, each run stops like this",
+        "etckeeper blocks apt while /etc has uncommitted changes (AVOID_COMMIT_BEFORE_INSTALL)",
+        "Check and commit them on the host (cd /etc; git status; etckeeper commit), then provision again. Files that "
+        "Hostwright writes to /etc count too: while AVOID_COMMIT_BEFORE_INSTALL is set in "
+        "/etc/etckeeper/etckeeper.conf, each run stops like this",
         "etckeeper pre-install.d/50uncommitted-changes; SoftCreatR/imei#102",
         transient=False,
     ),
     FailureRule(
         "apt-hook-failed",
         r"Problem executing scripts (?:DPkg|APT|AptCli)::[\w:-]{1,60} '|E: Failure running script ",
-        "a program that the host's apt configuration runs with each call failed, and apt stopped: HOOK",
-        "The lines above say what that program wants; grep -r Invoke /etc/apt/apt.conf.d names the file that sets it."
-        " Fix its cause, then provision again",
+        "a program that the host's apt configuration runs at each call failed, and apt stopped: HOOK",
+        "Fix the cause, which is in the lines above; grep -r Invoke /etc/apt/apt.conf.d finds the file that sets the "
+        "program. Then provision again",
         "apt apt-pkg/contrib/fileutl.cc and deb/dpkgpm.cc, RunScripts",
         names=(
             r"Problem executing scripts (?P<hook>[\w:-]{1,80} '[^'\n]{1,200}')",
@@ -501,20 +503,19 @@ PACKAGES = (
         "kernel-config-missing",
         r"grep: /boot/config-[^\s:]{1,80}: No such file[^\n]*(?:\n[^\n]*){0,4}?\nE: \w{1,10} compression"
         r" \(CONFIG_RD_\w{1,10}\) not supported by kernel",
-        "the file /boot/config-RELEASE, which that kernel's package brings, is missing, so that no initramfs can be"
-        " made and the package stays unconfigured",
-        "Install the package again, which brings the file back: apt-get install --reinstall linux-image-RELEASE, then"
-        " dpkg --configure -a",
+        "the file /boot/config-RELEASE of that kernel's package is missing, so no initramfs can be created and the "
+        "package stays unconfigured",
+        "Restore the file with apt-get install --reinstall linux-image-RELEASE, then run dpkg --configure -a",
         "initramfs-tools mkinitramfs; dkms-project/dkms#302",
         names=(r"/boot/config-(?P<release>[^\s:]{1,80}): No such",),
     ),
     FailureRule(
         "initramfs-modules-dep",
         r"mkinitramfs: failed to determine device for [^\n]*|mkinitramfs: workaround is:? MODULES=most[^\n]*",
-        "no initramfs could be made: MODULES=dep in /etc/initramfs-tools is to hold only the modules of the device that"
-        " has /, and mkinitramfs cannot find out which one that is (an overlay, tmpfs, ZFS, a container)",
-        "Set MODULES=most where it says dep (grep -r ^MODULES /etc/initramfs-tools/initramfs.conf"
-        " /etc/initramfs-tools/conf.d), then run update-initramfs -u -k all and dpkg --configure -a",
+        "no initramfs could be created: with MODULES=dep in /etc/initramfs-tools it contains only the modules for "
+        "the device of /, and mkinitramfs cannot determine that device (an overlay, tmpfs, ZFS, a container)",
+        "Change MODULES=dep to MODULES=most (grep -r ^MODULES /etc/initramfs-tools/initramfs.conf "
+        "/etc/initramfs-tools/conf.d), then run update-initramfs -u -k all and dpkg --configure -a",
         "initramfs-tools, hook-functions, dep_add_modules_mount; remusmp/rpi-rt-kernel#27",
         transient=False,
         sign=MODULES_DEP,
@@ -527,11 +528,11 @@ PACKAGES = (
         r"[Yy]ou must correct your GRUB install devices before proceeding[^\n]*"
         r"|grub-install: error: cannot find a GRUB drive for [^\n]*|grub-pc[^\n]*(?:install_devices|GRUB install"
         r" devices)[^\n]*",
-        "grub-pc is not configured: the disks on which it is to put the boot loader, which debconf keeps by name, are"
-        " not in this machine, as after a disk's replacement or in the copy of an image",
-        "Name the disk that the machine boots from: dpkg-reconfigure grub-pc asks for it; unattended, echo 'grub-pc"
-        " grub-pc/install_devices multiselect /dev/DISK' | debconf-set-selections (lsblk shows the disks,"
-        " /dev/disk/by-id their lasting names). Then run dpkg --configure -a",
+        "grub-pc is not configured: the disks for the boot loader, which debconf stores by name, are not in this "
+        "machine, as after a disk's replacement or in a copied image",
+        "Set the boot disk: dpkg-reconfigure grub-pc prompts for it; unattended, echo 'grub-pc "
+        "grub-pc/install_devices multiselect /dev/DISK' | debconf-set-selections (lsblk lists the disks, "
+        "/dev/disk/by-id their persistent names). Then run dpkg --configure -a",
         "Debian grub2, debian/postinst.in; osism/openstack-image-manager#161",
         transient=False,
         sign=GRUB_DEVICE,
@@ -541,23 +542,23 @@ PACKAGES = (
     ),
     FailureRule(
         "initramfs-build-failed",
-        # the line that says why, where one of the six before it does: it leads the evidence
+        # the line with the reason, if it is one of the six before: it leads the evidence
         rf"(?:^{WHY}\n(?:[^\n]*\n){{0,5}}?)?[^\n]*"
         r"(?:update-initramfs: failed for |Failed to create initrd image|mkinitramfs: [^\n]*: not found"
         r"|mkinitramfs failure|dracut(?:\[[0-9]{1,9}\])?: FAILED)",
-        "the initramfs of a kernel could not be made, so that this kernel may not boot, or boots without its modules",
-        "The lines above it say what failed (a program or file that is missing, a hook in /etc/initramfs-tools/hooks):"
-        " fix that, then run update-initramfs -u -k all and dpkg --configure -a",
+        "the initramfs of a kernel could not be created, so this kernel may not boot, or boots without its modules",
+        "Fix the cause, which is in the lines above (a missing program or file, a hook in "
+        "/etc/initramfs-tools/hooks), then run update-initramfs -u -k all and dpkg --configure -a",
         "initramfs-tools, update-initramfs; dracut",
         weight="consequence",
     ),
     FailureRule(
         "package-asks",
         r"end of file on stdin at conffile prompt|^\*\*\* \S{1,200} \(Y/I/N/O/D/Z\)",
-        "a configuration file that its package brings anew was changed on the host: dpkg asks which to keep, and nobody"
-        " answers",
-        "Compare the two (FILE and FILE.dpkg-new or .dpkg-dist); dpkg --force-confdef --force-confold --configure -a"
-        " keeps the host's, as a run of provision does, --force-confnew takes the package's",
+        "a configuration file with a new version in its package was changed on the host: dpkg prompts for a choice, "
+        "and nobody answers",
+        "Compare the two (FILE and FILE.dpkg-new or .dpkg-dist); dpkg --force-confdef --force-confold --configure -a "
+        "keeps the host's, as provision does, --force-confnew installs the package's",
         "dpkg src/main/configure.c; mail-in-a-box/mailinabox#270",
         names=(r"^\*\*\* (?P<file>[\w.+-]{1,100}) \(Y/I", r"[Cc]onfiguration file ['‘](?P<file>/[^'’\s]{1,200})['’]"),
         beside=r"[Cc]onfiguration file ['‘]/",
@@ -567,11 +568,11 @@ PACKAGES = (
         "package-alternative",
         r"update-alternatives: error: alternative [^\n]*(?: managed by | exists but | doesn't exist)[^\n]*"
         r"|update-alternatives: error: [^\n]*(?:not a symlink|unable to make|not exist)[^\n]*",
-        "a package registers a program or library with update-alternatives, and another name has that link, or the"
-        " files are not there: its script fails",
-        "See whose it is (update-alternatives --display NAME, dpkg -S with the path it shows): where no package has"
-        " it any more, update-alternatives --remove-all NAME; where one has, install that one again, or do without it"
-        " if nobody needs it; then dpkg --configure -a",
+        "a package registers a program or library with update-alternatives, and another name has that link, or the "
+        "files are missing: its script fails",
+        "Find the owner of the link (update-alternatives --display NAME, dpkg -S with the path that it prints). If "
+        "no package has it any more, run update-alternatives --remove-all NAME; if one has, install that one again, "
+        "or remove it if nobody needs it; then run dpkg --configure -a",
         "dpkg utils/update-alternatives.c",
         transient=False,
         names=(
@@ -584,8 +585,8 @@ PACKAGES = (
         "package-script-program",
         r"/info/[\w.+:-]{1,100}\.(?:pre|post)(?:inst|rm): (?:line )?[0-9]{1,6}: [^\n]*not found",
         "the script of PACKAGE calls PROGRAM, which is not installed, or not on root's PATH",
-        "Install what brings it (update-initramfs: initramfs-tools; update-grub: grub2-common; dkms: dkms; else"
-        " dpkg -S and apt-file search bin/PROGRAM name the package), then dpkg --configure -a",
+        "Install its package (update-initramfs: initramfs-tools; update-grub: grub2-common; dkms: dkms; else dpkg -S "
+        "and apt-file search bin/PROGRAM print the package), then run dpkg --configure -a",
         "Debian policy, maintainer scripts; webanck/docker-wine-steam#6",
         transient=False,
         names=(
@@ -596,10 +597,10 @@ PACKAGES = (
     FailureRule(
         "package-script-python",
         rf"^(?:ModuleNotFoundError|ImportError): [^\n]*\n(?:[^\n]*\n){{0,5}}?[^\n]*(?:{SCRIPT_ENDED})",
-        "the script of PACKAGE is Python, and python3 does not find the module MODULE: mostly python3 is not the"
-        " distribution's (another in /usr/bin or /usr/local/bin, an alternative)",
-        "See which python3 it is (readlink -f /usr/bin/python3; dpkg -S says whose): lead /usr/bin/python3 back to the"
-        " distribution's, or install that package again, then dpkg --configure -a",
+        "the script of PACKAGE is Python, and python3 does not find the module MODULE: usually python3 is not the "
+        "distribution's (another in /usr/bin or /usr/local/bin, an alternative)",
+        "Find the python3 (readlink -f /usr/bin/python3; dpkg -S prints its package). Link /usr/bin/python3 to the "
+        "distribution's, or install that package again, then run dpkg --configure -a",
         "dpkg lib/dpkg/subproc.c; NVIDIA/nvidia-installer#17",
         names=(
             r"error processing (?:package )?(?P<package>[\w.+-]{2,100})",
@@ -611,16 +612,16 @@ PACKAGES = (
     FailureRule(
         "package-removal-failed",
         rf"(?:^{WHY}\n(?:[^\n]*\n){{0,3}}?)?(?:^dpkg: [^\n]*\(--(?:remove|purge)\)[^\n]*\n)?[^\n]*(?:{REMOVAL_ENDED})",
-        "PACKAGE is not removed: its own script for that, /var/lib/dpkg/info/PACKAGE.prerm, fails{ with status STATUS|}"
-        "{ (WHY)|}. The package is as it was, each further try ends at the same script, and dpkg --configure -a"
-        " mends nothing",
-        "Give the script what it asks for, for the moment of the removal (a daemon that it talks to, a file, a"
-        " program). Where that is gone for good, correct the line in /var/lib/dpkg/info/PACKAGE.prerm that fails, or"
-        " take the script away (mv /var/lib/dpkg/info/PACKAGE.prerm /var/backups/): dpkg then removes the package"
-        " without it. Or install a release of PACKAGE whose script is mended. Then do again what failed (provision,"
-        " apt-get remove); what the script should have undone is left to you",
+        "PACKAGE is not removed: its removal script, /var/lib/dpkg/info/PACKAGE.prerm, fails{ with status STATUS|}{ "
+        "(WHY)|}. The package is unchanged, each further try fails at the same script, and dpkg --configure -a does "
+        "not help",
+        "Provide what the script needs during the removal (a daemon, a file, a program). If that is gone for good, "
+        "correct the failing line in /var/lib/dpkg/info/PACKAGE.prerm, or move the script away (mv "
+        "/var/lib/dpkg/info/PACKAGE.prerm /var/backups/): dpkg then removes the package without it. Or install a "
+        "release of PACKAGE with a fixed script. Then repeat the failed command (provision, apt-get remove), and "
+        "undo by hand what the script would have undone",
         "dpkg src/main/remove.c; dpkg(1); NVIDIA/nvidia-docker#272; ntop/n2disk#8",
-        # the script of a package that is just being installed cleans up after another failure
+        # the script of a package that is being installed cleans up after another failure
         unless=r"error while cleaning up|\bnew \S{2,100} (?:package )?(?:pre|post)-removal",
         names=(
             r"error processing (?:package )?(?P<package>[a-z0-9][\w.+-]{1,100})",
@@ -633,13 +634,13 @@ PACKAGES = (
         variants=(
             Variant(
                 r"post-removal",
-                "PACKAGE is half removed: its files are gone, and its own script that runs after that,"
-                " /var/lib/dpkg/info/PACKAGE.postrm, fails{ with status STATUS|}{ (WHY)|}. Each further try ends at the"
-                " same script, and dpkg --configure -a mends nothing",
-                "Give the script what it asks for (a file, a program, an account that is gone already). Where that is"
-                " gone for good, correct the line in /var/lib/dpkg/info/PACKAGE.postrm that fails, or take the script"
-                " away (mv /var/lib/dpkg/info/PACKAGE.postrm /var/backups/), then do again what failed (provision,"
-                " apt-get remove); what the script should have undone is left to you",
+                "PACKAGE is half removed: its files are gone, and its script for the rest, "
+                "/var/lib/dpkg/info/PACKAGE.postrm, fails{ with status STATUS|}{ (WHY)|}. Each further try fails at "
+                "the same script, and dpkg --configure -a does not help",
+                "Provide what the script needs (a file, a program, an account that was removed). If that is gone for "
+                "good, correct the failing line in /var/lib/dpkg/info/PACKAGE.postrm, or move the script away (mv "
+                "/var/lib/dpkg/info/PACKAGE.postrm /var/backups/), then repeat the failed command (provision, "
+                "apt-get remove), and undo by hand what the script would have undone",
             ),
         ),
         transient=False,
@@ -650,7 +651,7 @@ PACKAGES = (
     ),
     FailureRule(
         "package-script-failed",
-        # the line that says why, where one of the six before it does: it leads the evidence
+        # the line with the reason, if it is one of the six before: it leads the evidence
         rf"(?:^{WHY}\n(?:[^\n]*\n){{0,5}}?)?(?:^dpkg: error processing [^\n]*\n)?"
         rf"[^\n]*(?:{SCRIPT_ENDED}"
         r"|脚本 ?(?:子进程 ?)?返回"
@@ -660,9 +661,9 @@ PACKAGES = (
         r"|sottoprocesso[^\n]*script[^\n]*errore"
         r"|subprocesso[^\n]*script[^\n]*erro"
         r"|подпроцесс[^\n]*сценари)",
-        "a script that PACKAGE brings failed, and dpkg left it unfinished",
-        "The lines above dpkg's error say what failed (they are in /var/log/apt/term.log too, and dpkg --configure -a"
-        " prints them again): fix that, then provision again, which runs dpkg --configure -a",
+        "a script of PACKAGE failed, and dpkg left the package unfinished",
+        "Fix the cause, which is in the lines above dpkg's error (also in /var/log/apt/term.log; dpkg --configure -a "
+        "prints them again), then provision again, which runs dpkg --configure -a",
         "dpkg lib/dpkg/subproc.c; NVIDIA/nvidia-installer#17",
         names=(
             r"error processing (?:package )?(?P<package>[\w.+-]{2,100})",
@@ -679,17 +680,16 @@ PACKAGES = (
             Variant(
                 r"invalid (?:spec|user|group): |ungültige |no such (?:user|group)",
                 "the script of PACKAGE uses an account that does not exist on the host: {ACCOUNT|see the line}",
-                "Make the account as the package does (adduser --system --group --no-create-home {ACCOUNT|NAME}; its"
-                " scripts in /var/lib/dpkg/info/PACKAGE.* name home and shell), then dpkg --configure -a. Where an"
-                " older release of it had been removed by half, take its newest one instead",
+                "Create the account as the package does (adduser --system --group --no-create-home {ACCOUNT|NAME}; "
+                "its scripts in /var/lib/dpkg/info/PACKAGE.* have home and shell), then run dpkg --configure -a. If "
+                "an older release of it was half removed, install its newest one instead",
             ),
             Variant(
                 r"Job for \S{1,100} failed|invoke-rc\.d: initscript|Failed to (?:re)?start \S{1,100}\.(?:service"
                 r"|socket)",
-                "the script of PACKAGE starts {UNIT|a service}, and that does not start, so that the package stays"
-                " unconfigured",
-                "Read the service's own lines (journalctl -u UNIT -n 50 --no-pager) and fix their cause; when"
-                " systemctl start UNIT works, dpkg --configure -a finishes the package",
+                "the script of PACKAGE starts {UNIT|a service}, which fails, so the package stays unconfigured",
+                "Check the service's log (journalctl -u UNIT -n 50 --no-pager) and fix the cause; when systemctl "
+                "start UNIT works, dpkg --configure -a finishes the package",
             ),
         ),
         sign=SCRIPT_FAILED,
@@ -700,10 +700,10 @@ PACKAGES = (
         "dpkg-failed",
         r"Errors were encountered while processing:\n[^\n]*(?:\n [^\n]*){0,5}"
         r"|Sub-process /usr/bin/dpkg returned an error code",
-        "dpkg failed on {PACKAGE|a package}; this part of its output does not say why",
-        "Its reason stands above, where the package's name comes first (dpkg: error processing …), and in"
-        " /var/log/apt/term.log; dpkg --configure -a prints it again, of a package that was to be removed apt-get"
-        " remove {PACKAGE|with its name} does",
+        "dpkg failed on {PACKAGE|a package}; this part of its output has no reason",
+        "Find the reason above, at the first line with the package's name (dpkg: error processing …), or in "
+        "/var/log/apt/term.log. dpkg --configure -a prints it again; for a package that was to be removed, apt-get "
+        "remove {PACKAGE|with its name} does",
         "apt apt-pkg/deb/dpkgpm.cc; dpkg src/main/errors.c",
         names=(
             r"while processing:\s{1,9}(?:/\S*/)?(?P<package>[a-z0-9][\w.+-]{1,60})",
@@ -715,9 +715,9 @@ PACKAGES = (
         "apt-update-failed",
         r"Failed to update apt cache(?:: unknown reason)?[.\"]|(?:Some index files failed to download"
         r"|Failed to fetch some)",
-        "apt could not read all of its repositories; the tool in front of it does not say which one, or why",
-        "Run apt-get update on the host as root: its lines that begin with Err, W: and E: name the repository and the"
-        " reason (a key, a name, a proxy, an address that is gone)",
+        "apt could not read all of its repositories; the calling tool does not report which one, or why",
+        "Run apt-get update on the host as root: its lines that begin with Err, W: and E: have the repository and "
+        "the reason (a key, a name, a proxy, a wrong address)",
         "Ansible modules/apt.py; apt apt-pkg/update.cc",
         weight="wrapper",
     ),
@@ -726,9 +726,9 @@ PACKAGES = (
         r"dpkg: dependency problems(?::| prevent configuration of)|dependency problems - leaving unconfigured"
         r"|Abhängigkeitsprobleme verhindern|problèmes de dépendances empêchent|problemas de dependencias impiden"
         r"|依赖关系问题 - 仍未被配置|依赖关系问题使得",
-        "a package that another depends on is not installed or not configured, so that this one waits for it",
-        "Let apt bring what is missing (apt-get -f install); where a package's own script failed, its message stands"
-        " above this one",
+        "a package that another depends on is not installed or not configured, so this one is not configured either",
+        "Let apt install the missing packages (apt-get -f install). If a package's own script failed, its message is "
+        "above this one",
         "dpkg src/main/packages.c",
         beside=r"depends on .*; however|^ {1,4}(?:Package|Version) .* is (?:not|to be)|however:$",
         weight="consequence",

@@ -1,4 +1,4 @@
-"""What is proved of every host: its disk, memory, processors and network, which can make a good card slow."""
+"""Proofs of every host: its disk, memory, processors and network, which can slow down a good GPU."""
 
 from __future__ import annotations
 
@@ -10,24 +10,26 @@ from hostwright.standard.roles.base import Base
 from hostwright.standard.roles.base.proofs import judges
 from hostwright.standard.roles.base.proofs.sources import source
 
-#: of the file that is written and read: more than the cache of a disk's controller (up to 8 GiB on large ones, 1 to 4
-#: on most), little enough for a minute on the slowest disk that is not a finding
+#: Size of the test file: larger than the cache of a disk's controller (up to 8 GiB on large ones, 1 to 4 on most),
+#: small enough for a minute on the slowest disk that is not a finding.
 DISK_BYTES = 4 * 1024**3
-#: of each of three arrays: STREAM asks for four times the last cache; the largest processor of today has 384 MiB, and
-#: where caches are that large the figure is compared with its peers' alone
+#: Size of each of three arrays: STREAM requires four times the last-level cache. The largest current processor has 384
+#: MiB; with such caches only the comparison with peers counts.
 MEMORY_BYTES = 512 * 1024**2
 
-#: how long memory is measured with one processor, and as long with all: our choice. The best moment counts, and a round
-#: takes a tenth of a second
+#: Seconds of the memory measurement with one processor, and again with all: our choice. The best round counts; a round
+#: takes a tenth of a second.
 MEMORY_S = 2.5
-#: the hosts of `network` meet on this port while it runs; it is nobody's in IANA's registry
+#: Port of the proof `network` while it runs; unassigned in IANA's registry.
 NETWORK_PORT = 29472
 
 _COMPILER = ("g++", "-std=c++14", "-O2", "-pthread", "-o", "{program}", "{source}")
 
 
 def proofs(variables: Base, _ctx: RoleContext) -> tuple[Proof, ...]:
-    """Disk throughput, memory bandwidth, how processors and memory are set up, and what hosts send to each other."""
+    """Return proofs of disk throughput, memory bandwidth, processor and memory configuration, and the network between
+    hosts.
+    """
     disk = Program("disk.cpp", source(__file__, "disk.cpp"), compiler=_COMPILER, arguments={"bytes": DISK_BYTES})
     memory = Program(
         "memory.cpp",

@@ -1,4 +1,4 @@
-"""The text of a program that runs on a host: one file, with the headers or modules that it shares in their place."""
+"""Source text of a program that runs on a host: one file, with its shared headers or modules included."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from functools import cache
 from pathlib import Path
 
 _BEGIN, _END = '#include "', '.h"\n'
-_ROLES, _SHARED = "hostwright.standard.roles.", ".proofs.programs."  #: of a module that a program takes along
+_ROLES, _SHARED = "hostwright.standard.roles.", ".proofs.programs."  #: in the name of a module that a program includes
 
 
 def source(module: str, file: str, *others: str) -> str:
-    """A file beside a module (its ``__file__``). Each header in quotes is put in its place once: one that lies beside
-    the module, else beside one of the others, else one of those here. Raises ``FileNotFoundError`` for a header that is
-    in none of these places."""
+    """Return the text of a file beside a module (its ``__file__``), with each quoted header included once.
+
+    A header is searched beside the module, then beside each of ``others``, then here. Raises ``FileNotFoundError`` if
+    it is in none of these directories.
+    """
     return _whole(tuple(Path(name).parent for name in (module, *others, __file__)), file)
 
 
@@ -24,7 +26,7 @@ def _whole(folders: tuple[Path, ...], file: str) -> str:
 
 
 def _lines(folders: tuple[Path, ...], path: Path, known: set[str]) -> Iterator[str]:
-    """The lines of a file, those of its headers among them; ``known`` are the headers that are there already."""
+    """Yield the lines of a file with its headers included; ``known`` are the headers that are already included."""
     for line in path.read_text("utf-8").splitlines(keepends=True):
         if line.startswith(_BEGIN) and line.endswith(_END):
             name = line.removeprefix(_BEGIN).removesuffix('"\n')
@@ -38,13 +40,15 @@ def _lines(folders: tuple[Path, ...], path: Path, known: set[str]) -> Iterator[s
 
 @cache
 def python_source(module: str, file: str) -> str:
-    """A Python program of the folder ``programs`` beside a module (its ``__file__``). Each module of such a folder that
-    it imports is put before it once, and no import of ours is left."""
+    """Return a Python program of the folder ``programs`` beside a module (its ``__file__``).
+
+    Each module of such a folder that it imports is included before it once, and its Hostwright imports are removed.
+    """
     return "from __future__ import annotations\n" + "".join(_parts(Path(module).parent / "programs" / file, set()))
 
 
 def _parts(path: Path, known: set[Path]) -> Iterator[str]:
-    """The texts of the modules that a program imports and are not ``known``, and its own."""
+    """Yield the texts of the imported modules that are not ``known``, then the program's own."""
     known.add(path)
     lines = path.read_text("utf-8").splitlines(keepends=True)
     for node in ast.parse("".join(lines)).body:

@@ -1,1 +1,1 @@
-"""States that a role of more than one layer yields."""
+"""States that roles of several layers yield."""

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from hostwright.resources import NO_IDENTITY, Absent, Change, Facts, Probe, Resource, Step
 from hostwright.roles import sh_file
 
-AUTHORITY = "authority.crt"  #: beside it: what people give their browsers
+AUTHORITY = "authority.crt"  #: file beside the certificate, which users import into their browsers
 
 
 @dataclass(frozen=True, slots=True)
 class OwnCertificate(Resource):
-    r"""The directory holds a certificate with its key, for all names of the host, valid for 30 days at least.
+    r"""A certificate with its key in the directory, for all names of the host, valid for at least 30 days.
 
-    The authority stays when the certificate is renewed, so that browsers need to be told of it once. It can vouch for
-    the names of this host and for addresses, and for nothing else, whoever gets hold of its key.
+    The authority is kept when the certificate is renewed, so browsers import it only once. It is restricted to the
+    names of this host and to addresses, even if its key is stolen.
 
     >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(OwnCertificate("/var/lib/proxy", (), "proxy"), {"problems": "ends within 30 days\n"}))
@@ -23,12 +23,12 @@ class OwnCertificate(Resource):
     """
 
     directory: str
-    names: tuple[str, ...]  #: beside those that the host knows itself
-    purpose: str = field(metadata=NO_IDENTITY)  #: whose it is: a role's name
+    names: tuple[str, ...]  #: names besides the host's own
+    purpose: str = field(metadata=NO_IDENTITY)  #: name of the role that owns the certificate
 
     @property
     def file(self) -> str:
-        """The certificate and its key."""
+        """Path of the certificate with its key."""
         return f"{self.directory}/host.pem"
 
     def _script(self) -> str:
@@ -51,4 +51,4 @@ class OwnCertificate(Resource):
 
     def removal(self) -> tuple[Resource, ...]:
         files = (self.file, f"{self.directory}/authority.pem", f"{self.directory}/{AUTHORITY}")
-        return tuple(Absent(file, f"the {self.purpose} goes") for file in files)
+        return tuple(Absent(file, f"the {self.purpose} is removed") for file in files)

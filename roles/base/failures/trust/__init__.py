@@ -1,5 +1,5 @@
-"""Signs of why apt will not fetch its lists: keys that expired, keyrings that are missing, a proxy that is dead, and
-repositories that are not there.
+"""Signs of why apt does not fetch its lists: expired keys, missing keyrings, a proxy or a repository that does not
+answer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PROXIES = Probe(sh_file(__file__, "proxies.sh"), root=True)
 RELEASES = Probe(sh_file(__file__, "releases.sh"), root=True)
 RENAMED = Probe(sh_file(__file__, "renamed.sh"), root=True)
 
-#: the distributions' own keyrings: what lists name these is needed by every role
+#: the distributions' own keyrings: every role needs the repositories in lists with these
 _OF_DISTRIBUTION = Pattern(r"/usr/share/keyrings/(debian|ubuntu)-archive-[\w-]+\.(gpg|pgp|asc)")
 _DEAD = Pattern(
     r"(?:[Cc]ould not connect to|[Uu]nable to connect to|[Ff]ailed to connect to|[Rr]esolv(?:e|ing)"
@@ -32,10 +32,10 @@ _REFUSED = Pattern(r"\b407 |Invalid response from proxy|HTTP code \d{3} from pro
 
 
 class Distrusted(NamedTuple):
-    """A repository that apt cannot check with the keyrings that its source names, and ``line``, the evidence.
+    """A repository that apt cannot verify with the keyrings of its source; ``line`` is the evidence.
 
-    ``needed`` says whether the stack or the distribution needs it, ``ours`` whether its source is one of the stack's,
-    ``expired`` whether the keys are there and have all expired.
+    ``needed``: the stack or the distribution needs it. ``ours``: its source is the stack's. ``expired``: the keys are
+    present and all expired.
     """
 
     needed: bool
@@ -45,7 +45,7 @@ class Distrusted(NamedTuple):
 
 
 def broken(ctx: AuditContext) -> Iterator[Distrusted]:
-    """The repositories whose keyring is missing, cannot be read by apt's user, or holds only expired keys."""
+    """Yield the repositories whose keyring is missing, unreadable for apt's user, or has only expired keys."""
     rows = [line.split("\t", 3) for line in ctx.text(KEYRINGS).split("\n")]
     states = {row[1]: row[2] for row in rows if row[0] == "ring" and len(row) == 3}
     lines = [row for row in rows if row[0] == "source" and len(row) == 4 and row[2].isdecimal() and len(row[2]) < 9]
@@ -62,12 +62,12 @@ def broken(ctx: AuditContext) -> Iterator[Distrusted]:
 
 
 def _ours(ctx: AuditContext) -> set[str]:
-    """The source lists that the stack's roles write."""
+    """Return the source lists that the stack's roles write."""
     return {state.path for role in ctx.desired.roles for state in role.resources if isinstance(state, AptSource)}
 
 
 def _fault(state: str, now: datetime) -> str:
-    """What is wrong with a keyring; empty where nothing is, or nobody can tell."""
+    """Return what is wrong with a keyring; empty if nothing is, or if it is unknown."""
     if state == "missing":
         return "is missing"
     if state.startswith("unreadable"):
@@ -86,12 +86,14 @@ def key_expired(ctx: AuditContext) -> Iterator[str]:
 
 
 def keyring_unreadable(ctx: AuditContext) -> Iterator[str]:
-    """The distribution's own keyring is missing, or apt's user cannot read it; the stack's are states of their own."""
+    """The distribution's own keyring is missing, or apt's user cannot read it. The stack's keyrings are resources of
+    its roles.
+    """
     yield from (ring.line for ring in broken(ctx) if ring.needed and not ring.expired and not ring.ours)
 
 
 def own_keyring_unreadable(ctx: AuditContext) -> Iterator[str]:
-    """apt's user cannot read the keyring of a repository of the stack's; one that is missing is a state of a role."""
+    """apt's user cannot read the keyring of a repository of the stack. A missing one is restored by a role."""
     for ring in broken(ctx):
         source, _, fault = ring.line.rpartition(": ")
         if ring.ours and not ring.expired and "cannot be read" in fault:
@@ -99,18 +101,18 @@ def own_keyring_unreadable(ctx: AuditContext) -> Iterator[str]:
 
 
 def foreign_keyring(ctx: AuditContext) -> Iterator[str]:
-    """The keyring of a repository of others is missing, cannot be read by apt's user, or holds only expired keys."""
+    """The keyring of a repository outside the stack is missing, unreadable for apt's user, or has only expired keys."""
     yield from (ring.line for ring in broken(ctx) if not ring.needed)
 
 
 def without_release(ctx: AuditContext) -> Iterator[str]:
-    """apt has no lists of a source, and at its address finds neither an InRelease nor a Release file (asked by apt
-    itself, and only for such sources); or the directory that was a repository is gone.
+    """apt has no lists of a source, and finds neither an InRelease nor a Release file at its address (requested by apt
+    itself, only for such sources); or a local repository's directory is gone.
     """
     rows = [line.split("\t") for line in ctx.text(RELEASES).splitlines()]
     ours, unread = _ours(ctx), _unread(ctx)
     for _, place, repository, message in sorted(row for row in rows if len(row) == 4 and row[0] == "missing"):
-        # The stack's own directories are states of its roles, one that was dropped too, and so is what they turn off.
+        # Left out: the stack's own directories, which its roles restore or drop, and sources that its roles disable.
         file = place.rpartition(":")[0]
         dropped = file in ours and repository.startswith(("file:", "copy:"))
         if not dropped and not any(text in repository and file not in kept for text, kept in unread):
@@ -118,7 +120,7 @@ def without_release(ctx: AuditContext) -> Iterator[str]:
 
 
 def renamed(ctx: AuditContext) -> Iterator[str]:
-    """A Release file that apt fetched waits in its directory ``partial``, unaccepted, and has another origin, label,
+    """A Release file that apt fetched is in its directory ``partial``, not yet accepted, and has another origin, label,
     suite or codename than apt's list of that repository.
     """
     for row in (line.split("\t") for line in ctx.text(RENAMED).splitlines()):
@@ -129,17 +131,17 @@ def renamed(ctx: AuditContext) -> Iterator[str]:
 
 
 def _unread(ctx: AuditContext) -> list[tuple[str, frozenset[str]]]:
-    """What is in the addresses that the stack's roles keep apt from reading, each with the lists that stay."""
+    """Return parts of addresses that the stack's roles disable, each with the lists that are kept."""
     states = (state for role in ctx.desired.roles for state in role.resources if isinstance(state, SourcesDisabled))
     return [(text, state.kept) for state in states for text in state.texts]
 
 
 def proxy_refuses(ctx: AuditContext) -> Iterator[str]:
-    """A proxy is configured for apt, and apt does not reach it, or it wants a login (one request of apt's, 8 s); or
-    the program that names apt's proxy (Proxy-Auto-Detect) fails.
+    """A proxy is configured for apt, and apt cannot reach it, or it requires a login (one request of apt, 8 s); or the
+    program that selects apt's proxy (Proxy-Auto-Detect) fails.
     """
     proxy = finder = ""
-    named = set[str]()  # https takes what is set for http
+    named = set[str]()  # https uses the setting of http
     for line in ctx.text(PROXIES).splitlines():
         kind, _, rest = line.partition(" ")
         if kind in {"proxy", "finder"} and rest.startswith(("http ", "https ")):
@@ -172,14 +174,14 @@ WITHOUT_RELEASE = Sign("base", without_release, (RELEASES,), grave=False)
 FOREIGN = FailureRule(
     "foreign-keyring",
     "",
-    "a repository that nothing here needs cannot be checked by apt: updates complain, and bring nothing new of it",
+    "apt cannot verify a repository that nothing here needs: updates report errors, and its lists are not updated",
     "Fetch its key into the keyring that the evidence names, or remove its list from /etc/apt/sources.list.d",
     "apt-secure(8); apt methods/gpgv.cc",
     variants=(
         Variant(
             r"holds only keys that expired",
-            "the key of a repository that nothing here needs has expired: updates complain, and bring nothing new of"
-            " it",
+            "the key of a repository that nothing here needs has expired: updates report errors, and its lists are "
+            "not updated",
             "Fetch the vendor's renewed key into the keyring that the evidence names, or remove its list from"
             " /etc/apt/sources.list.d",
         ),

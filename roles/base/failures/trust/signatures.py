@@ -1,4 +1,4 @@
-"""What apt says of a repository that it does not trust, or that is none."""
+"""Messages of apt about a repository that it does not trust, or that does not exist."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 
-#: Where root's programs are looked for, and single files that make it run or load something.
+#: Directories in which root's programs are searched, and single files that make root run or load something.
 PLACES = (
     "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/etc", "/etc/environment", "/etc/profile",
     "/etc/ld.so.preload", "/etc/ld.so.conf", "/etc/sudoers", "/opt", "/opt/hostwright", "/var/lib/hostwright",
 )  # fmt: skip
-#: With what lies directly in them: what apt, dpkg, DKMS, the loader, the kernel's modules and systemd are told.
+#: Directories whose files configure apt, dpkg, DKMS, the loader, kernel modules and systemd; their direct entries count
+#: too.
 FOLDERS = (
     "/etc/apt", "/etc/apt/sources.list.d", "/etc/apt/apt.conf.d", "/etc/apt/preferences.d", "/etc/apt/auth.conf.d",
     "/etc/apt/keyrings", "/etc/apt/trusted.gpg.d", "/usr/share/keyrings", "/etc/dpkg", "/etc/dpkg/dpkg.cfg.d",
@@ -38,8 +39,9 @@ WRITABLE = Probe(sh_file(__file__, "writable.sh", places=PLACES, folders=FOLDERS
 
 
 def writable(ctx: AuditContext) -> Iterator[str]:
-    """One of the files and directories that tell root what to run, load or trust belongs to somebody else, or others
-    may write to it: apt's sources, keyrings, hooks and preferences, modprobe's, the loader's and systemd's."""
+    """A file or directory that controls what root runs, loads or trusts is not owned by root, or is writable for
+    others: apt's sources, keyrings, hooks and preferences, or the configuration of modprobe, the loader or systemd.
+    """
     for line in ctx.text(WRITABLE).split("\n"):
         if line.count("\t") == 3:
             user, group, mode, path = line.split("\t")
@@ -49,10 +51,10 @@ def writable(ctx: AuditContext) -> Iterator[str]:
 OTHERS_WRITE = FailureRule(
     "others-may-write",
     "",
-    "users other than root may write to what tells root which programs to run or whom to trust; each of them can"
-    " become root, and change what is installed",
-    "Find out who changed the owner or the mode, and whether the contents are still what they should be; then chown"
-    " root:root and chmod go-w what the evidence names",
+    "users other than root may write to files that control which programs root runs or whom it trusts; each of these "
+    "users can become root, and change installed software",
+    "Find out who changed the owner or the mode, and check the contents; then run chown root:root and chmod go-w on "
+    "the files that the evidence names",
     "sources.list(5), apt.conf(5), modprobe.d(5), systemd.unit(5)",
     sign=Sign("base", writable, (WRITABLE,), grave=False),
 )
@@ -64,15 +66,15 @@ REPOSITORY = (
     r"|Failed to fetch) \W{0,2}(?P<repository>https?://[^\s'\"’]{1,200}(?: [a-z][\w/.-]{1,60}\b)?)"
 )
 
-#: The causes come before "is not signed", which apt adds to each of them.
+#: The causes precede "is not signed", which apt adds to each of them.
 SIGNATURES = (
     FailureRule(
         "keyring-unreadable",
         r"ignored as the file (?:is not readable by user|has an unsupported filetype)",
-        "apt ignores a keyring, because its user _apt may not read the file or because it is of another type than its"
-        " name says, so that it lacks the keys in it",
-        "Make it readable (chmod 644 the file in the message, 755 its directories); if its type is wrong, name an"
-        " armored key .asc and a binary one .gpg; then run apt-get update",
+        "apt ignores a keyring and the keys in it, because its user _apt may not read the file or because its type "
+        "differs from its file name extension",
+        "Make it readable (chmod 644 for the file in the message, 755 for its directories). If its type is wrong, "
+        "name an armored key .asc and a binary one .gpg. Then run apt-get update",
         "apt apt-key and methods/gpgv.cc",
         sign=KEYRING_UNREADABLE,
         treatment=ForPeople(),
@@ -80,10 +82,10 @@ SIGNATURES = (
     FailureRule(
         "stack-keyring-unreadable",
         "",
-        "apt's user _apt may not read the keyring of a repository of the stack's, as one that was written under umask"
-        " 027: apt says NO_PUBKEY although the right key is there",
-        "Provision again: the layer that has the repository gives the file its mode, 644; where a directory above it is"
-        " closed to others, open it (chmod 755)",
+        "apt's user _apt may not read the keyring of a repository of the stack, usually written under umask 027: apt "
+        "reports NO_PUBKEY although the right key is installed",
+        "Provision again: the repository's layer sets the file's mode, 644. If a directory above it is closed to "
+        "others, run chmod 755 on it",
         "apt methods/gpgv.cc; NVIDIA/nvidia-docker#1658",
         sign=OWN_KEYRING_UNREADABLE,
     ),
@@ -91,8 +93,8 @@ SIGNATURES = (
         "repository-key-expired",
         r"\b(?:EXPKEYSIG|KEYEXPIRED|EXPSIG)\b|is not live because: Expired on|[Kk]ey .*: Expired on [0-9]{4}-",
         "the key{, FINGERPRINT,|} with which {the apt repository REPOSITORY|an apt repository} is signed has expired",
-        "Fetch the repository's renewed key into the keyring that its source names with signed-by, or remove the"
-        " repository; look at the date on the host too",
+        "Fetch the repository's renewed key into the keyring that its source names with signed-by, or remove the "
+        "repository; also check the date on the host",
         "apt methods/gpgv.cc and methods/sqv.cc; GnuPG doc/DETAILS",
         sign=KEY_EXPIRED,
         treatment=ForPeople(),
@@ -110,10 +112,11 @@ SIGNATURES = (
         r"|uses weak (?:digest )?algorithm .*and is not trusted"
         r"|\bNODATA [12]\b|[Ss]igned file isn't valid|untrusted public key algorithm"
         r"|Good signature, but could not determine",
-        "the signature of an apt repository does not fit what arrived: a proxy, a login page or a mirror in the middle"
-        " of an update handed out something else, its key was revoked or is too weak, or apt could not check it",
-        "Clear apt's lists (rm -r /var/lib/apt/lists, then apt-get update) and fetch around the proxy or from another"
-        " mirror; in a container, also look at free space and the age of Docker",
+        "the signature of an apt repository does not match the received data: a proxy, a login page or a mirror in "
+        "the middle of an update delivered something else, its key was revoked or is too weak, or apt could not "
+        "check it",
+        "Clear apt's lists (rm -r /var/lib/apt/lists, then apt-get update) and bypass the proxy or use another "
+        "mirror; in a container, also check free space and the age of Docker",
         "apt methods/gpgv.cc; GnuPG doc/DETAILS; NVIDIA/cuda-repo-management#39",
         beside=r"Signing key on [0-9A-F]{8,40}|is not considered secure since|OpenPGP signature verification failed: ",
         names=(
@@ -127,15 +130,15 @@ SIGNATURES = (
         variants=(
             Variant(
                 r"Policy rejected|is not considered secure|uses weak (?:digest )?algorithm",
-                "apt has the key{ KEY|} of {the repository REPOSITORY|a repository}, and does not accept how it is"
-                " signed: {ALGORITHM|its algorithm} counts as too weak{ since DATE|} (sqv, by which Debian 13 and"
-                " Ubuntu 25.04 check, refuses SHA-1 since February 2026). apt goes on with the lists that it had, or"
-                " takes nothing from there",
-                "Take the vendor's repository for this release, with its own keyring, where that is signed anew: of"
-                " NVIDIA's CUDA repositories debian13 is, and a stack for this release names it. Where the vendor has"
-                " none yet, move the date of sha1.second_preimage_resistance on in a copy of"
-                " /usr/share/apt/default-sequoia.config, /etc/crypto-policies/back-ends/apt-sequoia.config, until it"
-                " has",
+                "apt has the key{ KEY|} of {the repository REPOSITORY|a repository}, and rejects its signature: "
+                "{ALGORITHM|its algorithm} counts as too weak{ since DATE|} (sqv, the verifier of Debian 13 and "
+                "Ubuntu 25.04, rejects SHA-1 since February 2026). apt keeps its old lists, or installs nothing from "
+                "there",
+                "Use the vendor's repository for this release, with its own keyring, if it is signed with a newer "
+                "algorithm: NVIDIA's CUDA repository debian13 is, and a stack for this release names it. If the "
+                "vendor has none yet, copy /usr/share/apt/default-sequoia.config to "
+                "/etc/crypto-policies/back-ends/apt-sequoia.config and set a later date for "
+                "sha1.second_preimage_resistance there, until it has",
             ),
         ),
     ),
@@ -145,9 +148,9 @@ SIGNATURES = (
         r"|configured file '[^'\n]+/binary-[^\n]+ (?:does not seem to provide it"
         r"|doesn't have the component '[^'\n]+') \((?:sources\.list entry|component) mis"
         r"|no longer have a Release file|None of the configured source.*Release",
-        "a source list names {REPOSITORY|an address}, where there is no apt repository, or none for this distribution",
-        "Correct address and distribution in /etc/apt/sources.list.d, or remove the list; for an old release, take the"
-        " archive's address",
+        "a source list names {REPOSITORY|an address}, which has no apt repository, or none for this distribution",
+        "Correct address and distribution in /etc/apt/sources.list.d, or remove the list; for an old release, use "
+        "the archive's address",
         "apt acquire-item.cc",
         narrower=r"\b(?:40[137]|5[0-9]{2})\s{1,3}[A-Z][a-z]{3}|Connection (?:failed|refused|timed out|reset)"
         r"|Could not connect",
@@ -169,10 +172,10 @@ SIGNATURES = (
     FailureRule(
         "repository-changed",
         r"Repository '.+' changed its (?:'[A-Z][a-z]{1,20}' value|default priority)",
-        "an apt repository calls itself otherwise than before, as one does at each release of its distribution, and apt"
-        " wants that accepted before it reads anything new from it",
-        "Make sure that the change is meant (a stable release that has become oldstable is), then accept it with"
-        " apt-get update --allow-releaseinfo-change, and provision again",
+        "an apt repository changed its description (origin, label, suite or codename), as happens at each release of "
+        "its distribution, and apt requires confirmation before it reads anything new from it",
+        "Check that the change is intended (a stable release becoming oldstable is), then accept it with apt-get "
+        "update --allow-releaseinfo-change, and provision again",
         "apt acquire-item.cc; apt-secure(8)",
         sign=REPOSITORY_CHANGED,
     ),

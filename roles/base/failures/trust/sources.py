@@ -15,7 +15,7 @@ _FIELD = Pattern(r"([A-Za-z-]+)\s*:\s*(.*)")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A repository that apt reads, and its line. ``signed_by`` are keyrings, or whatever else it names."""
+    """A repository that apt reads, and its line. ``signed_by``: keyrings, or other values of that option."""
 
     file: str
     line: int
@@ -31,12 +31,12 @@ class Source:
 
     @property
     def path(self) -> str:
-        """The path in its address."""
+        """Path in its address."""
         return _path(self.uri).rstrip("/")
 
     @property
     def place(self) -> tuple[str, str]:
-        """Its identity: apt takes sources for the same repository if this is equal."""
+        """Identity of the repository: equal for sources that apt treats as the same repository."""
         address = f"file:{self.path}" if self.local else self.uri.rstrip("/").lower()
         return address, self.suite.strip("/")
 
@@ -45,12 +45,12 @@ class Source:
 
 
 def parsed(file: str, numbered: Iterable[tuple[int, str]]) -> Iterator[Source]:
-    """The enabled repositories of a file, from its lines with their numbers."""
+    """Yield the enabled repositories of a file, from its lines with their numbers."""
     return _stanzas(file, numbered) if file.endswith(".sources") else _lines(file, numbered)
 
 
 def _lines(file: str, numbered: Iterable[tuple[int, str]]) -> Iterator[Source]:
-    """The sources of a list in one-line style (sources.list(5))."""
+    """Yield the sources of a list in one-line style (sources.list(5))."""
     for number, text in numbered:
         if match := _LIST_LINE.match(text):
             options = dict(word.lower().partition("=")[::2] for word in (match[1] or "").split())
@@ -59,7 +59,7 @@ def _lines(file: str, numbered: Iterable[tuple[int, str]]) -> Iterator[Source]:
 
 
 def _stanzas(file: str, numbered: Iterable[tuple[int, str]]) -> Iterator[Source]:
-    """The sources of a file in deb822 style (sources.list(5))."""
+    """Yield the sources of a file in deb822 style (sources.list(5))."""
     stanza: dict[str, str] = {}
     first, field = 0, ""
     for number, text in [*numbered, (0, "")]:
@@ -94,5 +94,5 @@ def _names(signed_by: str) -> tuple[str, ...]:
 def _path(uri: str) -> str:
     try:
         return urlsplit(uri).path
-    except ValueError:  # a [ in a host's name
+    except ValueError:  # a [ in a host name
         return ""

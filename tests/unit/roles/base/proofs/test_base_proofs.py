@@ -147,8 +147,8 @@ def test_sound_processors_have_no_finding(tmp_path: Path) -> None:
     ("driver", "severity", "sentence"),
     [
         ("acpi-cpufreq", "failed", "the governor is powersave: the processors stay at their lowest frequency"),
-        ("intel_pstate", "note", "the governor is powersave: the processors' clocks follow the load late"),
-        ("amd-pstate-epp", "note", "the governor is powersave: the processors' clocks follow the load late"),
+        ("intel_pstate", "note", "the governor is powersave: the processors' clocks follow the load with a delay"),
+        ("amd-pstate-epp", "note", "the governor is powersave: the processors' clocks follow the load with a delay"),
     ],
 )
 def test_powersave_is_found_and_what_it_means_depends_on_the_driver(
