@@ -1,4 +1,4 @@
-"""The CUDA toolkit, side by side under /usr/local, never touching the driver."""
+"""The CUDA toolkit: releases side by side under /usr/local; the driver is never changed."""
 
 from __future__ import annotations
 
@@ -28,25 +28,26 @@ from hostwright.standard.roles.cuda.compilers import HostCompiler
 from hostwright.standard.roles.cuda.rules import newest_gcc
 from hostwright.standard.roles.cuda.section import CudaRelease, CudaSection
 
-#: a toolkit package that brings one of these would overwrite the .run's driver; apt's simulation is searched for them
+#: a toolkit package with one of these dependencies would overwrite the .run's driver; apt's simulation is searched for
+#: them
 DRIVER = "^(nvidia-|cuda-drivers|libcuda1|libnvidia-([^c]|c[^o]|co[^n])|xserver-xorg-video-nvidia)"
 NETWORK = "developer.download.nvidia.com/compute/cuda/repos"
-FORMER = "/usr/share/keyrings/cuda-repo-"  #: in source lists that this role wrote for other toolkits
-SIDE_BY_SIDE = "the former toolkit stays where it is, and nothing more is installed from its repository"
-FOREIGN = "one source of CUDA: its key was changed in 2022, and its newer packages would win"
+FORMER = "/usr/share/keyrings/cuda-repo-"  #: text in source lists that this role wrote for other toolkits
+SIDE_BY_SIDE = "the former toolkit is kept, and no more packages come from its repository"
+FOREIGN = "only one source of CUDA: its key was changed in 2022, and apt would prefer its newer packages"
 
 
 @dataclass(frozen=True, slots=True)
 class Cuda:
-    """Variables of the role ``cuda``; versions, packages and the repository are the stack's."""
+    """Variables of the role ``cuda``; versions, packages and repository come from the stack."""
 
     keep_repository: bool = True  #: false: delete a repository in /var (2.5 GB) once the toolkit is installed
-    network_repository: bool = False  #: true: leave all apt sources of NVIDIA's network repository as they are
+    network_repository: bool = False  #: true: do not change apt sources of NVIDIA's network repository
 
 
 @role(needs=["base"], uses=["driver"])
 def cuda(v: Cuda, ctx: RoleContext) -> Iterator[Resource]:
-    """Each toolkit at its exact version, held, from one repository of the vendor's with that repository's own key."""
+    """Each toolkit at its exact version, held, from one of the vendor's repositories with its own key."""
     wanted = ctx.section(CudaSection)
     first, *more = dict.fromkeys(one.source.list_file for one in wanted.toolkits)
     for one in wanted.toolkits:
@@ -73,11 +74,11 @@ def cuda(v: Cuda, ctx: RoleContext) -> Iterator[Resource]:
 
 
 def _packages(toolkit: CudaRelease) -> tuple[Resource, ...]:
-    """A toolkit's packages, their files, and its compiler."""
+    """Return the resources for a toolkit's packages, their files, and its compiler."""
     prefix, source = toolkit.prefix, toolkit.source.list_file
     components = tuple(f"{name}={version}" for name, version in toolkit.components.items())
     libraries = (f"{prefix}/targets/x86_64-linux/lib", f"{prefix}/extras/CUPTI/lib64")
-    # the meta package `cuda-11-2` is never named: it brings cuda-drivers
+    # the meta package `cuda-11-2` is never named: it depends on cuda-drivers
     words = (f"{toolkit.package}={toolkit.package_version}", *components)
     files = PackagedTree(prefix, libraries, source)
     return (
@@ -88,7 +89,7 @@ def _packages(toolkit: CudaRelease) -> tuple[Resource, ...]:
 
 
 def _source(toolkit: CudaRelease, v: Cuda, stack: Stack) -> Iterator[Resource]:
-    """Where apt takes a toolkit's packages from: an address, or a repository in a ``.deb`` with the key in it."""
+    """Yield the apt source of a toolkit's packages: an address, or a repository in a ``.deb`` with its key."""
     if toolkit.network:
         yield from signed_repository(toolkit.network, stack)
     if local := toolkit.repository:

@@ -1,4 +1,4 @@
-"""The values of the CUDA toolkit that audits compare."""
+"""Values of the CUDA toolkit that audits compare."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from hostwright.standard.roles.cuda.section import CudaSection
 
 TOOLKITS = Snippet.beside(__file__, "audit.sh", "cuda")
 
-#: the package families of a toolkit
+#: package name patterns of a toolkit
 FAMILIES = ("cuda*", "libcub*", "libcud*", "libcuf*", "libcura*", "libcus*", "libnccl*", "libnpp*", "libnv*")
 
 
 def audit_values(v: Cuda, ctx: RoleContext) -> Iterator[AuditValue]:
-    """The compiler, the toolkit's packages and their holds, the link, and other CUDA on the host."""
+    """Yield the compiler, the toolkit's packages and their holds, the link, and other CUDA on the host."""
     wanted = ctx.section(CudaSection)
     for one in wanted.toolkits:
         more = "" if one is wanted else f" {one.series}"
@@ -25,6 +25,6 @@ def audit_values(v: Cuda, ctx: RoleContext) -> Iterator[AuditValue]:
             yield AuditValue(title, PackageVersion(name, FAMILIES), version)
             yield AuditValue(f"{title} hold", PackageHold(name, FAMILIES), "held")
     yield AuditValue("link", TOOLKITS.line("link"), wanted.prefix)
-    # Toolkits are installed side by side and the role leaves others alone: another one is not a deviation.
+    # Toolkits are installed side by side and the role does not change others: another one is not a deviation.
     yield AuditValue("toolkits", TOOLKITS.line("toolkits"), among=DISTRIBUTION)
     yield AuditValue("sources", TOOLKITS.line("sources"), among=DISTRIBUTION)

@@ -1,4 +1,4 @@
-"""Every CUDA toolkit of a host, whoever installed it."""
+"""Every CUDA toolkit on a host, from any source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _values(host: OnHost) -> FoundValues:
 
 
 def toolkits(host: OnHost) -> Iterator[tuple[str, str, bool]]:
-    """The directory of each toolkit, its version, and whether packages brought it."""
+    """Yield the directory of each toolkit, its version, and whether it came from packages."""
     for place, *cells in host.all("toolkit"):
         named = _PLACE.fullmatch(place)
         found = _NUMBER.search(cells[0]) if cells else None
@@ -28,7 +28,7 @@ def toolkits(host: OnHost) -> Iterator[tuple[str, str, bool]]:
 
 
 def _packaged(host: OnHost, of: str) -> bool:
-    """Whether a package of the toolkit's series is installed: its compiler, its runtime, or Debian's own."""
+    """Return whether a package of the toolkit's series is installed: its compiler, its runtime, or Debian's own."""
     dashed = of.replace(".", "-")
     names = (f"cuda-toolkit-{dashed}", f"cuda-nvcc-{dashed}", f"cuda-cudart-{dashed}", "nvidia-cuda-toolkit")
     return any(named_like(name, names) for name in host.debs)
@@ -45,9 +45,7 @@ def _adopted(host: OnHost, section: CudaSection) -> Adopted:
             data["beside"] = beside
         return Adopted(data, unlike=1) if data else Adopted()
     places = ", ".join(f"{version} in {place}" for place, version, _ in found)
-    return Adopted(
-        left_out=f"{places} did not come from the packages of {section.version}, and stays as it is", unlike=OTHER
-    )
+    return Adopted(left_out=f"{places} did not come from the packages of {section.version}, and is kept", unlike=OTHER)
 
 
 def _has(host: OnHost, toolkit: CudaRelease) -> bool:
@@ -55,7 +53,7 @@ def _has(host: OnHost, toolkit: CudaRelease) -> bool:
 
 
 def _components(host: OnHost, toolkit: CudaRelease) -> dict[str, Any]:
-    """The packages of a toolkit that have other versions on the host, in the form of a stack file."""
+    """Return the packages of a toolkit whose versions differ on the host, as in a stack file."""
     there = {name: host.debs.get(name) for name in toolkit.components}
     differing = {name: there[name] for name, version in toolkit.components.items() if there[name] != version}
     return {"components": differing} if differing else {}

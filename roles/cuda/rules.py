@@ -1,4 +1,4 @@
-"""Compatibility rules for the toolkit: drivers that run its compiled code, and GPUs that it supports."""
+"""Compatibility rules for the CUDA toolkit: drivers that run its compiled code, and supported GPUs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.standard.roles.driver.chips import Architecture, chips
 
 CUDA_TABLE = "CUDA release notes, table of toolkits and drivers"
 
-#: toolkit → the oldest driver that supports it in full (PTX included)
+#: toolkit → oldest driver that supports it in full (PTX included)
 DRIVER_FLOORS = {
     "11.2.0": "460.27.03",
     "11.2.1": "460.32.03",
@@ -37,14 +37,13 @@ DRIVER_FLOORS = {
     "13.3.0": "610.43.02",
 }
 
-#: major version of a toolkit → the oldest driver that runs code already compiled for the GPU (cubins) by any of its
-#: minor versions: CUDA's minor-version compatibility. NVIDIA's own images of 11.8 require driver 450, 470 or newer.
+#: Major version of a toolkit → oldest driver that runs compiled GPU code (cubins) of all its minor versions: CUDA's
+#: minor-version compatibility. NVIDIA's own images of 11.8 require driver 450, 470 or newer.
 CUBIN_FLOORS = {"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}
 CUBIN_TABLE = "CUDA compatibility guide, minor-version compatibility (docs.nvidia.com/deploy/cuda-compatibility)"
 
-#: toolkit series → the newest gcc that its nvcc takes as host compiler; newer ones are refused by crt/host_config.h.
-#: Read there for 12.4, 12.6, 12.8, 12.9, 13.0, 13.2, 13.3, 13.4 and 13.5; the others are those of Spack's
-#: build_systems/cuda.py
+#: Toolkit series → newest gcc that nvcc accepts as host compiler; crt/host_config.h rejects newer ones. Read there for
+#: 12.4, 12.6, 12.8, 12.9, 13.0, 13.2, 13.3, 13.4 and 13.5; the others come from Spack's build_systems/cuda.py.
 GCC_BY_SERIES = {
     "11.2": 10, "11.4": 11, "11.8": 11,
     "12.0": 12, "12.1": 12, "12.2": 12, "12.3": 12,
@@ -53,7 +52,7 @@ GCC_BY_SERIES = {
 }  # fmt: skip
 _GCC_OF_ONE = {"11.4.0": 10}  #: a release that differs from its series
 
-#: compute capability → the first toolkit that has code for it, if that is newer than the oldest one here
+#: compute capability → first toolkit that has code for it, if newer than the oldest toolkit here
 TOOLKIT_FOR = {
     (8, 9): "11.8",
     (9, 0): "11.8",
@@ -62,7 +61,7 @@ TOOLKIT_FOR = {
     (12, 0): "12.8",
     (12, 1): "12.9",
 }
-#: architecture → the last series that has code for it
+#: architecture → last series that has code for it
 LAST_TOOLKIT = {
     Architecture.KEPLER: "11.8",
     Architecture.MAXWELL: "12.9",
@@ -73,26 +72,26 @@ ARCHITECTURES = "CUDA toolkit, driver and architecture matrix (docs.nvidia.com)"
 
 
 def newest_gcc(cuda: str) -> int | None:
-    """The newest gcc that the toolkit's nvcc takes; ``None`` if unknown."""
+    """Return the newest gcc that the toolkit's nvcc accepts; ``None`` if unknown."""
     return _GCC_OF_ONE.get(cuda) or GCC_BY_SERIES.get(series(cuda))
 
 
 def is_known(cuda: str) -> Misfit | None:
-    """It is known which drivers the toolkit needs."""
+    """Check that the table has the drivers for this toolkit."""
     if cuda in DRIVER_FLOORS:
         return None
     known = ", ".join(DRIVER_FLOORS)
-    return Misfit("cuda", f"CUDA {cuda} is not in the table (there are {known})", CUDA_TABLE)
+    return Misfit("cuda", f"CUDA {cuda} is not in the table; use one of {known}", CUDA_TABLE)
 
 
 def cubin_floor(cuda: str) -> str | None:
-    """The oldest driver that runs code that this toolkit compiled for the GPU; ``None`` if unknown."""
+    """Return the oldest driver that runs GPU code compiled by this toolkit; ``None`` if unknown."""
     full = DRIVER_FLOORS.get(cuda)
     return CUBIN_FLOORS.get(cuda.partition(".")[0], full) if full else None
 
 
 def runs_on_the_driver(cuda: str, driver: str) -> Misfit | None:
-    """The driver is new enough for the toolkit's major version, which suffices to run compiled code."""
+    """Check that the driver is new enough for the toolkit's major version, which suffices for compiled code."""
     floor = cubin_floor(cuda)
     if floor is None or version(driver) >= version(floor):
         return None
@@ -100,32 +99,35 @@ def runs_on_the_driver(cuda: str, driver: str) -> Misfit | None:
 
 
 def has_code_for_the_gpus(cuda: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | None:
-    """The toolkit supports every GPU of the host."""
+    """Check that the toolkit supports every GPU of the host."""
     for chip in chips(gpus):
         first, last = TOOLKIT_FOR.get(chip.capability), LAST_TOOLKIT.get(chip.architecture)
         named = f"{chip.architecture} GPUs ({chip.name})"
         if first and version(cuda) < version(first):
             return Misfit("gpu-cuda", f"{named} need CUDA {first} or newer, not {cuda}", ARCHITECTURES)
         if last and version(series(cuda)) > version(last):
-            sentence = f"CUDA {last} is the last that has code for {named}, and this is {cuda}"
+            sentence = f"CUDA {last} is the last with code for {named}, and the stack has {cuda}"
             return Misfit("gpu-cuda", sentence, ARCHITECTURES)
     return None
 
 
 def those_beside_it_are_known(cuda_section: CudaSection) -> Iterator[Misfit]:
-    """It is known which drivers the toolkits beside the one of ``/usr/local/cuda`` need."""
+    """Check that the table has the drivers for the additional toolkits (``beside``)."""
     for name, one in cuda_section.beside.items():
         if misfit := is_known(one.version):
             yield replace(misfit, nearest=f"one of these as cuda.beside.{name}")
 
 
 def those_beside_it_run(cuda_section: CudaSection, driver: str) -> Iterator[Misfit]:
-    """The driver is new enough for each toolkit beside."""
+    """Check that the driver is new enough for each additional toolkit (``beside``)."""
     yield from filter(None, (runs_on_the_driver(one.version, driver) for one in cuda_section.beside.values()))
 
 
 def those_beside_it_have_code(cuda_section: CudaSection, gpus: tuple[tuple[int, int], ...]) -> Iterator[Misfit]:
-    """Each toolkit beside supports every GPU of the host. No choice of the search mends that: they are not in it."""
+    """Check that each additional toolkit (``beside``) supports every GPU of the host.
+
+    The search for a fitting stack does not vary these toolkits, so the suggestion names a release.
+    """
     for name, one in cuda_section.beside.items():
         if misfit := has_code_for_the_gpus(one.version, gpus):
             nearest = _nearest_with_code(one.version, gpus)
@@ -134,7 +136,7 @@ def those_beside_it_have_code(cuda_section: CudaSection, gpus: tuple[tuple[int, 
 
 
 def _nearest_with_code(cuda: str, gpus: tuple[tuple[int, int], ...]) -> str:
-    """The release nearest to this one that supports every GPU; empty if none does."""
+    """Return the release nearest to this one that supports every GPU; empty if none does."""
 
     def steps(release: str) -> tuple[int, ...]:
         pairs = zip(version(release).release, version(cuda).release, strict=False)

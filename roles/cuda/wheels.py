@@ -1,5 +1,4 @@
-"""CUDA as wheels: environments that bring its libraries themselves, the drivers that run them, and the cards that they
-have code for."""
+"""CUDA as wheels: environments with their own CUDA libraries, and the drivers and GPUs for these."""
 
 from __future__ import annotations
 
@@ -13,12 +12,13 @@ from hostwright.roles import Misfit, Pattern, version
 from hostwright.standard.roles.cuda.rules import CUBIN_FLOORS, CUBIN_TABLE
 from hostwright.standard.roles.driver.chips import chips
 
-#: CUDA series → the oldest driver that compiles its PTX: that of the series' first release (CUDA release notes)
+#: CUDA series → oldest driver that compiles its PTX, which is the driver of the series' first release (CUDA release
+#: notes)
 PTX_FLOORS = {"11.8": "520.61.05", "12.2": "535.54.03", "12.3": "545.23.06", "12.5": "555.42.02"}
 
-#: runs a program in a login shell, with whatever LD_LIBRARY_PATH its start files set: ``LOGIN_SHELL, python, text``
+#: Runs a program in a login shell, with the LD_LIBRARY_PATH of its start files: ``LOGIN_SHELL, python, text``
 LOGIN_SHELL = 'env -i HOME="$HOME" USER="$(id -un)" TERM=dumb /bin/bash -l -c \'exec "$@"\' bash %s -c %s'
-#: what such a program prints in Python of the libraries that it has opened: JSON for ``opened_elsewhere``
+#: Python code that such a program runs to list the libraries that it has opened: JSON for ``opened_elsewhere``
 OPENED = """
 import os, sys
 with open("/proc/self/maps") as maps:
@@ -28,13 +28,13 @@ opened = {"opened": opened, "prefix": os.path.realpath(sys.prefix)}
 _LIBRARIES = ("libcublas", "libcudnn", "libcudart", "libnccl", "libnvJitLink", "libcusparse", "libcufft", "libcurand")
 
 _SUFFIXED = Pattern(r"nvidia-[a-z0-9-]+-cu([0-9]{2})|jax-cuda([0-9]{2})-(?:plugin|pjrt)|cupy-cuda([0-9]{2})x")
-#: wheels whose own major version is CUDA's; those of cuFFT, cuSOLVER and others have versions of their own
+#: wheels whose major version is CUDA's; cuFFT, cuSOLVER and others have their own versions
 _VERSIONED = {"cuda-toolkit", "nvidia-cuda-runtime", "nvidia-cuda-nvrtc", "nvidia-cuda-cupti", "nvidia-nvjitlink"}
 
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """The code for cards in a wheel: the compute capabilities that are compiled, and the one that it has PTX of.
+    """GPU code in a wheel: compiled compute capabilities, and the one for which it has PTX.
 
     ``newest`` is the newest capability on which the PTX was found to work.
     """
@@ -44,17 +44,17 @@ class Codes:
     newest: tuple[int, int] | None = None
 
     def compiled_for(self, capability: tuple[int, int]) -> bool:
-        """Compiled code runs on cards of its own major version, from its minor version on."""
+        """Return whether compiled code runs on this capability: same major version, and at least its minor version."""
         return any(major == capability[0] and minor <= capability[1] for major, minor in self.compiled)
 
     def runs_on(self, capability: tuple[int, int]) -> bool:
-        """Whether there is compiled code, or PTX that works."""
+        """Return whether there is compiled code, or PTX that works."""
         by_ptx = self.ptx is not None and self.ptx <= capability and (self.newest is None or capability <= self.newest)
         return by_ptx or self.compiled_for(capability)
 
     @property
     def span(self) -> str:
-        """The cards that it runs on, in words: ``compute capability 6.0 to 9.0``."""
+        """The supported GPUs in words: ``compute capability 6.0 to 9.0``."""
         oldest = min(self.compiled)
         newest = max((*self.compiled, self.newest or self.ptx or oldest))
         above = "and up" if self.ptx and not self.newest else f"to {'.'.join(map(str, newest))}"
@@ -62,7 +62,7 @@ class Codes:
 
 
 def capabilities(text: str) -> tuple[tuple[int, int], ...]:
-    """Compute capabilities as they are written in lists.
+    """Parse compute capabilities from a list.
 
     >>> capabilities("7.5 12.0")
     ((7, 5), (12, 0))
@@ -71,7 +71,7 @@ def capabilities(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def python_range(first: int, last: int) -> tuple[str, ...]:
-    """The Pythons from 3.``first`` to 3.``last``.
+    """Return the Python versions from 3.``first`` to 3.``last``.
 
     >>> python_range(9, 11)
     ('3.9', '3.10', '3.11')
@@ -80,14 +80,14 @@ def python_range(first: int, last: int) -> tuple[str, ...]:
 
 
 def usable_pythons(section: EnvironmentSection) -> tuple[str, ...]:
-    """The Pythons that a stack accepts for an environment, as its ``Choice`` wants them."""
+    """Return the Python versions that a stack accepts for an environment, for a ``Choice``."""
     return section.usable
 
 
 def has_code(
     title: str, codes: Codes | None, gpus: tuple[tuple[int, int], ...], rule: str, source: str
 ) -> Misfit | None:
-    """The wheel has code, compiled or as PTX, for every GPU of the host; one of which nothing is known passes."""
+    """Check that the wheel has code, compiled or as PTX, for every GPU of the host; unknown GPUs pass."""
     for chip in chips(gpus) if codes else ():
         if codes and not codes.runs_on(chip.capability):
             own = ".".join(map(str, chip.capability))
@@ -96,16 +96,16 @@ def has_code(
 
 
 def runs_on_the_driver(title: str, cuda: str, driver: str) -> Misfit | None:
-    """The driver is new enough for the CUDA of the wheels."""
+    """Check that the driver is new enough for the CUDA of the wheels."""
     floor = CUBIN_FLOORS.get(cuda.partition(".")[0])
     if floor is None or version(driver) >= version(floor):
         return None
-    sentence = f"{title} brings CUDA {cuda}, which needs driver {floor} or newer, not {driver}"
+    sentence = f"{title} contains CUDA {cuda}, which needs driver {floor} or newer, not {driver}"
     return Misfit("wheels-driver", sentence, CUBIN_TABLE)
 
 
 def cuda_of(pins: Mapping[str, str]) -> Mapping[str, str]:
-    """The major versions of CUDA among pinned wheels, each with one of the wheels.
+    """Return the major versions of CUDA among pinned wheels, each with one of the wheels.
 
     >>> dict(cuda_of({"nvidia-cudnn-cu12": "9.10.2.21", "nvidia-cuda-runtime": "13.0.96", "numpy": "2.4.0"}))
     {'12': 'nvidia-cudnn-cu12 9.10.2.21', '13': 'nvidia-cuda-runtime 13.0.96'}
@@ -116,12 +116,12 @@ def cuda_of(pins: Mapping[str, str]) -> Mapping[str, str]:
         major = (match[1] or match[2] or match[3] or "") if match else ""
         if not major and name in _VERSIONED:
             major = release.partition(".")[0]
-        if major and not release.startswith("0.0."):  # placeholders on the index, which hold no file
+        if major and not release.startswith("0.0."):  # placeholders on the index, without files
             found.setdefault(major, f"{name} {release}")
     return found
 
 
-@lru_cache(maxsize=64)  # a search for what fits evaluates the rules for hundreds of combinations
+@lru_cache(maxsize=64)  # the search for fitting versions evaluates the rules for hundreds of combinations
 def _pinned(constraints: str, python: str) -> Mapping[str, str]:
     if not _may_name_cuda(constraints):
         return {}
@@ -129,18 +129,18 @@ def _pinned(constraints: str, python: str) -> Mapping[str, str]:
 
 
 def _may_name_cuda(constraints: str) -> bool:
-    """Whether it is worth reading: a file with 180 pins takes 10 ms."""
+    """Return whether a constraints file may name CUDA; parsing a file with 180 pins takes 10 ms."""
     text = constraints.lower()
     return "nvidia" in text or "cuda" in text
 
 
 def brings_cuda(section: EnvironmentSection) -> bool:
-    """Whether the pinned wheels hold CUDA."""
+    """Return whether the pinned wheels contain CUDA."""
     return any(_pinned(section.constraints.get(python, ""), python) for python in section.usable)
 
 
 def opened_elsewhere(look: Mapping[str, Any]) -> list[str]:
-    """The CUDA libraries that a program opened outside its environment, in place of those of its wheels.
+    """Return the CUDA libraries that a program opened outside its environment, instead of its wheels' libraries.
 
     >>> opened_elsewhere({"prefix": "/opt/jax", "opened": ["/opt/jax/libcudart.so.13", "/usr/lib/libcublas.so.13"]})
     ['/usr/lib/libcublas.so.13']
@@ -151,39 +151,42 @@ def opened_elsewhere(look: Mapping[str, Any]) -> list[str]:
 
 
 def major_of(section: EnvironmentSection) -> str:
-    """The major version of CUDA that the first usable Python gets; empty where its wheels hold none."""
+    """Return the major version of CUDA in the wheels of the first usable Python; empty if they contain none."""
     return next(iter(_pinned(section.constraints.get(section.usable[0], ""), section.usable[0])), "")
 
 
 def pins_of(section: EnvironmentSection) -> Mapping[str, str]:
-    """The pinned packages of the first usable Python: name → version."""
+    """Return the pinned packages of the first usable Python: name → version."""
     return section.pins(section.usable[0])
 
 
 def libraries_in(section: EnvironmentSection) -> str:
-    """A pinned wheel that holds libraries of CUDA; empty where the environment uses those of the host."""
+    """Return a pinned wheel that contains CUDA libraries; empty if the environment uses the host's."""
     pythons = (python for python in section.usable if _may_name_cuda(section.constraints.get(python, "")))
     pins = (pin for python in pythons for pin in section.pins(python).items())
     return next((f"{name} {release}" for name, release in pins if name.startswith("nvidia-")), "")
 
 
 def libraries_of(section: EnvironmentSection) -> tuple[str, ...]:
-    """The wheels whose versions an audit compares: cuDNN and NCCL."""
+    """Return the wheels whose versions an audit compares: cuDNN and NCCL."""
     major = major_of(section)
     return tuple(f"nvidia-{library}-cu{major}" for library in ("cudnn", "nccl") if major)
 
 
 def one_cuda(section: EnvironmentSection) -> Iterator[Misfit]:
-    """No environment has wheels of two CUDA major versions: cuDNN, NCCL, NVSHMEM and cuSPARSELt of both write the same
-    files, the later over the earlier, and pip says nothing."""
+    """Check that no environment has wheels of two CUDA major versions.
+
+    cuDNN, NCCL, NVSHMEM and cuSPARSELt of both versions contain the same files. The later wheel overwrites the earlier,
+    and pip reports nothing.
+    """
     for python in section.usable:
         found = _pinned(section.constraints.get(python, ""), python)
         if len(found) > 1:
             named = " and ".join(f"{wheel} (CUDA {major})" for major, wheel in sorted(found.items()))
             yield Misfit(
                 "cuda-wheels-mixed",
-                f"{section.stem}.constraints for Python {python} pins {named}: wheels of both write the same files, "
+                f"{section.stem}.constraints for Python {python} pin {named}: wheels of both contain the same files, "
                 "such as nvidia/cudnn/lib/libcudnn.so.9, and the later silently replaces the earlier",
                 "the file lists of nvidia-cudnn-cu12 and -cu13, measured",
-                "an environment for each of the two",
+                "two environments, one for each CUDA",
             )

@@ -63,5 +63,5 @@ def test_cards_that_are_lost_are_missed(with_jax: Bench) -> None:
     with with_jax.variables(TOGETHER[0], hostwright_gpus=2):
         told = with_jax.prove("jax.devices", TOGETHER[0], status=3)
     assert result(told, TOGETHER[0], "jax.devices")["sentence"] == (
-        "JAX computes on 0 of the 2 cards that the inventory says that the host has (hostwright_gpus)"
+        "JAX computes on 0 of the 2 cards that the inventory has (hostwright_gpus)"
     )

@@ -58,7 +58,7 @@ def test_a_wrong_word_from_the_disk_is_found(hosts: Bench) -> None:
         told = hosts.prove(BASE, "cpu02", status=3)
     assert failed(told) == {"cpu02": {"base.disk"}}, unexpected(told)
     of = result(told, "cpu02", "base.disk")
-    assert of["sentence"] == "what was read is not what was written: 1 times"
+    assert of["sentence"] == "the data read differs from the data written: 1 times"
 
 
 def test_a_slow_disk_is_found(hosts: Bench) -> None:
@@ -90,7 +90,7 @@ def test_a_slow_way_between_two_hosts_is_told_by_both_ends(hosts: Bench) -> None
     for host, sentence in ((RING[0], f"to {receiver} it sends "), (RING[1], f"from {sender} it receives ")):
         of = result(told, host, "base.network")
         assert of["sentence"].startswith(sentence)
-        assert of["sentence"].endswith("less than the inventory asks (base_network_mb_per_s)")
+        assert of["sentence"].endswith("less than the inventory requires (base_network_mb_per_s)")
         assert {row["device"] for row in of["measurements"]} == {"network host0 (of an unknown speed)"}
     assert values(result(told, RING[1], "base.network"))["received"] == pytest.approx(10, rel=0.3)
 
@@ -104,7 +104,7 @@ def test_cards_that_are_all_lost_are_missed(hosts: Bench) -> None:
             "the inventory says that the host has 2 GPUs (hostwright_gpus), and none is on its PCI bus"
         )
     assert result(told, "cpu04", "tensorflow.devices")["sentence"] == (
-        "TensorFlow computes on 0 of the 2 cards that the inventory says that the host has (hostwright_gpus)"
+        "TensorFlow computes on 0 of the 2 cards that the inventory has (hostwright_gpus)"
     )
     assert result(told, "cpu04", "tensorflow.mirrored")["sentence"] == "not all cards trained together"
 
@@ -132,9 +132,9 @@ def test_one_of_two_cards_that_is_missing_is_missed(hosts: Bench) -> None:
     ("faults_of_card", "proof", "sentence"),
     [
         ('STUCK="0 9438000 5"', "cuda.memory", "the card's memory does not keep what is written to it"),
-        ("GARBLED=0", "cuda.bandwidth", "bytes that went to the card and back came back changed"),
-        ('FLIP="0 3"', "cuda.burnin", "the same product came out differently under load"),
-        ("WRONG=0", "cuda.burnin", "the card computes other results than the processor"),
+        ("GARBLED=0", "cuda.bandwidth", "bytes changed on the way to the card and back"),
+        ('FLIP="0 3"', "cuda.burnin", "the same product gave different results under load"),
+        ("WRONG=0", "cuda.burnin", "the card's results differ from the processor's"),
     ],
 )
 def test_a_card_that_is_wrong_is_found_by_the_proof_of_that_part(

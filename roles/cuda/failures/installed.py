@@ -1,4 +1,6 @@
-"""Failures of the CUDA toolkit that are recognised on a host: which toolkit, its source, and what came with it."""
+"""Failures of the CUDA toolkit that are recognised on a host: another toolkit, its source, and packages that came with
+it.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,13 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 META_PACKAGES = Pattern(r"cuda|cuda-\d+-\d+|cuda-(runtime|demo-suite)-\d+-\d+|cuda-drivers(-\d+)?")
-#: nvcc's version number in each update of 11.2, which all say "release 11.2" (seen in public build logs)
+#: nvcc's version number in each update of 11.2, all of which report "release 11.2" (from public build logs)
 UPDATES = {"V11.2.67": "11.2.0", "V11.2.142": "11.2.1", "V11.2.152": "11.2.2"}
 
 
 def brought_driver(ctx: AuditContext) -> Iterator[str]:
-    """``cuda-drivers`` is installed and not of the stack's driver, by itself or as what ``cuda``, ``cuda-X-Y`` or
-    ``cuda-runtime-X-Y`` depend on.
+    """``cuda-drivers`` is installed and is not part of the stack's driver; it came by itself or as a dependency of
+    ``cuda``, ``cuda-X-Y`` or ``cuda-runtime-X-Y``.
     """
     driver = ctx.stack.find(DriverSection)
     packages = [row for row in ctx.packages_where(is_meta_package) if not driver or row.name not in driver.packages]
@@ -39,15 +41,15 @@ def other_release(ctx: AuditContext) -> Iterator[str]:
 
 
 def no_toolkit(ctx: AuditContext) -> Iterator[str]:
-    """``/usr/local/cuda`` is there, the stack's toolkit too, and the link leads to no toolkit at all."""
+    """``/usr/local/cuda`` exists, the stack's toolkit too, and the link leads to no toolkit."""
     link = toolkits(ctx).get(LINK)
     if link and not link.usable and not _is_own(ctx, link) and own(ctx).usable:
         yield _leads(link)
 
 
 def beside(ctx: AuditContext) -> Iterator[str]:
-    """A usable ``/usr/local/cuda-X.Y`` is there that is not the stack's, nor what ``/usr/local/cuda`` or the loader
-    leads to.
+    """A usable ``/usr/local/cuda-X.Y`` exists that is neither the stack's nor the target of ``/usr/local/cuda`` or in
+    the loader's cache.
     """
     by_path = toolkits(ctx)
     link = by_path.get(LINK)
@@ -60,17 +62,17 @@ def beside(ctx: AuditContext) -> Iterator[str]:
 
 
 def other_update(ctx: AuditContext) -> Iterator[str]:
-    """The toolkit's nvcc calls itself another version than the stack's, such as V11.2.67 for V11.2.152."""
+    """The toolkit's nvcc reports another version than the stack's, such as V11.2.67 for V11.2.152."""
     cuda = ctx.section(CudaSection)
     answer = ctx.answer(wanted(ctx, "cuda", CommandReports).probes()[1])
     match = Pattern(r"release \d+\.\d+, (V[\d.]+)").search(answer.text)
     if match and match[1] != cuda.nvcc:
         update = f" (CUDA {UPDATES[match[1]]})" if match[1] in UPDATES else ""
-        yield f"{cuda.prefix}/bin/nvcc: {match[0]}{update}, and the stack says {cuda.nvcc}"
+        yield f"{cuda.prefix}/bin/nvcc: {match[0]}{update}, and the stack has {cuda.nvcc}"
 
 
 def not_held(ctx: AuditContext) -> Iterator[str]:
-    """A package of the toolkit is at the stack's version, and dpkg does not say that it is held."""
+    """A package of the toolkit is at the stack's version, and dpkg does not hold it."""
     pinned = (row for one in ctx.section(CudaSection).toolkits for row in one.packages.items())
     rows = ((ctx.packages.get(name), version) for name, version in pinned)
     yield from (f"{row.name} {row.version} is not held" for row, version in rows
@@ -86,7 +88,7 @@ def from_runfile(ctx: AuditContext) -> Iterator[str]:
 
 
 def is_meta_package(row: Installed) -> bool:
-    """A package of CUDA that is only there to bring others, and is present."""
+    """Return whether the package is an installed meta package of CUDA."""
     return row.present and META_PACKAGES.fullmatch(row.name) is not None
 
 
@@ -99,7 +101,7 @@ def _leads(link: Toolkit) -> str:
 
 
 def _loaded_from(ctx: AuditContext, toolkit: Toolkit) -> bool:
-    """Whether the loader's cache names the toolkit, which is a separate finding; unknown counts as no."""
+    """Return whether the loader's cache has the toolkit, which is a separate finding; unknown counts as no."""
     try:
         return any(entry.below(toolkit.leads) for entry in cached(ctx))
     except Unread:
@@ -110,18 +112,18 @@ CUDA = (
     FailureRule(
         "cuda-metapackage",
         "",
-        "a meta package (cuda, cuda-X-Y, cuda-runtime-X-Y) brought cuda-drivers, whose driver breaks that of the .run,"
-        " at the latest with the next apt upgrade",
-        "Provision again: the base role removes cuda-drivers and what needs it, and the driver's files come back;"
-        " install cuda-toolkit-X-Y only",
+        "a meta package (cuda, cuda-X-Y, cuda-runtime-X-Y) installed cuda-drivers, whose driver breaks that of the "
+        ".run, at the latest with the next apt upgrade",
+        "Provision again: the base role removes cuda-drivers and its dependent packages, and the driver's files are "
+        "restored; install only cuda-toolkit-X-Y",
         "NVIDIA/TensorRT#1741",
         sign=Sign("cuda", brought_driver, (DPKG,), provision=True),
-        treatment=Tangled("a meta package brought the distribution's driver"),
+        treatment=Tangled("a meta package installed the distribution's driver"),
     ),
     FailureRule(
         "cuda-link-other-release",
         "",
-        "/usr/local/cuda is another release of CUDA, which builds and variables with that name then use",
+        "/usr/local/cuda is another release of CUDA, which builds and variables with that path then use",
         "Provision again: the cuda role sets the alternative to the stack's toolkit",
         "NVIDIA's CUDA packages, update-alternatives",
         sign=Sign("cuda", other_release, (TOOLKITS,), provision=True),
@@ -129,7 +131,7 @@ CUDA = (
     FailureRule(
         "cuda-link-broken",
         "",
-        "/usr/local/cuda leads to a place without a toolkit, usually one that was removed",
+        "/usr/local/cuda leads to a directory without a toolkit, usually of a removed one",
         "Provision again: the cuda role sets the alternative to the stack's toolkit",
         "NVIDIA's CUDA packages, update-alternatives",
         sign=Sign("cuda", no_toolkit, (TOOLKITS,), grave=False, provision=True),
@@ -137,24 +139,25 @@ CUDA = (
     FailureRule(
         "cuda-toolkit-beside",
         "",
-        "another CUDA toolkit is installed; it harms nobody until somebody's variables lead there",
-        "Remove it if nobody needs it: its packages end in its release (apt purge 'cuda-*-11-4'), a runfile's toolkit"
-        " has bin/cuda-uninstaller",
+        "another CUDA toolkit is installed; it does no harm unless a user's variables name it",
+        "If nobody needs it, remove it: its packages end in its release (apt purge 'cuda-*-11-4'), a runfile's "
+        "toolkit has bin/cuda-uninstaller",
         "NVIDIA's CUDA installation guide",
         sign=Sign("cuda", beside, (TOOLKITS, LOADER), grave=False),
     ),
     FailureRule(
         "cuda-update-level",
         "",
-        "the toolkit is another update of the same release, which the directory's name and release 11.2 do not tell",
-        "Provision again: the cuda role installs the exact package versions, downgrading where it must",
+        "the toolkit is another update of the same release, which neither the directory's name nor \"release "
+        '11.2" shows',
+        "Provision again: the cuda role installs the exact package versions, and downgrades if necessary",
         "tensorflow/tensorflow#58681",
         sign=Sign("cuda", other_update, (DPKG,), provision=True),
     ),
     FailureRule(
         "cuda-not-held",
         "",
-        "nothing keeps apt from upgrading the toolkit's packages past the stack's versions",
+        "the toolkit's packages are not held, so apt may upgrade them past the stack's versions",
         "Provision again: the cuda role holds them (apt-mark hold)",
         "apt-mark(8)",
         sign=Sign("cuda", not_held, (DPKG,), grave=False, provision=True),
@@ -162,8 +165,8 @@ CUDA = (
     FailureRule(
         "cuda-from-runfile",
         "",
-        "the toolkit came from CUDA's runfile, so that nothing knows its files, and its uninstaller would take those"
-        " of the packages",
+        "the toolkit came from CUDA's runfile, so no package owns its files, and its uninstaller would also delete "
+        "files of the packages",
         "Provision again: the cuda role installs the packages over it; do not run the uninstaller after that",
         "NVIDIA's CUDA installation guide",
         sign=Sign("cuda", from_runfile, (TOOLKITS, DPKG), grave=False, provision=True),

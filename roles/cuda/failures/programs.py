@@ -1,4 +1,4 @@
-"""Messages of programs that use CUDA or NCCL: which device, which driver library, which network."""
+"""Messages of programs that use CUDA or NCCL, about devices, driver libraries and networks."""
 
 from __future__ import annotations
 
@@ -20,77 +20,77 @@ _NO_DEVICE = (
 
 
 def compiler_too_new(ctx: AuditContext) -> Iterator[str]:
-    """The host's own gcc is newer than the stack's nvcc takes, and the stack names no other for it."""
+    """The host's own gcc is newer than the stack's nvcc accepts, and the stack names no other for it."""
     for state in (state for role in ctx.desired.roles for state in role.resources):
         if isinstance(state, HostCompiler):
             ctx.require(state.probes()[0])
             yield from state.notes(ctx.facts)
 
 
-#: what a build for one generation of cards says on another
+#: variants: messages of a build for another generation of cards
 CODE_VARIANTS = (
     Variant(
         r"[Mm]inimum required Cuda",
-        "the framework leaves the card out, as it is older than what the build was made for",
-        "Use a build that still has its capability (an older release, or one of your own), or a newer card; let it"
-        " compute on the processor where that is enough. No driver and no CUDA brings the card back",
+        "the framework ignores the card, because it is older than the build supports",
+        "Use a build with its compute capability (an older release, or your own), or a newer card; or compute on the "
+        "CPU if that is enough. No driver and no CUDA changes this",
     ),
     Variant(
         r"\bSM ?[0-9]{1,2}\.[0-9x] requires CUDA|NVCC version should be",
-        "the program compiles for the card while it runs (FlashInfer or DeepGEMM, parts of vLLM and SGLang), and the"
-        " toolkit that it takes (CUDA_HOME, else /usr/local/cuda) is too old for that: it needs CUDA LEAST",
-        "Name a toolkit that knows the card and is of torch's own release: CUDA_HOME=/usr/local/cuda-13.0 and that"
-        " one's bin first on PATH (ls -d /usr/local/cuda-*; torch.version.cuda), or have the stack's cuda section name"
-        " it. Driver, card and the program are not at fault",
+        "the program compiles for the card at run time (FlashInfer or DeepGEMM, parts of vLLM and SGLang), and its "
+        "toolkit (CUDA_HOME, else /usr/local/cuda) is too old: it needs CUDA LEAST",
+        "Select a toolkit that supports the card and has torch's own release: CUDA_HOME=/usr/local/cuda-13.0 and its "
+        "bin first on PATH (ls -d /usr/local/cuda-*; torch.version.cuda), or name it in the stack's cuda section. "
+        "Driver, card and the program are not the cause",
     ),
     Variant(
         r"Unsupported gpu architecture|nvcc fatal",
-        "this nvcc does not compile for {CHIP|that architecture}: it is older than the card (Blackwell needs CUDA"
-        " 12.8, its latest cards 12.9), or so new that it has dropped it (CUDA 13 what comes before 75)",
-        "Build with a toolkit that knows it (nvcc --list-gpu-arch; a stack's cuda section names the release), or take"
-        " {CHIP|it} out of the list that the build compiles for (TORCH_CUDA_ARCH_LIST, CMAKE_CUDA_ARCHITECTURES) where"
-        " no such card is used; driver and card are not at fault",
+        "this nvcc does not compile for {CHIP|that architecture}: it is older than the card (Blackwell needs CUDA "
+        "12.8, its latest cards 12.9), or so new that it dropped the architecture (CUDA 13 dropped those before 75)",
+        "Build with a toolkit that supports it (nvcc --list-gpu-arch; a stack's cuda section names the release). Or, "
+        "if no such card is used, remove {CHIP|it} from the build's list (TORCH_CUDA_ARCH_LIST, "
+        "CMAKE_CUDA_ARCHITECTURES). Driver and card are not the cause",
     ),
     Variant(
         r"is not defined for option 'gpu-|ptxas fatal|--gpu-name=|not a recognized processor|nvrtc: error",
-        "the compiler that the program calls while it runs (ptxas or NVRTC, which Triton, PyTorch and XLA bring) is too"
-        " old for this GPU{, CHIP|}; the card and its driver are not at fault",
-        "Give it a newer one: for Triton TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas of a toolkit that lists"
-        " {CHIP|the card} (ptxas --help; CUDA 13 has all of Blackwell), for XLA that toolkit's bin first on PATH; or"
-        " install a release of the framework that is built with it",
+        "the compiler that the program calls at run time (ptxas or NVRTC, part of Triton, PyTorch and XLA) is too "
+        "old for this GPU{, CHIP|}; the card and its driver are not the cause",
+        "Provide a newer compiler: for Triton, TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas of a toolkit that lists "
+        "{CHIP|the card} (ptxas --help; CUDA 13 has all of Blackwell); for XLA, that toolkit's bin first on PATH; or "
+        "install a release of the framework built with it",
     ),
     Variant(
         r"(?:supported on|requires?) SM ?|device capability: ?[0-9]|[Nn]o compiled",
-        "the kernels of this build, or the kind of attention that was chosen, are not for this card's generation",
-        "Choose another kind (vLLM: --attention-backend, before it VLLM_ATTENTION_BACKEND; another quantisation), or"
-        " install a release or image of the program that is built for the card (Blackwell: CUDA 12.8 or newer). Driver"
-        " and card are not at fault",
+        "the kernels of this build, or the selected kind of attention, do not support this card's generation",
+        "Select another kind (vLLM: --attention-backend, formerly VLLM_ATTENTION_BACKEND; another quantisation), or "
+        "install a release or image of the program built for the card (Blackwell: CUDA 12.8 or newer). Driver and "
+        "card are not the cause",
     ),
     Variant(
         r"only supports? (?:Ampere|Ada|Hopper|Turing)|compute capability (?:of )?(?:at least|>)"
         r"|too old to be supported by the triton|type fp8\w{1,10} not supported|on CUDA arch <"
         r"|requires \.target",
-        "the program uses what this GPU's generation does not have: Triton needs 7.0, bfloat16 and FlashAttention 8.0,"
-        " fp8 8.9",
-        "Let it do without (dtype float16 instead of bfloat16, another attention, no torch.compile), or use a newer"
-        " GPU; a new driver or CUDA does not change it",
+        "the program uses a feature that this GPU's generation does not have: Triton needs 7.0, bfloat16 and "
+        "FlashAttention 8.0, fp8 8.9",
+        "Disable the feature (dtype float16 instead of bfloat16, another attention, no torch.compile), or use a "
+        "newer GPU; a new driver or CUDA does not change it",
     ),
     Variant(
         r"\bsm_1[0-9]{2}[af]? is not compatible|CUDA capability sm_1[0-9]{2}|capability (?:\(CC\) )?1[0-9]\.[0-9]",
-        "the PyTorch that is installed has no code for this GPU, which is newer{ (CHIP)|}: builds for CUDA 12.8 or"
-        " later have Blackwell's",
-        "Install a PyTorch for CUDA 12.8 or newer (pip install -U torch --index-url"
-        " https://download.pytorch.org/whl/cu128, or cu130), or provision a stack of today, such as pytorch-2.14;"
-        " torch.cuda.get_arch_list() lists what a build has. Driver and toolkit of the host stay",
+        "the installed PyTorch has no code for this GPU, which is newer{ (CHIP)|}: builds for CUDA 12.8 or later "
+        "support Blackwell",
+        "Install a PyTorch for CUDA 12.8 or newer (pip install -U torch --index-url "
+        "https://download.pytorch.org/whl/cu128, or cu130), or provision a current stack, such as pytorch-2.14; "
+        "torch.cuda.get_arch_list() lists the capabilities of a build. Keep the host's driver and toolkit",
     ),
     Variant(
         r"capability (?:\(CC\) )?(?:[3-6]\.[0-9]|7\.[0-2])|CUDA capability sm_(?:[3-6][0-9]|7[0-2])"
         r"|because it is too old",
-        "the PyTorch that is installed has no code for this GPU, which is older than what it was built for: builds for"
-        " CUDA 13 begin at Turing (7.5), those for CUDA 12.8 and 12.9 leave out Maxwell and Pascal",
-        "Install the same PyTorch's build for CUDA 12.6 (--index-url https://download.pytorch.org/whl/cu126), the last"
-        " line with Maxwell, Pascal and Volta, or provision the stack volta-pascal; no newer PyTorch, CUDA or driver"
-        " brings it back",
+        "the installed PyTorch has no code for this GPU, which is older than the build supports: builds for CUDA 13 "
+        "begin at Turing (7.5), those for CUDA 12.8 and 12.9 exclude Maxwell and Pascal",
+        "Install the same PyTorch's build for CUDA 12.6 (--index-url https://download.pytorch.org/whl/cu126), the "
+        "last line with Maxwell, Pascal and Volta, or provision the stack volta-pascal; no newer PyTorch, CUDA or "
+        "driver supports the card",
     ),
 )
 
@@ -104,31 +104,31 @@ PROGRAM_RULES = (
         r"|exception specification is incompatible with that of previous function \\?\"(?:(?:cos|sin|tan)pi|rsqrt)f?"
         r"|parameter packs not expanded with|identifier \"(?:__builtin_ia32_\w{1,40}|_Float(?:32|64"
         r"|128)x?)\" is undefined",
-        "the host's compiler is newer than this release of CUDA's nvcc works with",
-        "Install a gcc that this CUDA knows (10 or older for CUDA 11.2) beside the host's and name it: nvcc -ccbin"
-        " g++-10, CUDAHOSTCXX or NVCC_PREPEND_FLAGS='-ccbin g++-10', for all `compiler: g++-10` in the stack's `cuda`;"
-        " where somebody made a newer one the default, update-alternatives --config gcc (and g++) takes that back;"
-        " --allow-unsupported-compiler only silences it",
+        "the host's compiler is newer than this release of CUDA's nvcc supports",
+        "Install a gcc that this CUDA supports (10 or older for CUDA 11.2) besides the host's and select it: nvcc "
+        "-ccbin g++-10, CUDAHOSTCXX or NVCC_PREPEND_FLAGS='-ccbin g++-10'; for all users, `compiler: g++-10` in the "
+        "stack's `cuda`. If a newer one was made the default, update-alternatives --config gcc (and g++) restores "
+        "the old one. --allow-unsupported-compiler only hides the error",
         "CUDA's crt/host_config.h; NVIDIA's CUDA installation guide, host compiler support policy;"
         " NVlabs/tiny-cuda-nn#386",
         names=(r"gcc versions later than (?P<latest>[0-9.]{1,6}) are not",),
         variants=(
             Variant(
                 r"exception specification is incompatible",
-                "the host's C library (glibc 2.41 or later: Debian 13, Ubuntu 25.04) declares mathematical functions"
-                " that this CUDA's own headers declare otherwise",
-                "Build with a newer toolkit, or in a container of an older distribution"
-                " (nvidia/cuda:…-devel-ubuntu24.04); no other compiler helps",
+                "the host's C library (glibc 2.41 or later: Debian 13, Ubuntu 25.04) declares mathematical functions "
+                "differently from this CUDA's headers",
+                "Build with a newer toolkit, or in a container of an older distribution "
+                "(nvidia/cuda:…-devel-ubuntu24.04); another compiler does not help",
             ),
             Variant(
                 r"gcc versions later than",
-                "the host's gcc is newer than this release of CUDA's nvcc works with: gcc LATEST is the last that it"
-                " takes",
-                "Install gcc and g++ LATEST beside the host's and name it: nvcc -ccbin g++-LATEST, for Python's"
-                " packages CC, CXX and NVCC_PREPEND_FLAGS='-ccbin g++-LATEST', for all users `compiler: g++-LATEST` in"
-                " the stack's `cuda`; or build with a newer toolkit; where somebody made a newer one the default,"
-                " update-alternatives --config gcc (and g++) takes that back; --allow-unsupported-compiler only"
-                " silences it",
+                "the host's gcc is newer than this release of CUDA's nvcc supports: gcc LATEST is the newest "
+                "supported one",
+                "Install gcc and g++ LATEST besides the host's and select it: nvcc -ccbin g++-LATEST; for Python's "
+                "packages CC, CXX and NVCC_PREPEND_FLAGS='-ccbin g++-LATEST'; for all users, `compiler: g++-LATEST` "
+                "in the stack's `cuda`; or build with a newer toolkit. If a newer gcc was made the default, "
+                "update-alternatives --config gcc (and g++) restores the old one. --allow-unsupported-compiler only "
+                "hides the error",
             ),
         ),
         sign=Sign("cuda", compiler_too_new, grave=False),
@@ -139,10 +139,10 @@ PROGRAM_RULES = (
         r"|listed an invalid GPU id|AssertionError: Invalid device id"
         rf"|CUDA_VISIBLE_DEVICES[^\n]*(?:\n[^\n]*){{0,8}}?(?:{_NO_DEVICE})"
         rf"|(?:{_NO_DEVICE})[^\n]*(?:\n[^\n]*){{0,8}}?CUDA_VISIBLE_DEVICES",
-        "the program sees no GPU, or fewer than it asks for: CUDA_VISIBLE_DEVICES, the job or the container hide them"
-        " (it counts the rest from 0), or a GPU has gone missing",
-        "Compare nvidia-smi -L with CUDA_VISIBLE_DEVICES in the program's own environment (and with docker's --gpus);"
-        " use the numbers from 0 on; where nvidia-smi itself lists too few, fix the driver layer first",
+        "the program finds no GPU, or fewer than it needs: CUDA_VISIBLE_DEVICES, the job or the container hides some "
+        "(the others are numbered from 0), or a GPU is missing",
+        "Compare nvidia-smi -L with CUDA_VISIBLE_DEVICES in the program's own environment (and with docker's "
+        "--gpus); number devices from 0. If nvidia-smi itself lists too few, fix the driver layer first",
         "NVIDIA's CUDA C++ programming guide, CUDA_VISIBLE_DEVICES; shariqfarooq123/AdaBins#79",
         weight="consequence",
     ),
@@ -151,20 +151,20 @@ PROGRAM_RULES = (
         r"CUDA_ERROR_MPS_(?:CONNECTION_FAILED|SERVER_NOT_READY|RPC_FAILURE)|cudaErrorMps(?:ConnectionFailed"
         r"|ServerNotReady|RpcFailure)"
         r"|MPS client failed to connect to the MPS|the remote procedural call between the MPS server",
-        "the program is told to use NVIDIA's MPS (a pipe directory is set or there), and its control daemon or server"
-        " does not answer, or belongs to another user",
-        "Start the daemon (nvidia-cuda-mps-control -d) as that user, or take CUDA_MPS_PIPE_DIRECTORY away and remove"
-        " /tmp/nvidia-mps; in a container, mount the directory and use --ipc=host",
+        "the program is configured for NVIDIA's MPS (a pipe directory is set or exists), and its control daemon or "
+        "server does not answer, or belongs to another user",
+        "Start the daemon (nvidia-cuda-mps-control -d) as that user, or unset CUDA_MPS_PIPE_DIRECTORY and remove "
+        "/tmp/nvidia-mps; in a container, mount the directory and use --ipc=host",
         "NVIDIA's Multi-Process Service documentation",
     ),
     FailureRule(
         "cuda-no-device",
         _NO_DEVICE,
-        "CUDA sees no GPU: a variable or the container hides them all, this user may not open /dev/nvidia*, or the"
-        " driver itself drives no card",
-        "Run nvidia-smi -L as the same user in the same place. Where it lists GPUs, look at CUDA_VISIBLE_DEVICES (empty"
-        " or -1 hides them), at the rights of /dev/nvidia*, and at MIG; where it does not, start the container with"
-        " --gpus all, or fix the driver layer",
+        "CUDA finds no GPU: a variable or the container hides them all, this user may not open /dev/nvidia*, or the "
+        "driver itself has no working card",
+        "Run nvidia-smi -L as the same user in the same environment. If it lists GPUs, check CUDA_VISIBLE_DEVICES "
+        "(empty or -1 hides them), the permissions of /dev/nvidia*, and MIG. If not, start the container with --gpus "
+        "all, or fix the driver layer",
         "NVIDIA's CUDA driver API, CUDA_ERROR_NO_DEVICE",
         weight="consequence",
     ),
@@ -194,9 +194,10 @@ PROGRAM_RULES = (
         r"(?:capability|SM ?[0-9])[^\n]*",
         "the program or its toolkit has no code for this GPU's compute capability: the GPU is newer or older than the"
         " build",
-        "Compare nvidia-smi --query-gpu=compute_cap --format=csv with the capabilities of the build; install a build,"
-        " or take an image, for this GPU (10.0 and 12.0 need one of CUDA 12.8 or newer, 10.3 and 12.1 of 12.9, 11.0 of"
-        " 13.0, and a card before Turing one of CUDA 12), or use another GPU. Driver and toolkit of the host stay",
+        "Compare nvidia-smi --query-gpu=compute_cap --format=csv with the capabilities of the build; install a "
+        "build, or use an image, for this GPU (10.0 and 12.0 need one of CUDA 12.8 or newer, 10.3 and 12.1 of 12.9, "
+        "11.0 of 13.0, and a card before Turing one of CUDA 12), or use another GPU. Keep the host's driver and "
+        "toolkit",
         "pytorch/pytorch#6515; NVIDIA's CUDA release notes 12.8 and 13.0; PyTorch RELEASE.md, CUDA support matrix",
         beside=r"supports CUDA capabilities|with CUDA capability sm_|which is of (?:cuda|compute) capability"
         r"|which is of compute capability|get_arch_list|not include kernels for"
@@ -217,10 +218,10 @@ PROGRAM_RULES = (
         "forward-compatibility",
         r"forward compatibility was attempted on non[- ]supported HW|CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE"
         r"|cudaErrorCompatNotSupportedOnDevice|\bError 804: forward",
-        "the program gets CUDA's compatibility library (or another libcuda than the driver's), which this GPU does not"
-        " support: only data center GPUs do",
-        "Take the compat directory out of LD_LIBRARY_PATH and /etc/ld.so.conf.d (ldconfig -p | grep libcuda tells),"
-        " or use an image for the CUDA that nvidia-smi names; after a driver's upgrade, reboot",
+        "the program loads CUDA's compatibility library (or another libcuda than the driver's), which this GPU does "
+        "not support: only data center GPUs do",
+        "Remove the compat directory from LD_LIBRARY_PATH and /etc/ld.so.conf.d (ldconfig -p | grep libcuda shows "
+        "it), or use an image for the CUDA version in nvidia-smi; after an upgrade of the driver, reboot",
         "NVIDIA's CUDA compatibility guide; chenfei-wu/TaskMatrix#379",
         weight="consequence",
     ),
@@ -233,37 +234,39 @@ PROGRAM_RULES = (
         r"|driver version \([^)\n]+\) is older than|API call is not supported in the installed CUDA driver"
         r"|cudaErrorCallRequiresNewerDriver\b|\bError 500: named symbol|CUDA error: named symbol not found"
         r"|\binit(?:ialization)? failure(?: with error)?[ :]{1,3}35\b",
-        "the program brings a newer CUDA than the driver supports, or the driver is not loaded",
-        "Compare the CUDA that nvidia-smi names with the program's; install a build for that one (the stack's), or"
-        " provision a stack with a newer driver",
+        "the program needs a newer CUDA than the driver supports, or the driver is not loaded",
+        "Compare the CUDA version in nvidia-smi with the program's; install a build for that version (the stack's), "
+        "or provision a stack with a newer driver",
         "NVIDIA's CUDA compatibility guide; PyTorch torch/cuda/__init__.py",
         names=(r"found version (?P<major>1[0-9])0(?P<minor>[0-9])0\b",),
         variants=(
             Variant(
                 r"named symbol not found",
-                "the program calls what the libcuda that it gets does not have: the driver is older than the program's"
-                " CUDA, or another libcuda comes before the driver's (in WSL and Docker Desktop one of another"
-                " release)",
-                "Run nvidia-smi in the same place and compare its CUDA with the program's (torch.version.cuda): take a"
-                " newer driver or a build for that CUDA. Where they fit, see which libcuda is taken (ldconfig -p | grep"
-                " libcuda; LD_LIBRARY_PATH), and bring Docker Desktop or WSL up to date (wsl --update)",
+                "the program calls a function that its libcuda does not have: the driver is older than the program's "
+                "CUDA, or another libcuda comes before the driver's (in WSL and Docker Desktop one of another "
+                "release)",
+                "Run nvidia-smi in the same environment and compare its CUDA version with the program's "
+                "(torch.version.cuda): use a newer driver or a build for that CUDA. If they match, find the libcuda "
+                "that is loaded (ldconfig -p | grep libcuda; LD_LIBRARY_PATH), and update Docker Desktop or WSL (wsl "
+                "--update)",
             ),
             Variant(
                 r"UNSUPPORTED_PTX_VERSION|unsupported toolchain|Unsupported \.version",
-                "the program, or one of its libraries, holds code that a newer CUDA compiled (PTX) than the driver can"
-                " translate for the card",
-                "Compare the CUDA that nvidia-smi names with that of the build (torch.version.cuda; nvcc --version"
-                " where it was built here): install a newer driver, a build for that CUDA or an older one, or, on cards"
-                " of data centres, the package cuda-compat. A toolkit on the host does not change it; card and model"
-                " are not at fault",
+                "the program, or one of its libraries, contains code from a newer CUDA compiler (PTX) than the "
+                "driver can translate for the card",
+                "Compare the CUDA version in nvidia-smi with that of the build (torch.version.cuda; nvcc --version "
+                "if it was built here): install a newer driver, a build for that CUDA or an older one, or, on data "
+                "centre cards, the package cuda-compat. The host's toolkit does not matter; card and model are not "
+                "the cause",
             ),
             Variant(
                 r"driver on your system is too old",
-                "the PyTorch that is installed was built for a newer CUDA than the host's driver supports{, which is"
-                " MAJOR.MINOR|}: from 2.11 on pip install torch brings CUDA 13, which needs a driver of R580 or later",
-                "Install PyTorch's build for a CUDA that the driver supports (--index-url"
-                " https://download.pytorch.org/whl/cu126 or cu128; CUDA 12 needs R525 or later), or provision a stack"
-                " with a newer driver, such as pytorch-2.14, where the cards are Turing or newer",
+                "the installed PyTorch was built for a newer CUDA than the host's driver supports{, which is "
+                "MAJOR.MINOR|}: from 2.11 on, pip install torch installs CUDA 13, which needs a driver of R580 or "
+                "later",
+                "Install PyTorch's build for a CUDA that the driver supports (--index-url "
+                "https://download.pytorch.org/whl/cu126 or cu128; CUDA 12 needs R525 or later), or, if the cards are "
+                "Turing or newer, provision a stack with a newer driver, such as pytorch-2.14",
             ),
         ),
         weight="consequence",
@@ -271,9 +274,9 @@ PROGRAM_RULES = (
     FailureRule(
         "nvenc-needs-newer-driver",
         r"does not support the required nvenc API version|minimum required Nvidia driver for nvenc is",
-        "the program's video encoder (NVENC) is newer than the driver knows",
-        "Provision a stack with the driver that the message names, or use a build of the program for this driver's"
-        " release",
+        "the program's video encoder (NVENC) is newer than the driver supports",
+        "Provision a stack with the driver that the message names, or use a build of the program for this driver's "
+        "release",
         "FFmpeg libavcodec/nvenc.c",
     ),
     FailureRule(
@@ -282,16 +285,16 @@ PROGRAM_RULES = (
         r"|CUDA version [0-9.]{1,9} does not match the version torch was compiled with"
         r"|only supported on CUDA [0-9.]{1,6} and above",
         "a package is compiled for PyTorch with another release of CUDA than PyTorch itself was built with",
-        "Install a build of PyTorch for the toolkit's release (the stack's), or compile where nvcc is of the same"
-        " release as PyTorch (torch.version.cuda)",
+        "Install a build of PyTorch for the toolkit's release (the stack's), or compile with an nvcc of the same "
+        "release as PyTorch (torch.version.cuda)",
         "PyTorch torch/utils/cpp_extension.py",
     ),
     FailureRule(
         "gpu-busy",
         r"all CUDA-capable devices are busy or unavailable|CUDA-capable device\(s\) is/are busy or unavailable"
         r"|cudaErrorDevicesUnavailable\b",
-        "the GPU takes no further program: it is in exclusive mode and another has it, or it needs a reset",
-        "See who uses it and its mode (nvidia-smi -q -d COMPUTE, nvidia-smi); nvidia-smi -c 0 lets programs share it",
+        "the GPU accepts no further program: it is in exclusive mode and in use, or it needs a reset",
+        "Check its users and its mode (nvidia-smi -q -d COMPUTE, nvidia-smi); nvidia-smi -c 0 lets programs share it",
         "NVIDIA CUDA Runtime API, cudaErrorDevicesUnavailable",
         weight="consequence",
     ),
@@ -301,41 +304,41 @@ PROGRAM_RULES = (
         r"|CUDA error[^\n]*(?:misaligned address|unspecified launch failure|an illegal instruction was encountered)"
         r"|\bCUDA error:? (?:700|714|715|716|719)\b|CUDA_ERROR_(?:MISALIGNED_ADDRESS|LAUNCH_FAILED"
         r"|ILLEGAL_INSTRUCTION)\b",
-        "a program read or wrote beyond its memory on the GPU: nearly always a fault of the program or its libraries",
-        "Run it with CUDA_LAUNCH_BLOCKING=1 or under compute-sanitizer to find the place; where many programs end so on"
-        " one GPU alone, look at its Xids and memory errors",
+        "a program read or wrote outside its memory on the GPU: nearly always a bug in the program or its libraries",
+        "Run it with CUDA_LAUNCH_BLOCKING=1 or under compute-sanitizer to find the line. If many programs fail so on "
+        "only one GPU, check its Xids and memory errors",
         "NVIDIA CUDA Runtime API, cudaErrorIllegalAddress",
         weight="consequence",
-        unless="NCCL",  # it only hands on what another rank, or the network, began
+        unless="NCCL",  # NCCL only forwards an error of another rank or the network
         variants=(
             Variant(
                 r"unspecified launch failure|\b719\b|LAUNCH_FAILED",
-                "a kernel ended in its middle, and CUDA does not say why: a program that read or wrote beyond its"
-                " memory or, where programs end so on one card alone, that card",
-                "Run it on another card (CUDA_VISIBLE_DEVICES). Where it ends likewise there, CUDA_LAUNCH_BLOCKING=1 or"
-                " compute-sanitizer finds the place in the program. Where it does not, look at the first card's Xids"
-                " and memory errors (dmesg, nvidia-smi -q), cycle the host's power, prove that card (`invoke prove`),"
-                " and have one that fails again replaced",
+                "a kernel aborted without a reason from CUDA: the program read or wrote outside its memory or, if "
+                "programs fail only on one card, that card is faulty",
+                "Run it on another card (CUDA_VISIBLE_DEVICES). If it fails there too, CUDA_LAUNCH_BLOCKING=1 or "
+                "compute-sanitizer finds the line in the program. If not, check the first card's Xids and memory "
+                "errors (dmesg, nvidia-smi -q), cycle the host's power, prove that card (`invoke prove`), and have "
+                "it replaced if it fails again",
             ),
         ),
     ),
     FailureRule(
         "kernel-timed-out",
         r"the launch timed out and was terminated|CUDA_ERROR_LAUNCH_TIMEOUT\b|cudaErrorLaunchTimeout\b",
-        "a kernel ran longer than the driver lets one run on a card that drives a screen (some seconds)",
-        "Compute on a card without a screen (CUDA_VISIBLE_DEVICES), or end the display (systemctl isolate"
-        " multi-user.target), or let the program do less in one kernel; nvidia-smi -q -d DISPLAY says which card has a"
-        " screen. The card is not at fault",
+        "a kernel ran longer than the driver allows on a card with a display (some seconds)",
+        "Compute on a card without a display (CUDA_VISIBLE_DEVICES), or stop the display (systemctl isolate "
+        "multi-user.target), or let the program do less in one kernel; nvidia-smi -q -d DISPLAY shows which card has "
+        "a display. The card is not faulty",
         "NVIDIA CUDA Runtime API, cudaErrorLaunchTimeout",
     ),
     FailureRule(
         "device-assert",
         r"device-side assert triggered|CUDA_ERROR_ASSERT\b|cudaErrorAssert\b"
         r"|block: \[[0-9,]{5,30}\], thread: \[[0-9,]{5,30}\] Assertion",
-        "a check in a kernel failed: the program gave it a value out of range, mostly an index or a class label beyond"
-        " the size of a table",
-        "Run it on the CPU or with CUDA_LAUNCH_BLOCKING=1, which shows the line, and look at the smallest and largest"
-        " index there; GPU, driver and CUDA are not at fault",
+        "a check in a kernel failed: the program passed a value out of range, usually an index or a class label "
+        "beyond the size of a table",
+        "Run it on the CPU or with CUDA_LAUNCH_BLOCKING=1, which shows the line, and check the smallest and largest "
+        "index there; GPU, driver and CUDA are not the cause",
         "NVIDIA CUDA Runtime API, cudaErrorAssert; PyTorch aten/src/ATen/native/cuda/Indexing.cu",
     ),
     FailureRule(
@@ -343,19 +346,18 @@ PROGRAM_RULES = (
         r"peer mapping resources exhausted|cudaErrorTooManyPeers\b|CUDA_ERROR_TOO_MANY_PEERS\b"
         r"|peer access is not supported between these two devices|cudaErrorPeerAccessUnsupported\b"
         r"|CUDA_ERROR_PEER_ACCESS_UNSUPPORTED\b|doesn't support faster communication broadband via P2P",
-        "two cards of the host may not read each other's memory directly (GeForce cards, a virtual machine, cards of"
-        " different sockets or models), and the program asks for it",
-        "Let it go without: NCCL_P2P_DISABLE=1 for NCCL (accelerate launch sets it by itself); nvidia-smi topo -p2p r"
-        " shows which pairs may. Nothing is broken",
+        "two cards of the host cannot access each other's memory directly (GeForce cards, a virtual machine, cards "
+        "of different sockets or models), and the program requires it",
+        "Disable it: NCCL_P2P_DISABLE=1 for NCCL (accelerate launch sets it by itself); nvidia-smi topo -p2p r shows "
+        "which pairs support it. No part is defective",
         "NVIDIA CUDA Runtime API, cudaErrorTooManyPeers, cudaErrorPeerAccessUnsupported; ggml-org/llama.cpp#21883",
-        unless=r"transport/shm\.cc",  # of host memory, for which NCCL should not need it
+        unless=r"transport/shm\.cc",  # messages about host memory, for which NCCL should not need peer access
         variants=(
             Variant(
                 r"resources exhausted|TooManyPeers|TOO_MANY_PEERS",
-                "the program lets every card read the memory of every other one, and CUDA gives each at most eight"
-                " peers",
-                "Show it eight cards or fewer in each process (CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7), or take a"
-                " release of the program that does not connect all pairs; cards, switches and driver are not at fault",
+                "the program connects every card with every other one, and CUDA allows at most eight peers for each",
+                "Give each process at most eight cards (CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7), or use a release of "
+                "the program that does not connect all pairs; cards, switches and driver are not the cause",
             ),
         ),
     ),
@@ -369,10 +371,10 @@ PROGRAM_RULES = (
         r"|CUDA_ERROR_OPERATING_SYSTEM\b|cudaErrorOperatingSystem\b|\bError 304: OS call failed"
         r"|\bError 30: unknown error|\bError 3: initialization error"
         r"|cudaGetDeviceCount[^\n]*returned (?:30|999)\b",
-        "CUDA cannot be initialised: nvidia-uvm or its device files are not ready for this user, often after suspend or"
-        " an upgrade of the driver",
-        "Look for /dev/nvidia-uvm and run nvidia-modprobe -u -c=0 as root; where that changes nothing, reload"
-        " nvidia_uvm (rmmod, modprobe) while no program uses a GPU, or reboot",
+        "CUDA cannot be initialised: nvidia-uvm or its device files are not ready for this user, often after suspend "
+        "or an upgrade of the driver",
+        "Check /dev/nvidia-uvm and run nvidia-modprobe -u -c=0 as root. If that does not help, reload nvidia_uvm "
+        "(rmmod, modprobe) while no program uses a GPU, or reboot",
         "tensorflow/tensorflow#32623, #41937",
         unless=r"unknown error \(303\)",
         narrower=r"(?:could not (?:insert|find module)|FATAL: Module )[^\n]*nvidia",
@@ -385,9 +387,10 @@ PROGRAM_RULES = (
         r"|unable to write to file </torch_|insufficient shared memory \(shm\)"
         r"|workers are out of\s{1,3}shared\s{1,3}memory|is killed by signal: Bus\s{1,3}error"
         r"|posix_fallocate failed ?: No space left",
-        "the shared memory of the container or host (/dev/shm) is too small for what the job's processes exchange",
-        "Start the container with --ipc=host or --shm-size=8g (in Kubernetes: an emptyDir of medium Memory there), and"
-        " remove files that dead jobs left in it",
+        "the shared memory of the container or host (/dev/shm) is too small for the data that the job's "
+        "processes exchange",
+        "Start the container with --ipc=host or --shm-size=8g (in Kubernetes: an emptyDir of medium Memory there), "
+        "and remove files of dead jobs from it",
         "NVIDIA/nccl src/misc/shmutils.cc; NCCL's troubleshooting guide, shared memory",
     ),
     FailureRule(
@@ -396,31 +399,31 @@ PROGRAM_RULES = (
         r"|NCCL WARN (?:Cuda|CUDA) failure [^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*transport/shm\.cc:[0-9]{1,5} -> [1-9]"
         r"|attaching to shared memory segment [^\n]*\(size 0\)"
         r"|pidfd_(?:getfd|open)\b[^\n]*(?:[Ff]ail|[Nn]ot permitted|does not support|[Dd]enied)[^\n]*",
-        "NCCL shares host memory between the processes of a host through CUDA (cuMem, bound to NUMA nodes; since 2.24),"
-        " and that does not work here: the container forbids the NUMA calls, the cards have no peer access, or a NUMA"
-        " node has no processors",
-        "Set NCCL_CUMEM_HOST_ENABLE=0 for all processes of the job: NCCL then takes /dev/shm, for which a container"
-        " needs --ipc=host or --shm-size=8g. Or start the container with --cap-add SYS_NICE, which permits the calls,"
-        " and take a newer NCCL (from 2.26.5 on it tries them first). Network and cards are not at fault",
+        "NCCL shares host memory between the processes of a host through CUDA (cuMem, bound to NUMA nodes; since "
+        "2.24), and that fails here: the container forbids the NUMA calls, the cards have no peer access, or a NUMA "
+        "node has no processors",
+        "Set NCCL_CUMEM_HOST_ENABLE=0 for all processes of the job: NCCL then uses /dev/shm, for which a container "
+        "needs --ipc=host or --shm-size=8g. Or start the container with --cap-add SYS_NICE, which permits the calls, "
+        "and install a newer NCCL (from 2.26.5 on it tries them first). Network and cards are not the cause",
         "NCCL user guide, NCCL_CUMEM_HOST_ENABLE; NVIDIA/nccl#1838, #2190, #2106; pytorch/pytorch#152302",
         closing=r"NCCL WARN UDS: [^\n]*",
         variants=(
             Variant(
                 r"NCCL WARN UDS: ",
-                "the processes of a host pass handles of memory (NCCL's cuMem) to each other over a local socket, and"
-                " one of them gets no answer: the other has ended before, or they run in containers that do not share"
-                " the network's namespace",
-                "Read the first WARN of the other processes, of which one may have ended for another reason. Where they"
-                " run in several containers of one host, start these with --network=host and --ipc=host, or set"
-                " NCCL_CUMEM_ENABLE=0 for all of them. The network between hosts is not at fault",
+                "the processes of a host pass memory handles (NCCL's cuMem) to each other over a local socket, and "
+                "one of them gets no answer: the other has already ended, or they run in containers with different "
+                "network namespaces",
+                "Check the first WARN of the other processes: one may have ended for another reason. If they run in "
+                "several containers of one host, start these with --network=host and --ipc=host, or set "
+                "NCCL_CUMEM_ENABLE=0 for all of them. The network between hosts is not the cause",
             ),
             Variant(
                 r"pidfd_",
-                "processes of a job share a card's memory by file descriptors that one fetches from the other"
-                " (pidfd_getfd), which the container or the kernel's ptrace_scope does not permit",
-                "Start the container with --cap-add SYS_PTRACE (in Kubernetes: securityContext.capabilities.add); on a"
-                " host see sysctl kernel.yama.ptrace_scope. Without it, take expandable_segments:True out of"
-                " PYTORCH_ALLOC_CONF (PYTORCH_CUDA_ALLOC_CONF)",
+                "processes of a job share a card's memory by file descriptors that one duplicates from the other "
+                "(pidfd_getfd), which the container or the kernel's ptrace_scope forbids",
+                "Start the container with --cap-add SYS_PTRACE (in Kubernetes: securityContext.capabilities.add); on "
+                "a host, check sysctl kernel.yama.ptrace_scope. Otherwise, remove expandable_segments:True from "
+                "PYTORCH_ALLOC_CONF (PYTORCH_CUDA_ALLOC_CONF)",
             ),
         ),
     ),
@@ -429,26 +432,26 @@ PROGRAM_RULES = (
         r"NCCL WARN [^\n]*rank [0-9]{1,6} of [0-9]{1,6} ranks has already checked in"
         r"|Duplicate GPU detected ?: rank",
         "two processes of the job have the same rank, or the same GPU",
-        "Compare each process's RANK, LOCAL_RANK and CUDA_VISIBLE_DEVICES: every node needs its own node rank, every"
-        " process a GPU of its own",
+        "Compare each process's RANK, LOCAL_RANK and CUDA_VISIBLE_DEVICES: every node needs its own node rank, every "
+        "process its own GPU",
         "Lightning-AI/pytorch-lightning#14986",
         variants=(
             Variant(
                 r"Duplicate GPU detected",
-                "two processes of the job use the same GPU: mostly more of them are started on the host than it has"
-                " GPUs, or than CUDA_VISIBLE_DEVICES leaves",
-                "Start as many as the host has GPUs (torchrun --nproc_per_node, mpirun -N; nvidia-smi -L lists them),"
-                " and let each take the one of its LOCAL_RANK (torch.cuda.set_device)",
+                "two processes of the job use the same GPU: usually more of them are started on the host than it has "
+                "GPUs, or than CUDA_VISIBLE_DEVICES allows",
+                "Start as many as the host has GPUs (torchrun --nproc_per_node, mpirun -N; nvidia-smi -L lists "
+                "them), and let each select the GPU of its LOCAL_RANK (torch.cuda.set_device)",
             ),
         ),
     ),
     FailureRule(
         "nccl-cuda-error",
         r"(?:NCCL [Ee]rror|ncclUnhandledCudaError|NCCL WARN Cuda failure|NCCL WARN CUDA failure)[^\n]*",
-        "a call of NCCL failed, because one of CUDA's did: the line alone does not say why",
-        "Run it again with NCCL_DEBUG=INFO and read the first WARN of every process, which names the call and CUDA's"
-        " own error: a card that is out of memory or gone, a driver that is too old for this NCCL, Fabric Manager"
-        " (NVLS), or two processes on one card; what a process printed before it ended comes first",
+        "a call of NCCL failed because a CUDA call failed; this line does not have the reason",
+        "Run it again with NCCL_DEBUG=INFO and check the first WARN of every process, which has the call and CUDA's "
+        "own error: a card that is out of memory or missing, a driver that is too old for this NCCL, Fabric Manager "
+        "(NVLS), or two processes on one card. Begin with the process that ended first",
         "NCCL's troubleshooting guide",
         weight="general",
         unless=r"unhandled system|internal error|invalid usage|remote process",
@@ -457,9 +460,9 @@ PROGRAM_RULES = (
         "engine-failed",
         r"Engine core initialization failed[^\n]*|EngineCore failed to start[^\n]*|Engine process failed to start[^\n]*"
         r"|\bEngineDeadError\b[^\n]*",
-        "the inference server's own process ended, and this line only says that it did",
-        "The cause is the first error that the process printed, above this line, in the whole log of the server (grep"
-        " -n -m 5 -E 'ERROR|Error'): read that one",
+        "the inference server's engine process ended; this line does not have the reason",
+        "Find the first error above this line in the whole log of the server (grep -n -m 5 -E 'ERROR|Error'): it is "
+        "the cause",
         "vLLM vllm/v1/engine/core_client.py",
         weight="general",
     ),
@@ -480,39 +483,39 @@ PROGRAM_RULES = (
         r"|ncclInternalError[^\n]*\n(?:[^\n]*\n){0,2}?[^\n]*(?:[Ss]ocket|Proxy Call|[Cc]onnect)"
         r"|NCCL WARN [^\n]*exceeded retries|gloo/transport[^\n]*(?:Connection (?:closed|refused|reset)|Timed out"
         r"|timeout)",
-        "the nodes of the job do not reach each other: wrong interface, firewall, InfiniBand or RoCE that is not"
-        " configured, or a process that has already ended",
-        "Run once with NCCL_DEBUG=INFO and read the first WARN of every rank; name the interface"
-        " (NCCL_SOCKET_IFNAME, NCCL_IB_HCA, NCCL_IB_GID_INDEX), open the ports between the nodes, and test the link"
-        " alone (ibstat, ib_write_bw); NCCL_IB_DISABLE=1 tells whether InfiniBand is at fault",
+        "the nodes of the job cannot connect to each other: wrong interface, firewall, unconfigured InfiniBand or "
+        "RoCE, or a process that has already ended",
+        "Run once with NCCL_DEBUG=INFO and check the first WARN of every rank; set the interface "
+        "(NCCL_SOCKET_IFNAME, NCCL_IB_HCA, NCCL_IB_GID_INDEX), open the ports between the nodes, and test the link "
+        "alone (ibstat, ib_write_bw); NCCL_IB_DISABLE=1 shows whether InfiniBand is the cause",
         "NVIDIA/nccl#426, #1170; NCCL's troubleshooting guide; uccl-project/uccl#803",
         beside=r"\bGIDs?\b|\bfe80:",
         variants=(
             Variant(
                 r"ibv_modify_qp[^\n]*(?:\b110\b|[Tt]imed out)[^\n]*remote GID ::ffff:",
-                "two network cards of different hosts do not reach each other, though both have an address that is"
-                " routed (RoCE, IPv4): mostly the cards of each number have a network of their own (rails), without a"
-                " path from one to another, and NCCL joins different ones",
-                "Set NCCL_CROSS_NIC=0 for all processes of the job, which stays within a rail, or have the network"
-                " route between the rails (ping the remote address from the local card's interface: ping -I); NCCL"
-                " 2.29 and later choose better. GID index, driver and cards are not at fault",
+                "two network cards of different hosts cannot connect, though both have a routed address (RoCE, "
+                "IPv4): usually the cards of each number have their own network (rails), without a path from one to "
+                "another, and NCCL connects different rails",
+                "Set NCCL_CROSS_NIC=0 for all processes of the job, which keeps traffic within a rail, or have the "
+                "network route between the rails (ping the remote address from the local card's interface: ping -I); "
+                "NCCL 2.29 and later select better. GID index, driver and cards are not the cause",
             ),
             Variant(
                 r"\bGID|fe80:|ibv_modify_qp",
-                "the RDMA connection between two hosts gets no answer, or is not made: over RoCE mostly because the"
-                " address that was chosen for it (GID) is one that is not routed, such as a link-local one (fe80:,"
-                " index 0), or of another RoCE version than the peer's",
-                "See the addresses (show_gids, or ibv_devinfo -v) and name the index of the RoCE v2 address that the"
-                " other hosts reach: NCCL_IB_GID_INDEX=3 (or that program's own variable), the same on all hosts. Where"
-                " it is that already, and each card's number has a network of its own (rails), NCCL_CROSS_NIC=0. Over"
-                " InfiniBand look at the port's state (ibstat)",
+                "the RDMA connection between two hosts gets no answer, or is not established: over RoCE usually "
+                "because its selected address (GID) is not routed, such as a link-local one (fe80:, index 0), or of "
+                "another RoCE version than the peer's",
+                "List the addresses (show_gids, or ibv_devinfo -v) and set the index of the RoCE v2 address that "
+                "other hosts can reach: NCCL_IB_GID_INDEX=3 (or that program's own variable), the same on all hosts. "
+                "If it is already set, and each card's number has its own network (rails), set NCCL_CROSS_NIC=0. "
+                "Over InfiniBand, check the port's state (ibstat)",
             ),
             Variant(
                 r"ibv_reg_\w{1,20}[^\n]*Bad address",
-                "the network adapter cannot register the GPU's memory (GPUDirect RDMA): the module nvidia_peermem is"
-                " not loaded, and the driver's open module, which needs none (DMA-BUF), is not in use",
-                "Load it (modprobe nvidia_peermem; a stack's driver section has peermem), or provision a stack with"
-                " the open module; NCCL_NET_GDR_LEVEL=LOC gets a job through until then, slower",
+                "the network adapter cannot register the GPU's memory (GPUDirect RDMA): the module nvidia_peermem is "
+                "not loaded, and the driver's open module, which does not need it (DMA-BUF), is not in use",
+                "Run modprobe nvidia_peermem (a stack's driver section has peermem), or provision a stack with the "
+                "open module. Until then, NCCL_NET_GDR_LEVEL=LOC lets a job run, slower",
             ),
         ),
         weight="consequence",

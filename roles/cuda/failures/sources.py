@@ -1,7 +1,7 @@
-"""Signs about apt's sources of CUDA and the keys that sign them.
+"""Signs about apt's sources of CUDA and their signing keys.
 
 NVIDIA changed the key of its network repository in April 2022 (NVIDIA/cuda-repo-management#4). The local repository of
-11.2.2 is still signed with the old one and carries it.
+11.2.2 is still signed with the old key and contains it.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 
-OLD_KEY = "F60F4B3D7FA2AF80"  #: until April 2022, and in every local repository of 11.2
-NEW_KEY = "A4B469963BF863CC"  #: since then, for the network repository
-TRUSTED = "/etc/apt/trusted.gpg"  #: apt-key's keyring, used with those in TRUSTED.d for every source that names none
+OLD_KEY = "F60F4B3D7FA2AF80"  #: key until April 2022, and of every local repository of 11.2
+NEW_KEY = "A4B469963BF863CC"  #: key since then, for the network repository
+TRUSTED = "/etc/apt/trusted.gpg"  #: apt-key's keyring, used with those in TRUSTED.d for sources without signed-by
 
-#: ``source FILE NUMBER LINE`` of each list that mentions CUDA, and ``key FILE old|new|ID`` of keyrings.
+#: Prints ``source FILE NUMBER LINE`` for each list line that mentions CUDA, and ``key FILE old|new|ID`` for keyrings.
 SOURCES = Probe(f"{DEARMOR}\n" + sh_file(__file__, "apt_sources.sh"), root=True)
 
 _KEY_ID = Pattern(r"[0-9A-F]{16}")
 
 
 def sources(ctx: AuditContext) -> tuple[Source, ...]:
-    """The enabled repositories in apt's lists that mention CUDA. Raises ``Unread``."""
+    """Return the enabled repositories in apt's lists that mention CUDA. Raises ``Unread``."""
     rows = [row for row in _rows(ctx, "source", 4) if row[2].isascii() and row[2].isdigit() and len(row[2]) < 9]
     repositories: list[Source] = []
     for file, lines in groupby(rows, key=lambda row: row[1]):
@@ -52,7 +52,7 @@ def sources(ctx: AuditContext) -> tuple[Source, ...]:
 
 
 def keys(ctx: AuditContext) -> Mapping[str, frozenset[str]]:
-    """The keyrings by path, with NVIDIA's two keys where they hold them; of apt-key's, all keys. Raises ``Unread``."""
+    """Return keyring path → keys: NVIDIA's two keys if present; for apt-key's keyring, all keys. Raises ``Unread``."""
     by_ring: dict[str, frozenset[str]] = {}
     for _, ring, which in _rows(ctx, "key", 3):
         key = {"new": NEW_KEY, "old": OLD_KEY}.get(which, which.upper())
@@ -62,7 +62,7 @@ def keys(ctx: AuditContext) -> Mapping[str, frozenset[str]]:
 
 
 def rings(source: Source, known: Iterable[str]) -> tuple[str, ...] | None:
-    """The keyrings that apt uses for a source; ``None`` if the source contains its key or needs none."""
+    """Return the keyrings that apt uses for a source; ``None`` if the source contains its key or needs none."""
     if "trusted=yes" in source.text.replace(" ", "").lower() or any("BEGIN" in ring for ring in source.signed_by):
         return None
     paths = tuple(ring for ring in source.signed_by if ring.startswith("/"))
@@ -72,18 +72,18 @@ def rings(source: Source, known: Iterable[str]) -> tuple[str, ...] | None:
 def _rows(ctx: AuditContext, kind: str, length: int) -> list[list[str]]:
     answer = ctx.answer(SOURCES)
     if not answer.ok or answer.truncated:
-        raise Unread("apt's sources could not be read whole")
+        raise Unread("apt's sources could not be read completely")
     rows = (line.split("\t", length - 1) for line in answer.text.split("\n"))
     return [row for row in rows if len(row) == length and row[0] == kind]
 
 
-NETWORK = "developer.download.nvidia.com/compute/cuda/repos"  #: the network repositories, as the role cuda knows them
+NETWORK = "developer.download.nvidia.com/compute/cuda/repos"  #: network repositories, as in the role cuda
 MAIN_LIST = "/etc/apt/sources.list"  #: apt reads it before the lists in its directory
 LOCAL = "/cuda-repo-"  #: in the directory of a local repository
 
 
 def retired_key(ctx: AuditContext) -> Iterator[str]:
-    """apt reads NVIDIA's network repository, and no keyring that apt would take for it holds the key of 2022."""
+    """apt reads NVIDIA's network repository, and none of the keyrings that apt uses for it has the key of 2022."""
     known = keys(ctx)
     for source in chain.from_iterable(map(_naming, _repositories(_network(ctx)))):
         where = rings(source, known)
@@ -92,23 +92,23 @@ def retired_key(ctx: AuditContext) -> Iterator[str]:
 
 
 def conflicting(ctx: AuditContext) -> Iterator[str]:
-    """apt reads the same CUDA repository from two lines that name different keys, or the later one names none."""
+    """apt reads the same CUDA repository from two lines with different keys, or the later line has none."""
     for repository in refused(ctx):
         yield from map(str, repository)
 
 
 def refused(ctx: AuditContext) -> tuple[tuple[Source, ...], ...]:
-    """The lines of each CUDA repository for which apt refuses to read any source. Raises ``Unread``."""
+    """Return the lines of each CUDA repository because of which apt rejects all sources. Raises ``Unread``."""
     return tuple(repository for repository in _repositories((*_network(ctx), *_own(ctx))) if _conflict(repository))
 
 
 def _refused_paths(ctx: AuditContext) -> tuple[str, ...]:
-    """The directories of those repositories, as named in apt's messages."""
+    """Return the directories of those repositories, as in apt's messages."""
     return tuple(repository[0].path for repository in refused(ctx) if repository[0].path)
 
 
 def _repositories(lines: Iterable[Source]) -> Iterator[tuple[Source, ...]]:
-    """The lines about each repository, in apt's reading order: the lists in its directory by name."""
+    """Yield the lines about each repository, in apt's reading order: the lists in its directory by name."""
     same: defaultdict[tuple[str, str], list[Source]] = defaultdict(list)
     for source in sorted(lines, key=lambda source: (source.file != MAIN_LIST, source.file, source.line)):
         same[source.place].append(source)
@@ -116,7 +116,7 @@ def _repositories(lines: Iterable[Source]) -> Iterator[tuple[Source, ...]]:
 
 
 def _conflict(repository: Iterable[Source]) -> bool:
-    """Whether apt refuses these lines about one repository: the first named key is binding for all later lines.
+    """Return whether apt rejects these lines about one repository: the first key is binding for all later lines.
 
     Earlier lines without a key are only read twice (tried with apt 2.2).
     """
@@ -125,12 +125,14 @@ def _conflict(repository: Iterable[Source]) -> bool:
 
 
 def _naming(repository: tuple[Source, ...]) -> tuple[Source, ...]:
-    """The lines about one repository whose key counts; none if apt refuses them, since that rule says more."""
+    """Return the lines about one repository whose key counts; none if apt rejects them, because that rule is more
+    precise.
+    """
     return () if _conflict(repository) else tuple(source for source in repository if source.signed_by) or repository
 
 
 def two_sources(ctx: AuditContext) -> Iterator[str]:
-    """apt reads NVIDIA's network repository beside a local one, and neither stack nor variables want it."""
+    """apt reads NVIDIA's network repository besides a local one, and neither stack nor variables require it."""
     if getattr(ctx.variables.get("cuda"), "network_repository", False) or _fails(ctx):
         return
     wanted = {one.list_file for section in ctx.stack.sections.values() for one in section.repositories()}
@@ -145,7 +147,7 @@ def other_local(ctx: AuditContext) -> Iterator[str]:
 
 
 def trusted_for_all(ctx: AuditContext) -> Iterator[str]:
-    """``/etc/apt/trusted.gpg``, which ``apt-key`` wrote, holds a key of NVIDIA's CUDA repositories."""
+    """``/etc/apt/trusted.gpg``, which ``apt-key`` wrote, contains a key of NVIDIA's CUDA repositories."""
     own = {(one.source.fingerprint or "")[-len(OLD_KEY) :] for one in ctx.section(CudaSection).toolkits}
     named = keys(ctx).get(TRUSTED, frozenset()) & {OLD_KEY, NEW_KEY, *own}
     yield from (f"{TRUSTED} holds the key {key}" for key in sorted(named))
@@ -168,7 +170,7 @@ def _directories(ctx: AuditContext) -> frozenset[str]:
 
 
 def _fails(ctx: AuditContext) -> bool:
-    """Whether a more specific rule applies."""
+    """Return whether a more specific rule applies."""
     return any(True for sign in (retired_key, conflicting) for _ in sign(ctx))
 
 
@@ -176,8 +178,8 @@ SOURCE_RULES = (
     FailureRule(
         "cuda-network-key",
         "",
-        f"NVIDIA's network repository is signed with the key {NEW_KEY} of April 2022, which apt does not have, so that"
-        " apt-get update fails (NO_PUBKEY)",
+        f"NVIDIA's network repository is signed with the key {NEW_KEY} of April 2022, which apt does not have, so "
+        "apt-get update fails (NO_PUBKEY)",
         "Provision again: the cuda role disables that repository; to keep it (network_repository: true), install"
         " cuda-keyring_1.1-1_all.deb and remove the older list",
         "NVIDIA/cuda-repo-management#4",
@@ -186,8 +188,8 @@ SOURCE_RULES = (
     FailureRule(
         "cuda-sources-conflict",
         "",
-        "the same CUDA repository is configured twice with different keys, and apt then reads no source at all"
-        " (Conflicting values set for option Signed-By)",
+        "the same CUDA repository is configured twice with different keys, so apt rejects all sources (Conflicting "
+        "values set for option Signed-By)",
         "Provision again: the cuda role disables all but its own; to keep the network repository, delete the"
         " older list",
         "NVIDIA/nvidia-docker#1631",
@@ -197,7 +199,7 @@ SOURCE_RULES = (
     FailureRule(
         "cuda-two-sources",
         "",
-        "apt gets CUDA from the network as well, where every package is newer than the stack's",
+        "apt also reads CUDA's network repository, where every package is newer than the stack's",
         "Provision again: the cuda role disables the network repository",
         "NVIDIA's CUDA installation guide, cuda-repository-pin-600",
         sign=Sign("cuda", two_sources, (SOURCES,), grave=False, provision=True),
@@ -205,19 +207,19 @@ SOURCE_RULES = (
     FailureRule(
         "cuda-other-local-repository",
         "",
-        "a local repository of another CUDA release is configured; it takes gigabytes in /var, and apt sees its"
-        " packages",
-        "Where nothing is installed from it any more, purge its package (dpkg -l 'cuda-repo-*' names it)",
+        "a local repository of another CUDA release is configured: it uses gigabytes in /var, and apt reads its "
+        "packages",
+        "If none of its packages is needed any more, purge its package (dpkg -l 'cuda-repo-*' lists it)",
         "NVIDIA's CUDA installation guide",
         sign=Sign("cuda", other_local, (SOURCES,), grave=False),
     ),
     FailureRule(
         "cuda-key-for-all",
         "",
-        "apt-key put NVIDIA's key where it vouches for every repository; newer releases warn of that, and have no"
-        " apt-key any more",
-        "Remove it: apt-key del with the last eight signs of the key that the evidence names; the stack's source names"
-        " its key with signed-by",
+        "apt-key stored NVIDIA's key in a keyring that is trusted for every repository; newer releases warn about "
+        "that, and have no apt-key any more",
+        "Run apt-key del with the last eight characters of the key in the evidence; the stack's source names its key "
+        "with signed-by",
         "apt-key(8)",
         sign=Sign("cuda", trusted_for_all, (SOURCES,), grave=False),
     ),

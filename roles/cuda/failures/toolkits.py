@@ -1,4 +1,4 @@
-"""The CUDA toolkits on a host, and the library files of the stack's own."""
+"""The CUDA toolkits on a host, and the library files of the stack's toolkit."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from hostwright.standard.roles.cuda.section import CudaSection
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-LINK = "/usr/local/cuda"  #: the name without a version
-LIBRARIES = "targets/x86_64-linux/lib"  #: below a toolkit
+LINK = "/usr/local/cuda"  #: path without a version
+LIBRARIES = "targets/x86_64-linux/lib"  #: path below a toolkit
 CUDNN_HEADER = "include/cudnn_version.h"
 NVCC, RUNTIME, UNINSTALLER = "bin/nvcc", "libcudart", "bin/cuda-uninstaller"
-MAX_LINKS = 8  #: of a chain, before it counts as a loop
+MAX_LINKS = 8  #: limit for a chain of links, before it counts as a loop
 
-#: For each: path, the path it leads to, which parts of a toolkit it has, and cuDNN's version from its header.
+#: Prints for each toolkit: path, path with links resolved, the parts of a toolkit in it, and cuDNN's version from its
+#: header.
 TOOLKITS = Probe(
     sh_file(
         __file__,
@@ -38,7 +39,7 @@ TOOLKITS = Probe(
 
 @dataclass(frozen=True, slots=True)
 class Toolkit:
-    """One ``/usr/local/cuda*``. ``leads`` is its path without links; ``cudnn`` its header's version (``8.1.0``)."""
+    """A ``/usr/local/cuda*``. ``leads`` is its path with links resolved; ``cudnn`` its header's version (``8.1.0``)."""
 
     path: str
     leads: str
@@ -52,14 +53,14 @@ class Toolkit:
 
 
 def toolkits(ctx: AuditContext) -> Mapping[str, Toolkit]:
-    """The toolkits at ``/usr/local/cuda*``, by path. Raises ``Unread``."""
+    """Return the toolkits at ``/usr/local/cuda*``, by path. Raises ``Unread``."""
     rows = (line.split("\t") for line in ctx.text(TOOLKITS).splitlines())
     listed = (Toolkit(row[0], row[1], frozenset(row[2].split()), _version(row[3])) for row in rows if len(row) == 4)
     return {toolkit.path: toolkit for toolkit in listed}
 
 
 def own(ctx: AuditContext) -> Toolkit:
-    """The stack's own toolkit, an empty one if it does not exist. Raises ``Unread``."""
+    """Return the stack's toolkit; an empty one if it does not exist. Raises ``Unread``."""
     prefix = ctx.section(CudaSection).prefix
     return toolkits(ctx).get(prefix, Toolkit(prefix, prefix, frozenset()))
 
@@ -79,17 +80,19 @@ class LibraryFile:
 
     @property
     def name(self) -> str:
-        """Its name without the directory."""
+        """File name without the directory."""
         return self.path.rpartition("/")[2]
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a regular file that is not empty."""
+        """Whether it is a regular, non-empty file."""
         return self.kind == "f" and self.size_bytes > 0
 
 
 def library_files(ctx: AuditContext) -> Mapping[str, LibraryFile]:
-    """The shared objects in the stack's toolkit, by path, from the same probe as the role cuda. Raises ``Unread``."""
+    """Return the shared objects in the stack's toolkit, by path, from the same probe as the role cuda. Raises
+    ``Unread``.
+    """
     answer = ctx.answer(wanted(ctx, "cuda", PackagedTree).tree.probe)
     if answer.truncated:
         raise Unread("the list of the toolkit's libraries is too long")
@@ -98,14 +101,14 @@ def library_files(ctx: AuditContext) -> Mapping[str, LibraryFile]:
 
 @lru_cache(maxsize=8)
 def _library_files(text: str) -> Mapping[str, LibraryFile]:
-    """Read once for all rules: a toolkit has some hundred."""
+    """Parse once for all rules: a toolkit has some hundred files."""
     rows = (line.split("\t") for line in text.splitlines() if line.startswith("found\t"))
     files = (LibraryFile(row[3], row[1], int(row[2]), row[4]) for row in rows if len(row) == 5 and _is_size(row[2]))
     return {file.path: file for file in files}
 
 
 def resolved(path: str, files: Mapping[str, LibraryFile]) -> LibraryFile | None:
-    """The file among these that a path leads to; ``None`` for a link that leads to none of them."""
+    """Return the file among these to which a path leads; ``None`` for a link that leads to none of them."""
     for _ in range(MAX_LINKS):
         file = files.get(path)
         if file is None or file.kind != "l":

@@ -1,4 +1,4 @@
-"""What is proved of cards without a framework: copies, memory, and full load, by programs that its nvcc compiles."""
+"""Proofs of GPUs without a framework: copies, memory and full load, by programs that nvcc compiles."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from hostwright.standard.roles.cuda.compilers import OLDER_GCC
 from hostwright.standard.roles.cuda.proofs import judges
 from hostwright.standard.roles.cuda.section import CudaSection
 
-#: of the burn-in: our choice. A card reaches its final temperature in one to two minutes
+#: Seconds of the burn-in: our choice. A GPU reaches its final temperature in one to two minutes.
 BURN_IN_S = 180
 
 
 def proofs(_variables: Cuda, ctx: RoleContext) -> tuple[Proof, ...]:
-    """Bandwidth, a memory test and a burn-in, of every card."""
+    """Return bandwidth, memory test and burn-in, of every GPU."""
     nvcc = compiler(ctx)
     copies = Program("bandwidth.cu", source(__file__, "bandwidth.cu"), compiler=nvcc)
     memory = Program("memory.cu", source(__file__, "memory.cu"), compiler=nvcc)
@@ -28,7 +28,9 @@ def proofs(_variables: Cuda, ctx: RoleContext) -> tuple[Proof, ...]:
 
 
 def compiler(ctx: RoleContext, libraries: str = "") -> tuple[str, ...]:
-    """The words with which the host's own nvcc makes a program; ``libraries`` are the linker's: ``-lnccl``."""
+    """Return the command with which the host's own nvcc compiles a program; ``libraries`` are linker options:
+    ``-lnccl``.
+    """
     wanted = ctx.section(CudaSection)
     values = {"toolkit": wanted.prefix, "compiler": wanted.compiler, "libraries": libraries}
     return ("sh", "-c", OLDER_GCC + sh_file(__file__, "compile.sh", **values), "compile", "{source}", "{program}")

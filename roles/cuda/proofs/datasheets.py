@@ -1,9 +1,9 @@
-"""NVIDIA's data sheets: dense TFLOPS of each card by format, and the bandwidth of its memory; by PCI id.
+"""NVIDIA's data sheets: dense TFLOPS of each GPU by format, and its memory bandwidth; by PCI id.
 
-The figures are without sparsity (half of the figure where a sheet has that with sparsity alone), and with sums in FP32
-where a sheet has two (GeForce), since PyTorch adds up so. Public excerpts of the sheets confirm those of A100, H100
-PCIe, B200, L40S and RTX 4090, and the TFLOPS of H100 and H200 (SXM); those of RTX 5090 are half of those with sparsity.
-**None was checked against a card**: no machine with one was at hand.
+The figures are without sparsity (halved if a sheet has only those with sparsity), and with sums in FP32 if a sheet has
+two (GeForce), because PyTorch sums in FP32. Public excerpts of the sheets confirm those of A100, H100 PCIe, B200, L40S
+and RTX 4090, and the TFLOPS of H100 and H200 (SXM); those of RTX 5090 are half of those with sparsity. **None was
+checked against a GPU**: no machine with one was available.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-#: formats of products, in the order in which they are measured
+#: formats of products, in the order of measurement
 FORMATS = ("fp32", "tf32", "bf16", "fp16", "fp8")
 MEMORY = "memory copy"
 
-#: percent of the data sheet that a card must reach. Our choice: half for products, so that a card at half of its clock,
-#: or with half of its power, does not. The best that others measured in bf16 is 80 % on H100 and H200 and 78 % on B200,
-#: in fp8 73 and 76 % (stas00/ml-engineering, maximum achievable matmul FLOPS), in fp16 83 % on H100 PCIe
-#: (GOATnote-Inc/periodicdent42); one size of matrix alone reaches less. Reading H100's memory reaches 84 %
+#: Percent of the data sheet that a GPU must reach. Our choice: half for products, so that a GPU at half of its clock,
+#: or with half of its power, fails. The best public measurements in bf16 are 80 % on H100 and H200 and 78 % on B200, in
+#: fp8 73 and 76 % (stas00/ml-engineering, maximum achievable matmul FLOPS), in fp16 83 % on H100 PCIe
+#: (GOATnote-Inc/periodicdent42); a single size of matrix reaches less. Reading H100's memory reaches 84 %
 #: (mikamirai.com, GPU memory bandwidth).
 LEAST = {**dict.fromkeys(FORMATS, 50.0), MEMORY: 70.0}
 
 
 @dataclass(frozen=True, slots=True)
 class Datasheet:
-    """A card: the PCI ids that it has, TFLOPS in the order of ``FORMATS`` (0: not in hardware), and GB/s."""
+    """A GPU: its PCI ids, TFLOPS in the order of ``FORMATS`` (0: not in hardware), and GB/s."""
 
     card: str
     ids: tuple[str, ...]
@@ -50,7 +50,7 @@ DATASHEETS = (
 
 
 def by_pci_id() -> Mapping[str, Mapping[str, float]]:
-    """PCI id → figures of the card's data sheet by the name of the measurement."""
+    """Return PCI id → figures of the data sheet by measurement name."""
     return {each: _figures(sheet) for sheet in DATASHEETS for each in sheet.ids}
 
 

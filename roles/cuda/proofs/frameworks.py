@@ -1,8 +1,8 @@
-"""Findings in a framework's measurements: other versions than the stack's, missing cards, wrong results.
+"""Findings in a framework's measurements: other versions than the stack's, missing GPUs, wrong results.
 
 The tolerances are parts of the largest value. With float32 and sums in another order, TensorFlow 2.9.0, PyTorch 2.13.0
-and JAX 0.12.0 on a processor stay below 1e-6 of what NumPy computes in float64; cuDNN's faster algorithms for
-convolutions (Winograd) may lose two digits more. A result that is wrong in one value is usually off by more than 1e-2.
+and JAX 0.12.0 on a CPU stay below 1e-6 of NumPy's result in float64; cuDNN's faster algorithms for convolutions
+(Winograd) may lose two digits more. A result that is wrong in one value is usually off by more than 1e-2.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from hostwright.standard.roles.driver.chips import chip
 from hostwright.standard.roles.driver.gpus import same_model
 
 SAME = 1e-4  #: the same computation in float32, in another order
-CONVOLVED = 1e-3  #: by an algorithm that cuDNN chose
-LEARNED = 1e-3  #: what was learned over some steps, with every GPU's part added up
+CONVOLVED = 1e-3  #: by an algorithm that cuDNN selected
+LEARNED = 1e-3  #: weights after some training steps, with the sums of all GPUs
 
-NO_NUMBERS = {"not a number", "infinite"}  #: how a program tells a difference that JSON cannot hold
+NO_NUMBERS = {"not a number", "infinite"}  #: a program's words for a difference that JSON cannot represent
 
 _ARCHITECTURE = Pattern(r"(sm|compute)_([0-9]{1,2})([0-9])[a-z]?")
 _CAPABILITY = Pattern(r"([0-9]{1,2})\.([0-9])")
@@ -28,13 +28,12 @@ _CAPABILITY = Pattern(r"([0-9]{1,2})\.([0-9])")
 
 @dataclass(frozen=True, slots=True)
 class DevicesJudge:
-    """Requirements of a framework on a host: the stack's versions, code for every card, all cards, right results."""
+    """Requirements of a framework on a host: the stack's versions, code for every GPU, all GPUs, right results."""
 
     title: str
     wanted: Mapping[str, tuple[str, str | bool]]  #: measurement → its subject in a sentence, and the stack's value
 
     def judge(self, measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-        """The findings."""
         return (
             *versions(measured, self.wanted),
             *architectures(measured, self.title),
@@ -47,7 +46,7 @@ class DevicesJudge:
 
 
 def versions(measured: Measurements, wanted: Mapping[str, tuple[str, str | bool]]) -> Iterator[ProofFinding]:
-    """Each measurement of these names has the stack's value; the name's subject begins the sentence."""
+    """Check that each measurement of these names has the stack's value; the name's subject begins the sentence."""
     for name, (subject, value) in wanted.items():
         found = next((each.value for each in measured.named(name)), "not told")
         if found != value:
@@ -56,13 +55,13 @@ def versions(measured: Measurements, wanted: Mapping[str, tuple[str, str | bool]
 
 
 def within(measured: Measurements, name: str, tolerance: float, what: str) -> Iterator[ProofFinding]:
-    """Every device's difference of this name is within the tolerance; one at least was measured."""
+    """Check that every device's difference of this name is within the tolerance, and that at least one was measured."""
     found = measured.named(name)
     if not found:
-        yield ProofFinding(f"{what} was not compared: the program ended without it", CPU)
+        yield ProofFinding(f"{what} was not compared: the program ended before", CPU)
     for each in found:
         if each.value in NO_NUMBERS:
-            yield ProofFinding(f"{what}: the result holds no numbers", each.device, measured=str(each.value))
+            yield ProofFinding(f"{what}: the result has no numbers", each.device, measured=str(each.value))
         elif each.number is None:
             yield ProofFinding(f"{what} could not be computed: {each.value}", each.device, measured="nothing")
         elif not 0 <= each.number <= tolerance:
@@ -75,7 +74,9 @@ def within(measured: Measurements, name: str, tolerance: float, what: str) -> It
 
 
 def architectures(measured: Measurements, title: str) -> Iterator[ProofFinding]:
-    """The framework has code, compiled or as PTX, for each card; nothing where it does not tell what it has."""
+    """Check that the framework has code, compiled or as PTX, for each GPU; skipped if the framework does not list
+    it.
+    """
     for built in measured.named("architectures"):
         codes = _codes(str(built.value))
         for each in measured.named("compute capability"):
@@ -87,7 +88,7 @@ def architectures(measured: Measurements, title: str) -> Iterator[ProofFinding]:
 
 
 def _codes(text: str) -> Codes | None:
-    """The code for cards that a list of architectures names: ``sm_75 sm_80 compute_120``."""
+    """Return the GPU code in a list of architectures: ``sm_75 sm_80 compute_120``."""
     found = [match for word in text.split() if (match := _ARCHITECTURE.fullmatch(word))]
     ptx = [_pair(one[2], one[3]) for one in found if one[1] == "compute"]
     compiled = tuple(_pair(one[2], one[3]) for one in found if one[1] == "sm")
@@ -99,14 +100,14 @@ def _pair(major: str | None, minor: str | None) -> tuple[int, int]:
 
 
 def cards(measured: Measurements, expected: Expected, title: str) -> Iterator[ProofFinding]:
-    """The framework computes on every card of the driver, of the bus, and of the inventory."""
+    """Check that the framework computes on every GPU of the driver, of the bus, and of the inventory."""
     seen = measured.named("gpu")
     missing = _missing(seen, expected)
     for card in missing:
         sentence = f"{title} does not compute on the card at {card.bus}, which the driver has"
         yield ProofFinding(sentence, _device(card), measured=f"not listed by {title}", expected=card.model)
     least = {
-        "the inventory says that the host has (hostwright_gpus)": expected.gpus or 0,
+        "the inventory has (hostwright_gpus)": expected.gpus or 0,
         "are on the PCI bus": expected.cards_on_bus,
     }
     for where, count in least.items():
@@ -116,14 +117,16 @@ def cards(measured: Measurements, expected: Expected, title: str) -> Iterator[Pr
 
 
 def on_every_card(measured: Measurements, name: str, expected: Expected) -> Iterator[ProofFinding]:
-    """There is a value of this name from every card of the driver."""
+    """Check that every GPU of the driver has a value of this name."""
     seen = tuple(each for each in measured.named(name) if not each.device.startswith(CPU))
     for card in _missing(seen, expected):
         yield ProofFinding(f"nothing was computed on the card at {card.bus}", _device(card), "failed", "nothing", name)
 
 
 def _missing(seen: tuple[Measurement, ...], expected: Expected) -> tuple[Gpu, ...]:
-    """The driver's cards that nothing was measured on. Devices without UUIDs, for want of nvidia-smi, are counted."""
+    """Return the driver's GPUs without a measurement. Devices without UUIDs (nvidia-smi is missing) are only
+    counted.
+    """
     devices = {each.device.partition(" ")[0] for each in seen}
     known = tuple(card for card in expected.cards or () if card.uuid)
     if devices <= {"GPU"}:
@@ -132,15 +135,17 @@ def _missing(seen: tuple[Measurement, ...], expected: Expected) -> tuple[Gpu, ..
 
 
 def models(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
-    """Each card has the name that the driver gives it, and one that the inventory expects."""
+    """Check that each GPU has the driver's name for it, and one that the inventory expects."""
     known = {card.uuid: card.model for card in expected.cards or () if card.uuid and card.model}
     for each in measured.named("gpu"):
         model = known.get(each.device.partition(" ")[0])
         found = str(each.value)
         if model and not same_model(found, model):
-            yield ProofFinding("CUDA and the driver name this card differently", each.device, "failed", found, model)
+            yield ProofFinding(
+                "CUDA and the driver have different names for this card", each.device, "failed", found, model
+            )
         elif expected.models and not any(same_model(found, model) for model in expected.models):
-            sentence = f"this card is of another model than the inventory says ({MODEL})"
+            sentence = f"this card has another model than the inventory ({MODEL})"
             yield ProofFinding(sentence, each.device, "failed", found, " or ".join(expected.models))
 
 
@@ -149,7 +154,7 @@ def _device(card: Gpu) -> str:
 
 
 def agreement(measured: Measurements) -> Iterator[ProofFinding]:
-    """The training together ends with the weights of the training on one device, and with NumPy's."""
+    """Check that distributed training ends with the weights of training on one device, and with NumPy's."""
     yield from within(measured, "learned beside one device", LEARNED, "what was learned together")
     yield from within(measured, "learned beside numpy", LEARNED, "what was learned together")
 
@@ -159,17 +164,17 @@ def _word(value: float | str | bool | None) -> str:
 
 
 def capabilities(measured: Measurements) -> Iterator[ProofFinding]:
-    """The compute capability is the chip's: a lower one means that driver and CUDA do not fit each other."""
+    """Check that the compute capability is the chip's: a lower one means that driver and CUDA do not match."""
     ids = {each.device: str(each.value) for each in measured.named("pci device")}
     for each in measured.named("compute capability"):
         known = chip(_device_id(ids.get(each.device, "")))
         if known and str(each.value) != (wanted := ".".join(map(str, known.capability))):
-            sentence = f"the compute capability is not that of {known.name}: driver and CUDA do not fit each other"
+            sentence = f"the compute capability is not that of {known.name}: driver and CUDA do not match"
             yield ProofFinding(sentence, each.device, "failed", str(each.value), wanted)
 
 
 def _device_id(text: str) -> int:
-    """The device's half of what nvidia-smi tells: 0x1EB8 of ``0x1EB810DE``; 0 for anything else."""
+    """Return the device's half of nvidia-smi's value: 0x1EB8 of ``0x1EB810DE``; 0 for any other text."""
     try:
         return int(text, 16) >> 16 if len(text) == len("0x1EB810DE") else 0
     except ValueError:
@@ -177,7 +182,7 @@ def _device_id(text: str) -> int:
 
 
 def all_together(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
-    """All cards of the host took part in what was trained together."""
+    """Check that all GPUs of the host took part in the distributed training."""
     wanted = max(len(expected.cards or ()), expected.gpus or 0)
     for each in measured.named("devices"):
         count, on_gpus = each.number or 0, not each.device.startswith(CPU)

@@ -1,15 +1,15 @@
-"""What the figures of cards show: against Azure's and DCGM's limits for their model, and against their neighbours.
+"""Findings from measured figures of GPUs: limits of Azure and DCGM for the model, and other GPUs of the host.
 
-Pure. Peers on other hosts and baselines are compared elsewhere.
+Pure functions. Peers on other hosts and baselines are compared elsewhere.
 
-What a sound card gives at least, by model, each number with its source. Cards are told apart by their PCI id.
+The tables have the minimum for a healthy GPU, by model (PCI id), each number with its source.
 
-Azure: azurehpc-health-checks (commit 0e0a1ac), conf/*.conf, ``check_gpu_bw HOST PEER``: GB/s between host and card, and
-between cards, with nvbandwidth's copy engines; the virtual machines' names say which cards they have.
+Azure: azurehpc-health-checks (commit 0e0a1ac), conf/*.conf, ``check_gpu_bw HOST PEER``: GB/s between host and GPU, and
+between GPUs, with nvbandwidth's copy engines; the names of the virtual machines imply their GPUs.
 
 DCGM: NVIDIA/DCGM (commit 72fa3fe), nvvs/diag-skus.yaml.in, ``memory_bandwidth.minimum_bandwidth`` in MB/s, of STREAM's
-triad in the card's memory. Of an id that stands there twice, the lower one. Left out are 20b0 (A100-SXM4-40GB, 137500)
-and 2335 (H200, 2333), which are a tenth and a thousandth of their neighbours': mistakes there, and no limit here.
+triad in the GPU's memory; the lower value if an id occurs twice. Left out are 20b0 (A100-SXM4-40GB, 137500) and 2335
+(H200, 2333): a tenth and a thousandth of similar models' values, so probably mistakes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from statistics import median
 
 from hostwright.proofs import Expected, Measurement, Measurements, ProofFinding
 
-#: PCI id → GB/s between the host and the card, in each direction
+#: PCI id → GB/s between the host and the GPU, in each direction
 HOST = {
     "1db4": 10.0,  # V100-PCIE-16GB: Azure, nc6s_v3, nc12s_v3, nc24s_v3, nc24rs_v3
     "1db5": 9.0,  # V100-SXM2-32GB: Azure, nd40rs_v2
@@ -32,11 +32,11 @@ HOST = {
     "2335": 48.0,  # H200: Azure, nd96isr_h200_v5
 }
 
-#: of a card that is not above: this part of what its PCIe link carries. Azure asks 57 to 76 % of cards on links of 16
-#: lanes (9 of 15.75 GB/s, 21 of 31.5, 48 of 63): ours is below the lowest
+#: For a model not in the table: this part of its PCIe link's bandwidth. Azure requires 57 to 76 % on links of 16 lanes
+#: (9 of 15.75 GB/s, 21 of 31.5, 48 of 63); ours is below the lowest.
 LEAST_OF_LINK = 0.55
 
-#: PCI id → GB/s from card to card, where they reach each other's memory
+#: PCI id → GB/s from GPU to GPU, if they can access each other's memory
 PEER = {
     "20b0": 235.0,  # A100-SXM4-40GB: Azure, nd96asr_v4
     "20b2": 238.0,  # A100-SXM4-80GB: Azure, nd96amsr_a100_v4
@@ -44,7 +44,7 @@ PEER = {
     "2335": 335.0,  # H200: Azure, nd96isr_h200_v5
 }
 
-#: PCI id → GB/s within the card's memory, read and written bytes together
+#: PCI id → GB/s within the GPU's memory, read and written bytes together
 WITHIN = {
     "1bb3": 123.75,  # Tesla P4: DCGM, as all of these
     "1bb4": 114.263,  # Tesla P6
@@ -66,17 +66,17 @@ WITHIN = {
     "2235": 423.675,  # A40
     "2237": 362.7,  # A10G
     "24b0": 290.75,  # RTX A4000
-    "25b6": 123.225,  # A2 and A16, which DCGM asks for 135
+    "25b6": 123.225,  # A2 and A16; DCGM requires 135 for the A16
     "2321": 2043.0,  # H100 NVL
     "2330": 1905.0,  # H100 80GB HBM3
 }
 
-#: of the cards of one model in one host: one that is slower than the others' median by more is a finding. Our choice,
-#: as for peers among hosts (hostwright/prove/peers/comparing.py): they share a chassis, and vary less
+#: Allowed deviation from the median of the other GPUs of the model in the host. Our choice, lower than for peers on
+#: other hosts (hostwright/prove/peers/comparing.py): they share a chassis and vary less.
 SLOWER_THAN_NEIGHBOURS = 0.15
 
-#: the part of its throughput that a card may lose between the first and the last third of a burn-in: our choice. Boost
-#: clocks fall by some 5 % while a card grows warm; one that loses more is held back by heat or power
+#: Allowed loss of throughput between the first and the last third of a burn-in: our choice. Boost clocks fall by some 5
+#: % while a GPU warms up; a larger loss comes from heat or power limits.
 LOST_UNDER_LOAD = 0.10
 
 
@@ -84,28 +84,28 @@ _HOST = ("host to device", "device to host")
 
 
 def bandwidth(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Whether all cards are there, bytes arrive as they were sent, and copies are as fast as for the model of card."""
+    """Check that all GPUs are present, bytes arrive unchanged, and copies are as fast as the model requires."""
     return (
         *missing(measured, expected),
-        *not_zero(measured, "wrong bytes", "bytes that went to the card and back came back changed"),
+        *not_zero(measured, "wrong bytes", "bytes changed on the way to the card and back"),
         *_limits(measured),
         *neighbours(measured, (*_HOST, "within the card")),
     )
 
 
 def memory(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Whether every word of the cards' memory keeps what is written to it."""
+    """Check that every word of the GPUs' memory keeps its value."""
     places = {one.device: f" (first at {one.value})" for one in measured.named("first wrong word")}
     wrong = not_zero(measured, "wrong words", "the card's memory does not keep what is written to it", places)
     return (*missing(measured, expected), *wrong, *neighbours(measured, ("patterns through memory",)))
 
 
 def burn_in(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Whether the cards compute the same under load again and again, correctly, and keep their clocks."""
+    """Check that the GPUs compute repeatable, correct results under load and keep their clocks."""
     return (
         *missing(measured, expected),
-        *not_zero(measured, "wrong results", "the same product came out differently under load"),
-        *not_zero(measured, "differs from the processor", "the card computes other results than the processor"),
+        *not_zero(measured, "wrong results", "the same product gave different results under load"),
+        *not_zero(measured, "differs from the processor", "the card's results differ from the processor's"),
         *_slowed_down(measured),
         *_lost(measured),
         *neighbours(measured, ("products",)),
@@ -113,18 +113,18 @@ def burn_in(measured: Measurements, expected: Expected) -> tuple[ProofFinding, .
 
 
 def missing(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
-    """Cards on the bus that CUDA does not use. How many there should be is the audit's question."""
+    """Yield GPUs on the bus that CUDA does not use. The audit checks how many there should be."""
     for one in measured.named("cards"):
         wanted = max(expected.cards_on_bus, expected.gpus or 0)
         if one.number is not None and one.number < wanted:
-            sentence = f"CUDA sees {one.number:g} of {wanted} cards"
+            sentence = f"CUDA finds {one.number:g} of {wanted} cards"
             yield ProofFinding(sentence, one.device, "failed", f"{one.number:g}", f"{wanted}")
 
 
 def not_zero(
     measured: Measurements, name: str, sentence: str, more: dict[str, str] | None = None
 ) -> Iterator[ProofFinding]:
-    """A finding for each device whose value of this name is not 0."""
+    """Yield a finding for each device whose value of this name is not 0."""
     for one in measured.named(name):
         if one.number != 0:
             place = (more or {}).get(one.device, "")
@@ -141,11 +141,11 @@ def _limits(measured: Measurements) -> Iterator[ProofFinding]:
             if identity in HOST:
                 yield from _below(one, HOST[identity], f"what Azure asks of this model ({identity})")
             elif carries:
-                why = f"{LEAST_OF_LINK:.0%} of the {carries:.1f} GB/s that its PCIe link carries"
+                why = f"{LEAST_OF_LINK:.0%} of the {carries:.1f} GB/s of its PCIe link"
                 yield from _below(one, LEAST_OF_LINK * carries, why)
     for one in measured.named("within the card"):
         identity = ids.get(one.device, "")
-        yield from _below(one, WITHIN.get(identity, 0.0), f"what DCGM asks of this model ({identity})")
+        yield from _below(one, WITHIN.get(identity, 0.0), f"DCGM's minimum for this model ({identity})")
     for one in measured.named("card to card"):
         identity = next(
             (number for device, number in ids.items() if device.split(" ")[0] == one.device.split(" ")[0]), ""
@@ -161,7 +161,7 @@ def _below(one: Measurement, limit: float, why: str) -> Iterator[ProofFinding]:
 
 
 def neighbours(measured: Measurements, names: tuple[str, ...]) -> Iterator[ProofFinding]:
-    """Cards that are slower than those of their model beside them; of two, the slower one."""
+    """Yield GPUs that are slower than others of their model in the host; of two, the slower one."""
     for name in names:
         alike: dict[str, list[Measurement]] = defaultdict(list)
         for one in measured.named(name):
@@ -179,13 +179,13 @@ def _slower(name: str, cards: list[Measurement]) -> Iterator[ProofFinding]:
         if one.number < (1 - SLOWER_THAN_NEIGHBOURS) * middle:
             part = 1 - one.number / middle
             sentence = (
-                f"{name}: {part:.0%} slower than the same model beside it: {_shown(one)}, the others {middle:.4g}"
+                f"{name}: {part:.0%} slower than the same model in this host: {_shown(one)}, the others {middle:.4g}"
             )
             yield ProofFinding(sentence, one.device, "outlier", _shown(one), f"{middle:.4g} {one.unit}")
 
 
 def _slowed_down(measured: Measurements) -> Iterator[ProofFinding]:
-    """Azure's check (azure_gpu_clock_throttling.nhc) accepts idle, none and the software's power cap, and no other."""
+    """Azure's check (azure_gpu_clock_throttling.nhc) accepts only idle, none and the software's power cap."""
     for name, cause in (
         ("slowed down by heat", "heat lowers its clocks under load"),
         ("slowed down by the hardware", "its hardware lowers its clocks under load (power supply, or heat)"),

@@ -442,5 +442,5 @@ def test_the_ages_of_toolkits_beside_are_known(tmp_path: Path) -> None:
 
 def test_two_toolkits_of_one_series_are_refused() -> None:
     section = STACK.section(CudaSection)
-    with pytest.raises(ValidationError, match=r"two toolkits of 11.2 would share one directory; name one of each"):
+    with pytest.raises(ValidationError, match=r"two toolkits of 11.2 would share one directory; name only one of each"):
         CudaSection.model_validate({**dict(section), "beside": {"again": section}})

@@ -199,9 +199,9 @@ def test_a_toolkit_from_the_network_takes_the_place_of_the_local_repository(tmp_
     [
         (
             [NETWORK.replace("repository: null, ", "")],
-            r"cuda: packages come from repository \(a .deb\) or from network, and both are named; set one to null",
+            r"cuda: both repository \(a .deb\) and network are set; set one to null",
         ),
-        (["cuda: {repository: null}"], r"cuda: no source of packages: name a repository \(a .deb\), or network with"),
+        (["cuda: {repository: null}"], r"cuda: no source of packages; set repository \(a .deb\), or network with"),
         (
             [NETWORK.replace("key: docker-key", "kee: docker-key")],
             r"mine.yml:2:\d+: cuda.network.kee: 'kee' is unknown here; did you mean 'key'",

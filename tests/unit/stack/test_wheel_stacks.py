@@ -149,13 +149,17 @@ def test_a_version_that_two_frameworks_share_is_named_once() -> None:
 @pytest.mark.parametrize(
     ("name", "driver", "refused"),
     [
-        ("pytorch-2.14", "570.211.01", "PyTorch 2.14.1 brings CUDA 13.0, which needs driver 580.65.06 or newer"),
+        ("pytorch-2.14", "570.211.01", "PyTorch 2.14.1 contains CUDA 13.0, which needs driver 580.65.06 or newer"),
         ("pytorch-2.15", "580.65.06", ""),
         ("pytorch-2.10", "570.211.01", ""),
-        ("pytorch-2.10", "470.256.02", "PyTorch 2.10.0 brings CUDA 12.8, which needs driver 525.60.13 or newer"),
+        ("pytorch-2.10", "470.256.02", "PyTorch 2.10.0 contains CUDA 12.8, which needs driver 525.60.13 or newer"),
         ("tensorflow-2.21", "550.163.01", ""),
-        ("tensorflow-2.21", "470.256.02", "TensorFlow 2.21.0 brings CUDA 12.5, which needs driver 525.60.13 or newer"),
-        ("jax-0.12", "570.211.01", "JAX 0.12.0.1 with its plugin for CUDA 13 brings CUDA 13, which needs driver 580"),
+        (
+            "tensorflow-2.21",
+            "470.256.02",
+            "TensorFlow 2.21.0 contains CUDA 12.5, which needs driver 525.60.13 or newer",
+        ),
+        ("jax-0.12", "570.211.01", "JAX 0.12.0.1 with its plugin for CUDA 13 contains CUDA 13, which needs driver 580"),
     ],
 )
 def test_drivers_that_run_the_cuda_of_the_wheels(name: str, driver: str, refused: str) -> None:
@@ -272,4 +276,4 @@ def test_pascal_and_volta_get_the_proprietary_module_that_alone_drives_them() ->
     assert isinstance(section, DriverSection)
     assert section.module == "proprietary"
     (blackwell,) = (one for one in host(load_stack("volta-pascal"), B200) if one.rule == "gpu-module")
-    assert "need the open kernel module, and the stack wants the proprietary one" in blackwell.sentence
+    assert "need the open kernel module, and the stack has the proprietary one" in blackwell.sentence

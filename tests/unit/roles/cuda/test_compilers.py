@@ -88,7 +88,7 @@ def test_a_compiler_that_is_too_new_is_a_finding_of_doctors() -> None:
     desired = desire("gpu01", RoleContext(STACK), [(cuda, Cuda())])
     state = next(one for one in desired.roles[0].resources if isinstance(one, HostCompiler))
     (line,) = compiler_too_new(look_at({state.probes()[0]: "gcc 12\ninstalled 10\n"}, desired=desired))
-    assert "compiles with gcc up to 10, and this host's is 12" in line
+    assert "accepts gcc up to 10, and this host has gcc 12" in line
     assert "update-alternatives --set g++ /usr/bin/g++-10" in line
     assert not [*compiler_too_new(look_at({state.probes()[0]: "gcc 10\n"}, desired=desired))]
 
@@ -139,24 +139,23 @@ def test_of_a_compiler_that_nvcc_takes_nothing_is_said_and_apt_is_not_asked(host
     assert note(host / "bin") == ()
 
 
-SAID = "nvcc of CUDA 11.2.2 compiles with gcc up to 10, and this host's is 12; "
+SAID = "nvcc of CUDA 11.2.2 accepts gcc up to 10, and this host has gcc 12; "
 
 
 @pytest.mark.parametrize(
     ("there", "offered", "end"),
     [
-        ((), "none", "as long as apt offers no older one, nvcc compiles nothing here"),
+        ((), "none", "apt offers no older one, so nvcc cannot compile here"),
         (
             (),
             "g++-10",
-            "apt offers g++-10, which is installed, and which nvcc uses, once the stack's `cuda` has"
-            " `compiler: g++-10`",
+            "apt offers g++-10; to install it for nvcc, set `compiler: g++-10` in the stack's `cuda`",
         ),
         (
             ("g++-9",),
             "none",
-            "g++-9 is installed here, and nvcc uses it once the stack's `cuda` has `compiler: g++-9`, or once it is the"
-            " host's own (update-alternatives --set g++ /usr/bin/g++-9, and gcc alike)",
+            "g++-9 is installed here; for nvcc to use it, set `compiler: g++-9` in the stack's `cuda`, or make it the"
+            " host's default (update-alternatives --set g++ /usr/bin/g++-9, and gcc alike)",
         ),
     ],
 )
@@ -176,7 +175,7 @@ def test_of_the_stacks_compiler_is_said_where_it_is_not_to_be_had(host: Path) ->
     """Before a run ends there; it is no refusal, since lists that know it may not have been fetched yet."""
     program(host / "bin", "apt-cache", APT.replace("OFFERED", "g++-10"))
     assert note(host / "bin", "g++-10") == ()
-    missing = "the stack names g++-8 for nvcc: it is not installed here, nor does apt offer it so far"
+    missing = "the stack names g++-8 for nvcc, which is neither installed on the host nor offered by apt"
     assert note(host / "bin", "g++-8") == (missing,)
     program(host / "bin", "g++-8", "exit 0")
     assert note(host / "bin", "g++-8") == ()

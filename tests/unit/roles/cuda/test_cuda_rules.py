@@ -43,9 +43,9 @@ def test_a_driver_runs_the_compiled_code_of_its_major_version(cuda: str, driver:
         ("12.8.1", GB10, "Blackwell GPUs (GB10) need CUDA 12.9"),
         ("11.4.4", L40S, "need CUDA 11.8"),
         ("11.4.4", H100, "need CUDA 11.8"),
-        ("13.0.2", V100, "CUDA 12.9 is the last that has code for Volta GPUs (GV100), and this is 13.0.2"),
-        ("13.2.1", P100, "CUDA 12.9 is the last that has code for Pascal"),
-        ("12.0.0", K80, "CUDA 11.8 is the last that has code for Kepler"),
+        ("13.0.2", V100, "CUDA 12.9 is the last with code for Volta GPUs (GV100), and the stack has 13.0.2"),
+        ("13.2.1", P100, "CUDA 12.9 is the last with code for Pascal"),
+        ("12.0.0", K80, "CUDA 11.8 is the last with code for Kepler"),
     ],
 )
 def test_a_toolkit_without_code_for_a_card_is_refused(cuda: str, card: int, words: str) -> None:

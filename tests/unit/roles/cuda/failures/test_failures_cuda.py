@@ -137,7 +137,7 @@ def test_purged_leftovers_and_aliases_are_no_second_toolkit() -> None:
 def test_another_update_of_the_same_release_is_told_by_nvcc(nvcc: str, update: str) -> None:
     said = f"Cuda compilation tools, release 11.2, {nvcc}\nBuild cuda_11.2.r11.2/compiler.29373293_0\n"
     assert found("cuda-update-level", {NVCC: said}) == [
-        f"{PREFIX}/bin/nvcc: release 11.2, {nvcc}{update}, and the stack says V11.2.152"
+        f"{PREFIX}/bin/nvcc: release 11.2, {nvcc}{update}, and the stack has V11.2.152"
     ]
 
 

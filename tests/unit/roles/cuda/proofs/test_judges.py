@@ -70,7 +70,7 @@ def test_a_model_that_nobody_publishes_is_held_to_its_link() -> None:
     model = "NVIDIA GeForce RTX 3070"
     assert judged(copies(0, model, "2484")) == ()
     (finding,) = judged(copies(0, model, "2484", host_to_device=0.5))
-    assert "55% of the 31.5 GB/s that its PCIe link carries" in finding.sentence
+    assert "55% of the 31.5 GB/s of its PCIe link" in finding.sentence
 
 
 def test_a_model_and_a_link_that_are_not_known_have_no_limit() -> None:
@@ -82,7 +82,7 @@ def test_a_card_that_is_slower_than_those_beside_it_is_an_outlier_though_above_t
     rows = [copies(index, device_to_host=1.2) for index in range(7)]
     (finding,) = judged(*rows, copies(7, device_to_host=0.9))
     assert (finding.severity, finding.measured) == ("outlier", "23.49 GB/s")
-    assert finding.sentence.startswith("device to host: 25% slower than the same model beside it")
+    assert finding.sentence.startswith("device to host: 25% slower than the same model in this host")
 
 
 def test_cards_of_other_models_are_no_neighbours() -> None:
@@ -92,7 +92,7 @@ def test_cards_of_other_models_are_no_neighbours() -> None:
 @pytest.mark.parametrize("cards", [7, 0])
 def test_a_missing_card_is_found(cards: int) -> None:
     (finding,) = judged(*sound(cards), cards=cards)
-    assert finding.sentence == f"CUDA sees {cards} of 8 cards"
+    assert finding.sentence == f"CUDA finds {cards} of 8 cards"
 
 
 def test_changed_bytes_are_found() -> None:
@@ -118,8 +118,8 @@ def test_a_card_that_keeps_its_clocks_passes() -> None:
         ({"products": 8600.0}, "it lost 11% of its throughput under load"),
         ({"slowed_down_by_heat": 12.0}, "heat lowers its clocks under load: in 12 % of the samples, at up to 71 °C"),
         ({"slowed_down_by_the_hardware": 3.0}, "its hardware lowers its clocks under load"),
-        ({"wrong_results": 1.0}, "the same product came out differently under load: 1 times"),
-        ({"differs_from_the_processor": 256.0}, "the card computes other results than the processor: 256 times"),
+        ({"wrong_results": 1.0}, "the same product gave different results under load: 1 times"),
+        ({"differs_from_the_processor": 256.0}, "the card's results differ from the processor's: 256 times"),
     ],
 )
 def test_what_a_burn_in_shows(figures: dict[str, float], sentence: str) -> None:

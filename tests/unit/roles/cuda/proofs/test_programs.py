@@ -118,7 +118,7 @@ def test_cards_on_the_bus_that_cuda_does_not_see_are_a_failure_not_the_absence_o
 def test_a_missing_card_is_found(run: Run) -> None:
     measured = run("memory", CARDS="1", BUS="2").measurements
     (finding,) = failures(judges.memory(measured, EXPECTED))
-    assert (finding.sentence, finding.severity) == ("CUDA sees 1 of 2 cards", "failed")
+    assert (finding.sentence, finding.severity) == ("CUDA finds 1 of 2 cards", "failed")
 
 
 def test_a_bit_that_sticks_is_found_in_its_place(run: Run) -> None:
@@ -156,21 +156,21 @@ def test_one_flipped_bit_in_one_product_is_found(run: Run) -> None:
     measured = run("burnin", FLIP="0 2").measurements
     (finding,) = failures(judges.burn_in(measured, EXPECTED))
     assert (finding.device, finding.measured) == (FIRST, "1")
-    assert "differently under load" in finding.sentence
+    assert "different results under load" in finding.sentence
 
 
 def test_a_card_that_always_computes_the_same_wrong_value_is_found(run: Run) -> None:
     measured = run("burnin", WRONG="1").measurements
     assert [one.number for one in measured.named("wrong results")] == [0, 0]
     (finding,) = failures(judges.burn_in(measured, EXPECTED))
-    assert (finding.device, "than the processor" in finding.sentence) == (SECOND, True)
+    assert (finding.device, "differ from the processor's" in finding.sentence) == (SECOND, True)
 
 
 def test_a_byte_that_arrives_changed_is_found(run: Run) -> None:
     measured = run("bandwidth", GARBLED="1").measurements
     (finding,) = (one for one in failures(judges.bandwidth(measured, EXPECTED)) if "GB/s" not in one.measured)
     assert (finding.device, finding.measured) == (SECOND, "1")
-    assert finding.sentence.startswith("bytes that went to the card and back came back changed")
+    assert finding.sentence.startswith("bytes changed on the way to the card and back")
 
 
 def test_a_slow_card_is_found_beside_its_neighbour(run: Run) -> None:

@@ -102,7 +102,7 @@ def test_sound_figures_have_no_finding() -> None:
             "a product in fp8 could not be computed: RuntimeError",
         ),
         ({("bf16", T4): "OutOfMemoryError: CUDA out of memory."}, "failed", "products in bf16 could not be timed: Out"),
-        ({("bf16", T4): 200.0}, "outlier", "bf16: 26% slower than the same model beside it"),
+        ({("bf16", T4): 200.0}, "outlier", "bf16: 26% slower than the same model in this host"),
     ],
 )
 def test_a_card_that_is_slow_or_wrong_is_found(rows: Rows, severity: str, words: str) -> None:

@@ -84,7 +84,7 @@ def test_a_wrong_result_is_a_failure_of_its_device(name: str, value: float | str
 def test_a_result_that_was_never_compared_is_a_failure() -> None:
     rows = {key: value for key, value in WHOLE.items() if key[0] != "product"}
     assert [finding.sentence for finding in found(rows)] == [
-        "a product of whole numbers was not compared: the program ended without it"
+        "a product of whole numbers was not compared: the program ended before"
     ]
 
 
@@ -98,7 +98,7 @@ def test_a_result_that_was_never_compared_is_a_failure() -> None:
         ({("cudnn", T4): "not loaded"}, "not the stack's cuDNN computes"),
         ({("ptxas", CPU): "/usr/bin/ptxas V11.8.89"}, "the ptxas that is found is not the toolkit's"),
         ({("memory with growth", T4): 14800.0}, "memory growth has no effect"),
-        ({("gpu", T4): "Tesla P4"}, "CUDA and the driver name this card differently"),
+        ({("gpu", T4): "Tesla P4"}, "CUDA and the driver have different names for this card"),
     ],
 )
 def test_what_is_not_the_stacks_is_a_failure(rows: Rows, sentence: str) -> None:
