@@ -1,4 +1,4 @@
-"""cuDNN, in the versioned toolkit, once."""
+"""cuDNN, in the versioned toolkit, installed once."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ SECOND = "two cuDNN 8 in one process: libcudnn_ops_infer.so.8 not defined"
 
 @dataclass(frozen=True, slots=True)
 class Cudnn:
-    """Variables of the role ``cudnn``; version, archive and what is in it are the stack's."""
+    """Variables of the role ``cudnn``; version, archive and its layout come from the stack."""
 
-    #: the loader's default directories: another cuDNN there is moved aside
+    #: default directories of the loader: another cuDNN there is moved aside
     loader_directories: tuple[str, ...] = (
         "/usr/lib/x86_64-linux-gnu", "/usr/local/lib/x86_64-linux-gnu", "/usr/lib", "/usr/local/lib",
     )  # fmt: skip
@@ -25,7 +25,7 @@ class Cudnn:
 
 @role(needs=["cuda"])
 def cudnn(v: Cudnn, ctx: RoleContext) -> Iterator[Resource]:
-    """The archive's libraries, links as links, and all its headers; no second cuDNN of the same major version."""
+    """Libraries, their links and all headers of the archive; no second cuDNN of the same major version."""
     wanted, prefix = ctx.section(CudnnSection), ctx.section(CudaSection).prefix
     target = f"{prefix}/targets/x86_64-linux"
     major = wanted.version.partition(".")[0]

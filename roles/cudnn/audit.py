@@ -1,4 +1,4 @@
-"""The values of cuDNN that audits compare."""
+"""Values of cuDNN that audits compare."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.standard.roles.cudnn.section import CudnnSection
 
 FILES = Snippet.beside(__file__, "audit.sh", "cudnn")
 
-#: its libraries by major version: they work only if all have the same version
+#: libraries by major version; all must have the same version
 LIBRARIES = {
     "8": (
         "libcudnn", "libcudnn_adv_infer", "libcudnn_adv_train", "libcudnn_cnn_infer", "libcudnn_cnn_train",
@@ -21,7 +21,7 @@ LIBRARIES = {
 
 
 def audit_values(v: Cudnn, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Every library and the header in the toolkit, and the absence of a second cuDNN of the same major version."""
+    """Yield every library and the header in the toolkit, and a second cuDNN of the same major version."""
     series, version = ctx.section(CudaSection).series, ctx.section(CudnnSection).library_version
     major = version.partition(".")[0]
     for library in LIBRARIES.get(major, ("libcudnn",)):

@@ -1,4 +1,4 @@
-"""Failures of cuDNN: copies in the place of links, two versions of it, headers that do not fit."""
+"""Failures of cuDNN: copies in place of links, two versions of it, mismatched headers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _REAL = Pattern(r"libcudnn\w*\.so\.((\d+)\.\d+\.\d+)")
 
 
 def flat(ctx: AuditContext) -> Iterator[str]:
-    """A ``libcudnn*.so`` or ``libcudnn*.so.8`` in the toolkit is a file, where a link to the real one belongs."""
+    """A ``libcudnn*.so`` or ``libcudnn*.so.8`` in the toolkit is a file, not a link to the real one."""
     link = Pattern(rf"libcudnn\w*\.so(\.{_major(ctx)})?")
     for file in _ours(ctx):
         if file.kind == "f" and link.fullmatch(file.name):
@@ -37,8 +37,9 @@ def flat(ctx: AuditContext) -> Iterator[str]:
 
 
 def mixed(ctx: AuditContext) -> Iterator[str]:
-    """There are two cuDNNs of the same major version: in the toolkit, from apt, or in the loader's default
-    directories."""
+    """The host has two cuDNNs of the same major version: in the toolkit, from apt, or in the loader's default
+    directories.
+    """
     versions, packaged, strays = _versions(ctx), _packaged(ctx), _strays(ctx)
     if len(versions) > 1 or sum(map(bool, (versions, packaged, strays))) > 1:
         yield from (f"{paths[0]} is {version}" for version, paths in sorted(versions.items()))
@@ -47,7 +48,7 @@ def mixed(ctx: AuditContext) -> Iterator[str]:
 
 
 def other_version(ctx: AuditContext) -> Iterator[str]:
-    """cuDNN is there once, and is not the stack's version."""
+    """The host has one cuDNN, and its version is not the stack's."""
     versions, packaged, strays = _versions(ctx), _packaged(ctx), _strays(ctx)
     if len(versions) == 1 and ctx.section(CudnnSection).library_version not in versions and not packaged and not strays:
         yield from (paths[0] for paths in versions.values())
@@ -57,8 +58,8 @@ def other_version(ctx: AuditContext) -> Iterator[str]:
 
 
 def in_loader(ctx: AuditContext) -> Iterator[str]:
-    """The loader's cache names a cuDNN of the same major version outside any toolkit, which is neither apt's own nor
-    one that the role cudnn sets aside.
+    """The loader's cache has a cuDNN of the same major version outside any toolkit, which is neither apt's nor one that
+    the role cudnn sets aside.
     """
     strays, packaged = set(_strays(ctx)), _packaged(ctx)
     for entry in cached(ctx):
@@ -70,7 +71,7 @@ def in_loader(ctx: AuditContext) -> Iterator[str]:
 
 
 def headers(ctx: AuditContext) -> Iterator[str]:
-    """cuDNN's libraries are in the toolkit, and ``cudnn_version.h`` is not, or is of another version than they."""
+    """The toolkit has cuDNN's libraries, and ``cudnn_version.h`` is missing or of another version."""
     versions, toolkit = _versions(ctx), own(ctx)
     path = f"{toolkit.path}/{CUDNN_HEADER}"
     if len(versions) == 1 and CUDNN_HEADER not in toolkit.has:
@@ -84,13 +85,13 @@ def _major(ctx: AuditContext) -> str:
 
 
 def _ours(ctx: AuditContext) -> tuple[LibraryFile, ...]:
-    """The contents of the toolkit's directory for cuDNN."""
+    """Return the files of the toolkit's directory for cuDNN."""
     home = str(PurePosixPath(ctx.section(CudaSection).prefix) / LIBRARIES)
     return tuple(file for file in library_files(ctx).values() if file.path.rpartition("/")[0] == home)
 
 
 def _versions(ctx: AuditContext) -> dict[str, list[str]]:
-    """The versions of the real files in the toolkit with the stack's major version, and the files of each."""
+    """Return the versions of real files in the toolkit with the stack's major version → their paths."""
     by_version: dict[str, list[str]] = {}
     major = _major(ctx)
     for file in _ours(ctx):
@@ -106,7 +107,7 @@ def _packaged(ctx: AuditContext) -> list[str]:
 
 
 def _strays(ctx: AuditContext) -> list[str]:
-    """The files that the role cudnn would set aside from the loader's default directories."""
+    """Return the files that the role cudnn would set aside from the loader's default directories."""
     resource = wanted(ctx, "cudnn", NoStrayFiles)
     paths = ctx.answer(resource.probes()[0]).text.splitlines()
     return [path for path in paths if path.startswith("/") and not path.startswith(f"{resource.home}/")]
@@ -115,9 +116,9 @@ def _strays(ctx: AuditContext) -> list[str]:
 FAILURES = (
     FailureRule(
         "library-not-a-link",
-        "",  # ldconfig only notes it ("is not a symbolic link"), and goes on
-        "a library was copied where a link belongs (cp without -P), which doubles it and hides later versions",
-        "Provision again: the cudnn role puts the links back",
+        "",  # ldconfig only warns ("is not a symbolic link") and continues
+        "a library was copied in place of a link (cp without -P), which duplicates the file and hides later versions",
+        "Provision again: the cudnn role restores the links",
         "tensorflow/tensorflow#2986",
         sign=Sign("cudnn", flat, grave=False, provision=True),
         weight="general",
@@ -128,8 +129,8 @@ FAILURES = (
         r"|version libcudnn\w{0,40}\.so\.[0-9]{1,2} not defined|CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH"
         r"|CUDNN_STATUS_VERSION_MISMATCH",
         "two copies of cuDNN are mixed in one program, such as apt's libcudnn8 and the tarball",
-        "Provision again: the cudnn role takes the other one out of apt and of the loader's directories; where the"
-        " message stays, the program's own variables or packages bring it",
+        "Provision again: the cudnn role removes the other one from apt and the loader's directories. If the message "
+        "remains, check the program's own variables and Python packages",
         "davisking/dlib#2719",
         names=(
             r"(?P<place>/usr/\S{1,100}/libcudnn\S{1,40}): undefined symbol",
@@ -140,31 +141,30 @@ FAILURES = (
             TWO_SETS,
             Variant(
                 r"calling init: /(?:usr/)?lib/\S{1,60}/libcudnn",
-                "two copies of cuDNN are mixed in one program: most of its parts come from the environment's wheel, and"
-                " {PLACE|one} from the host's cuDNN, in a directory that the loader always reads, since the wheel lacks"
-                " that part or does not load it by itself",
-                "Take the host's cuDNN away where nobody needs it (dpkg -S on the file names its package; apt-get"
-                " remove it), or bring both to one version (pip list | grep cudnn; dpkg -l '*cudnn*'), or take a wheel"
-                " of cuDNN that has the part. LD_LIBRARY_PATH and the driver have no part in it",
+                "two copies of cuDNN are mixed in one program: most parts come from the environment's wheel, and "
+                "{PLACE|one} from the host's cuDNN in a default directory of the loader, because the wheel lacks "
+                "that part or does not load it",
+                "Remove the host's cuDNN if nobody needs it (dpkg -S FILE prints its package; apt-get remove it). "
+                "Otherwise install one version for both (pip list | grep cudnn; dpkg -l '*cudnn*'), or a wheel of "
+                "cuDNN that has the part. LD_LIBRARY_PATH and the driver are not the cause",
             ),
             Variant(
                 r"(?:site|dist)-packages/nvidia/cudnn|SUBLIBRARY_VERSION|-cu1[0-9]\b",
-                "two copies of cuDNN are mixed in one program: libraries of the environment's wheel (nvidia-cudnn-…),"
-                " and others of the same name from the host, from conda or from a second wheel",
-                "Unset LD_LIBRARY_PATH for the program (`invoke doctor` names a copy that comes before the wheel's; so"
-                " does LD_DEBUG=libs). Where the message stays, pip list | grep cudnn has two of them, or files of an"
-                " older one are left: uninstall them all and install the framework again with its wheels (pip install"
-                " --force-reinstall). The stack's own comes back when you provision",
+                "two copies of cuDNN are mixed in one program: libraries of the environment's wheel "
+                "(nvidia-cudnn-…), and others of the same name from the host, from conda or from a second wheel",
+                "Unset LD_LIBRARY_PATH for the program (`invoke doctor` and LD_DEBUG=libs show a copy that comes "
+                "before the wheel's). If the message remains, pip list | grep cudnn shows two wheels, or files of an "
+                "older one are left: uninstall all of them and install the framework again with its wheels (pip "
+                "install --force-reinstall). Provisioning restores the stack's own",
             ),
             Variant(
                 r"(?:^|\s)/usr/\S{1,100}/libcudnn\S{1,40}: undefined symbol",
-                "two releases of cuDNN are mixed in one program: the loader takes PLACE, a copy of the host's, and the"
-                " library under it from another one, mostly the wheel of a framework (torch, nvidia-cudnn-…)",
-                "Let one of them serve the whole program: unset LD_LIBRARY_PATH, take the host's directory from the"
-                " loader (/etc/ld.so.conf.d, ldconfig; apt-get remove libcudnn8 where nobody needs it), or bring both"
-                " to one version (pip list | grep cudnn; dpkg -l '*cudnn*'). With several copies on the host itself,"
-                " provision again: the cudnn role keeps one. No single file is to be copied, and the driver has no part"
-                " in it",
+                "two releases of cuDNN are mixed in one program: the loader opens PLACE, a copy of the host's, and "
+                "the library that it needs from another one, usually the wheel of a framework (torch, nvidia-cudnn-…)",
+                "Use one release for the whole program: unset LD_LIBRARY_PATH, remove the host's directory from the "
+                "loader (/etc/ld.so.conf.d, ldconfig; apt-get remove libcudnn8 if nobody needs it), or install one "
+                "version for both (pip list | grep cudnn; dpkg -l '*cudnn*'). If the host has several copies, "
+                "provision again: the cudnn role keeps one. Do not copy single files; the driver is not the cause",
             ),
         ),
         sign=Sign("cudnn", mixed, (DPKG,), provision=True),
@@ -173,30 +173,31 @@ FAILURES = (
     FailureRule(
         "cudnn-in-loader",
         "",
-        "the loader offers every program a second cuDNN: of a package of another name, or from a directory that a file"
-        " in /etc/ld.so.conf.d names, such as conda's",
-        "Remove that package, or the file that names the directory (grep -r . /etc/ld.so.conf.d), and run ldconfig",
+        "the loader's cache has a second cuDNN: from a package of another name, or from a directory that a file in "
+        "/etc/ld.so.conf.d names, such as conda's",
+        "Remove that package, or the file that names the directory (run grep -r . /etc/ld.so.conf.d), then run "
+        "ldconfig",
         "ldconfig(8); pytorch/pytorch#3896, tensorflow/docs#2251",
         sign=Sign("cudnn", in_loader, (LOADER, DPKG), grave=False),
     ),
     FailureRule(
         "cudnn-of-the-host-first",
         r"cuDNN version (?:incompatibility|mismatch): PyTorch was compiled[^\n]*",
-        "PyTorch brings its own cuDNN, and the loader finds another one first (LD_LIBRARY_PATH, or a second package in"
-        " the Python environment)",
-        "Take that directory out of LD_LIBRARY_PATH for this program (LD_DEBUG=libs shows which file comes first), or"
-        " the other nvidia-cudnn package out of the environment; the host's cuDNN stays as it is",
+        "PyTorch contains its own cuDNN, and the loader finds another one first (LD_LIBRARY_PATH, or a second "
+        "package in the Python environment)",
+        "Remove that directory from LD_LIBRARY_PATH for this program (LD_DEBUG=libs shows which file comes first), "
+        "or the other nvidia-cudnn package from the environment. Keep the host's cuDNN",
         "pytorch/pytorch torch/backends/cudnn; pytorch/pytorch#80877",
     ),
     FailureRule(
         "cudnn-other-version",
         r"but source was compiled (?:with|against):? [0-9]|Loaded (?:runtime )?CuDNN library: [^\n]+but source was"
         r"|cuDNN lib mismatch: linked-against",
-        "cuDNN is not the version that this TensorFlow was built and tested with, which may fail at the first"
-        " convolution only",
-        "Provision again where cuDNN is the host's: the cudnn role replaces it. In an environment with a cuDNN of its"
-        " own, install one of the same major version that is at least {BUILT|as new as the message names} (pip install"
-        " -U nvidia-cudnn-cu11 or -cu12), and give torch, which pins another, an environment of its own",
+        "cuDNN is not the version that this TensorFlow was built and tested with, which may fail only at the first "
+        "convolution",
+        "If cuDNN is the host's, provision again: the cudnn role replaces it. If the environment has its own cuDNN, "
+        "install one of the same major version, at least {BUILT|as new as the message names} (pip install -U "
+        "nvidia-cudnn-cu11 or -cu12), and use a separate environment for torch, which pins another",
         "tensorflow/tensorflow, tested build configurations; tensorflow/tensorflow#60913; jax-ml/jax#29315",
         names=(
             r"CuDNN library: (?P<had>[0-9.]{3,12}) but source was compiled with: (?P<built>[0-9]{1,2}\.[0-9]{1,2})",
@@ -204,13 +205,12 @@ FAILURES = (
         variants=(
             Variant(
                 r"Loaded runtime CuDNN library: (?:9|[1-9][0-9])\.|compiled with: (?:9|[1-9][0-9])\.",
-                "TensorFlow or JAX gets an older cuDNN (HAD) than the one that it was built with (BUILT): another"
-                " package of the same environment pins it, as torch does, or LD_LIBRARY_PATH or the loader brings a"
-                " copy of the host's",
-                "Upgrade the wheel in that environment (pip install -U 'nvidia-cudnn-cu12>=BUILT', -cu13 for CUDA 13),"
-                " and give the framework an environment of its own where torch pins the older one; where pip shows the"
-                " right one, unset LD_LIBRARY_PATH (`invoke doctor` names the copy that comes first). A stack's own"
-                " environment comes back when you provision",
+                "TensorFlow or JAX loads an older cuDNN (HAD) than it was built with (BUILT): another package of the "
+                "environment, such as torch, pins it, or LD_LIBRARY_PATH or the loader selects a copy of the host's",
+                "Upgrade the wheel in that environment (pip install -U 'nvidia-cudnn-cu12>=BUILT', -cu13 for CUDA "
+                "13); if torch pins the older one, use a separate environment for the framework. If pip shows the "
+                "right version, unset LD_LIBRARY_PATH (`invoke doctor` names the copy that comes first). "
+                "Provisioning restores a stack's own environment",
             ),
         ),
         beside=r"source was compiled|^[^a-z]{0,40}[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{1,2}\b",
@@ -225,20 +225,19 @@ FAILURES = (
         r"|MAPPING_ERROR)\b|CUSOLVER_STATUS_INTERNAL_ERROR|cuSolver internal error|CUBLAS_STATUS_(?:INVALID_VALUE"
         r"|EXECUTION_FAILED|INTERNAL_ERROR|NOT_SUPPORTED) when calling|Blas \w{0,12}GEMM\w{0,12} launch failed"
         r"|StreamExecutor without BLAS support",
-        "cuDNN or cuBLAS could not start on the GPU: mostly another process (or this one) has taken its memory,"
-        " else the library is not the version that the program was built for",
-        "Look at nvidia-smi for another process; set TF_FORCE_GPU_ALLOW_GROWTH=true (JAX:"
-        " XLA_PYTHON_CLIENT_PREALLOCATE=false); check that cuDNN is the framework's own, and none that LD_LIBRARY_PATH"
-        " names",
+        "cuDNN or cuBLAS could not start on the GPU: usually another process (or this one) has taken its memory, "
+        "else the library is not the version that the program was built for",
+        "Run nvidia-smi to find another process; set TF_FORCE_GPU_ALLOW_GROWTH=true (JAX: "
+        "XLA_PYTHON_CLIENT_PREALLOCATE=false); check that cuDNN is the framework's own, not one from LD_LIBRARY_PATH",
         "tensorflow/tensorflow#27715; PyTorch aten/src/ATen/cuda/CUDABlas.cpp",
         variants=(
             Variant(
                 r"CUBLAS_STATUS_\w{1,30} when calling",
-                "cuBLAS refused a call of PyTorch's: it is another copy than the one that PyTorch brings, its memory"
-                " is taken, or the program itself gave it a shape, an index or an earlier error",
-                "Unset LD_LIBRARY_PATH for the program (`invoke doctor` names a copy that comes before the wheel's)."
-                " Where the message stays, run it with CUDA_LAUNCH_BLOCKING=1 or on the CPU, which shows the line of"
-                " the program, and look at nvidia-smi for memory",
+                "cuBLAS rejected a call of PyTorch: PyTorch loaded another cuBLAS than its own, the memory is taken, "
+                "or the program passed a wrong shape or index, or had an earlier error",
+                "Unset LD_LIBRARY_PATH for the program (`invoke doctor` names a copy that comes before the wheel's). "
+                "If the message remains, run the program with CUDA_LAUNCH_BLOCKING=1 or on the CPU, which shows its "
+                "failing line, and check the memory in nvidia-smi",
             ),
         ),
         weight="consequence",
@@ -246,8 +245,8 @@ FAILURES = (
     FailureRule(
         "cudnn-headers",
         "",
-        "cuDNN 8 keeps its version in cudnn_version.h, and the file was not copied, or is of another cuDNN",
-        "Provision again: the cudnn role puts all headers of its archive there",
+        "cuDNN 8 declares its version in cudnn_version.h, and the file was not copied, or is of another cuDNN",
+        "Provision again: the cudnn role installs all headers of its archive",
         "NVIDIA's cuDNN installation guide 8.1",
         sign=Sign("cudnn", headers, (TOOLKITS,), grave=False, provision=True),
     ),

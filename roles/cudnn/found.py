@@ -1,4 +1,4 @@
-"""Every cuDNN of a host, whoever installed it: in toolkits, among the system's libraries, as wheels."""
+"""Every cuDNN on a host, from any source: toolkits, system libraries, wheels."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from hostwright.standard.roles.cudnn.section import CudnnSection
 def _adopted(host: OnHost, section: CudnnSection) -> Adopted:
     found = [(place, version) for place, version, *_ in host.all("library")]
     if not found:
-        return Adopted(left_out="the host has none but what wheels bring", unlike=OTHER)
+        return Adopted(left_out="the host has cuDNN only in wheels", unlike=OTHER)
     if any(version == section.library_version for _, version in found):
         return Adopted()
     there = ", ".join(f"{version} in {place}" for place, version in found)
-    return Adopted(left_out=f"{there} is not {section.library_version}, and stays as it is", unlike=OTHER)
+    return Adopted(left_out=f"{there} is not {section.library_version}, and is kept", unlike=OTHER)
 
 
 WHEELS = ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13", "cudnn")

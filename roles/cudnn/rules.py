@@ -1,4 +1,4 @@
-"""The known versions of cuDNN; each framework's own rules say which of them it works with."""
+"""The known versions of cuDNN. Each framework's own rules list the versions that it works with."""
 
 from hostwright.roles import Choice, disk_is_enough
 

@@ -11,11 +11,11 @@ from hostwright.standard.roles.cuda.section import CudaSection
 
 
 class CudnnSection(Section):
-    """cuDNN from NVIDIA's archive, into the versioned toolkit.
+    """cuDNN from NVIDIA's archive, in the versioned toolkit.
 
     ``inside`` is the archive's only top directory, ``libraries`` the directory of the libraries in it: NVIDIA renamed
-    both in 8.3. ``record`` names the host's record of its files: stacks whose toolkits are installed side by side need
-    a record each, otherwise the newer one removes the files of the older one.
+    both in 8.3. ``record`` names the host's record of its files. Stacks whose toolkits are installed side by side need
+    different records, otherwise the newer one removes the files of the older one.
     """
 
     vendor: ClassVar = "NVIDIA"
@@ -28,25 +28,24 @@ class CudnnSection(Section):
 
     @property
     def number(self) -> int:
-        """The result of ``cudnnGetVersion()``: 8100 for 8.1.0.77."""
+        """Result of ``cudnnGetVersion()``: 8100 for 8.1.0.77."""
         major, minor, patch = (int(part) for part in self.version.split(".")[:3])
         return major * 1000 + minor * 100 + patch
 
     @property
     def library_version(self) -> str:
-        """The suffix of the libraries' real files: ``8.1.0``."""
+        """Suffix of the libraries' real files: ``8.1.0``."""
         return ".".join(self.version.split(".")[:3])
 
     @property
     def library(self) -> str:
-        """The name by which programs load it: ``libcudnn.so.8``."""
+        """Name by which programs load it: ``libcudnn.so.8``."""
         return f"libcudnn.so.{self.version.partition('.')[0]}"
 
     def versions(self) -> Mapping[str, str]:
-        """cuDNN's version."""
         return {"cudnn": self.version}
 
     def shares(self, stack: Stack, /) -> tuple[Share, ...]:
-        """The archive is unpacked beside the toolkit's files."""
+        """Disk space of the archive, unpacked into the toolkit."""
         prefix = stack.section(CudaSection).prefix
         return taken("cuDNN", f"{prefix}/lib64/{self.library}", {CACHE: 8, prefix: 15})

@@ -1,4 +1,4 @@
-"""NCCL, with which the GPUs of a job exchange data: built for the stack's CUDA, once."""
+"""NCCL, with which the GPUs of a job exchange data: built for the stack's CUDA, installed once."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.nccl.section import DEVELOPMENT, HOME, LIBRARY, PACKAGE, NcclSection
 
-SECOND = "two NCCLs in the loader's path: a program gets another one than it was built with"
-CONF = "/etc/ld.so.conf.d/x86_64-linux-gnu.conf"  #: the distribution's, which names ``HOME``
+SECOND = "two NCCLs in the loader's path: a program may load another NCCL than it was built with"
+CONF = "/etc/ld.so.conf.d/x86_64-linux-gnu.conf"  #: the distribution's file, which names ``HOME``
 
 
 @dataclass(frozen=True, slots=True)
 class Nccl:
-    """Variables of the role ``nccl``; version and packages are the stack's."""
+    """Variables of the role ``nccl``; version and packages come from the stack."""
 
-    #: further directories of the loader beside the toolkit's: a copy of NCCL there that is no package's is moved aside
+    #: loader directories besides the toolkit's: a copy of NCCL there that belongs to no package is moved aside
     loader_directories: tuple[str, ...] = ("/usr/local/lib/x86_64-linux-gnu", "/usr/lib", "/usr/local/lib")
 
 
@@ -26,8 +26,8 @@ class Nccl:
 def nccl(v: Nccl, ctx: RoleContext) -> Iterator[Resource]:
     """Library and header at the stack's version, held; no second NCCL before it.
 
-    TensorFlow's wheels have an NCCL of their own inside. This one is for what is compiled on the host, such as Horovod
-    and nccl-tests.
+    TensorFlow's wheels contain their own NCCL. This one is for programs compiled on the host, such as Horovod and
+    nccl-tests.
     """
     wanted, stack = ctx.section(NcclSection), ctx.stack
     toolkit = f"{ctx.section(CudaSection).prefix}/targets/x86_64-linux/lib"

@@ -1,4 +1,4 @@
-"""The values of NCCL that audits compare."""
+"""Values of NCCL that audits compare."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.standard.roles.nccl.section import DEVELOPMENT, HOME, LIBRARY, P
 
 
 def audit_values(v: Nccl, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Both packages with their holds, and which library programs get, from where."""
+    """Yield both packages with their holds, and version and path of the library that programs load."""
     wanted = ctx.section(NcclSection)
     for package in (PACKAGE, DEVELOPMENT):
         yield AuditValue(package, PackageVersion(package, FAMILIES), wanted.package_version)

@@ -1,4 +1,4 @@
-"""Every NCCL of a host, whoever installed it: among the system's libraries, beside a toolkit, as wheels."""
+"""Every NCCL on a host, from any source: system libraries, copies beside a toolkit, wheels."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ def _adopted(host: OnHost, section: NcclSection) -> Adopted:
         return Adopted()
     found = [version for _, version, *_ in host.all("library")]
     if not found:
-        return Adopted(left_out="the host has none but what wheels bring", unlike=OTHER)
+        return Adopted(left_out="the host has NCCL only in wheels", unlike=OTHER)
     there = ", ".join(found)
-    sentence = f"{there} did not come from the packages of {section.package_version}, and stays as it is"
+    sentence = f"{there} did not come from the packages of {section.package_version}, and is kept"
     return Adopted(left_out=sentence, unlike=OTHER)
 
 

@@ -10,15 +10,15 @@ from pydantic import Field
 from hostwright.resources import CACHE
 from hostwright.roles import ArtifactName, ExactVersion, Section, Share, Stack, taken, version
 
-HOME = "/usr/lib/x86_64-linux-gnu"  #: where NVIDIA's packages put it
-LIBRARY = "libnccl.so.2"  #: the name by which programs load it
+HOME = "/usr/lib/x86_64-linux-gnu"  #: directory of NVIDIA's packages
+LIBRARY = "libnccl.so.2"  #: name by which programs load it
 PACKAGE, DEVELOPMENT = "libnccl2", "libnccl-dev"
 
 
 class NcclSection(Section):
-    """NCCL from NVIDIA's packages, which are built for one series of CUDA each: ``cuda`` is ``11.2``.
+    """NCCL from NVIDIA's packages, each built for one series of CUDA (``cuda``, such as ``11.2``).
 
-    ``artifact`` is ``libnccl2``, ``development`` is ``libnccl-dev``, with the header and the linker's name.
+    ``artifact`` is ``libnccl2``. ``development`` is ``libnccl-dev``, with the header and the link for the linker.
     """
 
     vendor: ClassVar = "NVIDIA"
@@ -30,19 +30,18 @@ class NcclSection(Section):
 
     @property
     def package_version(self) -> str:
-        """The version of both packages: ``2.8.4-1+cuda11.2``."""
+        """Version of both packages: ``2.8.4-1+cuda11.2``."""
         return f"{self.version}-1+cuda{self.cuda}"
 
     @property
     def number(self) -> int:
-        """The result of ``ncclGetVersion()``: 2804 for 2.8.4, and 21505 for 2.15.5."""
+        """Result of ``ncclGetVersion()``: 2804 for 2.8.4, and 21505 for 2.15.5."""
         major, minor, patch = version(self.version).release[:3]
         return major * (1000 if (major, minor) <= (2, 8) else 10000) + minor * 100 + patch
 
     def versions(self) -> Mapping[str, str]:
-        """NCCL's version."""
         return {"nccl": self.version}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """Two packages, which are kept packed as well."""
+        """Disk space of two packages, whose ``.deb`` files are kept as well."""
         return taken("NCCL", f"{HOME}/{LIBRARY}", {CACHE: 1, HOME: 2})

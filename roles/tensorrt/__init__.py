@@ -1,4 +1,4 @@
-"""TensorRT, which TensorFlow opens for TF-TRT: in a directory of its own, once."""
+"""TensorRT, which TensorFlow opens for TF-TRT: in its own directory, installed once."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from hostwright.resources import (
 from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.tensorrt.section import TensorrtSection
 
-SECOND = "two TensorRTs of one major version: a program may get parts of both"
+SECOND = "two TensorRTs of one major version: a program may load parts of both"
 CONF = "/etc/ld.so.conf.d/tensorrt.conf"
 
 
 @dataclass(frozen=True, slots=True)
 class Tensorrt:
-    """Variables of the role ``tensorrt``; version and archive are the stack's."""
+    """Variables of the role ``tensorrt``; version and archive come from the stack."""
 
-    #: the loader's default directories: another TensorRT there is moved aside
+    #: default directories of the loader: another TensorRT there is moved aside
     loader_directories: tuple[str, ...] = (
         "/usr/lib/x86_64-linux-gnu", "/usr/local/lib/x86_64-linux-gnu", "/usr/lib", "/usr/local/lib",
     )  # fmt: skip
@@ -37,7 +37,7 @@ class Tensorrt:
 def tensorrt(v: Tensorrt, ctx: RoleContext) -> Iterator[Resource]:
     """The archive's libraries and headers, the runtime compiler that they were linked with, and the loader's path.
 
-    Hosts without this role are as well: TensorFlow notes that it cannot open TensorRT, and works.
+    The role is optional: without TensorRT, TensorFlow logs that it cannot open it, and works.
     """
     wanted, stack = ctx.section(TensorrtSection), ctx.stack
     major, nvrtc = wanted.major, wanted.nvrtc
@@ -55,7 +55,7 @@ def tensorrt(v: Tensorrt, ctx: RoleContext) -> Iterator[Resource]:
         ),
         scratch=f"{wanted.prefix}.hostwright-new",
     )
-    # nothing in the loader's path leads to it but the file below: the rest of that CUDA may be there, too
+    # Only the file below puts this directory into the loader's path, even if the rest of that CUDA is installed.
     compiler = f"{nvrtc.libraries}/{nvrtc.library}"
     yield DebFile(stack.artifact(nvrtc.artifact), nvrtc.package, nvrtc.version, file=compiler)
     yield File(CONF, f"{home}\n{nvrtc.libraries}\n", then=("/sbin/ldconfig",), lock=DPKG_LOCK)

@@ -1,4 +1,4 @@
-"""The values of TensorRT that audits compare."""
+"""Values of TensorRT that audits compare."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.standard.roles.tensorrt.section import TensorrtSection
 
 
 def audit_values(v: Tensorrt, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Which libraries programs get, from where, and the runtime compiler that these want."""
+    """Yield version and path of the libraries that programs load, and the runtime compiler that these need."""
     wanted = ctx.section(TensorrtSection)
     for library in wanted.libraries:
         name = library.partition(".so")[0]

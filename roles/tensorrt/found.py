@@ -1,4 +1,4 @@
-"""Every TensorRT of a host, whoever installed it: in its own directory, among the system's libraries, as wheels."""
+"""Every TensorRT on a host, from any source: its own directory, system libraries, wheels."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from hostwright.standard.roles.tensorrt.section import TensorrtSection
 def _adopted(host: OnHost, section: TensorrtSection) -> Adopted:
     found = [(place, version) for place, version, *_ in host.all("library")]
     if not found:
-        return Adopted(left_out="the host has none but what wheels bring", unlike=OTHER)
+        return Adopted(left_out="the host has TensorRT only in wheels", unlike=OTHER)
     if (f"{section.prefix}/lib", section.library_version) in found:
         return Adopted()
     there = ", ".join(f"{version} in {place}" for place, version in found)
-    sentence = f"{there} is not {section.library_version} in {section.prefix}, and stays as it is"
+    sentence = f"{there} is not {section.library_version} in {section.prefix}, and is kept"
     return Adopted(left_out=sentence, unlike=OTHER)
 
 

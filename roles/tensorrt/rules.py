@@ -1,4 +1,4 @@
-"""Compatibility rules for TensorRT: the CUDA and cuDNN that its archives are for, and the TensorFlow that opens it."""
+"""Compatibility rules for TensorRT: CUDA and cuDNN of its archives, and the TensorFlow that opens it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ARCHIVES = "names of NVIDIA's archives and packages of TensorRT"
 
 @dataclass(frozen=True, slots=True)
 class TensorrtRow:
-    """A release, and the series of CUDA and cuDNN that NVIDIA offers its archive for."""
+    """A release, with the series of CUDA and cuDNN for which NVIDIA offers its archive."""
 
     cuda: tuple[str, ...]
     cudnn: str
@@ -19,20 +19,20 @@ class TensorrtRow:
 
 TENSORRTS = {"7.2.3.4": TensorrtRow(("11.1", "11.2"), "8.1")}
 
-#: series of TensorFlow → the TensorRT that its wheel was linked with, whose major version it opens by name. Measured
-#: with 2.9.0; 2.10 and 2.11 open the same name.
+#: series of TensorFlow → TensorRT that its wheel was linked with, whose major version it opens by name. Measured with
+#: 2.9.0; 2.10 and 2.11 open the same name.
 LINKED = dict.fromkeys(("2.9", "2.10", "2.11"), "7.2.2")
 
 
 def is_known(tensorrt: str) -> Misfit | None:
-    """It is known what this release is for."""
+    """Check that the table has this release."""
     if tensorrt in TENSORRTS:
         return None
-    return Misfit("tensorrt", f"TensorRT {tensorrt} is not in the table (there is {', '.join(TENSORRTS)})", ARCHIVES)
+    return Misfit("tensorrt", f"TensorRT {tensorrt} is not in the table; use one of {', '.join(TENSORRTS)}", ARCHIVES)
 
 
 def is_for_the_toolkit(tensorrt: str, cuda: str) -> Misfit | None:
-    """NVIDIA offers the archive for the toolkit's series."""
+    """Check that NVIDIA offers the archive for the toolkit's series."""
     row = TENSORRTS.get(tensorrt)
     if row is None or series(cuda) in row.cuda:
         return None
@@ -40,7 +40,7 @@ def is_for_the_toolkit(tensorrt: str, cuda: str) -> Misfit | None:
 
 
 def is_for_the_cudnn(tensorrt: str, cudnn: str) -> Misfit | None:
-    """The archive is for cuDNN's series."""
+    """Check that the archive is for cuDNN's series."""
     row = TENSORRTS.get(tensorrt)
     if row is None or series(cudnn) == row.cudnn:
         return None
@@ -48,12 +48,12 @@ def is_for_the_cudnn(tensorrt: str, cudnn: str) -> Misfit | None:
 
 
 def is_what_tensorflow_opens(tensorrt: str, tensorflow: str) -> Misfit | None:
-    """It is of the major version that TensorFlow opens, and no older than the one that TensorFlow was linked with."""
+    """Check for the major version that TensorFlow opens, and at least the version that it was linked with."""
     linked = LINKED.get(series(tensorflow))
     if linked and tensorrt.partition(".")[0] == linked.partition(".")[0] and version(tensorrt) >= version(linked):
         return None
-    wants = f"was linked with {linked}" if linked else "is not known to open it"
-    sentence = f"TensorRT {tensorrt} does not go with TensorFlow {tensorflow}, which {wants}"
+    wants = f"was linked with {linked}" if linked else "is not known to open TensorRT"
+    sentence = f"TensorRT {tensorrt} does not work with TensorFlow {tensorflow}, which {wants}"
     return Misfit("tensorrt-tensorflow", sentence, "TensorFlow's tf2tensorrt, checks of versions")
 
 

@@ -14,7 +14,7 @@ from hostwright.roles import ArtifactName, DebianVersion, ExactVersion, Section,
 class NvrtcPackage(StackPart):
     """NVIDIA's package of the runtime compiler (NVRTC) of one series of CUDA, which installs beside any toolkit.
 
-    ``cuda`` is that series, ``11.1``: its libraries have it in their names.
+    ``cuda`` is that series, ``11.1``, which is part of the libraries' names.
     """
 
     cuda: Annotated[str, Field(pattern=r"^\d{1,2}\.\d{1,2}$")]
@@ -23,29 +23,28 @@ class NvrtcPackage(StackPart):
 
     @property
     def package(self) -> str:
-        """Its name: ``cuda-nvrtc-11-1``."""
+        """Name of the package: ``cuda-nvrtc-11-1``."""
         return f"cuda-nvrtc-{self.cuda.replace('.', '-')}"
 
     @property
     def prefix(self) -> str:
-        """The directory of its series."""
+        """Directory of its series of CUDA."""
         return f"/usr/local/cuda-{self.cuda}"
 
     @property
     def libraries(self) -> str:
-        """The directory of its libraries."""
         return f"{self.prefix}/targets/x86_64-linux/lib"
 
     @property
     def library(self) -> str:
-        """The name by which TensorRT loads it: ``libnvrtc.so.11.1``."""
+        """Name by which TensorRT loads the compiler: ``libnvrtc.so.11.1``."""
         return f"libnvrtc.so.{self.cuda}"
 
 
 class TensorrtSection(Section):
-    """TensorRT from NVIDIA's archive, into a directory of its own.
+    """TensorRT from NVIDIA's archive, in its own directory.
 
-    NVIDIA's packages of it are for hosts that have cuDNN as a package, and the role ``cudnn`` has it from an archive.
+    NVIDIA's packages of TensorRT need cuDNN as a package, and the role ``cudnn`` installs cuDNN from an archive.
     ``nvrtc`` is the runtime compiler that TensorRT was linked with: 7.2 opens that of CUDA 11.1, also beside 11.2.
     """
 
@@ -62,34 +61,33 @@ class TensorrtSection(Section):
 
     @property
     def prefix(self) -> str:
-        """Where it lies."""
+        """Directory of the installation."""
         return f"/usr/local/{self.inside}"
 
     @property
     def major(self) -> str:
-        """What its libraries' names end in: ``7``."""
+        """Suffix of its libraries' names: ``7``."""
         return self.version.partition(".")[0]
 
     @property
     def library_version(self) -> str:
-        """The suffix of the libraries' real files: ``7.2.3``."""
+        """Suffix of the libraries' real files: ``7.2.3``."""
         return ".".join(self.version.split(".")[:3])
 
     @property
     def libraries(self) -> tuple[str, str]:
-        """The names by which TensorFlow opens it."""
+        """Names by which TensorFlow opens the libraries."""
         return f"libnvinfer.so.{self.major}", f"libnvinfer_plugin.so.{self.major}"
 
     @property
     def number(self) -> int:
-        """The result of ``getInferLibVersion()``: 7203 for 7.2.3.4."""
+        """Result of ``getInferLibVersion()``: 7203 for 7.2.3.4."""
         major, minor, patch = version(self.library_version).release
         return major * 1000 + minor * 100 + patch
 
     def versions(self) -> Mapping[str, str]:
-        """TensorRT's version."""
         return {"tensorrt": self.version}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """The archive is unpacked; it has the libraries for static linking, too."""
+        """Disk space of the unpacked archive, which includes libraries for static linking."""
         return taken("TensorRT", f"{self.prefix}/lib/{self.libraries[0]}", {CACHE: 5, self.prefix: 14})

@@ -93,4 +93,4 @@ def test_no_second_cudnn(root_run: Run, stack: Stack) -> None:
     real = root_run("readlink -e --" + " %s" * len(paths), *paths).stdout.split() if paths else []
     lib = root_run("readlink -m -- %s", f"{target(stack)}/lib").stdout.strip()
     foreign = [path for path in real if not path.startswith(f"{lib}/")]
-    assert not foreign, f"the loader also knows {', '.join(foreign)}"
+    assert not foreign, f"the loader's cache also has {', '.join(foreign)}"

@@ -61,4 +61,4 @@ def test_no_second_nccl(root_run: Run) -> None:
     real = [root_run("readlink -m -- %s", path).stdout.strip() for path in paths]
     home = root_run("readlink -m -- %s", HOME).stdout.strip()
     foreign = [path for path in real if not path.startswith(f"{home}/")]
-    assert not foreign, f"the loader also knows {', '.join(foreign)}"
+    assert not foreign, f"the loader's cache also has {', '.join(foreign)}"

@@ -1,4 +1,4 @@
-"""What is proved of NCCL: that all cards of the host add up rightly together, how fast, and by which way."""
+"""Proofs of NCCL: sums over all GPUs of the host are right, their speed, and the transport used."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from hostwright.standard.roles.cuda import proofs as cuda
 from hostwright.standard.roles.cuda.proofs.judges import missing, not_zero
 from hostwright.standard.roles.nccl import Nccl
 
-#: what of NCCL's ways is slower than from card to card
+#: NCCL transports that are slower than GPU to GPU
 AROUND = {"host memory": "through the host's memory", "network": "over the network"}
 
 
 def proofs(_variables: Nccl, ctx: RoleContext) -> tuple[Proof, ...]:
-    """One all-reduce over all cards, as nccl-tests has it."""
+    """Return one all-reduce over all GPUs, as in nccl-tests."""
     compiler = cuda.compiler(ctx, libraries="-lnccl")
     program = Program("allreduce.cu", source(__file__, "allreduce.cu", cuda.__file__), compiler=compiler)
     return (Proof("allreduce", "nccl", program, judge, "full", 300),)
 
 
 def judge(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """All cards are there and have the right sums; another way than from card to card is a note."""
+    """Check that all GPUs are present and have the right sums; a transport other than GPU to GPU is a note."""
     ways = tuple(
         ProofFinding(f"NCCL moves data between cards {AROUND[str(one.value)]}", one.device, "note", str(one.value))
         for one in measured.named("way")
         if one.value in AROUND
     )
-    wrong = not_zero(measured, "wrong sums", "what NCCL adds up over the cards is wrong")
+    wrong = not_zero(measured, "wrong sums", "NCCL's sums over the cards are wrong")
     return (*missing(measured, expected), *wrong, *ways)

@@ -42,7 +42,7 @@ def test_a_host_that_is_as_desired_shows_none() -> None:
 def test_one_of_another_release_or_for_another_cuda_is_told(version: str) -> None:
     table = TABLE.replace("libnccl2\t2.8.4-1+cuda11.2", f"libnccl2\t{version}")
     assert fired(packages=table) == {
-        "nccl-other-build": [f"libnccl2 {version} is installed, and the stack says 2.8.4-1+cuda11.2"]
+        "nccl-other-build": [f"libnccl2 {version} is installed, and the stack has 2.8.4-1+cuda11.2"]
     }
 
 
@@ -53,7 +53,9 @@ def test_one_that_apt_may_move_is_told() -> None:
 
 
 def test_another_one_in_the_loaders_path_is_told() -> None:
-    assert fired(copies=f"{CONDA}\n{HOME}/libnccl.so.2\n") == {"nccl-in-loader": [f"the loader also knows {CONDA}"]}
+    assert fired(copies=f"{CONDA}\n{HOME}/libnccl.so.2\n") == {
+        "nccl-in-loader": [f"the loader's cache also has {CONDA}"]
+    }
 
 
 def test_one_that_the_role_sets_aside_is_the_plans_to_tell() -> None:

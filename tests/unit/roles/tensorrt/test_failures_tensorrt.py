@@ -44,7 +44,7 @@ def test_the_toolkits_own_runtime_compiler_is_not_the_one() -> None:
 def test_a_second_one_in_the_loaders_path_is_told() -> None:
     other = "libnvinfer.so.7 /opt/TensorRT-7.2.1.6/lib/libnvinfer.so.7\n"
     path = "/opt/TensorRT-7.2.1.6/lib/libnvinfer.so.7"
-    assert fired(other + TENSORRT + NVRTC) == {"tensorrt-in-loader": [f"the loader also knows {path}"]}
+    assert fired(other + TENSORRT + NVRTC) == {"tensorrt-in-loader": [f"the loader's cache also has {path}"]}
 
 
 def test_the_question_is_one_that_this_machines_shell_understands() -> None:

@@ -88,14 +88,14 @@ def test_two_cards_add_up_rightly_and_the_bandwidth_is_of_all_of_them(run: Run) 
 def test_a_wrong_sum_is_found_on_its_card(run: Run) -> None:
     printed = run(OFF="1")
     (finding,) = allreduce().judge(printed.measurements, EXPECTED)
-    assert (finding.sentence, finding.severity) == ("what NCCL adds up over the cards is wrong: 1 times", "failed")
+    assert (finding.sentence, finding.severity) == ("NCCL's sums over the cards are wrong: 1 times", "failed")
     assert finding.device == printed.measurements.named("wrong sums")[1].device
 
 
 def test_one_card_has_no_bandwidth_and_a_missing_one_is_found(run: Run) -> None:
     printed = run(CARDS="1")
     assert {one.name for one in printed.measurements} == {"cards", "wrong sums"}
-    assert [one.sentence for one in allreduce().judge(printed.measurements, EXPECTED)] == ["CUDA sees 1 of 2 cards"]
+    assert [one.sentence for one in allreduce().judge(printed.measurements, EXPECTED)] == ["CUDA finds 1 of 2 cards"]
 
 
 def test_without_a_card_it_says_so(run: Run) -> None:
