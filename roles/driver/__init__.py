@@ -24,22 +24,23 @@ UNIT = f"/etc/systemd/system/{PERSISTENCED}"
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """Variables of the role ``driver``; version and files are the stack's."""
+    """Variables of the role ``driver``; version and files come from the stack."""
 
-    force: bool = False  #: replace a driver that is in use, ending the display and the processes that use it
-    flags: tuple[str, ...] = ()  #: further flags of the installer, such as --no-drm
-    imex_nodes: tuple[str, ...] = ()  #: addresses of all nodes of the rack, for IMEX; empty: its file is left alone
+    force: bool = False  #: replace a driver that is in use, and end the display and the processes that use it
+    flags: tuple[str, ...] = ()  #: additional flags of the installer, such as --no-drm
+    #: addresses of all nodes of the rack, for IMEX; empty: its configuration file is not written
+    imex_nodes: tuple[str, ...] = ()
 
 
 @role(needs=["base"], short="drv")
 def driver(v: Driver, ctx: RoleContext) -> Iterator[Resource]:
-    """One version everywhere: libraries, module on disk, module in the kernel; kept awake; switches set up."""
+    """One driver version in libraries, module on disk and kernel; persistence daemon; GPU switches configured."""
     stack, wanted = ctx.stack, ctx.section(DriverSection)
     force = v.force or ctx.force
     yield GpuPresent()
     if ctx.gpus is not None:
         yield AllGpusPresent(ctx.gpus)
-    yield from sources(wanted, stack)  # a key that expired stops here, before anything of the driver has changed
+    yield from sources(wanted, stack)  # an expired key stops here, before any change to the driver
     yield from no_other_driver(ctx)
     yield File("/etc/modules-load.d/hostwright-nvidia.conf", ctx.render("driver/modules.conf.j2"))
     yield from before_the_driver(wanted)
@@ -63,11 +64,11 @@ def driver(v: Driver, ctx: RoleContext) -> Iterator[Resource]:
 
 
 def _own_daemon(ctx: RoleContext, installed: NvidiaRunfile) -> Iterator[Resource]:
-    """The persistence daemon's account and unit, which a package brings with it."""
+    """Yield account and unit of the persistence daemon, which a package would contain."""
     service = ctx.render("driver/nvidia-persistenced.service.j2", user=USER)
     unit = File(UNIT, service, then=("systemctl daemon-reload",))
     yield SystemUser(USER, "NVIDIA persistence daemon")
     yield reloading(unit)
     yield reloading(WithDriver(installed, Service(PERSISTENCED)))
-    # Its restart disturbs nobody: a GPU in use stays awake without it.
+    # A restart of the daemon disturbs no work: a GPU in use stays initialised without it.
     yield WithDriver(installed, RestartedAfter(PERSISTENCED, (UNIT,), (unit,)))

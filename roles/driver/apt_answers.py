@@ -1,4 +1,4 @@
-"""What apt would do on a host and offers it, asked in one program for all checks."""
+"""Results of simulated apt upgrades and apt's policy for drivers, from one program for all checks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from hostwright.roles import RoleContext, sh_file, whole
 from hostwright.standard.roles.driver.section import DriverSection
 
-#: Names of a driver in the archives of Debian, Ubuntu and NVIDIA.
+#: Names of driver packages in the archives of Debian, Ubuntu and NVIDIA.
 OTHER_DRIVERS = (
     "nvidia-driver", "nvidia-driver-470", "nvidia-kernel-dkms", "nvidia-dkms-470", "libcuda1", "libnvidia-ml1",
     "libnvidia-compute-470", "cuda-drivers", "nvidia-smi", "nvidia-utils-470",
@@ -20,7 +20,7 @@ _MARK = "== hostwright "
 
 @dataclass(frozen=True, slots=True)
 class AptAnswer:
-    """What apt printed, and its exit status."""
+    """Output and exit status of apt."""
 
     rc: int
     stdout: str
@@ -28,7 +28,7 @@ class AptAnswer:
 
 
 def apt_answers(root_once: Callable[[str], Any], context: RoleContext) -> Mapping[str, AptAnswer]:
-    """Return what simulated upgrades of a host print, and the policy of drivers. Raises ``AssertionError``."""
+    """Return the output of simulated upgrades, and apt's policy for driver packages. Raises ``AssertionError``."""
     driver = context.find(DriverSection)
     packages = tuple(driver.packages) if driver else ()
     names = dict.fromkeys((*OTHER_DRIVERS, *packages))
@@ -36,12 +36,12 @@ def apt_answers(root_once: Callable[[str], Any], context: RoleContext) -> Mappin
     done = root_once(sh_file(__file__, "apt_answers.sh", verbs=" ".join(verbs), names=" ".join(names)))
     found = dict(_answers(done.stdout))
     missing = [name for name in (*verbs, POLICY) if name not in found]
-    assert not missing, f"apt cannot be asked: {done.stderr.strip()}"  # noqa: S101 - the outcome of a check
+    assert not missing, f"apt did not run: {done.stderr.strip()}"  # noqa: S101 - the outcome of a check
     return found
 
 
 def _answers(printed: str) -> Iterator[tuple[str, AptAnswer]]:
-    """The answers by name: after one mark a name and what apt printed, after the next its exit status and errors."""
+    """Yield each answer with its name. Parts between marks alternate: name and output, then exit status and errors."""
     parts = [part.partition("\n")[::2] for part in printed.split(_MARK)[1:]]
     for (name, out), (status, errors) in zip(parts[::2], parts[1::2], strict=False):
         if (rc := whole(status)) is not None:

@@ -1,4 +1,4 @@
-"""The values of the driver that audits compare."""
+"""Values of the driver that audits compare."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 
 
 def audit_values(v: Driver, ctx: RoleContext) -> Iterator[AuditValue]:
-    """The same version everywhere: in the kernel, on disk, built by DKMS, and in the libraries."""
+    """Yield the driver's version in the kernel, on disk, in DKMS and in the libraries, and its services."""
     wanted = ctx.section(DriverSection)
     yield AuditValue("loaded", FileLine("/sys/module/nvidia/version"), wanted.version)
     yield AuditValue("module", MODULE.line("module"), wanted.version)
@@ -43,7 +43,7 @@ def audit_values(v: Driver, ctx: RoleContext) -> Iterator[AuditValue]:
     yield AuditValue("driver pins", FileThere(PREFERENCES), "yes")
     yield AuditValue("nvidia-smi", FileThere("/usr/bin/nvidia-smi", executable=True), "yes")
     yield AuditValue("persistence daemon", UnitProperty(PERSISTENCED), "active")
-    # Only hosts with switches have it; a known problem covers a wrong version.
+    # Only hosts with switches have Fabric Manager. A failure rule covers a wrong version.
     yield AuditValue(
         "fabric manager", PackageOf(("nvidia-fabricmanager", "nvidia-fabricmanager-[0-9]*")), among=PRODUCT
     )
@@ -51,7 +51,7 @@ def audit_values(v: Driver, ctx: RoleContext) -> Iterator[AuditValue]:
 
 
 def _fits(wanted: DriverSection, kernel: str) -> str | None:
-    """Whether the module is known to build on the running kernel; no stack requires that of a working host."""
+    """Return whether the module is known to build on the running kernel. Informational: no stack requires it."""
     kernels = kernels_of(wanted.version, wanted)
     running = kernel_version(kernel)
     if running is None or kernels is None:

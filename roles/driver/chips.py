@@ -1,7 +1,7 @@
-"""The GPU behind a PCI device id of NVIDIA: chip, architecture, compute capability.
+"""PCI device ids of NVIDIA's GPUs: chip, architecture, compute capability.
 
-The ranges are those of the PCI ID database (pci-ids.ucw.cz, file pci.ids), where each chip has its own block of ids.
-They tell what a driver or library can run on; they do not identify products.
+The ranges come from the PCI ID database (pci-ids.ucw.cz, file pci.ids), where each chip has its own block of ids. They
+determine what a driver or library can run on; they do not identify products.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 
-NVIDIA = 0x10DE  #: the vendor's id
+NVIDIA = 0x10DE  #: PCI vendor id
 
 
 class Architecture(IntEnum):
@@ -32,7 +32,7 @@ class Architecture(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A block of PCI device ids: ``first`` to ``last`` are one chip."""
+    """A block of PCI device ids of one chip, ``first`` to ``last``."""
 
     first: int
     last: int
@@ -91,14 +91,14 @@ CHIPS = (
 )
 
 
-#: the chips of boards whose NVLink 5 switches lie behind ConnectX bridges
+#: chips of boards with NVLink 5 switches behind ConnectX bridges
 NVLINK5 = frozenset({"GB100", "GB110"})
-#: PCI ids of the cards of a rack's compute trays, GB200 and GB300: README of open-gpu-kernel-modules, supported chips
+#: PCI ids of GPUs in compute trays of GB200 and GB300 racks: README of open-gpu-kernel-modules, supported chips
 RACK_CARDS = frozenset({0x2941, 0x31C2, 0x31C3})
 
 
 def chip(device_id: int) -> Chip | None:
-    """The chip with this PCI device id, ``None`` if the table does not have it.
+    """Return the chip with this PCI device id, ``None`` if the table does not have it.
 
     >>> chip(0x1EB8).name  # Tesla T4
     'TU104'
@@ -108,6 +108,6 @@ def chip(device_id: int) -> Chip | None:
 
 @cache
 def chips(gpus: tuple[tuple[int, int], ...]) -> tuple[Chip, ...]:
-    """The different chips among display controllers, given by their PCI ids (vendor, device)."""
+    """Return the different chips among display controllers, given by PCI ids (vendor, device)."""
     known = (chip(device) for vendor, device in gpus if vendor == NVIDIA)
     return tuple(dict.fromkeys(chip for chip in known if chip is not None))

@@ -1,4 +1,4 @@
-"""The driver that a host has, whoever installed it: version, source, kind of kernel module."""
+"""The driver on a host, from any source: version, source, kind of kernel module."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _PRECOMPILED = Pattern(r"(linux-modules-nvidia-[0-9]{3}(?:-server)?(?:-open)?)-[
 _FABRIC = ("nvidia-fabricmanager*",)
 _MANAGER, _IMEX = (Pattern(rf"{name}(?:-[0-9]{{3}})?") for name in ("nvidia-fabricmanager", "nvidia-imex"))
 _SUBNET = Pattern("nvlsm")
-_DEBIANS = "nvidia-alternative"  #: of the set in Debian's own archive
-_BESIDE = ("firmware-nvidia-*", "nvidia-support")  #: what Debian's set needs, under names that no other driver has
-#: where NVIDIA publishes each ``.run``, as the stacks of today name them
+_DEBIANS = "nvidia-alternative"  #: package of the set in Debian's own archive
+#: packages that Debian's set needs, with names that no other driver uses
+_BESIDE = ("firmware-nvidia-*", "nvidia-support")
+#: addresses at which NVIDIA publishes each ``.run``, as in the current stacks
 _RUNFILES = (
     "https://us.download.nvidia.com/tesla/{version}/{file}",
     "https://us.download.nvidia.com/XFree86/Linux-x86_64/{version}/{file}",
@@ -40,27 +41,27 @@ def _values(host: OnHost) -> FoundValues:
 
 
 def version_of(host: OnHost) -> str:
-    """The version of the driver's libraries, else of the loaded module; empty without a driver."""
+    """Return the version of the driver's libraries, else of the loaded module; empty without a driver."""
     libraries = [version for (version, *_) in host.all("library") if _clean(version)]
     loaded = _clean(host.first("loaded"))
     return loaded if loaded in libraries or not libraries else libraries[0]
 
 
 def packages_of(host: OnHost) -> Mapping[str, str]:
-    """The packages of the driver, by name."""
+    """Return the packages of the driver, by name."""
     theirs = (name for name in sorted(host.debs) if named_like(name, DRIVER_PACKAGES))
     return {name: host.debs[name] for name in theirs if not named_like(name, NOT_DRIVER)}
 
 
 def source_of(host: OnHost) -> str:
-    """``packages``, ``runfile``, or empty where neither left its traces."""
+    """Return ``packages``, ``runfile``, or an empty text if neither left traces."""
     if packages_of(host):
         return "packages"
     return "runfile" if host.all("installer") else ""
 
 
 def kind_of(host: OnHost) -> str:
-    """``open`` or ``proprietary``: of the loaded module, else of the packages; empty where it cannot be told."""
+    """Return ``open`` or ``proprietary``, from the loaded module, else from the packages; empty if unknown."""
     text = host.first("kernel")
     if "Kernel Module" in text:
         return "open" if "Open Kernel Module" in text else "proprietary"
@@ -71,7 +72,7 @@ def kind_of(host: OnHost) -> str:
 
 
 def precompiled_of(host: OnHost) -> str:
-    """The name, without that of a kernel, of the packages of a precompiled module; empty without such."""
+    """Return the name of the precompiled module's packages, without the kernel's name; empty if there are none."""
     names = (match[1] for name in sorted(packages_of(host)) if (match := _PRECOMPILED.fullmatch(name)))
     return next(names, "")
 
@@ -81,7 +82,7 @@ def _adopted(host: OnHost, section: DriverSection) -> Adopted:
     if not version:
         return Adopted(left_out="the host has no driver", unlike=OTHER)
     if not source:
-        sentence = f"{version} is there, and neither the packages nor the installer of it are"
+        sentence = f"{version} is there, and neither its packages nor its installer are"
         return Adopted(left_out=sentence, unlike=max(distance(version, section.version), 1))
     there = _packaged(host, section) if source == "packages" else _from_runfile(host, section)
     if version != section.version:
@@ -94,18 +95,18 @@ def _adopted(host: OnHost, section: DriverSection) -> Adopted:
         for name in sorted(host.debs)
         if named_like(name, _FABRIC) and "fabric_manager" in differs and not differs["fabric_manager"]
     ]
-    notes = [f"{name} {host.debs[name]} stays as it is, and the role driver does not manage it" for name in unmanaged]
+    notes = [f"{name} {host.debs[name]} is kept, and the role driver does not manage it" for name in unmanaged]
     artifacts = {}
     if differs.get("artifact") or (source == "runfile" and "version" in differs):
         differs["artifact"], artifacts = "driver", {"driver": _runfile(version)}
-        notes.append(f"no stack names a checksum of the driver's .run {version}: the first one that is seen is pinned")
+        notes.append(f"no stack has a checksum for the driver's .run {version}: the first downloaded file is pinned")
     if "packages" in differs:
         differs["packages"] = {**dict.fromkeys(section.packages), **differs["packages"]}
     return Adopted(differs, artifacts, max(distance(version, section.version), 1), notes=tuple(notes))
 
 
 def _packaged(host: OnHost, section: DriverSection) -> dict[str, Any]:
-    """The parts of a section for a driver of packages; those of a kernel are named by what they begin with."""
+    """Return the stack section's values for a driver from packages. A kernel's packages are given by their prefix."""
     of_kernels = ("linux-modules-nvidia-*", "linux-objects-nvidia-*", "linux-signatures-nvidia-*")
     packages = {name: text for name, text in packages_of(host).items() if not named_like(name, of_kernels)}
     packages |= {
@@ -122,7 +123,7 @@ def _packaged(host: OnHost, section: DriverSection) -> dict[str, Any]:
 
 
 def _parts(host: OnHost, version: str, *, packaged: bool) -> dict[str, Any]:
-    """What a stack can have beside a driver of packages, if it is of the driver's version: Fabric Manager and IMEX."""
+    """Return Fabric Manager and IMEX, each only if it has the driver's version."""
     manager, imex, subnet = (_part(host, pattern) if packaged else None for pattern in (_MANAGER, _IMEX, _SUBNET))
     ours = [part if part and part["version"].startswith(f"{version}-") else None for part in (manager, imex)]
     return {"fabric_manager": ours[0] and {**ours[0], "subnet_manager": subnet}, "imex": ours[1]}
@@ -134,7 +135,7 @@ def _part(host: OnHost, pattern: Pattern) -> dict[str, Any] | None:
 
 
 def _from_runfile(host: OnHost, section: DriverSection) -> dict[str, Any]:
-    """The parts of a section for a driver of NVIDIA's ``.run``."""
+    """Return the stack section's values for a driver from NVIDIA's ``.run``."""
     kind, kinds = kind_of(host), kinds_of(version_of(host))
     module = kind if kind and len(kinds) > 1 else "auto"
     no_packages: dict[str, Any] = {"packages": {}, "precompiled": None, "components": (), "repository": None}

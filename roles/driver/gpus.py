@@ -1,4 +1,4 @@
-"""Reading NVIDIA's cards: from nvidia-smi's report, from the last days of the kernel log, and on the PCI bus."""
+"""GPUs of a host: from nvidia-smi's report, from the last days of the kernel log, and on the PCI bus."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from hostwright.standard.roles.driver.states.gpu_use import gpu_ids
 from hostwright.standard.roles.driver.xids.events import xid_events
 from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG, KernelLine, kernel_lines
 
-NO_PROGRAM = 127  #: nvidia-smi's status where it is not there
+NO_PROGRAM = 127  #: exit status if nvidia-smi is not installed
 
 
 def same_model(one: str, other: str) -> bool:
-    """Whether two names are of the same model: drivers put the maker before it or not, and CUDA puts a MIG device's
-    profile behind it.
+    """Return whether two names are of the same model.
+
+    Some drivers prefix the vendor, and CUDA appends the profile of a MIG device.
 
     >>> same_model("NVIDIA A100-SXM4-80GB", "A100-SXM4-80GB")
     True
@@ -31,7 +32,7 @@ def _card(name: str) -> str:
 
 @once
 def smi(ctx: AuditContext) -> GpuReport:
-    """nvidia-smi's report. Raises ``Unread`` if it did not answer, or if its answer is not a report."""
+    """Return nvidia-smi's report. Raises ``Unread`` if it failed, or if its output is not a report."""
     answer = ctx.answer(NVIDIA_SMI)
     if not answer.ok:
         raise Unread(f"nvidia-smi ended with status {answer.status}")
@@ -44,9 +45,9 @@ def smi(ctx: AuditContext) -> GpuReport:
 
 @once
 def kernel_log(ctx: AuditContext) -> tuple[KernelLine, ...]:
-    """The kernel's messages about GPUs in the last days. Raises ``Unread``."""
-    if ctx.answer(KERNEL_LOG).status == 1:  # its script says so
-        raise Unread("no line of the kernel is in the journal, in /var/log/kern.log or in the file before that")
+    """Return the kernel's messages about GPUs in the last days. Raises ``Unread``."""
+    if ctx.answer(KERNEL_LOG).status == 1:  # the script's exit status for this case
+        raise Unread("the journal, /var/log/kern.log and the log before it have no kernel messages")
     return kernel_lines(ctx.text(KERNEL_LOG), ctx.minute)
 
 

@@ -1,8 +1,8 @@
-"""The two kinds of NVIDIA's kernel module, open and proprietary: which of them a branch has, and which a card needs.
+"""The two kinds of NVIDIA's kernel module, open and proprietary: kinds in each branch, kinds that a GPU needs.
 
 Sources: NVIDIA's driver installation guide, "Kernel Modules" (its editions for R610 and R620), and the README of
-open-gpu-kernel-modules. The installer's options are those of nvidia-installer's ``option_table.h``, and the first
-release that has one is the first tag of that repository with it.
+open-gpu-kernel-modules. The installer's options come from nvidia-installer's ``option_table.h``; the first release with
+an option is the first tag of that repository with it.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from hostwright.standard.roles.driver.chips import Architecture, chips
 Kind = Literal["open", "proprietary"]
 Gpus = tuple[tuple[int, int], ...]  #: PCI ids (vendor, device) of display controllers
 
-FIRST_OPEN = 515  #: the first branch that has the open module
-OPEN_PREFERRED = 560  #: the first branch whose installer prefers it
-ONLY_OPEN = 620  #: the first branch that has no other
-TYPE_OPTION = 555  #: the first branch whose installer knows --kernel-module-type
-#: the first release whose installer builds the module itself, loads it for a test and then hands it to DKMS; before,
-#: DKMS builds and signs it, and the installer gives DKMS up for a key
+FIRST_OPEN = 515  #: first branch with the open module
+OPEN_PREFERRED = 560  #: first branch whose installer prefers the open module
+ONLY_OPEN = 620  #: first branch with only the open module
+TYPE_OPTION = 555  #: first branch whose installer has --kernel-module-type
+#: First release whose installer builds the module itself, loads it for a test and then passes it to DKMS. Before, DKMS
+#: builds and signs the module, and the installer drops DKMS if a signing key is given.
 BUILDS_ITSELF = (520, 56, 6)
-SKIPS_LOAD = (550, 40, 7)  #: the first release whose installer knows --skip-module-load
+SKIPS_LOAD = (550, 40, 7)  #: first release whose installer has --skip-module-load
 
-#: PCI ids of Grace Hopper (GH200 96 GB and 480 GB, GH200 144 GB): its Hopper runs with the open module alone
+#: PCI ids of Grace Hopper (GH200 96 GB and 480 GB, GH200 144 GB), which needs the open module
 GRACE_HOPPER = frozenset({0x2342, 0x2348})
 
 _SOURCE = "NVIDIA driver installation guide, kernel modules"
@@ -32,12 +32,12 @@ _LICENSES: dict[str, Kind] = {"Dual MIT/GPL": "open", "NVIDIA": "proprietary"}
 
 
 def branch_of(driver: str) -> int:
-    """The number of a driver's branch: 470 of 470.182.03."""
+    """Return the number of a driver's branch: 470 for 470.182.03."""
     return int(driver.partition(".")[0])
 
 
 def kinds_of(driver: str) -> tuple[Kind, ...]:
-    """The kinds of module that a driver has, the preferred one first."""
+    """Return the kinds of module in a driver, the preferred one first."""
     branch = branch_of(driver)
     if branch < FIRST_OPEN:
         return ("proprietary",)
@@ -47,7 +47,7 @@ def kinds_of(driver: str) -> tuple[Kind, ...]:
 
 
 def needed_by(gpus: Gpus) -> dict[Kind, str]:
-    """The kinds of module that these cards cannot do without, each with a card that needs it."""
+    """Return the kinds of module that these GPUs require, each with a GPU that requires it."""
     needed: dict[Kind, str] = {}
     for gpu in gpus:
         for chip in chips((gpu,)):
@@ -61,7 +61,8 @@ def needed_by(gpus: Gpus) -> dict[Kind, str]:
 
 
 def module_kind(wanted: str, driver: str, gpus: Gpus) -> Kind:
-    """The kind of module for these cards: ``wanted``, or for ``auto`` what they need, else what the driver prefers.
+    """Return the kind of module for these GPUs: ``wanted``, or for ``auto`` the required kind, else the preferred
+    one.
 
     >>> module_kind("auto", "580.159.04", ((0x10DE, 0x1DB4),))  # V100
     'proprietary'
@@ -75,30 +76,34 @@ def module_kind(wanted: str, driver: str, gpus: Gpus) -> Kind:
 
 
 def misfit(wanted: str, driver: str, gpus: Gpus) -> Misfit | None:
-    """Why no module of this driver, or not the wanted one, runs these cards."""
+    """Return why no module of this driver, or not the wanted one, supports these GPUs."""
     there, needed = kinds_of(driver), needed_by(gpus)
     if wanted != "auto" and wanted not in there:
         sentence = f"driver {driver} has no {wanted} kernel module: {_lacking(driver)}"
         return Misfit("driver-module", sentence, _SOURCE, "module: auto")
     if len(needed) > 1:
         both = " and ".join(f"{card} needs the {kind} one" for kind, card in needed.items())
-        return Misfit("gpu-module", f"no kernel module runs all GPUs: {both}", _SOURCE, "one kind of GPU in a host")
+        return Misfit("gpu-module", f"no kernel module supports all GPUs: {both}", _SOURCE, "one kind of GPU in a host")
     for kind, card in needed.items():
         if kind not in there:
             sentence = f"{card} GPUs need the {kind} kernel module, and driver {driver} has none: {_lacking(driver)}"
             return Misfit("gpu-module", sentence, _SOURCE)
         if wanted not in ("auto", kind):
-            sentence = f"{card} GPUs need the {kind} kernel module, and the stack wants the {wanted} one"
+            sentence = f"{card} GPUs need the {kind} kernel module, and the stack has the {wanted} one"
             return Misfit("gpu-module", sentence, _SOURCE, "module: auto")
     return None
 
 
 def _lacking(driver: str) -> str:
-    return f"the open one came with R{FIRST_OPEN}" if branch_of(driver) < FIRST_OPEN else f"R{ONLY_OPEN} ended it"
+    return (
+        f"the open one exists since R{FIRST_OPEN}"
+        if branch_of(driver) < FIRST_OPEN
+        else (f"the last branch with it was before R{ONLY_OPEN}")
+    )
 
 
 def installer_flags(driver: str, kind: Kind) -> tuple[str, ...]:
-    """The options with which the ``.run`` installs this kind: none where the driver has no other."""
+    """Return the ``.run``'s options for this kind of module; none if the driver has only one kind."""
     if len(kinds_of(driver)) == 1:
         return ()
     if branch_of(driver) >= TYPE_OPTION:
@@ -107,16 +112,20 @@ def installer_flags(driver: str, kind: Kind) -> tuple[str, ...]:
 
 
 def signing_flags(driver: str, secret: str, certificate: str) -> tuple[str, ...]:
-    """The options with which the ``.run`` signs the module that it builds; without them a silent one does not, and
-    under Secure Boot its test load ends the installation. None without a key, and where DKMS builds the module."""
+    """Return the ``.run``'s options for signing the module that it builds; none without a key, or if DKMS builds it.
+
+    Without them a silent installation does not sign, and under Secure Boot its test load ends the installation.
+    """
     if not secret or _release(driver) < BUILDS_ITSELF:
         return ()
     return (f"--module-signing-secret-key={secret}", f"--module-signing-public-key={certificate}")
 
 
 def unloaded_flags(driver: str) -> tuple[str, ...]:
-    """The options with which the ``.run`` loads no module, and installs while nouveau has a card; none for a release
-    that does not know them."""
+    """Return the ``.run``'s options for an installation without loading a module, even if nouveau holds a GPU.
+
+    None for a release without these options.
+    """
     return ("--skip-module-load", "--no-nouveau-check") if _release(driver) >= SKIPS_LOAD else ()
 
 
@@ -125,5 +134,5 @@ def _release(driver: str) -> tuple[int, ...]:
 
 
 def kind_of_license(license_: str) -> Kind | None:
-    """The kind of a module by its licence, as modinfo prints it; ``None`` for any other text."""
+    """Return a module's kind by its licence in modinfo's words; ``None`` for any other text."""
     return _LICENSES.get(license_)

@@ -1,4 +1,4 @@
-"""Who uses NVIDIA's cards: processes that hold a device file open, and containers that have them."""
+"""Users of NVIDIA's GPUs: processes that have a device file open, and containers with access to the files."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Compatibility rules for the driver: kernels on which its module builds, GPUs that it supports, kinds of module.
+"""Compatibility rules for the driver: supported kernels, supported GPUs, kinds of kernel module.
 
-To teach Hostwright a new release, add a row: every refusal and every suggestion is computed from here.
+To add a release, add a row: refusals and suggestions are computed from the tables.
 
-Sources of the sets of packages: NVIDIA driver installation guide ("Compute-only", "Version locking"),
+Sources of the package sets: NVIDIA driver installation guide ("Compute-only", "Version locking"),
 NVIDIA/gpu-driver-container and Azure/azhpc-images (names before and since R580), Ubuntu server documentation and
 canonical/ubuntu-drivers-common (``linux-modules-nvidia-*``), Debian's archive.
 """
@@ -21,12 +21,14 @@ from hostwright.standard.roles.driver.chips import NVIDIA, NVLINK5, RACK_CARDS, 
 from hostwright.standard.roles.driver.modules import branch_of
 from hostwright.standard.roles.driver.section import PINNING, DriverSection
 
-#: From this branch on, names in NVIDIA's repository carry no branch, and a package of preferences chooses it.
+#: First branch whose packages in NVIDIA's repository carry no branch in their names; a package of apt preferences
+#: selects it.
 FIRST_PINNED = 580
-#: Names that bring the newest branch of NVIDIA's repository.
+#: Packages that install the newest branch of NVIDIA's repository.
 _NEWEST = ("nvidia-open", "cuda-drivers", "nvidia-driver", "nvidia-driver-open", "nvidia-driver-cuda", "nvidia-*-dkms")
 
-#: what a set must bring → names of packages that bring it: Debian's and those of NVIDIA's repository for it, Ubuntu's
+#: part of a driver → names of packages that contain it: Debian's and those of NVIDIA's repository for Debian, then
+#: Ubuntu's
 _PARTS = {
     "kernel module": ("*-dkms", "nvidia-dkms-*", "linux-modules-nvidia-*"),
     "libcuda.so.1": ("libcuda1", "libnvidia-compute*"),
@@ -38,7 +40,7 @@ _GUIDE = "NVIDIA driver installation guide"
 
 
 def packages_are_whole(driver_section: DriverSection) -> Iterator[Misfit]:
-    """A set of packages brings all parts of a driver: apt takes no other package with a driver's name."""
+    """Check that a package set contains all parts of a driver: apt preferences block every other driver package."""
     names = driver_section.packages
     if not names:
         return
@@ -49,15 +51,22 @@ def packages_are_whole(driver_section: DriverSection) -> Iterator[Misfit]:
         if part not in modules and not any(named_like(one, given) for one in names)
     ]
     if lacking:
-        sentence = f"driver.packages bring no {' and no '.join(lacking)}, and apt takes no driver's package beside them"
+        sentence = (
+            f"driver.packages have no {' and no '.join(lacking)}, and apt may install no driver package besides them"
+        )
         yield Misfit("driver-set", sentence, _GUIDE, " and ".join(" or ".join(_PARTS[part]) for part in lacking))
     if driver_section.precompiled and any(named_like(one, _PARTS["kernel module"]) for one in names):
-        sentence = "the stack names a precompiled kernel module, and driver.packages bring another; name one of them"
+        sentence = (
+            "the stack names a precompiled kernel module, and driver.packages contain another one; name only one of "
+            "them"
+        )
         yield Misfit("driver-set", sentence, "Ubuntu server documentation, NVIDIA drivers")
 
 
 def packages_are_pinned(driver_section: DriverSection) -> Iterator[Misfit]:
-    """A set of NVIDIA's repository names the branch: in its names before R580, by a package of preferences since."""
+    """Check that a set from NVIDIA's repository fixes the branch: by package name before R580, by a pinning package
+    since.
+    """
     section, driver, branch = driver_section, driver_section.version, driver_section.branch
     pins = [name.removeprefix(PINNING) for name in section.packages if name.startswith(PINNING)]
     newest = [name for name in section.packages if named_like(name, _NEWEST)]
@@ -67,7 +76,7 @@ def packages_are_pinned(driver_section: DriverSection) -> Iterator[Misfit]:
             yield Misfit("driver-pin", sentence, _GUIDE, f"nvidia-open-{branch}")
     elif not pins and newest and section.repository:
         sentence = (
-            f"{newest[0]} follows the newest branch of its repository, and driver.packages name no pin for {driver}"
+            f"{newest[0]} follows the newest branch of its repository, and driver.packages have no pin for {driver}"
         )
         yield Misfit("driver-pin", sentence, _GUIDE, f"{PINNING}{driver}")
     for pin in pins:
@@ -78,9 +87,9 @@ def packages_are_pinned(driver_section: DriverSection) -> Iterator[Misfit]:
 
 @dataclass(frozen=True, slots=True)
 class DriverRow:
-    """A driver release and the kernels that its module is known to build on unpatched; empty: no limit is known.
+    """A driver release and the kernels on which its module builds unpatched; empty: no limit is known.
 
-    ``offered``: a suggestion may name it. Branches that ended are known only for the hosts that have them.
+    ``offered``: suggestions may name it. Rows that are not offered serve hosts that already have such a driver.
     """
 
     version: str
@@ -107,7 +116,7 @@ DRIVERS = (
     DriverRow("520.61.05", "<5.16", "CUDA 11.8 installation guide: Ubuntu 22.04, kernel 5.15"),
     DriverRow("530.30.02", "<6.3", "open-gpu-kernel-modules #497", offered=False),
     DriverRow("530.41.03", "<6.4", "open-gpu-kernel-modules #501: fixed in 525.116.04, and in no 530", offered=False),
-    # pfn_valid() became GPL-only in 6.1.76, 6.6.15 and 6.7.3; Debian's `uname -r` says 6.1.0 of every 6.1
+    # pfn_valid() became GPL-only in 6.1.76, 6.6.15 and 6.7.3; Debian's `uname -r` prints 6.1.0 for every 6.1
     DriverRow("535.154.05", "<6.6.15,!=6.1.*", "void-packages #48504, xanmod-linux #411", offered=False),
     DriverRow("535.309.01", "<7.3", "own build on 7.3.4: tests/fixtures/build/make-7.3-535.txt", offered=False),
     DriverRow("545.29.06", "<6.6.15,!=6.1.*", "xanmod-linux #411, #412", offered=False),
@@ -128,7 +137,7 @@ DRIVERS = (
     DriverRow("620.70.06", "", "NVIDIA driver documentation, R620"),
 )
 
-#: first driver branch of a generation → the oldest and the newest architecture that it supports
+#: first driver branch of a generation → oldest and newest supported architecture
 DRIVER_GPUS = {
     450: (Architecture.KEPLER, Architecture.AMPERE),
     510: (Architecture.MAXWELL, Architecture.AMPERE),
@@ -141,7 +150,7 @@ GPUS_SOURCE = "NVIDIA's lists of supported GPUs by driver branch"
 
 @dataclass(frozen=True, slots=True)
 class FirstDriver:
-    """The oldest driver for cards that came later than their architecture: PCI ids from ``first`` to ``last``."""
+    """Oldest driver for GPUs released after the rest of their architecture: PCI ids ``first`` to ``last``."""
 
     first: int
     last: int
@@ -160,9 +169,9 @@ FIRST_DRIVERS = (
 
 
 def kernels_of(driver: str, section: DriverSection | None = None) -> str | None:
-    """The kernels that a driver's module builds on, as conditions on a version; ``None`` if unknown.
+    """Return the kernels on which a driver's module builds, as version conditions; ``None`` if unknown.
 
-    A stack's own statement about its driver overrides the table.
+    ``driver.kernels`` of a stack overrides the table.
     """
     if section is not None and section.kernels is not None and section.version == driver:
         return section.kernels
@@ -171,34 +180,36 @@ def kernels_of(driver: str, section: DriverSection | None = None) -> str | None:
 
 
 def row_of(driver: str) -> DriverRow | None:
-    """The table's row for a driver, else that of the next newer release of its branch: no older one builds on more."""
+    """Return the driver's row, else the row of the next newer release of its branch.
+
+    An older release never builds on more kernels than a newer one.
+    """
     branch = [row for row in DRIVERS if modules.branch_of(row.version) == modules.branch_of(driver)]
     return next((row for row in branch if version(row.version) >= version(driver)), None)
 
 
 def gpus_of(driver: str) -> tuple[Architecture, Architecture] | None:
-    """The oldest and newest architecture that a driver supports; ``None`` for a branch older than the table."""
+    """Return the oldest and newest architecture that a driver supports; ``None`` for a branch older than the table."""
     branch = int(driver.partition(".")[0])
     known = [first for first in DRIVER_GPUS if first <= branch]
     return DRIVER_GPUS[max(known)] if known else None
 
 
 def drives_the_gpus(driver: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | None:
-    """The driver supports every GPU of the host."""
+    """Check that the driver supports every GPU of the host."""
     driven = gpus_of(driver)
     for chip in chips(gpus):
         if driven and not driven[0] <= chip.architecture <= driven[1]:
             return Misfit(
                 "gpu-driver",
-                f"driver {driver} drives GPUs from {driven[0]} to {driven[1]}, and this is {chip.architecture} "
-                f"({chip.name})",
+                f"driver {driver} supports GPUs from {driven[0]} to {driven[1]}, not {chip.architecture} ({chip.name})",
                 GPUS_SOURCE,
             )
     return None
 
 
 def knows_the_cards(driver: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | None:
-    """The driver is new enough for cards that came later than their architecture."""
+    """Check that the driver is new enough for GPUs released after the rest of their architecture."""
     if drives_the_gpus(driver, gpus):
         return None
     for row in FIRST_DRIVERS:
@@ -210,14 +221,14 @@ def knows_the_cards(driver: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | 
 
 
 def has_the_module(driver: str, driver_section: DriverSection) -> Misfit | None:
-    """The driver has the kind of kernel module that the stack names."""
+    """Check that the driver has the kind of kernel module that the stack names."""
     return modules.misfit(driver_section.kind, driver, ())
 
 
 def module_runs_the_gpus(
     driver: str, gpus: tuple[tuple[int, int], ...], driver_section: DriverSection | None = None
 ) -> Misfit | None:
-    """One kind of the driver's kernel module, the stack's where it names one, runs every GPU of the host."""
+    """Check that one kind of the driver's kernel module (the stack's kind, if set) supports every GPU of the host."""
     wanted = driver_section.kind if driver_section else "auto"
     if drives_the_gpus(driver, gpus) or modules.misfit(wanted, driver, ()):
         return None
@@ -225,7 +236,7 @@ def module_runs_the_gpus(
 
 
 def builds_on_the_kernel(driver: str, kernel: str, driver_section: DriverSection | None = None) -> Misfit | None:
-    """The driver's module builds on the running kernel."""
+    """Check that the driver's module builds on the running kernel."""
     running, kernels = kernel_version(kernel), kernels_of(driver, driver_section)
     if running is None or kernels is None or SpecifierSet(kernels).contains(running):
         return None
@@ -240,7 +251,7 @@ def builds_on_the_kernel(driver: str, kernel: str, driver_section: DriverSection
 
 
 def fabric_manager_is_of_the_driver(driver_section: DriverSection) -> Iterator[Misfit]:
-    """Fabric Manager, and IMEX in a rack, have exactly the driver's version."""
+    """Check that Fabric Manager, and IMEX in a rack, have exactly the driver's version."""
     driver, section = driver_section.version, driver_section
     source = "azhpc-images PR #86, gpu-operator #544"
     parts = (
@@ -249,34 +260,34 @@ def fabric_manager_is_of_the_driver(driver_section: DriverSection) -> Iterator[M
     )
     for name, part, package in parts:
         if part and part.version.partition("-")[0] != driver:
-            sentence = f"{name} {part.version} does not work with driver {driver}: both must be one version"
+            sentence = f"{name} {part.version} does not work with driver {driver}: their versions must be equal"
             yield Misfit("fabric-manager", sentence, source, f"{package} {driver}-1")
 
 
 def a_whole_board_has_its_subnet_manager(
     driver: str, gpus: tuple[tuple[int, int], ...], driver_section: DriverSection
 ) -> Misfit | None:
-    """A board with NVLink 5, which eight cards of a host are, has the subnet manager that it needs."""
+    """Check that the stack has a subnet manager if the host has an NVLink 5 board (eight GPUs)."""
     manager = driver_section.fabric_manager
     boards = [gpu for gpu in gpus if {chip.name for chip in chips((gpu,))} & NVLINK5 and gpu[1] not in RACK_CARDS]
     if len(boards) < BOARD or manager is None or manager.subnet_manager:
         return None
     sentence = (
-        f"boards of {BOARD} B200 or B300 need NVLink's subnet manager, and the stack with driver {driver} has none"
+        f"boards of {BOARD} B200 or B300 need an NVLink subnet manager, and the stack with driver {driver} has none"
     )
     return Misfit("subnet-manager", sentence, "gpu-driver-container; siderolabs/extensions PR #717", "hgx-b200")
 
 
 def a_tray_has_a_stack_of_its_own(machine: str, gpus: tuple[tuple[int, int], ...], stack: Stack) -> Misfit | None:
-    """The compute trays of a rack are aarch64, which the stack must be for."""
+    """Check that the stack is for aarch64 if the host is a compute tray of a rack."""
     racks = {device for vendor, device in gpus if vendor == NVIDIA} & RACK_CARDS
     if not racks or machine == stack.requirements.machine:
         return None
     sentence = (
-        f"compute trays of GB200 and GB300 racks are {machine}, and {stack.name} is for {stack.requirements.machine}, "
-        "as all standard stacks are"
+        f"compute trays of GB200 and GB300 racks are {machine}, and {stack.name}, like all standard stacks, is for "
+        f"{stack.requirements.machine}"
     )
-    own = f"NVIDIA's own image; or a stack of yours for {machine}, with the driver's packages and driver.imex"
+    own = f"NVIDIA's own image; or your own stack for {machine}, with the driver's packages and driver.imex"
     return Misfit("rack", sentence, "docs/operators/stacks.md, NVSwitches, NVLink 5 and racks", own)
 
 
@@ -290,7 +301,7 @@ def _on_gpus(driver: str) -> str:
 
 
 RULES = (
-    memory_is_enough,  # to compile the module
+    memory_is_enough,  # for compiling the module
     disk_is_enough,
     drives_the_gpus,
     knows_the_cards,

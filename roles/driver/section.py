@@ -27,7 +27,7 @@ from hostwright.roles import (
 )
 from hostwright.standard.roles.driver.modules import branch_of
 
-#: Packages that are, or belong to, another NVIDIA driver: Debian's, Ubuntu's, NVIDIA's repository's.
+#: Packages of other NVIDIA drivers: names in Debian, Ubuntu and NVIDIA's repository.
 DRIVER_PACKAGES = (
     "nvidia-driver*", "nvidia-headless-*", "nvidia-kernel-*", "nvidia-dkms-*", "nvidia-open*", "nvidia-firmware-*",
     "nvidia-utils-*", "nvidia-compute-utils-*", "nvidia-legacy-*", "nvidia-tesla-*", "nvidia-alternative*",
@@ -38,28 +38,29 @@ DRIVER_PACKAGES = (
     "linux-modules-nvidia-*", "linux-objects-nvidia-*", "linux-signatures-nvidia-*",
 )  # fmt: skip
 
-#: A package with such a name that is not a driver: the container toolkit's library.
+#: Names that match ``DRIVER_PACKAGES`` but belong to the container toolkit's library.
 NOT_DRIVER = ("libnvidia-container*",)
 
-#: NVIDIA's package of apt preferences for its repository, whose names carry no branch since R580; its name ends with a
-#: driver's version or branch.
+#: Prefix of NVIDIA's package of apt preferences, followed by a driver version or branch. Package names carry no branch
+#: since R580.
 PINNING = "nvidia-driver-pinning-"
 
-#: Packages of a set whose version may be another than the driver's: they load modules and set modes, and nothing more.
+#: Packages whose version may differ from the driver's: they only load modules and set modes.
 _LOOSE = ("nvidia-modprobe", "nvidia-persistenced", "nvidia-settings", "nvidia-xconfig", f"{PINNING}*")
-#: Packages that bring the open kernel module.
+#: Packages that contain the open kernel module.
 OPEN_PACKAGES = ("nvidia-open*", "nvidia-kernel-open*", "nvidia-dkms-*-open", "linux-modules-nvidia-*-open*")
-_UPSTREAM = Pattern(r"(?:[0-9]{1,4}:)?([0-9]{3}(?:\.[0-9]{1,9})+)(?:[-+~].{0,60})?")  #: a driver's, in a package's
+#: the driver version inside a Debian version
+_UPSTREAM = Pattern(r"(?:[0-9]{1,4}:)?([0-9]{3}(?:\.[0-9]{1,9})+)(?:[-+~].{0,60})?")
 
 
-#: From this branch on, the names of packages beside the driver end with the driver's branch no more.
+#: First branch in which packages beside the driver have no branch at the end of their names.
 _PLAIN_NAMES = 580
 
 
 class DriverPart(StackPart):
-    """A package beside the driver: a ``.deb`` (``artifact``), or from where the driver's packages come.
+    """A package beside the driver, from a ``.deb`` (``artifact``) or from the source of the driver's packages.
 
-    ``package`` is its name where that is another than NVIDIA's for the driver's branch.
+    ``package``: its name, if it differs from NVIDIA's name for the driver's branch.
     """
 
     package: Name | None = None
@@ -68,9 +69,9 @@ class DriverPart(StackPart):
 
 
 class FabricManager(DriverPart):
-    """NVIDIA Fabric Manager, for hosts with NVSwitches; always exactly the driver's version.
+    """NVIDIA Fabric Manager, for hosts with NVSwitches; its version equals the driver's.
 
-    ``subnet_manager`` (``nvlsm``) has versions of its own, and only boards with NVLink 5 (HGX B200, B300) get it.
+    ``subnet_manager`` (``nvlsm``) has its own versions and is installed only on NVLink 5 boards (HGX B200, B300).
     """
 
     subnet_manager: DriverPart | None = None
@@ -79,18 +80,19 @@ class FabricManager(DriverPart):
 class DriverSection(Section):
     """The driver, from its ``.run`` (``artifact``) or from ``packages``: the whole set, each at an exact version.
 
-    With ``precompiled`` (Ubuntu's ``linux-modules-nvidia-580-server-open``) the module comes compiled and signed for
-    the running kernel, in a package of that name and the kernel's; it loads under Secure Boot, and nothing is built.
-    ``kernels`` are those that its module builds on; without it the rule table decides. ``module`` is the kind of its
-    kernel module; ``auto`` takes the one that branch and cards need (``modules.py``), and of a set the one that it has.
-    Packages come from ``repository``, or from these ``components`` of the distribution's own archive.
+    ``precompiled`` (Ubuntu's ``linux-modules-nvidia-580-server-open``): the module is compiled and signed for the
+    running kernel, in a package whose name ends with the kernel's. It loads under Secure Boot; nothing is built.
+
+    ``kernels``: kernels on which the module builds; default: the rule table. ``module``: kind of the kernel module;
+    ``auto`` selects the kind for the branch and the GPUs (``modules.py``), or the kind in the package set. Packages
+    come from ``repository``, or from these ``components`` of the distribution's archive.
     """
 
     vendor: ClassVar = "NVIDIA"
 
     version: ExactVersion
     module: Literal["auto", "open", "proprietary"] = "auto"
-    source: Literal["runfile", "packages"] | None = None  #: ``None``: whichever of the two the stack names
+    source: Literal["runfile", "packages"] | None = None  #: ``None``: the one that the stack names
     artifact: Annotated[str, ArtifactName] | None = None
     packages: Annotated[Mapping[Name, DebianVersion], WithoutNulls] = {}
     precompiled: Name | None = None
@@ -103,16 +105,21 @@ class DriverSection(Section):
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         if self.artifact and self.packages:
-            raise ValueError("the driver comes from artifact or from packages, and both are named; set one to null")
+            raise ValueError("the driver has both artifact and packages; set one to null")
         if not self.artifact and not self.packages:
-            raise ValueError("no driver: name its .run (artifact), or packages with their exact versions")
+            raise ValueError("no driver; set artifact (its .run), or packages with exact versions")
         named = "packages" if self.packages else "runfile"
         if self.source not in (None, named):
-            raise ValueError(f"source is {self.source}, and the stack names the {named}; name {self.source}'s instead")
+            raise ValueError(
+                f"source is {self.source}, and the stack names the {named}; name the {self.source} instead"
+            )
         if self.artifact and (self.components or self.repository or self.precompiled):
-            raise ValueError("components, repository and precompiled are for packages; the driver comes from its .run")
+            raise ValueError(
+                "components, repository and precompiled are for packages, and the driver comes from its .run; remove "
+                "them"
+            )
         if self.components and self.repository:
-            raise ValueError("packages come from a repository or from components of the distribution's; name one")
+            raise ValueError("both repository and components are set; remove one")
         return self
 
     @model_validator(mode="after")
@@ -130,19 +137,23 @@ class DriverSection(Section):
         wrong = [name for name, text in found.items() if text != self.version and not named_like(name, _LOOSE)]
         if wrong or (self.packages and self.version not in found.values()):
             names = ", ".join(f"{name} {self.packages[name]}" for name in wrong) or "no package of that version"
-            raise ValueError(f"driver {self.version}, and packages has {names}; all parts must be one version")
+            raise ValueError(
+                f"driver version is {self.version}, and packages have {names}; use one version for all parts"
+            )
         if self.packages and self.module not in ("auto", self.kind):
-            raise ValueError(f"module is {self.module}, and packages bring the {self.kind} one; name the other package")
+            raise ValueError(
+                f"module is {self.module}, and packages contain the {self.kind} module; name the other package"
+            )
         return self
 
     @property
     def renamed(self) -> bool:
-        """Whether the set is Debian's, whose modules have names of their own on the disk (nvidia-current-open)."""
+        """Whether the packages are Debian's, which rename the module files (nvidia-current-open)."""
         return "nvidia-alternative" in self.packages
 
     @property
     def kind(self) -> str:
-        """The kind of kernel module: that of the set of packages, else ``module``."""
+        """Kind of the kernel module: of the package set if present, else ``module``."""
         if not self.packages:
             return self.module
         names = (*self.packages, f"{self.precompiled}-")
@@ -150,17 +161,16 @@ class DriverSection(Section):
 
     @property
     def branch(self) -> str:
-        """The driver's branch: ``470`` of 470.182.03."""
+        """The driver's branch: ``470`` for 470.182.03."""
         return self.version.partition(".")[0]
 
     @property
     def fabric_manager_package(self) -> str:
-        """The name of Fabric Manager's package."""
         return self._package("nvidia-fabricmanager", self.fabric_manager)
 
     @property
     def imex_package(self) -> str:
-        """The name of the package of the service for memory that a rack's nodes share."""
+        """Package of IMEX, the service for memory shared between nodes of a rack."""
         return self._package("nvidia-imex", self.imex)
 
     def _package(self, name: str, part: DriverPart | None) -> str:
@@ -168,7 +178,6 @@ class DriverSection(Section):
         return (part and part.package) or by_branch
 
     def versions(self) -> Mapping[str, str]:
-        """The driver's version."""
         return {"driver": self.version}
 
     @property
@@ -178,27 +187,27 @@ class DriverSection(Section):
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Patterns of the packages that stay although their names are a driver's."""
+        """Patterns of packages that stay installed although they match ``DRIVER_PACKAGES``."""
         return (*NOT_DRIVER, *self.packages, *(f"{name}-[0-9]*" for name in self.precompiled_names))
 
     @property
     def precompiled_names(self) -> tuple[str, ...]:
-        """The names, without that of a kernel, of the packages that a precompiled module is made of."""
+        """Names of the packages that form a precompiled module, without the kernel's name."""
         if not self.precompiled:
             return ()
         objects = self.precompiled.replace("linux-modules-", "linux-objects-", 1)
         return (self.precompiled, objects, "linux-signatures-nvidia")
 
     def leaving(self) -> tuple[str, ...]:
-        """Another driver."""
+        """Patterns of other drivers' packages."""
         return (*(f"!{pattern}" for pattern in self.kept), *DRIVER_PACKAGES)
 
     def never_unattended(self) -> tuple[str, ...]:
-        """The set of packages: a library that moves under a loaded module is the most frequent failure of all."""
+        """The driver's packages. A library upgraded under a loaded module is the most frequent failure of all."""
         return (*(f"{name}$" for name in self.packages), *(f"{name}-[0-9]" for name in self.precompiled_names))
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """The installer unpacks where jobs work; nouveau is kept out of the initramfs."""
+        """Disk space: the installer unpacks in the work directory. /boot counts because the initramfs is rebuilt."""
         places = {WORK: 5, "/usr": 5, CACHE: 1, "/var/lib/dkms": 1, BOOT: 0}
         if self.packages:
             places = {"/usr": 2, "/var/cache/apt": 1, "/var/lib/dkms": 1, BOOT: 0}

@@ -1,4 +1,4 @@
-"""Failures of the NVIDIA driver, its installer, its module and its daemons; those of cards have another page."""
+"""Failures of the NVIDIA driver, its installer, its module and its daemons; failures of cards are on another page."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from hostwright.standard.roles.driver.failures.load import LOAD_RULES
 from hostwright.standard.roles.driver.failures.messages import MESSAGES
 from hostwright.standard.roles.driver.failures.units import UNIT_RULES
 
-#: a compiler's messages come before those of the installer around it, and a driver that does not run before its cards;
-#: what is wrong with a card's memory before the Xid that tells of it
+#: Order: a compiler's messages before those of the installer around it; a driver that does not run before its cards;
+#: faults of a card's memory before the Xids that report them.
 _KNOWN = (
     *MESSAGES, *BUILD_RULES, *LOAD_RULES, *INSTALL_RULES, *KERNEL_RULES, *UNIT_RULES,
     *MEMORY, *XIDS, *SMI, *HEALTH, *LINKS,
 )  # fmt: skip
 FAILURES = (*_KNOWN, unexplained(_KNOWN))
 
-COMMANDS = ("dkms",)  #: the first words of sentences
+COMMANDS = ("dkms",)  #: commands that may begin a sentence

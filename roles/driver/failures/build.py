@@ -1,4 +1,4 @@
-"""Signs of a kernel module that is not built: only one of the possible reasons is reported."""
+"""Signs of a kernel module that is not built. Only the first of the possible reasons is reported."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from hostwright.standard.roles.driver.states.runfile import DriverState
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: What a build needs and the host lacks, one name per line.
+#: Prints missing build tools, one per line.
 BUILD_TOOLS = Probe(
     'for t in cc make dkms; do command -v "$t" >/dev/null || echo "$t"; done\n'
     "[ -e /usr/include/stdio.h ] || echo 'the headers of the C library'; exit 0"
 )
 
-#: The kernel's own statement about its compiler, and the version of the host's compiler.
+#: Prints the kernel's statement about its compiler, and the version of the host's compiler.
 COMPILERS = Probe("head -c 500 /proc/version; timeout 5 cc -dumpfullversion -dumpversion; exit 0")
 
 REMOVED, UNSUPPORTED, NO_HEADERS, NO_COMPILER, MISSING = (
@@ -46,7 +46,7 @@ BUILD_PROBES = (KERNEL_GONE, HEADERS, BUILD_TOOLS, DKMS_TREE, DPKG, UNAME, *HOST
 _KERNELS_GCC = Pattern(r"gcc(?:-[0-9.]{1,8})? (?:\([^()]+\)|version) ([0-9]{1,2}(?:\.[0-9]{1,2}){1,2})")
 _HOSTS_GCC = Pattern(r"([0-9]{1,2})(?:\.[0-9]{1,3}){0,2}")
 
-#: the rules for failures that a build, or the installer around it, reports in a log
+#: rules for failures that a build, or the installer around it, reports in a log
 LOGGED = frozenset((
     "module-in-use", "compiler-too-old", "compiler-mismatch", "gpl-only-symbol", "stale-dkms", "flag-unknown",
     "module-loading-off", BUILD_FAILED,
@@ -54,10 +54,10 @@ LOGGED = frozenset((
 
 
 def why_unbuilt(ctx: AuditContext) -> str:
-    """The rule that tells why the running kernel lacks the stack's module; empty if it has it. Raises ``Unread``.
+    """Return the rule for the reason why the running kernel lacks the stack's module; empty if it has the module.
 
-    An earlier reason makes all later ones pointless: headers are no help for a kernel on which the module does not
-    build.
+    Raises ``Unread``. Reasons are checked in order, because an earlier one makes later ones pointless: headers do not
+    help with a kernel on which the module does not build.
     """
     if not unbuilt(ctx):
         return ""
@@ -71,17 +71,17 @@ def why_unbuilt(ctx: AuditContext) -> str:
 
 
 def _why_failed(ctx: AuditContext, errors: tuple[str, ...]) -> str:
-    """The rule for a compiler's message."""
+    """Return the rule for a compiler's message."""
     failure = ctx.named("\n".join(errors))
     if errors and failure is None:
         return BUILD_FAILED
-    # a disk that was full at that time is not the reason now
+    # a disk that was full at that time is not the current reason
     return failure[0] if failure and failure[0] in LOGGED else MISSING
 
 
 def kernel_unsupported(ctx: AuditContext) -> Iterator[str]:
-    """The running kernel is none of those on which this driver release builds (the stack's driver.kernels, else the
-    table of releases), and there is no module of the stack's version for it.
+    """This driver release does not build on the running kernel (the stack's driver.kernels, else the table of
+    releases), and the kernel has no module of the stack's version.
     """
     if driver_of(ctx).module != wanted_version(ctx) and not ctx.text(KERNEL_GONE).strip():
         reasons = unfit(ctx, "driver-kernel")
@@ -89,16 +89,16 @@ def kernel_unsupported(ctx: AuditContext) -> Iterator[str]:
 
 
 def kernel_untested(ctx: AuditContext) -> Iterator[str]:
-    """The running kernel is none of those on which this driver release builds (the stack's driver.kernels, else the
-    table of releases), and yet its module is there.
+    """This driver release is not known to build on the running kernel (the stack's driver.kernels, else the table of
+    releases), but the kernel has its module.
     """
     if driver_of(ctx).module == wanted_version(ctx):
         yield from unfit(ctx, "driver-kernel")
 
 
 def no_headers(ctx: AuditContext) -> Iterator[str]:
-    """A module is to be built for the running kernel, and ``/lib/modules/KERNEL/build/Makefile`` is not there; or the
-    last job of the base role said so.
+    """A module must be built for the running kernel, and ``/lib/modules/KERNEL/build/Makefile`` is missing; or the last
+    job of the base role reported that.
     """
     if why_unbuilt(ctx) == NO_HEADERS:
         yield f"/lib/modules/{running_kernel(ctx)}/build/Makefile is not there"
@@ -107,14 +107,14 @@ def no_headers(ctx: AuditContext) -> Iterator[str]:
 
 
 def no_compiler(ctx: AuditContext) -> Iterator[str]:
-    """A module is to be built for the running kernel, and cc, make, dkms or the C library's headers are not there."""
+    """A module must be built for the running kernel, and cc, make, dkms or the C library's headers are missing."""
     if why_unbuilt(ctx) == NO_COMPILER:
         yield f"not there: {', '.join(ctx.text(BUILD_TOOLS).strip().splitlines())}"
 
 
 def build_failed(ctx: AuditContext) -> Iterator[str]:
     """The running kernel has no module of the stack's version, and DKMS's make.log for that version and kernel has
-    errors that no other rule knows; or the newest log of the layer says that DKMS failed.
+    errors that no other rule matches; or the newest log of the layer reports that DKMS failed.
     """
     why = why_unbuilt(ctx)
     if why == BUILD_FAILED:
@@ -130,8 +130,8 @@ def build_failed(ctx: AuditContext) -> Iterator[str]:
 
 
 def module_missing(ctx: AuditContext) -> Iterator[str]:
-    """The driver's libraries are there, modinfo finds no nvidia module for the running kernel, and neither headers nor
-    compiler nor a build that failed tell why.
+    """The driver's libraries are installed, modinfo finds no nvidia module for the running kernel, and neither missing
+    headers, a missing compiler nor a failed build explains it.
     """
     state = ours(ctx)
     if state is None or state.module or state.cut or why_unbuilt(ctx) != MISSING:
@@ -149,8 +149,8 @@ def module_missing(ctx: AuditContext) -> Iterator[str]:
 
 
 def not_registered(ctx: AuditContext) -> Iterator[str]:
-    """The module for the running kernel is of the stack's version and was not built by DKMS: its tree has this version
-    not at all, or not for this kernel.
+    """The module for the running kernel has the stack's version and was not built by DKMS, whose tree lacks this
+    version, or its build for this kernel.
     """
     state, version = ours(ctx), wanted_version(ctx)
     if state is None or state.module != version or state.dkms or ctx.text(KERNEL_GONE).strip():
@@ -162,15 +162,15 @@ def not_registered(ctx: AuditContext) -> Iterator[str]:
 
 
 def next_not_built(ctx: AuditContext) -> Iterator[str]:
-    """AUTOINSTALL is off or missing in the dkms.conf of nvidia's module or in an override of /etc/dkms, DKMS's hooks of
-    the kernel's packages are gone, or dkms itself is.
+    """AUTOINSTALL is off or missing in the dkms.conf of nvidia's module or in an override in /etc/dkms, DKMS's hooks
+    for kernel packages are missing, or dkms is not installed.
     """
     if ours(ctx) is not None and not ctx.section(DriverSection).precompiled and not unbuilt(ctx):
         yield from dkms_tree(ctx).hindered
 
 
 def other_in_tree(ctx: AuditContext) -> Iterator[str]:
-    """DKMS's tree has another version beside the one that is installed, with its source."""
+    """DKMS's tree has another version of the driver besides the installed one, with its source."""
     state, tree = ours(ctx), dkms_tree(ctx)
     installed = _installed(state) if state else ""
     if installed:
@@ -179,8 +179,8 @@ def other_in_tree(ctx: AuditContext) -> Iterator[str]:
 
 
 def other_failed(ctx: AuditContext) -> Iterator[str]:
-    """A package of a kernel (linux-…) or of a module (…-dkms) is not configured, and DKMS's tree has the remains of a
-    failed build of another module than nvidia's.
+    """A kernel package (linux-…) or module package (…-dkms) is not configured, and DKMS's tree has remains of a failed
+    build of another module than nvidia's.
     """
     waiting, others = list(_waiting(ctx)), dkms_tree(ctx).others
     if waiting and others:
@@ -191,7 +191,7 @@ def other_failed(ctx: AuditContext) -> Iterator[str]:
 
 
 def _waiting(ctx: AuditContext) -> Iterator[str]:
-    """The packages whose scripts run DKMS, and that are not in order, as the rule of dpkg names them."""
+    """Yield the unconfigured packages whose scripts run DKMS, worded as in dpkg's rule."""
     rows = ctx.packages_where(is_broken)
     names = ("linux-headers-", "linux-image-")
     yield from (
@@ -202,7 +202,9 @@ def _waiting(ctx: AuditContext) -> Iterator[str]:
 
 
 def _of_others(ctx: AuditContext) -> Iterator[str]:
-    """What of dpkg's state another module's failure explains. Provisioning does not finish these packages."""
+    """Yield the parts of dpkg's state that another module's failure explains. Provisioning does not repair these
+    packages.
+    """
     yield from _waiting(ctx) if dkms_tree(ctx).others else ()
 
 
@@ -212,13 +214,15 @@ def tree_broken(ctx: AuditContext) -> Iterator[str]:
 
 
 def _installed(state: DriverState) -> str:
-    """The version of libraries and module, if they have the same."""
+    """Return the version of libraries and module, if they are equal."""
     versions = {state.module, *library_versions(state)}
     return versions.pop() if len(versions) == 1 else ""
 
 
 def _older_compiler(ctx: AuditContext) -> str:
-    """Both compilers, if the kernel's gcc has a newer major version than the host's, which may lack its options."""
+    """Return both compilers, if the kernel's gcc has a newer major version than the host's, which may lack its
+    options.
+    """
     text = ctx.text(COMPILERS)
     first, _, rest = text.partition("\n")
     kernels, hosts = _KERNELS_GCC.search(first), _HOSTS_GCC.fullmatch(rest.strip())
@@ -228,7 +232,7 @@ def _older_compiler(ctx: AuditContext) -> str:
 
 
 def unbuilt_by_ours(ctx: AuditContext) -> bool:
-    """Whether a build that failed still matters."""
+    """Return whether a failed build still matters."""
     return unbuilt(ctx) and not foreign(ctx)
 
 
@@ -237,10 +241,11 @@ MISSING_SIGN = Sign("driver", module_missing, (*BUILD_PROBES, *LOG_PROBES), prov
 NO_HEADERS_SIGN = Sign("base", no_headers, (*BUILD_PROBES, *LOG_PROBES), provision=True)
 NO_COMPILER_SIGN = Sign("base", no_compiler, BUILD_PROBES, provision=True)
 
-#: the driver's own modules in DKMS's tree and their packages, before what ends the name: nvidia-fs is none of them
+#: The driver's own modules in DKMS's tree and their packages, followed by the end of the name; nvidia-fs does not
+#: count.
 _OURS = r"nvidia(?:-(?:current|open|srv|server|legacy|tesla|kernel|dkms|driver|[0-9])[\w.+-]*)?(?:[/(:' ]|$)"
 
-#: before the rule for the driver's own build: what DKMS says of a failure names the module only beside it
+#: Precedes the rule for the driver's own build: in DKMS's failure message, the module's name is on another line.
 OTHER_MODULE = FailureRule(
     "dkms-other-module",
     r"[Cc]onsult [^\n]*/dkms/[\w.+-]+/[^\n]*make\.log"
@@ -252,10 +257,10 @@ OTHER_MODULE = FailureRule(
     r"|/dkms/[\w.+-]+/[^\n]*\.[ch]:[0-9]{1,6}:[0-9]{1,4}: ?(?:fatal )?error"
     r"|\*\*\* \[[^\]\n]*/dkms/[\w.+-]+/[^\]\n]*\] \w{3,12} [1-9]|DKMS module '?\S+ (?:failed to build|for \S+ FAILED)"
     r"|\*\*\* \[[^\]\n]*\] \w{3,12} [1-9][^\n]*\n(?:[^\n]*\n){0,5}?[^\n]*directory ['`‘]/var/lib/dkms/[\w.+-]+/",
-    "{the module MODULE|a module} of DKMS's tree, which is not NVIDIA's, did not build or install for a kernel, and the"
-    " package that asked for it stays unconfigured: the driver is not to blame",
-    "Read the make.log of {MODULE|that module} in /var/lib/dkms; install a release of it that knows the kernel, or"
-    " remove its package or the kernel that it does not know, then run dpkg --configure -a and provision again",
+    "{the module MODULE|a module} of DKMS's tree, which is not NVIDIA's, did not build or install for a kernel, and "
+    "its package stays unconfigured: the driver is not the cause",
+    "Read the make.log of {MODULE|that module} in /var/lib/dkms. Install a release of it that supports the kernel, "
+    "or remove its package or that kernel, then run dpkg --configure -a and provision again",
     "dkms, do_build and autoinstall; OpenMediaVault-Plugin-Developers/openmediavault-zfs#117",
     names=(
         r"/dkms/(?P<module>[\w.+-]{1,60})/",
@@ -277,8 +282,8 @@ BUILD_RULES = (
         UNSUPPORTED,
         "",
         "the module of this driver release does not build on the running kernel",
-        "Name a driver release in the stack that builds on this kernel, or boot one that it builds on; a stack may"
-        " state its own driver.kernels",
+        "Name a driver release in the stack that builds on this kernel, or boot a kernel on which this release "
+        "builds. If the release is known to build, set driver.kernels in the stack",
         "Ubuntu's changelog of nvidia-graphics-drivers-470; Gentoo's ebuilds; joanbm/nvidia-470xx-linux-mainline",
         sign=Sign("driver", kernel_unsupported, BUILD_PROBES),
         treatment=ForPeople(),
@@ -287,46 +292,44 @@ BUILD_RULES = (
         "kernel-untested",
         "",
         "the driver runs on a kernel on which its release is not known to build: the next build may fail",
-        "Keep the kernel where it is; where the module is known to build, state driver.kernels in the stack",
+        "Keep this kernel; if the module is known to build on it, set driver.kernels in the stack",
         "Ubuntu's changelog of nvidia-graphics-drivers-470; Gentoo's ebuilds; joanbm/nvidia-470xx-linux-mainline",
         sign=Sign("driver", kernel_untested, HOST_PROBES, grave=False),
     ),
     FailureRule(
         "dkms-not-registered",
         "",
-        "the module was not built by DKMS, so that the next kernel has none",
-        "Provision again: the driver role builds it by DKMS",
+        "the module was not built by DKMS, so the next kernel will have none",
+        "Provision again: the driver role builds the module with DKMS",
         "nvidia-installer, option --dkms",
         sign=Sign("driver", not_registered, (DKMS_TREE, KERNEL_GONE, DPKG, UNAME), grave=False, provision=True),
     ),
     FailureRule(
         "dkms-not-for-next-kernel",
         "",
-        "DKMS is kept from building NVIDIA's module for the next kernel: the host comes back from an upgrade without"
-        " GPUs",
-        'Take back what the evidence names: AUTOINSTALL="yes" in dkms.conf (of an override in /etc/dkms the line or'
-        " the file), /etc/dkms/no-autoinstall away, the hooks back and executable (apt-get install --reinstall dkms)."
-        " Then dkms autoinstall -k KERNEL for each kernel that was installed meanwhile. Where the kernel is held on"
-        " purpose, it matters only once that ends",
+        "DKMS will not build NVIDIA's module for the next kernel: after a kernel upgrade the host has no GPUs",
+        'Undo what the evidence names: set AUTOINSTALL="yes" in dkms.conf (in an override in /etc/dkms, remove the '
+        "line or the file), remove /etc/dkms/no-autoinstall, restore executable hooks (apt-get install --reinstall "
+        "dkms). Then run dkms autoinstall -k KERNEL for each kernel that was installed meanwhile. If the kernel is "
+        "held on purpose, this matters only when the hold ends",
         "dkms(8), AUTOINSTALL and /etc/dkms; dkms kernel_postinst.d_dkms",
         sign=Sign("driver", next_not_built, (DKMS_TREE, DPKG), grave=False),
     ),
     FailureRule(
         "dkms-other-driver",
         "",
-        "DKMS builds another driver's module for each new kernel too, and the one that it builds last is loaded",
+        "DKMS also builds another driver's module for each new kernel, and the module that it builds last is loaded",
         "Run dkms remove -m nvidia -v VERSION --all with the version that the evidence names",
         "dkms(8); negativo17/nvidia-driver#56",
         names=(r"^/var/lib/dkms/nvidia/(?P<version>[0-9][\w.+-]{0,40})$",),
         sign=Sign("driver", other_in_tree, (DKMS_TREE, DPKG), grave=False),
-        treatment=Tangled("DKMS builds another driver too"),
+        treatment=Tangled("DKMS also builds another driver"),
     ),
     FailureRule(
         "dkms-tree-broken",
         "",
-        "a module is in DKMS's tree without its source: dkms stops at it, and may build none for the next kernel",
-        "Install the package that brings the module again or, if nobody needs it, remove its directory from"
-        " /var/lib/dkms",
+        "a module in DKMS's tree has no source: dkms stops at it, and may build no module for the next kernel",
+        "Install the module's package again or, if nobody needs the module, remove its directory from /var/lib/dkms",
         "dkms, read_conf and is_module_broken; negativo17/nvidia-driver#56, pop-os/system76-driver#336",
         sign=Sign("driver", tree_broken, (DKMS_TREE,), grave=False),
     ),

@@ -1,4 +1,4 @@
-"""Signs of what joins the cards: without Fabric Manager, CUDA does not start on a board with switches."""
+"""Signs of failures in the connection of cards: without Fabric Manager, CUDA fails on a board with switches."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _NOTHING = "NV_WARN_NOTHING_TO_DO"
 
 
 def other_version(ctx: AuditContext) -> Iterator[str]:
-    """Switches of the host's own join the cards, and Fabric Manager's package is not of the version of the driver in
-    the kernel (where none is loaded, of the module on the disk).
+    """The host has its own switches, and Fabric Manager's package does not have the version of the loaded driver (or,
+    if none is loaded, of the module on disk).
     """
     driver = driver_of(ctx).loaded or driver_of(ctx).module
     if _switches(ctx) and driver:
@@ -30,8 +30,8 @@ def other_version(ctx: AuditContext) -> Iterator[str]:
 
 
 def not_running(ctx: AuditContext) -> Iterator[str]:
-    """Switches of the host's own join the cards (NVSwitches, or an NVLink 5 board), the driver is loaded, and
-    nvidia-fabricmanager.service is not active, not failed, and not just starting.
+    """The host has its own switches (NVSwitches, or an NVLink 5 board), the driver is loaded, and
+    nvidia-fabricmanager.service is neither active, failed nor starting.
     """
     if not _switches(ctx) or not driver_of(ctx).loaded or _others(ctx, driver_of(ctx).loaded):
         return
@@ -53,11 +53,9 @@ def nothing_to_do(ctx: AuditContext) -> Iterator[str]:
 
 
 def not_joined(ctx: AuditContext) -> Iterator[str]:
-    """A card says that its fabric is not complete, or not with success, and Fabric Manager runs, or is not for this
-    host.
-    """
+    """A card reports its fabric as incomplete or failed, and Fabric Manager runs, or is not for this host."""
     if _switches(ctx) and UNITS.unit(ctx, FABRIC_MANAGER).active != "active":
-        return  # it is starting, or its own rule tells that it does not run
+        return  # it is starting, or has its own rule
     outside = [gpu for gpu in smi(ctx).gpus if gpu.fabric is False]
     yield from (f"{card(gpu)}: fabric {gpu.fabric_state}" for gpu in outside)
     if outside and (lacking := modules_lacking(ctx.facts)):
@@ -65,7 +63,7 @@ def not_joined(ctx: AuditContext) -> Iterator[str]:
 
 
 def apart(ctx: AuditContext) -> Iterator[str]:
-    """Cards that joined the fabric are in different cliques: they reach each other by PCIe alone."""
+    """Cards in the fabric are in different cliques: they can reach each other only by PCIe."""
     by_clique: dict[str, list[int]] = {}
     for gpu in smi(ctx).gpus:
         if gpu.fabric and gpu.clique:
@@ -75,19 +73,19 @@ def apart(ctx: AuditContext) -> Iterator[str]:
 
 
 def _switches(ctx: AuditContext) -> bool:
-    """Whether the host has switches that Fabric Manager sets up."""
+    """Return whether the host has switches that Fabric Manager configures."""
     ctx.require(PCI)
     ctx.require(FABRIC)
     return fabric_of(ctx.facts) in MANAGED
 
 
 def is_of_fabric(row: Installed) -> bool:
-    """Fabric Manager's packages that are present."""
+    """Return whether the package is an installed one of Fabric Manager."""
     return row.present and named_like(row.name, PACKAGES)
 
 
 def _others(ctx: AuditContext, driver: str) -> list[tuple[str, str]]:
-    """Fabric Manager's packages with another version than the driver's."""
+    """Return Fabric Manager's packages with another version than the driver's."""
     rows = ctx.packages_where(is_of_fabric)
     return [(row.name, row.version) for row in rows if row.version.partition("-")[0] != driver]
 

@@ -1,4 +1,4 @@
-"""Signs of an inconsistent driver: versions that do not agree, lost files, another driver beside it."""
+"""Signs of an inconsistent driver: versions that differ, lost files, a second driver."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MARKER = "/usr/lib/nvidia/alternate-install-present"
 MARKED = Absent(MARKER).probes()[0]  #: the same probe as the role's
 _CLIENT = Pattern(r"NVRM: API mismatch: .*version ([0-9]{2,4}(?:\.[0-9]{1,3}){1,2})")
 
-#: what installs, builds and reads the driver
+#: programs that install, build and read the driver
 _PROGRAMS = (
     "nvidia-smi",
     "nvidia-modprobe",
@@ -63,11 +63,11 @@ _PROGRAMS = (
 )
 HIDDEN = Probe(sh_file(__file__, "hidden.sh", programs=_PROGRAMS))
 
-STUB = r"libnvidia-ml\.so in GDK package is a stub"  #: what CUDA's stub of that library prints
+STUB = r"libnvidia-ml\.so in GDK package is a stub"  #: output of CUDA's stub of that library
 
 
 def x_server(ctx: AuditContext) -> Iterator[str]:
-    """The installer is due, a display manager or an X server runs, and driver_force does not allow to end it."""
+    """The installer must run, a display manager or an X server runs, and driver_force does not allow ending it."""
     installed = installed_by(ctx)
     for probe in installed.probes():
         ctx.require(probe)
@@ -77,7 +77,7 @@ def x_server(ctx: AuditContext) -> Iterator[str]:
 
 
 def module_held(ctx: AuditContext) -> Iterator[str]:
-    """The installer is due, and /sys/module/nvidia/holders has a module that is not the driver's own."""
+    """The installer must run, and /sys/module/nvidia/holders has a module that is not the driver's."""
     installed = installed_by(ctx)
     for probe in installed.probes():
         ctx.require(probe)
@@ -87,27 +87,27 @@ def module_held(ctx: AuditContext) -> Iterator[str]:
 
 
 def other_installer(ctx: AuditContext) -> Iterator[str]:
-    """dpkg has packages of another NVIDIA driver: the distribution's, or those of NVIDIA's repositories."""
+    """dpkg has packages of another NVIDIA driver: the distribution's, or NVIDIA's repositories'."""
     names = foreign(ctx)
     yield from (f"{name} {ctx.packages[name].version}" for name in names)
 
 
 def marker_left(ctx: AuditContext) -> Iterator[str]:
-    """/usr/lib/nvidia/alternate-install-present is there, and no package of a distribution's driver."""
+    """/usr/lib/nvidia/alternate-install-present exists, and no package of a distribution's driver is installed."""
     if ctx.answer(MARKED).ok and not foreign(ctx) and ctx.section(DriverSection).artifact:
         yield f"{MARKER} is there"
 
 
 def reboot_pending(ctx: AuditContext) -> Iterator[str]:
-    """The module in the kernel is of another version than the libraries and the module on the disk, which agree."""
+    """The loaded module's version differs from the version of libraries and module on disk, which are equal."""
     state = ours(ctx)
     if state is not None and state.loaded and _agree(state) and state.loaded != state.module:
         yield f"module {state.loaded} is loaded; on the disk are module and libraries of {state.module}"
 
 
 def mixed(ctx: AuditContext) -> Iterator[str]:
-    """The file that the loader opens for libcuda.so.1 or libnvidia-ml.so.1 is not of the version of the module on the
-    disk, or there is none.
+    """The file that the loader opens for libcuda.so.1 or libnvidia-ml.so.1 does not have the version of the module on
+    disk, or is missing.
     """
     state = ours(ctx)
     if state is None or state.lost or state.cut or _agree(state) or why_unbuilt(ctx) not in {"", MISSING}:
@@ -123,8 +123,9 @@ def mixed(ctx: AuditContext) -> Iterator[str]:
 
 
 def another_library(ctx: AuditContext) -> Iterator[str]:
-    """The loader's cache has another libcuda.so.1 or libnvidia-ml.so.1 before the driver's, one of a package, or one
-    without a number in its name, such as a stub; /etc/ld.so.preload names one; or nvidia-smi says that it got a stub.
+    """The loader's cache has another libcuda.so.1 or libnvidia-ml.so.1 before the driver's: one of a package, or one
+    without a number in its name, such as a stub; /etc/ld.so.preload names one; or nvidia-smi reports that it loaded a
+    stub.
     """
     shadows = () if any(compat_first(ctx)) or foreign(ctx) else driver_of(ctx).shadows  # separate failures
     found = [*map(str, shadows), *preloaded(ctx)]
@@ -134,14 +135,14 @@ def another_library(ctx: AuditContext) -> Iterator[str]:
 
 
 def module_of_package(ctx: AuditContext) -> Iterator[str]:
-    """A module of another version that a package brought is found before the one that DKMS built (modinfo)."""
+    """A package's module of another version is found before the one that DKMS built (modinfo)."""
     state = ours(ctx)
     if state is not None and state.dkms and state.packaged:
         yield from (*state.packaged, *state.preferred)
 
 
 def cut(ctx: AuditContext) -> Iterator[str]:
-    """/var/lib/hostwright/driver.installing is there, no job runs, and no log tells why the installer ended."""
+    """/var/lib/hostwright/driver.installing exists, no job runs, and no log explains why the installer ended."""
     ctx.require(jobs.RUNNING)
     if jobs.running(ctx.facts) or not driver_of(ctx).cut or foreign(ctx):
         return
@@ -150,15 +151,15 @@ def cut(ctx: AuditContext) -> Iterator[str]:
 
 
 def files_lost(ctx: AuditContext) -> Iterator[str]:
-    """A program or library of the driver is missing, or its size or time is not what the installer left."""
+    """A program or library of the driver is missing, or its size or time differs from the installer's record."""
     state = ours(ctx)
     if state is not None and not state.cut:
         yield from state.lost
 
 
 def foreign_client(ctx: AuditContext) -> Iterator[str]:
-    """The kernel's log says ``API mismatch`` since the module was loaded, of a program whose libraries are of another
-    version than the host's, which all agree.
+    """The kernel log has ``API mismatch`` since the module was loaded, for a program whose libraries have another
+    version than the host's, which are all equal.
     """
     state = ours(ctx)
     if state is None or not _agree(state) or state.loaded != state.module:
@@ -170,13 +171,13 @@ def foreign_client(ctx: AuditContext) -> Iterator[str]:
 
 
 def program_hidden(ctx: AuditContext) -> Iterator[str]:
-    """/usr/local has a program of the driver's, of the compiler's or of the kernel's tools that the system has too."""
+    """/usr/local has a program that the system also has, of the driver, the compiler or the kernel tools."""
     rows = (line.split(" ") for line in ctx.text(HIDDEN).splitlines())
     yield from (f"{row[1]} is found before {row[2]}" for row in rows if len(row) == 3 and row[0] == "hides")
 
 
 def persistenced_stopped(ctx: AuditContext) -> Iterator[str]:
-    """The module is loaded and nvidia-persistenced.service is not active, not failed, and not just starting."""
+    """The module is loaded, and nvidia-persistenced.service is neither active, failed nor starting."""
     state = ours(ctx)
     if state is None or state.loaded != wanted_version(ctx):
         return
@@ -187,7 +188,7 @@ def persistenced_stopped(ctx: AuditContext) -> Iterator[str]:
 
 
 def _agree(state: DriverState) -> bool:
-    """Whether libraries and the module on disk have the same version."""
+    """Return whether libraries and the module on disk have the same version."""
     return {state.module, *library_versions(state)} == {state.module} != {""}
 
 
@@ -203,10 +204,11 @@ INSTALL_RULES = (
         "driver-library-shadowed",
         r"CUDA_ERROR_STUB_LIBRARY|cudaErrorStubLibrary|CUDA driver is a stub library|\bstubs/lib(?:cuda|nvidia-ml)\.so|"
         + STUB,
-        "programs get another libcuda.so.1 or libnvidia-ml.so.1 than the driver's, often CUDA's stub, which is there to"
-        " link programs and knows no card",
-        "Take its directory out of the line that names it, in /etc/ld.so.conf.d, /etc/ld.so.preload or LD_LIBRARY_PATH,"
-        " or remove the library, and run ldconfig; LD_DEBUG=libs PROGRAM prints where each library comes from",
+        "programs load another libcuda.so.1 or libnvidia-ml.so.1 than the driver's, often CUDA's stub, which only "
+        "serves to link programs and finds no card",
+        "Remove its directory from the line that names it, in /etc/ld.so.conf.d, /etc/ld.so.preload or "
+        "LD_LIBRARY_PATH, or remove the library, then run ldconfig. LD_DEBUG=libs PROGRAM prints the path of each "
+        "library",
         "ldconfig(8), ld.so(8); CUDA driver API, CUDA_ERROR_STUB_LIBRARY",
         sign=Sign("driver", another_library, (DPKG, LOADER, CONF)),
         treatment=ForPeople(),
@@ -214,8 +216,7 @@ INSTALL_RULES = (
     FailureRule(
         "module-of-package",
         "",
-        "a package brought a module of the driver, of another version, that is loaded in place of the one that DKMS"
-        " built",
+        "a package installed a driver module of another version, which is loaded instead of the one that DKMS built",
         "Remove the package that the evidence names, or the line of depmod.d that prefers its directory, then run"
         " depmod -a and provision again",
         "depmod.d(5), search and override; Frogging-Family/nvidia-all#394",
@@ -225,17 +226,17 @@ INSTALL_RULES = (
     FailureRule(
         "driver-versions-mixed",
         "",
-        "the driver's libraries and its module on the disk are of different versions, or the loader does not find the"
-        " libraries: two drivers were installed over each other, or a link was turned",
-        "Provision again: the driver role puts libraries and module at one version",
+        "the driver's libraries and its module on disk have different versions, or the loader does not find the "
+        "libraries: two drivers were installed over each other, or a link was changed",
+        "Provision again: the driver role installs libraries and module at one version",
         "NVIDIA's driver README, chapter on installed components; shine-cluster#50",
         sign=Sign("driver", mixed, (*_WHOLE, LOADER), provision=True),
-        treatment=Tangled("the driver's files are of several versions"),
+        treatment=Tangled("the driver's files have several versions"),
     ),
     FailureRule(
         "driver-files-lost",
         "",
-        "files of the driver were removed or changed by somebody else",
+        "files of the driver were removed or changed, not by Hostwright",
         "Provision again: the driver role runs the installer",
         "nvidia-installer, option --sanity",
         sign=Sign("driver", files_lost, (DPKG,), provision=True),
@@ -243,7 +244,7 @@ INSTALL_RULES = (
     FailureRule(
         "driver-install-cut",
         "",
-        "the driver's installer was started and did not finish: it was killed, or the host went down",
+        "the driver's installer did not finish: it was killed, or the host went down",
         "Provision again: the driver role runs the installer from the beginning",
         "hostwright's own record",
         sign=Sign("driver", cut, _WHOLE, provision=True),
@@ -251,7 +252,7 @@ INSTALL_RULES = (
     FailureRule(
         "alternate-install-left",
         "",
-        "a distribution's driver left a marker file behind; NVIDIA's installer, run by hand, gives up when it finds it",
+        "a distribution's driver left a marker file; NVIDIA's installer aborts if it finds the file in a manual run",
         "Provision again: the driver role removes the file",
         "nvidia-installer misc.c",
         sign=Sign("driver", marker_left, (MARKED, DPKG), grave=False, provision=True),
@@ -259,19 +260,19 @@ INSTALL_RULES = (
     FailureRule(
         "foreign-driver-library",
         "",
-        "a program brought the driver's user-space libraries along in another version than the host's module, usually a"
-        " container image that has a libcuda.so.1 of its own",
-        "Find the program (docker ps; the time of the line), and remove libcuda and libnvidia-* from its image: the"
-        " container toolkit brings the host's",
+        "a program uses its own copy of the driver's user-space libraries, in another version than the host's "
+        "module; usually a container image with its own libcuda.so.1",
+        "Find the program (docker ps; the time of the line), and remove libcuda and libnvidia-* from its image: the "
+        "container toolkit mounts the host's",
         "nvidia.ko, rm_perform_version_check; NVIDIA/nvidia-docker#1393",
         sign=Sign("driver", foreign_client, (BOOTED, DPKG), grave=False),
     ),
     FailureRule(
         "program-hidden",
         "",
-        "a program in /usr/local is found before the system's of its name: shells, builds and Hostwright get that one,"
-        " whatever release it is",
-        "See who brought it (ls -l, its --version); where nobody needs it, take it away or give it another name",
+        "a program in /usr/local is found before the system's program of the same name: shells, builds and "
+        "Hostwright run that one, whatever its release",
+        "Find out where it came from (ls -l, its --version); if nobody needs it, remove or rename it",
         "bash(1), PATH",
         sign=Sign("driver", program_hidden, (HIDDEN,), grave=False),
     ),

@@ -1,4 +1,4 @@
-"""Signs of kernels: a removed one, the next one, nouveau at the next boot, and causes of unwanted upgrades."""
+"""Signs of kernel problems: a removed kernel, the next one, nouveau at the next boot, unwanted upgrades."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ from hostwright.standard.roles.driver.states.others import NOUVEAU_OFF
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: ``kernel NAME HEADERS VERSION`` of each bootable kernel: HEADERS is yes or no, VERSION that of its nvidia module;
-#: ``modules NAME …`` of one without an image in /boot; ``service`` if DKMS builds modules at the boot, which Debian's
-#: and Ubuntu's do not. ``empty FILE`` of an image that is, or of an initramfs that is, or is missing while others have
-#: theirs; ``holds FILE`` of one that is older than its kernel's nvidia module, and has such a module in it; ``nouveau
-#: FILE`` of one that is older than the role's blacklist, and has nouveau in it.
+#: Prints ``kernel NAME HEADERS VERSION`` for each bootable kernel: HEADERS is yes or no, VERSION that of its nvidia
+#: module; ``modules NAME …`` for a kernel without an image in /boot; ``service`` if DKMS builds modules at boot, which
+#: it does not on Debian and Ubuntu. ``empty FILE`` for an empty image or initramfs, or an initramfs that only this
+#: kernel lacks; ``holds FILE`` for an initramfs that contains an nvidia module and is older than the kernel's;
+#: ``nouveau FILE`` for one that contains nouveau and is older than the role's blacklist.
 KERNELS = Probe(
     sh_file(__file__, "kernels.sh", blacklist=NOUVEAU_OFF), root=True
-)  # an initramfs is root's on many hosts
+)  # an initramfs is readable only by root on many hosts
 
-#: ``there NAME`` of each open driver that the running kernel has as a module, ``off NAME`` if it is blacklisted for
-#: modprobe (by a file, or on the kernel's command line).
+#: Prints ``there NAME`` for each open driver that the running kernel has as a module, ``off NAME`` if modprobe's
+#: blacklist has it (by a file, or on the kernel's command line).
 OPEN_DRIVERS = Probe(
     """c=$(timeout 10 modprobe -c) || exit 1
 for m in nouveau nova_core nova_drm; do
@@ -74,8 +74,8 @@ for m in nouveau nova_core nova_drm; do
 done; exit 0"""
 )
 
-#: ``FILE:NUMBER:TEXT`` of each line that gives NVIDIA's cards to vfio-pci or loads that early; no other file has such.
-#: ``built-in NAME`` where the kernel has such a driver in it, or somebody has loaded it.
+#: Prints ``FILE:NUMBER:TEXT`` for each line that gives NVIDIA's cards to vfio-pci or loads that early; no other file
+#: has such lines. ``built-in NAME`` if the kernel contains such a driver, or it is loaded.
 VFIO = Probe(
     sh(
         "grep -anHsE -m 20 %s /etc/modprobe.d/*.conf /run/modprobe.d/*.conf /usr/lib/modprobe.d/*.conf /etc/modules"
@@ -86,16 +86,17 @@ VFIO = Probe(
     )
 )
 
-#: ``FILE:NUMBER:TEXT`` of each udev rule that takes a device of NVIDIA's off its bus.
+#: Prints ``FILE:NUMBER:TEXT`` for each udev rule that removes an NVIDIA device from its bus.
 UDEV = Probe(UNMASKED + sh_file(__file__, "udev.sh"))
 
-#: apt's own view of what may be upgraded unattended.
+#: Prints apt's settings for unattended upgrades.
 UNATTENDED = Probe(
     "timeout 10 apt-config dump | grep -E"
     " '^(Unattended-Upgrade::(Package-Blacklist|Automatic-Reboot)|APT::Periodic::)'; exit 0"
 )
 
-#: ``moves NAME OLD NEW`` or ``removes NAME``: what an upgrade does to packages of a driver that are not all held
+#: Prints ``moves NAME OLD NEW`` or ``removes NAME``: changes that an upgrade would make to driver packages, unless all
+#: are held.
 MOVING = Probe(sh_file(__file__, "moving.sh", names=" ".join(DRIVER_PACKAGES)))
 
 NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"  #: the role's own
@@ -111,7 +112,7 @@ _TAKES = Pattern(
     r"|options[ \t]+bbswitch[ \t].*load_state=0"
 )
 _SLOT = Pattern(r"\b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b")
-#: the driver itself is named, as the one that gets the card
+#: lines that give the card to the NVIDIA driver itself
 _FOR_US = Pattern(
     r"set-override \S+ nvidia\s*$|[\s\"'=]nvidia[\s\"'>].*driver_override|driver_override.*\bnvidia\b"
     r"|/drivers/nvidia/bind"
@@ -125,7 +126,9 @@ _REBOOT = "Unattended-Upgrade::Automatic-Reboot"
 
 
 def removed(ctx: AuditContext) -> Iterator[str]:
-    """Neither ``/lib/modules/KERNEL`` nor ``/boot/vmlinuz-KERNEL`` of the running kernel is there, and others are."""
+    """Neither ``/lib/modules/KERNEL`` nor ``/boot/vmlinuz-KERNEL`` of the running kernel exists, and other kernels have
+    both.
+    """
     for probe in KernelThere().probes():
         ctx.require(probe)
     change = KernelThere().plan(ctx.facts)
@@ -135,17 +138,17 @@ def removed(ctx: AuditContext) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel of the host, with what of the driver it has."""
+    """A kernel of the host, with its parts of the driver."""
 
     version: str
     image: bool  #: in /boot
     headers: bool = False
     module: str = ""  #: version of its nvidia module
-    service: bool = False  #: whether DKMS builds modules at the boot
+    service: bool = False  #: whether DKMS builds modules at boot
 
 
 def kernels_in(text: str) -> tuple[Kernel, ...]:
-    """The kernels in the answer to ``KERNELS``, the newest first."""
+    """Return the kernels in the output of ``KERNELS``, the newest first."""
     lines = text.splitlines()
     rows = (match for line in lines if (match := _KERNEL.fullmatch(line)))
     found = (Kernel(row[2], row[1] == "kernel", row[3] == "yes", row[4], "service" in lines) for row in rows)
@@ -153,12 +156,14 @@ def kernels_in(text: str) -> tuple[Kernel, ...]:
 
 
 def booted_next(kernels: Sequence[Kernel], boot_loader: str) -> NextBoot:
-    """The next boot, by the answer to ``BOOT_LOADER``."""
+    """Return the next boot, from the output of ``BOOT_LOADER``."""
     return next_boot(boot_loader, [kernel.version for kernel in kernels if kernel.image])
 
 
 def lacks_driver(kernel: Kernel, versions: Collection[str], tree: DkmsTree, driver: DriverSection) -> str:
-    """Why a kernel comes up without this driver, whose libraries are of these ``versions``; empty if it does not."""
+    """Return why a kernel would boot without this driver, whose libraries have these ``versions``; else an empty
+    string.
+    """
     if kernel.module:
         return "" if kernel.module in versions else f"its module is {kernel.module}"
     if driver.precompiled:
@@ -177,9 +182,9 @@ def lacks_driver(kernel: Kernel, versions: Collection[str], tree: DkmsTree, driv
 
 def next_without_driver(ctx: AuditContext) -> Iterator[str]:
     """The kernel that GRUB or systemd-boot starts next (``next_entry`` or ``saved_entry`` of GRUB's environment, or the
-    default of its menu) is another than the running one and has no nvidia module, and DKMS cannot build it at the boot
-    (no headers, not in its tree, or this driver release does not build on it); or its module is of another version.
-    Without a boot loader that is known, a newer kernel of that kind is reported as not checked.
+    default of its menu) is not the running one and has no nvidia module, and DKMS cannot build it at boot (no headers,
+    not in its tree, or this driver release does not build on it); or its module has another version. If the boot loader
+    is unknown, a newer kernel without the driver is reported as not checked.
     """
     state, running = ours(ctx), running_kernel(ctx)
     kernels, boot_loader = kernels_in(ctx.text(KERNELS)), ctx.text(BOOT_LOADER)
@@ -197,7 +202,7 @@ def next_without_driver(ctx: AuditContext) -> Iterator[str]:
 
 
 def other_kernel(kernels: Sequence[Kernel], boot: NextBoot, running: str) -> Kernel | None:
-    """The kernel that boots next, where that is not the running one. Of an unknown choice, a newer one may be it."""
+    """Return the kernel that boots next, if it is not the running one. If the choice is unknown, assume the newest."""
     newest = next((kernel.version for kernel in kernels if kernel.image), running)
     taken = boot.kernel or (newest if _numbers(newest) > _numbers(running) else running)
     found = next((kernel for kernel in kernels if kernel.version == taken), Kernel(taken, image=False))
@@ -205,13 +210,13 @@ def other_kernel(kernels: Sequence[Kernel], boot: NextBoot, running: str) -> Ker
 
 
 def initramfs_old(ctx: AuditContext) -> Iterator[str]:
-    """An initramfs has an nvidia module in it and is older than the module on the disk (lsinitramfs)."""
+    """An initramfs contains an nvidia module and is older than the module on disk (lsinitramfs)."""
     if ours(ctx) is not None:
         yield from in_initramfs(ctx.text(KERNELS))
 
 
 def in_initramfs(text: str) -> tuple[str, ...]:
-    """The files in the answer to ``KERNELS`` that hold an older nvidia module."""
+    """Return the initramfs files in the output of ``KERNELS`` with an older nvidia module."""
     files = (line.removeprefix("holds ") for line in text.splitlines() if line.startswith("holds /"))
     return tuple(f"{file} holds an nvidia module, and is older than that on the disk" for file in files)
 
@@ -223,9 +228,9 @@ def initramfs_empty(ctx: AuditContext) -> Iterator[str]:
 
 
 def blacklisted(ctx: AuditContext) -> Iterator[str]:
-    """The command line of the kernel that GRUB starts next (in its menu, or in the files that the menu is made of), or
-    that of the running one where its module is not loaded, has ``modprobe.blacklist=`` or ``module_blacklist=`` with
-    nvidia or nvidia-uvm.
+    """The command line of the kernel that GRUB starts next (in its menu, or in the files from which the menu is
+    generated), or of the running kernel if its module is not loaded, has ``modprobe.blacklist=`` or
+    ``module_blacklist=`` with nvidia or nvidia-uvm.
     """
     boot_loader, state = ctx.text(BOOT_LOADER), ours(ctx)
     if state is None:
@@ -242,7 +247,7 @@ def blacklisted(ctx: AuditContext) -> Iterator[str]:
 def given_to_vfio(ctx: AuditContext) -> Iterator[str]:
     """A line of ``modprobe.d``, or the command line of the kernel that GRUB starts next, gives a card of the host to
     vfio-pci or pci-stub (``options vfio-pci ids=10de:…``, ``vfio-pci.ids=10de:…``), and a softdep of the driver,
-    /etc/modules, the initramfs or the kernel itself loads that first.
+    /etc/modules, the initramfs or the kernel itself loads that module first.
     """
     ctx.require(PCI)
     boot = booted_next(kernels_in(ctx.text(KERNELS)), ctx.text(BOOT_LOADER))
@@ -250,13 +255,14 @@ def given_to_vfio(ctx: AuditContext) -> Iterator[str]:
 
 
 def for_vfio(text: str, cards: Collection[int], boot: NextBoot) -> tuple[str, ...]:
-    """The lines in the answer to ``VFIO``, and the words of the next boot, by which vfio-pci has one of these cards
-    before the driver.
+    """Return the lines in the output of ``VFIO``, and the words of the next boot, that give one of these cards to
+    vfio-pci before the driver is loaded.
     """
     lines = [line for line in text.splitlines() if line[:1] == "/"]
     given = [line for line in lines if _gives(line, cards)]
     loads = [line for line in lines if not _GIVEN.search(line)]
-    stubs = {line.removeprefix("built-in ") for line in text.splitlines()}  # these read no file of modprobe.d
+    # built-in drivers read no file of modprobe.d
+    stubs = {line.removeprefix("built-in ") for line in text.splitlines()}
     words = [
         f"{boot.where}: {word}"
         for word in boot.words
@@ -270,26 +276,26 @@ def _gives(text: str, cards: Collection[int]) -> bool:
 
 
 def removed_by_udev(ctx: AuditContext) -> Iterator[str]:
-    """A udev rule writes ``remove`` of a device with NVIDIA's vendor number, and its class is a display's or none; a
-    rule for the sound or USB functions of a card is harmless.
+    """A udev rule writes ``remove`` for a device with NVIDIA's vendor number whose class is a display's, or for any
+    class. A rule for the sound or USB functions of a card is harmless.
     """
     yield from taking_cards(ctx.text(UDEV))
 
 
 def taking_cards(text: str) -> tuple[str, ...]:
-    """The lines of udev rules in the answer to ``UDEV`` that take all cards off the bus at each boot."""
+    """Return the udev rules in the output of ``UDEV`` that remove all cards from the bus at each boot."""
     return tuple(line for line in text.splitlines() if _TAKES.search(line) and _of_displays(line))
 
 
 def given_elsewhere(ctx: AuditContext) -> Iterator[str]:
     """driverctl has recorded another driver for a card's slot; or a udev rule, tmpfiles.d, an enabled unit, rc.local or
-    cron writes to ``driver_override``, ``unbind`` or ``remove`` of it.
+    cron writes to ``driver_override``, ``unbind`` or ``remove`` of that slot.
     """
     yield from overridden(ctx.text(UDEV))
 
 
 def overridden(text: str) -> tuple[str, ...]:
-    """The lines in the answer to ``UDEV`` that take a card from the driver at each boot, by the card's slot."""
+    """Return the lines in the output of ``UDEV`` that take a card, by its slot, from the driver at each boot."""
     lines = text.splitlines()
     cards = {line.removeprefix("card ") for line in lines if line.startswith("card ")}
     named = ((line, {slot[0] for slot in _SLOT.finditer(line.partition(":")[2])}) for line in lines if line[:1] == "/")
@@ -303,17 +309,17 @@ def _of_displays(line: str) -> bool:
 
 
 def forbidden(ctx: AuditContext) -> Iterator[str]:
-    """A file of ``modprobe.d`` that modprobe reads has ``blacklist``, an ``alias`` of another name (off) or an
-    ``install`` that loads nothing (/bin/false) or only modules of other names (Debian's nvidia-current) for nvidia or
-    nvidia-uvm.
+    """A file of ``modprobe.d`` that modprobe reads has, for nvidia or nvidia-uvm, a ``blacklist``, an ``alias`` of
+    another name (off), or an ``install`` that loads nothing (/bin/false) or only modules of other names (Debian's
+    nvidia-current).
     """
     if ours(ctx) is not None:
         yield from map(str, forbidding(ctx.text(MODPROBE), renamed=ctx.section(DriverSection).renamed))
 
 
 def nouveau_not_blocked(ctx: AuditContext) -> Iterator[str]:
-    """No open driver has a card, and the running kernel's nouveau, nova_core or nova_drm may be loaded (modprobe -c
-    shows no blacklist of it), or the initramfs is older than the role's blacklist and may hold it (lsinitramfs).
+    """No open driver holds a card, and the running kernel's nouveau, nova_core or nova_drm may be loaded (modprobe -c
+    shows no blacklist for it), or the initramfs is older than the role's blacklist and may contain it (lsinitramfs).
     """
     initramfs = wanted(ctx, "driver", Initramfs)
     for probe in initramfs.probes():
@@ -330,14 +336,14 @@ def nouveau_not_blocked(ctx: AuditContext) -> Iterator[str]:
 
 
 def not_held(ctx: AuditContext) -> Iterator[str]:
-    """dpkg does not say of every installed kernel package that it is held."""
+    """An installed kernel package is not held in dpkg."""
     if ours(ctx) is not None:
         yield from (f"{row.name} {row.version}: not held" for row in ctx.packages_where(is_loose_kernel))
 
 
 def not_fenced(ctx: AuditContext) -> Iterator[str]:
-    """unattended-upgrades is installed and switched on, and apt's configuration (apt-config dump) does not keep it from
-    the packages that the base role's never_unattended and the driver's set name.
+    """unattended-upgrades is installed and enabled, and apt's configuration (apt-config dump) does not exclude the
+    packages of the base role's never_unattended and of the driver's set.
     """
     fenced = getattr(ctx.variables.get("base"), "never_unattended", ())
     fenced = (*fenced, *ctx.section(DriverSection).never_unattended())
@@ -350,7 +356,7 @@ def not_fenced(ctx: AuditContext) -> Iterator[str]:
 
 
 def reboots(ctx: AuditContext) -> Iterator[str]:
-    """A shutdown is scheduled; or unattended-upgrades is switched on and may reboot the host (Automatic-Reboot)."""
+    """A shutdown is scheduled; or unattended-upgrades is enabled and may reboot the host (Automatic-Reboot)."""
     if at := _SCHEDULED.search(ctx.text(NEXT_BOOT)):
         yield f"a shutdown is scheduled for {datetime.fromtimestamp(int(at[1]), UTC):%Y-%m-%d %H:%M} UTC"
     values = dict(_unattended(ctx))
@@ -359,7 +365,7 @@ def reboots(ctx: AuditContext) -> Iterator[str]:
 
 
 def _unattended(ctx: AuditContext) -> list[tuple[str, str]]:
-    """apt's settings of unattended-upgrades; none where it is not installed or switched off."""
+    """Return apt's settings of unattended-upgrades; none if it is not installed or disabled."""
     row = ctx.packages.get("unattended-upgrades")
     matches = (_SETTING.fullmatch(line) for line in ctx.text(UNATTENDED).splitlines())
     settings = [(match[1], match[2]) for match in matches if match]
@@ -369,14 +375,14 @@ def _unattended(ctx: AuditContext) -> list[tuple[str, str]]:
 
 
 def loose_driver(ctx: AuditContext) -> Iterator[str]:
-    """A package of the driver's set is not held; or a simulated upgrade moves or removes a package of a driver."""
+    """A package of the driver's set is not held; or a simulated upgrade upgrades or removes a driver package."""
     rows = (ctx.packages.get(name) for name in ctx.section(DriverSection).packages)
     loose = {row.name: f"{row.name} {row.version}: not held" for row in rows if row and row.present and not row.held}
     yield from (loose | dict(_moving(ctx.text(MOVING)))).values()
 
 
 def _moving(text: str) -> Iterator[tuple[str, str]]:
-    """The packages of a driver that an upgrade changes, each with the sentence that says so."""
+    """Yield the driver packages that an upgrade would change, each with a sentence."""
     for match in filter(None, map(_MOVED.fullmatch, text.splitlines())):
         name = match[1]
         if named_like(name, DRIVER_PACKAGES) and not named_like(name, NOT_DRIVER):
@@ -385,7 +391,7 @@ def _moving(text: str) -> Iterator[tuple[str, str]]:
 
 
 def not_pinned(ctx: AuditContext) -> Iterator[str]:
-    """/etc/apt/preferences.d/hostwright-no-other-driver is missing, or has another text than the driver role's."""
+    """/etc/apt/preferences.d/hostwright-no-other-driver is missing, or its text differs from the driver role's."""
     for probe in (stat_probe(PREFERENCES), content_probe(PREFERENCES)):
         ctx.require(probe)
     if ours(ctx) is not None:
@@ -394,7 +400,7 @@ def not_pinned(ctx: AuditContext) -> Iterator[str]:
 
 
 def _numbers(kernel: str) -> tuple[int, ...]:
-    """The key by which a boot loader orders kernels: 5.15.0-91-generic is 5, 15, 0, 91."""
+    """Return the key by which a boot loader orders kernels: 5.15.0-91-generic is 5, 15, 0, 91."""
     return tuple(int(number[0]) for number in Pattern("[0-9]{1,9}").finditer(kernel))
 
 
@@ -405,18 +411,18 @@ KERNEL_RULES = (
     FailureRule(
         "kernel-removed",
         "",
-        "the running kernel's package was removed or upgraded away, so that no module can be built for it or loaded",
-        "Provision again: the base role reboots the host into a kernel that is installed",
+        "the running kernel's package was removed or upgraded, so no module can be built for it or loaded",
+        "Provision again: the base role reboots the host into an installed kernel",
         "GoogleCloudPlatform/compute-gpu-installation#18",
         sign=Sign("base", removed, (UNAME, KERNEL_GONE), provision=True),
     ),
     FailureRule(
         "next-kernel-without-driver",
         "",
-        "the next boot takes another kernel, and that has no module of this driver: the host comes back without GPUs",
-        "Before a reboot: install linux-headers-KERNEL and run dkms autoinstall -k KERNEL; or let GRUB start a kernel"
-        " that has the module (GRUB_DEFAULT in /etc/default/grub, or grub-set-default, then update-grub; for"
-        " systemd-boot bootctl set-default, or default in its loader.conf)",
+        "the next boot starts another kernel, which has no module of this driver: the host will have no GPUs",
+        "Before a reboot, install linux-headers-KERNEL and run dkms autoinstall -k KERNEL. Or let the boot loader "
+        "start a kernel that has the module: GRUB_DEFAULT in /etc/default/grub, or grub-set-default, then "
+        "update-grub; for systemd-boot, bootctl set-default, or default in its loader.conf",
         "GoogleCloudPlatform/compute-gpu-installation#18; dkms(8); GNU GRUB manual, default and saved_entry",
         names=(r"^(?P<kernel>[\w.+-]{1,80}), beside the running ",),
         sign=Sign("driver", next_without_driver, (KERNELS, BOOT_LOADER, DKMS_TREE, DPKG, UNAME), grave=False),
@@ -424,21 +430,21 @@ KERNEL_RULES = (
     FailureRule(
         "initramfs-old-module",
         "",
-        "the initramfs holds an nvidia module of before the last change: the next boot loads that one, which does not"
-        " fit the libraries (Driver/library version mismatch)",
-        "Run update-initramfs -u -k all (dracut --regenerate-all --force) and reboot; where nothing needs the module so"
-        " early, take nvidia out of /etc/initramfs-tools/modules first",
+        "the initramfs contains an nvidia module from before the last change: the next boot loads that module, which "
+        "does not match the libraries (Driver/library version mismatch)",
+        "Run update-initramfs -u -k all (dracut --regenerate-all --force) and reboot. If the module is not needed "
+        "that early, first remove nvidia from /etc/initramfs-tools/modules",
         "openSUSE/nvidia-driver-G06#25; openSUSE/sdbootutil#22; initramfs-tools(7)",
         sign=Sign("driver", initramfs_old, (KERNELS, DPKG), grave=False),
     ),
     FailureRule(
         "initramfs-missing",
         "",
-        "a kernel's image is empty, or its initramfs is, or is not there, as a full /boot leaves it: a boot into it"
-        " stops",
-        "Make room in /boot (df -h /boot; apt-get -s autoremove shows kernels that nobody needs; COMPRESS=xz in"
-        " /etc/initramfs-tools/initramfs.conf makes each initramfs smaller), run update-initramfs -c -k KERNEL and"
-        " dpkg --configure -a; an empty image: apt-get install --reinstall linux-image-KERNEL; do not reboot before",
+        "a kernel's image is empty, or its initramfs is empty or missing, probably because /boot was full: a boot "
+        "into it stops",
+        "Do not reboot yet. Free space in /boot (df -h /boot; apt-get -s autoremove shows unneeded kernels; "
+        "COMPRESS=xz in /etc/initramfs-tools/initramfs.conf makes each initramfs smaller), then run update-initramfs "
+        "-c -k KERNEL and dpkg --configure -a. For an empty image, run apt-get install --reinstall linux-image-KERNEL",
         "initramfs-tools, update-initramfs(8); pop-os/pop#872",
         names=(r"/(?:vmlinuz|initrd\.img)-(?P<kernel>[\w.+-]{1,80}) is",),
         sign=Sign("base", initramfs_empty, (KERNELS,), grave=False),
@@ -446,19 +452,20 @@ KERNEL_RULES = (
     FailureRule(
         "card-for-vfio",
         "",
-        "vfio-pci is loaded before the driver, and takes the card for virtual machines: the host comes back without it",
-        "Where the host itself is to have the card, remove what the evidence names, then run update-initramfs -u -k"
-        " all, and update-grub for the command line; where a virtual machine is, take the host out of the role driver",
+        "vfio-pci is loaded before the driver and takes the card for virtual machines: after a reboot the host "
+        "does not have it",
+        "If the host itself needs the card, remove what the evidence names, then run update-initramfs -u -k all, and "
+        "update-grub for the command line. If a virtual machine needs it, remove the role driver from the host",
         "Linux drivers/vfio/pci/vfio_pci.c and drivers/pci/pci-stub.c, ids; modprobe.d(5), softdep",
         sign=Sign("driver", given_to_vfio, (VFIO, PCI, KERNELS, BOOT_LOADER), grave=False),
     ),
     FailureRule(
         "card-removed-by-udev",
         "",
-        "a udev rule takes the cards off the PCI bus at each boot, or bbswitch their power, as laptops do to save it:"
-        " the host comes back without GPUs",
-        "Remove the file that the evidence names (envycontrol, optimus-manager and others write it), or the line in it,"
-        " then run udevadm control --reload and reboot",
+        "a udev rule removes the cards from the PCI bus at each boot, or bbswitch switches them off, as laptops do "
+        "to save power: the host has no GPUs",
+        "Remove the file or the line that the evidence names (envycontrol, optimus-manager and others write it), "
+        "then run udevadm control --reload and reboot",
         "udev(7); bayasdev/envycontrol",
         sign=Sign("driver", removed_by_udev, (UDEV,)),
         treatment=ForPeople(),
@@ -466,11 +473,11 @@ KERNEL_RULES = (
     FailureRule(
         "card-for-another-driver",
         "",
-        "each boot takes a card from the NVIDIA driver and gives it to another, such as vfio-pci for a virtual machine,"
-        " or to none: the host comes back without it",
-        "Where the host itself is to have the card, take the line back: driverctl unset-override SLOT where driverctl"
-        " recorded it, else edit the file that the evidence names; where a virtual machine is to have it, take the host"
-        " out of the role driver",
+        "each boot gives a card to another driver than NVIDIA's, such as vfio-pci for a virtual machine, or to none: "
+        "the host does not have it",
+        "If the host itself needs the card, undo the line: run driverctl unset-override SLOT if driverctl recorded "
+        "it, else edit the file that the evidence names. If a virtual machine needs it, remove the role driver from "
+        "the host",
         "driverctl(8); Linux Documentation/ABI/testing/sysfs-bus-pci, driver_override",
         names=(r"/driverctl\.d/(?:pci-)?(?P<slot>[0-9a-f:.]{7,12})",),
         sign=Sign("driver", given_elsewhere, (UDEV,), grave=False),
@@ -479,7 +486,7 @@ KERNEL_RULES = (
     FailureRule(
         "nouveau-not-blocked",
         "",
-        "nothing keeps nouveau, or its successor nova, from taking the cards at the next boot",
+        "nouveau, or its successor nova, is not blacklisted and may take the cards at the next boot",
         "Provision again: the driver role writes the blacklist and rebuilds the initramfs",
         "nvidia-installer misc.c; joanbm/nvidia-470xx-linux-mainline",
         sign=Sign("driver", nouveau_not_blocked, (OPEN_DRIVERS, NOUVEAU, KERNELS, DPKG), grave=False, provision=True),
@@ -487,7 +494,7 @@ KERNEL_RULES = (
     FailureRule(
         "kernel-not-held",
         "",
-        "apt may move the kernel: the new one has no module of this driver until it is built, if it builds at all",
+        "apt may upgrade the kernel: the new one has no module of this driver until it is built, if it builds at all",
         "Provision again: the base role holds the kernel's packages (apt-mark hold)",
         "GoogleCloudPlatform/compute-gpu-installation#18; apt-mark(8)",
         sign=Sign("base", not_held, (DPKG,), grave=False, provision=True),
@@ -495,7 +502,7 @@ KERNEL_RULES = (
     FailureRule(
         "driver-not-held",
         "",
-        "the next upgrade may move a part of the driver: its libraries would not fit the module in the kernel",
+        "the next upgrade may change a part of the driver: its libraries would not match the loaded module",
         "Provision again: the driver role holds every package of its set (apt-mark hold)",
         "ubuntu-server-documentation#369; apt-mark(8)",
         sign=Sign("driver", loose_driver, (DPKG, MOVING), grave=False, provision=True),
@@ -503,26 +510,25 @@ KERNEL_RULES = (
     FailureRule(
         "upgrades-not-fenced",
         "",
-        "unattended-upgrades may move driver, toolkit or kernel while nobody looks",
-        "Provision again: the base role names them in Unattended-Upgrade::Package-Blacklist; where a later file clears"
-        " that list, remove it from /etc/apt/apt.conf.d",
+        "unattended-upgrades may upgrade driver, toolkit or kernel at any time",
+        "Provision again: the base role adds them to Unattended-Upgrade::Package-Blacklist. If a later file in "
+        "/etc/apt/apt.conf.d clears that list, remove that file",
         "shine-cluster#50; NVIDIA/nvidia-docker#804",
         sign=Sign("base", not_fenced, (UNATTENDED, DPKG), grave=False, provision=True),
     ),
     FailureRule(
         "reboots-by-itself",
         "",
-        "the host reboots by itself, at a time that somebody set or once a package asks for it: whatever works then"
-        " is lost",
-        "Set Unattended-Upgrade::Automatic-Reboot to false in the file that has it (grep -rn Automatic-Reboot"
-        " /etc/apt/apt.conf.d), or take a scheduled one back (shutdown -c), and reboot the host when it is idle",
+        "the host reboots automatically, at a scheduled time or when a package requires it: running work is lost",
+        "Set Unattended-Upgrade::Automatic-Reboot to false in the file that has it (grep -rn Automatic-Reboot "
+        "/etc/apt/apt.conf.d), or cancel the scheduled shutdown (shutdown -c), and reboot the host when it is idle",
         "unattended-upgrades(8); Azure/batch-shipyard#174",
         sign=Sign("base", reboots, (UNATTENDED, DPKG, NEXT_BOOT), grave=False),
     ),
     FailureRule(
         "driver-not-pinned",
         "",
-        "apt may bring another driver beside the stack's, as somebody's dependency",
+        "apt may install another driver besides the stack's, as a dependency",
         "Provision again: the driver role writes the pins",
         "shine-cluster#50; apt_preferences(5)",
         sign=Sign("driver", not_pinned, (DPKG,), grave=False, provision=True),

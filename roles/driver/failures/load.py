@@ -43,7 +43,7 @@ FIRMWARE = Probe(sh_file(__file__, "firmware.sh"))
 
 NO_PROGRAM = 127  #: exit status of a probe whose program is not on the host
 
-#: the kernel's message about a module that no trusted key has signed (kernel/module/signing.c, security/lockdown)
+#: the kernel's message about a module without a trusted signature (kernel/module/signing.c, security/lockdown)
 _REFUSED = (
     r"Loading of unsigned module is rejected|Loading of module with (unavailable key|unsupported crypto) is rejected"
     r"|unsigned module loading is restricted|PKCS#7 signature not signed with a trusted key"
@@ -55,7 +55,7 @@ _NO_DEVICE = (
 )
 _ADDRESS = r"([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)"
 _UNSUPPORTED_CARD = Pattern(f"NVRM: The NVIDIA GPU {_ADDRESS}")
-#: the next lines of that message: which branch or kind of module the card needs
+#: the next lines of that message: the branch or kind of module that the card needs
 _NEEDS_ANOTHER = Pattern(
     r"NVRM: {1,4}((?:installed in this system )?(?:is not supported by|requires use of|is supported through).*)"
 )
@@ -74,8 +74,8 @@ def nouveau_in_use(ctx: AuditContext) -> Iterator[str]:
 
 
 def not_signed(ctx: AuditContext) -> Iterator[str]:
-    """The module is not loaded, Secure Boot is on and no key of DKMS's is enrolled; or the kernel's log says since the
-    boot that it refuses a module for its signature.
+    """The module is not loaded, Secure Boot is on and no key of DKMS is enrolled; or, since the boot, the kernel log
+    reports a module rejected for its signature.
     """
     if driver_of(ctx).loaded:
         return
@@ -87,8 +87,9 @@ def not_signed(ctx: AuditContext) -> Iterator[str]:
 
 
 def gpu_unsupported(ctx: AuditContext) -> Iterator[str]:
-    """A card's PCI id is of an architecture that this driver branch does not drive; or the kernel's log says since the
-    boot that the installed driver does not support a card that nvidia-smi does not list, nor another of its model.
+    """A card's architecture, by its PCI id, is not supported by this driver branch; or, since the boot, the kernel log
+    reports that the installed driver does not support a card, and nvidia-smi lists neither that card nor another of its
+    model.
     """
     if reasons := unfit(ctx, "gpu-driver"):
         yield from reasons
@@ -101,16 +102,18 @@ def gpu_unsupported(ctx: AuditContext) -> Iterator[str]:
 
 
 def _another_works(ctx: AuditContext, line: str) -> bool:
-    """Whether nvidia-smi lists a card of the model that the line names: then the driver supports the model, and it is
-    this card that is not well (NVIDIA/aicr#1858)."""
+    """Return whether nvidia-smi lists a card of the model in the line.
+
+    If it does, the driver supports the model, and the card of the line is faulty (NVIDIA/aicr#1858).
+    """
     match = _PCI_ID.search(line)
     others = [device for device in gpu_ids(ctx.facts) if not match or device != int(match[1], 16)]
     return _listed(ctx) > len(others)
 
 
 def init_failed(ctx: AuditContext) -> Iterator[str]:
-    """The kernel's log says ``RmInitAdapter failed`` since the module was loaded, of a card that nvidia-smi does not
-    list and that is not known as lost.
+    """Since the module was loaded, the kernel log has ``RmInitAdapter failed`` for a card that nvidia-smi does not list
+    and that is not a lost one.
     """
     if lines := _of_silent_cards(ctx, matching(ctx, _INIT.pattern), _INIT):
         lost = lost_gpus(ctx)
@@ -118,15 +121,15 @@ def init_failed(ctx: AuditContext) -> Iterator[str]:
 
 
 def firmware_missing(ctx: AuditContext) -> Iterator[str]:
-    """The module on the disk is the open one, and a file of the GSP's firmware that it names (modinfo -F firmware) is
-    nowhere where the kernel looks for it.
+    """The module on disk is the open one, and a GSP firmware file that it names (modinfo -F firmware) is in no
+    directory where the kernel searches.
     """
     yield from (f"/lib/firmware/{file} is not there" for file in ctx.text(FIRMWARE).splitlines() if file)
 
 
 def no_device(ctx: AuditContext) -> Iterator[str]:
-    """nvidia-smi says "No devices were found", or the module is not loaded and the kernel's log says since the boot
-    that it found no card; and neither nouveau, nor the card's model, nor a card that was lost, explains it.
+    """nvidia-smi reports "No devices were found", or the module is not loaded and the kernel log reports since the boot
+    that it found no card; and neither nouveau, an unsupported model nor a lost card explains it.
     """
     state = ours(ctx)
     if state is None or not state.module or _explained(ctx):
@@ -138,8 +141,8 @@ def no_device(ctx: AuditContext) -> Iterator[str]:
 
 
 def not_loaded(ctx: AuditContext) -> Iterator[str]:
-    """modinfo finds the module for the running kernel, ``/sys/module/nvidia`` is not there, and neither nouveau, nor
-    Secure Boot, nor the cards, nor ``modprobe.d``, nor the layer's newest log explain it.
+    """modinfo finds the module for the running kernel, ``/sys/module/nvidia`` does not exist, and neither nouveau,
+    Secure Boot, the cards, ``modprobe.d`` nor the layer's newest log explains it.
     """
     state = ours(ctx)
     if state is None or not state.module or state.loaded or _explained(ctx):
@@ -153,7 +156,7 @@ def not_loaded(ctx: AuditContext) -> Iterator[str]:
 
 
 def devices_private(ctx: AuditContext) -> Iterator[str]:
-    """``options nvidia NVreg_DeviceFileMode=`` in a file of ``modprobe.d`` has a mode that is not for everyone."""
+    """``options nvidia NVreg_DeviceFileMode=`` in a file of ``modprobe.d`` sets a mode without access for all users."""
     if ours(ctx) is not None:
         yield from private_devices(ctx.text(MODPROBE))
 
@@ -165,16 +168,16 @@ def cards_excluded(ctx: AuditContext) -> Iterator[str]:
 
 
 def uvm_not_loaded(ctx: AuditContext) -> Iterator[str]:
-    """``/sys/module/nvidia`` is there and ``/sys/module/nvidia_uvm`` is not."""
+    """``/sys/module/nvidia`` exists, and ``/sys/module/nvidia_uvm`` does not."""
     state = ours(ctx)
     if state is not None and state.loaded and not state.uvm and state.module in {"", state.loaded}:
         yield f"nvidia {state.loaded} is loaded, nvidia-uvm is not"
 
 
 def devices_missing(ctx: AuditContext) -> Iterator[str]:
-    """The module is loaded, nvidia-smi has just run, and a device file of the driver is missing, or has another number
-    or mode than the module gives it: ``/dev/nvidiactl``, that of a card that the driver has, ``/dev/nvidia-uvm`` and
-    ``/dev/nvidia-uvm-tools``, ``/dev/nvidia-modeset``, those of a GPU instance.
+    """The module is loaded, nvidia-smi has just run, and a device file of the driver is missing or has another number
+    or mode than the module sets: ``/dev/nvidiactl``, the file of a card of the driver, ``/dev/nvidia-uvm`` and
+    ``/dev/nvidia-uvm-tools``, ``/dev/nvidia-modeset``, the files of a GPU instance.
     """
     ctx.require(DEVICES)
     if ours(ctx) is not None and ctx.answer(NVIDIA_SMI).status != NO_PROGRAM and not _explained(ctx):
@@ -182,13 +185,13 @@ def devices_missing(ctx: AuditContext) -> Iterator[str]:
 
 
 def _explained(ctx: AuditContext) -> bool:
-    """Whether another rule tells why the module has no card: nouveau, no card, or an unsupported one."""
+    """Return whether another rule explains why the module has no card: nouveau, no card, or an unsupported one."""
     if ctx.text(NOUVEAU).strip() or not _cards(ctx):
         return True
     try:
         return any(gpu_unsupported(ctx))
     except Unread:
-        return False  # a log that cannot be read explains nothing
+        return False  # an unreadable log explains nothing
 
 
 def _cards(ctx: AuditContext) -> int:
@@ -197,7 +200,7 @@ def _cards(ctx: AuditContext) -> int:
 
 
 def _listed(ctx: AuditContext) -> int:
-    """How many cards nvidia-smi lists: one that the driver does not bring up has no device file."""
+    """Return the number of cards that nvidia-smi lists. A card that the driver cannot start has no device file."""
     try:
         return len(smi(ctx).gpus)
     except Unread:
@@ -212,7 +215,7 @@ def _lost(ctx: AuditContext) -> bool:
 
 
 def _of_silent_cards(ctx: AuditContext, lines: tuple[str, ...], pattern: Pattern) -> dict[str, str]:
-    """The lines that name a card that nvidia-smi does not describe, by the card's slot."""
+    """Return slot → line, for the lines about cards that nvidia-smi does not describe."""
     try:
         here = {slot(gpu.bus) for gpu in smi(ctx).gpus if gpu.fault != LOST}
     except Unread:
@@ -231,8 +234,9 @@ LOAD_RULES = (
     FailureRule(
         "module-not-loaded",
         "",
-        "the driver's module is there for the running kernel and is not loaded",
-        "Provision again: the driver role loads it; read dmesg | grep NVRM on the host where it does not stay",
+        "the driver's module exists for the running kernel and is not loaded",
+        "Provision again: the driver role loads the module. If it does not stay loaded, run dmesg | grep NVRM on "
+        "the host",
         "nvidia-installer kernel.c; modules-load.d(5)",
         sign=Sign("driver", not_loaded, (*LOAD_PROBES, *LOG_PROBES, MODPROBE), provision=True),
     ),
@@ -241,10 +245,10 @@ LOAD_RULES = (
         r"Module '?nvidia[-_](?:\w{1,20}[-_])?uvm'? not found|by name='nvidia[-_](?:\w{1,20}[-_])?uvm'"
         r"|insert (?:module )?'?nvidia[-_](?:\w{1,20}[-_])?uvm'?: "
         r"|/dev/nvidia-uvm(?:-tools)?[\"'`\\]{0,6}:? (?:failed: )?\(?(?:[0-9]{1,2}: )?(?:no such file|does not exist)",
-        "the module nvidia-uvm is not loaded, or its device files were not made, and without them no CUDA program"
-        " starts (nvidia-smi works all the same)",
-        "Provision again: the driver role loads it (modprobe nvidia-uvm) and has its files made"
-        " (nvidia-modprobe -u -c 0)",
+        "the module nvidia-uvm is not loaded, or its device files are missing. Without them no CUDA program starts, "
+        "although nvidia-smi works",
+        "Provision again: the driver role loads the module (modprobe nvidia-uvm) and creates its device files "
+        "(nvidia-modprobe -u -c 0)",
         "NVIDIA's CUDA installation guide for Linux, device node verification",
         sign=Sign("driver", uvm_not_loaded, (DPKG,), provision=True),
     ),
@@ -255,11 +259,11 @@ LOAD_RULES = (
         r"(?:no such (?:file or directory|device)|does not exist)|(?:failed to|cannot|could not) (?:open"
         r"|stat) (?:device )?"
         r"[\"'`\\]{0,6}/dev/nvidia(?:ctl|-uvm|[0-9])\S{0,8} \(?no such|open of non-existent GPU with minor",
-        "device files of the driver are missing in /dev{ (FILE)|}, or are not what the loaded module gives out, so that"
-        " programs or containers do not reach a GPU",
-        "Provision again: the driver role makes them. By hand, as root: nvidia-modprobe -c 255 -c 0 (-c N for each"
-        " card) and, for nvidia-uvm and nvidia-uvm-tools, nvidia-modprobe -u -c 0, for nvidia-modeset nvidia-modprobe"
-        " -m; chmod u+s /usr/bin/nvidia-modprobe where it is not setuid",
+        "device files of the driver are missing in /dev{ (FILE)|}, or differ from those of the loaded module, so "
+        "programs or containers cannot use a GPU",
+        "Provision again: the driver role creates them. By hand, as root: nvidia-modprobe -c 255 -c 0 (-c N for each "
+        "card); for nvidia-uvm and nvidia-uvm-tools, nvidia-modprobe -u -c 0; for nvidia-modeset, nvidia-modprobe "
+        "-m; if nvidia-modprobe is not setuid, chmod u+s /usr/bin/nvidia-modprobe",
         "NVIDIA's CUDA installation guide for Linux, device node verification; nvidia-modprobe(1)",
         names=(r"(?P<file>/dev/nvidia[\w-]{1,20})[\"'`\\]{0,6}:? [^\n]{0,20}(?:[Nn]o such|does not exist)",),
         sign=Sign("driver", devices_missing, (DEVICES, *LOAD_PROBES), provision=True),
@@ -268,10 +272,10 @@ LOAD_RULES = (
     FailureRule(
         "device-files-private",
         "",
-        "an option of the nvidia module gives the cards' device files to root and a group alone, so that other accounts"
-        " and containers do not reach a GPU",
-        "Where everybody is to use the cards, remove NVreg_DeviceFileMode from the file that the evidence names, run"
-        " update-initramfs -u, and reboot or reload the module",
+        "an option of the nvidia module restricts the cards' device files to root and a group, so other accounts and "
+        "containers cannot use a GPU",
+        "If all accounts need the cards, remove NVreg_DeviceFileMode from the file that the evidence names, run "
+        "update-initramfs -u, and reboot or reload the module",
         "NVIDIA driver README, NVreg_DeviceFileMode",
         sign=Sign("driver", devices_private, (MODPROBE, DPKG)),
         treatment=ForPeople(),
@@ -279,9 +283,9 @@ LOAD_RULES = (
     FailureRule(
         "cards-excluded",
         "",
-        "an option of the nvidia module takes cards from the driver, so that no program sees them",
-        "Where the host is to use all its cards, take NVreg_ExcludedGpus (or NVreg_AssignGpus) out of the file that the"
-        " evidence names, run update-initramfs -u -k all, and reboot or reload the module",
+        "an option of the nvidia module excludes cards from the driver, so no program finds them",
+        "If the host needs all its cards, remove NVreg_ExcludedGpus (or NVreg_AssignGpus) from the file that the "
+        "evidence names, run update-initramfs -u -k all, and reboot or reload the module",
         "NVIDIA driver README, NVreg_ExcludedGpus",
         sign=Sign("driver", cards_excluded, (MODPROBE, DPKG), grave=False),
     ),
@@ -292,14 +296,14 @@ LOAD_RULES = (
         r"|Booter failed with non-zero error|prepare interface data for FWSEC"
         r"|kgsp(?:Bootstrap|ExecuteFwsec)\w*: [^\n]*(?:error|fail)|kfsp\w+: FSP [^\n]*(?:error|timed out)"
         r"|kfsp\w+ failed|kfsp\w+: [^\n]*fail",
-        "the driver cannot start {the card CARD|a card}: it has hung since the last reset, has no power, its memory"
-        " windows (BARs) have no place (Above 4G Decoding off in the BIOS, a hypervisor that does not pass it whole),"
-        " the driver or the kind of its module is not for it, or it is broken",
-        "Read the lines of NVRM in front of it (dmesg | grep -iE 'NVRM|BAR'): one that the card requires the open"
-        " module, or is not supported, is the cause (driver.module, another release in the stack). Else drain the host"
-        " and cycle its power; then turn on Above 4G Decoding and Resizable BAR in the BIOS (in a virtual machine: UEFI"
-        " and a large 64-bit MMIO window), and check the card's seat and power; where it follows the card, have it"
-        " replaced",
+        "the driver cannot start {the card CARD|a card}: the card hangs since the last reset, has no power, has no "
+        "address space for its memory regions (BARs; Above 4G Decoding off in the BIOS, or incomplete passthrough by "
+        "a hypervisor), needs another driver or kind of module, or is defective",
+        "Check the preceding NVRM lines (dmesg | grep -iE 'NVRM|BAR'). If one reports that the card requires the "
+        "open module or is not supported, change driver.module or the driver release in the stack. Otherwise drain "
+        "the host and cycle its power; then turn on Above 4G Decoding and Resizable BAR in the BIOS (in a virtual "
+        "machine: UEFI and a large 64-bit MMIO window), and check the card's seat and power. If it follows the card, "
+        "have the card replaced",
         "nvidia.ko, RmInitAdapter and kernel_gsp.c; NVIDIA/open-gpu-kernel-modules#1230, #876",
         beside=r"Xid [^\n]+\): 169,|VBIOS image from ROM"
         r"|WPR2 already up|Cannot initialize GSP|GSP task exception|GSP_INIT_DONE|RmInitAdapter failed! \(",
@@ -308,48 +312,48 @@ LOAD_RULES = (
             # 0x61: RM_INIT_FIRMWARE_FETCH_FAILED; 0x62 and 0x63: RM_INIT_FIRMWARE_INIT_FAILED, by the branch
             Variant(
                 r"RmInitAdapter failed! \(0x61:",
-                "the driver cannot start {the card CARD|a card}: it does not find the firmware of its own release for"
-                " the card's system processor (GSP)",
-                "Look into /lib/firmware/nvidia for a directory of the driver's version; provision again, which"
-                " installs that version's files, and rebuild the initramfs where it holds the module (update-initramfs"
-                " -u -k all)",
+                "the driver cannot start {the card CARD|a card}: the firmware of its own release for the card's "
+                "system processor (GSP) is missing",
+                "Check /lib/firmware/nvidia for a directory of the driver's version; provision again, which installs "
+                "that version's files. If the initramfs contains the module, rebuild it (update-initramfs -u -k all)",
             ),
             Variant(
                 r"Xid [^\n]+\): 169,",
-                "the driver cannot start {the card CARD|a card}, whose security controller stops (Xid 169): mostly the"
-                " proprietary kernel module is loaded on a card that only the open one drives (Blackwell and later,"
-                " GB10)",
-                "See which one it is: modinfo -F license nvidia says NVIDIA of the proprietary one, Dual MIT/GPL of the"
-                " open one. Set driver.module: open in the stack, or leave it out (auto takes the right one), and"
-                " provision again; of packages, the set with -open at the same version, then reboot. Where it is the"
-                " open one already, cycle the host's power and try another release of the driver",
+                "the driver cannot start {the card CARD|a card}, whose security controller stops (Xid 169): usually "
+                "the proprietary kernel module is loaded for a card that needs the open one (Blackwell and later, "
+                "GB10)",
+                "Run modinfo -F license nvidia: NVIDIA is the proprietary module, Dual MIT/GPL the open one. Set "
+                "driver.module: open in the stack, or remove the setting (auto selects the right one), and provision "
+                "again; for packages, name the set with -open at the same version, then reboot. If it is already the "
+                "open one, cycle the host's power and try another driver release",
             ),
             Variant(
                 r"Booter failed|FWSEC",
-                "the driver cannot start {the card CARD|a card}: the firmware of its system processor (GSP) does not"
-                " boot, which is the first error; that WPR2 is already up, and that the card may need a reset, only"
-                " follows. Mostly this release of the driver has a fault with this card, or with its VBIOS",
-                "Name another release of the driver in the stack, the former one or a newer one (595.58.03 has such a"
-                " fault, 595.45.04 has not), and reset the card or cycle the host's power before it loads. Before"
-                " Blackwell the proprietary module does without this firmware (NVreg_EnableGpuFirmware=0). Where no"
-                " release starts it, bring the card's VBIOS up to date, then have it checked",
+                "the driver cannot start {the card CARD|a card}: the firmware of its system processor (GSP) does not "
+                "boot, which is the first error. The messages that WPR2 is already up, and that the card may need a "
+                "reset, only follow from it. Usually this driver release has a bug with this card or its VBIOS",
+                "Name another driver release in the stack, the previous or a newer one (595.58.03 has such a bug, "
+                "595.45.04 does not), and reset the card or cycle the host's power before it loads. Before "
+                "Blackwell, the proprietary module works without this firmware (NVreg_EnableGpuFirmware=0). If no "
+                "release starts the card, update its VBIOS, then have the card checked",
             ),
             Variant(
                 r"VBIOS image from ROM|valid ROM signature",
-                "the driver cannot start {the card CARD|a card}: it does not find the card's VBIOS, without which the"
-                " card's system processor (GSP) is not started. The card answers in part only",
-                "Drain the host and cycle its power; then check the card's seat and power. In a virtual machine, let"
-                " the hypervisor reset the card and pass it anew. Where it follows the card, have it replaced",
+                "the driver cannot start {the card CARD|a card}: it does not find the card's VBIOS, which it needs "
+                "to start the card's system processor (GSP). The card responds only partly",
+                "Drain the host and cycle its power; then check the card's seat and power. In a virtual machine, let "
+                "the hypervisor reset the card and pass it through again. If it follows the card, have the card "
+                "replaced",
             ),
             Variant(
                 r"GSP|FSP|WPR2|RmInitAdapter failed! \(0x6[23]:",
-                "the driver cannot start {the card CARD|a card}: its system processor (GSP) does not come up, for its"
-                " firmware, which comes with the driver, or the card hangs. Where WPR2 is already up, an earlier try"
-                " failed, and what it left makes every further one fail until the card is reset",
-                "Drain the host and reset that card (nvidia-smi --gpu-reset -i N), or cycle the host's power. Then read"
-                " the card's first line about GSP since the boot (journalctl -k | grep -E 'GSP|Xid'), not the repeats;"
-                " where it comes again, name another release of the driver in the stack, the former or a newer one;"
-                " where it follows the card, have that checked",
+                "the driver cannot start {the card CARD|a card}: its system processor (GSP) does not start, because "
+                "its firmware, which is part of the driver, or the card hangs. If WPR2 is already up, an earlier "
+                "attempt failed, and every further one fails until the card is reset",
+                "Drain the host and reset that card (nvidia-smi --gpu-reset -i N), or cycle the host's power. Then "
+                "check the card's first GSP line since the boot (journalctl -k | grep -E 'GSP|Xid'), not the "
+                "repeats. If it recurs, name another driver release in the stack, the previous or a newer one. If it "
+                "follows the card, have the card checked",
             ),
         ),
         narrower=NO_POWER,

@@ -1,4 +1,4 @@
-"""The entries for CUDA's, cuDNN's and the driver's libraries in the dynamic loader's cache."""
+"""Entries for the libraries of CUDA, cuDNN and the driver in the dynamic loader's cache."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hostwright.roles import Pattern, sh
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: Each entry for this machine in the cache's order, then each directory with its links followed, but for a link at
-#: /usr/local itself. An unreadable cache is a failed probe, not an empty cache.
+#: Prints each entry for this machine in the cache's order, then each directory with its links resolved, except a link
+#: at /usr/local itself. An unreadable cache is a failed probe, not an empty cache.
 LOADER = Probe(
     r"""all=$(/sbin/ldconfig -p) || exit 1
 entries=$(printf '%s\n' "$all" | sed -nE \
@@ -29,22 +29,22 @@ exit 0"""
 )
 
 
-PRELOAD = "/etc/ld.so.preload"  #: libraries that every program loads first
-#: ``FILE:DIRECTORY`` for each directory that a file names for ldconfig, and ``PRELOAD:LIBRARIES``
+PRELOAD = "/etc/ld.so.preload"  #: file with libraries that every program loads first
+#: Prints ``FILE:DIRECTORY`` for each directory that a file names for ldconfig, and ``PRELOAD:LIBRARIES``.
 CONF = Probe(sh("grep -aHsE '^[[:space:]]*/' /etc/ld.so.conf /etc/ld.so.conf.d/*.conf %s", PRELOAD))
 _PRELOADED = Pattern(r"/\S*/lib(?:cuda|nvidia-ml)\.so[.0-9]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Cached:
-    """An entry of the loader's cache. ``real`` is its path with the links in its directory's name followed."""
+    """An entry of the loader's cache. ``real`` is its path with the links in its directory resolved."""
 
     name: str
     path: str
     real: str
 
     def below(self, directory: str) -> bool:
-        """Whether the file is below this directory."""
+        """Return whether the file is below this directory."""
         return self.real.startswith(f"{directory}/")
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ class Cached:
 
 
 def cached(ctx: AuditContext) -> tuple[Cached, ...]:
-    """The cache's entries in its order: the loader opens the first one of each name. Raises ``Unread``."""
+    """Return the cache's entries in its order: the loader opens the first one of each name. Raises ``Unread``."""
     rows = [line.split("\t") for line in ctx.text(LOADER).splitlines()]
     real = {row[1]: row[2] for row in rows if len(row) == 3 and row[0] == "directory" and row[2].startswith("/")}
     entries = (row for row in rows if len(row) == 3 and row[0] == "entry" and row[2].startswith("/"))
@@ -60,7 +60,7 @@ def cached(ctx: AuditContext) -> tuple[Cached, ...]:
 
 
 def named_by(ctx: AuditContext, entry: Cached) -> str:
-    """The file that names an entry's directory for ldconfig, as the end of a sentence; empty where none does."""
+    """Return the file that names an entry's directory for ldconfig, as the end of a sentence; else an empty string."""
     if CONF not in ctx.facts or not ctx.facts[CONF].ok:
         return ""
     rows = (line.partition(":") for line in ctx.facts[CONF].text.splitlines())
@@ -70,7 +70,7 @@ def named_by(ctx: AuditContext, entry: Cached) -> str:
 
 
 def preloaded(ctx: AuditContext) -> Iterator[str]:
-    """The driver's libraries, or others of their names, that every program loads first."""
+    """Yield libraries with the driver's names that every program loads first."""
     rows = (line.partition(":") for line in ctx.text(CONF).splitlines()) if ctx.answer(CONF).ok else ()
     for file, _, libraries in rows:
         if file == PRELOAD:
@@ -78,7 +78,7 @@ def preloaded(ctx: AuditContext) -> Iterator[str]:
 
 
 def compat_first(ctx: AuditContext) -> Iterator[str]:
-    """The first ``libcuda.so.1`` of the loader's cache lies in a toolkit's directory ``compat``."""
+    """The first ``libcuda.so.1`` in the loader's cache is in a toolkit's directory ``compat``."""
     first = next((entry for entry in cached(ctx) if entry.name == "libcuda.so.1"), None)
     if first and "/compat/" in first.real:
         yield f"{first}{named_by(ctx, first)}"

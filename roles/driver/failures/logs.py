@@ -1,4 +1,4 @@
-"""The logs of the driver's build and installer on a host, as long as the layer differs from the stack.
+"""Logs of the driver's build and installer on a host, read only if the layer differs from the stack.
 
 DKMS's make.log is read if the running kernel has no module, then the log of the layer's last job if that failed, and
 NVIDIA's installer's own log if no job of the layer ended after it.
@@ -16,8 +16,8 @@ from hostwright.standard.roles.driver.states.steps import LOG
 
 LAYER = "driver"
 
-#: The version of the installer and the end of its log, unless a job of the role driver has ended since: then that
-#: job's log is newer.
+#: Prints the installer's version and the end of its log, unless a job of the role driver ended later: then that job's
+#: log is newer.
 INSTALLER_LOG = Probe(
     sh('f=%s; [ -s "$f" ] || exit 0\nfor s in %s/*/status; do\n', LOG, jobs.JOBS_DIR)
     + """  if [ "$s" -nt "$f" ] && grep -qs '"role": "driver"' "${s%status}job.json"; then exit 0; fi
@@ -29,35 +29,36 @@ tail -n 80 "$f" | tail -c 16000; exit 0""",
 LOG_PROBES = (INSTALLER_LOG, LAST_JOBS, jobs.RUNNING)
 
 _VERSION = "installer version: "  #: in the log's third line
-_COMPLETE = "is now complete"  #: the installer's last words after a success
-BUILD_FAILED = "dkms-build"  #: the rule for compiler messages that no other rule knows
+_COMPLETE = "is now complete"  #: the installer's last line after a success
+BUILD_FAILED = "dkms-build"  #: rule for compiler messages that no other rule matches
 
 When = Callable[[AuditContext], bool]
 
 
 def always(ctx: AuditContext) -> bool:  # noqa: ARG001
-    """No further condition."""
+    """Return true: no further condition."""
     return True
 
 
 def log_cause(ctx: AuditContext) -> tuple[str, str]:
-    """The rule whose message is in the newest log of the driver's layer, if that differs, and the line; two empty
-    texts if there is none. Raises ``Unread``, also while a job is running on the host.
+    """Return the rule whose message is in the newest log of the driver's layer, and the line, if the layer differs.
+
+    Both are empty if there is none. Raises ``Unread``, also while a job runs on the host.
     """
     return logs.log_cause(ctx, LAYER, _texts)
 
 
 def from_log(ctx: AuditContext, name: str) -> Iterator[str]:
-    """The line in the newest log of the layer that matches this rule, if the layer differs. Raises ``Unread``."""
+    """Yield the line in the newest log of the layer that matches this rule, if the layer differs. Raises ``Unread``."""
     return logs.from_log(ctx, LAYER, name, _texts)
 
 
 def in_log(name: str, *, when: When = always, grave: bool = True, provision: bool = False) -> Sign:
-    """The sign of a rule that is recognised only by its message, in the log of a layer that still differs."""
+    """Return the sign of a rule that is recognised only by its message, in the log of a layer that still differs."""
 
     def seen(ctx: AuditContext) -> Iterator[str]:
         """The layer differs from the stack, and its newest log (of its last job, of the installer, or DKMS's make.log)
-        has the message.
+        contains the message.
         """
         line = tuple(from_log(ctx, name))
         if line and when(ctx):
@@ -67,7 +68,7 @@ def in_log(name: str, *, when: When = always, grave: bool = True, provision: boo
 
 
 def _texts(ctx: AuditContext, role: str) -> Iterator[tuple[str, str]]:
-    """The layer's logs, the newest and most precise first, each with the rule for what no other rule knows."""
+    """Yield the layer's logs, the newest and most precise first, each with the rule for otherwise unknown messages."""
     if errors := build_errors(ctx):
         yield "\n".join(errors), BUILD_FAILED
     yield from logs.last_job(ctx, role)
@@ -75,7 +76,6 @@ def _texts(ctx: AuditContext, role: str) -> Iterator[tuple[str, str]]:
 
 
 def _installers(log: str, version: str) -> str:
-    """The installer's log from its first error on; empty if it succeeded, or was the installer of another driver, as
-    long ago."""
+    """Return the installer's log from its first error on; empty if it succeeded or installed another driver."""
     of, _, _ = log.removeprefix(_VERSION).partition("\n") if log.startswith(_VERSION) else (version, "", "")
     return "" if of.strip() != version or _COMPLETE in log or "ERROR: " not in log else log[log.index("ERROR: ") :]

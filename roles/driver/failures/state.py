@@ -1,4 +1,6 @@
-"""What the driver's signs share: DKMS's tree, missing builds, incompatibilities, and the log since the boot."""
+"""State shared by the driver's signs: DKMS's tree, missing builds, incompatibilities, kernel messages since the
+boot.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,15 @@ from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaR
 from hostwright.standard.roles.driver.xids.events import loaded_at
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
-#: ``tree VERSION`` of each nvidia in DKMS's tree, ``built VERSION KERNEL``, and for the remains of a failed build
-#: ``log VERSION`` with make.log's first line, and ``error VERSION`` with its lines about errors; ``broken
-#: MODULE/VERSION`` of any module whose source is gone; ``other MODULE/VERSION`` likewise for one that is not nvidia.
+#: Prints ``tree VERSION`` for each nvidia in DKMS's tree, ``built VERSION KERNEL``, and for the remains of a failed
+#: build ``log VERSION`` with make.log's first line, and ``error VERSION`` with its lines about errors; ``broken
+#: MODULE/VERSION`` for any module without source; ``other MODULE/VERSION`` like ``log`` for modules other than
+#: nvidia's.
 DKMS_TREE = Probe(sh_file(__file__, "dkms_tree.sh"), root=True)
 
-#: When the host booted, in seconds since 1970.
+#: Prints the boot time of the host, in seconds since 1970.
 BOOTED = Probe("sed -n 's/^btime //p' /proc/stat")
-#: The log's times are those of its writing, and the boot time is computed from the present clock.
+#: Tolerance: the log has times of writing, and the boot time is computed from the present clock.
 BOOT_SLACK = timedelta(seconds=30)
 
 _TREE = Pattern(r"tree ([\w.+~-]{1,60})")
@@ -42,34 +45,34 @@ class DkmsTree:
 
     versions: tuple[str, ...]
     built: frozenset[tuple[str, str]]
-    failed: frozenset[tuple[str, str]]  #: version and kernel of the make.log that a failed build leaves
+    failed: frozenset[tuple[str, str]]  #: version and kernel, from the make.log of a failed build
     errors: tuple[tuple[str, str], ...]  #: version and the compiler's messages
-    broken: tuple[str, ...] = ()  #: ``MODULE/VERSION`` of those, of any module, whose source is gone
+    broken: tuple[str, ...] = ()  #: ``MODULE/VERSION`` of any module without source
     others: tuple[tuple[str, str], ...] = ()  #: ``MODULE/VERSION`` of other modules whose build failed, and the kernel
-    hindered: tuple[str, ...] = ()  #: what keeps DKMS from building nvidia's for the next kernel
-    unlisted: tuple[str, ...] = ()  #: files of nvidia's module for the running kernel that depmod's index does not name
+    hindered: tuple[str, ...] = ()  #: obstacles to DKMS's build of nvidia's module for the next kernel
+    unlisted: tuple[str, ...] = ()  #: files of nvidia's module for the running kernel that depmod's index lacks
 
 
 @once
 def driver_of(ctx: AuditContext) -> DriverState:
-    """The state of the driver. Raises ``Unread``."""
+    """Return the state of the driver. Raises ``Unread``."""
     return DriverState.read(ctx.text(installed_by(ctx).state_probe))
 
 
 def installed_by(ctx: AuditContext) -> NvidiaRunfile | NvidiaPackages:
-    """The state that installs the driver. Raises ``Unread``."""
+    """Return the resource that installs the driver. Raises ``Unread``."""
     if ctx.section(DriverSection).packages:
         return wanted(ctx, "driver", NvidiaPackages)
     return wanted(ctx, "driver", NvidiaRunfile)
 
 
 def dkms_tree(ctx: AuditContext) -> DkmsTree:
-    """DKMS's tree. Raises ``Unread``."""
+    """Return DKMS's tree. Raises ``Unread``."""
     return read_tree(ctx.text(DKMS_TREE))
 
 
 def read_tree(text: str) -> DkmsTree:
-    """The tree in the answer to ``DKMS_TREE``."""
+    """Parse the output of ``DKMS_TREE``."""
     lines = text.splitlines()
     return DkmsTree(
         tuple(match[1] for line in lines if (match := _TREE.fullmatch(line))),
@@ -84,37 +87,37 @@ def read_tree(text: str) -> DkmsTree:
 
 
 def wanted_version(ctx: AuditContext) -> str:
-    """The stack's driver."""
+    """Return the version of the stack's driver."""
     return ctx.section(DriverSection).version
 
 
 def running_kernel(ctx: AuditContext) -> str:
-    """The kernel from ``uname -r``. Raises ``Unread`` if that is not a kernel version."""
+    """Return the kernel from ``uname -r``. Raises ``Unread`` if the output is not a kernel version."""
     kernel = ctx.text(UNAME).strip().partition(" ")[0]
     if not Pattern(r"[0-9][\w.+~-]{0,99}").fullmatch(kernel):
-        raise Unread("uname does not say the kernel")
+        raise Unread("uname -r does not print a kernel version")
     return kernel
 
 
 def foreign(ctx: AuditContext) -> tuple[str, ...]:
-    """Packages of another driver, which explain any other problem of this one. Raises ``Unread``."""
+    """Return packages of another driver, which explain any other problem of this one. Raises ``Unread``."""
     ctx.require(DPKG)
     return driver_packages(ctx.facts, ctx.section(DriverSection).kept)
 
 
 def ours(ctx: AuditContext) -> DriverState | None:
-    """The driver's state, if there is a driver without a distribution's packages beside it. Raises ``Unread``."""
+    """Return the driver's state; ``None`` without a driver, or with packages of another driver. Raises ``Unread``."""
     state = driver_of(ctx)
     return None if state.absent or foreign(ctx) else state
 
 
 def library_versions(state: DriverState) -> tuple[str, ...]:
-    """The version of the file behind each library's name; empty if the loader finds none."""
+    """Return the version of each library's file; empty if the loader finds none."""
     return tuple(path.rpartition("/")[2].partition(".so.")[2] for path in state.libraries)
 
 
 def unbuilt(ctx: AuditContext) -> bool:
-    """Whether a driver's user space is installed without a module of its version for the running kernel."""
+    """Return whether the driver's user space is installed without a module of its version for the running kernel."""
     state = driver_of(ctx)
     if state.absent:
         return False
@@ -122,7 +125,7 @@ def unbuilt(ctx: AuditContext) -> bool:
 
 
 def build_errors(ctx: AuditContext) -> tuple[str, ...]:
-    """The compiler's messages from the last build of the stack's module for the running kernel, if that failed."""
+    """Return the compiler's messages from the last build of the stack's module for the running kernel, if it failed."""
     tree, version = dkms_tree(ctx), wanted_version(ctx)
     if not unbuilt(ctx) or (version, running_kernel(ctx)) not in tree.failed:
         return ()
@@ -130,7 +133,9 @@ def build_errors(ctx: AuditContext) -> tuple[str, ...]:
 
 
 def unfit(ctx: AuditContext, rule: str) -> tuple[str, ...]:
-    """Why stack and host are incompatible, by one of the rules that refuse a host; empty if they are compatible."""
+    """Return why stack and host are incompatible, by one of the rules that refuse a host; empty if they are
+    compatible.
+    """
     for probe in HOST_PROBES:
         ctx.require(probe)
     running_kernel(ctx)  # raises Unread if it is unknown
@@ -145,9 +150,9 @@ def _misfits(stack: Stack, rules: tuple[RoleRules, ...], facts: Facts) -> tuple[
 
 
 def since_boot(ctx: AuditContext) -> Iterator[KernelLine]:
-    """The kernel's lines since the module was last loaded or, if the log does not show that, since the boot.
+    """Yield the kernel's lines since the module was last loaded or, if the log has no load, since the boot.
 
-    Lines without a time are ignored: they may be history. Raises ``Unread``.
+    Lines without a time are ignored: they may be older. Raises ``Unread``.
     """
     lines = kernel_log(ctx)
     begin = max(loaded_at(lines) or _booted(ctx), _booted(ctx))
@@ -155,13 +160,15 @@ def since_boot(ctx: AuditContext) -> Iterator[KernelLine]:
 
 
 def matching(ctx: AuditContext, pattern: str) -> tuple[str, ...]:
-    """The kernel's lines since then that match this regular expression, each once. Raises ``Unread``."""
+    """Return the kernel's lines since the last load or boot that match ``pattern``, each once. Raises ``Unread``."""
     sought = Pattern(pattern)
     return tuple(dict.fromkeys(line.text for line in since_boot(ctx) if sought.search(line.text)))
 
 
 def said_since_boot(ctx: AuditContext, pattern: str) -> tuple[str, ...]:
-    """The same, but empty without a log: for messages that only support other evidence."""
+    """Return the lines of ``matching``, empty if the log is unreadable: for messages that only support other
+    evidence.
+    """
     try:
         return matching(ctx, pattern)
     except Unread:
@@ -171,5 +178,5 @@ def said_since_boot(ctx: AuditContext, pattern: str) -> tuple[str, ...]:
 def _booted(ctx: AuditContext) -> datetime:
     text = ctx.text(BOOTED).strip()
     if not Pattern(r"[0-9]{1,10}").fullmatch(text):
-        raise Unread("/proc/stat does not say when the host booted")
+        raise Unread("/proc/stat has no boot time")
     return datetime.fromtimestamp(int(text), UTC) - BOOT_SLACK

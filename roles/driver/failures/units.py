@@ -1,4 +1,4 @@
-"""The driver's daemons: nvidia-persistenced, and Fabric Manager on a host with NVSwitches."""
+"""Failures of the driver's daemons: nvidia-persistenced, and Fabric Manager on a host with NVSwitches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNITS = Units((PERSISTENCED, FABRIC_MANAGER))
 
 
 def driver_units_failed(ctx: AuditContext) -> Iterator[str]:
-    """nvidia-persistenced is failed, or Fabric Manager on a host with NVSwitches."""
+    """nvidia-persistenced has failed, or Fabric Manager on a host with NVSwitches."""
     ctx.require(PCI)
     ctx.require(FABRIC)
     try:
@@ -32,9 +32,10 @@ UNIT_RULES = (
     FailureRule(
         "driver-unit-failed",
         "",
-        "one of the driver's daemons was started and ended with an error",
-        "Provision again where the plan names something of the driver: the role starts its daemons when the driver is"
-        " in order. Else read the journal (journalctl -u UNIT -n 50), fix the cause, then systemctl restart UNIT",
+        "a daemon of the driver was started and ended with an error",
+        "If the plan lists changes of the driver, provision again: the role starts its daemons when the driver is "
+        "healthy. Otherwise check the journal (journalctl -u UNIT -n 50), fix the cause, then run systemctl restart "
+        "UNIT",
         "systemd.service(5)",
         names=(r"^(?P<unit>\S{1,100}\.(?:service|socket)) is ",),
         sign=Sign("driver", driver_units_failed, (UNITS.states, UNITS.journals, PCI, FABRIC), provision=True),

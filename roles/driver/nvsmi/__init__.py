@@ -1,1 +1,1 @@
-"""nvidia-smi's report on a host's cards, for all driver generations."""
+"""nvidia-smi's report on a host's GPUs, for all driver generations."""

@@ -38,7 +38,7 @@ from hostwright.standard.roles.driver.nvsmi.fields import (
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-MAX_PROCESSES = 1024  #: of a card
+MAX_PROCESSES = 1024  #: limit for one GPU
 _REASON = re.compile(r"clocks_(?:event|throttle)_reason_([a-z0-9_]{1,64})")
 _CACHES = ("register_file", "l1_cache", "l2_cache", "texture_memory", "texture_shm", "cbu")
 _NAMELESS = frozenset({"N/A", "[N/A]", "[Not Found]", "[Insufficient Permissions]", "[Unknown Error]"})
@@ -47,7 +47,7 @@ _RETIRED = "retired_pages/%s/retired_count"
 
 
 def read_gpu(index: int, gpu: Element) -> Gpu:
-    """The card in this element, the ``index``-th of the report. Never raises."""
+    """Return the GPU in this element, the ``index``-th of the report. Never raises."""
     now, slowdown, maximum, margin = _temperatures(gpu.find("temperature"))
     mig = yes(gpu, "mig_mode/current_mig")
     fabric, fabric_state, clique = _fabric(gpu.find("fabric"))
@@ -101,14 +101,15 @@ def read_gpu(index: int, gpu: Element) -> Gpu:
     )
 
 
-#: nvmlGpuFabricState_t, as nvidia-smi words it
+#: nvmlGpuFabricState_t, as nvidia-smi prints it
 _FABRIC_STATES = {"Not Started", "In Progress", "Completed"}
 
 
 def _fabric(part: Element | None) -> tuple[bool | None, str, str]:
-    """Whether the card joined its fabric, the words for that, and its clique, with the cluster in a rack.
+    """Return whether the GPU joined its fabric, nvidia-smi's words for the state, and its clique (with the cluster in a
+    rack).
 
-    Cards without a fabric have no value there (``N/A``), nor has any before Hopper.
+    GPUs without a fabric have no value (``N/A``), nor have GPUs before Hopper.
     """
     state, status = text_of(part, "state"), text_of(part, "status")
     if state not in _FABRIC_STATES:
@@ -130,13 +131,13 @@ def _ecc(counts: Element | None) -> EccCounts:
 
 
 def _sram_uncorrectable(counts: Element) -> int | None:
-    """The SRAM's uncorrectable errors: a single number, or the sum of the two kinds."""
+    """Return the SRAM's uncorrectable errors: a single number, or the sum of both kinds."""
     parts = total(count(counts, "sram_uncorrectable_parity"), count(counts, "sram_uncorrectable_secded"))
     return count(counts, "sram_uncorrectable") if parts is None else parts
 
 
 def _ecc_by_bits(single: Element | None, double: Element | None) -> EccCounts:
-    """The layout before Turing: the device memory is DRAM, all other parts are SRAM."""
+    """Return the counts of the layout before Turing: device memory is DRAM, all other parts are SRAM."""
 
     def both(path: str) -> tuple[int | None, int | None]:
         return count(single, path), count(double, path)
@@ -157,10 +158,10 @@ def _ecc_by_bits(single: Element | None, double: Element | None) -> EccCounts:
 
 
 def _temperatures(part: Element | None) -> tuple[int | None, int | None, int | None, int | None]:
-    """Now, slowdown and shutdown thresholds, and the distance from the limit.
+    """Return the temperature, the slowdown and shutdown thresholds, and the distance from the limit.
 
-    If only T.Limit distances are given, thresholds are ``now + (distance now − distance there)``: the distance now is
-    that of the hottest sensor, so they may be off by a degree or two.
+    If only T.Limit distances are given, a threshold is ``now + (distance now − distance there)``. The distance now
+    belongs to the hottest sensor, so thresholds may be off by a degree or two.
     """
     now, margin = degrees(part, "gpu_temp"), degrees(part, "gpu_temp_tlimit")
 
@@ -217,13 +218,13 @@ def _processes(gpu: Element) -> Iterator[GpuProcess]:
 
 
 def _fault(gpu: Element) -> str:
-    """What the driver says instead of values. Process names do not count: they can be anything."""
+    """Return the driver's error words in place of values. Process names are ignored: they can be anything."""
     parts = (part for part in gpu if part.tag not in ("processes", "accounted_processes"))
     words = {raw(element).lower() for part in parts for element in part.iter()}
     for fault in (LOST, NEEDS_RESET):
         if fault.lower() in words:
             return fault
-    # healthy cards report "Unknown Error" for single values (the speed of a missing fan), never for the memory
+    # healthy GPUs report "Unknown Error" for single values (the speed of a missing fan), never for the memory
     return UNKNOWN_ERROR if raw(gpu, "fb_memory_usage/total").lower() == UNKNOWN_ERROR.lower() else ""
 
 

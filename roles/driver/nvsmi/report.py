@@ -1,11 +1,9 @@
-"""nvidia-smi's report, for all driver generations.
+"""nvidia-smi's report, for all driver generations, with NVLinks from ``nvidia-smi nvlink --status``.
 
-NVLinks, from the output of ``nvidia-smi nvlink --status``.
-
-It has a line for the card, ``GPU 0: Tesla V100-SXM2-32GB (UUID: GPU-…)``, and one for each of its links,
-``Link 0: 25.781 GB/s`` or ``Link 3: <inactive>``. Old versions leave out the UUID. Cards without NVLink may have no
-lines for links: nothing is known about theirs. Nor has a card without an active link ("all links are inActive"): it has
-as many as the cards of its model beside it, and where those have none, nothing is known.
+The status has a line for the GPU, ``GPU 0: Tesla V100-SXM2-32GB (UUID: GPU-…)``, and one for each of its links, ``Link
+0: 25.781 GB/s`` or ``Link 3: <inactive>``. Old versions omit the UUID. A GPU without NVLink may have no link lines: its
+links are unknown. A GPU without an active link ("all links are inActive") has none either: it gets as many links as
+other GPUs of its model on the host, else they are unknown.
 """
 
 from __future__ import annotations
@@ -31,8 +29,8 @@ from dataclasses import replace
 
 from hostwright.roles import GpuLink
 
-MAX_LINKS = 64  #: of a card; Blackwell has 18
-_MAX_LINES = 16_384  #: 64 cards with all their links and as many lines of other kinds
+MAX_LINKS = 64  #: limit for one GPU; Blackwell has 18
+_MAX_LINES = 16_384  #: 64 GPUs with all their links and as many other lines
 _CARD = re.compile(r"GPU ([0-9]{1,3}):(.*)")
 _UUID = re.compile(r"\(UUID: (GPU-[0-9A-Za-z-]{1,64})\)")
 _ALL_DOWN = re.compile(r"(?:NVML: ?)?Unable to retrieve NVLink information as all links are inactive", re.IGNORECASE)
@@ -40,7 +38,7 @@ _LINK = re.compile(r"Link ([0-9]{1,2}): *(?:([0-9]{1,6}(?:\.[0-9]{1,6})?) ?[GM]B
 
 
 def with_links(gpus: Sequence[Gpu], status: str) -> tuple[Gpu, ...]:
-    """The cards with their links from ``status``: found by UUID, or by index if there is none."""
+    """Return the GPUs with their links from ``status``, matched by UUID, or by index if there is none."""
     links, down = _read(status)
     known = [replace(gpu, links=links.get(gpu.uuid) or links.get(str(gpu.index), ())) for gpu in gpus]
     most: dict[str, tuple[GpuLink, ...]] = {}
@@ -55,7 +53,7 @@ def with_links(gpus: Sequence[Gpu], status: str) -> tuple[Gpu, ...]:
 
 
 def _read(status: str) -> tuple[Mapping[str, tuple[GpuLink, ...]], frozenset[str]]:
-    """Links by the card's UUID, or by its index as text; and the cards of which all are inactive."""
+    """Return links by the GPU's UUID, or by its index as text; and the GPUs whose links are all inactive."""
     cards: dict[str, dict[int, bool]] = {}
     down: set[str] = set()
     name = ""
@@ -76,14 +74,14 @@ def _read(status: str) -> tuple[Mapping[str, tuple[GpuLink, ...]], frozenset[str
     return by_card, frozenset(down)
 
 
-MAX_GPUS = 64  #: of a host; real ones have at most 16
-MAX_REPORT_BYTES = 4 * 1024 * 1024  #: a card takes about 15 KB without its clocks
+MAX_GPUS = 64  #: limit for one host; real ones have at most 16
+MAX_REPORT_BYTES = 4 * 1024 * 1024  #: a GPU takes about 15 KB without its clocks
 _MAX_NOTICES = 8
 
-#: of what nvidia-smi prints; the supported clocks, most of it, are left out afterwards
+#: limit for nvidia-smi's output before the supported clocks, most of it, are dropped
 _MAX_PRINTED_BYTES = 2 * MAX_REPORT_BYTES
 
-#: A complete report counts, whatever nvidia-smi's exit status (14: the infoROM of a card is corrupted); that status is
+#: A complete report counts, regardless of nvidia-smi's exit status (14: the infoROM of a GPU is corrupted), which is
 #: then a line after it.
 NVIDIA_SMI = Probe(sh_file(__file__, "report.sh", most=_MAX_PRINTED_BYTES), cap_bytes=MAX_REPORT_BYTES)
 NVLINKS = Probe("command -v nvidia-smi >/dev/null 2>&1 || exit 127; timeout -k 1 15 nvidia-smi nvlink --status")
@@ -91,7 +89,7 @@ NVLINKS = Probe("command -v nvidia-smi >/dev/null 2>&1 || exit 127; timeout -k 1
 _ROOT = "nvidia_smi_log"
 _BEGIN = re.compile(rf"<\?xml\b|<!DOCTYPE\b|<{_ROOT}\b")
 _END = f"</{_ROOT}>"
-#: characters that XML must not contain; the bytes of a process's name are whatever the process wrote there
+#: characters that XML must not contain; a process's name can have any bytes
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _PROCESS_NAME = re.compile(r"^([ \t]*<process_name>)(.*)(</process_name>[ \t\r]*)$", re.MULTILINE)
 _BARE_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")
@@ -99,21 +97,21 @@ _BARE_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")
 
 @dataclass(frozen=True, slots=True)
 class GpuReport:
-    """nvidia-smi's report on a host: the driver's version and the cards."""
+    """nvidia-smi's report on a host: the driver's version and the GPUs."""
 
     driver: str = ""
-    cuda: str = ""  #: the newest CUDA that the driver supports, which is not the toolkit's version
+    cuda: str = ""  #: newest CUDA that the driver supports, not the toolkit's version
     gpus: tuple[Gpu, ...] = ()
-    attached: int | None = None  #: number of cards that the driver holds, which may be more than it describes
+    attached: int | None = None  #: number of GPUs that the driver holds, which may exceed the described ones
     notices: tuple[str, ...] = ()  #: lines around the report, such as ``WARNING: infoROM is corrupted at gpu …``
 
 
 def read_report(xml: str, links: str = "") -> GpuReport:
-    """The report in nvidia-smi's XML and its NVLink status. Raises ``ValueError`` if it is not such a report."""
+    """Parse nvidia-smi's XML and its NVLink status. Raises ``ValueError`` if the text is not such a report."""
     root, notices = _open(xml)
     gpus = [read_gpu(index, gpu) for index, gpu in enumerate(root.findall("gpu")[:MAX_GPUS])]
     return GpuReport(
-        driver=text_of(root, "driver_version") or text_of(root, "kmd_version"),  # the later names are those of CUDA 14
+        driver=text_of(root, "driver_version") or text_of(root, "kmd_version"),  # names since CUDA 14 come second
         cuda=text_of(root, "cuda_version") or text_of(root, "cuda_umd_version"),
         gpus=with_links(gpus, links),
         attached=count(root, "attached_gpus", MAX_SMALL_COUNT),
@@ -122,33 +120,33 @@ def read_report(xml: str, links: str = "") -> GpuReport:
 
 
 def _open(text: str) -> tuple[Element, tuple[str, ...]]:
-    """The root of the XML in ``text``, and the lines around it."""
+    """Return the root of the XML in ``text``, and the lines around it."""
     if not text.strip():
         raise ValueError("nvidia-smi printed nothing")
     if len(text) > MAX_REPORT_BYTES:
-        raise ValueError(f"it has more than {MAX_REPORT_BYTES // 2**20} MiB")
+        raise ValueError(f"it is larger than {MAX_REPORT_BYTES // 2**20} MiB")
     begin, end = _BEGIN.search(text), text.rfind(_END)
     if begin is None or f"<{_ROOT}" not in text:
-        raise ValueError(f"nvidia-smi printed no report but: {_glimpse(text)}")
+        raise ValueError(f"nvidia-smi printed no report: {_glimpse(text)}")
     if end < begin.start():
         raise ValueError("it is cut off before its end")
     end += len(_END)
     around = (text[: begin.start()] + "\n" + text[end:]).replace("\ufeff", "").splitlines()
     notices = [" ".join(line[: 10 * MAX_CHARACTERS].split())[:MAX_CHARACTERS] for line in around if line.strip()]
-    if any(line.startswith("<") for line in notices):  # so the root is the element that ends last
-        raise ValueError("it stands within other XML")
+    if any(line.startswith("<") for line in notices):  # so the last end tag is the root's
+        raise ValueError("it is inside other XML")
     return _parsed(text[begin.start() : end]), tuple(notices[:_MAX_NOTICES])
 
 
 def _parsed(xml: str) -> Element:
-    """The root element. The document type's DTD is never fetched; a document type that declares entities is refused."""
+    """Return the root element. A document type's DTD is never fetched; one that declares entities is rejected."""
     sound = _PROCESS_NAME.sub(_escaped, _NO_XML.sub("\ufffd", xml))
     try:
         return fromstring(sound, forbid_dtd=False, forbid_entities=True, forbid_external=True)
     except DefusedXmlException:
         raise ValueError("it declares entities, which nvidia-smi never does") from None
     except ParseError as error:
-        raise ValueError(f"it is no well-formed XML (line {error.position[0]})") from None
+        raise ValueError(f"it is not well-formed XML (line {error.position[0]})") from None
 
 
 def _escaped(line: re.Match[str]) -> str:
@@ -158,6 +156,6 @@ def _escaped(line: re.Match[str]) -> str:
 
 
 def _glimpse(text: str) -> str:
-    """The beginning of a text in at most 80 printable characters."""
+    """Return the beginning of a text in at most 80 printable characters."""
     words = " ".join(text[:4096].split())[:80]
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in words)

@@ -1,4 +1,4 @@
-"""What is proved of cards through their driver: their places, and DCGM's diagnosis; and how they are kept from heat."""
+"""Proofs of GPUs through their driver: NUMA placement and DCGM's diagnosis; and the watch on their temperature."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from hostwright.roles import RoleContext, sh_file
 from hostwright.standard.roles.driver import Driver
 from hostwright.standard.roles.driver.proofs import judges
 
-MARGIN = 5  #: degrees below the temperature at which the card slows down: our choice
-#: degrees, of a card that tells no limit: our choice. GCM wants one from its user, gpud takes what the card tells
+MARGIN = 5  #: degrees below the temperature at which the GPU slows down: our choice
+#: Degrees, for a GPU that reports no limit: our choice. GCM requires one from its user, gpud uses the GPU's report.
 OTHERWISE = 85
-#: of `dcgmi diag`: 2 takes some two minutes (NVIDIA's DCGM user guide); 3 takes a quarter of an hour, and does what the
-#: proofs of the toolkit do
+#: Level of `dcgmi diag`: 2 takes some two minutes (NVIDIA's DCGM user guide); 3 takes a quarter of an hour and repeats
+#: the toolkit's proofs.
 LEVEL = 2
 
 WATCH = Watch(sh_file(__file__, "watch.sh", margin=MARGIN, otherwise=OTHERWISE))
 
 
 def proofs(_variables: Driver, _ctx: RoleContext) -> tuple[Proof, ...]:
-    """The cards' NUMA nodes, and DCGM's diagnosis."""
+    """Return the proofs of the GPUs' NUMA nodes, and DCGM's diagnosis."""
     placement = Program("placement.sh", sh_file(__file__, "placement.sh"), interpreter=("sh",))
     text = Path(__file__).with_name("diagnostics.py").read_text("utf-8")
     diagnostics = Program("diagnostics.py", text, interpreter=("python3",), arguments={"level": LEVEL})

@@ -1,4 +1,4 @@
-"""Whether DKMS builds the driver's module for the kernel that comes next."""
+"""DKMS builds the driver's module for the next kernel."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ grep -q ^AUTOINSTALL= %s || sed -i '$a AUTOINSTALL="yes"' %s
 
 @dataclass(frozen=True, slots=True)
 class AutoBuild(Resource):
-    """AUTOINSTALL in the ``dkms.conf`` of this version: without it, DKMS builds nothing for a kernel that apt brings.
+    """``AUTOINSTALL="yes"`` in the ``dkms.conf`` of this version, so that DKMS builds the module for kernels that apt
+    installs.
 
-    What an operator wrote below ``/etc/dkms`` wins over it: the doctor tells it (``dkms-not-for-next-kernel``).
+    Files that an operator wrote below ``/etc/dkms`` take precedence; the doctor reports them
+    (``dkms-not-for-next-kernel``).
     """
 
     version: str

@@ -1,4 +1,4 @@
-"""The driver's device files, and their links in ``/dev/char``, which keep GPUs in containers."""
+"""The driver's device files, and their links in ``/dev/char``, which containers need to keep their GPUs."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from dataclasses import dataclass
 from hostwright.resources import Change, Facts, Probe, Resource, Step, few
 from hostwright.roles import Pattern, sh_file
 
-#: The rows of ``device``, ``link``, ``major``, ``loaded``, ``card``, ``cap``, the module's settings, and find's.
+#: Prints rows ``device``, ``link``, ``major``, ``loaded``, ``card``, ``cap``, the module's settings, and ``find -ls``.
 DEVICES = Probe(sh_file(__file__, "devices.sh"), shared=True)
 
-#: Makes the device files of the loaded driver that are not there.
+#: Creates missing device files of the loaded driver.
 MAKE_DEVICES = sh_file(__file__, "make_devices.sh")
 
-#: a line of ``find -ls`` about something in /dev: mode, owner and group, the two numbers of a device file, path
+#: a line of ``find -ls`` below /dev: mode, owner and group, the two numbers of a device file, path
 _LISTED = Pattern(
     r" *[0-9]+ +[0-9]+ (?P<mode>[-bcdlps][-rwxsStT]{9})[.+]? +[0-9]+ +\S+ +\S+"
     r" +(?:(?P<major>[0-9]{1,7}), *(?P<minor>[0-9]{1,7})|[0-9]+)"
     r" .{5,20} (?P<path>/dev/nvidia[a-z0-9/-]{0,60})(?: -> .*)?"
 )
 _NUMBER = Pattern(r"[0-9]{1,7}")
-_EVERYBODY = 0o666  #: mode of the files unless the module is told otherwise (NVreg_DeviceFileMode)
+_EVERYBODY = 0o666  #: default mode of the files (NVreg_DeviceFileMode)
 _CONTROL, _MODESET = 255, 254  #: minor numbers (nvidia-modprobe-utils.h)
 _ACCESS = "/dev/nvidia-caps/nvidia-cap"
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A device file as it should be; ``major`` is empty where the kernel does not say it."""
+    """An expected device file; ``major`` is empty if the kernel does not report it."""
 
     path: str
     major: str
     minor: int
-    mode: int | None = None  #: ``None``: whatever it is
+    mode: int | None = None  #: ``None``: any
 
     def flaw(self, listed: dict[str, tuple[str, str, str]]) -> str:
-        """What is wrong with the file on the host; empty if nothing is."""
+        """Return what is wrong with the file on the host, else an empty string."""
         if self.path not in listed:
             return f"no {self.path}"
         mode, major, minor = listed[self.path]
@@ -52,11 +52,11 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class DeviceFiles(Resource):
-    """Each device file that the loaded driver's programs open, with its number and mode.
+    """The device files of the loaded driver, each with its number and mode.
 
-    nvidia-modprobe makes them, for whoever needs them where it is setuid: then nvidia-uvm's two files, and that of
-    nvidia-modeset, may be missing until the first program has come, but not one of the two alone. Nobody looks after
-    them with ``NVreg_ModifyDeviceFiles=0``, which leaves them to the host's administrator.
+    Where nvidia-modprobe is setuid, it creates them on first use: then the device file of nvidia-modeset may be
+    missing, and both files of nvidia-uvm, but not only one of these two. With ``NVreg_ModifyDeviceFiles=0`` the host's
+    administrator manages the files, and this resource changes nothing.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -71,17 +71,17 @@ class DeviceFiles(Resource):
         return Change("device files of the driver", few([*flaws]), "as the driver has them", (Step(script),))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # they go with the module
+        return ()  # the files disappear with the module
 
 
-#: new files get their links in /dev/char, where those in place show that somebody looks after these
+#: Links in /dev/char for new files. nvidia-ctk is present only on hosts that maintain these links.
 _LINKED = """\
 if command -v nvidia-ctk >/dev/null; then nvidia-ctk system create-dev-char-symlinks --create-all >/dev/null; fi
 """
 
 
 def device_flaws(facts: Facts) -> tuple[str, ...]:
-    """What is wrong with the driver's device files: ``no PATH``, or ``PATH is …``."""
+    """Return what is wrong with the driver's device files: ``no PATH``, or ``PATH is …``."""
     text = facts[DEVICES].text
     rows = [line.partition(" ")[::2] for line in text.splitlines()]
     if ("ModifyDeviceFiles:", "0") in rows:
@@ -92,7 +92,7 @@ def device_flaws(facts: Facts) -> tuple[str, ...]:
 
 
 def _wanted(rows: list[tuple[str, str]], listed: dict[str, tuple[str, str, str]]) -> Iterator[_File]:
-    """The files of the loaded modules."""
+    """Yield the expected files of the loaded modules."""
 
     def all_of(key: str) -> list[str]:
         return [value for name, value in rows if name == key]
@@ -121,8 +121,8 @@ def _wanted(rows: list[tuple[str, str]], listed: dict[str, tuple[str, str, str]]
 class DeviceLinks(Resource):
     """A link in ``/dev/char`` to each of the driver's device files.
 
-    systemd resolves a container's device rules through these links whenever it reloads its units; without them,
-    ``systemctl daemon-reload`` takes the GPUs from running containers (nvidia-container-toolkit#48).
+    systemd resolves a container's device rules through these links when it reloads its units. Without the links,
+    ``systemctl daemon-reload`` removes the GPUs from running containers (nvidia-container-toolkit#48).
     """
 
     def probes(self) -> tuple[Probe, ...]:

@@ -1,7 +1,7 @@
-"""What joins the cards of a host (NVSwitches, an NVLink 5 board, the switches of a rack), and what each kind needs.
+"""What connects the GPUs of a host (NVSwitches, an NVLink 5 board, a rack's switches), and the software each needs.
 
-Sources: NVIDIA/gpu-driver-container, nvidia-driver of ubuntu22.04 (how an NVLink 5 board is found, what it needs);
-siderolabs/extensions pull requests 717 and 893 (what happens without it); Azure/azhpc-images and leptonai/gpud (racks);
+Sources: NVIDIA/gpu-driver-container, nvidia-driver of ubuntu22.04 (detection and needs of an NVLink 5 board);
+siderolabs/extensions pull requests 717 and 893 (failures without them); Azure/azhpc-images and leptonai/gpud (racks);
 the list of chips in the README of open-gpu-kernel-modules.
 """
 
@@ -42,38 +42,38 @@ IMEX = "nvidia-imex.service"
 
 _FIRST_BLACKWELL = "0x2900"
 
-#: The subnet manager talks to the bridges through the last; the others find them.
+#: Kernel modules of the bridges: the subnet manager sends through ``ib_umad``; the other two are the adapter's drivers.
 BRIDGE_MODULES = ("mlx5_core", "mlx5_ib", "ib_umad")
 BRIDGES_AT_BOOT = "/etc/modules-load.d/hostwright-fabric.conf"
 CHANNEL_OPTION = "/etc/modprobe.d/hostwright-imex.conf"
 NODES = "/etc/nvidia-imex/nodes_config.cfg"
 CHANNEL = "/dev/nvidia-caps-imex-channels/channel0"
 
-#: A board with NVLink 5 has no NVSwitch on its PCI bus: its bridges are ConnectX devices, told by their product data.
+#: An NVLink 5 board has no NVSwitch on its PCI bus. Its bridges are ConnectX devices, identified by their product data.
 FABRIC = Probe(sh_file(__file__, "fabric.sh", first=_FIRST_BLACKWELL, modules=BRIDGE_MODULES), root=True, shared=True)
 _ROW = Pattern(r"(?:nvswitch|bridge) [0-9A-Za-z:.]{1,16}")
 
 
 class Fabric(StrEnum):
-    """What joins the cards."""
+    """What connects the GPUs."""
 
-    NONE = "none"  #: nothing, or bridges between single cards
+    NONE = "none"  #: nothing, or bridges between pairs of GPUs
     SWITCHES = "switches"  #: NVSwitches on the PCI bus
     NVLINK5 = "nvlink5"  #: NVLink 5 switches behind ConnectX bridges
-    RACK = "rack"  #: the switches of a rack, which are managed there
+    RACK = "rack"  #: switches of a rack, managed outside the host
 
 
-#: where Fabric Manager sets the switches up
+#: fabrics that Fabric Manager configures
 MANAGED = (Fabric.SWITCHES, Fabric.NVLINK5)
 
 
 def nvswitches(facts: Facts) -> int:
-    """The number of NVSwitches on the PCI bus: NVIDIA's bridges of class 0x0680."""
+    """Return the number of NVSwitches on the PCI bus: NVIDIA's bridges of class 0x0680."""
     return sum(1 for device in pci_devices(facts) if device.vendor == NVIDIA and device.kind >> 8 == 0x0680)
 
 
 def fabric_of(facts: Facts) -> Fabric:
-    """What joins the cards of this host. Reads ``PCI`` and ``FABRIC``."""
+    """Return what connects the GPUs of this host. Reads ``PCI`` and ``FABRIC``."""
     found = {line.partition(" ")[0] for line in facts[FABRIC].text.splitlines() if _ROW.fullmatch(line)}
     if RACK_CARDS.intersection(gpu_ids(facts)):
         return Fabric.RACK
@@ -83,19 +83,19 @@ def fabric_of(facts: Facts) -> Fabric:
 
 
 def _lines(kind: str, facts: Facts) -> tuple[str, ...]:
-    """The modules that an NVLink 5 board needs, and that the host ``lacks`` or that are ``missing``."""
+    """Return the modules of an NVLink 5 board that are not loaded (``lacks``) or not on disk (``missing``)."""
     lines = facts[FABRIC].text.splitlines()
     return tuple(name for name in BRIDGE_MODULES if f"{kind} {name}" in lines)
 
 
 def modules_lacking(facts: Facts) -> tuple[str, ...]:
-    """The modules that an NVLink 5 board needs and that are not loaded. Reads ``FABRIC``."""
+    """Return the modules of an NVLink 5 board that are not loaded. Reads ``FABRIC``."""
     return _lines("lacks", facts)
 
 
 @dataclass(frozen=True, slots=True)
 class JoinedBy(Condition):
-    """The condition that this joins the cards."""
+    """Condition: ``fabric`` connects the GPUs."""
 
     fabric: Fabric
 
@@ -103,19 +103,17 @@ class JoinedBy(Condition):
         return (PCI, FABRIC)
 
     def holds(self, facts: Facts) -> bool:
-        """Whether that is so."""
         return fabric_of(facts) is self.fabric
 
 
 @dataclass(frozen=True, slots=True)
 class HasNvSwitch(Condition):
-    """The condition that Fabric Manager has switches to set up."""
+    """Condition: the host has switches that Fabric Manager configures."""
 
     def probes(self) -> tuple[Probe, ...]:
         return (PCI, FABRIC)
 
     def holds(self, facts: Facts) -> bool:
-        """Whether that is so."""
         return fabric_of(facts) in MANAGED
 
 
@@ -123,7 +121,7 @@ class HasNvSwitch(Condition):
 class BridgeModules(Resource):
     """The modules for the bridges of an NVLink 5 board are loaded.
 
-    Ubuntu has some of them in ``linux-modules-extra`` of the running kernel, which is installed where one is missing.
+    Ubuntu ships some of them in ``linux-modules-extra`` of the running kernel, which is installed if one is missing.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -143,22 +141,22 @@ class BridgeModules(Resource):
         return Change(what, have, "loaded", (load,))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # others may use the ConnectX cards; the next boot loads what is asked for
+        return ()  # others may use the ConnectX devices; the next boot loads only configured modules
 
 
 @dataclass(frozen=True, slots=True)
 class SubnetManagerNamed(Resource):
-    """The stack names a subnet manager; without it an NVLink 5 board stays apart, and CUDA does not start on it."""
+    """The stack names a subnet manager. Without one, the GPUs of an NVLink 5 board are not connected and CUDA fails."""
 
-    driver: str  #: its version
+    driver: str  #: version of the driver
 
     def probes(self) -> tuple[Probe, ...]:
         return ()
 
     def plan(self, _facts: Facts) -> Refusal:
         sentence = (
-            "NVLink 5 joins its cards (HGX B200 or B300), and the stack names no subnet manager for it: choose a stack "
-            f"with driver.fabric_manager.subnet_manager (package nvlsm), such as hgx-b200, or add it for driver "
+            "the host has an NVLink 5 board (HGX B200 or B300), and the stack names no subnet manager; choose a "
+            "stack with driver.fabric_manager.subnet_manager (package nvlsm), such as hgx-b200, or add it for driver "
             f"{self.driver}"
         )
         return Refusal("NVLink subnet manager", "none in the stack", "nvlsm", "subnet-manager", sentence)
@@ -169,8 +167,10 @@ class SubnetManagerNamed(Resource):
 
 @dataclass(frozen=True, slots=True)
 class ImexChannel(Resource):
-    """The device file of the first channel between the nodes of a rack; the driver makes it only where it is asked to
-    when it is loaded (``NVreg_CreateImexChannel0``)."""
+    """The device file of the first channel between the nodes of a rack.
+
+    The driver creates it at load time only with ``NVreg_CreateImexChannel0``.
+    """
 
     def probes(self) -> tuple[Probe, ...]:
         return (Probe(f"[ -c {CHANNEL} ]"),)
@@ -182,11 +182,11 @@ class ImexChannel(Resource):
         return Change("IMEX channel", "no channel0", CHANNEL, (step,))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # it goes with the module
+        return ()  # the file disappears with the module
 
 
 def before_the_driver(wanted: DriverSection) -> Iterator[Resource]:
-    """What the driver's module reads when it is loaded."""
+    """Yield the configuration that the driver's module reads when it is loaded."""
     if wanted.imex:
         text = "# Written by Hostwright. Programs that share memory with other nodes of the rack open channel 0.\n"
         option = f"{text}options nvidia NVreg_CreateImexChannel0=1\n"
@@ -194,10 +194,10 @@ def before_the_driver(wanted: DriverSection) -> Iterator[Resource]:
 
 
 def fabric_states(ctx: RoleContext, wanted: DriverSection, nodes: tuple[str, ...], driver: Loadable) -> Iterator[When]:
-    """Fabric Manager where it has switches to set up, the subnet manager where those are of NVLink 5, IMEX in racks."""
-    if wanted.fabric_manager:  # without it CUDA does not start on an HGX board (error 802)
+    """Yield Fabric Manager for hosts with switches, the subnet manager for NVLink 5, IMEX for racks."""
+    if wanted.fabric_manager:  # without Fabric Manager, CUDA fails on an HGX board (error 802)
         yield from (When(JoinedBy(Fabric.NVLINK5), one) for one in _bridged(ctx, wanted, wanted.fabric_manager))
-        # Its restart ends jobs, but it runs only with a driver of its own version: that change already disturbs.
+        # A restart ends jobs. It happens only with a change of the driver's version, which disturbs jobs anyway.
         package = _package(ctx.stack, wanted, wanted.fabric_manager, wanted.fabric_manager_package, FABRIC_MANAGER)
         managed = (*package, WithDriver(driver, Service(FABRIC_MANAGER)))
         yield from (When(HasNvSwitch(), one) for one in managed)
@@ -211,7 +211,7 @@ def fabric_states(ctx: RoleContext, wanted: DriverSection, nodes: tuple[str, ...
 
 
 def _bridged(ctx: RoleContext, wanted: DriverSection, manager: FabricManager) -> Iterator[Resource]:
-    """What Fabric Manager needs on an NVLink 5 board; its unit starts the subnet manager."""
+    """Yield what Fabric Manager needs on an NVLink 5 board; its unit starts the subnet manager."""
     if manager.subnet_manager is None:
         yield SubnetManagerNamed(wanted.version)
         return
@@ -224,7 +224,7 @@ def _bridged(ctx: RoleContext, wanted: DriverSection, manager: FabricManager) ->
 
 
 def _package(stack: Stack, wanted: DriverSection, part: DriverPart, name: str, unit: str) -> Iterator[Resource]:
-    """A part's package, from its ``.deb`` or from where the driver's come, and its unit running with what is there."""
+    """Yield the package, from its ``.deb`` or the driver's source, and a restart of ``unit`` after an upgrade."""
     if part.artifact:
         yield DebFile(stack.artifact(part.artifact), name, part.version, unit)
         return

@@ -1,4 +1,4 @@
-"""Reasons not to disturb a host: Secure Boot, a display, processes and containers on the GPU; and its cards."""
+"""Reasons not to disturb a host (Secure Boot, a display, processes and containers on the GPU), and its GPUs."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from hostwright.resources import (
 from hostwright.roles import Command, Match, Pattern, sh_file
 from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 
-NVIDIA = 0x10DE  #: the vendor on the PCI bus
+NVIDIA = 0x10DE  #: PCI vendor id
 
 _DKMS = "/var/lib/dkms/mok.pub"
-#: Certificates of the keys with which DKMS signs modules, each with the key: Ubuntu's, and that of dkms 3 elsewhere.
+#: Certificate → private key with which DKMS signs modules: Ubuntu's, and dkms 3's on other distributions.
 _KEYS = {"/var/lib/shim-signed/mok/MOK.der": "/var/lib/shim-signed/mok/MOK.priv", _DKMS: "/var/lib/dkms/mok.key"}
 SECURE_BOOT = Probe(
     sh_file(
@@ -36,29 +36,29 @@ SECURE_BOOT = Probe(
     shared=True,
 )
 
-#: As dkms 3 makes its key when it builds for the first time.
+#: The command with which dkms 3 creates its key at the first build.
 _MAKE_KEY = (
     'openssl req -new -x509 -nodes -days 36500 -subj "/CN=DKMS module signing key" -newkey rsa:2048 '
     f"-keyout {_KEYS[_DKMS]} -outform DER -out {_DKMS}"
 )
 
-#: A display manager's unit, and X servers.
+#: Prints the display manager's unit and X servers.
 DISPLAY = Probe(sh_file(__file__, "display.sh"), root=True, shared=True)
 
-PERSISTENCE = "nvidia-persistenced"  #: on every green host, so that a look does not ask systemd about it
+PERSISTENCE = "nvidia-persistenced"  #: left out of systemctl queries: it runs on every healthy host
 
-#: The services that hold the device files and are stopped for a replacement, in this order.
+#: Services that hold the device files, in the order in which they are stopped for a replacement.
 OUR_SERVICES = ("nvidia-dcgm", "dcgm", "nvidia-imex", "nvidia-fabricmanager", PERSISTENCE)
 _ASKED_ABOUT = "|".join(f"{name}.service" for name in OUR_SERVICES if name != PERSISTENCE)
 
-#: ``pid unit name`` of each process that holds a device file of NVIDIA's open; ``-`` where it is no service's, and
-#: ``ops/jupyter.service`` or ``ops/-`` where a person's own systemd or login has it. Services that hold none and that
-#: systemd stops along with one of ours come last; those of the persistence daemon only the step sees, before it stops
-#: anything.
+#: Prints ``pid unit name`` for each process that has an NVIDIA device file open; ``-`` for a process outside a service,
+#: ``ops/jupyter.service`` or ``ops/-`` for a process of user ``ops``. Then come services that hold no file but that
+#: systemd stops together with one of ours. Services bound to the persistence daemon are resolved only by the step,
+#: before it stops anything.
 HOLDERS = Probe(
     sh_file(__file__, "sh/holders.sh")
     + sh_file(__file__, "sh/bound.sh")
-    # `holders` would be a process more
+    # calling `holders` would cost one more process
     + "ours= last=\nfor link in $(find /proc/[0-9]*/fd -lname '/dev/nvidia*' 2>/dev/null); do\n"
     + 'p=${link#/proc/} p=${p%%/*}; [ "$p" != "$last" ] || continue; last=$p\n'
     'read -r n <"/proc/$p/comm" || continue\nservice "$p"\n'
@@ -71,7 +71,7 @@ HOLDERS = Probe(
     shared=True,
 )
 
-#: One line for each container that has the GPU's device files, as ``_CONTAINER`` reads them.
+#: Prints a line for each container that has the GPU's device files, as ``_CONTAINER`` parses it.
 GPU_CONTAINERS = Probe(
     sh_file(__file__, "sh/containers.sh"),
     root=True,
@@ -79,7 +79,7 @@ GPU_CONTAINERS = Probe(
     shared=True,
 )
 
-#: Who uses the GPU, for changes that disturb running work.
+#: Probes for users of the GPU, for changes that disturb running work.
 BUSY_PROBES = (HOLDERS, GPU_CONTAINERS)
 
 _UNIT = Pattern(r"[A-Za-z0-9:_.@\\-]{1,255}\.service")
@@ -91,16 +91,16 @@ _CONTAINER = Pattern(
 
 
 def display(facts: Facts) -> str:
-    """The display manager or X server on the host; empty if there is none."""
+    """Return the display manager or X server on the host, else an empty string."""
     return ", ".join(facts[DISPLAY].strip().splitlines())
 
 
 def users(facts: Facts) -> tuple[str, ...]:
-    """Who uses a GPU, as words for a sentence: ``python3 train.py (4711)``, ``train.service (4712)``, ``container
+    """Return the users of the GPUs, as text: ``python3 train.py (4711)``, ``train.service (4712)``, ``container
     3f2a1b2c3d4e (pid 812) web``, ``jupyter.service of ops (4713)``.
 
-    Services that can be stopped are left out. A process in a container is named by its container, and one of a unit of
-    the system's by that: whoever wants it to end must stop the unit.
+    Services that can be stopped are left out. A process in a container is listed as the container, and a process of a
+    system unit as the unit, because the unit must be stopped to end it.
     """
     rows = (row for line in facts[HOLDERS].text.split("\n") if len(row := line.split(" ", 2)) == 3)
     ours = {f"{name}.service" for name in OUR_SERVICES}
@@ -116,7 +116,7 @@ def users(facts: Facts) -> tuple[str, ...]:
 
 
 def _unit(text: str) -> str:
-    """The words for a unit of the system's or of a person's; empty where it is none."""
+    """Return the text for a system unit or a user's unit; empty for any other process."""
     unit = text.rpartition("/")[2]
     return f"{unit}{_person(text)}" if _UNIT.fullmatch(unit) and ("/" not in text or _person(text)) else ""
 
@@ -127,49 +127,52 @@ def _person(text: str) -> str:
 
 
 def _container(match: Match) -> str:
-    """The words for a container; they begin as those of other probes do, so that its owner is found by them."""
+    """Return the text for a container. It begins like the texts of other probes, which find the owner by it."""
     names = [one for one in (match["id"], match["called"]) if one != "-"] or [f"of {match['name']}"]
     return " ".join((f"container {names[0]} (pid {match['first']})", *names[1:]))
 
 
 def unsigned_refused(facts: Facts) -> str:
-    """Why no module that DKMS builds would load, and what only a person can do; empty if one would load."""
+    """Return why a module built by DKMS would not load, and what the operator must do; else an empty string."""
     state, _, key = facts[SECURE_BOOT].strip().partition(" ")
     if state not in ("on", "made", "pending"):
         return ""
-    confirm = "choose Enroll MOK at its console, and provision again"
+    confirm = "choose Enroll MOK at its console, then provision again"
     if state == "pending" and key in _KEYS:
-        return f"Secure Boot is on and the key {key} waits to be enrolled: reboot the host, {confirm}"
+        return f"Secure Boot is on and the key {key} is not enrolled yet: reboot the host, {confirm}"
     found = key if state == "made" and key in _KEYS else ""
     make = "" if found else f"make one (update-secureboot-policy --new-key on Ubuntu, else {_MAKE_KEY}), "
     return (
-        "Secure Boot is on and no key with which DKMS signs modules is enrolled, so the kernel would refuse the "
-        f"driver: as root on the host {make}run mokutil --import {found or 'with it'}, reboot, {confirm}; or switch "
-        "Secure Boot off in the firmware"
+        "Secure Boot is on and no signing key of DKMS is enrolled, so the kernel would reject the driver: as root on "
+        f"the host {make}run mokutil --import {found or 'with it'}, reboot, {confirm}; or switch Secure Boot off in "
+        "the firmware"
     )
 
 
 def signing_key(facts: Facts) -> tuple[str, str]:
-    """The key and the certificate with which DKMS signs modules, where Secure Boot is on and the firmware knows them;
-    empty elsewhere. Reads ``SECURE_BOOT``."""
+    """Return the private key and the certificate with which DKMS signs modules, if Secure Boot is on and they are
+    enrolled.
+
+    Else both are empty. Reads ``SECURE_BOOT``.
+    """
     state, _, certificate = facts[SECURE_BOOT].strip().partition(" ")
     known = state == "enrolled" and certificate in _KEYS
     return (_KEYS[certificate], certificate) if known else ("", "")
 
 
 def gpu_ids(facts: Facts) -> tuple[int, ...]:
-    """PCI device ids of NVIDIA's GPUs."""
+    """Return the PCI device ids of NVIDIA's GPUs."""
     return tuple(device.device for device in display_controllers(facts) if device.vendor == NVIDIA)
 
 
 def has_cards(root_run: Callable[[str], Any]) -> bool:
-    """Whether the PCI bus shows a card, for checks: one that needs a card ends with ``no_gpu()`` where none is."""
+    """Return whether the PCI bus shows a GPU, for checks. A check that needs one returns ``no_gpu()`` otherwise."""
     return bool(gpu_ids(Facts({PCI: Answer(0, root_run(PCI.script).stdout)})))
 
 
 @dataclass(frozen=True, slots=True)
 class GpuPresent(Resource):
-    """An NVIDIA card on the PCI bus; without it, this role makes no sense."""
+    """An NVIDIA GPU on the PCI bus. Without one, the role refuses the host."""
 
     def probes(self) -> tuple[Probe, ...]:
         return (PCI,)
@@ -178,9 +181,8 @@ class GpuPresent(Resource):
         if gpu_ids(facts):
             return None
         sentence = (
-            "there is no NVIDIA GPU on its PCI bus: see lspci -d 10de: there, the card's seat and power, the "
-            "firmware's settings, and whether it is the right host; one that is to have none gets its roles without "
-            "driver (hostwright_roles)"
+            "no NVIDIA GPU on the PCI bus; run lspci -d 10de: on the host, check the GPU's seat and power, the "
+            "firmware's settings and the host name, or remove driver from its hostwright_roles"
         )
         return Refusal("NVIDIA GPU", "none", "one or more", "gpu-present", sentence)
 
@@ -190,7 +192,7 @@ class GpuPresent(Resource):
 
 @dataclass(frozen=True, slots=True)
 class AllGpusPresent(Resource):
-    """All NVIDIA cards on the PCI bus that the inventory names; a missing one is told, and hinders nothing."""
+    """All NVIDIA GPUs that the inventory names, on the PCI bus. A missing GPU is only reported."""
 
     number: int  #: ``hostwright_gpus``
 
@@ -201,13 +203,12 @@ class AllGpusPresent(Resource):
         return None
 
     def notes(self, facts: Facts) -> tuple[str, ...]:
-        """That cards are missing, where they are."""
         present = len(gpu_ids(facts))
         if present >= self.number:
             return ()
         return (
-            f"{present} of the {self.number} GPUs that the inventory says (hostwright_gpus) are on its PCI bus: "
-            f"{Command('doctor')} says more",
+            f"{present} of {self.number} GPUs of the inventory (hostwright_gpus) are on the PCI bus; run "
+            f"{Command('doctor')} for the cause",
         )
 
     def removal(self) -> tuple[Resource, ...]:
@@ -216,17 +217,19 @@ class AllGpusPresent(Resource):
 
 @dataclass(frozen=True, slots=True)
 class ReloadTakesGpus(Condition):
-    """The condition that a reload of systemd, which ``systemctl enable`` includes, takes the GPUs from a running
-    container: such a container exists, and links in ``/dev/char`` are missing (``DeviceLinks``)."""
+    """Condition: a reload of systemd, which ``systemctl enable`` includes, removes the GPUs from a running
+    container.
+
+    This happens if links in ``/dev/char`` are missing (``DeviceLinks``).
+    """
 
     def probes(self) -> tuple[Probe, ...]:
         return (GPU_CONTAINERS, *DeviceLinks().probes())
 
     def holds(self, facts: Facts) -> bool:
-        """Whether that is the case."""
         return bool(facts[GPU_CONTAINERS].strip()) and DeviceLinks().plan(facts) is not None
 
 
 def reloading(resource: Resource) -> Disturbing:
-    """A resource whose steps reload systemd; to enable a unit is to do so."""
+    """Return the resource as disturbing: its steps reload systemd, as enabling a unit does."""
     return Disturbing(resource, "reloads systemd, which takes the GPUs from containers", ReloadTakesGpus())

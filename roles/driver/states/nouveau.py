@@ -1,4 +1,4 @@
-"""Open drivers of NVIDIA cards, which withhold a card from the driver until a reboot."""
+"""Open drivers that hold NVIDIA GPUs until a reboot: nouveau and nova."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hostwright.resources import KERNEL_GONE, Facts, Probe, Reboot, Resource
 
-#: NVIDIA devices bound to an open driver, in lines ``0000:3b:00.0 nouveau``; nova is nouveau's successor.
+#: Prints NVIDIA devices bound to an open driver: ``0000:3b:00.0 nouveau``. nova is nouveau's successor.
 NOUVEAU = Probe(
     'for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor" || continue; [ "$v" != 0x10de ] || '
     "for n in /sys/bus/pci/drivers/nouveau /sys/bus/pci/drivers/nova*; do "
@@ -16,16 +16,16 @@ NOUVEAU = Probe(
 
 
 def boots_first(facts: Facts) -> bool:
-    """Whether our module cannot be built or loaded before a reboot: nouveau has a card, or the kernel is gone.
+    """Return whether a reboot must come before the module is built or loaded.
 
-    Reads ``NOUVEAU`` and ``KERNEL_GONE``.
+    True if nouveau holds a GPU, or the files of the running kernel were removed. Reads ``NOUVEAU`` and ``KERNEL_GONE``.
     """
     return bool(facts[NOUVEAU].strip() or facts[KERNEL_GONE].strip())
 
 
 @dataclass(frozen=True, slots=True)
 class NouveauGone(Resource):
-    """No open driver has an NVIDIA card. A blacklisted driver releases its card only at a reboot."""
+    """No open driver holds an NVIDIA GPU. A blacklisted driver releases its GPU only at a reboot."""
 
     def probes(self) -> tuple[Probe, ...]:
         return (NOUVEAU,)
@@ -35,7 +35,7 @@ class NouveauGone(Resource):
         if not taken:
             return None
         have = ", ".join(f"{driver} drives {slot}" for slot, _, driver in (line.partition(" ") for line in taken))
-        return Reboot("open NVIDIA drivers", have, "none has a card", f"{have}, and gives it back only then")
+        return Reboot("open NVIDIA drivers", have, "none has a card", f"{have}, and releases it only then")
 
     def removal(self) -> tuple[Resource, ...]:
         return ()

@@ -1,4 +1,4 @@
-"""Other drivers (a distribution's, nouveau): removed from a host that has this role, left alone on others."""
+"""Other drivers (a distribution's, nouveau): removed from hosts with this role, left alone on others."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ DRIVER_LOADED = Probe(sh("test -d %s", _MODULE), part=passes.directory(_MODULE))
 
 
 def no_other_driver(ctx: RoleContext) -> Iterator[Resource]:
-    """Nothing but this stack installs a driver on the host, nouveau holds no card, and no file keeps ours from being
-    loaded."""
+    """Yield the states that keep other drivers away: apt pins, removed packages, nouveau and blocked modules."""
     section = ctx.section(DriverSection)
-    pinned = [name for name in DRIVER_PACKAGES if name != "libnvidia-*"]  # it would match the container toolkit's
+    # "libnvidia-*" would match the container toolkit's library
+    pinned = [name for name in DRIVER_PACKAGES if name != "libnvidia-*"]
     text = ctx.render(
         "driver/no-other-driver.pref.j2", packages=pinned, pins=section.packages, precompiled=section.precompiled_names
     )
@@ -40,7 +40,7 @@ def no_other_driver(ctx: RoleContext) -> Iterator[Resource]:
     where = "packages of the stack" if section.packages else "the .run"
     other = DebsAbsent(
         DRIVER_PACKAGES,
-        f"the driver comes from {where}, and two drivers break each other",
+        f"the driver comes from {where}, and two drivers conflict",
         section.kept,
         instead=section.words,
     )

@@ -1,8 +1,7 @@
 """The NVIDIA driver from packages: exactly this set, held, with the module of its version in the kernel.
 
-The versions that ``runfile.py`` compares are compared here too. dpkg tells which packages are there; apt brings the
-set in one run, after the old module has left the kernel, and DKMS builds as part of that. What is damaged is brought
-again, each package at its version.
+Versions are compared as in ``runfile.py``. dpkg lists the installed packages. apt installs the set in one run, after
+the old module was unloaded, and DKMS builds in that run. Damaged packages are installed again at their versions.
 """
 
 from __future__ import annotations
@@ -46,12 +45,12 @@ from hostwright.standard.roles.driver.states.runfile import LIBRARIES, REPLACES,
 
 COMPONENTS = "/etc/apt/sources.list.d/hostwright-driver.list"
 
-#: The packages of a set that bring the module of the running kernel: DKMS builds it, or it comes compiled.
+#: Packages of a set that contain the module of the running kernel: built by DKMS, or precompiled.
 _MODULE = ("*-dkms", "nvidia-dkms-*", "linux-modules-nvidia-*", "linux-objects-nvidia-*", "linux-signatures-nvidia-*")
 
 
 def sources(section: DriverSection, stack: Stack) -> Iterator[Resource]:
-    """Where apt takes the set from: a repository with its key, or components of the distribution's own archive."""
+    """Yield the apt source of the package set: a signed repository, or components of the distribution's archive."""
     if section.components:
         yield AptComponents(COMPONENTS, section.components)
     if section.repository:
@@ -60,20 +59,20 @@ def sources(section: DriverSection, stack: Stack) -> Iterator[Resource]:
 
 @dataclass(frozen=True, slots=True)
 class NvidiaPackages(Resource):
-    """This set of packages, each at exactly its version and held; its module built for the running kernel, and loaded.
+    """This set of packages, each at its exact version and held; its module built for the running kernel and loaded.
 
-    ``force`` and ``allowed`` are as for ``NvidiaRunfile``: without the first, a host with a display is refused where a
-    loaded module must leave the kernel.
+    ``force`` and ``allowed`` are as for ``NvidiaRunfile``. Without ``force``, a host with a display is refused if a
+    loaded module must be unloaded.
     """
 
-    packages: tuple[str, ...]  #: as ``name=version``
-    version: str  #: the driver's
-    source: str = ""  #: the source list that carries them; empty for those of the host
+    packages: tuple[str, ...]  #: ``name=version``
+    version: str  #: of the driver
+    source: str = ""  #: path of the source list that has them; empty: the host's sources
     force: bool = field(default=False, metadata=NO_IDENTITY)
     allowed: bool = field(default=False, metadata=NO_IDENTITY)
-    #: the packages of the mirror, where they come from there; ``None``: from the sources of the host
+    #: package mirror to install from; ``None``: the host's apt sources
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
-    #: names, each without the kernel's, of packages that bring the module of the running kernel compiled
+    #: names of the precompiled module's packages, without the kernel's name
     precompiled: tuple[str, ...] = ()
 
     @property
@@ -81,13 +80,15 @@ class NvidiaPackages(Resource):
         return Debs(self.packages, hold=True, source=self.source, mirror=self.mirror)
 
     def _modules(self, facts: Facts) -> tuple[str, ...]:
-        """The packages of the precompiled module of the running kernel; they have versions of their own."""
+        """Return the packages of the precompiled module for the running kernel. Their versions differ from the
+        driver's.
+        """
         kernel = facts[UNAME].text.strip().partition(" ")[0] if UNAME in facts else ""
         return tuple(f"{name}-{kernel}" for name in self.precompiled) if kernel else ()
 
     @property
     def state_probe(self) -> Probe:
-        """Module and libraries on the host, as ``DriverState`` reads them."""
+        """Probe for the module and libraries on the host; ``DriverState`` parses its output."""
         return Probe(sh_file(__file__, "sh/packaged.sh", version=self.version, libraries=LIBRARIES), root=True)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -110,7 +111,7 @@ class NvidiaPackages(Resource):
         return self._links(state, facts) or self._module(state, facts) or self._loaded(state, facts)
 
     def _install(self, change: Change, state: DriverState, facts: Facts) -> Planned:
-        """The packages, after the module has left the kernel; a hold alone disturbs nothing."""
+        """Plan the installation, after the module was unloaded; a mere hold disturbs nothing."""
         table = dpkg_table(facts)
         words = [word.partition("=")[::2] for word in (*self.packages, *self._modules(facts))]
         if all((row := table.get(name)) and row.present and version in {"", row.version} for name, version in words):
@@ -126,7 +127,7 @@ class NvidiaPackages(Resource):
         if sentence := _shown(facts, "replaced") if state.loaded and not self.force else "":
             return Refusal(what, have, want, "display", sentence)
         unload = (Step(steps.unload(force=self.force, build=False), timeout_s=300),) if state.loaded else ()
-        *rehearsal, install = change.steps  # what apt cannot install leaves the loaded module where it is
+        *rehearsal, install = change.steps  # if apt cannot install the set, the loaded module stays
         todo = (*rehearsal, *unload, install, Step(steps.LOAD, timeout_s=300))
         return replace(
             change,
@@ -138,12 +139,14 @@ class NvidiaPackages(Resource):
         )
 
     def _unsigned(self, facts: Facts) -> str:
-        """Why no module that DKMS builds would load; empty where one would, or where it comes signed."""
+        """Return why a module built by DKMS would not load; empty if it would, or if it is precompiled and signed."""
         built = any(named_like(word.partition("=")[0], ("*-dkms", "nvidia-dkms-*")) for word in self.packages)
         return unsigned_refused(facts) if built else ""
 
     def _again(self, facts: Facts, *, module: bool) -> Step:
-        """The step that installs those of the set again that bring the module, or all others."""
+        """Return the step that reinstalls the packages with the module (``module``), or all other packages of the
+        set.
+        """
         table = dpkg_table(facts)
         names = [word.partition("=")[0] for word in (*self.packages, *self._modules(facts))]
         rows = tuple(table[name] for name in names if name in table and named_like(name, _MODULE) == module)
@@ -155,18 +158,18 @@ class NvidiaPackages(Resource):
         others = [path for path in state.libraries if path and not path.endswith(f".{self.version}")]
         want = f"libraries of {self.version}"
         if others:
-            sentence = f"{few(others)} wins over the packages' library; remove that file and run ldconfig"
+            sentence = f"{few(others)} takes precedence over the packages' library; remove that file and run ldconfig"
             return Refusal("NVIDIA driver", str(state), want, "other-library", sentence)
         return Change("NVIDIA driver", str(state), want, (self._again(facts, module=False),))
 
     def _module(self, state: DriverState, facts: Facts) -> Planned | None:
-        """The module comes again with its package; that in the kernel stays where it is of this version."""
+        """Plan to reinstall the module's package; a loaded module of this version stays loaded."""
         if state.module == self.version:
             return None
         want = f"{self.version}, of its package"
         if state.module and (modules := self._modules(facts)):
             sentence = (
-                f"{modules[0]} brings the module of driver {state.module}, and the stack wants {self.version}: name "
+                f"{modules[0]} has the module of driver {state.module}, and the stack has driver {self.version}; name "
                 "that version and its packages in the stack, or boot a kernel whose package has it"
             )
             return Refusal("NVIDIA kernel module", str(state), want, "precompiled-module", sentence)
@@ -194,20 +197,19 @@ class NvidiaPackages(Resource):
         return Change(what, have, "loaded", (Step(steps.LOAD, timeout_s=300),))
 
     def waits_for_reboot(self, facts: Facts) -> bool:
-        """Whether this driver cannot run before a reboot, or another version stays in the kernel until then."""
+        """Return whether the driver cannot run before a reboot, or another version stays loaded until then."""
         return boots_first(facts) or isinstance(self.plan(facts), Reboot)
 
     def packages_for(self, facts: Facts | None, /) -> tuple[str, ...]:
-        """All of them; none where a repository of their own carries them."""
+        """All of its packages; none if their own repository provides them."""
         modules = self._modules(facts) if facts is not None and not self.source else ()
         return (*self._debs.packages_for(facts), *modules)
 
     def packages_from(self, list_file: str, /) -> tuple[str, ...]:
-        """All of them, if that source carries them."""
+        """All of its packages, if that source has them."""
         return self._debs.packages_from(list_file)
 
     def from_mirror(self, mirror: PackageMirror, /) -> NvidiaPackages:
-        """Taken from the mirror."""
         return replace(self, mirror=mirror)
 
     def notes(self, facts: Facts) -> tuple[str, ...]:
@@ -226,24 +228,24 @@ class NvidiaPackages(Resource):
 
 
 def _shown(facts: Facts, what: str) -> str:
-    """The sentence with which a host with a display is refused; empty where there is none."""
+    """Return the refusal for a host with a display; empty without a display."""
     shown = display(facts)
-    sentence = f"the driver must be {what} and the GPU shows a screen ({shown}): "
-    return f"{sentence}end that first, or set driver_force: true to have it ended" if shown else ""
+    sentence = f"the driver must be {what} and the GPU drives a display ({shown}): "
+    return f"{sentence}stop it first, or set driver_force: true to stop it" if shown else ""
 
 
-#: The version of the module in the kernel.
+#: Prints the version of the loaded module.
 LOADED = Probe('read -r version </sys/module/nvidia/version; echo "$version"')
 
 
 @dataclass(frozen=True, slots=True)
 class DriverPackagesGone(Resource):
-    """None of these packages is installed unless it was there before, and their module is out of the kernel."""
+    """The packages that Hostwright installed are removed, and their module is unloaded."""
 
     packages: tuple[str, ...]
     force: bool = field(default=False, metadata=NO_IDENTITY)
     allowed: bool = field(default=False, metadata=NO_IDENTITY)
-    patterns: tuple[str, ...] = ()  #: of further names: those of the modules of all kernels
+    patterns: tuple[str, ...] = ()  #: patterns of further packages: modules of all kernels
 
     def probes(self) -> tuple[Probe, ...]:
         return (*DebsGone(self.packages).probes(), LOADED, DISPLAY)

@@ -1,9 +1,9 @@
 """No NVIDIA driver from a ``.run``, whether complete or partial; a distribution's driver is left alone.
 
-Files on the host that belong to no package show such a driver: libraries named after a driver's version, the
-installer's own programs, records and blacklist, DKMS's entries and their modules. Programs and data with less specific
-names count only together with one of those, or if our record of the installation names them unchanged: a file that the
-uninstaller restored for its previous owner stays.
+Files that belong to no package reveal such a driver: libraries named after a driver's version, the installer's
+programs, records and blacklist, DKMS entries and their modules. Files with less specific names count only together with
+one of those, or if our record of the installation lists them unchanged. A file that the uninstaller restored for its
+previous owner stays.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, display
 
 _LIBRARY = Pattern(r".*/libcuda\.so\.([0-9]{1,9}(?:\.[0-9]{1,9})+)")
 
-#: What it disturbs.
+#: What the removal disturbs.
 TAKES = "takes the driver away"
 
 _FUNCTIONS = sh_file(
@@ -40,7 +40,7 @@ _FUNCTIONS = sh_file(
     programs=tuple(f"/usr/bin/{name}" for name in steps.PROGRAMS),
 )
 
-#: ``key=value`` lines.
+#: Prints ``key=value`` lines.
 STATE = Probe(
     _FUNCTIONS
     + """\
@@ -56,22 +56,22 @@ exit 0
 
 
 def provisioned(facts: Facts) -> bool:
-    """Whether the host's record says that this role was provisioned there. Reads ``RELEASE``."""
+    """Return whether the host's record lists this role. Reads ``RELEASE``."""
     return RELEASE in facts and "driver" in release.read(facts).get("roles", {})
 
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """What a host has left of a driver from a ``.run``."""
+    """What is left of a driver from a ``.run`` on a host."""
 
-    loaded: str  #: version of the module in the kernel, ``unknown`` if it does not tell; empty if there is none
+    loaded: str  #: version of the loaded module, ``unknown`` if it reports none; empty if no module is loaded
     dkms: tuple[str, ...]  #: versions that DKMS would build for the next kernel
     files: tuple[str, ...]
-    marks: tuple[str, ...]  #: our own records of it
+    marks: tuple[str, ...]  #: Hostwright's records of the driver
 
     @classmethod
     def read(cls, text: str) -> Remains:
-        """The remains in the answer to ``STATE``."""
+        """Parse the output of ``STATE``."""
         by_key: dict[str, list[str]] = {"loaded": [], "dkms": [], "file": [], "mark": []}
         for line in text.splitlines():
             key, equals, value = line.partition("=")
@@ -81,13 +81,15 @@ class Remains:
         return cls(loaded, tuple(by_key["dkms"]), tuple(by_key["file"]), tuple(by_key["mark"]))
 
     def others(self, *, provisioned: bool) -> bool:
-        """Whether somebody else installed it: nothing says that this role did, or a mark says that it was there."""
+        """Return whether somebody else installed the driver: no record of this role, or a mark that it was there
+        before.
+        """
         ours = provisioned or {steps.INSTALLING, steps.RECORD}.intersection(self.marks)
         return bool(self.version) and (f"{steps.RECORD}.theirs" in self.marks or not ours)
 
     @property
     def version(self) -> str:
-        """The version of its library, with a space before it."""
+        """Version of its library, with a leading space; else empty."""
         found = (_LIBRARY.fullmatch(path) for path in self.files)
         return next((f" {match[1]}" for match in found if match), "")
 
@@ -103,14 +105,14 @@ class Remains:
 
 @dataclass(frozen=True, slots=True)
 class DriverGone(Resource):
-    """No trace of a driver from a ``.run``: no module in the kernel or on disk, no DKMS entry, no file, no record.
+    """No trace of a driver from a ``.run``: no module in the kernel or on disk, no DKMS entry, file or record.
 
-    ``force`` ends the processes and the display that use the GPU. Without it, a module in use stays in the kernel, the
-    step fails and names its users, and a host with a display is refused. The installer's logs stay.
+    With ``force``, processes and displays that use the GPU are ended. Without it, a module in use stays loaded and the
+    step fails with the names of its users; a host with a display is refused. The installer's logs stay.
     """
 
     force: bool = field(default=False, metadata=NO_IDENTITY)
-    allowed: bool = field(default=False, metadata=NO_IDENTITY)  #: by the inventory (``driver_force``)
+    allowed: bool = field(default=False, metadata=NO_IDENTITY)  #: ``driver_force`` of the inventory
 
     def probes(self) -> tuple[Probe, ...]:
         return (STATE, DISPLAY, RELEASE)
@@ -123,8 +125,8 @@ class DriverGone(Resource):
         shown = "" if self.force or not remains.loaded else display(facts)
         if shown:
             sentence = (
-                f"the driver must be taken away and the GPU shows a screen ({shown}): "
-                "end that first, or set driver_force: true to have it ended"
+                f"the driver must be taken away and the GPU drives a display ({shown}): stop it first, or set "
+                "driver_force: true to stop it"
             )
             return Refusal(what, have, ABSENT, "display", sentence)
         unload = Step(steps.unload(force=self.force, build=False), timeout_s=300)

@@ -1,8 +1,8 @@
 """The NVIDIA driver from its ``.run`` installer: installed, built by DKMS, loaded, all at one version.
 
-Four versions are compared: the user-space libraries, the module on disk for the running kernel, the module in the
-kernel, and the stack's; of both modules also the kind, where the driver has more than one. The difference decides what
-to do, from the least to the most disruptive: load, rebuild the module, run the installer, reboot.
+Four versions are compared: user-space libraries, module on disk for the running kernel, loaded module, and the stack's.
+If the driver has two kinds of module, their kinds are compared too. The difference selects the action, from the least
+to the most disruptive: load, rebuild the module, run the installer, reboot.
 """
 
 from __future__ import annotations
@@ -51,61 +51,61 @@ from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU, boots_first
 from hostwright.standard.roles.driver.states.removal import DriverGone, provisioned
 
-#: what may be set aside, whatever a host says: a library of a driver, in a directory of the loader
+#: paths that may be set aside, regardless of the host's output: driver libraries in a directory of the loader
 _OTHER = Pattern(r"/(?:[^/]+/)+lib(?:cuda|nvidia-[a-z0-9-]+)\.so\.[0-9.]+")
-#: likewise: a module of the driver, of some kernel
+#: likewise: driver modules of any kernel
 _STRAY = Pattern(
     r"(?:/usr)?/lib/modules/(?:[^/.][^/]*/)+nvidia(?:-uvm|-modeset|-drm|-peermem)?\.ko(?:\.(?:gz|xz|zst))?"
 )
 _VERSION = Pattern(r"[0-9]{1,9}(?:\.[0-9]{1,9})+")
 
-#: where everybody's libraries lie: a file in such a directory is out of place, not the line that names the directory
+#: Shared library directories. In these, the file is out of place, not the line that names the directory.
 _SYSTEM = Pattern(r"(?:/usr(?:/local)?)?/lib(?:64)?(?:/x86_64-linux-gnu)?")
 
-#: What the installer disturbs: the loaded module must be removed from the kernel.
+#: What the installer disturbs: it unloads the loaded module.
 REPLACES = "replaces the driver"
 
-#: what the state probe prints of the module in the kernel
+#: kinds of the loaded module that the state probe prints
 _KINDS: Mapping[str, Kind] = {"open": "open", "proprietary": "proprietary"}
 
-#: Without these no program runs on the GPU; the record of the installation covers the rest.
+#: Libraries that every GPU program needs; the record of the installation covers the rest.
 LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 _NEEDED_PROGRAMS = ("nvidia-smi", "nvidia-modprobe", "nvidia-persistenced")
 
 
 @dataclass(frozen=True, slots=True)
 class Shadow:
-    """A library that the loader opens in place of the driver's, and that ldconfig puts first again after any step."""
+    """A library that the loader opens in place of the driver's. Every ldconfig puts it first again."""
 
-    path: str  #: as the loader's cache names it
-    file: str  #: what it leads to
-    package: str  #: that brought the file; empty: none did
-    named_by: str  #: file and line that name its directory to ldconfig; empty: none does
+    path: str  #: path in the loader's cache
+    file: str  #: file behind the path
+    package: str  #: package of the file; empty: none
+    named_by: str  #: file and line that name its directory to ldconfig; empty: none
 
     @classmethod
     def read(cls, text: str) -> Shadow:
-        """A value of ``shadow=``."""
+        """Parse a value of ``shadow=``."""
         path, file, package, named_by = (*text.split("\t"), "", "", "")[:4]
         return cls(path, file, package, named_by)
 
     def __str__(self) -> str:
         if self._by_line:
-            return f"{self.named_by} names the directory of {self.path}, which wins over the driver's"
+            return f"{self.named_by} names the directory of {self.path}, which takes precedence over the driver's"
         package = f" of the package {self.package}" if self.package else ""
         leads = f", which leads to {self.file}{package}," if self._leads else package
-        return f"{self.path}{leads} wins over the driver's"
+        return f"{self.path}{leads} takes precedence over the driver's"
 
     @property
     def cure(self) -> str:
-        """What to do, as the beginning of a sentence."""
+        """The repair, as the beginning of a sentence."""
         if self._by_line:
-            return f"take that line out of {self.named_by.rpartition(':')[0]}"
+            return f"remove that line from {self.named_by.rpartition(':')[0]}"
         of_package = self.package and not self._leads
         return f"remove the package {self.package}" if of_package else f"remove {self.path}"
 
     @property
     def _leads(self) -> bool:
-        """Whether it is a link; /lib itself is one on newer systems."""
+        """Whether the path is a link. On newer systems /lib itself is a link and does not count."""
         return self.file.removeprefix("/usr") != self.path.removeprefix("/usr")
 
     @property
@@ -115,32 +115,34 @@ class Shadow:
 
 @dataclass(frozen=True, slots=True)
 class DriverState:
-    """What a host has of the driver; missing parts are empty."""
+    """The driver on a host; missing parts are empty."""
 
     module: str  #: version of the module on disk for the running kernel
-    loaded: str  #: version of the module in the kernel
+    loaded: str  #: version of the loaded module
     libraries: tuple[str, ...]  #: the file that the loader would open for each library
     lost: tuple[str, ...]  #: files that are missing or differ from the installed ones
     dkms: bool  #: DKMS has built this version for the running kernel
-    source: bool  #: and has what it needs to build it for the next kernel
+    source: bool  #: DKMS can build this version for the next kernel
     uvm: bool
-    cut: bool  #: an installation was begun but not finished
+    cut: bool  #: an installation did not finish
     record: bool
-    ours: str = ""  #: the version that Hostwright recorded as installed
-    theirs: bool = False  #: that one was somebody else's, and only recorded
-    others: tuple[str, ...] = ()  #: libraries of other versions, of no package: opened, or beside those that are
-    strays: tuple[str, ...] = ()  #: modules of another version, of no package, that win over DKMS's, and their siblings
-    packaged: tuple[str, ...] = ()  #: those of packages: ``PATH, of the package NAME``
-    preferred: tuple[str, ...] = ()  #: lines of ``depmod.d`` that prefer another directory's: ``FILE:LINE``
-    holders: tuple[str, ...] = ()  #: modules of others that use the driver's: it cannot be unloaded before them
-    shadows: tuple[Shadow, ...] = ()  #: libraries that win in the loader's cache, whatever links lead to
-    unlinked: tuple[str, ...] = ()  #: links to the recorded libraries that are missing, or lead elsewhere
-    kind: Kind | None = None  #: of the module on disk
-    loaded_kind: Kind | None = None  #: of the module in the kernel
+    ours: str = ""  #: version that Hostwright recorded as installed
+    theirs: bool = False  #: somebody else installed the recorded version
+    #: libraries of other versions and of no package: opened by the loader, or beside those that are
+    others: tuple[str, ...] = ()
+    #: modules of another version and of no package that take precedence over DKMS's, and their siblings
+    strays: tuple[str, ...] = ()
+    packaged: tuple[str, ...] = ()  #: such modules of packages: ``PATH, of the package NAME``
+    preferred: tuple[str, ...] = ()  #: lines of ``depmod.d`` that prefer another directory: ``FILE:LINE``
+    holders: tuple[str, ...] = ()  #: foreign modules that use the driver's, which must be unloaded before
+    shadows: tuple[Shadow, ...] = ()  #: libraries that come first in the loader's cache, regardless of links
+    unlinked: tuple[str, ...] = ()  #: links to recorded libraries that are missing or have another target
+    kind: Kind | None = None  #: kind of the module on disk
+    loaded_kind: Kind | None = None  #: kind of the loaded module
 
     @classmethod
     def read(cls, text: str) -> DriverState:
-        """The state in the answer to the state probe."""
+        """Parse the output of the state probe."""
         pairs = [line.partition("=")[::2] for line in text.splitlines() if "=" in line]
         values = dict(pairs)
 
@@ -172,20 +174,21 @@ class DriverState:
 
     @property
     def version(self) -> str:
-        """The version of the libraries, else of the module; empty if there is neither."""
+        """Version of the libraries, else of the module; empty if there is neither."""
         name = self.libraries[0].rpartition("/")[2].removeprefix("libcuda.so.")
         known = name if _VERSION.fullmatch(name) else ""
         return known or self.module or self.loaded
 
     @property
     def absent(self) -> bool:
-        """Whether there is no trace of any driver."""
+        """Whether the host has no trace of any driver."""
         return not (self.module or self.loaded or any(self.libraries))
 
     def lost_to(self, version: str, *, provisioned: bool) -> tuple[str, ...]:
-        """The driver of somebody else's that an installation of this version takes away; empty if there is none.
+        """Return the foreign driver that an installation of this version would remove, as text; else nothing.
 
-        Nobody has its installer here, so nothing brings it back. ``provisioned`` is whether this role was here before.
+        Its installer is not available, so it cannot be restored. ``provisioned``: this role was applied to the host
+        before.
         """
         former = self.version
         mine = self.cut or (former == self.ours and not self.theirs) or (provisioned and not self.ours)
@@ -194,29 +197,31 @@ class DriverState:
 
     @property
     def half_upgraded(self) -> str:
-        """That libraries and loaded module are of two versions, as a sentence; empty where they are not."""
+        """Sentence for libraries and loaded module of different versions; empty if they match."""
         library = self.libraries[0].rpartition("/")[2].removeprefix("libcuda.so.")
         if not self.loaded or not _VERSION.fullmatch(library) or library == self.loaded:
             return ""
         return (
-            f"its driver is half upgraded: the libraries are {library} and the module in the kernel is {self.loaded}, "
-            "so that programs find no GPU (Driver/library version mismatch)"
+            f"the driver is half upgraded: the libraries are {library} and the loaded module is {self.loaded}, so "
+            "programs find no GPU (Driver/library version mismatch)"
         )
 
     def linked(self, version: str) -> bool:
-        """Whether the loader finds each library's file of this version under its name."""
+        """Return whether the loader finds each library's file of this version under its name."""
         names = (path.rpartition("/")[2] for path in self.libraries)
         return all(name == wanted[:-1] + version for name, wanted in zip(names, LIBRARIES, strict=True))
 
     def winning(self, version: str) -> tuple[str, ...]:
-        """The other libraries that the loader opens, or opens after the next ldconfig: it links to the newest file."""
+        """Return the other libraries that the loader opens now or after the next ldconfig, which links to the newest
+        file.
+        """
         wanted = numbers(version)
         return tuple(
             path for path in self.others if path in self.libraries or numbers(path.rpartition(".so.")[2]) > wanted
         )
 
     def __str__(self) -> str:
-        """The state in the words of the plan."""
+        """Return the state in the words of the plan."""
         if self.absent:
             return ABSENT
         pairs = zip(LIBRARIES, self.libraries, strict=True)
@@ -227,7 +232,7 @@ class DriverState:
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """The numbers of a driver's version; none for a text that is not one."""
+    """Return the numbers of a driver's version; none if the text is not a version."""
     return tuple(map(int, version.split("."))) if _VERSION.fullmatch(version) else ()
 
 
@@ -235,27 +240,27 @@ def numbers(version: str) -> tuple[int, ...]:
 class NvidiaRunfile(Resource):
     """This version of the driver, installed by its own installer with DKMS, and loaded.
 
-    With ``force``, the driver is replaced even if processes or a display use the GPU, and these are ended. Without it,
-    a host with a display is refused if the installer has to run, and replacing a loaded driver is a change that
-    ``disturbs``.
+    With ``force``, the driver is replaced even if processes or a display use the GPU; they are ended. Without
+    ``force``, a host with a display is refused if the installer has to run, and replacing a loaded driver is a change
+    that ``disturbs``.
     """
 
     artifact: Artifact
     version: str
     flags: tuple[str, ...] = ()
     force: bool = field(default=False, metadata=NO_IDENTITY)
-    #: the inventory allows it (``driver_force``): whoever uses the GPU is neither waited for nor named
+    #: ``driver_force`` of the inventory: do not wait for users of the GPU and do not list them
     allowed: bool = field(default=False, metadata=NO_IDENTITY)
-    module: str = "auto"  #: the kind of its kernel module: ``open``, ``proprietary``, or what branch and cards need
+    module: str = "auto"  #: kind of the kernel module: ``open``, ``proprietary``, or ``auto`` (by branch and GPUs)
 
     def kind(self, facts: Facts) -> Kind:
-        """The kind of kernel module that this host gets. Reads ``PCI``."""
+        """Return the kind of kernel module for this host. Reads ``PCI``."""
         cards = tuple((card.vendor, card.device) for card in display_controllers(facts))
         return module_kind(self.module, self.version, cards)
 
     @property
     def state_probe(self) -> Probe:
-        """Everything about the driver on the host, in a single probe."""
+        """One probe for the whole state of the driver on the host."""
         script = sh_file(
             __file__,
             "sh/runfile.sh",
@@ -303,7 +308,7 @@ class NvidiaRunfile(Resource):
         return (DriverGone(self.force, self.allowed),)
 
     def waits_for_reboot(self, facts: Facts) -> bool:
-        """Whether our driver cannot run before a reboot, or another version stays in the kernel until then."""
+        """Return whether the driver cannot run before a reboot, or another version stays loaded until then."""
         if boots_first(facts):
             return True
         state = DriverState.read(facts[self.state_probe].text)
@@ -311,7 +316,7 @@ class NvidiaRunfile(Resource):
         return other and not self._install_reasons(state, facts)
 
     def _install_reasons(self, state: DriverState, facts: Facts) -> list[str]:
-        """Why the installer must run; empty if it need not. Wrong links alone are corrected without it."""
+        """Return why the installer must run; empty if it need not. Wrong links alone are repaired without it."""
         foreign = driver_packages(facts)
         intact = state.record and not state.lost
         return [
@@ -324,7 +329,7 @@ class NvidiaRunfile(Resource):
         ]
 
     def _wrong(self, kind: Kind | None, facts: Facts) -> bool:
-        """Whether a module is of another kind than this host gets; a driver with one kind alone is never wrong."""
+        """Return whether a module's kind differs from the host's kind; never true for a driver with only one kind."""
         return kind is not None and len(kinds_of(self.version)) > 1 and kind != self.kind(facts)
 
     def _install(self, state: DriverState, have: str, facts: Facts) -> Change | Deferred | Refusal:
@@ -333,7 +338,7 @@ class NvidiaRunfile(Resource):
         waits = boots_first(facts)
         builds = not (facts[KERNEL_GONE].strip() or state.loaded or display(facts))
         unloaded = unloaded_flags(self.version) if waits and builds else ()
-        if waits and not unloaded:  # the file is still named: a missing file must be noticed before the reboot
+        if waits and not unloaded:  # name the artifact anyway: a missing file must be reported before the reboot
             return Deferred(what, have, want, "reboot", (self.artifact.name,))
         if sentence := unsigned_refused(facts):
             return Refusal(what, have, want, "secure-boot", sentence)
@@ -341,8 +346,8 @@ class NvidiaRunfile(Resource):
             return Refusal(what, have, want, "display", sentence)
         if state.holders:
             sentence = (
-                f"the kernel module {few([*state.holders])}, of somebody else, uses the loaded driver, which cannot be "
-                f"replaced before: end what uses it, then modprobe -r {' '.join(state.holders)} on the host"
+                f"the foreign kernel module {few([*state.holders])} uses the loaded driver, which cannot be replaced "
+                f"before; stop its users, then run modprobe -r {' '.join(state.holders)} on the host"
             )
             return Refusal(what, have, want, "module-held", sentence)
         signing = signing_flags(self.version, *signing_key(facts))
@@ -357,7 +362,9 @@ class NvidiaRunfile(Resource):
         return Change(what, have, want, todo, artifacts=(self.artifact.name,), disturbs=disturbs, warnings=aside)
 
     def _shadowed(self, state: DriverState, facts: Facts) -> Refusal | None:
-        """No step of ours lasts while the loader's cache has another library first, but that of a driver's package."""
+        """Refuse if another library is first in the loader's cache: no step lasts. A driver package's library is
+        removed anyway.
+        """
         if not state.shadows or driver_packages(facts):
             return None
         by_cure = {shadow.cure: str(shadow) for shadow in reversed(state.shadows)}
@@ -376,15 +383,15 @@ class NvidiaRunfile(Resource):
         return Change("NVIDIA driver", have, want, (step,), warnings=kept_aside("the driver", winning))
 
     def _module(self, state: DriverState, facts: Facts) -> Planned | None:
-        """DKMS builds the module from the installed sources; the loaded module stays in the kernel."""
+        """Plan the build of the module by DKMS from the installed sources; the loaded module stays loaded."""
         wrong = state.module != self.version or state.strays or state.packaged
         if state.dkms and not wrong:
             return None
         have = str(state) if wrong else "not built by DKMS for the running kernel"
         if state.packaged and state.dkms:
             sentence = (
-                f"{state.packaged[0]}, wins over the module that DKMS built: remove that package"
-                f"{''.join(f', or the line {line}' for line in state.preferred)}, then run depmod -a"
+                f"{state.packaged[0]}, takes precedence over the module that DKMS built; remove that "
+                f"package{''.join(f', or the line {line}' for line in state.preferred)}, then run depmod -a"
             )
             return Refusal("NVIDIA kernel module", have, f"{self.version}, by DKMS, loaded", "other-module", sentence)
         todo = (*_set_aside(state), Step(steps.rebuild(self.version)), *self._load(state))
@@ -403,7 +410,9 @@ class NvidiaRunfile(Resource):
         return self._kernel_change(have, facts, todo) if todo else None
 
     def _load(self, state: DriverState) -> tuple[Step, ...]:
-        """Loads the modules; a module does not work with one of another version that is still in the kernel."""
+        """Return the step that loads the modules. None if a module of another version is loaded: the two would not work
+        together.
+        """
         complete = state.loaded == self.version and state.uvm
         return () if complete or state.loaded not in {"", self.version} else (Step(steps.LOAD, timeout_s=300),)
 
@@ -422,13 +431,13 @@ class NvidiaRunfile(Resource):
         return Change(what, have, want, todo, warnings=warnings)
 
     def _shown(self, facts: Facts) -> str:
-        """The sentence with which a host with a display is refused: a display cannot be drained."""
+        """Return the refusal for a host with a display: a display cannot be drained."""
         shown = "" if self.force else display(facts)
         if not shown:
             return ""
         return (
-            f"the driver must be replaced and the GPU shows a screen ({shown}): "
-            "end that first, or set driver_force: true to have it ended"
+            f"the driver must be replaced and the GPU drives a display ({shown}): stop it first, or set driver_force: "
+            "true to stop it"
         )
 
 
@@ -437,31 +446,33 @@ def _set_aside(state: DriverState) -> tuple[Step, ...]:
 
 
 def _preferring(state: DriverState) -> tuple[str, ...]:
-    return (f"depmod.d prefers modules of another directory: {few([*state.preferred])}",) if state.preferred else ()
+    return (f"depmod.d prefers another directory's modules: {few([*state.preferred])}",) if state.preferred else ()
 
 
 def driver_packages(facts: Facts, kept: tuple[str, ...] = NOT_DRIVER) -> tuple[str, ...]:
-    """The installed packages of another driver; those that match ``kept`` are not."""
+    """Return the installed packages of other drivers, without those that match ``kept``."""
     return tuple(row.name for row in dpkg_rows(facts, NamedLike(DRIVER_PACKAGES, kept)))
 
 
 class Loadable(Protocol):
-    """The state of a driver, wherever it comes from."""
+    """A driver's state, from any source."""
 
     @property
     def state_probe(self) -> Probe:
-        """What ``DriverState`` reads."""
+        """Probe whose output ``DriverState`` parses."""
 
     def probes(self) -> tuple[Probe, ...]:
-        """The questions on which ``waits_for_reboot`` stands."""
+        """Probes that ``waits_for_reboot`` reads."""
 
     def waits_for_reboot(self, facts: Facts, /) -> bool:
-        """Whether the driver cannot run before a reboot."""
+        """Return whether the driver cannot run before a reboot."""
 
 
 @dataclass(frozen=True, slots=True)
 class WithDriver(Resource):
-    """A resource that works only with the stack's driver in the kernel; if that needs a reboot, it comes afterwards."""
+    """A resource that works only with the stack's driver loaded. If that needs a reboot, the resource is applied
+    afterwards.
+    """
 
     driver: Loadable
     resource: Resource

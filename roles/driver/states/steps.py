@@ -1,8 +1,8 @@
-"""The commands that install the NVIDIA driver from its ``.run``, rebuild it and load it.
+"""Commands that install the NVIDIA driver from its ``.run``, rebuild its module and load it.
 
 Each step may be interrupted anywhere and run again. ``INSTALLING`` is written before the installer starts and removed
-once all of its files are there, so a half-copied driver is never taken for a complete one. ``RECORD`` holds name, size
-and time of the files that the installer left: later damage is detected without reading them.
+after its last file, so a half-copied driver never counts as complete. ``RECORD`` holds name, size and time of the
+installed files: later damage is detected without reading them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from hostwright.standard.roles.driver.states.gpu_use import OUR_SERVICES
 STATE_DIR = "/var/lib/hostwright"
 INSTALLING = f"{STATE_DIR}/driver.installing"
 RECORD = f"{STATE_DIR}/driver.files"
-#: What writes the CDI specification when a module is installed: in the middle of our work it would find no driver and
-#: fail, again and again until systemd has had enough. The path unit starts the other.
+#: Units that write the CDI specification when a module is installed. In the middle of an installation the service would
+#: find no driver and fail until systemd's start limit. The path unit starts the service.
 _REFRESH = ("nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service")
 UNITS = "/run/hostwright-driver.units"  #: units and containers that were stopped for the driver, until they run again
 LOG = "/var/log/nvidia-installer.log"
@@ -24,25 +24,25 @@ LOG = "/var/log/nvidia-installer.log"
 #: The programs of a headless installation; only those that exist are recorded.
 PROGRAMS = ("nvidia-smi", "nvidia-modprobe", "nvidia-persistenced", "nvidia-cuda-mps-control", "nvidia-cuda-mps-server")
 
-#: Options that each installer from R470 on knows (option_table.h of 470.182.03). Those that came later are fatal there
-#: and are those of ``modules.py``, by release.
+#: Options of every installer from R470 on (option_table.h of 470.182.03). Older installers reject later options, which
+#: are in ``modules.py``, by release.
 FLAGS = (
-    "--silent",  # no questions; errors go to stderr
+    "--silent",  # no prompts; errors go to stderr
     "--dkms",  # the default under --silent is "no", and the next kernel would boot without a driver
     "--no-cc-version-check",  # with --dkms, a minor mismatch of gcc is fatal, now and at each later rebuild
-    "--disable-nouveau",  # the role has done it; this keeps the installer from asking
+    "--disable-nouveau",  # the role has done this; the option suppresses the prompt
     "--no-install-compat32-libs",  # no 32-bit programs on these hosts
     "--no-check-for-alternate-installs",  # the role purged them; a left-over marker would abort a silent run
     f"--log-file-name={LOG}",
 )
 
-#: The order in which the installer itself unloads (kernel.c).
+#: The installer's own order (kernel.c).
 _MODULES = (
     "nv_peer_mem", "nvidia_peermem", "nvidia_vgpu_vfio", "nvidia_uvm", "nvidia_drm", "nvidia_modeset", "nvidia",
 )  # fmt: skip
 
-#: With --dkms, the installer checks for neither before it removes the old driver (install-from-cwd.c of 470.182.03), so
-#: we check first.
+#: With --dkms, the installer does not check for headers and tools before it removes the old driver (install-from-cwd.c
+#: of 470.182.03).
 _TOOLS = """\
 [ -e "/lib/modules/$(uname -r)/build/Makefile" ] || { echo "hostwright: no headers of the running kernel"; exit 1; }
 for tool in cc make dkms; do
@@ -56,10 +56,11 @@ _PERSONAL = sh_file(__file__, "sh/personal.sh")
 
 
 def unload(*, force: bool, build: bool = True) -> str:
-    """Stop the services and unload the modules; ``force`` first stops containers and other units, and ends processes.
+    """Return commands that stop the services and unload the modules.
 
-    Nothing is disturbed if the module could not be built afterwards (unless ``build`` is false), if a module of others
-    uses the driver's, or if, without ``force``, other processes use the GPU.
+    ``force`` first stops containers and other units, and ends processes. Nothing is disturbed if the module could not
+    be built afterwards (unless ``build`` is false), if a foreign module uses the driver's, or if, without ``force``,
+    other processes use the GPU.
     """
     leave = sh_file(__file__, "sh/leave_holders.sh", ours=OUR_SERVICES)
     stop = sh_file(__file__, "sh/stop_services.sh", services=(*_REFRESH, *OUR_SERVICES), units=UNITS)
@@ -79,13 +80,15 @@ def unload(*, force: bool, build: bool = True) -> str:
 
 
 def returned(*, start: bool = True) -> str:
-    """Start the units and containers again that ``unload`` stopped, and say what became of each; or only that they are
-    down."""
+    """Return commands that start the units and containers that ``unload`` stopped, and report the result of each.
+
+    Without ``start``, the commands only report that they are stopped.
+    """
     return _PERSONAL + sh_file(__file__, "sh/returned.sh", units=UNITS, start="yes" if start else "no")
 
 
 def install(path: str, version: str, flags: tuple[str, ...]) -> str:
-    """Run the installer at ``path``; on failure, print its log and DKMS's."""
+    """Return commands that run the installer at ``path`` and, on failure, print its log and DKMS's."""
     run = sh_file(
         __file__, "sh/install.sh", installer=path, flags=(*FLAGS, *flags), installing=INSTALLING, record=RECORD
     )
@@ -93,11 +96,11 @@ def install(path: str, version: str, flags: tuple[str, ...]) -> str:
 
 
 def rebuild(version: str) -> str:
-    """Build and install the module for the running kernel from the driver's installed sources."""
+    """Return commands that build and install the module for the running kernel from the driver's installed sources."""
     return _TOOLS + _tell(version, "/dev/null") + _REBUILD
 
 
-#: The function ``cannot_load``. The kernel asks both before it looks at a module (may_init_module).
+#: The shell function ``cannot_load``. The kernel checks both files before it reads a module (may_init_module).
 CANNOT_LOAD = sh_file(
     __file__, "cannot_load.sh", process="/proc/self/status", disabled="/proc/sys/kernel/modules_disabled"
 )
@@ -119,7 +122,7 @@ if [ -L "$link" ] && ! [ -e "$link" ]; then rm -f "$link"; fi
 dkms install --force -m nvidia -v "$version" -k "$kernel" || tell
 """
 
-#: Services that an operator or the stack enabled are started again; whether they run is checked afterwards.
+#: Enabled services are started again; whether they run is checked afterwards.
 LOAD = (
     CANNOT_LOAD
     + """\
@@ -143,8 +146,8 @@ done
 )
 
 
-#: the links to its libraries that the installer makes and programs open: those with a number lead to the file, those
-#: without to the numbered ones
+#: Links to the driver's libraries that the installer creates and programs open. Links with a number lead to the file,
+#: links without one to the numbered links.
 _LINKED = ("cuda", "nvcuvid", "nvidia-ml", "nvidia-encode")
 LINKS = (
     *(f"lib{name}.so{end}" for name in _LINKED for end in (".1", "")),
@@ -154,14 +157,16 @@ LINKS = (
 
 
 def relink(version: str, others: tuple[str, ...] = ()) -> str:
-    """Point the libraries' links back to the recorded files; with the links, the loader's cache is right again.
-    ``others`` are kept aside first: ldconfig would turn the links to them."""
+    """Return commands that point the libraries' links to the recorded files, which also corrects the loader's cache.
+
+    ``others`` are kept aside first: ldconfig would point the links to them.
+    """
     values = sh("version=%s\nrecord=%s\nothers=%s\nlinks=%s\n", version, RECORD, words(others), words(LINKS))
     return KEEP_ASIDE + values + _SET_ASIDE + _RELINK
 
 
 def modules_aside(strays: tuple[str, ...]) -> str:
-    """Keep these modules aside, so that modprobe takes DKMS's."""
+    """Return commands that keep these modules aside, so that modprobe loads DKMS's."""
     return KEEP_ASIDE + sh("others=%s\n", words(strays)) + _SET_ASIDE + "depmod -a\n"
 
 
@@ -186,7 +191,7 @@ ldconfig
 
 
 def record(version: str, *, theirs: bool) -> str:
-    """Record the files of a driver as they are, and whether somebody else installed it (``theirs``)."""
+    """Return commands that record the files of a driver and whether somebody else installed it (``theirs``)."""
     programs = tuple(f"/usr/bin/{name}" for name in PROGRAMS)
     return sh_file(
         __file__, "sh/record.sh", version=version, record=RECORD, programs=programs, theirs="yes" if theirs else "no"

@@ -1,8 +1,8 @@
-"""The meanings of Xid numbers and the actions that NVIDIA recommends, as data.
+"""Meanings of Xid numbers and the actions that NVIDIA recommends, as data.
 
-Numbers and actions are those of NVIDIA's Xid catalog (docs.nvidia.com/deploy/xid-errors, "Analyzing Xid Errors with the
-Xid Catalog", its column "Immediate Action", as also carried by leptonai/gpud's catalog_generated.go); the words are our
-own. Numbers that it calls unused are left out, except those that older cards report and that Azure fails a node for.
+Numbers and actions come from NVIDIA's Xid catalog (docs.nvidia.com/deploy/xid-errors, "Analyzing Xid Errors with the
+Xid Catalog", column "Immediate Action", also in leptonai/gpud's catalog_generated.go); the words are our own. Numbers
+that the catalog calls unused are left out, except those that older GPUs report and for which Azure fails a node.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import Enum, auto
 
 
 class Action(Enum):
-    """The actions in NVIDIA's catalog, by its own names; the value is the action as a plain sentence."""
+    """Actions in NVIDIA's catalog, by its own names; the value is a plain sentence."""
 
     IGNORE = "nothing is to be done by itself"
     RESTART_APP = "start the program again"
@@ -32,11 +32,11 @@ class Action(Enum):
 
 
 class Concern(Enum):
-    """Whom an Xid concerns."""
+    """What an Xid affects."""
 
-    NODE = auto()  #: the host, which should get no work until it is repaired
-    PROGRAM = auto()  #: a program, or nobody yet: worth knowing
-    NOBODY = auto()  #: a test message, or a comment on another Xid
+    NODE = auto()  #: the host, which must get no work until it is repaired
+    PROGRAM = auto()  #: one program, or nothing yet
+    NOBODY = auto()  #: nothing: a test message, or a comment on another Xid
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def _concern(number: int, action: Action) -> Concern:
     if number in _COMMENTS:
         return Concern.NOBODY
     if action in {Action.IGNORE, Action.RESTART_APP}:
-        return Concern.PROGRAM  # NVIDIA asks for no repair, whatever Azure does
+        return Concern.PROGRAM  # NVIDIA recommends no repair, even if Azure fails the node
     return Concern.NODE if number in AZURE_FAILS_A_NODE or action in _FOR_THE_NODE else Concern.PROGRAM
 
 
@@ -149,5 +149,5 @@ UNKNOWN = Xid("the catalog of Xids does not tell what it is", Action.CONTACT_SUP
 
 
 def meaning_of(number: int) -> Xid:
-    """The meaning of this number; an unknown number is taken to concern a program."""
+    """Return the meaning of this number; an unknown number counts as concerning a program."""
     return CATALOG.get(number, UNKNOWN)

@@ -13,25 +13,25 @@ from hostwright.roles import GpuEvent, Pattern
 from hostwright.standard.roles.driver.xids.catalog import NVLINK5, meaning_of
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
-TEXT_CHARACTERS = 200  #: of the rest of an Xid's line
+TEXT_CHARACTERS = 200  #: limit for the rest of an Xid's line
 
-#: ``NVRM: Xid (PCI:0000:3b:00): 79, pid=1, …``; drivers before 2013 wrote ``(0000:3b:00)`` or ``(3b:00)``, and since
-#: Ampere the MIG instance is named too. It must begin the line: other lines of the kernel quote programs' words.
+#: ``NVRM: Xid (PCI:0000:3b:00): 79, pid=1, …``. Drivers before 2013 wrote ``(0000:3b:00)`` or ``(3b:00)``; since Ampere
+#: the MIG instance follows. The Xid must begin the line: other kernel lines quote text of programs.
 _XID = Pattern(r"(?s)NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]{4,20})(?: [^()]{0,40})?\): ([0-9]{1,3})(?:,\s*(.*))?")
 _NONFATAL = Pattern(r"[A-Z0-9_]{1,40} {1,4}Nonfatal\b")
 _ADDRESS = Pattern(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.[0-7])?")
-#: the module's first message when it is loaded; releases before 384 begin with the second
+#: first message of the module when it is loaded; releases before 384 begin with the second
 _LOADING = ("Nvlink Core is being initialized", "NVRM: loading NVIDIA UNIX")
 
 
 def event(number: int, bus: str, at: str, text: str, count: int = 1) -> GpuEvent:
-    """An Xid in the kernel log, with its meaning and the action that NVIDIA recommends."""
+    """Return an Xid in the kernel log with its meaning and the action that NVIDIA recommends."""
     xid = meaning_of(number)
     return GpuEvent(number, bus, at, text, count, xid.meaning, xid.action.value)
 
 
 def xid_events(lines: Iterable[KernelLine]) -> tuple[GpuEvent, ...]:
-    """The Xids in these lines, one for each card and number, in the order of their first occurrence."""
+    """Return the Xids in these lines, one for each GPU and number, in the order of their first occurrence."""
     events: dict[tuple[str, int], GpuEvent] = {}
     for line in lines:
         match = _XID.fullmatch(line.text)
@@ -48,12 +48,12 @@ def xid_events(lines: Iterable[KernelLine]) -> tuple[GpuEvent, ...]:
 
 
 def is_nonfatal(number: int, text: str) -> bool:
-    """Whether the driver calls the error of an NVLink 5 nonfatal (``RLW_REMAP Nonfatal XC0 i0 Link 00 (0x…)``)."""
+    """Return whether the driver calls an NVLink 5 error nonfatal (``RLW_REMAP Nonfatal XC0 i0 Link 00 (0x…)``)."""
     return number in NVLINK5 and _NONFATAL.match(text) is not None
 
 
 def slot(address: str) -> str:
-    """A PCI address in any of NVIDIA's notations as ``0000:3b:00``; empty for any other text.
+    """Return a PCI address in any of NVIDIA's notations as ``0000:3b:00``; empty for any other text.
 
     >>> slot("00000000:3B:00.0")
     '0000:3b:00'
@@ -63,9 +63,9 @@ def slot(address: str) -> str:
 
 
 def loaded_at(lines: Iterable[KernelLine]) -> datetime | None:
-    """When the module was last loaded, as far as these lines tell.
+    """Return the time of the last load of the module, if these lines contain it.
 
-    A power cycle, a reboot and a reload all load it, so an Xid from before has already had its remedy.
+    A power cycle, a reboot and a reload all load the module, so earlier Xids have already had their remedy.
     """
     times = [[line.at for line in lines if line.at and mark in line.text] for mark in _LOADING]
     return max(times[0] or times[1], default=None)

@@ -1,6 +1,6 @@
-"""The last days of the kernel log, as far as it is about GPUs.
+"""Kernel log of the last days, with messages about GPUs.
 
-It is read from the journal and from rsyslog's files: a journal that is kept only in memory begins with the last boot.
+Read from the journal and from rsyslog's files: a journal kept only in memory begins with the last boot.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from hostwright.resources import Probe
 from hostwright.roles import sh_file
 
-WINDOW = timedelta(days=7)  #: older messages are history; the probe reads the journal for the same period
-MAX_LINES = 1200  #: the newest are kept: as many as the probe sends from its three sources
-SKEW = timedelta(days=1)  #: how far a host's clock may be ahead before a date without a year is taken for last year's
+WINDOW = timedelta(days=7)  #: older messages are ignored; the probe reads the journal for the same period
+MAX_LINES = 1200  #: the newest are kept; equals the limit of the probe's three sources
+#: Tolerance for a host's clock ahead of ours. A date without a year beyond it belongs to last year.
+SKEW = timedelta(days=1)
 
-#: Its first line is the host's offset from UTC; the sources follow.
+#: The first line of output is the host's offset from UTC; the sources follow.
 KERNEL_LOG = Probe(
     sh_file(__file__, "kernellog.sh"),
     root=True,
@@ -26,7 +27,7 @@ KERNEL_LOG = Probe(
 _ISO = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:?\d\d))\s+(.*)", re.DOTALL)
 _TRADITIONAL = re.compile(r"([A-Z][a-z]{2})\s+(\d{1,2})\s+(\d\d):(\d\d):(\d\d)\s+(.*)", re.DOTALL)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-#: host, the tag ``kernel:``, and the seconds since boot (and the task) that rsyslog keeps and the journal does not
+#: host, the tag ``kernel:``, and the seconds since boot (and the task), which rsyslog keeps and the journal drops
 _PREFIX = re.compile(r"(?:[^\s:]+\s+)?kernel:\s*(?:\[\s*\d+\.\d+\]\s*)?(?:\[\s*[TC]\d+\]\s*)?")
 _OFFSET = re.compile(r"([+-])(\d\d)([0-5]\d)")
 
@@ -40,10 +41,10 @@ class KernelLine:
 
 
 def kernel_lines(text: str, now: datetime) -> tuple[KernelLine, ...]:
-    """The lines in the answer to ``KERNEL_LOG``, oldest first, each event once.
+    """Return the lines in the output of ``KERNEL_LOG``, oldest first, each event once.
 
-    A time without a zone is local time, by the offset in the first line (UTC if that is missing). From the time on with
-    which the journal begins, only the journal counts: users can write lines into the files.
+    A time without a zone is local time, by the offset in the first line (default: UTC). From the journal's first entry
+    on, only the journal counts: users can write lines into the files.
     """
     first, _, rest = text.partition("\n")
     zone = _zone(first)
@@ -65,7 +66,9 @@ def kernel_lines(text: str, now: datetime) -> tuple[KernelLine, ...]:
 
 
 def _keys(line: KernelLine) -> tuple[tuple[str, int], ...]:
-    """The line's minute and its neighbours: the journal and rsyslog each note the time at which they read a line."""
+    """Return text and minute of the line, and both neighbour minutes: journal and rsyslog record their own reading
+    time.
+    """
     minute = int(line.at.timestamp() // 60) if line.at else 0
     return tuple((line.text, near) for near in (minute, minute - 1, minute + 1))
 
@@ -88,7 +91,7 @@ def _iso(stamp: str) -> datetime | None:
 
 
 def _without_year(match: re.Match[str], zone: tzinfo, now: datetime) -> datetime | None:
-    """The latest such date that is not in the future; ``None`` for a date that neither this nor last year has."""
+    """Return the latest such date that is not in the future; ``None`` if neither this nor last year has the date."""
     for year in (now.year + 1, now.year, now.year - 1):  # the host may already be in the next year
         try:
             month = _MONTHS.index(match[1]) + 1

@@ -1,7 +1,7 @@
-"""What the driver itself asks for to bring a card back: Xid 154, and nvidia-smi's "GPU Recovery Action". Pure.
+"""The driver's own recovery action for a GPU: Xid 154, and nvidia-smi's "GPU Recovery Action". Pure.
 
 The numbers are those of ``nvmlDeviceGpuRecoveryAction_t``. Drivers name the same number differently (``0x2`` is "Node
-Reboot Required" in R570 and "OS Reboot" in R610), so a known number decides before the words.
+Reboot Required" in R570 and "OS Reboot" in R610), so a known number takes precedence over the words.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from hostwright.roles import Pattern
 
 
 class Recovery(Enum):
-    """A recovery action; the value is the action in a few words."""
+    """A recovery action; the value is a short text."""
 
     NONE = "nothing"
     RESET = "GPU reset"
@@ -25,7 +25,7 @@ class Recovery(Enum):
 
 
 _BY_NUMBER = dict(enumerate((Recovery.NONE, Recovery.RESET, Recovery.REBOOT, Recovery.DRAIN, Recovery.DRAIN_AND_RESET)))
-#: the words by which an action is recognised, the most particular first; all of a row's must be there
+#: words that identify an action, most specific row first; all words of a row must occur
 _BY_WORDS: tuple[tuple[tuple[str, ...], Recovery], ...] = (
     (("imex",), Recovery.IMEX),
     (("system",), Recovery.SYSTEM),
@@ -44,7 +44,7 @@ _CHANGED = Pattern(
 
 
 def recovery_of_words(words: str) -> Recovery | None:
-    """The action in nvidia-smi's words; ``None`` for words that nobody knows.
+    """Return the action for nvidia-smi's words; ``None`` for unknown words.
 
     >>> recovery_of_words("Drain and Reset").value
     'drain and reset'
@@ -54,7 +54,7 @@ def recovery_of_words(words: str) -> Recovery | None:
 
 
 def recovery_of_xid(text: str) -> Recovery | None:
-    """The action in the message of Xid 154; ``None`` for any other text.
+    """Return the action in the message of Xid 154; ``None`` for any other text.
 
     >>> recovery_of_xid("GPU recovery action changed from 0x0 (None) to 0x2 (OS Reboot)").value
     'node reboot'

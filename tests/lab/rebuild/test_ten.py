@@ -61,7 +61,7 @@ def test_the_two_are_locked_with_the_reason_and_the_eight_are_free(bench: Bench,
         assert told.way(host) == "hand over"
     locks = bench.locks(TEN)
     assert "Xid 64" in locks[ROW]
-    assert "1 of the 2 GPUs that the inventory says" in locks[GPU]
+    assert "1 of the 2 GPUs of the inventory" in locks[GPU]
     assert [locks[host] for host in EIGHT] == [""] * 8
 
 
@@ -71,7 +71,7 @@ def test_what_needs_hardware_is_left_alone_by_the_next_command(bench: Bench, tol
     on(bench.machine(GPU), f"rm {pin}")  # something to do
     done = bench.invoke("provision", "--hosts", GPU)
     assert done.returncode == 3
-    assert "1 of the 2 GPUs that the inventory says" in " ".join((done.stdout + done.stderr).split())
+    assert "1 of the 2 GPUs of the inventory" in " ".join((done.stdout + done.stderr).split())
     assert on(bench.machine(GPU), f"[ ! -e {pin} ] && echo gone") == "gone\n"
 
 

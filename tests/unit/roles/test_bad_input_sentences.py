@@ -156,52 +156,51 @@ def engine_too_old() -> str:
 CASES: dict[str, tuple[Callable[[], str], str]] = {
     "both sources": (
         lambda: refused_stack(lambda: section(packages=PACKAGES, artifact="driver")),
-        "the driver comes from artifact or from packages, and both are named; set one to null",
+        "the driver has both artifact and packages; set one to null",
     ),
     "a module kind that the branch lacks": (
         lambda: misfits(with_values(RUN, driver={"version": "620.70.06", "module": "proprietary"})),
-        "driver-module: driver 620.70.06 has no proprietary kernel module: R620 ended it",
+        "driver-module: driver 620.70.06 has no proprietary kernel module: the last branch with it was before R620",
     ),
     "a module kind that the card cannot have": (
         lambda: misfits(with_values(RUN, driver={"module": "proprietary"}), replace(NOBLE, gpus=cards(B200))),
-        "gpu-module: Blackwell (GB100) GPUs need the open kernel module, and the stack wants the proprietary one",
+        "gpu-module: Blackwell (GB100) GPUs need the open kernel module, and the stack has the proprietary one",
     ),
     "a package set without its pin": (
         lambda: misfits(stack_of(nvidia(PIN, **{"nvidia-open": f"{nvidia().version}-1"}))),
-        "driver-pin: nvidia-driver-cuda follows the newest branch of its repository, and driver.packages name no pin",
+        "driver-pin: nvidia-driver-cuda follows the newest branch of its repository, and driver.packages have no pin",
     ),
     "Secure Boot, no key": (
         lambda: secure_boot(RUN, BARE, "on\n"),
-        "secure-boot: Secure Boot is on and no key with which DKMS signs modules is enrolled, so the kernel would "
-        "refuse the driver: as root on the host make one (update-secureboot-policy --new-key on Ubuntu, else openssl",
+        "secure-boot: Secure Boot is on and no signing key of DKMS is enrolled, so the kernel would "
+        "reject the driver: as root on the host make one (update-secureboot-policy --new-key on Ubuntu, else openssl",
     ),
     "Secure Boot, a key that is not enrolled": (
         lambda: secure_boot(RUN, BARE, "made /var/lib/dkms/mok.pub\n"),
-        "as root on the host run mokutil --import /var/lib/dkms/mok.pub, reboot, choose Enroll MOK at its console, and "
-        "provision again; or switch Secure Boot off in the firmware",
+        "as root on the host run mokutil --import /var/lib/dkms/mok.pub, reboot, choose Enroll MOK at its console, "
+        "then provision again; or switch Secure Boot off in the firmware",
     ),
     "Secure Boot, a key that waits for the console": (
         lambda: secure_boot(RUN, BARE, "pending /var/lib/shim-signed/mok/MOK.der\n"),
-        "secure-boot: Secure Boot is on and the key /var/lib/shim-signed/mok/MOK.der waits to be enrolled: reboot the "
-        "host, choose Enroll MOK at its console, and provision again",
+        "secure-boot: Secure Boot is on and the key /var/lib/shim-signed/mok/MOK.der is not enrolled yet: reboot the "
+        "host, choose Enroll MOK at its console, then provision again",
     ),
     "Secure Boot, an unsigned module on the disk": (
         lambda: secure_boot(RUN, state(NEW, "", *INTACT), "made /var/lib/dkms/mok.pub\n"),
-        "secure-boot: Secure Boot is on and no key",
+        "secure-boot: Secure Boot is on and no signing key",
     ),
     "Secure Boot, an unsigned module of a package": (
         lambda: secure_boot(SET, state(nvidia().version, ""), "made /var/lib/dkms/mok.pub\n", ROWS),
-        "secure-boot: Secure Boot is on and no key",
+        "secure-boot: Secure Boot is on and no signing key",
     ),
     "half upgraded by the .run": (
         lambda: half_upgraded(RUN, NEW, *INTACT),
-        f"its driver is half upgraded: the libraries are {NEW} and the module in the kernel is {OLD}, so that programs "
+        f"the driver is half upgraded: the libraries are {NEW} and the loaded module is {OLD}, so programs "
         f"find no GPU (Driver/library version mismatch); driver {OLD} is loaded and {NEW} is installed",
     ),
     "half upgraded to another version than the stack's": (
         lambda: half_upgraded(SET, NEW, rows=ROWS.replace("libcuda1\t580.159.04-1", f"libcuda1\t{NEW}-1")),
-        f"the module in the kernel is {OLD}, so that programs find no GPU (Driver/library version mismatch); "
-        f"libcuda1 {NEW}-1",
+        f"the loaded module is {OLD}, so programs find no GPU (Driver/library version mismatch); libcuda1 {NEW}-1",
     ),
     "an engine too old for the CDI specification": (
         engine_too_old,

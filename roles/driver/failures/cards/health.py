@@ -1,4 +1,4 @@
-"""A card's operation: heat, clocks, persistence mode, MIG, VBIOS."""
+"""Failures in a card's operation: heat, clocks, persistence mode, MIG, VBIOS."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hostwright.standard.roles.driver.gpus import smi
 
 
 def _hot(ctx: AuditContext) -> Iterator[str]:
-    """A card is as warm as its own slowdown temperature, or heat is among the active reasons for its clocks
-    (hw_thermal_slowdown, sw_thermal_slowdown).
+    """A card has reached its slowdown temperature, or its clocks are limited by heat (hw_thermal_slowdown,
+    sw_thermal_slowdown).
     """
     for gpu in smi(ctx).gpus:
         reasons, limit = _among(gpu, HOT), gpu.temperature_slowdown
@@ -26,7 +26,7 @@ def _hot(ctx: AuditContext) -> Iterator[str]:
 
 
 def _braked(ctx: AuditContext) -> Iterator[str]:
-    """The hardware brakes a card's clocks (hw_power_brake_slowdown, or hw_slowdown without heat)."""
+    """The hardware limits a card's clocks (hw_power_brake_slowdown, or hw_slowdown without heat)."""
     for gpu in smi(ctx).gpus:
         reasons = _among(gpu, BRAKED)
         if "hw_power_brake_slowdown" in reasons or (reasons and not _among(gpu, HOT)):
@@ -36,7 +36,7 @@ def _braked(ctx: AuditContext) -> Iterator[str]:
 
 def _persistence_off(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi reports persistence mode as off, although nvidia-persistenced runs."""
-    if UNITS.unit(ctx, PERSISTENCED).active != "active":  # then the unit itself is the problem
+    if UNITS.unit(ctx, PERSISTENCED).active != "active":  # then the unit is the problem, which has its own rule
         return
     for gpu in smi(ctx).gpus:
         if gpu.persistence is False:
@@ -74,29 +74,29 @@ HEALTH = (
     FailureRule(
         "gpu-hot",
         r"[^\n]*(?:thermal violation in GPU [0-9]{1,3}|in health system Thermal)[^\n]*",
-        "a card is too warm and lowers its clocks",
-        "Look at fans, filters, blanking panels, the temperature of the air that comes in, and at cards beside it that"
-        " block its air; a card that alone is hot among its like wants its cooler checked",
+        "a card is too hot and lowers its clocks",
+        "Check fans, filters, blanking panels, the intake air's temperature, and neighbouring cards that block its "
+        "air. If it is the only hot card of its model, have its cooler checked",
         "leptonai/gpud temperature and hw-slowdown; NVML clocks event reasons",
         sign=Sign("gpu", _hot, grave=False),
     ),
     FailureRule(
         "clocks-braked",
         "",
-        "the hardware limits a card's clocks to half or less: the power supply asks for it, or the card draws"
-        " more than it may",
-        "Look again under load; where it stays, look at power supplies, their redundancy and the rack's power cap, at"
-        " the card's cables, then reboot; a card that alone does this is to be replaced",
+        "the hardware limits a card's clocks to half or less: the power supply signals it, or the card draws too "
+        "much power",
+        "Check again under load. If it persists, check power supplies, their redundancy, the rack's power cap and "
+        "the card's cables, then reboot. If only this card is affected, have it replaced",
         "Azure/azurehpc-health-checks azure_gpu_clock_throttling.nhc; NVML clocks event reasons",
         sign=Sign("gpu", _braked, grave=False),
     ),
     FailureRule(
         "persistence-off",
         "",
-        "persistence mode is off: the driver leaves a card that nobody uses, so that every start waits for it and"
-        " settings of the card are lost",
-        "Restart nvidia-persistenced (systemctl restart nvidia-persistenced), which switches it on; where that is not"
-        " there or stopped, provision again",
+        "persistence mode is off: the driver shuts an unused card down, so every program starts slowly and settings "
+        "of the card are lost",
+        "Run systemctl restart nvidia-persistenced, which switches it on. If the service is missing or stopped, "
+        "provision again",
         "NVIDIA driver persistence; Azure/azurehpc-health-checks azure_gpu_persistence.nhc",
         sign=Sign("gpu", _persistence_off, (UNITS.states,), grave=False),
     ),
@@ -104,9 +104,9 @@ HEALTH = (
         "mig-without-instances",
         r"MIG mode is enabled, but no MIG devices|[Nn]o MIG (?:devices|GPU instances|compute instances) (?:were )?found"
         r"|[Nn]o GPU instances found: Not Found",
-        "a card is in MIG mode and divided into no instances, so CUDA finds no device on it",
-        "Create instances (nvidia-smi mig -cgi PROFILE -C -i N), or end its work and switch MIG off"
-        " (nvidia-smi -mig 0 -i N) and reset the card or reboot",
+        "a card is in MIG mode and has no instances, so CUDA finds no device on it",
+        "Create instances (nvidia-smi mig -cgi PROFILE -C -i N), or stop its users, switch MIG off (nvidia-smi -mig "
+        "0 -i N) and reset the card or reboot",
         "NVIDIA/gpu-operator#132, NVIDIA/mig-parted#182",
         sign=Sign("gpu", _mig_empty),
         treatment=ForPeople(),
@@ -115,7 +115,7 @@ HEALTH = (
         "vbios-differs",
         "",
         "cards of one model in one host have different VBIOS versions, and may differ in clocks and power",
-        "Ask the vendor of the host for the version that belongs to it, and flash the cards that differ",
+        "Get the right version from the host's vendor, and flash the cards that differ",
         "facebookresearch/gcm check-nvidia-smi; Azure/azurehpc-health-checks azure_gpu_vbios.nhc",
         sign=Sign("gpu", _vbios_differs, grave=False),
     ),

@@ -1,4 +1,4 @@
-"""The cards' connections to the host and to each other: presence, PCIe, NVLink, ACS."""
+"""Failures of a card's connections to the host and to other cards: presence, PCIe, NVLink, ACS."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hostwright.standard.roles.driver.states.fabric import FABRIC, Fabric, fabri
 from hostwright.standard.roles.driver.states.gpu_use import gpu_ids
 from hostwright.standard.roles.driver.xids.events import slot
 
-#: ``gpu PATH`` of each card in /sys, ``acs ADDRESS`` of devices with ACS source validation, ``virtual``.
+#: Prints ``gpu PATH`` for each card in /sys, ``acs ADDRESS`` for devices with ACS source validation, ``virtual``.
 ACS = Probe(sh_file(__file__, "acs.sh"), root=True)  # without root, lspci does not show ACS bits
-#: An H100 (H800) PCIe or NVL has more links than its bridges use: healthy cards with all three bridges show 6 of 18 as
-#: inactive (Azure/azurehpc-health-checks#162; some drivers list 17).
+#: An H100 (H800) PCIe or NVL has more links than its bridges use: healthy cards with all three bridges report 6 of 18
+#: as inactive (Azure/azurehpc-health-checks#162; some drivers list 17).
 _HOPPER_CARD = Pattern(r"\bH[18]00\b.*\b(?:PCIe|NVL)\b")
-BRIDGED_LINKS = 12  #: of such a card
+BRIDGED_LINKS = 12  #: links in use on such a card
 
 _DEVICE = Pattern(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
@@ -34,8 +34,8 @@ def _width(ctx: AuditContext) -> Iterator[str]:
 
 
 def _generation(ctx: AuditContext) -> Iterator[str]:
-    """A card that computes (state P0, not idle, with a process) uses an older PCIe generation than card and slot have.
-    Idle cards lower it to save power.
+    """A busy card (state P0, not idle, with a process) uses an older PCIe generation than card and slot support. Idle
+    cards lower it to save power.
     """
     for gpu in smi(ctx).gpus:
         low = gpu.pcie_generation and gpu.pcie_generation_max and gpu.pcie_generation < gpu.pcie_generation_max
@@ -63,8 +63,8 @@ def _nvlink_down(ctx: AuditContext) -> Iterator[str]:
 
 
 def _nvlink_partial(ctx: AuditContext) -> Iterator[str]:
-    """The host has no NVSwitches, and a card that is not in MIG mode has inactive NVLinks beside active ones. A card
-    without any active link has no bridge, and an H100 PCIe or NVL with all its bridges has 12 of 18.
+    """The host has no NVSwitches, and a card that is not in MIG mode has both active and inactive NVLinks. A card
+    without any active link has no bridge; an H100 PCIe or NVL with all its bridges has 12 of 18 active.
     """
     gpus = smi(ctx).gpus
     if any(gpu.links for gpu in gpus) and not _switched(ctx):
@@ -72,8 +72,10 @@ def _nvlink_partial(ctx: AuditContext) -> Iterator[str]:
 
 
 def _usable(gpu: Gpu) -> int:
-    """The number of links in use on a healthy card. In MIG mode nothing uses them, and Fabric Manager switches off
-    those of an A100 (its user guide, "Interoperability With MIG").
+    """Return the number of links in use on a healthy card.
+
+    In MIG mode nothing uses them, and Fabric Manager switches those of an A100 off (its user guide, "Interoperability
+    With MIG").
     """
     if gpu.mig:
         return 0
@@ -90,8 +92,8 @@ def _links(gpu: Gpu) -> str:
 
 
 def _missing(ctx: AuditContext) -> Iterator[str]:
-    """nvidia-smi lists fewer cards than the PCI bus has NVIDIA GPUs, without those that fell off the bus, that the
-    driver could not start, or, where there is any, that it does not support.
+    """nvidia-smi lists fewer cards than the PCI bus has NVIDIA GPUs. Cards that fell off the bus, that the driver could
+    not start or does not support are not counted.
     """
     bus, cards = len(_gpus_on_bus(ctx)), smi(ctx).gpus
     lost, failed = len(lost_gpus(ctx)), len(_told_by(init_failed, ctx))
@@ -108,7 +110,7 @@ def _missing(ctx: AuditContext) -> Iterator[str]:
 
 
 def _slots(ctx: AuditContext) -> Iterator[str]:
-    """The addresses of NVIDIA GPUs on the PCI bus."""
+    """Yield the addresses of NVIDIA GPUs on the PCI bus."""
     for line in ctx.text(ACS).split("\n"):
         kind, _, path = line.strip().partition(" ")
         if kind == "gpu" and (found := [match[0] for match in _DEVICE.finditer(path.lower())]):
@@ -116,7 +118,7 @@ def _slots(ctx: AuditContext) -> Iterator[str]:
 
 
 def _told_by(other: Callable[[AuditContext], Iterable[str]], ctx: AuditContext) -> tuple[str, ...]:
-    """What another rule reports; empty if it cannot tell."""
+    """Return the findings of another rule; empty if it cannot be checked."""
     try:
         return tuple(other(ctx))
     except Unread:
@@ -124,32 +126,32 @@ def _told_by(other: Callable[[AuditContext], Iterable[str]], ctx: AuditContext) 
 
 
 def _none(ctx: AuditContext) -> Iterator[str]:
-    """No NVIDIA GPU is on the PCI bus of a host that is to have the driver."""
+    """The host needs the driver, and its PCI bus has no NVIDIA GPU."""
     if _driver_wanted(ctx) and not _gpus_on_bus(ctx):
         yield "0 NVIDIA GPUs on the PCI bus"
         yield from _gone(ctx)
 
 
 def _driver_wanted(ctx: AuditContext) -> bool:
-    """Whether a role of the host brings the driver, whatever the role's name is."""
+    """Return whether a role of the host installs the driver, whatever its name."""
     return "driver" in ctx.changes or any("driver" in role.provides for role in ctx.desired.roles)
 
 
 def _fewer(ctx: AuditContext) -> Iterator[str]:
-    """The PCI bus has fewer NVIDIA GPUs than the inventory says (``hostwright_gpus``); none at all is a failure of its
-    own where a role brings the driver.
+    """The PCI bus has fewer NVIDIA GPUs than the inventory (``hostwright_gpus``). If it has none and a role installs
+    the driver, another rule applies.
     """
     on_bus, declared = len(_gpus_on_bus(ctx)), ctx.known.gpus
     if declared is not None and on_bus < declared and (on_bus or not _driver_wanted(ctx)):
-        yield f"{on_bus} of the {declared} GPUs that the inventory says (hostwright_gpus) are on the PCI bus"
+        yield f"{on_bus} of the {declared} GPUs of the inventory (hostwright_gpus) are on the PCI bus"
         if slots := _told_by(_slots, ctx):
             yield f"on the bus: {', '.join(slots)}"
         yield from _gone(ctx)
 
 
 def _fewer_than_before(ctx: AuditContext) -> Iterator[str]:
-    """The PCI bus has NVIDIA GPUs, but fewer than an audit of the last 30 days found, and the inventory does not say
-    how many there should be.
+    """The PCI bus has NVIDIA GPUs, but fewer than an audit of the last 30 days found, and the inventory does not set
+    their number.
     """
     on_bus, most = len(_gpus_on_bus(ctx)), ctx.known.most_gpus
     if ctx.known.gpus is None and 0 < on_bus < most:
@@ -158,7 +160,7 @@ def _fewer_than_before(ctx: AuditContext) -> Iterator[str]:
 
 
 def _gone(ctx: AuditContext) -> Iterator[str]:
-    """The cards that earlier audits found and that are gone; none where the cards that are left cannot be read."""
+    """Yield the cards of earlier audits that are gone; none if the remaining cards cannot be read."""
     try:
         present = smi(ctx).gpus if _gpus_on_bus(ctx) else ()
     except Unread:
@@ -167,7 +169,7 @@ def _gone(ctx: AuditContext) -> Iterator[str]:
 
 
 def _less(ctx: AuditContext) -> Iterator[str]:
-    """nvidia-smi reports less memory, fewer active NVLinks, or a narrower or slower PCIe slot of a card than audits of
+    """nvidia-smi reports less memory, fewer active NVLinks, or a narrower or slower PCIe slot for a card than audits of
     the last 30 days found.
     """
     for gpu in smi(ctx).gpus:
@@ -175,15 +177,15 @@ def _less(ctx: AuditContext) -> Iterator[str]:
 
 
 def _replaced(ctx: AuditContext) -> Iterator[str]:
-    """nvidia-smi lists a card with another serial number or UUID than the one that audits of the last 30 days found in
+    """nvidia-smi lists a card whose serial number or UUID differs from the one that audits of the last 30 days found in
     its slot, and that one is in no other slot.
     """
     yield from (f"card at {replaced}" for replaced in ctx.known.replaced(smi(ctx).gpus))
 
 
 def _acs(ctx: AuditContext) -> Iterator[str]:
-    """``lspci -vvv`` shows ACS source validation (``ACSCtl: SrcValid+``) switched on in a PCI bridge above a card, on a
-    host that is no virtual machine and has two cards or more.
+    """``lspci -vvv`` shows ACS source validation (``ACSCtl: SrcValid+``) on a PCI bridge above a card, on a physical
+    host with two cards or more.
     """
     paths: list[str] = []
     checking: set[str] = set()
@@ -204,14 +206,14 @@ def _gpus_on_bus(ctx: AuditContext) -> tuple[int, ...]:
 
 
 def _switched(ctx: AuditContext) -> bool:
-    """Whether switches join the cards."""
+    """Return whether switches connect the cards."""
     _read_bus(ctx)
     ctx.require(FABRIC)
     return fabric_of(ctx.facts) is not Fabric.NONE
 
 
 def _read_bus(ctx: AuditContext) -> None:
-    """Whether every line of the PCI bus could be read: an overlooked card would count as lost."""
+    """Check that every line of the PCI bus was parsed: a skipped card would count as lost. Raises ``Unread``."""
     lines = [line for line in ctx.text(PCI).split("\n") if line]
     if ctx.answer(PCI).truncated or len(pci_devices(ctx.facts)) != len(lines):
         raise Unread("the list of PCI devices cannot be read")
@@ -224,8 +226,8 @@ LINKS = (
     FailureRule(
         "no-gpu",
         "",
-        "there is no NVIDIA GPU on the PCI bus",
-        f"{SEAT}; look at its power and the firmware's settings for the slot, and whether it is the right host",
+        "the PCI bus has no NVIDIA GPU",
+        f"{SEAT}; check its power, the firmware's settings for the slot, and whether it is the right host",
         "the role driver refuses such a host",
         sign=Sign("gpu", _none),
         treatment=Hardware("hand over", COUNT, tries=0),
@@ -233,9 +235,9 @@ LINKS = (
     FailureRule(
         "gpus-fewer",
         "",
-        "the host has fewer GPUs than the inventory says",
-        f"{SEAT}; look at its power, at the BMC's event log, and in dmesg for the slot. If the card was taken out for"
-        " good, correct hostwright_gpus",
+        "the host has fewer GPUs than the inventory",
+        f"{SEAT}; check its power, the BMC's event log, and dmesg for the slot. If the card was removed for good, "
+        "correct hostwright_gpus in the inventory",
         COUNT,
         sign=Sign("gpu", _fewer),
         treatment=Hardware("hand over", COUNT, tries=0),
@@ -244,17 +246,17 @@ LINKS = (
         "gpus-fewer-than-before",
         "",
         "the host has fewer GPUs than at an earlier audit",
-        f"{SEAT}; look at its power, at the BMC's event log, and in dmesg for the slot. If the card was taken out for"
-        " good, say so in the inventory: hostwright_gpus",
+        f"{SEAT}; check its power, the BMC's event log, and dmesg for the slot. If the card was removed for good, set "
+        "hostwright_gpus in the inventory",
         COUNT,
         sign=Sign("gpu", _fewer_than_before, grave=False),
     ),
     FailureRule(
         "gpu-replaced",
         "",
-        "a card was replaced: another one than at an earlier audit is in its slot",
-        "Note the new serial number and UUID where cards are recorded (repair order, device filters, jobs that name a"
-        " UUID); where nobody was to replace it, ask who did. It is reported for 30 days",
+        "a card was replaced: its slot has another card than at an earlier audit",
+        "Record the new serial number and UUID where cards are listed (repair order, device filters, jobs with a "
+        "UUID). If no replacement was planned, find out who did it. This is reported for 30 days",
         "nvidia-smi's manual, serial and GPU UUID",
         sign=Sign("gpu", _replaced, grave=False),
     ),
@@ -262,17 +264,17 @@ LINKS = (
         "gpu-less-than-before",
         "",
         "a card has less than at an earlier audit: memory, NVLinks, or PCIe lanes and speed of its slot",
-        f"Look for its Xids and at the firmware's settings for the slot; {SEAT[0].lower()}{SEAT[1:]}, with its NVLink"
-        " bridges. What stays is reported for 30 days",
+        f"Check its Xids and the firmware's settings for the slot; {SEAT[0].lower()}{SEAT[1:]}, with its NVLink "
+        "bridges. A lasting change is reported for 30 days",
         "nvidia-smi's manual, PCIe max link width; Azure/azurehpc-health-checks azure_hw_topology_check.nhc",
         sign=Sign("gpu", _less, grave=False),
     ),
     FailureRule(
         "gpu-missing",
         "",
-        "the driver does not bring up a card that is on the PCI bus",
-        "Read dmesg | grep -e NVRM -e nvidia for that card, and lspci -nnk -d 10de: for who else has it; drain the"
-        " host and cycle its power, and have the card replaced when it stays away",
+        "the driver does not start a card that is on the PCI bus",
+        "Run dmesg | grep -e NVRM -e nvidia for messages about that card, and lspci -nnk -d 10de: for its current "
+        "driver; drain the host and cycle its power. If the card stays missing, have it replaced",
         "Azure/azurehpc-health-checks azure_gpu_count.nhc; facebookresearch/gcm check-nvidia-smi",
         sign=Sign("gpu", _missing),
         treatment=Hardware("power cycle", CYCLE, tries=1, layer="driver"),
@@ -281,8 +283,8 @@ LINKS = (
         "pcie-width",
         "",
         "a card uses fewer PCIe lanes than it and its slot have, so data reaches it more slowly",
-        f"Look again while it works, for an idle card may save power. Where it stays: {SEAT[0].lower()}{SEAT[1:]};"
-        " another slot shows whether card or slot is at fault",
+        f"Check again under load: an idle card may save power. If it persists: {SEAT[0].lower()}{SEAT[1:]}; another "
+        "slot shows whether card or slot is defective",
         "nvidia-smi's manual, PCIe link width; Azure/azurehpc-health-checks azure_hw_topology_check.nhc",
         sign=Sign("gpu", _width, grave=False),
     ),
@@ -290,7 +292,7 @@ LINKS = (
         "pcie-generation",
         "",
         "a card under load uses an older PCIe generation than it and its slot support, so data reaches it more slowly",
-        f"Look at the slot's speed in the firmware's settings and at the replays; {SEAT[0].lower()}{SEAT[1:]}",
+        f"Check the slot's speed in the firmware's settings, and the replays; {SEAT[0].lower()}{SEAT[1:]}",
         "NVML link generations",
         sign=Sign("gpu", _generation, grave=False),
     ),
@@ -298,8 +300,8 @@ LINKS = (
         "nvlink-down",
         "",
         "an NVLink between a card and an NVSwitch is down: CUDA or NCCL fails, or is very slow",
-        "Look at the journal of nvidia-fabricmanager and for Xid 74; drain the host, reset all cards or cycle the"
-        " power, and have the board checked when it stays",
+        "Check the journal of nvidia-fabricmanager and the kernel log for Xid 74; drain the host, reset all cards or "
+        "cycle the power. If it persists, have the board checked",
         "Azure/azurehpc-health-checks azure_gpu_nvlink.nhc",
         sign=Sign("gpu", _nvlink_down, (FABRIC,)),
         treatment=Hardware("power cycle", CYCLE, tries=1),
@@ -307,18 +309,18 @@ LINKS = (
     FailureRule(
         "nvlink-partial",
         "",
-        "some NVLinks of a card are inactive and others not: a bridge is not seated, is missing, or is broken",
-        "Look for Xid 74 in the log; drain the host, switch it off, and seat the NVLink bridges again",
+        "some NVLinks of a card are inactive and others active: a bridge is loose, missing or broken",
+        "Search the kernel log for Xid 74; drain the host, switch it off, and seat the NVLink bridges again",
         "Azure/azurehpc-health-checks azure_gpu_nvlink.nhc",
         sign=Sign("gpu", _nvlink_partial, (FABRIC,), grave=False),
     ),
     FailureRule(
         "acs-on",
         r"(?:all_reduce_perf|\bNCCL)[^\n]*\n(?:[^\n]*\n){0,60}?[^\n]*ACSCtl:\s{0,9}SrcValid\+",
-        "PCI bridges above the cards send what one card writes to another through the processor (ACS), which makes it"
-        " slow, or lets NCCL hang",
-        "Switch ACS (and the IOMMU where it is not needed) off in the firmware's settings, or for this boot with"
-        " setpci -s BRIDGE ECAP_ACS+6.w=0000; NCCL_P2P_DISABLE=1 lets NCCL go round it until then",
+        "PCI bridges above the cards route transfers between cards through the processor (ACS), which makes NCCL "
+        "slow or lets it hang",
+        "Switch ACS (and an unneeded IOMMU) off in the firmware's settings, or for this boot with setpci -s BRIDGE "
+        "ECAP_ACS+6.w=0000. Until then, NCCL_P2P_DISABLE=1 makes NCCL avoid these transfers",
         "NVIDIA/nccl#606, #257, #2079; leptonai/gpud pci",
         sign=Sign("gpu", _acs, probes=(ACS,), grave=False),
     ),

@@ -1,4 +1,4 @@
-"""A GPU that fell off the bus: a single event, whether the kernel log or nvidia-smi shows it."""
+"""A GPU that fell off the bus: a single event, reported by the kernel log or by nvidia-smi."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
 EXIT_LOST = 15  #: nvidia-smi's manual: "GPU has fallen off the bus or has otherwise become inaccessible"
 
-#: since R530 nvidia-smi writes no space before it: "the device handle for GPU0000:07:00.0: Unknown Error"
+#: since R530 nvidia-smi prints no space before the address: "the device handle for GPU0000:07:00.0: Unknown Error"
 _ADDRESS = Pattern(r"(?:\b|GPU)([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)(?:[^0-9A-Fa-f:]|$)")
-_NAMED = Pattern(r"NVRM: The NVIDIA GPU ")  # names the card; one of the next lines says what is wrong
+_NAMED = Pattern(r"NVRM: The NVIDIA GPU ")  # names the card; one of the next lines has the fault
 _LOST = Pattern(
     r"fallen off the bus|GPU is lost|Unable to determine the device handle for .+(?:Unknown Error|Not Found)"
 )
@@ -24,17 +24,17 @@ _STATUS = Pattern(r"nvidia-smi ended with status ([0-9]{1,3})")
 
 
 def smi_status(ctx: AuditContext) -> int:
-    """nvidia-smi's exit status, with or without a complete report. Raises ``Unread`` if it was not run."""
+    """Return nvidia-smi's exit status, with or without a complete report. Raises ``Unread`` if it was not run."""
     status, report = ctx.answer(NVIDIA_SMI).status, _report(ctx)
     notices = [match for match in map(_STATUS.fullmatch, report.notices if report else ()) if match]
     return int(notices[-1][1]) if notices else status
 
 
 def lost_gpus(ctx: AuditContext) -> Mapping[str, str]:
-    """The cards that are gone: PCI slot (``0000:3b:00``, empty if unknown) → the line that says so.
+    """Return the lost cards: PCI slot (``0000:3b:00``, empty if unknown) → the line that reports it.
 
-    A card that nvidia-smi describes as usual is back, whatever the log says about the past; so is a card that was lost
-    before the module was last loaded. Raises ``Unread`` if neither the log nor nvidia-smi can tell.
+    A card that nvidia-smi describes normally is back, regardless of older log lines. So is a card that was lost before
+    the module was last loaded. Raises ``Unread`` if neither the log nor nvidia-smi can be read.
     """
     log, report = _log(ctx), _report(ctx)
     by_bus = _slots(line.text for line in _since_loaded(log or ()))
@@ -49,14 +49,14 @@ def lost_gpus(ctx: AuditContext) -> Mapping[str, str]:
 
 
 def gpu_lost(ctx: AuditContext) -> Iterator[str]:
-    """Since the module was loaded the kernel log has an Xid 79 or "fallen off the bus" of a card that nvidia-smi does
-    not describe, or nvidia-smi says so itself (exit status 15, "GPU is lost").
+    """Since the module was loaded, the kernel log has an Xid 79 or "fallen off the bus" for a card that nvidia-smi does
+    not describe, or nvidia-smi itself reports a lost card (exit status 15, "GPU is lost").
     """
     for bus, text in sorted(lost_gpus(ctx).items()):
         yield f"card at {bus}: {text}" if bus else text
 
 
-#: how the rule ``gpu-lost`` is recognised on a host
+#: sign of the rule ``gpu-lost``
 GPU_LOST_SIGN = Sign("gpu", gpu_lost)
 
 
@@ -80,7 +80,7 @@ def _since_loaded(log: tuple[KernelLine, ...]) -> Iterator[KernelLine]:
 
 
 def _told(ctx: AuditContext, report: GpuReport | None) -> dict[str, str]:
-    """nvidia-smi's messages about lost cards. Process names in a report are ignored: they can be anything."""
+    """Return nvidia-smi's messages about lost cards. Process names in a report are ignored: they can be anything."""
     if report:
         by_bus = {slot(gpu.bus): f"card {gpu.index}: {gpu.fault}" for gpu in report.gpus if gpu.fault == LOST}
         by_bus |= {bus: text for bus, text in _slots(report.notices).items() if bus not in by_bus}
@@ -94,7 +94,7 @@ def _told(ctx: AuditContext, report: GpuReport | None) -> dict[str, str]:
 
 
 def _slots(lines: Iterable[str]) -> dict[str, str]:
-    """Each card that a line calls lost, with the first such line."""
+    """Return each lost card with the first line that reports it."""
     by_bus: dict[str, str] = {}
     named = ""
     for line in lines:

@@ -1,4 +1,4 @@
-"""A card's memory: ECC errors, and the rows and pages that were retired because of them."""
+"""Failures of a card's memory: ECC errors, and rows and pages that were retired because of them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hostwright.standard.roles.driver.failures.cards.thresholds import (
 from hostwright.standard.roles.driver.failures.cards.treatments import REBOOT, RMA
 from hostwright.standard.roles.driver.gpus import smi
 
-#: cards for games and workstations come with ECC off, if they have it; users switch it on if they want it
+#: gaming and workstation cards are delivered with ECC off, if they support it
 _FOR_DESKS = Pattern(r"(?i)\b(?:GeForce|Quadro|RTX|TITAN)\b")
 
 
 def card(gpu: Gpu) -> str:
-    """A card as evidence names it: its index, which nvidia-smi -i takes, and its address."""
+    """Return a card as evidence names it: its index for nvidia-smi -i, and its address."""
     return f"card {gpu.index} ({gpu.bus})"
 
 
@@ -69,8 +69,8 @@ def _sram_threshold(ctx: AuditContext) -> Iterator[str]:
 
 
 def _corrected(ctx: AuditContext) -> Iterator[str]:
-    """nvidia-smi counts more than 10 000 corrected ECC errors in SRAM, 20 000 000 in DRAM, or 50 000 000 in all, since
-    the driver was loaded or in the card's life.
+    """nvidia-smi counts more than 10 000 corrected ECC errors in SRAM, 20 000 000 in DRAM, or 50 000 000 in total,
+    since the driver was loaded or in the card's life.
     """
     for gpu in smi(ctx).gpus:
         for since, ecc in (("since the driver was loaded", gpu.ecc_volatile), ("in its life", gpu.ecc_aggregate)):
@@ -105,8 +105,8 @@ def _retired_many(ctx: AuditContext) -> Iterator[str]:
 
 
 def _ecc_off(ctx: AuditContext) -> Iterator[str]:
-    """nvidia-smi reports ECC as switched off on a card that NVIDIA delivers with ECC on: one of a data centre, whose
-    model has none of the words GeForce, Quadro, RTX and TITAN.
+    """nvidia-smi reports ECC as off on a data centre card, which NVIDIA delivers with ECC on: its model has none of the
+    words GeForce, Quadro, RTX and TITAN.
     """
     for gpu in smi(ctx).gpus:
         if gpu.ecc is False and not _FOR_DESKS.search(gpu.model):
@@ -133,7 +133,7 @@ MEMORY = (
         "row-remap-failed",
         r"Remapping Failure Occurred {0,40}: Yes"
         r"|Row remap(?:ping)? (?:error|failure)|Row Remapper: (?:Error|Fail)|Failed to remap row",
-        "a broken row of a card's memory could not be replaced by a spare one",
+        "a defective row of a card's memory could not be replaced by a spare row",
         "Drain the host and have the card replaced",
         f"{AZURE}; NVIDIA GPU memory error management",
         sign=Sign("gpu", _remap_failed),
@@ -142,7 +142,7 @@ MEMORY = (
     FailureRule(
         "row-remap-pending",
         r"Remapping Pending {0,40}: Yes",
-        "a broken row of a card's memory will be replaced by a spare one at the card's next reset",
+        "a defective row of a card's memory will be replaced by a spare row at the card's next reset",
         f"Drain the host and {RESET}",
         f"{AZURE}; NVIDIA GPU memory error management",
         sign=Sign("gpu", _remap_pending),
@@ -151,7 +151,7 @@ MEMORY = (
     FailureRule(
         "rows-remapped-many",
         "",
-        "a card had to replace very many rows of its memory for errors that ECC could not correct",
+        "a card has replaced very many rows of its memory because of errors that ECC could not correct",
         "Drain the host and have the card replaced",
         AZURE,
         sign=Sign("gpu", _remapped_many),
@@ -161,7 +161,7 @@ MEMORY = (
         "ecc-uncorrected",
         r"uncorrectable ECC error (?:was )?(?:encountered|detected)|CUDA_ERROR_ECC_UNCORRECTABLE"
         r"|cudaErrorECCUncorrectable",
-        "a card's memory met errors that ECC could not correct: what ran then failed, or computed with wrong data",
+        "a card's memory had errors that ECC could not correct: the programs then failed, or computed with wrong data",
         f"Drain the host and {RESET}; then run dcgmi diag -r 3, and have the card replaced if it recurs",
         f"{GCM}; {AZURE}",
         sign=Sign("gpu", _uncorrected),
@@ -170,7 +170,7 @@ MEMORY = (
     FailureRule(
         "sram-threshold-exceeded",
         "",
-        "a card's SRAM met more errors that ECC could not correct than NVIDIA tolerates",
+        "a card's SRAM had more errors that ECC could not correct than NVIDIA tolerates",
         "Drain the host and have the card replaced",
         RMA,
         sign=Sign("gpu", _sram_threshold),
@@ -179,15 +179,15 @@ MEMORY = (
     FailureRule(
         "ecc-corrected-many",
         "",
-        "a card's memory meets far more errors than usual, all of which ECC has corrected so far",
-        "Run dcgmi diag -r 3 on the card at the next occasion, and have it replaced when that fails",
+        "a card's memory has far more errors than usual, all of which ECC has corrected so far",
+        "Run dcgmi diag -r 3 on the card at the next opportunity, and have the card replaced if that fails",
         f"{AZURE}; {GCM}",
         sign=Sign("gpu", _corrected, grave=False),
     ),
     FailureRule(
         "page-retirement-pending",
         r"Pending (?:Page )?Blacklist {0,40}: Yes|Pending Page Retirement {0,40}: Yes",
-        "a page of a card's memory will be taken out of use when the driver is next loaded",
+        "a page of a card's memory will be retired when the driver is next loaded",
         f"Drain the host and {RESET}",
         f"{GCM}; NVIDIA dynamic page retirement",
         sign=Sign("gpu", _retirement_pending),
@@ -196,17 +196,17 @@ MEMORY = (
     FailureRule(
         "pages-retired-many",
         "",
-        "many pages of a card's memory were taken out of use",
-        "Run dcgmi diag -r 3 on the card at the next occasion, and have it replaced when that fails or the count grows;"
-        " at 62 its table is full",
+        "many pages of a card's memory were retired",
+        "Run dcgmi diag -r 3 on the card at the next opportunity, and have the card replaced if that fails or the "
+        "count grows; at 62 its table is full",
         f"{GCM}; {AZURE}",
         sign=Sign("gpu", _retired_many, grave=False),
     ),
     FailureRule(
         "ecc-off",
         "",
-        "ECC is switched off, so errors of a card's memory go unseen into results",
-        "Unless it is meant: drain the host, run nvidia-smi -e 1 -i N, and reboot",
+        "ECC is off, so errors of a card's memory corrupt results unnoticed",
+        "Unless this is intended: drain the host, run nvidia-smi -e 1 -i N, and reboot",
         "NVIDIA dynamic page retirement and GPU memory error management, which need ECC",
         sign=Sign("gpu", _ecc_off, grave=False),
     ),

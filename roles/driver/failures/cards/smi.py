@@ -1,7 +1,7 @@
-"""What nvidia-smi's exit status says about the cards.
+"""Failures of cards that nvidia-smi's exit status reveals.
 
-The numbers are those of its manual, "RETURN VALUE"; LBNL's node health check (nhc, check_nvsmi_healthmon) acts on the
-same. Status 9 (no module) and the like are failures of the driver, with rules of their own.
+The numbers come from its manual, "RETURN VALUE"; LBNL's node health check (nhc, check_nvsmi_healthmon) acts on the
+same. Status 9 (no module) and similar ones are failures of the driver, with their own rules.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from hostwright.standard.roles.driver.xids.recovery import Recovery, recovery_of
 EXIT_POWER_CABLE = 8
 EXIT_INTERRUPT = 10
 EXIT_INFOROM = 14
-EXIT_TIMEOUT = (124, 137)  #: of timeout(1): ended, or killed
+EXIT_TIMEOUT = (124, 137)  #: of timeout(1): terminated, or killed
 _ASKED = Pattern(r"recovery action (.{1,60})$")
 RESET_REQUIRED = "NV_ERR_RESET_REQUIRED"
-LAST_LINES = 3  #: of its output, which are searched for its last message
+LAST_LINES = 3  #: lines of output searched for the last message
 MANUAL = "nvidia-smi's manual, return values"
 
 
 def ended(ctx: AuditContext, *statuses: int) -> Iterator[str]:
-    """nvidia-smi's exit status and last line, if the status is one of these."""
+    """Yield nvidia-smi's exit status and last line, if the status is one of ``statuses``."""
     status, answer = smi_status(ctx), ctx.answer(NVIDIA_SMI)
     if status in statuses:
         last = [] if answer.ok else [line.strip() for line in answer.text.split("\n")[-LAST_LINES:] if line.strip()]
@@ -40,8 +40,8 @@ def ended(ctx: AuditContext, *statuses: int) -> Iterator[str]:
 
 
 def _silent(ctx: AuditContext) -> Iterator[str]:
-    """nvidia-smi does not end within its time limit (exit status 124 or 137 of timeout), and no card is known to be
-    lost, which would be why.
+    """nvidia-smi does not end within its time limit (exit status 124 or 137 of timeout), and no lost card explains
+    that.
     """
     try:
         lost = lost_gpus(ctx)
@@ -67,7 +67,7 @@ def _interrupt(ctx: AuditContext) -> Iterator[str]:
 
 
 def _inforom(ctx: AuditContext) -> Iterator[str]:
-    """nvidia-smi ends with status 14, or warns beside its report that an infoROM is corrupted."""
+    """nvidia-smi ends with status 14, or prints a warning besides its report that an infoROM is corrupted."""
     try:
         notices = smi(ctx).notices
     except Unread:
@@ -77,7 +77,7 @@ def _inforom(ctx: AuditContext) -> Iterator[str]:
 
 
 def _needs_reset(ctx: AuditContext) -> Iterator[str]:
-    """nvidia-smi says of a card that it requires a reset, asks for another recovery, or cannot read its memory."""
+    """nvidia-smi reports that a card requires a reset or another recovery action, or that its memory cannot be read."""
     for gpu in smi(ctx).gpus:
         words = [word for word in (gpu.fault, gpu.recovery and f"recovery action {gpu.recovery}") if word]
         if words and gpu.fault != LOST:
@@ -85,8 +85,8 @@ def _needs_reset(ctx: AuditContext) -> Iterator[str]:
 
 
 def _reset_logged(ctx: AuditContext) -> Iterator[str]:
-    """The kernel's log has NV_ERR_RESET_REQUIRED since the module was loaded; and neither nvidia-smi, nor an Xid, nor
-    a lost card, tells of which card.
+    """The kernel log has NV_ERR_RESET_REQUIRED since the module was loaded, and neither nvidia-smi, an Xid nor a lost
+    card identifies the card.
     """
     lines = matching(ctx, RESET_REQUIRED)[-1:]
     with suppress(Unread):
@@ -97,22 +97,22 @@ def _reset_logged(ctx: AuditContext) -> Iterator[str]:
 
 
 def _by_recovery(evidence: tuple[str, ...]) -> Iterator[Case]:
-    """A card that asks for more than a reboot: the power of its host is cycled."""
+    """Yield the case of a card that needs more than a reboot: its host is power-cycled."""
     asked = (match[1] for line in evidence if (match := _ASKED.search(line)))
     if any(recovery_of_words(words) is Recovery.SYSTEM for words in asked):
-        yield Case("gpu-needs-reset", "a card asks for a reboot of the whole system", POWER_CYCLE)
+        yield Case("gpu-needs-reset", "a card requires a reboot of the whole system", POWER_CYCLE)
 
 
 SMI = (
     FailureRule(
         "nvidia-smi-silent",
         r"nvidia-smi does not answer within",
-        "nvidia-smi does not answer: a card or its driver hangs, and so does what uses it",
-        "Drain the host and look for Xids and for processes in state D (ps -eo pid,stat,wchan:30,comm); reboot, and"
-        " cycle the power where the reboot hangs too",
+        "nvidia-smi does not end: a card or its driver hangs, and so do programs that use it",
+        "Drain the host and check for Xids and for processes in state D (ps -eo pid,stat,wchan:30,comm); reboot. If "
+        "the reboot hangs too, cycle the power",
         "leptonai/gpud; NVIDIA's GPU debug guidelines",
         sign=Sign("gpu", _silent),
-        treatment=Hardware("power cycle", "the failure's own cure: a reboot may hang as well, so cut the power"),
+        treatment=Hardware("power cycle", "the failure's own fix: a reboot may hang as well, so cut the power"),
     ),
     FailureRule(
         "power-cable",
@@ -128,8 +128,8 @@ SMI = (
         r"detected an interrupt issue with (?:a|the) GPU"
         r"|No interrupts of any type are available|Can't find an IRQ for your NVIDIA card",
         "the interrupts of a card do not reach the driver",
-        "Drain the host and look in /proc/interrupts and dmesg whether the card has one; reboot without pci=nomsi or"
-        " noapic on the kernel's command line, and update the firmware where it stays",
+        "Drain the host and check /proc/interrupts and dmesg for the card's interrupt; reboot without pci=nomsi and "
+        "noapic on the kernel's command line. If it persists, update the firmware",
         f"{MANUAL}: 10",
         sign=Sign("gpu", _interrupt),
         treatment=Hardware("power cycle", CYCLE, tries=1),
@@ -137,8 +137,8 @@ SMI = (
     FailureRule(
         "inforom-corrupted",
         r"[Ii]nfo[Rr][Oo][Mm] is corrupted",
-        "the memory in which a card keeps its own configuration and ECC counters is damaged",
-        "Drain the host and cycle its power; where it stays, have the card replaced (its vendor can flash it)",
+        "the memory with a card's configuration and ECC counters (infoROM) is damaged",
+        "Drain the host and cycle its power. If it persists, have the card replaced (its vendor can flash it)",
         f"{MANUAL}: 14",
         sign=Sign("gpu", _inforom),
         treatment=Hardware("power cycle", CYCLE, tries=1),
@@ -148,9 +148,9 @@ SMI = (
         r"GPU requires (?:a )?reset"
         rf"|NVML_ERROR_RESET_REQUIRED|{RESET_REQUIRED}"
         r"|GPU Recovery Action {0,40}: (?:GPU )?Reset",
-        "a card is in a state in which it takes no work until it is reset",
-        "Drain the host and reset the card (nvidia-smi --gpu-reset -i N, with nothing using it); where that does not"
-        " help, or the recovery action says so, reboot",
+        "a card accepts no work until it is reset",
+        "Drain the host and reset the card (nvidia-smi --gpu-reset -i N, with no program using it). If that does not "
+        "help, or the recovery action requires it, reboot",
         "nvidia-smi's manual, GPU reset status and GPU recovery action; NVML_ERROR_RESET_REQUIRED",
         sign=Sign("gpu", _needs_reset),
         treatment=Hardware("power cycle", REBOOT, gently=True, cases=_by_recovery),
@@ -158,10 +158,11 @@ SMI = (
     FailureRule(
         "gpu-reset-logged",
         "",
-        "the kernel module found a card that must be reset before it takes work, and nvidia-smi does not say which",
-        "Try each card (CUDA says of the one that it is busy or unavailable). Reset that once nothing uses it"
-        " (nvidia-smi --gpu-reset -i N; all cards of a board with NVSwitches together), or drain the host and reboot."
-        " After a reset without a reboot the line stays in the log",
+        "a card must be reset before it accepts work, according to the kernel log, and nvidia-smi does not show "
+        "which card",
+        "Run a CUDA program on each card: on the affected one, CUDA reports busy or unavailable. Reset that card "
+        "once no program uses it (nvidia-smi --gpu-reset -i N; all cards of a board with NVSwitches together), or "
+        "drain the host and reboot. After a reset without a reboot the line stays in the log",
         "open-gpu-kernel-modules, nvstatuscodes.h; kubernetes-sigs/dra-driver-nvidia-gpu#982; scitix/sichek#51",
         sign=Sign("gpu", _reset_logged, (BOOTED,), grave=False),
     ),

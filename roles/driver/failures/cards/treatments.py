@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 #: an Xid that requires a reboot and returns after two of them requires an inspection
-GPUD = "leptonai/gpud, xid: the same after two reboots wants the hardware inspected"
+GPUD = "leptonai/gpud, xid: the same after two reboots requires a hardware inspection"
 RMA = "NVIDIA GPU memory error management, RMA criteria"
-REBOOT = "the failure's own cure: reset the card or reboot"
-CYCLE = "the failure's own cure: cycle the power, then have the card replaced"
+REBOOT = "the failure's own fix: reset the card or reboot"
+CYCLE = "the failure's own fix: cycle the power, then have the card replaced"
 
-#: the driver's message about a card without power, before those that it leads to
+#: the driver's message about a card without power, which precedes the messages that follow from it
 NO_POWER = r"does not have the\s{1,9}necessary\s{1,9}power cables"

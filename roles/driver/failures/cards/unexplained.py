@@ -1,4 +1,4 @@
-"""nvidia-smi fails and nobody knows why: what no other rule of the driver or the cards explains."""
+"""Rule for a failing nvidia-smi that no other rule of the driver or the cards explains."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ from hostwright.standard.roles.driver.failures.cards.smi import MANUAL, ended
 from hostwright.standard.roles.driver.failures.state import driver_of
 from hostwright.standard.roles.driver.gpus import NO_PROGRAM
 
-GPU = "gpu"  #: the layer of what is about cards, whoever installed their driver
+GPU = "gpu"  #: layer of the rules about cards, whichever role installed the driver
 
 
 def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
-    """The rule for what is left where none of these sees anything."""
+    """Return the rule for a failing nvidia-smi if none of these rules finds anything."""
     signs = [rule.sign for rule in rules if rule.sign]
 
     def left(ctx: AuditContext) -> Iterator[str]:
-        """nvidia-smi ends with an error while the driver is as desired, and no other known problem explains it."""
+        """nvidia-smi ends with an error although the driver is as the stack requires, and no other known problem
+        explains it.
+        """
         ours = "driver" in ctx.desired.of_host and isinstance(ctx.variables.get("driver", Driver()), Driver)
         if ours:
-            driver_of(ctx)  # one that cannot be read may be the cause
+            driver_of(ctx)  # an unreadable driver may be the cause
         status = smi_status(ctx)
-        told = (sign for sign in signs if ours or sign.layer == GPU)  # of another's driver no more is judged
+        # only the rules about cards are checked on a foreign driver
+        told = (sign for sign in signs if ours or sign.layer == GPU)
         if status in (0, NO_PROGRAM) or ctx.differs("driver") or any(_seen(sign, ctx) for sign in told):
             return
         yield from ended(ctx, status)
@@ -32,10 +35,9 @@ def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
     return FailureRule(
         "nvidia-smi-failed",
         "",
-        "nvidia-smi ends with an error for which no cause is known: no card can be read, and programs will hardly do"
-        " better",
-        "Read the message above and dmesg | grep -E 'NVRM|Xid' on the host; run nvidia-bug-report.sh before a reboot,"
-        " which may help but takes the evidence",
+        "nvidia-smi ends with an error without a known cause: no card can be read, and programs will probably fail too",
+        "Check the message above and dmesg | grep -E 'NVRM|Xid' on the host; run nvidia-bug-report.sh before a "
+        "reboot, which may help but destroys the evidence",
         MANUAL,
         sign=Sign(GPU, left),
         weight="consequence",
@@ -46,7 +48,7 @@ def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
 
 
 def _seen(sign: Sign, ctx: AuditContext) -> bool:
-    """Whether a rule finds something; one that cannot tell explains nothing."""
+    """Return whether a rule finds something; an unreadable sign counts as no."""
     try:
         return any(True for _ in sign.seen(ctx))
     except Unread:

@@ -24,28 +24,28 @@ from hostwright.standard.roles.driver.xids.catalog import (
 from hostwright.standard.roles.driver.xids.events import is_nonfatal, loaded_at, slot, xid_events
 from hostwright.standard.roles.driver.xids.recovery import Recovery, recovery_of_xid
 
-TEXT_CHARACTERS = 80  #: of the line itself in the evidence
-ECHO = timedelta(minutes=10)  #: a minor Xid of a card this soon after a fatal one belongs to it
-_XID_LINE = Pattern(r"Xid (\d{1,3})(?: \(154: ([A-Za-z0-9 ]{1,30})\))? on ")  #: how the text of ``xid_line`` begins
+TEXT_CHARACTERS = 80  #: limit for the line's text in the evidence
+ECHO = timedelta(minutes=10)  #: a minor Xid of a card within this time of a fatal one belongs to it
+_XID_LINE = Pattern(r"Xid (\d{1,3})(?: \(154: ([A-Za-z0-9 ]{1,30})\))? on ")  #: beginning of the text of ``xid_line``
 CLEANED_UP = 45  #: work was removed because of a preceding error
 _FIRMWARE_STOPPED = Pattern(r"NVRM: [^\n]{0,80}(?:GSP RM heartbeat timed out|GSP-CrashCat Report)")
 
 
 @dataclass(frozen=True, slots=True)
 class SortedXids:
-    """The Xids of one audit. ``cables`` have a rule of their own; those of a lost card are left to ``gpu-lost``."""
+    """The Xids of one audit, by kind. Those of a lost card are left to the rule ``gpu-lost``."""
 
-    standing: tuple[GpuEvent, ...] = ()  #: fatal, without a sign of a remedy since; and their echoes
-    past: tuple[GpuEvent, ...] = ()  #: fatal, but remedied since or in no need of it; and their echoes
-    program: tuple[GpuEvent, ...] = ()  #: concern a program
+    standing: tuple[GpuEvent, ...] = ()  #: fatal, not remedied since; and their echoes
+    past: tuple[GpuEvent, ...] = ()  #: fatal, but remedied since or without need for it; and their echoes
+    program: tuple[GpuEvent, ...] = ()  #: of a program
     cables: tuple[GpuEvent, ...] = ()
 
 
 def sorted_xids(ctx: AuditContext) -> SortedXids:
-    """The Xids in the kernel log. Raises ``Unread`` if there is no log.
+    """Return the Xids in the kernel log, by kind. Raises ``Unread`` if there is no log.
 
-    Azure also fails a node for some Xids that, according to NVIDIA, need no action or only a restart of the program:
-    these do not fail a host here. What the driver itself asks for (Xid 154) wins over the catalog.
+    Azure also fails a node for some Xids for which NVIDIA recommends no action or only a restart of the program: these
+    do not fail a host here. The driver's own recovery action (Xid 154) takes precedence over the catalog.
     """
     lost, loaded, asked = lost_gpus(ctx), loaded_at(kernel_log(ctx)), recoveries(ctx)
     by_kind: dict[str, list[GpuEvent]] = {"standing": [], "past": [], "program": [], "cables": []}
@@ -69,14 +69,16 @@ def sorted_xids(ctx: AuditContext) -> SortedXids:
 
 @once
 def recoveries(ctx: AuditContext) -> dict[str, tuple[Recovery, datetime]]:
-    """What the driver asked for last, by card and with the time, since the module was loaded. Raises ``Unread``."""
+    """Return the driver's last recovery action since the module was loaded, with its time, by card. Raises
+    ``Unread``.
+    """
     loaded = loaded_at(kernel_log(ctx))
     found = ((event.bus, recovery_of_xid(event.text), _time(event)) for event in _changes_of_recovery(ctx))
     return {bus: (action, at) for bus, action, at in found if action and at and not (loaded and at < loaded)}
 
 
 def _taken_back(asked: tuple[Recovery, datetime] | None, at: datetime) -> bool:
-    """Whether the driver has asked for nothing any more since that time."""
+    """Return whether the driver withdrew its request for a recovery action after ``at``."""
     return asked is not None and asked[0] is Recovery.NONE and at <= asked[1]
 
 
@@ -85,7 +87,7 @@ def _changes_of_recovery(ctx: AuditContext) -> Iterator[GpuEvent]:
 
 
 def _asked_alone(ctx: AuditContext, explained: Container[str]) -> Iterator[GpuEvent]:
-    """The Xids 154 of cards that wait for a recovery and of which no other Xid says so."""
+    """Yield the Xids 154 of cards that wait for a recovery and have no other standing Xid."""
     asked, lost = recoveries(ctx), lost_gpus(ctx)
     for event in _changes_of_recovery(ctx):
         waits = event.bus in asked and asked[event.bus][0] is not Recovery.NONE
@@ -94,7 +96,9 @@ def _asked_alone(ctx: AuditContext, explained: Container[str]) -> Iterator[GpuEv
 
 
 def _join(source: list[GpuEvent], into: list[GpuEvent]) -> None:
-    """Move events that only follow from an event in ``into`` beside it, so that one cause is one finding."""
+    """Move events that only follow from an event in ``into`` of about the same time, so that one cause is one
+    finding.
+    """
     fatal = tuple(into)
     for event in tuple(source):
         noted = event.number == CLEANED_UP or meaning_of(event.number).action is Action.IGNORE
@@ -109,7 +113,7 @@ def _near(event: GpuEvent, other: GpuEvent) -> bool:
 
 
 def xid_line(ctx: AuditContext, event: GpuEvent) -> str:
-    """An Xid as evidence: card, number, how often and when, its meaning, NVIDIA's action, the line's own words."""
+    """Return an Xid as evidence: card, number, count and last time, meaning, NVIDIA's action, the line's own text."""
     xid = meaning_of(event.number)
     often = "once" if event.count == 1 else f"{event.count} times"
     when = f", last at {event.at}" if event.at else ""
@@ -122,10 +126,10 @@ def xid_line(ctx: AuditContext, event: GpuEvent) -> str:
 
 
 def _standing(ctx: AuditContext) -> Iterator[str]:
-    """The kernel log has, since the module was loaded, an Xid on which Azure's node checks fail a node or that concerns
-    the host by NVIDIA's catalog, unless that asks for nothing but a program's restart; or an Xid 154 with which the
-    driver asks for a reset or a reboot, and which no later one takes back. The line in which the firmware of a card
-    stopped stands beside them.
+    """Since the module was loaded, the kernel log has an Xid for which Azure's node checks fail a node or which
+    concerns the host by NVIDIA's catalog, unless NVIDIA only recommends a restart of the program; or an Xid 154 with
+    which the driver requests a reset or a reboot, and which no later one withdraws. The log line about a card's stopped
+    firmware is added.
     """
     standing = sorted_xids(ctx).standing
     yield from (xid_line(ctx, event) for event in standing)
@@ -133,7 +137,8 @@ def _standing(ctx: AuditContext) -> Iterator[str]:
 
 
 def _of_firmware(ctx: AuditContext, events: tuple[GpuEvent, ...]) -> list[str]:
-    """The last line in which the firmware of a card stopped, at most ten minutes from one of these Xids: these follow.
+    """Return the last line about a card's stopped firmware, at most ten minutes from one of these Xids, which follow
+    from it.
 
     The line names no card.
     """
@@ -143,16 +148,16 @@ def _of_firmware(ctx: AuditContext, events: tuple[GpuEvent, ...]) -> list[str]:
 
 
 def _past(ctx: AuditContext) -> Iterator[str]:
-    """The kernel log of the last seven days has such an Xid from before the module was last loaded, or from which the
-    card came back.
+    """The kernel log of the last seven days has such an Xid from before the module was last loaded, or the card has
+    recovered since.
     """
     for event in sorted_xids(ctx).past:
         yield xid_line(ctx, event)
 
 
 def _program(ctx: AuditContext) -> Iterator[str]:
-    """The kernel log of the last seven days has any other Xid, but for test messages, comments on another, and what
-    follows a fatal one within ten minutes and is only noted.
+    """The kernel log of the last seven days has any other Xid, except test messages, comments on another Xid, and minor
+    ones within ten minutes of a fatal one.
     """
     for event in sorted_xids(ctx).program:
         if event.number != MEMORY_RETIRED:
@@ -160,7 +165,7 @@ def _program(ctx: AuditContext) -> Iterator[str]:
 
 
 def _memory_retired(ctx: AuditContext) -> Iterator[str]:
-    """The kernel log has an Xid 63 since the module was loaded, and no fatal one within ten minutes of it."""
+    """The kernel log has an Xid 63 since the module was loaded, and no fatal Xid within ten minutes of it."""
     for event in sorted_xids(ctx).program:
         if event.number == MEMORY_RETIRED:
             yield xid_line(ctx, event)
@@ -179,9 +184,9 @@ def _time(event: GpuEvent) -> datetime | None:
 
 
 def by_number(evidence: tuple[str, ...]) -> Iterator[Case]:
-    """The Xids in the evidence of ``xid-fatal``, each once, with what a rebuild does about it.
+    """Yield each Xid in the evidence of ``xid-fatal`` once, with its treatment in a rebuild.
 
-    What the driver asks for decides between a reboot and a power cycle; where the catalog wants the hardware looked at,
+    The driver's own request selects between a reboot and a power cycle. If the catalog requires a hardware inspection,
     that stays.
     """
     numbers: dict[int, str] = {}
@@ -197,34 +202,34 @@ def by_number(evidence: tuple[str, ...]) -> Iterator[Case]:
         yield Case(f"xid-{number}", f"Xid {number}: {xid.meaning}", treatment)
 
 
-#: the action in NVIDIA's catalog for an Xid → what a rebuild does about it; any other action that is still due on a
-#: host to be rebuilt is answered by a reboot, which ends the report
+#: NVIDIA's action for an Xid → treatment in a rebuild. Any other action that is still due is answered by a reboot,
+#: which ends the report.
 TREATMENTS: Mapping[Action, Hardware] = {
     Action.RESTART_BM: Hardware("power cycle", f"NVIDIA's Xid catalog: RESTART_BM; {GPUD}"),
     Action.CHECK_MECHANICALS: Hardware("hand over", "NVIDIA's Xid catalog: CHECK_MECHANICALS", tries=0),
 }
 OTHERWISE = Hardware("power cycle", f"NVIDIA's Xid catalog: reset the GPU; {GPUD}", gently=True)
 _ACTIONS = "nvmlDeviceGpuRecoveryAction_t: the driver's own recovery action"
-ASKED = Hardware("power cycle", f"{_ACTIONS}, Xid 154; {GPUD}", gently=True)  #: a reboot does what it asks for
+ASKED = Hardware("power cycle", f"{_ACTIONS}, Xid 154; {GPUD}", gently=True)  #: a reboot does what the driver requests
 POWER_CYCLE = Hardware("power cycle", f"{_ACTIONS}, SYSTEM_REBOOT")
-#: Xids that together mean a broken card: an error that ECC did not correct, and no spare row for it
+#: Xids that together mean a defective card: an error that ECC did not correct, and no spare row for it
 REPLACE_TOGETHER = frozenset((48, 64))
 TOGETHER = Hardware("hand over", "NVIDIA's Xid catalog: WORKFLOW_XID_48, with 64 the card is replaced", tries=0)
 
 
 def _message(numbers: str) -> str:
-    """The pattern of an Xid's line in the kernel's log."""
+    """Return the pattern of an Xid's line in the kernel log."""
     return rf"NVRM: Xid \([^()\n]{{3,40}}(?: \([^()\n]*\))?\): {numbers}\b"
 
 
 def _numbers(concern: Concern, but: Action) -> str:
-    """The pattern of the Xids that concern these, but for those that this action answers."""
+    """Return the pattern of the Xids with this concern, except those with the action ``but``."""
     rows = (number for number in sorted(ROWS) if ROWS[number].concern is concern and ROWS[number].action is not but)
     return f"(?:{'|'.join(map(str, rows))})"
 
 
 def _by_meaning(concern: Concern, further: Mapping[Action, str]) -> Iterator[Variant]:
-    """The meaning and the action of each Xid in NVIDIA's catalog, for a text; on a host, the evidence has them."""
+    """Yield a variant with meaning and action for each Xid in NVIDIA's catalog. On a host, the evidence has them."""
     numbers: dict[tuple[str, Action], list[str]] = {}
     for number, xid in sorted(ROWS.items()):
         if xid.concern is concern:
@@ -241,13 +246,13 @@ def _by_meaning(concern: Concern, further: Mapping[Action, str]) -> Iterator[Var
 
 
 _NO_REPAIR = (
-    ". The host needs no repair for it; where several programs meet it on the same card, drain the host and run dcgmi"
-    " diag -r 3 on it"
+    ". The host needs no repair; if several programs get it on the same card, drain the host and run dcgmi diag -r 3 "
+    "on the card"
 )
 _OF_PROGRAMS = {
     Action.IGNORE: _NO_REPAIR,
-    Action.RESTART_APP: f"{_NO_REPAIR} (compute-sanitizer finds a program's own accesses out of bounds)",
-    Action.UNSTATED: ": where work on the card fails, drain the host and reset the card; ask the vendor if it recurs",
+    Action.RESTART_APP: f"{_NO_REPAIR} (compute-sanitizer finds a program's accesses out of bounds)",
+    Action.UNSTATED: ": if work on the card fails, drain the host and reset the card; contact the vendor if it recurs",
 }
 _NAMES = (
     r"caused by previous Xid (?P<number>[0-9]{1,3})",
@@ -255,7 +260,7 @@ _NAMES = (
 )
 CATALOG = "NVIDIA's Xid catalog; Azure/azurehpc-health-checks azure_gpu_xid.nhc"
 
-#: in a text, without those that NVIDIA answers by starting the program again: they follow from a fault of its own
+#: for texts; without Xids that NVIDIA answers by starting the program again: they follow from a bug in the program
 _FATAL = _numbers(Concern.NODE, but=Action.RESTART_APP)
 _NOBODYS = _numbers(Concern.NOBODY, but=Action.RESTART_APP)
 
@@ -269,30 +274,29 @@ XIDS = (
         r"|waiting for RPC (?:response )?from (?:GPU[0-9]{1,2} )?GSP"
         r"|NVRM: [^\n]*(?:heartbeat timed out|GSP-CrashCat Report|RC watchdog: GPU is probably locked"
         r"|uvm encountered global fatal error)",
-        "a GPU reported an error (Xid) after which it should get no work until it is repaired",
-        "Drain the host and do what stands beside each Xid, which is NVIDIA's own advice; a reboot, or loading the"
-        " module again, ends this report, and a card that reports the same again is to be replaced. 119 and 120 are of"
-        " the firmware (GSP) that comes with the driver: where they come again, name another release of it in the stack"
-        " first",
+        "a GPU reported an error (Xid) and must get no work until it is repaired",
+        "Drain the host and follow NVIDIA's advice, which is printed after each Xid. A reboot, or loading the module "
+        "again, ends this report. If a card reports the same again, have it replaced. Exception: 119 and 120 come "
+        "from the firmware (GSP) in the driver; if these recur, first name another driver release in the stack",
         CATALOG,
         beside=r"NVRM: [^\n]*(?:heartbeat timed out|GSP-CrashCat|GSP Timeout|Xid [^\n]+\): 1(?:19|20)\b)",
         variants=(
-            # of a text: on a host, each Xid stands in the evidence with its meaning
+            # for texts: on a host, the evidence has each Xid with its meaning
             Variant(
                 r"NVRM: (?:Xid [^\n]+\): 1(?:19|20)\b|[^\n]*(?:heartbeat timed out|GSP-CrashCat|GSP Timeout"
                 r"|rpcRecvPoll|\bGSP\) *$"
                 r"|GSP!))",
-                "a GPU's system processor (GSP) stopped answering or crashed (Xid 119, 120): its firmware, which comes"
-                " with the driver, or the card is at fault, not a program. Other Xids beside it (8, 109, 154) follow"
-                " from that",
-                "Drain the host and reset the card (nvidia-smi --gpu-reset -i N), or reboot, and keep the output of"
-                " nvidia-bug-report.sh from before. Where it comes again, name another release of the driver in the"
-                " stack, which brings other firmware (before Blackwell, the proprietary module does without it:"
-                " NVreg_EnableGpuFirmware=0); where it follows the card, have that checked",
+                "a GPU's system processor (GSP) stopped answering or crashed (Xid 119, 120): its firmware, which is "
+                "part of the driver, or the card is defective, not a program. Other Xids of that time (8, 109, 154) "
+                "follow from that",
+                "Save the output of nvidia-bug-report.sh, then drain the host and reset the card (nvidia-smi "
+                "--gpu-reset -i N), or reboot. If it recurs, name another driver release in the stack, which has "
+                "other firmware (before Blackwell, the proprietary module works without it: "
+                "NVreg_EnableGpuFirmware=0). If it follows the card, have the card checked",
             ),
             *_by_meaning(Concern.NODE, {}),
         ),
-        unless=r"\bNonfatal\b",  # of NVLink 5, which goes on
+        unless=r"\bNonfatal\b",  # an NVLink 5 that continues to work
         names=_NAMES,
         sign=Sign("gpu", _standing),
         treatment=Hardware("power cycle", f"NVIDIA's Xid catalog; {GPUD}", gently=True, cases=by_number),
@@ -300,19 +304,19 @@ XIDS = (
     FailureRule(
         "xid-past",
         "",
-        "in the last days a GPU reported an error (Xid) after which a host should not be used; it has been dealt with"
-        " since (the driver was loaded again, or the card came back)",
-        "Watch the card; if the same Xid recurs after a reboot, drain the host and have the card replaced",
+        "in the last days a GPU reported an error (Xid) after which a host must not be used; it was remedied since "
+        "(the driver was loaded again, or the card recovered)",
+        "Monitor the card; if the same Xid recurs after a reboot, drain the host and have the card replaced",
         "leptonai/gpud, components/accelerator/nvidia/xid: hardware inspection when it recurs after reboots",
         sign=Sign("gpu", _past, grave=False),
     ),
     FailureRule(
         "xid-memory-retired",
         _message(str(MEMORY_RETIRED)),
-        "a GPU retired a page of its memory, or replaces a row of it, after an error of ECC: that takes effect with the"
-        " next reset or reboot, and the card is sound afterwards",
-        "Reset the card when nothing uses it (nvidia-smi --gpu-reset -i N), or reboot, at the next occasion; have it"
-        " replaced only where Xid 64 comes with it or it recurs after that",
+        "a GPU retired a page of its memory, or replaces a row of it, after an ECC error. This takes effect at the "
+        "next reset or reboot; the card is healthy afterwards",
+        "Reset the card when no program uses it (nvidia-smi --gpu-reset -i N), or reboot, at the next opportunity. "
+        "Have it replaced only if Xid 64 comes with it or it recurs after that",
         "NVIDIA's Xid catalog; NVIDIA dynamic page retirement and GPU memory error management",
         unless=_message(_FATAL),
         sign=Sign("gpu", _memory_retired, grave=False),
@@ -320,15 +324,15 @@ XIDS = (
     FailureRule(
         "xid-application",
         _message("[0-9]{1,3}"),
-        "a GPU reported an error (Xid) that ended a program's work or is only noted, and for which the host itself"
-        " needs no repair",
-        "Do what stands beside each Xid; where a program was ended, look at it (compute-sanitizer finds accesses out of"
-        " bounds); when several programs meet it on the same card, run dcgmi diag -r 3 on it",
+        "a GPU reported an error (Xid) that ended a program's work or is informational; the host itself needs no "
+        "repair",
+        "Follow the advice printed after each Xid. If a program was ended, check the program (compute-sanitizer "
+        "finds accesses out of bounds). If several programs get it on the same card, run dcgmi diag -r 3 on the card",
         CATALOG,
         names=_NAMES,
         variants=(*_by_meaning(Concern.PROGRAM, _OF_PROGRAMS),),
         unless=f"{_message(_FATAL)}|{_message(_NOBODYS)}",
-        narrower=r"can't recover \(no error_detected callback\)|AER: device recovery failed",  # the slot's fault
+        narrower=r"can't recover \(no error_detected callback\)|AER: device recovery failed",  # a fault of the slot
         sign=Sign("gpu", _program, grave=False),
     ),
 )

@@ -1,4 +1,4 @@
-"""Failures that the driver's installer, its module, a compiler or Fabric Manager report by a message."""
+"""Failures that the driver's installer, its module, a compiler or Fabric Manager reports in a message."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from hostwright.standard.roles.driver.failures.messages.modules import DISABLED,
 from hostwright.standard.roles.driver.failures.messages.power import POWER
 from hostwright.standard.roles.driver.failures.messages.running import RUNNING
 
-#: a peer-memory module of the wrong kind is more precise than any module of another kernel, and what the bus refuses is
-#: the reason for a card that does not start
+#: Order: a wrong peer-memory module is more precise than a module of another kernel; a rejection by the bus is the
+#: reason why a card does not start.
 MESSAGES = (*PEERMEM, *DISABLED, *INSTALLING, *MODULES, *BUS, *POWER, *RUNNING, *FABRIC_LINKS)

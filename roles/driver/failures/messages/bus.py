@@ -1,20 +1,20 @@
-"""Messages about what the PCI bus and the IOMMU refuse a card, and about a card that does not start for it."""
+"""Messages about requests of a card that the PCI bus or the IOMMU rejects, and about cards that then do not start."""
 
 from __future__ import annotations
 
 from hostwright.failures import FailureRule
 
-#: the driver that has a card in place of NVIDIA's, but for nouveau and nova, which have a rule of their own
+#: the driver that holds a card instead of NVIDIA's, except nouveau and nova, which have their own rule
 BOUND = r"is already bound to (?P<driver>(?:[a-mo-z]|n[a-np-uw-z]|nv[a-hj-z]|nvidia[a-z])[\w-]{0,40})"
 
 BUS = (
     FailureRule(
         "card-of-another-driver",
         BOUND,
-        "DRIVER has the card, as for a virtual machine (passthrough), and NVIDIA's driver is not given it",
-        "Where the host is to have the card, take its ids out of DRIVER's options in /etc/modprobe.d and on the"
-        " kernel's command line, DRIVER out of softdep lines, /etc/modules and the initramfs, run update-initramfs -u"
-        " -k all and reboot; where a virtual machine has it, leave it so, and take the host out of the role driver",
+        "DRIVER holds the card, usually for a virtual machine (passthrough), so NVIDIA's driver does not get it",
+        "If the host needs the card: remove its ids from DRIVER's options in /etc/modprobe.d and on the kernel's "
+        "command line, remove DRIVER from softdep lines, /etc/modules and the initramfs, run update-initramfs -u -k "
+        "all and reboot. If a virtual machine needs it, remove the role driver from the host",
         "nvidia.ko, nv-pci.c; Linux drivers/vfio/pci/vfio_pci.c, ids; jurkovic-nikola/OpenLinkHub#174",
         names=(BOUND,),
     ),
@@ -28,9 +28,10 @@ BUS = (
         r"|Region [0-9]: Memory at <(?:ignored|unassigned)>|BAR1 is 0M"
         r"|BAR [0-9]: (?:no space for|failed to assign) \[mem size 0x0[1-9a-f][0-9a-f]{6}\b"
         r"|BAR [0-9]{1,2} \[mem [^\]\n]+\]:? not claimed; can't enable",
-        "firmware or hypervisor gave the card's memory regions (BARs) no address space, so that no driver can use it",
-        'Switch on "Above 4G Decoding" (and a large MMIO window) in the firmware\'s settings, or give the virtual'
-        " machine a larger window; where that is so, try pci=realloc on the kernel's command line, and newer firmware",
+        "firmware or hypervisor gave the card's memory regions (BARs) no address space, so no driver can use it",
+        'Switch on "Above 4G Decoding" (and a large MMIO window) in the firmware\'s settings, or give the virtual '
+        "machine a larger window. If that is already so, try pci=realloc on the kernel's command line, and newer "
+        "firmware",
         "nvidia.ko, nv-pci.c; Linux drivers/pci/setup-res.c",
     ),
     FailureRule(
@@ -40,19 +41,19 @@ BUS = (
         r"|arm-smmu\S{0,20} \S+ (?:Unhandled context fault|event 0x[0-9a-f]{1,4} received)"
         r"|memdescMapIommu[^\n]+not addressable by GPU|DMA address not in addressable range of device"
         r"|\[?IO_PAGE_FAULT\b|PTE (?:Read|Write) access is not set",
-        "the IOMMU refused a device's access to memory: transfers between cards under an IOMMU, addresses beyond what"
-        " the card reaches, or a fault of the firmware's map or of a driver",
-        "Find the device by the address in the line (lspci -s); try iommu=pt on the kernel's command line, or switch"
-        " the IOMMU off in the firmware's settings where no virtual machine needs it, and update firmware and driver",
+        "the IOMMU rejected a device's access to memory: transfers between cards under an IOMMU, addresses out of "
+        "the card's range, or a bug in the firmware's map or in a driver",
+        "Find the device by the address in the line (lspci -s). Try iommu=pt on the kernel's command line; or, if no "
+        "virtual machine needs the IOMMU, switch it off in the firmware's settings, and update firmware and driver",
         "Linux drivers/iommu: intel/dmar.c, amd/iommu.c; NVIDIA's NCCL troubleshooting guide, PCI access control",
     ),
     FailureRule(
         "vgpu-driver",
         r"VGPU message [0-9]{1,4} failed|vmiop_log: [^\n]*(?:error|failed)"
         r"|nvidia-vgpu-(?:vfio|mgr)[^\n]*(?:error|failed|mismatch)",
-        "the device is a vGPU, or hands out vGPUs, and the driver is not NVIDIA's vGPU driver of the fitting release",
-        "Install NVIDIA's guest driver of the release that the hypervisor's vGPU manager is of (from NVIDIA's licensing"
-        " portal), or pass the card through whole",
+        "the device is a vGPU, or provides vGPUs, and the driver is not NVIDIA's vGPU driver of the matching release",
+        "Install NVIDIA's guest driver of the same release as the hypervisor's vGPU manager (from NVIDIA's licensing "
+        "portal), or pass the whole card through",
         "NVIDIA's vGPU software user guide",
     ),
 )

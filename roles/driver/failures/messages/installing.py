@@ -1,4 +1,4 @@
-"""Messages of the driver's installer, of DKMS and of the compiler: why a module was not built or not put in."""
+"""Messages of the driver's installer, of DKMS and of the compiler: why a module was not built or installed."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from hostwright.standard.roles.driver.failures.load import NOT_SIGNED_SIGN, NOUV
 from hostwright.standard.roles.driver.failures.logs import in_log
 from hostwright.standard.roles.driver.failures.messages.bus import BOUND
 
-#: gcc's and make's word for an error, in the languages in which logs are met
+#: gcc's and make's word for an error, in the languages found in logs
 _ERROR = r"(?:error|Error|ERROR|Fehler|erreur|Erreur|errore|Errore|erro|Erro|Ошибка|ошибка|错误|錯誤|エラー)"
 
-#: programs that a build calls; their packages are in the variants of ``no-compiler``
+#: programs that a build calls; variants of ``no-compiler`` name their packages
 _TOOL = r"(?:gcc|g\+\+|cc|c\+\+|cpp|clang(?:\+\+)?|gfortran|make|ld|as|ar|ranlib|objcopy|objdump)(?:-[0-9.]{1,5})?"
 _BINUTILS = r"(?:ld|as|ar|ranlib|objcopy|objdump)"
 _BUILD_AGAIN = (
-    ", then do again what failed; for a module of the driver's, provision again: the base role installs"
-    " build-essential and dkms"
+    ", then repeat the failed command; for a module of the driver's, provision again: the base role installs "
+    "build-essential and dkms"
 )
-#: where a message names the program that is missing
+#: patterns that find the missing program in a message
 _NO_TOOL = (
     rf"(?:command|execute|directory:) '(?P<program>(?:\S{{1,60}}-)?{_TOOL})'",
     rf"(?:^|[\s:\"'`/(-])(?P<program>{_TOOL})[\"'`]?: (?:[Cc]ommand not found|not found|No such file or directory"
@@ -37,7 +37,8 @@ _NO_TOOL = (
     r"^not there: (?P<program>[^\n]{1,200})",
 )
 
-#: branches of the driver; a distribution replaces the packages of an ended one by empty ones that need a newer branch
+#: branches of the driver; a distribution replaces the packages of an ended branch by empty ones that depend on a newer
+#: branch
 _BRANCHES = ("470", "510", "515", "525", "535", "545", "550", "555", "560", "565", "570", "575", "580", "590", "595")
 _OF_BRANCH = r"nvidia-[a-z]{2,12}(?:-[a-z]{2,12}){0,2}-"
 _ENDED = "|".join(
@@ -45,36 +46,35 @@ _ENDED = "|".join(
     for old, newer in ((old, "|".join(_BRANCHES[place:])) for place, old in enumerate(_BRANCHES[:-1], 1))
 )
 
-#: make's last lines about a folder of DKMS's tree, where no line before them says which file did not compile
+#: make's last lines about a directory of DKMS's tree, if no earlier line has the file that did not compile
 _MAKE_FAILED = rf"\*\*\* \[[^\]\n]*\] {_ERROR}"
 _IN_OUR_TREE = r"directory ['`‘]/var/lib/dkms/nvidia(?:-current|-open|-srv|-server)*/"
 
-#: a module of others, which is the only thing that keeps the driver's in the kernel
+#: a foreign module, which alone keeps the driver's module in use
 _HELD_BY = (
     r"hostwright: the kernel module (?P<module>\w{1,60}), of somebody else, uses the driver's",
     r"Module '?nvidia\w*'? is in use by:(?: nvidia(?:_uvm|_drm|_modeset))* (?P<module>nvidia_fs|[a-mo-z]\w{0,60})",
 )
 
-#: what to do about a module that is signed with another key than the kernel has
+#: repair for a module signed with a key that the kernel does not have
 _SIGNING_KEY = (
-    "Compare the two: modinfo -F signer nvidia (empty: not signed), and mokutil --list-enrolled | grep CN=. See which"
-    " key DKMS signs with (mok_signing_key in /etc/dkms/framework.conf; Ubuntu /var/lib/shim-signed/mok/MOK.der,"
-    " else /var/lib/dkms/mok.pub), enrol that (mokutil --import FILE, reboot, confirm at the console:"
-    " Enroll MOK; mokutil --test-key FILE says whether it is), and where the module is signed with an"
-    " older one, build it anew (dkms install --force -m nvidia -v VERSION). Ubuntu's"
-    " linux-modules-nvidia-… are signed with a key that every kernel of Ubuntu has; or, where the site"
-    " allows it, switch Secure Boot off"
+    "Compare modinfo -F signer nvidia (empty: not signed) with mokutil --list-enrolled | grep CN=. Find the key with "
+    "which DKMS signs (mok_signing_key in /etc/dkms/framework.conf; Ubuntu /var/lib/shim-signed/mok/MOK.der, else "
+    "/var/lib/dkms/mok.pub) and enrol it: mokutil --import FILE, reboot, confirm at the console (Enroll MOK); "
+    "mokutil --test-key FILE reports whether it is enrolled. If the module is signed with an older key, rebuild it "
+    "(dkms install --force -m nvidia -v VERSION). Alternatives: Ubuntu's linux-modules-nvidia-… are signed with a "
+    "key that every Ubuntu kernel has; or, if the site allows it, switch Secure Boot off"
 )
 
 INSTALLING = (
     FailureRule(
         "driver-branch-ended",
         _ENDED,
-        "the distribution has ended this branch of the driver: PACKAGE is an empty package that brings NEXT, and"
-        " nothing of the branch in its name comes to the host",
-        "Name the branch that it brings in the stack, by that one's own packages (NEXT), or take the branch that is"
-        " wanted from NVIDIA's CUDA repository, which keeps it (driver.repository in the stack; there"
-        " nvidia-driver-pinning-BRANCH holds a branch). To install PACKAGE again brings the same",
+        "the distribution has ended this branch of the driver: PACKAGE is an empty package that depends on NEXT, so "
+        "nothing of its own branch is installed",
+        "Name the newer branch in the stack, by its own packages (NEXT), or install the old branch from NVIDIA's "
+        "CUDA repository, which keeps it (driver.repository in the stack; nvidia-driver-pinning-BRANCH there pins a "
+        "branch). Installing PACKAGE again gives the same result",
         "xnvme/aisio#67",
         names=(
             rf"(?P<package>{_OF_BRANCH}[0-9]{{3}}(?:-server|-open){{0,2}})\b[^\n]*[Dd]epends: "
@@ -88,7 +88,7 @@ INSTALLING = (
         r"|probe routine was not called for[^\n]*(?:\n[^\n]*){1,4}?such as:?[^\n]*(?:\n[^\n]*)?nouveau"
         r"|\bnouveau [0-9a-f:.]{7,12}: [^\n]*(?:\n[^\n]*){1,30}?probe routine was not called"
         r"|configuration files to disable\s{1,9}Nouveau are already|Unable to alter the nouveau",
-        "the nouveau driver has the GPU",
+        "the nouveau driver holds the GPU",
         "Blacklist nouveau, rebuild the initramfs and reboot (the driver role does all three), then provision again",
         "nvidia-installer misc.c; beclab/Olares#3963",
         sign=NOUVEAU_SIGN,
@@ -96,8 +96,8 @@ INSTALLING = (
         variants=(
             Variant(
                 r"bound to nova|drives? \S{0,20}nova|\bnova(?:_core|_drm|core) drives",
-                "the kernel's own driver nova (nova_core, nouveau's successor in kernels from 6.15 on) has the GPU, so"
-                " that NVIDIA's module, which was built well, gets none",
+                "the kernel's own driver nova (nova_core, nouveau's successor in kernels from 6.15 on) holds the "
+                "GPU, so NVIDIA's module, which was built correctly, gets none",
                 "Blacklist nova_core, nova_drm and nouveau, rebuild the initramfs and reboot (the driver role does all"
                 " three), then provision again",
             ),
@@ -116,9 +116,9 @@ INSTALLING = (
     FailureRule(
         "module-held",
         "|".join(_HELD_BY).replace("?P<module>", "?:"),
-        "MODULE, a kernel module of somebody else's, uses the loaded driver, which cannot be replaced before",
-        "End what uses it and take it out of the kernel (modprobe -r MODULE), then provision again; it is built for the"
-        " new driver where DKMS knows it",
+        "MODULE, a foreign kernel module, uses the loaded driver, which cannot be replaced before",
+        "Stop the programs that use it and unload it (modprobe -r MODULE), then provision again. If DKMS manages it, "
+        "it is built for the new driver",
         "nvidia-installer kernel.c; NVIDIA/gpu-driver-container#869",
         sign=MODULE_HELD_SIGN,
         names=(*_HELD_BY, r"/sys/module/nvidia/holders: (?P<module>\w{1,60})"),
@@ -133,18 +133,18 @@ INSTALLING = (
         r"|Unable to unload the '?nvidia|Kernel module load error: Device or resource busy"
         r"|Could not unload NVIDIA driver kernel modules",
         "the loaded NVIDIA module is in use and cannot be unloaded",
-        "End what holds /dev/nvidia* (fuser -v /dev/nvidia*; the daemons with systemctl stop nvidia-persistenced"
-        " nvidia-fabricmanager), then provision again; a reboot of the host does it as well",
+        "End the processes that hold /dev/nvidia* (fuser -v /dev/nvidia*; daemons with systemctl stop "
+        "nvidia-persistenced nvidia-fabricmanager), then provision again. A reboot of the host also works",
         "nvidia-installer kernel.c; kmod tools/rmmod.c",
         beside=r"Module '?nvidia\w*'? is in use by",
         names=(r"in use by:? {0,3}(?P<modules>nvidia[\w ,]{0,80}[\w])",),
         variants=(
             Variant(
                 r"in use by:? {0,3}nvidia",
-                "other modules of the driver's lie over the one that is to be taken out (MODULES), which goes last",
-                "Take them out from the top: modprobe -r nvidia_drm nvidia_modeset nvidia_uvm nvidia_peermem nvidia,"
-                " after what holds /dev/nvidia* has ended (fuser -v /dev/nvidia*; systemctl stop nvidia-persistenced;"
-                " nvidia_drm is held by a screen). provision does both where that is allowed",
+                "other modules of the driver (MODULES) use the one to be unloaded, which must come last",
+                "End the processes that hold /dev/nvidia* (fuser -v /dev/nvidia*; systemctl stop "
+                "nvidia-persistenced; a display holds nvidia_drm), then unload in this order: modprobe -r nvidia_drm "
+                "nvidia_modeset nvidia_uvm nvidia_peermem nvidia. If allowed, provision does both",
             ),
         ),
         sign=in_log("module-in-use"),
@@ -175,12 +175,12 @@ INSTALLING = (
         r"|(?:/lib/modules/|for kernel )2\.[^\n]+\n(?:[^\n]*\n){0,4}?"
         r"[^\n]{0,20}If you are using a Linux 2\.4 kernel",
         "the headers of the running kernel are missing, often because the kernel was upgraded and not booted",
-        "Install linux-headers-$(uname -r) (the base role does); where the archive no longer has it, install a new"
-        " kernel with its headers, build the driver's module for it (dkms autoinstall -k KERNEL), and only then reboot",
+        "Install linux-headers-$(uname -r) (the base role does). If the archive no longer has it, install a new "
+        "kernel with its headers, build the driver's module for it (dkms autoinstall -k KERNEL), and only then reboot",
         "nvidia-installer kernel.c",
-        # dkms passes over a kernel without headers and succeeds: beside it, an initramfs is what fails
+        # dkms skips a kernel without headers and succeeds: with these messages, an initramfs is what fails
         narrower=r"update-initramfs: failed for |grep: /boot/config-\S{1,80}: No such file",
-        unless=r"echo \"|conftest",  # make shows the command before it runs it; configure tries what may fail
+        unless=r"echo \"|conftest",  # make prints the command before running it; configure tries commands that may fail
         sign=NO_HEADERS_SIGN,
     ),
     FailureRule(
@@ -196,8 +196,8 @@ INSTALLING = (
         r"|Cannot find (?:a )?C compiler|No working C\+\+ compiler found|(?:stdio|features"
         r"|sys/cdefs)\.h: No such file|unable to find a build program corresponding to",
         "{PROGRAM is missing|a compiler, make or the C library's headers are missing}: nothing can be built without it",
-        f"Install gcc (Debian, Ubuntu: build-essential, which brings gcc, g++, make and the C library's headers; Red"
-        f" Hat: gcc){_BUILD_AGAIN}",
+        "Install gcc (Debian, Ubuntu: build-essential, which contains gcc, g++, make and the C library's headers; "
+        f"Red Hat: gcc){_BUILD_AGAIN}",
         "nvidia-installer misc.c; gcc gcc.c, execvp; GNU make src/job.c",
         sign=NO_COMPILER_SIGN,
         unless=r"conftest",
@@ -205,42 +205,41 @@ INSTALLING = (
         variants=(
             Variant(
                 r"[Nn]inja",
-                "ninja is missing, with which a package compiles its C++ and CUDA sources while it runs or is"
-                " installed",
-                "Install it where the program finds it: pip install ninja into the environment, and start the program"
-                " with the environment activated (its bin on PATH); or apt-get install ninja-build",
+                "ninja is missing, which a package uses to compile its C++ and CUDA sources at run time or "
+                "installation",
+                "Install it in the program's environment (pip install ninja) and start the program with the "
+                "environment activated (its bin on PATH); or run apt-get install ninja-build",
             ),
             Variant(r"^not there: ", cure="Provision again: the base role installs build-essential and dkms"),
             Variant(
                 r"(?:gcc|g\+\+|cpp|gfortran|clang)-[0-9.]{1,5}['\"`]?(?:: (?:[Cc]ommand |)not found|: No such|"
                 r" failed: No such|: executable file|$)",
-                "PROGRAM is missing: this build names that release of the compiler (a kernel's module mostly the one"
-                " with which the kernel was built, which /proc/version has), and the host has another or none",
-                "Install it: apt-get install PROGRAM (apt-cache policy PROGRAM says whether a repository of the host"
-                " has it); where none has, give the build one that is there (CC=gcc, CXX=g++; update-alternatives"
-                f" --display gcc){_BUILD_AGAIN}",
+                "PROGRAM is missing: this build requires that release of the compiler, and the host has another or "
+                "none (a kernel module usually requires the compiler of its kernel, see /proc/version)",
+                "Run apt-get install PROGRAM (apt-cache policy PROGRAM shows whether a repository of the host has "
+                "it). If none has it, use an installed compiler (CC=gcc, CXX=g++; update-alternatives --display "
+                f"gcc){_BUILD_AGAIN}",
             ),
             Variant(
                 r"g\+\+|c\+\+|cc1plus|CMAKE_CXX_COMPILER",
-                "the C++ compiler{, PROGRAM,|} is missing: nothing of C++ can be built without it",
-                f"Install g++ (Debian, Ubuntu: g++, or build-essential, which brings gcc and make too; Red Hat:"
-                f" gcc-c++){_BUILD_AGAIN}",
+                "the C++ compiler{, PROGRAM,|} is missing: no C++ can be built without it",
+                "Install g++ (Debian, Ubuntu: g++, or build-essential, which contains gcc and make too; Red Hat: "
+                f"gcc-c++){_BUILD_AGAIN}",
             ),
             Variant(
                 r"(?:^|[^\w+-])make['\"`]?(?:: |'|$)[^\n]*(?:not found|No such)|directory: 'make'|tool\s{1,9}[`'\"]make"
                 r"|corresponding to .?Unix Makefiles",
                 "make is missing: nothing can be built without it",
-                f"Install make (the package is called so everywhere){_BUILD_AGAIN}",
+                f"Install make (the package has this name in all distributions){_BUILD_AGAIN}",
             ),
             Variant(
                 rf"(?:exec|find|tool) ['`\"](?:{_BINUTILS}|collect2)['\"`]|(?:: |^|/|'){_BINUTILS}['\"`]?: ",
-                "{PROGRAM|the assembler or linker}, of the package binutils, is missing: a compiler alone builds"
-                " nothing",
+                "{PROGRAM|the assembler or linker}, of the package binutils, is missing: a compiler alone cannot build",
                 f"Install binutils{_BUILD_AGAIN}",
             ),
             Variant(
                 r"libc\s{1,9}header|(?:stdio|features|sys/cdefs)\.h: No such",
-                "the headers of the C library are missing: a compiler alone builds nothing",
+                "the headers of the C library are missing: a compiler alone cannot build",
                 f"Install libc6-dev (Red Hat: glibc-devel){_BUILD_AGAIN}",
             ),
             Variant(
@@ -257,7 +256,7 @@ INSTALLING = (
         r"|fstack-protector-strong|fstrict-flex-arrays|mrecord-mcount)"
         r"|unrecognized command[- ]line option .?-(?:ftrivial-auto|fzero-init-padding|mindirect-branch-cs|mharden)",
         "the kernel was built with a newer gcc than the host's default compiler",
-        "Install the gcc that /proc/version names (gcc-12 for Ubuntu 22.04's 6.x kernels) and make it cc",
+        "Install the gcc of /proc/version (gcc-12 for Ubuntu 22.04's 6.x kernels) and make it cc",
         "pop-os/pop#3117, GoogleCloudPlatform/compute-gpu-installation#15",
         sign=in_log("compiler-too-old", when=unbuilt_by_ours),
         treatment=ForPeople(),
@@ -270,8 +269,8 @@ INSTALLING = (
         r"|Ignoring CC version mismatch[^\n]*(?:\n[^\n]*){1,25}?Unable to load the kernel module"
         r"|unrecognized command[- ]line option .?-(?:mretpoline-external-thunk|mllvm|fsplit-lto-unit|flto=thin"
         r"|fsanitize=kcfi|mstack-alignment=|no-integrated-as)|You are building kernel with non-retpoline compiler",
-        "the compiler is not the one that the kernel was built with, in its version or, with clang, in its kind",
-        "Pass --no-cc-version-check (the driver role does); when the build then fails, install the kernel's own gcc",
+        "the compiler is not the one that the kernel was built with: another version or, with clang, another compiler",
+        "Pass --no-cc-version-check (the driver role does). If the build then fails, install the kernel's own gcc",
         "GoogleCloudPlatform/compute-gpu-installation#15",
         sign=in_log("compiler-mismatch", when=unbuilt_by_ours),
         treatment=Stuck("the driver's last build failed"),
@@ -280,20 +279,20 @@ INSTALLING = (
     FailureRule(
         "gpl-only-symbol",
         r"GPL-incompatible module \S+ uses\s{1,9}GPL-only symbol|module using GPL-only symbols uses symbols",
-        "a fix in this kernel's stable series made GPL-only a function that the module in the line calls",
-        "Take a newer release of that module: for nvidia's own, name a newer one of its branch in the stack. Only where"
-        " there is none, stay on an older kernel of the series, once that has the modules that the host needs",
+        "a fix in this kernel's stable series made a function GPL-only that the module in the line calls",
+        "Install a newer release of that module: for nvidia's own, name a newer one of its branch in the stack. If "
+        "there is none, stay on an older kernel of the series that has all modules for the host",
         "void-linux/void-packages#48504; NVIDIA/open-gpu-kernel-modules#866",
         names=(r"module (?P<module>[\w-]{1,40})(?:\.ko)? uses",),
         variants=(
             Variant(
                 r"module nvidia[\w-]{0,20}\.ko uses",
-                "a fix in this kernel made GPL-only a function that NVIDIA's proprietary module (MODULE) calls, so that"
-                " it does not build; the open module, which is under the GPL too, may call it",
-                "Name a newer release of the driver's branch in the stack, which no longer calls it. Or, where all"
-                " cards are Turing or newer and the branch is R515 or later, take the open module of the same release"
-                " (driver.module: open in the stack; packages with -open). Only where neither is possible, stay on an"
-                " older kernel of the series, once that has the modules that the host needs",
+                "a fix in this kernel made a function GPL-only that NVIDIA's proprietary module (MODULE) calls, so "
+                "the module does not build. The open module, which is under the GPL too, may call the function",
+                "Name a newer release of the driver's branch in the stack, which no longer calls it. Or, if all "
+                "cards are Turing or newer and the branch is R515 or later, use the open module of the same release "
+                "(driver.module: open in the stack; packages with -open). If neither is possible, stay on an older "
+                "kernel of the series that has all modules for the host",
             ),
         ),
         sign=in_log("gpl-only-symbol", when=unbuilt_by_ours),
@@ -302,10 +301,10 @@ INSTALLING = (
     FailureRule(
         "module-loading-off",
         r"hostwright: no kernel module can be loaded on this host",
-        "the kernel takes no module from this host, whatever its signature: the host is a container, or"
-        " kernel.modules_disabled is set",
-        "In a container: provision the machine that it runs on, whose kernel it shares. Else take"
-        " kernel.modules_disabled out of /etc/sysctl.d and out of what sets it at boot, and reboot",
+        "the kernel accepts no module from this host, whatever its signature: the host is a container, or "
+        "kernel.modules_disabled is set",
+        "If the host is a container, provision the machine whose kernel it shares. Otherwise remove "
+        "kernel.modules_disabled from /etc/sysctl.d and from other boot settings, and reboot",
         "Linux kernel/module/main.c, may_init_module; sysctl/kernel.rst, modules_disabled",
         sign=in_log("module-loading-off"),
         treatment=ForPeople(),
@@ -322,20 +321,20 @@ INSTALLING = (
         r"|signed kernel module failed to\s{1,9}load|module failed to load[. ]{1,3}Secure boot is\s{1,9}enabled"
         r"|module is not signed with (?:a )?recognized key",
         "Secure Boot (or kernel lockdown) is on and the module is not signed by a key that the firmware trusts",
-        "Enrol DKMS's key with mokutil --import and confirm it at the console during the next boot; or, where the site"
-        " allows it, switch Secure Boot off in the firmware",
+        "Enrol DKMS's key with mokutil --import and confirm it at the console during the next boot; or, if the site "
+        "allows it, switch Secure Boot off in the firmware",
         "nvidia-installer kernel.c; awesometic/realtek-r8126-dkms#3",
         variants=(
             Variant(
                 r"unavailable key",
-                "Secure Boot is on, and the module is signed with a key that the kernel does not have: none was"
-                " enrolled yet, or another one than that with which DKMS signs",
+                "Secure Boot is on, and the module is signed with a key that the kernel does not have: no key is "
+                "enrolled, or another key than DKMS's",
                 _SIGNING_KEY,
             ),
             Variant(
                 r"Key was rejected by service|Required\s{1,3}key not available|recognized key",
-                "Secure Boot is on, and the module is not signed, or with a key that the kernel does not have: none was"
-                " enrolled yet, or another one than that with which DKMS signs",
+                "Secure Boot is on, and the module is not signed, or signed with a key that the kernel does not "
+                "have: no key is enrolled, or another key than DKMS's",
                 _SIGNING_KEY,
             ),
         ),
@@ -345,11 +344,11 @@ INSTALLING = (
     FailureRule(
         "kernel-without-precompiled",
         r"NVIDIA driver: filtering kernel [^\n]*no precompiled modules[^\n]*",
-        "the driver is installed with precompiled modules (a module stream of dnf without -dkms), and NVIDIA has none"
-        " of release {VERSION|that release} for the newer kernels, so that dnf leaves these out of the update",
-        "Wait for a release of the driver with modules for the kernel, or change to the stream that builds them: dnf"
-        " module reset nvidia-driver, then dnf module install nvidia-driver:BRANCH-dkms (open-dkms). Keep the plug-in:"
-        " without it the host boots a kernel without a driver",
+        "the driver is installed with precompiled modules (a module stream of dnf without -dkms), and NVIDIA has "
+        "none of release {VERSION|that release} for the newer kernels, so dnf excludes these kernels from the update",
+        "Wait for a driver release with modules for the kernel, or change to the stream that builds them: dnf module "
+        "reset nvidia-driver, then dnf module install nvidia-driver:BRANCH-dkms (open-dkms). Keep the dnf plug-in: "
+        "without it the host boots a kernel without a driver",
         "NVIDIA/yum-packaging-precompiled-kmod#50",
         names=(r"for version (?:[0-9]:)?(?P<version>[0-9][0-9.]{2,12}[0-9])",),
     ),
@@ -358,12 +357,12 @@ INSTALLING = (
         r"DKMS tree already contains"
         r"|Failed to run [^\n]+dkms[^\n]*(?:\n[^\n]*){0,6}?\n[^\n]*already found in\s{1,9}kernel"
         r"|Error! Module version [^\n]+\s{1,9}(?:exactly matches|is not newer than) what is already",
-        "this version of the module is there already: in DKMS's tree from an earlier run, or in the kernel's folder,"
-        " where another than DKMS put it",
-        "Provision again where the module is nvidia's: the driver role takes the old entry out of DKMS. For another"
-        " one, look at dkms status first: where it is installed for the running kernel, nothing is to be done, else"
-        " dkms install --force -m MODULE -v VERSION takes over what is there. A copy that the line says was found in"
-        " the kernel is not DKMS's: modinfo -n MODULE shows it",
+        "this version of the module already exists: in DKMS's tree from an earlier run, or in the kernel's "
+        "directory, not installed by DKMS",
+        "If the module is nvidia's, provision again: the driver role removes the old entry from DKMS. For another "
+        "module, run dkms status first: if it is installed for the running kernel, no action is needed; otherwise "
+        "dkms install --force -m MODULE -v VERSION replaces the existing one. A copy that the line reports in the "
+        "kernel is not DKMS's: modinfo -n MODULE prints its path",
         "negativo17/nvidia-driver#56",
         names=(
             r"already contains: (?P<module>[\w.+-]{1,60}?)[-/](?P<version>[0-9][\w.+-]{0,40})",
@@ -377,18 +376,18 @@ INSTALLING = (
         r"installed\s{1,9}previously using\s{1,9}a different\s{1,9}installer"
         r"|presence of an\s{1,9}alternate\s{1,9}driver\s{1,9}installation",
         "the distribution's NVIDIA packages are, or were, on the host",
-        "Provision again: the driver role purges them, with what depends on them as the plan names it, and removes"
-        " /usr/lib/nvidia/alternate-install-present",
+        "Provision again: the driver role purges them, with the dependent packages that the plan lists, and removes "
+        "/usr/lib/nvidia/alternate-install-present",
         "nvidia-installer misc.c",
         sign=OTHER_INSTALLER_SIGN,
-        treatment=Tangled("the distribution's driver packages are, or were, there"),
+        treatment=Tangled("the distribution's driver packages are, or were, on the host"),
     ),
     FailureRule(
         "flag-unknown",
         r"[Ii]nvalid commandline, please run"
         r"|nvidia-installer: unrecognized option|Unrecognized flag ?: ",
-        "the installer was given an option that its branch does not have",
-        "Look at the driver role's flags: R470 has neither --rebuild-initramfs nor --kernel-module-type",
+        "the installer got an option that its branch does not have",
+        "Check the driver role's flags: R470 has neither --rebuild-initramfs nor --kernel-module-type",
         "nvidia-installer option_table.h",
         sign=in_log("flag-unknown"),
         treatment=Stuck("the driver's last installation failed"),
@@ -427,12 +426,12 @@ INSTALLING = (
         r"|(?:cannot find|No rule to make target) [^\n]{0,200}\bnv(?:-modeset)?-kernel\.o"
         r"|\bnvidia[\w/.-]{0,80}\.o: error: objtool: "
         r"|dkms\.conf for module nvidia[\w-]{0,20} includes a BUILD_EXCLUSIVE",
-        "{the driver's module, release VERSION, did not compile for the kernel KERNEL|a kernel module did not compile},"
-        " usually because the kernel is newer than this release of the module knows",
-        "Read make.log of the module that failed (/var/lib/dkms/MODULE/VERSION/build), whose first error counts. Where"
-        " that is nvidia, name a newer release of its branch, or a newer branch, in the stack, or boot and keep a"
-        " kernel that it knows; then dpkg --configure -a where packages wait for it. Sources that somebody patched for"
-        " another kernel fail in the same way. Another module needs a newer release of its own",
+        "{the driver's module, release VERSION, did not compile for the kernel KERNEL|a kernel module did not "
+        "compile}, usually because the kernel is newer than this release of the module supports",
+        "Find the first error in make.log of the failed module (/var/lib/dkms/MODULE/VERSION/build). If the module "
+        "is nvidia's, name a newer release of its branch, or a newer branch, in the stack, or boot and keep a kernel "
+        "that it supports; then run dpkg --configure -a if packages wait for it. Sources patched for another kernel "
+        "fail in the same way. For another module, install a newer release of it",
         "nvidia-installer misc.c",
         beside=r"[Cc]onsult [^\n]*/dkms/nvidia"
         r"|: ?(?:fatal )?error: [^\n]*(?:conflicting types|implicit declaration|incompatible[- ]pointer|keyword)",
@@ -457,28 +456,28 @@ INSTALLING = (
         variants=(
             Variant(
                 r"conftest\w*\.c[^\n]*incompatible[- ]pointer",
-                "the compiler (GCC 14 or newer) takes for errors what older ones only warn of, so that the checks that"
-                " this release of the driver makes of the kernel (conftest) go wrong, and its module does not compile",
-                "Name a newer release of the driver's branch in the stack (535.161, 550.54.14 and later know GCC 14),"
-                " or make the compiler that the kernel was built with (/proc/version) the one that builds. Kernel and"
-                " headers are not at fault",
+                "the compiler (GCC 14 or newer) treats former warnings as errors, so this driver release's tests of "
+                "the kernel (conftest) give wrong results, and its module does not compile",
+                "Name a newer release of the driver's branch in the stack (535.161, 550.54.14 and later support GCC "
+                "14), or build with the compiler that the kernel was built with (/proc/version). Kernel and headers "
+                "are not the cause",
             ),
             Variant(
                 r"conflicting types for [‘'`](?:vm_fault_t|timespec64_to_ns|ktime_get_\w{1,20})"
                 r"|implicit declaration of function [‘'`]phys_to_dma"
                 r"|argument 1 of [‘'`]ktime_get_\w{1,20}[’'] from incompatible"
                 r"|cannot use keyword [‘'`](?:false|true|bool)|[‘'`]bool[’'] cannot be defined via [‘'`]typedef",
-                "the checks that this release of the driver makes of the kernel (conftest) went wrong, so that it"
-                " declares again what the kernel has: mostly the compiler is newer than the release knows (GCC 15 takes"
-                " C23 for its default)",
-                "Make the compiler that the kernel was built with (/proc/version) the one that builds, or name a newer"
-                " release of the driver's branch in the stack. Kernel and headers are not at fault",
+                "this driver release's tests of the kernel (conftest) gave wrong results, so it declares again what "
+                "the kernel already has: usually the compiler is newer than the release supports (GCC 15 uses C23 by "
+                "default)",
+                "Build with the compiler that the kernel was built with (/proc/version), or name a newer release of "
+                "the driver's branch in the stack. Kernel and headers are not the cause",
             ),
             Variant(
                 r"BUILD_EXCLUSIVE",
-                "the driver's module says itself (BUILD_EXCLUSIVE in its dkms.conf) that it is not for this kernel,"
-                " such as one with PREEMPT_RT or of another architecture, so that DKMS builds none for it",
-                "Boot a kernel that it is for, or name a release of the driver in the stack that is for this one",
+                "the driver's module excludes this kernel (BUILD_EXCLUSIVE in its dkms.conf), such as one with "
+                "PREEMPT_RT or of another architecture, so DKMS builds no module for it",
+                "Boot a kernel that the module supports, or name a driver release in the stack that supports this one",
             ),
         ),
         sign=BUILD_FAILED_SIGN,

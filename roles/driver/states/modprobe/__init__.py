@@ -1,7 +1,7 @@
-"""Lines of ``modprobe.d`` and of the kernel's command line that keep the driver's modules from being loaded.
+"""Lines of ``modprobe.d`` and of the kernel's command line that block the driver's modules.
 
-A file of somebody else's stays where it is: in /etc the lines are commented out, and a file elsewhere gets one of its
-name in /etc/modprobe.d, which modprobe reads in its place (modprobe.d(5)).
+Files of other owners stay in place. In /etc their lines are commented out; a file elsewhere is overridden by a file of
+the same name in /etc/modprobe.d (modprobe.d(5)).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from hostwright.resources import (
 from hostwright.roles import Pattern, sh, sh_file
 
 ETC = "/etc/modprobe.d"
-#: In the order of modprobe.d(5): a file hides those of its name in the directories behind its own.
+#: Order of modprobe.d(5): a file hides files of the same name in later directories.
 DIRECTORIES = (ETC, "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
-NEEDED = ("nvidia", "nvidia_uvm")  #: without these no CUDA program runs
-FAMILY = (*NEEDED, "nvidia_modeset", "nvidia_drm")  #: the others serve displays
-MARK = "# commented out by Hostwright: "  #: before somebody's line; no character of it is special to sed or grep
+NEEDED = ("nvidia", "nvidia_uvm")  #: CUDA needs both
+FAMILY = (*NEEDED, "nvidia_modeset", "nvidia_drm")  #: the additional two are for displays
+MARK = "# commented out by Hostwright: "  #: prefix of a foreign line; without characters special to sed or grep
 
-#: prints those of a file's lines that no file of its name in an earlier directory hides
+#: prints a file's lines, unless a file of the same name in an earlier directory hides it
 UNMASKED = sh_file(__file__, "unmasked.sh")
 MODPROBE = Probe(UNMASKED + sh_file(__file__, "modprobe.sh", directories=" ".join(DIRECTORIES)), shared=True)
 _MARKED = Probe(sh("grep -ls %s %s/*.conf; :", f"^{MARK}", ETC), shared=True)
@@ -41,16 +41,16 @@ _OPTIONS = Pattern(r"/[^:\n]{1,300}:[0-9]{1,7}:\s*options\s+nvidia\s(.*)")
 _MODE = Pattern(r"\bNVreg_DeviceFileMode=(0[xX][0-9a-fA-F]{1,4}|[0-9]{1,6})\b")
 _EXCLUDED = Pattern(r"\bNVreg_(?:ExcludedGpus|AssignGpus|GpuBlacklist)=\S")
 _WORD = Pattern(r"kernel ((?:module_|modprobe\.)blacklist=\S+)")
-#: commands that load nothing: ``install nvidia /bin/false``
+#: commands that load no module: ``install nvidia /bin/false``
 _LOADS_NOTHING = Pattern(r"(?:/usr)?(?:/bin/)?(?:false|true|:|exit|echo|logger)\b.*|:")
-#: how the names of Debian's own modules begin on the disk, of the proprietary and of the open ones
+#: file name prefixes of Debian's renamed modules: open, proprietary
 _ON_DISK = ("nvidia_current_open", "nvidia_current")
 _FAILS = Pattern(r".*(?:;|&&)\s*(?:(?:/usr)?/bin/)?false\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigLine:
-    """A line of a file of ``modprobe.d``: ``alias nvidia off`` has the pattern ``nvidia`` and the value ``off``."""
+    """A line in ``modprobe.d``: ``alias nvidia off`` has the pattern ``nvidia`` and the value ``off``."""
 
     path: str
     number: int
@@ -59,7 +59,7 @@ class ConfigLine:
     value: str
 
     def concerns(self, module: str) -> bool:
-        """Whether it is about this module. Only a blacklist's names are no patterns."""
+        """Return whether the line applies to this module. The name in a blacklist line is not a pattern."""
         pattern = as_module(self.pattern)
         return pattern == module if self.keyword == "blacklist" else fnmatchcase(module, pattern)
 
@@ -68,14 +68,14 @@ class ConfigLine:
 
 
 def as_module(name: str) -> str:
-    """The name of a module as the kernel spells it."""
+    """Return a module name in the kernel's spelling."""
     return name.replace("-", "_")
 
 
 def forbidding(text: str, *, renamed: bool = False) -> tuple[ConfigLine, ...]:
-    """The lines in the answer to ``MODPROBE`` that keep a module away, of files that keep away a needed one.
+    """Return the lines in the output of ``MODPROBE`` that block a module, from files that block a needed one.
 
-    ``renamed``: the driver is Debian's own (`DriverSection.renamed`), whose ``install`` lines load its modules.
+    ``renamed``: the driver is Debian's (`DriverSection.renamed`), whose ``install`` lines load its modules.
     """
     rows = [ConfigLine(m[1], int(m[2]), m[3], m[4], m[5].strip()) for m in map(_ROW.fullmatch, text.splitlines()) if m]
     rows.sort(key=lambda row: (row.path.rpartition("/")[2], row.number))  # modprobe reads files in the order of names
@@ -85,7 +85,7 @@ def forbidding(text: str, *, renamed: bool = False) -> tuple[ConfigLine, ...]:
 
 
 def private_devices(text: str) -> tuple[str, ...]:
-    """The lines in the answer to ``MODPROBE`` that keep /dev/nvidia* from other accounts than root's or a group's."""
+    """Return the lines in the output of ``MODPROBE`` that restrict /dev/nvidia* to root or a group."""
     found = []
     for line in text.splitlines():
         row = _OPTIONS.fullmatch(line)
@@ -96,20 +96,20 @@ def private_devices(text: str) -> tuple[str, ...]:
 
 
 def excluded(text: str) -> tuple[str, ...]:
-    """The lines in the answer to ``MODPROBE`` that keep the driver from some cards."""
+    """Return the lines in the output of ``MODPROBE`` that exclude GPUs from the driver."""
     rows = ((line, _OPTIONS.fullmatch(line)) for line in text.splitlines())
     return tuple(line for line, row in rows if row and _EXCLUDED.search(row[1]))
 
 
 def _against(module: str, rows: Sequence[ConfigLine], renamed: bool) -> Iterator[ConfigLine]:
-    """The lines that keep this module away. Of several commands only the first is run."""
+    """Yield the lines that block this module. Of several ``install`` lines, only the first counts."""
     commands = 0
     for row in rows:
         if row.concerns(module):
             commands += row.keyword == "install"
             match row.keyword:
                 case "alias":
-                    against = _called(row.value, renamed) != module  # it stands for a module of another driver
+                    against = _called(row.value, renamed) != module  # an alias for another driver's module
                 case "install":
                     against = commands == 1 and bool(_LOADS_NOTHING.fullmatch(row.value))
                     against = against or _for_another(row.value, module, renamed)
@@ -122,14 +122,14 @@ def _against(module: str, rows: Sequence[ConfigLine], renamed: bool) -> Iterator
 
 
 def _called(name: str, renamed: bool) -> str:
-    """What the kernel calls a module of this name on the disk: ``nvidia_uvm`` for ``nvidia-current-open-uvm``."""
+    """Return the kernel's name for a module file name: ``nvidia_uvm`` for ``nvidia-current-open-uvm``."""
     module = as_module(name)
     found = [name for name in _ON_DISK if renamed and module.startswith(name)]
     return f"nvidia{module.removeprefix(found[0])}" if found else module
 
 
 def _for_another(value: str, module: str, renamed: bool) -> bool:
-    """Whether a command fails: it ends in ``false``, or calls modprobe alone, and with other modules than this one."""
+    """Return whether a command fails (ends in ``false``) or only runs modprobe for other modules."""
     if _FAILS.fullmatch(value):
         return True
     commands = [command.split() for command in value.translate({ord(sign): ";" for sign in "&|"}).split(";")]
@@ -139,7 +139,7 @@ def _for_another(value: str, module: str, renamed: bool) -> bool:
 
 
 def blacklisted_by(words: Sequence[str]) -> tuple[str, ...]:
-    """The words of a kernel's command line that keep a needed module away: ``modprobe.blacklist=nvidia``."""
+    """Return the words of a kernel command line that block a needed module: ``modprobe.blacklist=nvidia``."""
     pairs = ((word, word.partition("=")) for word in words)
     return tuple(
         word
@@ -149,15 +149,15 @@ def blacklisted_by(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def at_this_boot(text: str) -> tuple[str, ...]:
-    """Those of the running kernel, in the answer to ``MODPROBE``."""
+    """Return the blocking words of the running kernel, from the output of ``MODPROBE``."""
     return blacklisted_by([match[1] for match in map(_WORD.fullmatch, text.splitlines()) if match])
 
 
 @dataclass(frozen=True, slots=True)
 class ModulesAllowed(Resource):
-    """No line in ``modprobe.d`` keeps nvidia or nvidia-uvm from being loaded."""
+    """No line in ``modprobe.d`` blocks nvidia or nvidia-uvm."""
 
-    renamed: bool = field(default=False, metadata=NO_IDENTITY)  #: as `forbidding` has it
+    renamed: bool = field(default=False, metadata=NO_IDENTITY)  #: see `forbidding`
 
     def probes(self) -> tuple[Probe, ...]:
         return (MODPROBE,)
@@ -176,14 +176,14 @@ class ModulesAllowed(Resource):
         return Change("modules at boot", have, "nvidia and nvidia-uvm may be loaded", steps, warnings=_warnings(paths))
 
     def notes(self, facts: Facts) -> tuple[str, ...]:
-        """The words of the running kernel's command line, and of that of GRUB's next menu, that keep a module away."""
+        """Report words that block a module, on the running kernel's command line and in GRUB's configuration."""
         text = facts[MODPROBE].text
         return (
-            *(f"the kernel's command line has {word}, which keeps the driver's module away: take it out of"
-              " /etc/default/grub or /etc/default/grub.d, then run update-grub and reboot"
+            *(f"the kernel's command line has {word}, which blocks the driver's module; remove it from "
+              "/etc/default/grub or /etc/default/grub.d, run update-grub and reboot"
               for word in at_this_boot(text)),
-            *(f"{where} has {' '.join(words)}, which will keep the driver's module away at a boot after update-grub:"
-              " take it out, then run update-grub"
+            *(f"{where} has {' '.join(words)}, which blocks the driver's module at the next boot after update-grub; "
+              "remove it and run update-grub"
               for where, all_words in words_set(text) if (words := blacklisted_by(all_words))),
         )  # fmt: skip
 
@@ -199,15 +199,15 @@ def _warnings(paths: Sequence[str]) -> tuple[str, ...]:
     inside = [path for path in paths if path.rpartition("/")[0] == ETC]
     outside = [path for path in paths if path not in inside]
     return (
-        *([f"comments out lines of somebody else's in {few(inside)}"] if inside else []),
-        *([f"leaves {few(outside)} as it is, and writes a file of its name to {ETC}, which is read in its place"]
+        *([f"comments out lines in {few(inside)}, which Hostwright did not write"] if inside else []),
+        *([f"leaves {few(outside)} unchanged and overrides it with a file of the same name in {ETC}"]
           if outside else []),
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class LinesBack(Resource):
-    """No line in ``modprobe.d`` is commented out by us."""
+    """No line in ``modprobe.d`` is commented out by Hostwright."""
 
     def probes(self) -> tuple[Probe, ...]:
         return (_MARKED,)

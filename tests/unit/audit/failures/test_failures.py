@@ -721,8 +721,8 @@ def test_two_packages_that_bring_one_file_are_both_named_and_neither_is_told_to_
     )
     failure = KNOWN.classify(text)
     assert failure is not None
-    assert "openni-utils, which was to be installed, and nuitrack, which is there" in failure.cause
-    assert "either may be somebody's" in failure.cure
+    assert "openni-utils, which was to be installed, and nuitrack, which is installed" in failure.cause
+    assert "other packages may depend on either" in failure.cure
 
 
 def test_the_evidence_is_the_one_line_that_says_so() -> None:

@@ -164,7 +164,7 @@ def test_a_module_of_another_kernel_is_built_again_and_no_other_kernel_is_booted
     """hhfeuer/nvhda#16: another kernel may have no NVIDIA module."""
     failure = KNOWN.classify(text)
     assert failure is not None
-    assert failure.cure.startswith("Build n")
+    assert "build n" in failure.cure
     assert "reboot" not in failure.cure.lower()
     assert "MODULE" not in failure.cure
     assert text.splitlines()[-1] in failure.evidence
@@ -204,7 +204,7 @@ def test_a_module_of_another_kernel_is_named_whosever_it_is(text: str) -> None:
     assert failure is not None
     assert failure.rule.name == "module-of-another-kernel"
     assert "module vmmon was built" in failure.cause
-    assert "Build vmmon again" in failure.cure
+    assert "build vmmon again" in failure.cure
     assert "nvidia" not in f"{failure.cause} {failure.cure}".lower()
     assert failure.rule.finding((failure.evidence,)).cause == failure.cause
 
@@ -248,8 +248,8 @@ def test_the_driver_that_has_the_card_is_named(driver: str, rule: str) -> None:
     assert failure is not None
     assert failure.rule.name == rule
     assert bound in failure.evidence
-    own = ("the nouveau driver has the GPU", "the kernel's own driver nova")
-    assert failure.cause.startswith((f"{driver} has the card", *own))
+    own = ("the nouveau driver holds the GPU", "the kernel's own driver nova")
+    assert failure.cause.startswith((f"{driver} holds the card", *own))
     assert driver in failure.cure or driver not in {"nouveau", "nova_core"}
 
 
@@ -262,5 +262,5 @@ def test_the_evidence_names_whose_module_it_is() -> None:
 
 def test_what_fails_without_a_name_is_not_said_to_be_nvidias() -> None:
     cure = BY_NAME["dkms-build"].cure
-    assert cure.startswith("Read make.log of the module that failed")
-    assert "Where that is nvidia" in cure
+    assert cure.startswith("Find the first error in make.log of the failed module")
+    assert "If the module is nvidia's" in cure

@@ -89,5 +89,5 @@ def test_a_host_without_apt_is_told(root_once: Any, tmp_path: Path) -> None:
     def run(_: str) -> CommandResult:
         return CommandResult(None, 1, "", "", "mktemp: No space left on device\n")
 
-    with pytest.raises(AssertionError, match="apt cannot be asked: mktemp: No space left on device"):
+    with pytest.raises(AssertionError, match="apt did not run: mktemp: No space left on device"):
         asked(run)

@@ -91,22 +91,22 @@ def section(**values: object) -> DriverSection:
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ({"artifact": "driver"}, "from artifact or from packages, and both are named"),
-        ({"packages": {}}, "no driver: name its .run"),
+        ({"artifact": "driver"}, "the driver has both artifact and packages"),
+        ({"packages": {}}, "no driver; set artifact (its .run)"),
         ({"source": "runfile"}, "source is runfile, and the stack names the packages"),
         (
             {"source": "packages", "packages": {}, "artifact": "driver"},
             "source is packages, and the stack names the ru",
         ),
         ({"packages": {}, "artifact": "driver", "components": ("contrib",)}, "the driver comes from its .run"),
-        ({"packages": {"libcuda1": "535.309.01-0+deb12u1"}}, "packages has libcuda1 535.309.01-0+deb12u1; all parts"),
+        ({"packages": {"libcuda1": "535.309.01-0+deb12u1"}}, "packages have libcuda1 535.309.01-0+deb12u1; use one"),
         ({"packages": {"nvidia-support": "1.0"}}, "no package of that version"),
         ({"packages": {"libcuda1": ""}}, "String should match pattern"),
         ({"packages": {"libcuda1": "latest"}}, "String should match pattern"),
-        ({"module": "proprietary"}, "module is proprietary, and packages bring the open one"),
+        ({"module": "proprietary"}, "module is proprietary, and packages contain the open module"),
         (
             {"components": ("main",), "repository": AptRepository(name="n", uri="https://example.org", key="k")},
-            "from a repository or from components",
+            "both repository and components",
         ),
     ],
 )
@@ -204,7 +204,7 @@ def test_a_library_of_somebody_else_that_wins_is_refused() -> None:
     refusal = planned(state(**{"libcuda.so.1": "/usr/local/lib/libcuda.so.470.1"}))
     assert isinstance(refusal, Refusal)
     assert refusal.rule == "other-library"
-    assert "/usr/local/lib/libcuda.so.470.1 wins" in refusal.sentence
+    assert "/usr/local/lib/libcuda.so.470.1 takes precedence" in refusal.sentence
 
 
 @pytest.mark.parametrize("module", ["", OTHER])

@@ -80,7 +80,7 @@ def test_whole_sets_are_taken() -> None:
 @pytest.mark.parametrize(
     ("wanted", "sentence", "nearest"),
     [
-        (nvidia(PIN), "nvidia-driver-cuda follows the newest branch of its repository, and driver.packages name no pin "
+        (nvidia(PIN), "nvidia-driver-cuda follows the newest branch of its repository, and driver.packages have no pin "
          f"for {V}", PIN),
         (nvidia(PIN, **{"nvidia-driver-pinning-595": f"{V}-1"}), f"nvidia-driver-pinning-595 pins another driver than "
          f"{V}", PIN),
@@ -105,11 +105,11 @@ def test_names_with_the_branch_need_no_pin() -> None:
 
 def test_a_set_that_lacks_a_part_is_refused_by_the_parts_name() -> None:
     (misfit,) = packages_are_whole(nvidia("libcuda1", "nvidia-kernel-open-dkms"))
-    assert misfit.sentence.startswith("driver.packages bring no kernel module and no libcuda.so.1, and apt takes")
+    assert misfit.sentence.startswith("driver.packages have no kernel module and no libcuda.so.1, and apt may")
     (misfit,) = packages_are_whole(ubuntu(precompiled=None))
     assert "no kernel module" in misfit.sentence
     (misfit,) = packages_are_whole(ubuntu(packages={**UBUNTU, "nvidia-dkms-580-server-open": f"{V}-0ubuntu0.24.04.1"}))
-    assert "precompiled kernel module, and driver.packages bring another" in misfit.sentence
+    assert "precompiled kernel module, and driver.packages contain another" in misfit.sentence
 
 
 # --- what hosts get
@@ -171,7 +171,7 @@ def test_a_module_of_another_driver_in_the_kernels_package_is_refused() -> None:
     (refusal,) = planned({"dpkg-query -W": HELD + MODULE_ROWS, "modinfo -k": other})
     assert isinstance(refusal, Refusal)
     assert refusal.sentence.startswith(
-        f"{STEM}-{KERNEL} brings the module of driver 580.126.09, and the stack wants {V}"
+        f"{STEM}-{KERNEL} has the module of driver 580.126.09, and the stack has driver {V}"
     )
 
 

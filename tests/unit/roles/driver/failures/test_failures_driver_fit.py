@@ -66,7 +66,7 @@ def test_a_removed_kernel_is_told_and_nothing_that_follows_from_it() -> None:
 def test_a_card_that_is_too_new_is_told(there: str) -> None:
     found = findings({PCI: H100, STATE: there, NVIDIA_SMI: NO_DEVICES})
     assert list(found) == ["gpu-unsupported"]
-    assert "this is Hopper (GH100)" in found["gpu-unsupported"][0]
+    assert "not Hopper (GH100)" in found["gpu-unsupported"][0]
 
 
 def test_a_card_that_no_table_knows_is_told_by_the_kernel() -> None:

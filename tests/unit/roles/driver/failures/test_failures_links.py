@@ -254,7 +254,7 @@ FOUR = KnownHardware(4, (GONE,), 4)
 def test_fewer_cards_than_the_inventory_says_are_told_with_the_missing_one() -> None:
     one = replace(audit_context(T4), known=FOUR)
     assert seen("gpus-fewer", one) == [
-        "1 of the 4 GPUs that the inventory says (hostwright_gpus) are on the PCI bus",
+        "1 of the 4 GPUs of the inventory (hostwright_gpus) are on the PCI bus",
         "gone since an earlier audit: card at 0000:3d:00.0: Tesla T4, serial 133, GPU-2",
     ]
     slots = replace(audit_context(T4, answers={ACS: Answer(0, "gpu /sys/devices/0000:3b:00.0\n")}), known=FOUR)
@@ -299,5 +299,5 @@ def test_a_plan_notes_missing_cards_and_plans_nothing() -> None:
     state = AllGpusPresent(4)
     facts = Facts({PCI: Answer(0, f"{CARD_ROW}\n" * 3)})
     assert state.plan(facts) is None
-    assert state.notes(facts)[0].startswith("3 of the 4 GPUs that the inventory says (hostwright_gpus)")
+    assert state.notes(facts)[0].startswith("3 of 4 GPUs of the inventory (hostwright_gpus)")
     assert AllGpusPresent(3).notes(facts) == ()

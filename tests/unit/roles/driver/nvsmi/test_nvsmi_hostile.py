@@ -42,27 +42,26 @@ def refusal(text: str) -> str:
     [
         ("", "nvidia-smi printed nothing"),
         (" \n\t", "nvidia-smi printed nothing"),
-        ("No devices were found\n", "nvidia-smi printed no report but: No devices were found"),
+        ("No devices were found\n", "nvidia-smi printed no report: No devices were found"),
         (
             "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest\n",
-            "nvidia-smi printed no report but: NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA "
+            "nvidia-smi printed no report: NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA "
             "driver. Ma",
         ),
         (
             "Unable to determine the device handle for GPU 0000:0B:00.0: Unknown Error\n",
-            "nvidia-smi printed no report but: Unable to determine the device handle for GPU 0000:0B:00.0: Unknown "
-            "Error",
+            "nvidia-smi printed no report: Unable to determine the device handle for GPU 0000:0B:00.0: Unknown Error",
         ),
-        ("\x1b[2J\x1b]0;owned\x07\u202e", "nvidia-smi printed no report but: \ufffd[2J\ufffd]0;owned\ufffd\ufffd"),
-        ("<html><body>proxy</body></html>", "nvidia-smi printed no report but: <html><body>proxy</body></html>"),
+        ("\x1b[2J\x1b]0;owned\x07\u202e", "nvidia-smi printed no report: \ufffd[2J\ufffd]0;owned\ufffd\ufffd"),
+        ("<html><body>proxy</body></html>", "nvidia-smi printed no report: <html><body>proxy</body></html>"),
         ("<nvidia_smi_log>\n<gpu>", "it is cut off before its end"),
         ("</nvidia_smi_log>\n<nvidia_smi_log>\n", "it is cut off before its end"),
-        ("<log>\n<nvidia_smi_log>\n</nvidia_smi_log></log>", "it stands within other XML"),
-        ("<?xml version='1.0' ?><log><nvidia_smi_log></nvidia_smi_log>", "it is no well-formed XML (line 1)"),
-        ("<nvidia_smi_log>\n<gpu></cpu>\n</nvidia_smi_log>", "it is no well-formed XML (line 2)"),
-        ("<?xml version='1.0' ?><log/>\n<nvidia_smi_log>\n</nvidia_smi_log>", "it is no well-formed XML (line 2)"),
+        ("<log>\n<nvidia_smi_log>\n</nvidia_smi_log></log>", "it is inside other XML"),
+        ("<?xml version='1.0' ?><log><nvidia_smi_log></nvidia_smi_log>", "it is not well-formed XML (line 1)"),
+        ("<nvidia_smi_log>\n<gpu></cpu>\n</nvidia_smi_log>", "it is not well-formed XML (line 2)"),
+        ("<?xml version='1.0' ?><log/>\n<nvidia_smi_log>\n</nvidia_smi_log>", "it is not well-formed XML (line 2)"),
         ("<!DOCTYPE log>\n<log><nvidia_smi_log/></log>", "it is cut off before its end"),
-        ("<nvidia_smi_log>&undeclared;</nvidia_smi_log>", "it is no well-formed XML (line 1)"),
+        ("<nvidia_smi_log>&undeclared;</nvidia_smi_log>", "it is not well-formed XML (line 1)"),
     ],
 )
 def test_what_is_no_report_is_refused_in_a_sentence(text, sentence):
@@ -97,13 +96,13 @@ def test_the_document_type_is_never_fetched(tmp_path):
     head = f'<!DOCTYPE nvidia_smi_log SYSTEM "file://{tmp_path}/evil.dtd">\n'
     text = f"{head}<nvidia_smi_log>\n<driver_version>1%s</driver_version>\n</nvidia_smi_log>"
     assert read_report(text % "").driver == "1"
-    assert refusal(text % "&d;") == "it is no well-formed XML (line 3)"
+    assert refusal(text % "&d;") == "it is not well-formed XML (line 3)"
 
 
 def test_megabytes_are_refused_unread():
-    assert refusal("<nvidia_smi_log>" + "A" * 10_000_000 + "</nvidia_smi_log>") == "it has more than 4 MiB"
-    assert refusal("\x00\xff<" * 1_000_000).startswith("nvidia-smi printed no report but: ")
-    assert refusal("<process_name>" * 200_000 + "<nvidia_smi_log></nvidia_smi_log>").startswith("it stands within")
+    assert refusal("<nvidia_smi_log>" + "A" * 10_000_000 + "</nvidia_smi_log>") == "it is larger than 4 MiB"
+    assert refusal("\x00\xff<" * 1_000_000).startswith("nvidia-smi printed no report: ")
+    assert refusal("<process_name>" * 200_000 + "<nvidia_smi_log></nvidia_smi_log>").startswith("it is inside")
 
 
 def test_depth_is_no_matter():

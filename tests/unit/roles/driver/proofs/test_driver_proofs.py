@@ -272,7 +272,7 @@ def placed(folder: Path, nodes: int, card: str, adapter: str) -> Measurements:
         (1, "-1", "-1", []),
         (2, "1", "1", []),
         (2, "1", "0", ["no network adapter is on the card's NUMA node"]),
-        (2, "-1", "0", ["the firmware does not tell on which NUMA node the card is"]),
+        (2, "-1", "0", ["the firmware does not report the card's NUMA node"]),
     ],
 )
 def test_cards_far_from_the_network_are_noted(

@@ -123,8 +123,8 @@ def test_a_tray_is_refused_every_standard_stack_with_its_architecture_and_what_t
     tray = HostFacts("ubuntu", "24.04", "6.8.0-1040-nvidia-64k", "aarch64", nvidia(card) * 4)
     for fit in fits(tray, stacks(), ROLES, ADVISORIES, TODAY, suggest=False):
         (sentence,) = (str(one) for one in fit.misfits if one.rule == "rack")
-        assert f"racks are aarch64, and {fit.stack} is for x86_64, as all standard stacks" in sentence
-        assert "NVIDIA's own image; or a stack of yours for aarch64" in sentence
+        assert f"racks are aarch64, and {fit.stack}, like all standard stacks, is for x86_64" in sentence
+        assert "NVIDIA's own image; or your own stack for aarch64" in sentence
 
 
 # --- names and versions

@@ -169,9 +169,8 @@ def test_a_plan_says_whose_lines_they_are() -> None:
     assert isinstance(planned, Change)
     assert planned.have == f"{OWN}:1: blacklist nvidia; /lib/modprobe.d/prime.conf:1: alias nvidia off"
     assert planned.warnings == (
-        f"comments out lines of somebody else's in {OWN}",
-        "leaves /lib/modprobe.d/prime.conf as it is, and writes a file of its name to /etc/modprobe.d, which is read in"
-        " its place",
+        f"comments out lines in {OWN}, which Hostwright did not write",
+        "leaves /lib/modprobe.d/prime.conf unchanged and overrides it with a file of the same name in /etc/modprobe.d",
     )
 
 
@@ -201,7 +200,7 @@ def test_the_kernels_command_line_is_told_with_its_word() -> None:
     assert at_this_boot(text) == ("module_blacklist=nvidia-uvm",)
     assert ModulesAllowed().plan(Facts({MODPROBE: Answer(0, text)})) is None
     (note,) = ModulesAllowed().notes(Facts({MODPROBE: Answer(0, text)}))
-    assert note.startswith("the kernel's command line has module_blacklist=nvidia-uvm, which keeps")
+    assert note.startswith("the kernel's command line has module_blacklist=nvidia-uvm, which blocks")
 
 
 def test_the_boot_loaders_files_are_read_by_the_machines_own_shell(tmp_path: Path) -> None:
@@ -261,4 +260,4 @@ def test_words_that_update_grub_will_put_on_the_command_line_are_told(tmp_path: 
     )
     script = below(tmp_path, MODPROBE.script).replace("/etc/default", f"{tmp_path}/etc/default")
     (note,) = ModulesAllowed().notes(Facts({MODPROBE: Answer(0, ask(script)[1])}))
-    assert note.startswith(f"{tmp_path}/etc/default/grub:1 has modprobe.blacklist=nvidia, which will keep")
+    assert note.startswith(f"{tmp_path}/etc/default/grub:1 has modprobe.blacklist=nvidia, which blocks")

@@ -173,7 +173,7 @@ NO_KERNELS = "of compute capability (CC) 6.1. Your installed torch==2.14.0+cu130
             "ptxas fatal   : Value 'sm_121a' is not defined for option 'gpu-name'",
             "TRITON_PTXAS_PATH",
         ),
-        ("gpu-code-missing", "nvcc fatal   : Unsupported gpu architecture 'compute_120'", "take compute_120 out"),
+        ("gpu-code-missing", "nvcc fatal   : Unsupported gpu architecture 'compute_120'", "remove compute_120 from"),
         ("gpu-code-missing", "Bfloat16 is only supported on GPUs with compute capability of at least 8.0.", "float16"),
         ("nvcc-compiler-unsupported", "gcc versions later than 12 are not supported!", "g++-12"),
         (
@@ -200,9 +200,9 @@ NO_KERNELS = "of compute capability (CC) 6.1. Your installed torch==2.14.0+cu130
         (
             "image-libcuda-first",
             f"docker run --runtime nvidia image:1\n$ python3\n{ERROR_803}",
-            "the host, its driver stays",
+            "the host, keep its driver",
         ),
-        ("version-mismatch", ERROR_803, "Where it works, the host's driver is not at fault"),
+        ("version-mismatch", ERROR_803, "If it works, the host's driver is not the cause"),
         ("acs-on", f"NCCL_P2P_DISABLE=1 all_reduce_perf completes\n{LSPCI}", "setpci"),
         (
             "nccl-interface-missing",
