@@ -27,7 +27,7 @@ def sh(template: str, *values: object) -> str:
     words = []
     for value in values:
         if getattr(value, "is_secret", False):
-            raise ValueError("a secret never goes into a command line; send it over standard input")
+            raise ValueError("a secret must not be part of a command line; send it over standard input")
         text = str(value)
         if "\0" in text:
             raise ValueError(f"a NUL byte cannot be part of a command: {text!r}")

@@ -23,7 +23,8 @@ Values = Mapping[str, Value]
 
 @dataclass(slots=True)
 class GroupDraft:
-    """What the files define for one group: hosts of its patterns, children, and a layer of variables for each place.
+    """The definitions of one group in the files: hosts of its patterns, children, and a layer of variables for each
+    place.
 
     ``files`` are the layers of ``group_vars/``.
     """
@@ -36,8 +37,8 @@ class GroupDraft:
 
 @dataclass(slots=True)
 class Draft:
-    """What all files define so far. ``mentioned`` are groups that some file must define; ``defined`` are those that one
-    does.
+    """The content of all files so far. ``mentioned`` are groups that some file must define; ``defined`` are those that
+    one does.
 
     ``errors`` concern whole files. ``of_groups`` and ``of_hosts`` concern only the groups and hosts named there.
     ``vault`` decrypts encrypted values.

@@ -74,7 +74,7 @@ def _choices(first: str, last: str, step: str | None) -> Sequence[str]:
     if stride == 0:
         raise ValueError(f"[{first}:{last}:0] has the step 0; use 1 or more")
     if first.isdigit() != last.isdigit():
-        raise ValueError(f"[{first}:{last}] goes from a number to a letter; use the same kind for both")
+        raise ValueError(f"[{first}:{last}] has a number and a letter; use the same kind for both")
     if first.isdigit():
         chosen = _numbers(first, last, stride)
     else:

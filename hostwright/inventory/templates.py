@@ -31,7 +31,7 @@ class CannotRender(Exception):
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What a host's templates may use beside its own variables: other hosts' variables, and groups."""
+    """Names for a host's templates beside its own variables: other hosts' variables, and groups."""
 
     variables: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-TITLE = "Look (changes nothing)"
+TITLE = "Inspect (changes nothing)"
 
 
 @verb(

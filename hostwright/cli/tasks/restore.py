@@ -10,7 +10,7 @@ from hostwright.common.request import Request
 if TYPE_CHECKING:
     from hostwright.rebuild.rebuild import Start
 
-TITLE = "Bring back"
+TITLE = "Restore"
 
 
 @verb(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hostwright.cli.tasks.options import CONNECTED, NAMED, READ, verb
 from hostwright.common.request import Request
 
-TITLE = "Look (changes nothing)"
+TITLE = "Inspect (changes nothing)"
 
 
 @verb(*NAMED, "var", "roles", called="vars", why="show file and line of every definition, the one in effect first")

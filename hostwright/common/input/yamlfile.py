@@ -328,7 +328,7 @@ def _inside(node: yaml.Node) -> list[yaml.Node]:
 
 
 _HINTS = {
-    "mapping values are not allowed": "quote a value that holds ': ', and check the indentation",
+    "mapping values are not allowed": "quote a value that contains ': ', and check the indentation",
     "could not find expected ':'": "expected 'name: value'",
     "did not find expected key": "expected 'name: value' at the indentation of its neighbours",
     "did not find expected '-' indicator": "expected '- value' at the indentation of its neighbours",

@@ -246,7 +246,7 @@ def test_ranges(pattern: str, names: list[str]) -> None:
         ("gpu[03:01]", "is empty"),
         ("gpu[01:100]", "same number of digits"),
         ("gpu[1:9:0]", "has the step 0"),
-        ("gpu[1:x]", "from a number to a letter"),
+        ("gpu[1:x]", "has a number and a letter"),
         ("gpu[1:999999999]", "the limit is"),
         ("gpu[1:999]x[1:999]", "the limit is"),
         ("gpu[01-03]", "write ranges as gpu"),

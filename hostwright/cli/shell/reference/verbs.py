@@ -20,14 +20,14 @@ _MANY = 3  #: an option of at least this many verbs is explained once
 INTRO = """\
 # Verbs and options
 
-*For everybody who types a command, and looks for its exact options.*
+*For everybody who types a command, and needs its exact options.*
 
 In a [site](../operators/sites.md), `invoke` has the same verbs and options as `hostwright`. Hosts are named with
-`--hosts`; `hostwright` also takes them behind the verb (`hostwright plan gpu01 gpu02`). What may stand for hosts is in
-[Selections](../operators/inventory.md#selections), what an exit status means in
-[Exit statuses](../operators/failing.md#exit-statuses), and which options a site can set once in
-[Settings](../settings.md#defaults-of-options). `hostwright --help VERB` says the same as this page; the verbs of the
-lab, which only a checkout has, are in [The lab](../lab.md).
+`--hosts`; `hostwright` also takes them after the verb (`hostwright plan gpu01 gpu02`). See
+[Selections](../operators/inventory.md#selections) for ways to name hosts,
+[Exit statuses](../operators/failing.md#exit-statuses) for the meaning of exit statuses, and
+[Settings](../settings.md#defaults-of-options) for options that a site can set once. `hostwright --help VERB` shows the
+same as this page. The verbs of the lab, which only a checkout has, are in [The lab](../lab.md).
 
 This page is written by `python -m hostwright.cli.shell.reference` from the verbs themselves.
 """

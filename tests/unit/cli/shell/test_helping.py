@@ -38,9 +38,9 @@ def test_every_verb_has_an_example_that_the_parser_takes() -> None:
 def test_verbs_are_shown_by_what_somebody_wants_to_do() -> None:
     text = overview(VERBS)
     titles = re.findall(r"^(\S.*):$", text, re.MULTILINE)
-    assert titles[:5] == ["Begin", "Look (changes nothing)", "Change", "Bring back", "Keep"]
+    assert titles[:5] == ["Begin", "Inspect (changes nothing)", "Change", "Restore", "Keep"]
     assert titles[-1] == "Options"
-    looking = text[text.index("Look") : text.index("Change:")]
+    looking = text[text.index("Inspect") : text.index("Change:")]
     assert [name for name in ("plan", "verify", "audit", "doctor", "hosts") if f"\n  {name} " not in looking] == []
     shown = set(re.findall(r"^  ([a-z.]+) {2,}", text, re.MULTILINE))
     missing = {name for name, aliases in VERBS.task_names.items() if shown.isdisjoint({name, *aliases})}
