@@ -75,7 +75,7 @@ def _of_role(role: RoleRun, whole_s: float) -> RunSpan:
     began_s = max(0.0, role.began_s)  # negative only in a damaged record
     steps = tuple(_steps(role, began_s))
     waited_s = sum(step.waited_s for step in role.steps)
-    waits = f", of which it waited {shown_seconds(waited_s)} for a lock of the host" if waited_s >= 0.1 else ""
+    waits = f", including {shown_seconds(waited_s)} of waiting for a lock of the host" if waited_s >= 0.1 else ""
     if role.status is None:
         lasted_s = max(0.0, whole_s - began_s)
         return RunSpan("open", role.role, began_s, lasted_s, f"{done}, no end recorded", role.role, steps)

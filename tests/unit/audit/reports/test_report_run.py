@@ -139,7 +139,7 @@ def test_hosts_to_which_the_same_happened_are_one_row_and_none_is_lost() -> None
     rows = re.findall(r'href="#([\w-]+)"><bdi>([\w ]+)</bdi></a>(?:<small class="names"><bdi>([^<]+))?', matrix)
     assert [row[1:] for row in rows] == [("gpu02", ""), ("3 hosts", "rack[1-3]"), ("7 hosts", "node[01-07]")]
     assert "up to 1 min 30 s" in matrix and "rack[1-3]: gpu04:22 refuses the connection" in matrix
-    timeline_of = text[text.index('id="timeline"') : text.index("more hosts, to which")]
+    timeline_of = text[text.index('id="timeline"') : text.index("more hosts with the same result")]
     assert re.findall(r'<th scope="row"><bdi>([\w ]+)</bdi>', timeline_of) == ["gpu02", "7 hosts"]
     steps = text[text.index('id="steps"') :]
     assert all(f"<bdi>{host.host}</bdi>" in steps for host in (*many, slow, *silent))

@@ -37,7 +37,7 @@ function finding([rule, evidence, since]) {
     evidence.length ? make("ul", { class: "evidence", "aria-label": "Evidence" },
       evidence.map((line) => make("li", {}, make("bdi", {}, line)))) : null,
     make("footer", {}, make("span", {}, make("code", {}, "hostwright provision"), provision ? " fixes it" : " does not fix it"),
-      make("a", { class: "to-failure", href: `#failure-${encodeURIComponent(name)}` }, "all hosts with it"),
+      make("a", { class: "to-failure", href: `#failure-${encodeURIComponent(name)}` }, "all hosts with this failure"),
       make("span", { class: "link" }, "more: ", make("code", {}, link))));
 }
 
