@@ -95,7 +95,7 @@ def _trouble(value: Any, unit: Any, where: str, better: Any) -> str:
     if not where:
         return "the device is missing"
     if unit is not None and not isinstance(unit, str):
-        return "the unit is not a text"
+        return "the unit is not a string"
     if not (better is None or isinstance(better, str)) or better not in _BETTER:
         return f"'better' is {short(repr(better))}, not more or less"
     if where != NO_GPU and not isinstance(value, bool | str | int | float):

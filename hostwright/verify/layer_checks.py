@@ -140,7 +140,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--hw-site", help="directory of the site")
     group.addoption("--hw-inventory", action="append", help="path of the inventory; repeatable")
     group.addoption("--hw-pipe", type=int, help="descriptor of the connection to the parent process")
-    group.addoption("--hw-hosts", type=int, help="how many hosts there are; the checks of few run side by side")
+    group.addoption("--hw-hosts", type=int, help="number of hosts; with few hosts, the checks of each run in parallel")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 ALONE, BESIDE = "alone", "beside"
 MARKS = {
-    ALONE: "disturbs other checks of the host, so none of them runs meanwhile",
-    BESIDE: "may run beside the others of its file, or of the site",
+    ALONE: "disturbs other checks of the host, so no other check runs at the same time",
+    BESIDE: "may run in parallel with other checks of its file, or of the site",
 }
 MOST_PER_HOST = 4  #: our choice: the longest standard check takes as long as all others in three lanes
 MOST_LANES = 32  #: our choice, for all hosts together; each is a process with 15 MB of memory of its own

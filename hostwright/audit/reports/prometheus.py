@@ -51,8 +51,8 @@ def gauge(name: str, text: str, labels: str, rows: Iterable[tuple[Sequence[str],
 def took(name: str, what: str, at: str, took_s: float) -> Iterator[Metric]:
     """Metrics for the start time and the duration of ``what``."""
     began = datetime.fromisoformat(at).timestamp()
-    yield gauge(f"{name}_timestamp_seconds", f"When {what} began, Unix time", "", [((), began)])
-    yield gauge(f"{name}_duration_seconds", f"How long {what} took", "", [((), took_s)])
+    yield gauge(f"{name}_timestamp_seconds", f"Start time of {what}, Unix time", "", [((), began)])
+    yield gauge(f"{name}_duration_seconds", f"Duration of {what}", "", [((), took_s)])
 
 
 def _of_hosts(hosts: tuple[HostAudit, ...]) -> Iterator[Metric]:
@@ -62,15 +62,15 @@ def _of_hosts(hosts: tuple[HostAudit, ...]) -> Iterator[Metric]:
         (((host.host, status), host.status == status) for host in hosts for status in statuses),
     )  # fmt: skip
     yield gauge(
-        "hostwright_host_ok", "1 where the host is as desired", "host stack",
+        "hostwright_host_ok", "1 if the host is as desired", "host stack",
         (((host.host, host.stack), host.status == "desired") for host in hosts),
     )  # fmt: skip
     yield gauge(
-        "hostwright_layer_ok", "1 where the layer is as desired", "host layer",
+        "hostwright_layer_ok", "1 if the layer is as desired", "host layer",
         (((host.host, one.name), one.status in {"desired", "warning"}) for host in hosts for one in host.layers),
     )  # fmt: skip
     yield gauge(
-        "hostwright_reading_ok", "A value read on the host; 1 where it is the stack's or no stack pins it",
+        "hostwright_reading_ok", "A value read on the host; 1 if it matches the stack or no stack pins it",
         "host layer name have want",
         (
             ((host.host, one.layer, one.name, one.have, one.want or ""), not one.differs)
@@ -104,7 +104,7 @@ def _of_gpus(hosts: tuple[HostAudit, ...]) -> Iterator[Metric]:
     )  # fmt: skip
     yield gauge(
         "hostwright_aged",
-        "1 for software on the host that gets no fixes any more, or is older than a bulletin's or the newest series",
+        "1 for software that gets no more fixes, or is older than a bulletin requires or than the newest series",
         "host product version kind",
         (((host.host, one.product, one.version, one.kind), 1) for host in hosts for one in host.aged),
     )  # fmt: skip

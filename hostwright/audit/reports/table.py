@@ -262,7 +262,7 @@ def _spreads(spreads: Iterable[ValueSpread], grouped: Collection[tuple[str, str]
     """The values that no stack pins and in which hosts differ, without the values by which hosts are grouped."""
     differing = [spread for spread in spreads if len(spread.values) > 1 and (spread.layer, spread.name) not in grouped]
     if differing:
-        yield Text("\nnot pinned by a stack, and not the same on all hosts", style="bold")
+        yield Text("\nvalues that no stack pins and that differ between hosts", style="bold")
     for spread in differing:
         among = f" ({printable(spread.among)})" if spread.among else ""
         yield Text(f"  {spread.layer}  ", style="cyan").append(f"{spread.name}{among}", style="default")

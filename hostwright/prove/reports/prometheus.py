@@ -29,14 +29,14 @@ def _metrics(fleet: FleetProof) -> Iterator[Metric]:
         (((host, result.proof, one), result.outcome == one) for host, result in results for one in OUTCOMES),
     )  # fmt: skip
     yield gauge(
-        "hostwright_proof_figure", "What a proof measured on a device", "host proof name device unit",
+        "hostwright_proof_figure", "Measurement of a proof on a device", "host proof name device unit",
         (
             ((host, result.proof, one.name, one.device, one.unit), one.number)
             for host, result in results for one in result.measurements if one.number is not None
         ),
     )  # fmt: skip
     yield gauge(
-        "hostwright_proof_findings", "How many findings a proof has", "host proof severity",
+        "hostwright_proof_findings", "Number of findings of a proof", "host proof severity",
         (
             ((host, result.proof, severity), sum(finding.severity == severity for finding in result.findings))
             for host, result in results for severity in ("failed", "outlier", "note")

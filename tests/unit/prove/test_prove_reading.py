@@ -50,7 +50,7 @@ def test_without_a_gpu_there_is_no_value_whatever_was_said() -> None:
         (measured(device=None), "speed: the device is missing"),
         (measured(value=None), "speed: the value for cpu is missing"),
         (measured(value=[1]), "speed: the value for cpu is missing"),
-        (measured(unit=3), "speed: the unit is not a text"),
+        (measured(unit=3), "speed: the unit is not a string"),
         (measured(better="most"), "speed: 'better' is 'most', not more or less"),
         (measured(better=["more"]), "speed: 'better' is ['more'], not more or less"),
         (measured(measure="Speed!"), "the program printed an invalid name of a measurement: 'Speed!'"),
