@@ -1,4 +1,4 @@
-"""TensorFlow, in an environment of its own."""
+"""TensorFlow in a venv of its own."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 @role(needs=["base"], uses=["cuda", "cudnn", "environment"], short="tf")
 def tensorflow(v: EnvironmentVariables, ctx: RoleContext) -> Iterator[Resource]:
-    """A venv of a Python that this TensorFlow has wheels for, with every package at its pin.
+    """Venv of a Python for which this TensorFlow has wheels, with each package at its pinned version.
 
-    The Python is the host's own, or one that the stack brings for distributions that have none of these.
-    Without the pins, today's pip installs numpy 2 and protobuf 4, and TensorFlow 2.9.0 cannot be imported. CUDA and
-    cuDNN are found through the loader's path (role ``environment``) or are pinned wheels themselves, so this role needs
-    neither and runs in parallel.
+    The Python is the host's, or comes with the stack if the distribution has no suitable Python. Without the pins, pip
+    installs numpy 2 and protobuf 4, with which TensorFlow 2.9.0 cannot be imported. CUDA and cuDNN come from the
+    loader's path (role ``environment``) or from pinned wheels, so that this role needs neither and runs in parallel.
     """
     section = ctx.section(TensorflowSection)
     yield from beside_wheels(section)

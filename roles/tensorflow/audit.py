@@ -1,4 +1,4 @@
-"""The values of TensorFlow's environment that audits compare."""
+"""Audit values of TensorFlow's venv."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from hostwright.roles import AuditValue, RoleContext
 from hostwright.standard.roles.cuda.wheels import libraries_of
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
-#: beside TensorFlow itself: the packages whose newer versions break its import
+#: packages whose newer versions break the import of TensorFlow
 PACKAGES = ("numpy", "protobuf", "keras", "tensorboard")
 
 
 def audit_values(v: EnvironmentVariables, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Its Python, its own version, and the packages that its import depends on."""
+    """Yield the versions of Python, TensorFlow and the packages that its import needs."""
     wanted = ctx.section(TensorflowSection)
     return environment_values(wanted, v, (*PACKAGES, *libraries_of(wanted)))

@@ -1,4 +1,4 @@
-"""The environments of a host that have TensorFlow, whoever made them."""
+"""Finder of all venvs on a host that contain TensorFlow, whoever made them."""
 
 from __future__ import annotations
 

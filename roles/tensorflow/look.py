@@ -1,4 +1,4 @@
-"""What checks ask TensorFlow itself."""
+"""Checks that run inside TensorFlow."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hostwright.standard.roles.tensorflow.section import TensorflowSection
 _PRINT = "import json\nprint(json.dumps({**FOUND, **opened}), flush=True)\n"
 LOOK = (Path(__file__).parent / "programs/look.py").read_text("utf-8") + OPENED + _PRINT
 
-#: On a host with TensorRT, afterwards, since a TensorRT that does not fit may end the process: which version the wheel
-#: was linked with, and which one TensorFlow opens here.
+#: Added on hosts with TensorRT, as the last step because a mismatched TensorRT may end the process: the TensorRT
+#: version that the wheel was linked with, and the loaded one.
 _OPEN_TENSORRT = """\
 from tensorflow.compiler.tf2tensorrt import _pywrap_py_utils as trt
 print("tensorrt", *trt.get_linked_tensorrt_version(), *trt.get_loaded_tensorrt_version())
@@ -20,7 +20,7 @@ print("tensorrt", *trt.get_linked_tensorrt_version(), *trt.get_loaded_tensorrt_v
 
 
 def look_command(context: RoleContext) -> tuple[str, ...]:
-    """The command that asks TensorFlow everything that the checks of a host want to know of it."""
+    """Return the command that reads all facts for a host's TensorFlow checks from TensorFlow."""
     section = context.section(TensorflowSection)
     variables = {role.name: variables for role, variables in context.roles}
     python = f"{section.home(variables['tensorflow'].path)}/bin/python"

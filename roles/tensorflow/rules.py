@@ -1,7 +1,6 @@
-"""Compatibility rules for TensorFlow: the Python versions, CUDA, cuDNN and GPUs that its wheels were built for, and the
-packages that they import.
+"""Compatibility rules for TensorFlow: Python, CUDA, cuDNN and GPUs of its wheels, and the packages that they import.
 
-To teach Hostwright a new release, add a row: every refusal and every suggestion is computed from here.
+To add a release, add a row to the table. All refusals and suggestions follow from it.
 """
 
 from __future__ import annotations
@@ -24,13 +23,14 @@ from hostwright.standard.roles.tensorflow.section import TensorflowSection
 TF_TABLE = "TensorFlow's tested build configurations (tensorflow.org/install/source)"
 FIRST_WITH_WHEELS = "2.14"
 BUILD_INFO = "the wheel's build_info"
-#: Blackwell cards compile the PTX for Hopper, and then fail with CUDA_ERROR_INVALID_PTX or CUDA_ERROR_INVALID_HANDLE
+#: On Blackwell, the driver compiles Hopper's PTX, and TensorFlow then fails with CUDA_ERROR_INVALID_PTX or
+#: CUDA_ERROR_INVALID_HANDLE
 BLACKWELL = "the wheel's build_info; tensorflow/tensorflow#89272, #99592, #101746, #103531, #111958"
 
 
 @dataclass(frozen=True, slots=True)
 class TensorFlowRow:
-    """A release series, the versions that its wheels were built and tested with, and the code for cards in them."""
+    """A release series with its wheels' tested versions and GPU code."""
 
     series: str
     release: str
@@ -40,9 +40,9 @@ class TensorFlowRow:
     codes: Codes
 
 
-#: read from the build_info of 2.9.0, 2.9.3, 2.10.1, 2.11.1 and 2.12.1
+#: from the build_info of 2.9.0, 2.9.3, 2.10.1, 2.11.1 and 2.12.1
 KEPLER = Codes(capabilities("3.5 5.0 6.0 7.0 7.5"), (8, 0))
-#: read from the build_info of the release in each row below
+#: from the build_info of the release in each row below
 TO_HOPPER = Codes(capabilities("6.0 7.0 8.0 8.9"), (9, 0), (9, 0))
 
 TENSORFLOWS = (
@@ -70,7 +70,7 @@ TENSORFLOWS = (
 )
 
 _NUMPY = "wheels built against numpy 1 do not import with numpy 2"
-#: package → the first version with which TensorFlow's wheels of these years cannot be imported, why, and the source
+#: package → first version that breaks the import of TensorFlow's wheels of these years, reason, and source
 IMPORT_LIMITS = {
     "numpy": ("2", _NUMPY, "measured with TensorFlow 2.9.0"),
     "protobuf": (
@@ -88,7 +88,7 @@ def _wants(release: str, **limits: str) -> dict[str, tuple[str, str, str]]:
     }
 
 
-#: the same for the wheels of later series, if they differ; a limit of none ("") is one that the wheel does not have
+#: limits of the wheels of later series, where different; "": no limit
 LATER_LIMITS = {
     "2.12": _wants("2.12.1", protobuf="5"),
     "2.13": _wants("2.13.1", numpy="1.24.4", protobuf="5"),
@@ -104,16 +104,18 @@ LATER_LIMITS = {
 
 
 def row_of(tensorflow: str) -> TensorFlowRow | None:
-    """The table's row for a TensorFlow version."""
+    """Return the table's row for a TensorFlow version."""
     return next((row for row in TENSORFLOWS if row.series == series(tensorflow)), None)
 
 
 def is_known(tensorflow: str) -> Misfit | None:
-    """It is known what this series of TensorFlow was built with."""
+    """The table has this series of TensorFlow."""
     if row_of(tensorflow):
         return None
     known = f"{TENSORFLOWS[0].series} to {TENSORFLOWS[-1].series}"
-    return Misfit("tensorflow", f"TensorFlow {tensorflow} is not in the table ({known} are)", TF_TABLE)
+    return Misfit(
+        "tensorflow", f"TensorFlow {tensorflow} is not in the compatibility table, which has {known}", TF_TABLE
+    )
 
 
 def has_a_wheel_for_the_python(tensorflow: str, python: str) -> Misfit | None:
@@ -122,14 +124,14 @@ def has_a_wheel_for_the_python(tensorflow: str, python: str) -> Misfit | None:
     if row is None or python in row.pythons:
         return None
     have = f"{row.pythons[0]} to {row.pythons[-1]}"
-    sentence = f"TensorFlow {tensorflow} has no wheel for Python {python} (it has for {have})"
+    sentence = f"TensorFlow {tensorflow} has no wheel for Python {python}, only for {have}"
     return Misfit("tensorflow-python", sentence, TF_TABLE)
 
 
 def is_built_for_the_toolkit(
     tensorflow: str, cuda: str, tensorflow_section: TensorflowSection | None = None
 ) -> Misfit | None:
-    """The wheel was built for the toolkit's series, unless it brings CUDA as wheels."""
+    """The wheel was built for the toolkit's series, unless CUDA comes from wheels."""
     row = row_of(tensorflow)
     if row is None or series(cuda) == row.cuda or _brings_cuda(tensorflow_section):
         return None
@@ -140,7 +142,7 @@ def is_built_for_the_toolkit(
 def is_tested_with_the_cudnn(
     tensorflow: str, cudnn: str, tensorflow_section: TensorflowSection | None = None
 ) -> Misfit | None:
-    """The wheel was tested with cuDNN's series, unless it brings cuDNN as a wheel."""
+    """The wheel was tested with cuDNN's series, unless cuDNN comes from a wheel."""
     row = row_of(tensorflow)
     if row is None or series(cudnn) == row.cudnn or _brings_cuda(tensorflow_section):
         return None
@@ -153,18 +155,18 @@ def _brings_cuda(section: TensorflowSection | None) -> bool:
 
 
 def takes_cuda_as_wheels(tensorflow: str, tensorflow_section: TensorflowSection) -> Misfit | None:
-    """This release looks for CUDA in wheels, if the stack's brings it so."""
+    """This TensorFlow can load CUDA from wheels, if the stack pins such wheels."""
     if not _brings_cuda(tensorflow_section) or version(tensorflow) >= version(FIRST_WITH_WHEELS):
         return None
     sentence = (
-        f"TensorFlow {tensorflow} takes CUDA from the host alone, and tensorflow.constraints pin it as wheels: "
-        f"{FIRST_WITH_WHEELS} is the first that opens those"
+        f"tensorflow.constraints pin CUDA wheels, but TensorFlow {tensorflow} loads CUDA only from the host;"
+        f" {FIRST_WITH_WHEELS} is the first release that loads wheels"
     )
     return Misfit("tensorflow-wheels", sentence, "metadata of the wheels: the extra and-cuda")
 
 
 def runs_on_the_driver(tensorflow: str, driver: str, tensorflow_section: TensorflowSection) -> Misfit | None:
-    """The driver is new enough for the CUDA that comes as wheels."""
+    """The driver supports the CUDA release of the wheels."""
     row = row_of(tensorflow)
     if row is None or not _brings_cuda(tensorflow_section):
         return None
@@ -172,7 +174,7 @@ def runs_on_the_driver(tensorflow: str, driver: str, tensorflow_section: Tensorf
 
 
 def has_code_for_the_gpus(tensorflow: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | None:
-    """The wheel has code, compiled or as PTX, for every GPU of the host."""
+    """The wheel has compiled code or PTX for every GPU of the host."""
     row = row_of(tensorflow)
     source = BLACKWELL if row and row.codes.newest else BUILD_INFO
     return wheels.has_code(f"TensorFlow {tensorflow}", row.codes if row else KEPLER, gpus, "gpu-tensorflow", source)
@@ -185,7 +187,9 @@ def driver_compiles_its_ptx(
     tensorflow_section: TensorflowSection | None = None,
     cuda: str = "",
 ) -> Misfit | None:
-    """Compiled code runs with any driver for the toolkit's major version; PTX needs a driver as new as the toolkit."""
+    """The driver can compile the PTX: compiled code runs on any driver of the toolkit's major version, but PTX needs a
+    driver as new as the toolkit.
+    """
     row = row_of(tensorflow)
     toolkit = row.cuda if row and _brings_cuda(tensorflow_section) else cuda
     full, floor = DRIVER_FLOORS.get(toolkit) or PTX_FLOORS.get(toolkit), CUBIN_FLOORS.get(toolkit.partition(".")[0])
@@ -196,7 +200,7 @@ def driver_compiles_its_ptx(
     return Misfit(
         "cuda-driver",
         f"on {chip.architecture} ({chip.name}) CUDA {toolkit} needs driver {full} or newer, not {driver}: "
-        f"TensorFlow {tensorflow} has only PTX for it, and an older driver cannot compile the PTX of this toolkit",
+        f"TensorFlow {tensorflow} has only PTX for this GPU, which an older driver cannot compile",
         CUDA_TABLE,
     )
 
@@ -207,10 +211,10 @@ def _on_gpus(tensorflow: str) -> str:
 
 
 def processor_has_avx(avx: bool, stack: Stack) -> Misfit | None:
-    """The processor has AVX, if the stack says that its wheels need it."""
+    """The processor has AVX, if the stack's wheels require AVX."""
     if avx or "avx" not in stack.requirements.cpu_flags:
         return None
-    sentence = "the processor has no AVX, without which TensorFlow ends with 'Illegal instruction'"
+    sentence = "the CPU has no AVX, so that TensorFlow would end with 'Illegal instruction'"
     return Misfit("avx", sentence, "TensorFlow's documentation, since 1.6", "a processor with AVX")
 
 
@@ -231,9 +235,9 @@ def constraints_keep_its_import(tensorflow_section: TensorflowSection) -> Iterat
                 )
 
 
-@lru_cache(maxsize=32)  # the rules are evaluated for a stack and for each host; a file with 180 pins takes 10 ms
+@lru_cache(maxsize=32)  # the rules run for a stack and for each host; a file with 180 pins takes 10 ms
 def _pins(constraints: str) -> Mapping[str, Version]:
-    """The packages that a constraints file pins with ``==``."""
+    """Return the packages that a constraints file pins with ``==``."""
     pins = {}
     for line in read_constraints(constraints).plain.splitlines():
         try:
@@ -248,7 +252,7 @@ def _pins(constraints: str) -> Mapping[str, Version]:
 
 RULES = (
     processor_has_avx,
-    memory_is_enough,  # to import it
+    memory_is_enough,  # importing the framework needs memory
     disk_is_enough,
     is_known,
     has_a_wheel_for_the_python,

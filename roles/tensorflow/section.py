@@ -8,7 +8,7 @@ from hostwright.resources import EnvironmentSection
 
 
 class TensorflowSection(EnvironmentSection):
-    """TensorFlow in a venv, as any environment."""
+    """TensorFlow in a venv."""
 
     title: ClassVar = "TensorFlow"
     package: ClassVar = "tensorflow"

@@ -1,4 +1,4 @@
-"""Failures of TensorFlow, its environment, and pip."""
+"""Failures of TensorFlow, its venv, and pip."""
 
 from __future__ import annotations
 
@@ -21,24 +21,25 @@ FAILURES = (
         r"Descriptors (?:cannot(?: not)?|should not) be created directly"
         r"|'(?:MessageFactory|SymbolDatabase)' object has no attribute 'GetPrototype'"
         r"|Couldn't build proto file into descriptor pool",
-        "protobuf 4 is installed, and TensorFlow 2.9 needs 3.19 or 3.20",
+        "protobuf 4 is installed, but TensorFlow 2.9 needs 3.19 or 3.20",
         "Provision again: the tensorflow role installs with its constraints (protobuf 3.19.6)",
         "tensorflow/tensorflow#56266; wutzebaer/tensorflow-5090#2",
         variants=(
             Variant(
                 r"GetPrototype",
-                "the protobuf that is installed no longer has an interface that this TensorFlow calls (GetPrototype"
-                " went step by step, the last of it with 6.30)",
-                "Install an older one into that environment (pip install 'protobuf<6', which is 5.29; 3.20 for"
-                " TensorFlow 2.9), or a TensorFlow for protobuf 6; the stack's own environment comes back when you"
-                " provision",
+                "the installed protobuf lacks an interface that this TensorFlow calls (GetPrototype, removed in"
+                " several steps up to 6.30)",
+                "Install an older protobuf into that environment (pip install 'protobuf<6', which is 5.29; 3.20 for"
+                " TensorFlow 2.9), or a TensorFlow for protobuf 6. To restore the stack's own environment, provision"
+                " again",
             ),
             Variant(
                 r"Descriptors",
-                "protobuf 4 or newer is installed, and a module that the traceback names was generated for an older"
-                " one, as those of TensorFlow 2.9, which needs 3.19 or 3.20",
-                "Install the protobuf that this package asks for, or a newer release of the package, into that"
-                " environment; the stack's own comes back when you provision (protobuf 3.19.6 for TensorFlow 2.9)",
+                "protobuf 4 or newer is installed, but a module in the traceback was generated for an older protobuf."
+                " TensorFlow 2.9 has such modules and needs 3.19 or 3.20",
+                "Install the protobuf that this package requires, or a newer release of the package, into that"
+                " environment. To restore the stack's own environment, provision again (protobuf 3.19.6 for TensorFlow"
+                " 2.9)",
             ),
         ),
         sign=Sign("tensorflow", protobuf_too_new, (VENVS,), provision=True),
@@ -50,26 +51,25 @@ FAILURES = (
         r"|_ARRAY_API not found|was removed in the NumPy 2\.0 release|version of numpy is 0x2[0-9a-f]{6}\b"
         r"|ValueError: numpy\.dtype size changed|RuntimeError: Numpy is not available"
         r"|module 'numpy' has no attribute '(?:bool|int|float|complex|object|str|typeDict|long|unicode)\d?_?'",
-        "NumPy 2 is installed, and a package that the traceback names was built for NumPy 1, such as TensorFlow up to"
-        " 2.17",
-        "Provision again where it is the stack's environment, which is installed with its constraints. In one of your"
-        " own, install 'numpy<2', or a release of that package for NumPy 2 (PyTorch from 2.3, TensorFlow from 2.18)",
+        "NumPy 2 is installed, but a package in the traceback was built for NumPy 1, such as TensorFlow up to 2.17",
+        "For the stack's environment, provision again: its constraints pin NumPy. In your own environment, install"
+        " 'numpy<2', or a release of the package for NumPy 2 (PyTorch from 2.3, TensorFlow from 2.18)",
         "measured with today's pip; NumPy's migration guide 2.0",
         beside=r"site-packages/\w{2,40}/|dist-packages/\w{2,40}/",
         names=(r"(?:site|dist)-packages/(?P<package>[A-Za-z]\w{1,40})/",),
         variants=(
             Variant(
                 r"has no attribute '\w|was removed in the NumPy 2",
-                "{PACKAGE|a package or the program} uses a name that NumPy no longer has: np.bool, np.int, np.float and"
-                " the like went with 1.24, others with 2.0",
-                "Take a newer release of {PACKAGE|that package}, or change the name where it is your own program (bool,"
-                " int, float); until then install the NumPy before it into an environment of its own ('numpy<1.24' for"
-                " np.bool and the like, else 'numpy<2')",
+                "{PACKAGE|a package or the program} uses a name that NumPy no longer has: 1.24 removed np.bool,"
+                " np.int, np.float and similar names, and 2.0 removed others",
+                "Install a newer release of {PACKAGE|that package}; in your own program, replace the name (bool, int,"
+                " float). Until then, install an older NumPy into a separate environment ('numpy<1.24' for np.bool"
+                " and similar names, else 'numpy<2')",
             ),
             Variant(
                 r"Numpy is not available",
-                "PyTorch cannot use NumPy: a PyTorch below 2.3 finds NumPy 2, or none is installed",
-                "Install 'numpy<2' into that environment, or a PyTorch from 2.3 on (a stack of today)",
+                "PyTorch cannot use NumPy: a PyTorch below 2.3 loads NumPy 2, or NumPy is not installed",
+                "Install 'numpy<2' into that environment, or PyTorch 2.3 or later (a current stack)",
             ),
         ),
         sign=Sign("tensorflow", numpy_too_new, (VENVS,), provision=True),
@@ -81,9 +81,10 @@ FAILURES = (
         r"|Unable to find installation candidates for|was not found in the package registry"
         r"|Could not find a version that satisfies the requirement|is not a supported wheel on this platform"
         r"|requires a different Python: |Because there (?:is|are) no versions? of \S{1,80} and (?:you|your project) ",
-        "pip finds no wheel of {PACKAGE|that version} for this Python and processor, or the index has none",
-        "Give the host a Python for which the package has wheels (pythons of the layer in the stack file), let the"
-        " stack bring one (interpreter), or look whether the index or wheelhouse can be reached and holds that version",
+        "pip finds no wheel of {PACKAGE|that version} for this Python and CPU architecture",
+        "Give the host a Python for which the package has wheels (pythons of the layer in the stack file), or let the"
+        " stack install one (interpreter). Otherwise check that the index or wheelhouse is reachable and has that"
+        " version",
         "pip, messages of its resolver; TensorFlow 2.9.0 has wheels for Python 3.7 to 3.10 on x86_64, 2.21.0 for 3.10"
         " to 3.13",
         names=(
@@ -109,7 +110,7 @@ FAILURES = (
         "venv-missing",
         r"ensurepip is not\s{1,40}available|you need to install the python3-venv|No module named '?(?:venv|ensurepip)"
         r"|'-(?:Im|m)', 'ensurepip'[^\n]*returned non-zero",
-        "the Python has no venv module; Debian and Ubuntu keep it in a package of its own",
+        "this Python has no venv module, which Debian and Ubuntu ship in a separate package",
         "Install python3-venv (the tensorflow role does)",
         "Debian python3-venv",
     ),
@@ -119,8 +120,8 @@ FAILURES = (
         r"|compiled to use (?:AVX|FMA|SSE)[\w.]{0,8}(?:[ ,]{1,2}[\w.]{2,8}){0,6} instructions"
         r"|built using AVX\w{0,8} instructions, which your CPU"
         r"|traps: python[0-9.]{0,8}\[[0-9]{1,10}\] trap invalid opcode",
-        "the processor, or the virtual machine's model of it, has no AVX",
-        "Use a host with AVX, or let the hypervisor pass the host's processor through",
+        "the CPU, or the virtual machine's CPU model, has no AVX",
+        "Use a host with AVX, or set the hypervisor's CPU mode to host passthrough",
         "TensorFlow's install page",
         unless=r"\): illegal |illegal (?:hardware )?instruction (?:parameter|encoding|was encountered)",
         sign=Sign("tensorflow", no_avx, (AVX,)),
@@ -131,19 +132,17 @@ FAILURES = (
         r"CUDA_ERROR_INVALID_PTX|cu(?:LaunchKernel|ModuleGetFunction)\([^\n]*failed with 'CUDA_ERROR_INVALID_HANDLE'"
         r"|kernel binaries compatible with compute capability 1[0-9]\."
         r"|PTX version [0-9.]{1,6} does not support target 'sm_1[0-9]{2}'",
-        "the framework has no code for this card, of Blackwell, and what the driver compiles of its PTX does not run:"
-        " no release of TensorFlow has code for these cards, and none of another framework that was built with a CUDA"
-        " before 12.8",
-        "For TensorFlow use another framework or card, or NVIDIA's container of TensorFlow, which is built for these"
-        " cards. Of another framework (JAX, Triton, CuPy …) install a release that is built with CUDA 12.8 or newer."
-        " Driver and card are not at fault",
+        "the framework has no code for this Blackwell GPU, and the driver's compilation of its PTX fails. No release"
+        " of TensorFlow has Blackwell code, and no build of another framework with CUDA before 12.8 has it",
+        "For TensorFlow, use another framework or GPU, or NVIDIA's TensorFlow container, which is built for these"
+        " GPUs. For other frameworks (JAX, Triton, CuPy …), install a release built with CUDA 12.8 or newer. Driver"
+        " and GPU are not the cause",
         "tensorflow/tensorflow#89272, #99592, #111958",
         variants=(
             Variant(
                 r"tensorflow|tf_gpu_runtime|op_kernel\.cc",
-                "no release of TensorFlow has code for cards of Blackwell: what the driver compiles of its PTX does not"
-                " run",
-                "Use another framework or card, or NVIDIA's container of TensorFlow, which is built for these cards",
+                "no release of TensorFlow has code for Blackwell GPUs, and the driver's compilation of its PTX fails",
+                "Use another framework or GPU, or NVIDIA's TensorFlow container, which is built for these GPUs",
             ),
         ),
     ),

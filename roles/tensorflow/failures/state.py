@@ -1,4 +1,4 @@
-"""The Python environments on a host: the stack's, one made by hand in its place, and all others."""
+"""Python environments on a host: the stack's, a handmade one at its path, and all others."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from hostwright.roles import sh_file
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: Every package of every venv in /opt, for a venv made by hand in place of the stack's.
+#: Packages of all venvs in /opt, for a handmade venv at the stack's path.
 VENVS = Probe(sh_file(__file__, "venvs.sh"), cap_bytes=256 * 1024)
 
-#: TensorFlow, and packages that break its import, where pip installs without a venv: as root, as a user.
+#: TensorFlow and packages that break its import, where pip installs without a venv: as root, as a user.
 OUTSIDE = homes_probe(sh_file(__file__, "outside.sh"))
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """The environment that users get at the stack's path: its packages by canonical name.
+    """Environment at the stack's path. ``dists`` has its packages by canonical name.
 
-    ``recipe`` and ``found`` are set if provisioning built it, ``None`` if it was made by hand.
+    ``recipe`` and ``found`` are ``None`` for an environment that provisioning did not build.
     """
 
     home: str
@@ -40,12 +40,12 @@ class Used:
 
     @property
     def drifts(self) -> list[Drift]:
-        """The pinned packages that differ from what pip installed."""
+        """Pinned packages that differ from the installed ones."""
         return find_drifts(self.recipe.pins, self.found) if self.recipe and self.found else []
 
 
 def used(ctx: AuditContext) -> Used | None:
-    """The environment at the stack's path; ``None`` if there is none. Raises ``Unread``."""
+    """Return the environment at the stack's path; ``None`` if missing. Raises ``Unread``."""
     venv = wanted(ctx, "tensorflow", Venv)
     answer = ctx.answer(venv.probes()[1])
     if answer.truncated:
@@ -62,7 +62,7 @@ def used(ctx: AuditContext) -> Used | None:
 
 def _by_hand(ctx: AuditContext, path: str) -> Used | None:
     if PurePosixPath(path).parent != PurePosixPath("/opt"):
-        raise Unread(f"an environment made by hand is looked for in /opt, and {path} is elsewhere")
+        raise Unread(f"handmade environments are only checked in /opt, and {path} is elsewhere")
     answer = ctx.answer(VENVS)
     if not answer.ok or answer.truncated:
         raise Unread("the environments in /opt could not be listed")
@@ -72,10 +72,12 @@ def _by_hand(ctx: AuditContext, path: str) -> Used | None:
 
 
 def outside(ctx: AuditContext) -> Iterator[tuple[str, dict[str, str]]]:
-    """Each place outside a venv with a TensorFlow, and the versions there by name. Raises ``Unread``."""
+    """Yield each directory outside a venv that has a TensorFlow, with the versions there by name. Raises ``Unread``."""
     answer = ctx.answer(OUTSIDE)
     if not answer.ok:
-        raise Unread(f"the homes did not answer within {LOOK_S} s" if answer.status in {124, 137} else "not readable")
+        raise Unread(
+            f"the home directories did not respond within {LOOK_S} s" if answer.status in {124, 137} else "not readable"
+        )
     places: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for row in (line.split("\t") for line in answer.text.splitlines()):
         if len(row) == 2 and row[0].startswith("/"):
@@ -89,7 +91,7 @@ def _name(dist: Dist) -> str:
 
 
 def major(version: str) -> int | None:
-    """The first number of a package's version; ``None`` if it is not a number."""
+    """Return the first number of a package's version; ``None`` if not a number."""
     try:
         return Version(version).major
     except InvalidVersion:

@@ -1,4 +1,4 @@
-"""Proofs of TensorFlow: that it computes rightly on every device, alone and together, and how fast."""
+"""Proofs of TensorFlow: correct results on one device and on several, and their speed."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from hostwright.standard.roles.tensorflow.section import TensorflowSection
 Judge = Callable[[Measurements, Expected], tuple[ProofFinding, ...]]
 
 LAYER = "tensorflow"
-SAMPLES = 60_000  #: as in the articles about this stack
-#: what a processor trains of the convolutional network, which takes it about ten times as long
+SAMPLES = 60_000  #: number of samples in the articles about this stack
+#: number of images for the CPU, which trains the convolutional network about ten times slower
 CPU_IMAGES = 6_000
-#: the first computation on a card of Ampere or later compiles TensorFlow's kernels, for many minutes
+#: seconds: the first computation on an Ampere or later GPU compiles TensorFlow's kernels for many minutes
 WITH_COMPILING_S = 2400.0
-#: TensorFlow's hosts meet on this port while a proof over several hosts runs; it is nobody's in IANA's registry
+#: TCP port of TensorFlow's workers during a proof over several hosts; unassigned in IANA's registry
 PORT = 29471
 
 
 def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ...]:
-    """The quick ones first: what is found on the host, and the articles' benchmark."""
+    """Return the proofs; the quick ones, of devices and the articles' benchmark, come first."""
     wanted = ctx.section(TensorflowSection)
     cuda, cudnn = ctx.find(CudaSection), ctx.find(CudnnSection)
     toolkit = cuda.prefix if cuda else ""
@@ -51,8 +51,10 @@ def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ..
 def of_one_host(
     layer: str, interpreter: tuple[str, ...], installed: TensorflowJudge, *, name: str = "{}", quickest: Level = "quick"
 ) -> tuple[Proof, ...]:
-    """The proofs that need no other host, by whatever runs a file of Python. ``name`` is how they are named there,
-    ``quickest`` the level of those that take a minute or two."""
+    """Return the proofs that need only one host, for any interpreter of Python files.
+
+    ``name`` is the format of their names, ``quickest`` the level of proofs that take a minute or two.
+    """
 
     def proof(of: str, file: str, judge: Judge, level: Level = "full", **arguments: Any) -> Proof:
         program = Program(file, python_source(__file__, file), interpreter, arguments)

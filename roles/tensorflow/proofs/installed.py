@@ -1,4 +1,4 @@
-"""Judging what TensorFlow finds on a host: the versions of the stack, every card, and right results on each device."""
+"""Findings about versions, GPUs and results of the installed TensorFlow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hostwright.proofs import CPU, Expected, Measurements, ProofFinding
 from hostwright.roles import series
 from hostwright.standard.roles.cuda.proofs.frameworks import CONVOLVED, capabilities, cards, models, versions, within
 
-GROWTH = 0.5  #: the part of a card's memory that TensorFlow takes without growth is nearly all of it
+GROWTH = 0.5  #: fraction of a GPU's memory: without growth, TensorFlow allocates nearly all
 
 _SUBJECTS = {
     "tensorflow": "version of TensorFlow",
@@ -21,15 +21,15 @@ _SUBJECTS = {
 
 @dataclass(frozen=True, slots=True)
 class TensorflowJudge:
-    """What the stack wants of a host: TensorFlow's version, CUDA's with its directory, cuDNN's; empty: not wanted."""
+    """The stack's versions of TensorFlow, CUDA and cuDNN, and CUDA's directory. An empty value is not checked."""
 
     tensorflow: str
     cuda: str = ""
     toolkit: str = ""
-    cudnn: str = ""  #: as the library tells it: ``8.1.0``
+    cudnn: str = ""  #: in the library's notation: ``8.1.0``
 
     def judge(self, measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-        """The findings."""
+        """Return the findings."""
         return tuple(self._judge(measured, expected))
 
     def _judge(self, measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
@@ -50,7 +50,13 @@ class TensorflowJudge:
         yield from versions(measured, {name: (_SUBJECTS[name], value) for name, value in wanted.items()})
         for each in measured.named("cudnn") if self.cudnn else ():
             if each.value != self.cudnn:
-                yield ProofFinding("not the stack's cuDNN computes", each.device, "failed", str(each.value), self.cudnn)
+                yield ProofFinding(
+                    "computations use another cuDNN than the stack's",
+                    each.device,
+                    "failed",
+                    str(each.value),
+                    self.cudnn,
+                )
         yield from self._ptxas(measured)
 
     def _ptxas(self, measured: Measurements) -> Iterator[ProofFinding]:
@@ -59,14 +65,14 @@ class TensorflowJudge:
         found = next((str(each.value) for each in measured.named("ptxas")), "")
         wanted = f"{self.toolkit}/bin/ptxas"
         if not found:
-            sentence = "ptxas is not found, without which XLA cannot compile for a GPU; install the toolkit's compiler"
+            sentence = "ptxas is missing, so that XLA cannot compile for a GPU; install the toolkit's compiler"
             yield ProofFinding(sentence, CPU, "failed", "none", wanted)
         elif found.partition(" ")[0] != wanted:
-            yield ProofFinding("the ptxas that is found is not the toolkit's", CPU, "failed", found, wanted)
+            yield ProofFinding("the first ptxas on PATH is not the toolkit's", CPU, "failed", found, wanted)
 
 
 def _growth(measured: Measurements) -> Iterator[ProofFinding]:
-    """With memory growth a small computation takes a small part of a card's memory."""
+    """Yield a finding for each GPU where a small computation uses much memory despite memory growth."""
     for each in measured.named("memory with growth"):
         total = measured.number("memory", each.device)
         if each.number is not None and total and each.number > GROWTH * total:

@@ -1,4 +1,4 @@
-"""What TensorFlow's measurements show: wrong results, settings that lose, cards that are not used."""
+"""Findings in TensorFlow's measurements: wrong results, settings that slow down, and unused GPUs."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from hostwright.standard.roles.cuda.proofs.frameworks import (
     within,
 )
 
-ACCURACY = 0.95  #: of points around four centres that are far apart
-DIVERGED = 4.0  #: the loss of a network over ten random labels is ln 10 = 2.3
-COMPILED_LOSS, HALF_LOSS = 1e-2, 5e-2  #: of the loss; float16 holds 3 digits, TF32 as many
-LOSING = 0.9  #: a setting makes a step slower
-BALANCE = 20.0  #: percentage points of utilisation between the busiest card and another
-FED = 0.9  #: of what a card trains from memory: with less from the disk it waits for its input
-STARVED = 30.0  #: percent of utilisation below which a card waits for its input
+ACCURACY = 0.95  #: minimum accuracy for points around four distant centres
+DIVERGED = 4.0  #: maximum loss: a network with ten random labels has ln 10 = 2.3
+COMPILED_LOSS, HALF_LOSS = 1e-2, 5e-2  #: relative tolerances of the loss; float16 and TF32 have 3 digits
+LOSING = 0.9  #: gain below which a setting slows a step down
+BALANCE = 20.0  #: percentage points of utilisation between the busiest GPU and another
+FED = 0.9  #: fraction of the rate from memory below which a GPU waits for its input from disk
+STARVED = 30.0  #: percent of utilisation below which a GPU waits for its input
 
 
 def benchmark(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """The network did not diverge, and a GPU is faster than the processor."""
+    """Return findings if the network diverged, or a GPU is slower than the CPU."""
     return tuple(_benchmark(measured, expected))
 
 
@@ -46,13 +46,13 @@ def _benchmark(measured: Measurements, expected: Expected) -> Iterator[ProofFind
 
 
 def dense(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """As every benchmark, and what the trained network predicts was compared with NumPy."""
+    """Return the findings of ``benchmark``, and whether the trained network's prediction differs from NumPy's."""
     unseen = () if measured.named("prediction") else tuple(within(measured, "prediction", SAME, "the prediction"))
     return (*unseen, *benchmark(measured, expected))
 
 
 def gains(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """No setting changes the result; one that loses is told."""
+    """Return findings for settings that change the result or slow a step down."""
     return tuple(_gains(measured, expected))
 
 
@@ -71,7 +71,7 @@ def _gains(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]
 
 
 def formats(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """The network has learned, and every format of it predicts the same."""
+    """Return findings if the network did not learn, or a saved format predicts something else."""
     return tuple(_formats(measured, expected))
 
 
@@ -80,7 +80,7 @@ def _formats(measured: Measurements, expected: Expected) -> Iterator[ProofFindin
         if each.number is None or each.number < ACCURACY:
             limit = f"{ACCURACY:g} or more"
             yield ProofFinding(
-                "the network did not learn to tell four groups apart", each.device, "failed", _text(each), limit
+                "the network did not learn to separate four groups", each.device, "failed", _text(each), limit
             )
     for name, what in (
         ("trained", "the trained network's prediction"),
@@ -90,14 +90,14 @@ def _formats(measured: Measurements, expected: Expected) -> Iterator[ProofFindin
         yield from within(measured, name, SAME, what)
     converted = tuple(
         each for each in measured.named("tf-trt") if each.unit
-    )  # without a unit: it says that there is none
+    )  # without a unit, the value is the reason why TensorRT was not used
     if converted:
         yield from within(Measurements(converted), "tf-trt", CONVOLVED, "TensorRT's prediction")
     yield from on_every_card(measured, "trained", expected)
 
 
 def feeding(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """What was read is what was written; a card that waits for its images is told, alone and beside the others."""
+    """Return findings for records changed on disk, and for GPUs that wait for their images."""
     return tuple(_feeding(measured, expected))
 
 
@@ -115,19 +115,21 @@ def _feeding(measured: Measurements, expected: Expected) -> Iterator[ProofFindin
     for device, appetite in taken.items():
         fed = from_disk.get(device)
         if fed is None:
-            yield ProofFinding("no image reached the card from the disk", device)
+            yield ProofFinding("no image from the disk reached the GPU", device)
         elif fed < FED * appetite:
-            sentence = 'the card waits for its images: compare "images prepared" (processors), "records read" (disk)'
+            sentence = 'the GPU waits for its images; compare "images prepared" (CPU) with "records read" (disk)'
             yield ProofFinding(sentence, device, "note", f"{fed:.0f} 1/s", f"{appetite:.0f} 1/s, as from memory")
     together = sum(taken.values())
     if len(taken) > 1 and prepared is not None and prepared < FED * together:
-        sentence = f"the processors prepare fewer images than the {len(taken)} cards train together"
+        sentence = f"the CPUs prepare fewer images than the {len(taken)} GPUs can train together"
         yield ProofFinding(sentence, CPU, "note", f"{prepared:.0f} 1/s", f"{together:.0f} 1/s")
     yield from on_every_card(measured, "images trained from memory", expected)
 
 
 def mirrored(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """All cards took part, learned what one learns, are faster than one, and were used evenly."""
+    """Return findings if a GPU did not take part, learned something else, or was used less than others, or if all GPUs
+    are not faster than one.
+    """
     return tuple(_mirrored(measured, expected))
 
 
@@ -138,7 +140,7 @@ def _mirrored(measured: Measurements, expected: Expected) -> Iterator[ProofFindi
         count = each.number or 0
         for efficiency in measured.named("scaling efficiency"):
             if efficiency.number is not None and count > 1 and efficiency.number * count < 100:
-                sentence = "all cards together train no faster than one of them"
+                sentence = "all GPUs together train no faster than one"
                 yield ProofFinding(
                     sentence, efficiency.device, "outlier", _text(efficiency), f"more than {100 / count:.0f} %"
                 )
@@ -146,22 +148,20 @@ def _mirrored(measured: Measurements, expected: Expected) -> Iterator[ProofFindi
 
 
 def utilisation(measured: Measurements) -> Iterator[ProofFinding]:
-    """Every card was as busy as the busiest, and that one was busy."""
+    """Yield findings for GPUs used less than the busiest, and if all of them wait for input."""
     used = {each.device: each.number for each in measured.named("utilisation") if each.number is not None}
     most = max(used.values(), default=0.0)
     for device, percent in used.items():
         if most - percent > BALANCE:
             limit = f"within {BALANCE:g} points of {most:.0f} %"
-            yield ProofFinding("this card was used less than others", device, "outlier", f"{percent:.0f} %", limit)
+            yield ProofFinding("this GPU was used less than others", device, "outlier", f"{percent:.0f} %", limit)
     if used and most < STARVED:
-        sentence = (
-            "the cards wait for their input: see the input pipeline, the processor and the link between the cards"
-        )
+        sentence = "the GPUs wait for their input; check the input pipeline, the CPU and the link between the GPUs"
         yield ProofFinding(sentence, next(iter(used)), "note", f"{most:.0f} %", f"{STARVED:g} % or more")
 
 
 def workers(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """What the hosts learned together is what one device learns."""
+    """Return findings if the hosts together learned something else than one device."""
     return tuple(agreement(measured))
 
 

@@ -152,9 +152,9 @@ def test_a_library_of_an_old_cuda_tells_what_the_program_was_built_for(library: 
     failure = KNOWN.classify(f"/opt/spsim: error while loading shared libraries: {library}: {OPEN}")
     assert failure is not None and failure.rule.name == "library-not-found"
     assert failure.cause == (
-        f"the program was built for CUDA {release}: it opens {library}, which the loader does not find"
+        f"the program was built for CUDA {release}: it loads {library}, which the loader does not find"
     )
-    assert failure.cure.startswith("Take a build of the program for the CUDA that the host has")
+    assert failure.cure.startswith("Install a build of the program for the host's CUDA")
 
 
 @pytest.mark.parametrize("library", ["libcudart.so.11.0", "libcudart.so.12", "libcurand.so.10", "libcudnn.so.8"])

@@ -41,5 +41,5 @@ def test_cuda_is_judged_where_the_host_has_its_role() -> None:
     with_cuda = of((cuda, Cuda()), (cudnn, Cudnn()))["devices"]
     assert with_cuda.program.arguments["toolkit"] == "/usr/local/cuda-11.2"
     (finding,) = with_cuda.judge(measured(rows), WITHOUT)
-    assert "ptxas is not found" in finding.sentence
+    assert "ptxas is missing" in finding.sentence
     assert with_cuda.judge(measured(ON_CPU), WITHOUT) == ()
