@@ -1,4 +1,4 @@
-"""Tools and libraries that are found from everywhere: login shells, commands over ssh, cron, systemd units, sudo."""
+"""Tools and libraries for all contexts: login shells, commands over SSH, cron, systemd units and sudo."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ COMMAND = "/usr/local/lib/hostwright/cuda-command"
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Variables of the role ``environment``; the directories follow from the stack."""
+    """Variables of the role ``environment``. The directories follow from the stack."""
 
-    #: what is found without a login shell; TensorFlow's XLA calls ptxas and fatbinary
+    #: tools available without a login shell; TensorFlow's XLA calls ptxas and fatbinary
     tools: tuple[str, ...] = ("nvcc", "ptxas", "fatbinary", "nvlink", "cuobjdump", "nvdisasm")
-    tools_directory: str = "/usr/bin"  #: the only directory on everybody's PATH; cron's has only this and /bin
+    #: the only directory on every user's PATH; cron's PATH has only this one and /bin
+    tools_directory: str = "/usr/bin"
 
 
 def opened(ctx: RoleContext) -> tuple[str, ...]:
-    """The libraries that programs must find: those that the host's frameworks open, else CUDA's runtime and cuDNN."""
+    """Return the libraries that programs must find: those that the host's frameworks load, else CUDA's runtime and
+    cuDNN.
+    """
     cudnn = ctx.find(CudnnSection)
     layers = {"cuda", "cudnn"} if cudnn else {"cuda"}
     frameworks = [section for section in ctx.sections.values() if isinstance(section, EnvironmentSection)]
@@ -35,9 +38,9 @@ def opened(ctx: RoleContext) -> tuple[str, ...]:
 
 @role(needs=["cuda"], after=["cudnn"], uses=["cudnn"])
 def environment(v: Environment, ctx: RoleContext) -> Iterator[Resource]:
-    """The libraries through the loader's cache, which works everywhere; the tools through /usr/bin and login shells.
+    """Libraries in the loader's cache, for all contexts; tools in /usr/bin and for login shells.
 
-    A variable in a ``~/.bashrc`` reaches only one user's interactive shells; this role never edits users' files.
+    A variable in ``~/.bashrc`` reaches only one user's interactive shells; this role never edits users' files.
     """
     cuda = ctx.section(CudaSection)
     prefix, series = cuda.prefix, cuda.series
@@ -46,7 +49,7 @@ def environment(v: Environment, ctx: RoleContext) -> Iterator[Resource]:
     conf = f"/etc/ld.so.conf.d/cuda-{series.replace('.', '-')}.conf"
 
     directories = (f"{prefix}/targets/x86_64-linux/lib", profiler)
-    # ldconfig here too: no other state asks the cache for the profiler's library, so none would run it
+    # explicit ldconfig, because no other state checks the cache for the profiler's library
     yield File(conf, ctx.render("environment/ld.conf.j2", libraries=directories), then=(LDCONFIG,), lock=DPKG_LOCK)
     yield OneToolkitLoaded(conf)
     yield LoaderCache(opened(ctx), prefix, conf)

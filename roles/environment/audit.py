@@ -1,4 +1,4 @@
-"""The values of the environment that audits compare."""
+"""Audit values of the environment."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.environment import Environment, opened
 
 PTXAS = Snippet("environment", 'say ptxas "$(command -v ptxas)"')
-OPENED = ("libcudart.", "libcudnn.")  #: the libraries whose place in the loader's cache stands for all others
+OPENED = ("libcudart.", "libcudnn.")  #: libraries whose path in the loader's cache represents all others
 
 
 def audit_values(v: Environment, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Whether the loader finds the stack's libraries, and shells find its tools."""
+    """Yield the loader's paths of the stack's libraries, and the presence of its login file and tools."""
     prefix = ctx.section(CudaSection).prefix
     for library in opened(ctx):
         if library.startswith(OPENED):

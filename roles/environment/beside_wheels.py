@@ -1,4 +1,4 @@
-"""Environments that bring CUDA as wheels: no login file of ours puts another toolkit before them."""
+"""Login files for environments with CUDA wheels: no login file of Hostwright puts another toolkit first."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _OURS = Pattern(
 
 @dataclass(frozen=True, slots=True)
 class NoToolkitAtLogin(Resource):
-    """No file of ours for login shells sets ``LD_LIBRARY_PATH`` to a toolkit, before the libraries of wheels.
+    """No login file of Hostwright puts a toolkit into ``LD_LIBRARY_PATH`` before the libraries of wheels.
 
-    A former stack's role ``environment`` wrote it. The toolkit and its file in ``/etc/ld.so.conf.d`` stay, so that the
-    environments of that stack still find their libraries; going back writes the file again. A file of others stays.
+    The role ``environment`` of an earlier stack wrote the file. The toolkit and its file in ``/etc/ld.so.conf.d`` are
+    kept for the environments of that stack; a rollback writes the login file again. Files of others are kept.
     """
 
     path: str = LOGIN_FILE
@@ -40,11 +40,11 @@ class NoToolkitAtLogin(Resource):
         )
 
     def removal(self) -> tuple[Resource, ...]:
-        """Nothing: only the role environment writes such a file."""
+        """Return nothing: only the role ``environment`` writes this file."""
         return ()
 
 
 def beside_wheels(section: EnvironmentSection) -> Iterator[Resource]:
-    """What an environment needs of login shells if its wheels hold libraries of CUDA."""
+    """Yield the login-file state for a framework section whose wheels include CUDA libraries."""
     if libraries_in(section):
         yield NoToolkitAtLogin()

@@ -1,8 +1,8 @@
-"""Only one toolkit's libraries in the loader's path: of our files there, only the stack's remains.
+"""Loader configuration: of Hostwright's files in ``/etc/ld.so.conf.d``, only the current stack's remains.
 
-Toolkits are installed side by side under ``/usr/local``; the former one is kept for a rollback. Its file in
-``/etc/ld.so.conf.d`` must not stay: both name libraries with the same soname, and the loader takes whichever comes
-first. A rollback writes it again.
+Toolkits are installed side by side under ``/usr/local``; the previous one is kept for a rollback. Its loader file
+must be removed: both toolkits have libraries of the same soname, and the loader uses the first. A rollback writes
+the file again.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _NAME = Pattern(r"cuda-[0-9]{1,9}-[0-9]{1,9}[.]conf")
 
 DIRECTORY = "/etc/ld.so.conf.d"
 
-#: The files in ``$folder`` other than ``$keep`` that are, line by line, what the role environment writes for a
-#: toolkit's series. A file with more or fewer lines, or one that a package owns, is somebody else's.
+#: Prints the files in ``$folder`` except ``$keep`` that have exactly the lines of the role environment for a toolkit. A
+#: file with more or fewer lines, or a package's file, belongs to someone else.
 _OURS = """\
 for file in "$folder"/cuda-[0-9]*-[0-9]*.conf; do
   [ -f "$file" ] && [ ! -L "$file" ] && [ "$file" != "$keep" ] || continue
@@ -33,7 +33,7 @@ done
 
 @dataclass(frozen=True, slots=True)
 class OneToolkitLoaded(Resource):
-    """No file of ours in ``directory`` except ``keep`` names a toolkit. Files of others stay."""
+    """No file of Hostwright in ``directory`` except ``keep`` names a toolkit. Files of others are kept."""
 
     keep: str
     directory: str = DIRECTORY
@@ -53,10 +53,10 @@ class OneToolkitLoaded(Resource):
         )
 
     def removal(self) -> tuple[Resource, ...]:
-        """Nothing: a host without our toolkit does not need a removed file back."""
+        """Return nothing: a host without Hostwright's toolkit does not need a removed file back."""
         return ()
 
     def _ours(self, path: str) -> bool:
-        """Whether a path in a host's answer is one that this resource may remove, whatever the host says."""
+        """Return whether this resource may remove a path from the host's output, which is untrusted."""
         folder, _, name = path.rpartition("/")
         return folder == self.directory and _NAME.fullmatch(name) is not None and path != self.keep

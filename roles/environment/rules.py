@@ -1,4 +1,4 @@
-"""Compatibility rules for the loader's path: whose libraries it would put before those that wheels bring."""
+"""Compatibility rules for the loader's path, which must not put libraries before those of wheels."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from hostwright.standard.roles.cuda.wheels import libraries_in
 
 
 def no_wheel_is_shadowed(sections: Mapping[str, Section], cuda_section: CudaSection) -> Iterator[Misfit]:
-    """No environment of the host brings CUDA as wheels: login shells would give it the toolkit's libraries."""
+    """No environment of the host has CUDA wheels, because login shells would load the toolkit's libraries instead."""
     for section in sections.values():
         if isinstance(section, EnvironmentSection) and (wheel := libraries_in(section)):
             yield Misfit(
                 "cuda-path",
-                f"the role environment puts CUDA {cuda_section.series} into LD_LIBRARY_PATH and the loader's path, "
-                f"before the libraries that {section.title} {section.version} brings as wheels ({wheel})",
+                f"the role environment puts CUDA {cuda_section.series} into LD_LIBRARY_PATH and the loader's path,"
+                f" before the CUDA wheels of {section.title} {section.version} ({wheel})",
                 "pytorch/pytorch#134929, #152783; JAX's installation page",
-                "the host's roles without environment and cudnn; a toolkit for extensions needs the role cuda alone",
+                "the host's roles without environment and cudnn; to compile extensions, the role cuda is enough",
             )
 
 

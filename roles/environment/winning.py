@@ -1,4 +1,4 @@
-"""Which file sets a variable of login shells: bash itself tells, as it reads the start files of the login user."""
+"""Sources of variables in login shells, from bash's trace of the login user's start files."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from hostwright.resources import Probe
 from hostwright.roles import Pattern, sh_file
 
-MOST_S = 5  #: our choice, for all start files; those of a clean Debian take 10 ms
-#: the function ``has``: the stack's libraries in a directory
+MOST_S = 5  #: seconds for all start files, our choice; a clean Debian's take 10 ms
+#: the shell function ``has``, which lists the stack's libraries in a directory
 HAS = (Path(__file__).parent / "has.sh").read_text(encoding="utf-8")
 _TRACE = (Path(__file__).parent / "trace.sh").read_text(encoding="utf-8")
 
-#: ``+hostwright FILE:LINE: NAME=VALUE`` for each time that they set a path, ``has PATH`` for libraries on the last one
+#: prints ``+hostwright FILE:LINE: NAME=VALUE`` for each setting of a path, and ``has PATH`` for libraries on the last
 LOGIN = Probe(HAS + sh_file(__file__, "login.sh", trace=_TRACE, most_s=MOST_S), cap_bytes=128 * 1024)
 
 _SET = Pattern(r"\++hostwright (/[^:]+:[0-9]+): (?:export |declare -x )?(PATH|LD_LIBRARY_PATH)='?([^']*)'?")
@@ -22,7 +22,7 @@ _SET = Pattern(r"\++hostwright (/[^:]+:[0-9]+): (?:export |declare -x )?(PATH|LD
 
 @dataclass(frozen=True, slots=True)
 class PathSetting:
-    """A start file sets a path."""
+    """Assignment of a path in a start file."""
 
     place: str  #: file and line
     name: str
@@ -38,7 +38,7 @@ class PathSetting:
 
 
 def settings(answer: str, name: str) -> tuple[PathSetting, ...]:
-    """Each time that the start files set this variable, in order.
+    """Return the start files' assignments of this variable, in order.
 
     >>> str(settings("+hostwright /etc/profile.d/zz.sh:1: export PATH=/bin", "PATH")[-1])
     '/etc/profile.d/zz.sh:1: PATH=/bin'
@@ -48,13 +48,14 @@ def settings(answer: str, name: str) -> tuple[PathSetting, ...]:
 
 
 def last(found: tuple[PathSetting, ...], that: Callable[[PathSetting], bool]) -> PathSetting | None:
-    """The last of them of which this is true."""
+    """Return the last setting that satisfies the predicate."""
     return next((each for each in reversed(found) if that(each)), None)
 
 
 def setter(answer: str, name: str, directory: str, tools: str = "") -> PathSetting | None:
-    """Who puts ``directory`` before the toolkit's ``tools`` on this path: the last that left those out, if they are not
-    on it in the end, else the last that names the directory.
+    """Return the setting that puts ``directory`` before the toolkit's ``tools`` on this path.
+
+    If the final path lacks ``tools``, this is the last setting without them, else the last with ``directory``.
     """
     found = settings(answer, name)
     if name == "PATH" and found and tools not in found[-1].directories:
@@ -63,5 +64,5 @@ def setter(answer: str, name: str, directory: str, tools: str = "") -> PathSetti
 
 
 def libraries(answer: str) -> tuple[str, ...]:
-    """The libraries that the answer to a probe with ``has`` names."""
+    """Return the library paths in the output of a probe with ``has``."""
     return tuple(line[4:] for line in answer.splitlines() if line.startswith("has /"))

@@ -1,4 +1,4 @@
-"""Failures of what programs find without any variables, and of the variables that users set."""
+"""Failures of library and tool lookup without variables, and of variables that users set."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _DIRECTORIES = (
 _STEMS = ("cuda", "nvidia-ml", "cudart", "cublas", "cublasLt", "cufft", "curand", "cusolver", "cusparse", "cudnn*")
 _NAMES = " -o ".join(f"-name 'lib{stem}.so*'" for stem in _STEMS)
 
-#: Only a toolkit's directory with both numbers, since /usr/local/cuda-11 is a link to it: each library is listed once.
-#: Links with their targets, then the soname of each file, if the host has readelf (it comes with a compiler).
-#: readelf prints a file's name only if it is given several.
+#: Only toolkit directories with both numbers, because /usr/local/cuda-11 is a link: each library is listed once. The
+#: output has links with their targets, and the soname of each file if readelf is installed (part of binutils). readelf
+#: prints file names only for several files, hence /bin/sh.
 NAMES = Probe(
     f"""\
 find {_DIRECTORIES} -maxdepth 1 -type l \\( {_NAMES} \\) -printf 'link\\t%p\\t%l\\n'
@@ -52,12 +52,12 @@ exit 0""",
 )
 
 _LIBRARY = Pattern(r"(lib[A-Za-z0-9_+-]+)\.so(?:\.([0-9]+)[0-9.]*)?")
-#: the driver's libraries are named after interfaces (libcuda.so.1), not after the version of the file behind them
+#: the driver's libraries are named after their interface (libcuda.so.1), not after the file's version
 _DRIVERS = {"libcuda", "libnvidia-ml"}
 
 
 def another_library(ctx: AuditContext) -> Iterator[str]:
-    """A link with the name of CUDA's, cuDNN's or the driver's library leads to another, or a file says another name."""
+    """A link named as a library of CUDA, cuDNN or the driver points to another library, or a file's soname differs."""
     answer = ctx.answer(NAMES)
     if answer.truncated:
         raise Unread("too many libraries")
@@ -68,13 +68,13 @@ def another_library(ctx: AuditContext) -> Iterator[str]:
         if kind == "file":
             file = path
         elif kind == "soname" and file and _differ(file, path):
-            yield f"{file} calls itself {path}"
+            yield f"{file} has the soname {path}"
         elif kind == "link" and _differ(path, target):
             yield f"{path} leads to {target}"
 
 
 def _differ(path: str, target: str) -> bool:
-    """Whether two names are of different libraries or major versions; a name that is not a library's never differs."""
+    """Return whether two file names belong to different libraries or major versions; false for other files."""
     name, other = (_LIBRARY.fullmatch(file.rpartition("/")[2]) for file in (path, target))
     if name is None or other is None:
         return False
@@ -86,9 +86,9 @@ SONAME_RULES = (
     FailureRule(
         "library-of-another-name",
         "",
-        "a library's name leads to another library or another version of it, a trick that some guides show; programs"
-        " then fail inside it, or silently compute with the wrong one",
-        "Remove the link or the file, run ldconfig, and provision again: what belongs there comes back",
+        "a library's name points to another library or another version of it, as some guides recommend. Programs then"
+        " fail inside it, or silently compute with the wrong library",
+        "Remove the link or the file, run ldconfig, and provision again to restore the right library",
         "tensorflow/tensorflow#45200",
         sign=Sign("environment", another_library, (NAMES,)),
         treatment=Tangled("a library's name leads to another library"),
@@ -97,7 +97,7 @@ SONAME_RULES = (
 
 
 TRIES = (
-    # a framework without a compiler of its own
+    # a framework without its own compiler
     Try(("ptxas",), ("Relying on driver to perform ptx", "Falling back to the CUDA driver for PTX"), 3),
 )
 
@@ -107,13 +107,13 @@ FAILURES = (
     FailureRule(
         "library-not-found",
         NOT_FOUND,
-        "the loader does not find {SONAME, which|one of CUDA's or cuDNN's libraries, in the release that} the program"
-        " opens: it is not installed, or lies where the loader does not look; TensorFlow then runs without the GPU,"
-        " others stop",
-        "Provision again where /usr/local/cuda-… has it (find / -name '{SONAME|NAME}*' 2>/dev/null): the environment"
-        " role lists it in /etc/ld.so.conf.d, which needs no variable. Where it is in site-packages/nvidia/…, let the"
-        " program import torch first, or name the directory in LD_LIBRARY_PATH for it alone. Where it is nowhere, or"
-        " only in another release, install a build of the program for the stack's CUDA and cuDNN",
+        "the loader does not find {SONAME, which|a library of CUDA or cuDNN, in the release that} the program loads:"
+        " the library is not installed, or is outside the search path. TensorFlow then runs without the GPU; other"
+        " programs stop",
+        "If /usr/local/cuda-… has the library (find / -name '{SONAME|NAME}*' 2>/dev/null), provision again: the"
+        " environment role adds it to /etc/ld.so.conf.d without any variable. If site-packages/nvidia/… has it, let"
+        " the program import torch first, or set LD_LIBRARY_PATH for this program alone. Otherwise install a build of"
+        " the program for the stack's CUDA and cuDNN",
         "tensorflow/tensorflow#56413, #45930",
         unless=OPTIONAL,
         names=LIBRARY_NAMES,
@@ -127,10 +127,10 @@ FAILURES = (
             OF_RELEASE,
             Variant(
                 OLD_SONAME,
-                "the program was built for CUDA RELEASE: it opens SONAME, which the loader does not find",
-                "Take a build of the program for the CUDA that the host has (ls -d /usr/local/cuda-*), or build it anew"
-                " with that. Provisioning helps only where the stack is of CUDA RELEASE itself; a link of"
-                " that name to another release's file makes it crash later",
+                "the program was built for CUDA RELEASE: it loads SONAME, which the loader does not find",
+                "Install a build of the program for the host's CUDA (ls -d /usr/local/cuda-*), or rebuild it."
+                " Provisioning helps only if the stack has CUDA RELEASE. Do not link that name to another release's"
+                " file: the program would crash later",
             ),
         ),
         sign=Sign("environment", not_cached, (LOADER,), provision=True),
@@ -145,26 +145,26 @@ FAILURES = (
         r"|libdevice not found at|Could not find ptxas|Failed to launch ptxas"
         r"|libdevice is required by|No PTX compilation provider|(?:Couldn't|cannot) find ptxas|ptxas: No such file",
         "the CUDA toolkit's bin directory is not on PATH",
-        "Provision again: the environment role puts it there",
+        "Provision again: the environment role links the tools into /usr/bin",
         "tensorflow/tensorflow#33375, #58681; conda-forge/tensorflow-feedstock#420",
         variants=(
             Variant(
                 r"No PTX compilation provider",
-                "the compiler of TensorFlow or JAX (XLA) finds no ptxas, no nvlink and no libnvJitLink: they are on no"
-                " path, or not installed at all, as in an image of CUDA's runtime or an environment without nvcc",
+                "the compiler of TensorFlow or JAX (XLA) finds no ptxas, nvlink or libnvJitLink. They are outside the"
+                " search path or not installed, as in a CUDA runtime image or an environment without nvcc",
                 "Install the compiler where the program runs (pip install nvidia-cuda-nvcc-cu12, CUDA 13:"
-                " nvidia-cuda-nvcc; an image that ends in -devel) and, where it is not found then, name its directory:"
-                " XLA_FLAGS=--xla_gpu_cuda_data_dir=DIRECTORY. With the stack's toolkit, provision again. Driver, card"
-                " and cuDNN are not at fault",
+                " nvidia-cuda-nvcc; or an image that ends in -devel). If XLA still does not find it, set its"
+                " directory: XLA_FLAGS=--xla_gpu_cuda_data_dir=DIRECTORY. For the stack's toolkit, provision again."
+                " Driver, GPU and cuDNN are not the cause",
             ),
             Variant(
                 r"libdevice|Searched for CUDA",
-                "the compiler of TensorFlow or JAX (XLA) does not find libdevice.10.bc, which belongs to a CUDA toolkit"
-                " (nvvm/libdevice) and to the wheel or conda package of nvcc, in any directory that it looks into",
-                "In an environment with CUDA of its own, install the compiler there (pip install nvidia-cuda-nvcc-cu12;"
-                " conda install -c conda-forge cuda-nvcc) and name the directory that has nvvm/libdevice:"
-                " XLA_FLAGS=--xla_gpu_cuda_data_dir=DIRECTORY, in conda $CONDA_PREFIX/targets/x86_64-linux or"
-                " $CONDA_PREFIX; with the stack's toolkit, provision again",
+                "the compiler of TensorFlow or JAX (XLA) does not find libdevice.10.bc in its search directories. The"
+                " file belongs to a CUDA toolkit (nvvm/libdevice) and to the wheel or conda package of nvcc",
+                "In an environment with its own CUDA, install the compiler (pip install nvidia-cuda-nvcc-cu12; conda"
+                " install -c conda-forge cuda-nvcc), and set the directory with nvvm/libdevice:"
+                " XLA_FLAGS=--xla_gpu_cuda_data_dir=DIRECTORY. In conda this is $CONDA_PREFIX/targets/x86_64-linux or"
+                " $CONDA_PREFIX. For the stack's toolkit, provision again",
             ),
         ),
         sign=Sign("environment", no_ptxas, (TOOLKITS,), provision=True),

@@ -1,4 +1,4 @@
-"""Signs about what a program finds without any variables: the loader's cache, and the tools in /usr/bin."""
+"""Signs for lookup without variables: the loader's cache, and the tools in /usr/bin."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from hostwright.standard.roles.driver.failures.loader_cache import CONF, LOADER,
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-DISTRIBUTION = ("nvidia-cuda-toolkit", "nvidia-cuda-dev")  #: Debian's and Ubuntu's own CUDA, of whatever release
+DISTRIBUTION = ("nvidia-cuda-toolkit", "nvidia-cuda-dev")  #: Debian's and Ubuntu's own CUDA packages, of any release
 DISTRIBUTION_LIBRARIES = "/usr/lib/"
 PTXAS = "bin/ptxas"
 
 
 def not_cached(ctx: AuditContext) -> Iterator[str]:
-    """A library that TensorFlow opens lies in the toolkit, and the loader's cache does not name it."""
+    """A library that TensorFlow loads is in the toolkit, but not in the loader's cache."""
     named = {entry.name for entry in cached(ctx)}
     yield from (f"{path} is not in the loader's cache" for name, path in _there(ctx).items() if name not in named)
 
 
 def another_first(ctx: AuditContext) -> Iterator[str]:
-    """A library that TensorFlow opens lies in the toolkit, and the loader's cache names another one before it."""
+    """A library that TensorFlow loads is in the toolkit, but the loader's cache lists another copy first."""
     yield from (f"{entry}{named_by(ctx, entry)}" for entry in _foreign_first(ctx))
 
 
 def copy_behind(ctx: AuditContext) -> Iterator[str]:
-    """The loader's cache names the stack's libraries first, and others of the same name after them."""
+    """The loader's cache lists the stack's libraries first, and other libraries of the same name after them."""
     if _foreign_first(ctx):
         return
     libraries, explained_by_package = _there(ctx), bool(_of_distribution(ctx))
@@ -44,7 +44,7 @@ def copy_behind(ctx: AuditContext) -> Iterator[str]:
 
 
 def no_profiler(ctx: AuditContext) -> Iterator[str]:
-    """The profiler's library lies in the toolkit, and the loader's cache does not name it although it names others."""
+    """The profiler's library is in the toolkit but not in the loader's cache, although other libraries are."""
     name = f"libcupti.so.{ctx.section(CudaSection).series}"
     path = f"{ctx.section(CudaSection).prefix}/extras/CUPTI/lib64/{name}"
     entries = cached(ctx)
@@ -54,14 +54,14 @@ def no_profiler(ctx: AuditContext) -> Iterator[str]:
 
 
 def no_ptxas(ctx: AuditContext) -> Iterator[str]:
-    """The toolkit has ptxas, and there is none in the directory that is on everybody's PATH."""
+    """The toolkit has ptxas, but the directory on every user's PATH does not."""
     path = next((link for link in _tools(ctx) if link.path.endswith("/ptxas")), None)
     if path and PTXAS in own(ctx).has and not ctx.answer(path.probes()[0]).ok:
         yield f"{path.path} is not there"
 
 
 def nvcc_of_distribution(ctx: AuditContext) -> Iterator[str]:
-    """``nvidia-cuda-toolkit`` is installed, and its nvcc is the one on everybody's PATH."""
+    """``nvidia-cuda-toolkit`` is installed, and every user's PATH finds its nvcc."""
     nvcc = next((link for link in _tools(ctx) if link.path.endswith("/nvcc")), None)
     if nvcc is None:
         return
@@ -72,13 +72,13 @@ def nvcc_of_distribution(ctx: AuditContext) -> Iterator[str]:
 
 
 def cuda_of_distribution(ctx: AuditContext) -> Iterator[str]:
-    """``nvidia-cuda-toolkit`` or ``nvidia-cuda-dev`` is installed; nothing of it is in use before the stack's."""
+    """``nvidia-cuda-toolkit`` or ``nvidia-cuda-dev`` is installed, but the stack's programs and libraries are first."""
     if not _foreign_first(ctx) and not any(True for _ in nvcc_of_distribution(ctx)):
         yield from _of_distribution(ctx)
 
 
 def _there(ctx: AuditContext) -> dict[str, str]:
-    """The libraries that TensorFlow opens and that are complete in the stack's toolkit: name and path."""
+    """Return name and path of the libraries that TensorFlow loads and that are complete in the stack's toolkit."""
     files = library_files(ctx)
     paths = {name: f"{ctx.section(CudaSection).prefix}/{LIBRARIES}/{name}" for name in _opened(ctx)}
     return {name: path for name, path in paths.items() if resolved(path, files)}
@@ -106,7 +106,7 @@ def _foreign_first(ctx: AuditContext) -> list[Cached]:
 
 
 def _is_cudnn_of_its_own(entry: Cached) -> bool:
-    """Whether it is a second cuDNN outside any toolkit, which is a separate failure (``cudnn-mixed``)."""
+    """Return whether the entry is a second cuDNN outside any toolkit, a separate failure (``cudnn-mixed``)."""
     return entry.name.startswith("libcudnn") and not entry.real.startswith("/usr/local/cuda")
 
 
@@ -119,9 +119,9 @@ LOADER_RULES = (
     FailureRule(
         "loader-finds-another-cuda",
         "",
-        "programs get the libraries of another CUDA than the stack's, because a file in /etc/ld.so.conf.d"
-        " names them first",
-        "Remove the file that names that directory (grep -r . /etc/ld.so.conf.d) or its package, and run ldconfig",
+        "programs load the libraries of another CUDA than the stack's, because a file in /etc/ld.so.conf.d lists them"
+        " first",
+        "Remove the file with that directory (grep -r . /etc/ld.so.conf.d) or its package, and run ldconfig",
         "ldconfig(8)",
         sign=Sign("environment", another_first, (LOADER, CONF)),
         treatment=Tangled("another toolkit's libraries come first"),
@@ -129,17 +129,17 @@ LOADER_RULES = (
     FailureRule(
         "cuda-twice-in-loader",
         "",
-        "two CUDA toolkits are in the loader's cache; the stack's comes first, and a file's name decides that",
-        "Remove the other one's file from /etc/ld.so.conf.d and run ldconfig",
+        "two CUDA toolkits are in the loader's cache; the stack's comes first only because of a file name",
+        "Remove the other toolkit's file from /etc/ld.so.conf.d, and run ldconfig",
         "ldconfig(8)",
         sign=Sign("environment", copy_behind, (LOADER, DPKG), grave=False),
     ),
     FailureRule(
         "cuda-compat-in-loader",
         "",
-        "programs get the driver library of CUDA's forward compatibility package instead of the driver's own, which"
-        " does not fit the kernel module",
-        "Remove the cuda-compat package, or the file in /etc/ld.so.conf.d that names its directory, and run ldconfig",
+        "programs load the driver library of CUDA's forward compatibility package, which does not match the kernel"
+        " module, instead of the driver's own",
+        "Remove the cuda-compat package, or the file in /etc/ld.so.conf.d with its directory, and run ldconfig",
         "NVIDIA's CUDA compatibility guide",
         sign=Sign("environment", compat_first, (LOADER,)),
         treatment=Tangled("another driver library comes first"),
@@ -147,27 +147,27 @@ LOADER_RULES = (
     FailureRule(
         "cupti-not-found",
         "",
-        "the profiler's library is not found, so TensorFlow's profiler shows no GPU",
-        "Provision again: the environment role lists extras/CUPTI/lib64 in /etc/ld.so.conf.d; where that changes"
-        " nothing, run ldconfig",
+        "the loader does not find the profiler's library, so that TensorFlow's profiler shows no GPU",
+        "Provision again: the environment role adds extras/CUPTI/lib64 to /etc/ld.so.conf.d. If the failure stays,"
+        " run ldconfig",
         "TensorFlow's profiler guide",
         sign=Sign("environment", no_profiler, (LOADER,), grave=False, provision=True),
     ),
     FailureRule(
         "nvcc-of-distribution",
         "",
-        "the distribution's own CUDA is installed, and nvcc is that one",
-        "Provision again: the environment role puts the stack's nvcc there. The upgrades of nvidia-cuda-toolkit"
-        " bring the other back: where nobody needs it, purge it afterwards",
+        "the distribution's own CUDA is installed, and nvcc belongs to it",
+        "Provision again: the environment role links the stack's nvcc. Upgrades of nvidia-cuda-toolkit undo this, so"
+        " purge the package afterwards if nobody needs it",
         "Debian and Ubuntu, package nvidia-cuda-toolkit",
         sign=Sign("environment", nvcc_of_distribution, (DPKG,), provision=True),
     ),
     FailureRule(
         "cuda-of-distribution",
         "",
-        "the distribution's own CUDA is installed beside the stack's; its upgrades put its programs before the stack's",
-        "If nobody needs it (apt-get -s purge nvidia-cuda-toolkit shows what would go with it), purge"
-        " nvidia-cuda-toolkit",
+        "the distribution's own CUDA is installed beside the stack's; its upgrades replace the stack's program links",
+        "If nobody needs it, purge nvidia-cuda-toolkit. Check first with apt-get -s purge nvidia-cuda-toolkit which"
+        " packages depend on it",
         "Debian and Ubuntu, package nvidia-cuda-toolkit",
         sign=Sign("environment", cuda_of_distribution, (DPKG, LOADER), grave=False),
     ),

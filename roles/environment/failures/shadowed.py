@@ -1,4 +1,4 @@
-"""Signs that programs in an environment get another copy of a library than the one that its wheels bring."""
+"""Signs that programs in an environment load another copy of a library than the one in its wheels."""
 
 from __future__ import annotations
 
@@ -24,21 +24,23 @@ _Seen = Callable[["AuditContext"], Iterator[str]]
 
 
 def shadowed(ctx: AuditContext, layer: str) -> Iterator[str]:
-    """The copies that ``LD_LIBRARY_PATH`` puts before a wheel's, each with the line that sets it and the wheel's."""
+    """``LD_LIBRARY_PATH`` puts a copy of a library before a wheel's. The evidence has the line that sets it and both
+    paths.
+    """
     own = _own(ctx, layer)
     for place, path in on_loader_path(ctx):
         if wheel := own.get(path.rpartition("/")[2]):
-            yield f"{place}: {path} is taken before {wheel}"
+            yield f"{place}: {path} is loaded before {wheel}"
     answer = ctx.answer(LOGIN)
     last = settings(answer.text, "LD_LIBRARY_PATH")[-1:] if answer.ok else ()
     for each in last:
         for path in libraries(answer.text):
             if (wheel := own.get(path.rpartition("/")[2])) and path.rpartition("/")[0] in each.directories:
-                yield f"{each.place}: {path} is taken before {wheel}"
+                yield f"{each.place}: {path} is loaded before {wheel}"
 
 
 def beside(ctx: AuditContext, layer: str) -> Iterator[str]:
-    """The loader's cache has a library of a wheel's name: it is taken where nothing says where the wheel's is."""
+    """The loader's cache has a library of a wheel's name, which is loaded unless the program sets the wheel's path."""
     own = _own(ctx, layer)
     for name, path in (row[1:] for row in _rows(ctx) if len(row) == 3 and row[0] == "cached"):
         if wheel := own.get(name):
@@ -47,7 +49,7 @@ def beside(ctx: AuditContext, layer: str) -> Iterator[str]:
 
 
 def mixed(ctx: AuditContext, layer: str) -> Iterator[str]:
-    """Wheels of two CUDA major versions are in the environment."""
+    """The environment has wheels of two CUDA major versions."""
     venv = wanted(ctx, layer, Venv)
     answer = ctx.answer(venv.probes()[1])
     if answer.truncated:
@@ -60,16 +62,16 @@ def mixed(ctx: AuditContext, layer: str) -> Iterator[str]:
 
 
 def environment_rules(layer: str, title: str, source: str) -> tuple[FailureRule, ...]:
-    """The rules of a layer that is an environment with CUDA as wheels."""
+    """Return the rules of a layer whose environment has CUDA from wheels."""
     return (
         FailureRule(
             f"{layer}-cuda-wheels-mixed",
             "",
-            "wheels of two CUDA releases are in one environment: cuDNN, NCCL, NVSHMEM and cuSPARSELt of both write the"
-            " same files, so that one of them has lost its own",
-            "Take out both of each pair, the stack's too (PATH/bin/python -m pip uninstall NAME-cu12 NAME-cu13): each"
-            " uninstallation also takes files of the other away. Then provision again, which puts back whole what the"
-            " stack pins; make an environment of its own for the other framework",
+            "one environment has wheels of two CUDA releases: cuDNN, NCCL, NVSHMEM and cuSPARSELt of both write the"
+            " same files, so that one release has lost its files",
+            "Uninstall both wheels of each pair, also the stack's (PATH/bin/python -m pip uninstall NAME-cu12"
+            " NAME-cu13), because each uninstallation removes files of the other. Then provision again to restore the"
+            " stack's pins. Install the other framework in a separate environment",
             "the file lists of nvidia-cudnn-cu12 and -cu13, measured",
             sign=Sign(layer, _of(mixed, layer)),
             treatment=Tangled("wheels of two CUDA releases share files"),
@@ -77,9 +79,9 @@ def environment_rules(layer: str, title: str, source: str) -> tuple[FailureRule,
         FailureRule(
             f"{layer}-library-shadowed",
             "",
-            f"LD_LIBRARY_PATH gives {title} another copy of a library than the one that its wheels bring: undefined"
-            " symbols, or results of another release",
-            "Take the directory out of that line; nothing in the environment needs LD_LIBRARY_PATH",
+            f"LD_LIBRARY_PATH gives {title} another copy of a library than its wheels have, which causes undefined"
+            " symbols or results of another release",
+            "Remove the directory from that line: the environment does not need LD_LIBRARY_PATH",
             source,
             sign=Sign(layer, _of(shadowed, layer), (LIBRARIES, VARIABLES, LOGIN)),
             treatment=ForPeople(),
@@ -87,10 +89,10 @@ def environment_rules(layer: str, title: str, source: str) -> tuple[FailureRule,
         FailureRule(
             f"{layer}-library-beside",
             "",
-            f"the loader's cache has another copy of a library that {title}'s wheels bring, which a program gets where"
-            " neither it nor its libraries name the wheel's directory",
-            "If nobody needs that copy, remove its package, or its directory's file in /etc/ld.so.conf.d, and run"
-            " ldconfig",
+            f"the loader's cache has another copy of a library in {title}'s wheels, which a program loads unless the"
+            " program or its libraries set the wheel's directory",
+            "If nobody needs that copy, remove its package, or the file in /etc/ld.so.conf.d with its directory, and"
+            " run ldconfig",
             "ld.so(8)",
             sign=Sign(layer, _of(beside, layer), (LIBRARIES, CONF), grave=False),
         ),
@@ -113,9 +115,9 @@ def _rows(ctx: AuditContext) -> list[list[str]]:
 
 
 def _own(ctx: AuditContext, layer: str) -> Mapping[str, str]:
-    """The libraries in the wheels of the layer's environment, by name."""
+    """Return the libraries in the wheels of the layer's environment, by name."""
     path = wanted(ctx, layer, Venv).path
     if PurePosixPath(path).parent != PurePosixPath("/opt"):
-        raise Unread(f"libraries of environments are looked for in /opt, and {path} is elsewhere")
+        raise Unread(f"libraries of environments are only checked in /opt, and {path} is elsewhere")
     paths = (row[1] for row in _rows(ctx) if len(row) == 2 and row[0] == "library")
     return {each.rpartition("/")[2]: each for each in paths if each.startswith(f"{path}/")}

@@ -1,6 +1,6 @@
-"""Signs about variables that users set: another CUDA on their paths, or a path without effect.
+"""Signs for variables that users set: another CUDA on their paths, or a path without effect.
 
-Provisioning never edits users' files: these problems are reported, with file and line, to those who may.
+Provisioning never edits users' files. These problems are reported with file and line.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from hostwright.standard.roles.environment.winning import HAS, LOGIN, libraries,
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-OWN_PROFILE = "/etc/profile.d/cuda.sh"  #: the environment role's own: the plan shows any difference there
+OWN_PROFILE = "/etc/profile.d/cuda.sh"  #: written by the role environment; the plan shows any difference
 MAX_LINES = 400
 
-#: Assignments that mention CUDA or set the loader's path, ``FILE:NUMBER:LINE``, those in system-wide files first; then
-#: ``has PATH`` for each library of the stack's names in a directory that they put there.
+#: Assignments that mention CUDA or set the loader's path, ``FILE:NUMBER:LINE``, system-wide files first; then ``has
+#: PATH`` for each library with a stack library's name in a directory that they set.
 VARIABLES = homes_probe(HAS + sh_file(__file__, "variables.sh", most=MAX_LINES), cap_bytes=512 * MAX_LINES)
 PROFILES = "/etc/profile.d/"
 ENVIRONMENT = "/etc/environment"
-PAM = (ENVIRONMENT, "/etc/security/pam_env.conf")  #: of pam_env's, for all sessions
+PAM = (ENVIRONMENT, "/etc/security/pam_env.conf")  #: pam_env's files, for all sessions
 
 _LINE = Pattern(r"(/[^:]*):(\d{1,9}):(.*)")
-#: a setting that makes NCCL slower for everybody, whatever it was once good for
+#: settings that make NCCL slower for all programs
 _NCCL = Pattern(
     r"\s*(?:export |declare -x )?(NCCL_(?:(?:P2P|SHM|IB|NVLS)_DISABLE(?:\s+(?:DEFAULT|OVERRIDE))?\s*=\s*['\"]?[1-9]"
     r"|NET(?:\s+(?:DEFAULT|OVERRIDE))?\s*=\s*['\"]?Socket|P2P_LEVEL(?:\s+(?:DEFAULT|OVERRIDE))?\s*=\s*['\"]?(?:LOC|0)"
@@ -43,14 +43,15 @@ _ASSIGNMENT = Pattern(_NAME + r"""("[^"]*"?|'[^']*'?|(?:\\.?|[^\s;&|\\])*)""")
 _TOOLKIT = Pattern(r"(/[^\s:'\"${}]*cuda-?(\d{1,3}(?:\.\d{1,3})?))(?:[^\d.]|$)")
 _UNVERSIONED = Pattern(r"/usr/local/cuda(?:[^\w.-]|$)")
 _COMPAT = Pattern(r"/cuda[^:/\s]*/compat(?:\W|$)")
-_STUBS = Pattern(r"/stubs(?:/|$)")  # of a toolkit, for linking; ldconfig makes a libcuda.so.1 of them
+# stub libraries of a toolkit, for linking only; ldconfig creates a libcuda.so.1 for them
+_STUBS = Pattern(r"/stubs(?:/|$)")
 _NO_64 = Pattern(r"/cuda(?:-\d+\.\d+)?/lib/?(?:[:\"'\s]|$)")
 _MISQUOTED = Pattern(r"cuda[^:'\"\s]*\\")
 _HOME = Pattern(r"^(?:\$HOME|\$\{HOME\}|~)/")
 _COMMENT = Pattern(r"\s#.*")
 
 
-#: for all that follows in the file, not for one command, and not in a function or a condition, whose lines are indented
+#: an assignment for the rest of the file, not for one command, nor indented in a function or condition
 _CHOICE = Pattern(
     r"(?:export |declare -x )?CUDA_VISIBLE_DEVICES(?:=|\s+(?:DEFAULT|OVERRIDE)=)"
     r"(\"[^\"]*\"|'[^']*'|[^\s;&|\"'`$]*)\s*(?:[;#].*)?"
@@ -61,7 +62,7 @@ _CARD = Pattern(r"(?i)[0-9]{1,3}|(?:GPU|MIG)-[0-9a-f/-]{1,80}")
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """An assignment in a user's file or the system's."""
+    """Assignment in a user's or system file."""
 
     file: str
     line: int
@@ -70,7 +71,7 @@ class Assignment:
 
     @property
     def place(self) -> str:
-        """File and line."""
+        """File and line number."""
         return f"{self.file}:{self.line}"
 
     def __str__(self) -> str:
@@ -78,15 +79,17 @@ class Assignment:
 
 
 def assignments(ctx: AuditContext) -> tuple[Assignment, ...]:
-    """The assignments that mention CUDA. Raises ``Unread``, also if a home directory does not respond."""
+    """Return the assignments that mention CUDA. Raises ``Unread``, also if a home directory does not respond."""
     return tuple(each for each in _assigned(ctx) if "cuda" in each.value)
 
 
 def _assigned(ctx: AuditContext) -> tuple[Assignment, ...]:
-    """All assignments, without those of the role's own file. Raises ``Unread``."""
+    """Return all assignments except those in the role's own file. Raises ``Unread``."""
     answer = ctx.answer(VARIABLES)
     if not answer.ok:
-        raise Unread(f"the homes did not answer within {LOOK_S} s" if answer.status in {124, 137} else "not readable")
+        raise Unread(
+            f"the home directories did not respond within {LOOK_S} s" if answer.status in {124, 137} else "not readable"
+        )
     return _parse(answer.text)
 
 
@@ -98,11 +101,11 @@ def _parse(text: str) -> tuple[Assignment, ...]:
 
 
 def session_path(text: str) -> Assignment | None:
-    """The line of pam_env's files that gives sessions a ``PATH`` without the system's programs, from ``VARIABLES``."""
-    own = {each.file: each for each in _parse(text) if each.name == "PATH" and each.file in PAM}  # the last line counts
+    """Return the line of pam_env's files that sets a ``PATH`` without the system's programs, from ``VARIABLES``."""
+    own = {each.file: each for each in _parse(text) if each.name == "PATH" and each.file in PAM}  # the last line wins
     for file, each in own.items():
         value = each.value.strip("\"'")
-        kept = file != ENVIRONMENT and ("{PATH}" in value)  # nothing is expanded in /etc/environment
+        kept = file != ENVIRONMENT and ("{PATH}" in value)  # pam_env expands nothing in /etc/environment
         if not kept and not {part.rstrip("/") for part in value.split(":")} & {"/usr/bin", "/bin"}:
             return each
     return None
@@ -115,8 +118,8 @@ def path_without_system(ctx: AuditContext) -> Iterator[str]:
 
 
 def path_replaced(ctx: AuditContext) -> Iterator[str]:
-    """The login user's shells find another ``nvcc`` first than the toolkit's, which /etc/profile.d/cuda.sh had put on
-    their ``PATH`` and which is not first there in the end; bash itself tells which line sets it.
+    """The login user's shells find another ``nvcc`` before the toolkit's, which /etc/profile.d/cuda.sh put on ``PATH``.
+    bash's trace names the line that sets the final ``PATH``.
     """
     tools, answer = f"{ctx.section(CudaSection).prefix}/bin", ctx.text(LOGIN)
     first = next((line[5:] for line in answer.splitlines() if line.startswith("nvcc /")), tools)
@@ -128,8 +131,8 @@ def path_replaced(ctx: AuditContext) -> Iterator[str]:
 
 
 def login_library(ctx: AuditContext) -> Iterator[str]:
-    """In the end, the login user's shells have a directory on the loader's path before the toolkit's that has libraries
-    of CUDA's, cuDNN's or the driver's.
+    """The login user's shells have a directory with libraries of CUDA, cuDNN or the driver on the loader's path before
+    the toolkit's directory.
     """
     answer = ctx.text(LOGIN)
     found, prefix = settings(answer, "LD_LIBRARY_PATH"), ctx.section(CudaSection).prefix
@@ -142,9 +145,8 @@ def login_library(ctx: AuditContext) -> Iterator[str]:
 
 
 def another_library(ctx: AuditContext) -> Iterator[str]:
-    """A start file, or pam_env, puts a directory on the loader's path that has libraries of CUDA's, cuDNN's or the
-    driver's, such as conda's. Those in /etc/profile.d count where the login user's shells have them before the
-    stack's.
+    """A start file or pam_env puts a directory with libraries of CUDA, cuDNN or the driver on the loader's path, such
+    as conda's. Files in /etc/profile.d count if the login user's shells have the directory before the stack's.
     """
     yield from login_library(ctx)
     found, reported = libraries(ctx.text(VARIABLES)), set(another_cuda(ctx))
@@ -160,7 +162,7 @@ def another_library(ctx: AuditContext) -> Iterator[str]:
 
 
 def on_loader_path(ctx: AuditContext) -> Iterator[tuple[str, str]]:
-    """Each library in a directory that a file puts on the loader's path: the place of that line, and the library."""
+    """Yield each library in a directory that a file puts on the loader's path, with that line's place."""
     found = libraries(ctx.text(VARIABLES))
     for each in _assigned(ctx):
         if each.name == "LD_LIBRARY_PATH":
@@ -175,8 +177,8 @@ def _directories(each: Assignment) -> tuple[str, ...]:
 
 
 def other_modules(ctx: AuditContext) -> Iterator[str]:
-    """A start file, or pam_env, sets PYTHONHOME, or puts a directory on PYTHONPATH that has a module of TensorFlow's or
-    of those that it imports.
+    """A start file or pam_env sets PYTHONHOME, or puts a directory on PYTHONPATH that has a module of TensorFlow or of
+    its dependencies.
     """
     lines = ctx.text(VARIABLES).splitlines()
     found = [line.removeprefix("shadows ") for line in lines if line.startswith("shadows /")]
@@ -190,8 +192,8 @@ def other_modules(ctx: AuditContext) -> Iterator[str]:
 
 
 def file_gone(ctx: AuditContext) -> Iterator[str]:
-    """A start file, pam_env or pip.conf names a file of certificate authorities, a library to preload or a directory
-    for temporary files (TMPDIR) that is not there.
+    """A start file, pam_env or pip.conf names a missing CA certificate file, preloaded library or temporary directory
+    (TMPDIR).
     """
     lines = ctx.text(VARIABLES).splitlines()
     gone = {line.removeprefix("gone ") for line in lines if line.startswith("gone /")}
@@ -202,8 +204,8 @@ def file_gone(ctx: AuditContext) -> Iterator[str]:
 
 
 def gpus_hidden(ctx: AuditContext) -> Iterator[str]:
-    """A start file, or pam_env, sets CUDA_VISIBLE_DEVICES to nothing, to what is no card of the host, or, for all
-    users, to fewer cards than the host has.
+    """A start file or pam_env sets CUDA_VISIBLE_DEVICES to nothing, to GPUs that the host does not have, or, for all
+    users, to fewer GPUs than the host has.
     """
     ctx.require(PCI)
     cards = len(gpu_ids(ctx.facts))
@@ -214,12 +216,12 @@ def gpus_hidden(ctx: AuditContext) -> Iterator[str]:
             value = chosen[1].strip("\"'")
             seen = _visible(value, cards)
             if seen == 0 or (seen < cards and row[1].startswith("/etc/")):
-                yield f"{row[1]}:{row[2]}: CUDA_VISIBLE_DEVICES={value}: programs get {seen} of {cards} GPUs"
+                yield f"{row[1]}:{row[2]}: CUDA_VISIBLE_DEVICES={value}: programs can use {seen} of {cards} GPUs"
 
 
 def nccl_hindered(ctx: AuditContext) -> Iterator[str]:
-    """/etc/nccl.conf, a home's .nccl.conf, a start file or pam_env takes a way from NCCL (``NCCL_P2P_DISABLE=1``,
-    ``NCCL_NET=Socket`` …) or ties it to one algorithm or protocol.
+    """/etc/nccl.conf, a user's .nccl.conf, a start file or pam_env disables a transport of NCCL
+    (``NCCL_P2P_DISABLE=1``, ``NCCL_NET=Socket`` …) or forces one algorithm or protocol.
     """
     for row in filter(None, map(_LINE.fullmatch, ctx.text(VARIABLES).splitlines())):
         if setting := _NCCL.match(row[3]):
@@ -227,14 +229,14 @@ def nccl_hindered(ctx: AuditContext) -> Iterator[str]:
 
 
 def _visible(value: str, cards: int) -> int:
-    """How many cards CUDA shows: those before the first word that is none."""
+    """Return the number of GPUs that CUDA exposes: those before the first invalid entry."""
     words = [word.strip() for word in value.split(",")]
     known = [bool(_CARD.fullmatch(word)) and (not word.isdigit() or int(word) < cards) for word in words]
     return len(set(words[: known.index(False)] if False in known else words))
 
 
 def another_cuda(ctx: AuditContext) -> Iterator[str]:
-    """A shell's or the system's start file sets a path to another release of CUDA that is there, or to ``compat``."""
+    """A start file sets a path to another installed CUDA release, or to a directory ``compat``."""
     series, installed = ctx.section(CudaSection).series, toolkits(ctx)
     own = {series, series.partition(".")[0]}
     for assignment in assignments(ctx):
@@ -244,12 +246,12 @@ def another_cuda(ctx: AuditContext) -> Iterator[str]:
 
 
 def _is_there(home: str, installed: Mapping[str, Toolkit]) -> bool:
-    """Whether a toolkit is at this path: a missing path is harmless. Paths outside /usr/local are unknown: true."""
+    """Return whether a usable toolkit is at this path; always true outside /usr/local. A missing path is harmless."""
     return installed[home].usable if home in installed else not home.startswith(f"{LINK}-")
 
 
 def lib_not_lib64(ctx: AuditContext) -> Iterator[str]:
-    """``LD_LIBRARY_PATH`` is set to a toolkit's directory ``lib``, which no toolkit has."""
+    """``LD_LIBRARY_PATH`` has a toolkit's directory ``lib``, which no toolkit has."""
     paths = (assignment for assignment in assignments(ctx) if assignment.name == "LD_LIBRARY_PATH")
     yield from (str(assignment) for assignment in paths if _NO_64.search(assignment.value))
 
@@ -260,8 +262,8 @@ def misquoted(ctx: AuditContext) -> Iterator[str]:
 
 
 def own_cuda(ctx: AuditContext) -> Iterator[str]:
-    """A shell's or the system's start file puts the stack's own toolkit on a path (``PATH``, ``LD_LIBRARY_PATH``), and
-    nothing else is wrong with that line.
+    """A start file puts the stack's own toolkit on a path (``PATH``, ``LD_LIBRARY_PATH``), and the line has no other
+    fault.
     """
     series = ctx.section(CudaSection).series
     own = {series, series.partition(".")[0]}
@@ -278,26 +280,26 @@ VARIABLES_RULES = (
     FailureRule(
         "variable-of-another-cuda",
         "",
-        "somebody's variables name another CUDA, which programs get where that file is read: a shell's start file in"
-        " that user's shells, /etc/environment (by pam_env) in logins, ssh, cron and sudo; systemd's units get neither",
-        "Take the line out of that file; tools and libraries of the stack are found without any variable",
+        "variables in a user's or system file name another CUDA. A shell's start file affects that user's shells, and"
+        " /etc/environment (pam_env) affects logins, ssh, cron and sudo; neither affects systemd units",
+        "Remove the line from that file: programs find the stack's tools and libraries without variables",
         "NVIDIA's CUDA installation guide, environment setup",
         sign=Sign("environment", another_cuda, (VARIABLES, TOOLKITS), grave=False),
     ),
     FailureRule(
         "path-replaced",
         "",
-        "a start file sets PATH after the stack's does, so login shells do not find the toolkit's own programs first",
-        "Let the line keep what was there, PATH=$PATH:DIRECTORY, or take it out of that file",
+        "a start file sets PATH after the stack's file, so that login shells do not find the toolkit's programs first",
+        "Keep the old value in that line, PATH=$PATH:DIRECTORY, or remove the line",
         "bash(1), INVOCATION",
         sign=Sign("environment", path_replaced, (LOGIN,), grave=False),
     ),
     FailureRule(
         "path-without-system",
         "",
-        "pam_env gives sessions a PATH without the system's programs, so commands over ssh find none of them, nor nvcc",
-        "Name the system's directories in that line, or take it out: in /etc/environment no variable is expanded, so"
-        " $PATH does not keep what was there",
+        "pam_env sets a PATH without the system's directories, so that commands over ssh find no programs",
+        "Add the system's directories to that line, or remove it. /etc/environment expands no variables, so that"
+        " $PATH does not keep the old value",
         "pam_env(8); archcraft-os/archcraft#455",
         sign=Sign("environment", path_without_system, (VARIABLES,)),
         treatment=ForPeople(),
@@ -305,29 +307,29 @@ VARIABLES_RULES = (
     FailureRule(
         "library-path-first",
         "",
-        "somebody's LD_LIBRARY_PATH leads to other copies of CUDA's, cuDNN's or the driver's libraries, which programs"
-        " get where that file is read, before the stack's",
-        "Take the directory out of that line: a conda environment finds its own libraries without it, and those of the"
-        " stack are found without any variable",
+        "LD_LIBRARY_PATH in a user's or system file names other copies of CUDA's, cuDNN's or the driver's libraries,"
+        " which programs then load before the stack's",
+        "Remove the directory from that line. A conda environment finds its libraries without it, and programs find"
+        " the stack's libraries without variables",
         "ld.so(8), tensorflow/tensorflow#52988",
         sign=Sign("environment", another_library, (VARIABLES, LOGIN, TOOLKITS), grave=False),
     ),
     FailureRule(
         "python-path-first",
         "",
-        "somebody's PYTHONPATH or PYTHONHOME puts other modules before those of every virtual environment: where that"
-        " file is read, TensorFlow's programs import them",
-        "Take the directory out of that line, and let those who need it read it in their own shells (ROS: source"
-        " setup.bash there); python3 -E runs a program without these variables",
+        "PYTHONPATH or PYTHONHOME in a user's or system file puts other modules before those of every virtual"
+        " environment, and TensorFlow programs import them",
+        "Remove the directory from that line. Users who need it can set it in their own shells (ROS: source"
+        " setup.bash there). python3 -E runs a program without these variables",
         "Python documentation, command line and environment; catkin_pip#49",
         sign=Sign("environment", other_modules, (VARIABLES,), grave=False),
     ),
     FailureRule(
         "gpus-hidden",
         "",
-        "CUDA_VISIBLE_DEVICES hides GPUs from every program where that file is read: TensorFlow runs on the processor,"
-        " or on fewer cards, though driver and cards are well (nvidia-smi shows them all)",
-        "Take the line out of that file; who wants a program without GPUs sets the variable for that program alone"
+        "CUDA_VISIBLE_DEVICES in a user's or system file hides GPUs from all programs. TensorFlow runs on the CPU, or"
+        " on fewer GPUs, although driver and GPUs work (nvidia-smi lists all)",
+        "Remove the line from that file. To run one program without GPUs, set the variable for that program alone"
         " (CUDA_VISIBLE_DEVICES=-1 python …)",
         "CUDA C++ Programming Guide, CUDA environment variables; tensorflow/tensorflow#2175",
         sign=Sign("environment", gpus_hidden, (VARIABLES, PCI), grave=False),
@@ -335,20 +337,20 @@ VARIABLES_RULES = (
     FailureRule(
         "nccl-hindered",
         "",
-        "a file that every program with NCCL reads takes a way between the cards or hosts from it (peer access, shared"
-        " memory, InfiniBand, NVLink SHARP), or ties it to one algorithm: training on several GPUs is slow for all",
-        "Ask who set it: often it went around a fault of one day. Where nobody needs it, take the line out; who does"
-        " sets it for that program alone. NCCL_DEBUG=INFO says at a program's start which ways NCCL takes",
+        "a file for all programs with NCCL disables a transport between GPUs or hosts (peer access, shared memory,"
+        " InfiniBand, NVLink SHARP), or forces one algorithm. Training on several GPUs is slow for all users",
+        "Find out who set it: often it was a workaround for a temporary fault. If nobody needs it, remove the line;"
+        " otherwise set it for one program alone. NCCL_DEBUG=INFO prints NCCL's transports at a program's start",
         "NCCL user guide, environment variables (/etc/nccl.conf, ~/.nccl.conf); NVIDIA/nccl#631",
         sign=Sign("environment", nccl_hindered, (VARIABLES,), grave=False),
     ),
     FailureRule(
         "variable-names-missing-file",
         "",
-        "a setting for all programs of a session, or for pip, names a file or directory that is not there: with"
-        " certificate authorities every https connection of those programs fails, with a library to preload each prints"
-        " an error, and without its TMPDIR compilers, pip builds and installers fail",
-        "Take the line out of that file, or bring the file back; the host's own authorities are"
+        "a setting for all programs of a session, or for pip, names a missing file or directory. A missing CA"
+        " certificate file breaks every https connection, a missing preloaded library prints an error in each program,"
+        " and a missing TMPDIR breaks compilers, pip builds and installers",
+        "Remove the line from that file, or restore the file. The host's own CA certificates are in"
         " /etc/ssl/certs/ca-certificates.crt, which needs no variable",
         "requests, REQUESTS_CA_BUNDLE; OpenSSL, SSL_CERT_FILE; pip configuration; ld.so(8); pypi/warehouse#3645",
         sign=Sign("environment", file_gone, (VARIABLES,), grave=False),
@@ -356,26 +358,26 @@ VARIABLES_RULES = (
     FailureRule(
         "path-lib-not-lib64",
         "",
-        "LD_LIBRARY_PATH names the toolkit's directory lib, and the libraries are in lib64",
-        "Take the line out of that file, or write lib64; the stack's libraries are found without it",
+        "LD_LIBRARY_PATH names the toolkit's directory lib, but the libraries are in lib64",
+        "Remove the line from that file, or write lib64: programs find the stack's libraries without it",
         "NVIDIA/deepops, cuda-vars.sh",
         sign=Sign("environment", lib_not_lib64, (VARIABLES,), grave=False),
     ),
     FailureRule(
         "path-misquoted",
         "",
-        "a backslash of a copied line makes the path one name that does not exist",
-        "Take the line out of that file; tools and libraries of the stack are found without it",
+        "a backslash in a copied line turns the path into one name that does not exist",
+        "Remove the line from that file: programs find the stack's tools and libraries without it",
         "tensorflow/tensorflow#20271",
         sign=Sign("environment", misquoted, (VARIABLES,), grave=False),
     ),
     FailureRule(
         "path-in-start-file",
         "",
-        "somebody's start file puts the stack's CUDA on a path: only shells read it (pam_env reads /etc/environment,"
-        " for logins, ssh, cron and sudo, and on older systems ~/.pam_environment), systemd's units never do, and it"
-        " still leads to this release when the stack has moved on",
-        "Take the line out of that file; tools and libraries of the stack are found without any variable",
+        "a start file puts the stack's CUDA on a path. Only shells read it (pam_env reads /etc/environment, and on"
+        " older systems ~/.pam_environment, for logins, ssh, cron and sudo); systemd units never do. The path stays at"
+        " this release when the stack changes",
+        "Remove the line from that file: programs find the stack's tools and libraries without variables",
         "NVIDIA's CUDA installation guide, environment setup",
         sign=Sign("environment", own_cuda, (VARIABLES, LOGIN, TOOLKITS), grave=False),
     ),

@@ -24,7 +24,7 @@ NO_KERNELS = "of compute capability (CC) 6.1. Your installed torch==2.14.0+cu130
         (
             "framework-extension-apart",
             "PyTorch and torchaudio were compiled with different CUDA versions",
-            "torchaudio has PyTorch's own number",
+            "torchaudio has PyTorch's number",
         ),
         ("framework-extension-apart", f"ImportError: libc10_cuda.so: {OPEN}", "import torch first"),
         ("framework-extension-apart", "_text_ops.so: undefined symbol: _ZN10tensorflow14kernel", "tensorflow-text"),
@@ -32,7 +32,7 @@ NO_KERNELS = "of compute capability (CC) 6.1. Your installed torch==2.14.0+cu130
         (
             "framework-other-release",
             "ImportError: cannot import name 'xla_pmap_p' from 'jax.extend.core.primitives' (/opt/x.py)",
-            "the JAX that is installed does not have xla_pmap_p, which one of the installed packages uses",
+            "the installed JAX does not have xla_pmap_p, which an installed package uses",
         ),
         ("framework-other-release", "AttributeError: jax.tree_map was removed in JAX v0.4.26", "jax.tree_map, which"),
         ("framework-other-release", "AttributeError: module 'scipy.linalg' has no attribute 'tril'", "scipy<1.13"),
@@ -44,12 +44,12 @@ NO_KERNELS = "of compute capability (CC) 6.1. Your installed torch==2.14.0+cu130
         (
             "framework-other-release",
             "AttributeError: partially initialized module 'torch' has no attribute 'Tensor'",
-            "rename it",
+            "Rename the file",
         ),
         (
             "framework-other-release",
             "ModuleNotFoundError: No module named 'tensorflow.keras'",
-            "install the library again",
+            "reinstall the library",
         ),
         (
             "protobuf-too-old",
@@ -80,7 +80,7 @@ NO_KERNELS = "of compute capability (CC) 6.1. Your installed torch==2.14.0+cu130
             "NCCL_SOCKET_IFNAME",
         ),
         ("libcuda-not-found", "RuntimeError: Found no NVIDIA driver on your system. Please check", "--gpus all"),
-        ("python-distutils-missing", "module 'pkgutil' has no attribute 'ImpImporter'", "3.12 dropped"),
+        ("python-distutils-missing", "module 'pkgutil' has no attribute 'ImpImporter'", "3.12 removed"),
         ("compile-cache-unwritable", "Permission denied: '/tmp/torchinductor_root/x'", "TORCHINDUCTOR_CACHE_DIR"),
         ("libcuda-link-missing", "AssertionError: libcuda.so cannot found!", "TRITON_LIBCUDA_PATH"),
         (
@@ -91,7 +91,7 @@ NO_KERNELS = "of compute capability (CC) 6.1. Your installed torch==2.14.0+cu130
         ("library-not-found", f"{TORCH}ImportError: libcudnn.so.9: {OPEN}", "lib64"),
         ("library-not-found", "Cannot dlopen some GPU libraries. Please make sure", "tensorflow[and-cuda]"),
         ("library-not-found", "Unable to load cuSPARSE. Is it installed?", "jax[cuda13]"),
-        ("library-not-found", f"ImportError: libnvshmem_host.so.3: {OPEN}", "Provision again"),
+        ("library-not-found", f"ImportError: libnvshmem_host.so.3: {OPEN}", "provision again"),
         ("loader-mixed-cuda", "undefined symbol: cuptiActivityEnableDriverApi, version libcupti.so.12", "Unset LD_LIB"),
         ("ptxas-not-found", "libdevice is required by this HLO module but was not found", "nvidia-cuda-nvcc-cu12"),
         ("nvcc-not-found", "MissingCUDAException: CUDA_HOME does not exist, unable to compile", "/usr/local/cuda"),
@@ -105,7 +105,7 @@ NO_KERNELS = "of compute capability (CC) 6.1. Your installed torch==2.14.0+cu130
             "jax-parts-apart",
             "JAX plugin jax_cuda12_plugin version 0.9.2 is installed, but it is not compatible with the"
             " installed jaxlib version 0.9.0.1",
-            "jax-cuda12-plugin and jax-cuda12-pjrt in 0.9.0.1",
+            "jax-cuda12-plugin and jax-cuda12-pjrt in jaxlib's release 0.9.0.1",
         ),
         (
             "jax-parts-apart",
@@ -237,7 +237,7 @@ NO_KERNELS = "of compute capability (CC) 6.1. Your installed torch==2.14.0+cu130
         (
             "tensorflow-no-blackwell",
             "CUDA kernel binaries compatible with compute capability 12.0. CUDA",
-            "NVIDIA's container",
+            "NVIDIA's TensorFlow container",
         ),
     ],
 )

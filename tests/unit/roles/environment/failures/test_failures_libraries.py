@@ -201,7 +201,7 @@ def test_names_as_their_packages_make_them_are_right(link: str) -> None:
 def test_a_file_that_calls_itself_another_library_is_told() -> None:
     right = "file\t/usr/lib/libcudart.so.11.2.152\nsoname\tlibcudart.so.11.0\n"
     text = f"file\t/usr/lib/libcuda.so.1\nsoname\tlibcudnn.so.8\nfile\t/bin/sh\n{right}"
-    assert found("library-of-another-name", {NAMES: text}) == ["/usr/lib/libcuda.so.1 calls itself libcudnn.so.8"]
+    assert found("library-of-another-name", {NAMES: text}) == ["/usr/lib/libcuda.so.1 has the soname libcudnn.so.8"]
 
 
 # what is asked, by the machine's own sh
@@ -255,7 +255,7 @@ def test_links_and_what_files_call_themselves_are_read(tmp_path: Path) -> None:
     answer = asked(Probe(script), tmp_path, "/usr/l")
     assert seen(SONAME_RULES[-1], look_at({NAMES: answer})) == [
         "/usr/lib/libcuda.so leads to /usr/local/cuda-11.2/lib64/libcudnn.so.8",
-        "/usr/lib/libcudart.so.11.0 calls itself libcublas.so.11",
+        "/usr/lib/libcudart.so.11.0 has the soname libcublas.so.11",
     ]
 
 

@@ -146,7 +146,7 @@ TWO_CARDS = "0x10de 0x030200 0x1eb8\n" * 2
 )
 def test_a_choice_of_gpus_that_hides_cards_is_told_with_file_and_line(file: str, text: str, seen: int) -> None:
     (told,) = found("gpus-hidden", {VARIABLES: f"{file}:7:{text}\n", PCI: TWO_CARDS})
-    assert told.startswith(f"{file}:7: CUDA_VISIBLE_DEVICES=") and told.endswith(f"programs get {seen} of 2 GPUs")
+    assert told.startswith(f"{file}:7: CUDA_VISIBLE_DEVICES=") and told.endswith(f"programs can use {seen} of 2 GPUs")
     assert found("gpus-hidden", {VARIABLES: f"{file}:7:{text}\n", PCI: ""}) == []
 
 

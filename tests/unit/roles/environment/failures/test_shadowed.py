@@ -64,14 +64,14 @@ def test_a_line_that_puts_another_copy_first_is_named_with_both(layer: str) -> N
         "library-shadowed",
         {LIBRARIES: listed(layer), VARIABLES: f"{line}has /usr/local/cuda-13.2/lib64/libcublas.so.13\n"},
     )
-    assert evidence.startswith("/etc/environment:3: /usr/local/cuda-13.2/lib64/libcublas.so.13 is taken before /opt/")
+    assert evidence.startswith("/etc/environment:3: /usr/local/cuda-13.2/lib64/libcublas.so.13 is loaded before /opt/")
     assert evidence.endswith(BLAS)
 
 
 def test_what_a_login_shell_has_in_the_end_counts() -> None:
     login = "+hostwright /etc/profile.d/zz.sh:1: LD_LIBRARY_PATH=/opt/cuda/lib64\nhas /opt/cuda/lib64/libcublas.so.13\n"
     (evidence,) = found("pytorch", "library-shadowed", {LIBRARIES: listed("pytorch"), LOGIN: login})
-    assert evidence.startswith("/etc/profile.d/zz.sh:1: /opt/cuda/lib64/libcublas.so.13 is taken before ")
+    assert evidence.startswith("/etc/profile.d/zz.sh:1: /opt/cuda/lib64/libcublas.so.13 is loaded before ")
 
 
 def test_libraries_of_another_release_shadow_nothing() -> None:
