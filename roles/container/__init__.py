@@ -50,16 +50,17 @@ REPLACES = "changes Docker's packages, which ends its containers"
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """Variables of the role ``container``; packages, versions and repositories are the stack's."""
+    """Variables of the role ``container``. Packages, versions and repositories come from the stack."""
 
     default_runtime: bool = False  #: true: containers get the nvidia runtime by default
     cgroup_driver: Literal["", "cgroupfs", "systemd"] = ""  #: empty: Docker's default
-    smoke_image: str = ""  #: image of the smoke test; empty: one made of the host's own C library, without a registry
+    #: image of the smoke test; empty: an image of the host's own C library, built without a registry
+    smoke_image: str = ""
 
 
 @role(needs=["base", "driver"])
 def container(v: Container, ctx: RoleContext) -> Iterator[Resource]:
-    """Docker that gives GPUs to containers; other settings in its daemon.json stay as they are."""
+    """Docker with GPUs in containers. Other settings in its daemon.json are kept."""
     section = ctx.section(ContainerSection)
     docker, wanted = section.docker_ce, section.toolkit
     yield from former_names_gone(keep=wanted.repository.list_file)
@@ -73,12 +74,12 @@ def container(v: Container, ctx: RoleContext) -> Iterator[Resource]:
     yield Disturbing(engine, REPLACES, DockerRuns(restarts=False))
     program = (PROGRAM,) if section.docker == "docker.io" else ()
     if program:
-        yield When(ProgramApart(), Debs(program, leaf=True))  # asked of every release
+        yield When(ProgramApart(), Debs(program, leaf=True))  # the condition checks each release
     yield from signed_repository(wanted.repository, ctx.stack)
     if not wanted.writes_cdi:
         yield NoRefresh()
     held = replace(toolkit, hold=True)
-    yield reloading(held) if wanted.writes_cdi else held  # their package has units
+    yield reloading(held) if wanted.writes_cdi else held  # the toolkit's package has units
     programs = PackagedPrograms((*section.docker_packages, *program, *wanted.packages))
     yield programs
     yield DeviceLinks()

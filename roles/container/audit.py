@@ -1,4 +1,4 @@
-"""The values of Docker and of the NVIDIA container toolkit that audits compare."""
+"""Audit values of Docker and of the NVIDIA container toolkit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FAMILIES = ("nvidia-*", "libnvidia-*")
 
 
 def audit_values(v: Container, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Docker, its runtimes, and the toolkit's packages with their holds."""
+    """Yield the values of Docker, its runtimes, and the toolkit's packages with their holds."""
     wanted = ctx.section(ContainerSection).toolkit
     yield AuditValue("docker", PackageOf(("docker.io", "docker-ce"), named=True), among=DISTRIBUTION)
     yield AuditValue("docker service", UnitProperty(DOCKER), "active")
@@ -36,5 +36,5 @@ def audit_values(v: Container, ctx: RoleContext) -> Iterator[AuditValue]:
     yield AuditValue("nvidia runtime", SETTINGS.line("nvidia runtime"), "yes")
     yield AuditValue("default runtime", INFO.line("default runtime"), among=DISTRIBUTION)
     yield AuditValue("cgroup driver", INFO.line("cgroup driver"), among=DISTRIBUTION)
-    # nothing of a Docker that stands still
+    # no value while Docker is stopped
     yield AuditValue("firewall rules", INFO.line("firewall rules"), "there", derive=lambda text: text or None)

@@ -1,4 +1,4 @@
-"""How GPUs come into containers: the mode of the toolkit's runtime, and the CDI specification that engines read."""
+"""GPUs in containers: the mode of the toolkit's runtime, and the CDI specification that engines read."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from hostwright.standard.roles.container.section import Mode
 
 TOOLKIT_CONFIG = "/etc/nvidia-container-runtime/config.toml"
 REFRESH, REFRESH_PATH = "nvidia-cdi-refresh.service", "nvidia-cdi-refresh.path"
-MOST = 3  #: missing libraries that are named of each specification; all have the driver's former version
-UNLISTED = "unlisted"  #: what the state's probe prints where nvidia-smi lists no card
+MOST = 3  #: maximum number of missing libraries named per specification; all have the driver's previous version
+UNLISTED = "unlisted"  #: output of the state's probe if nvidia-smi lists no GPU
 CDI_SH = sh_file(__file__, "sh/cdi.sh", most=MOST)
 
 _MODE = Probe(sh_file(__file__, "sh/mode.sh", file=TOOLKIT_CONFIG), shared=True)
@@ -38,8 +38,8 @@ _WORDS = {
     "disabled": f"{REFRESH} does not start at boot",
 }
 _STATE = Probe(f"{CDI_SH}cdi_refreshed", root=True, shared=True)
-(_UNIT,) = Service(REFRESH).probes()  # systemd's answer for it
-#: what a host says of its files, before root removes them
+(_UNIT,) = Service(REFRESH).probes()  # systemd's properties of the unit
+#: patterns for paths in a host's output, before root removes them
 _LINK = Pattern(r"/etc/systemd/system/[a-z.-]{1,60}\.wants/nvidia-cdi-refresh\.[a-z]{1,20}")
 _SPECIFICATION = Pattern(r"/[A-Za-z0-9/._-]{1,200}\.(?:yaml|json)")
 _LEFT = Probe(sh_file(__file__, "sh/refresh_left.sh"), shared=True)
@@ -47,9 +47,9 @@ _LEFT = Probe(sh_file(__file__, "sh/refresh_left.sh"), shared=True)
 
 @dataclass(frozen=True, slots=True)
 class RuntimeMode(Resource):
-    """The mode of ``nvidia-container-runtime`` in the toolkit's config.toml; whatever else is there stays.
+    """Mode of ``nvidia-container-runtime`` in the toolkit's config.toml. Other settings there are kept.
 
-    Without an entry the mode is ``auto``. Containers that run keep their GPUs: the file is read when one starts.
+    Without an entry the mode is ``auto``. Running containers keep their GPUs: the file is read at a container's start.
     """
 
     mode: Mode
@@ -65,20 +65,20 @@ class RuntimeMode(Resource):
         return Change("mode of the nvidia runtime", have, self.mode, (step,))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # the file is the package's, and goes with it
+        return ()  # the file belongs to the package and is removed with it
 
 
 @dataclass(frozen=True, slots=True)
 class CdiSpecification(Resource):
-    """The specification that nvidia-cdi-refresh writes is of this driver: its libraries are there, and its device
-    files have the numbers under which the kernel has their drivers.
+    """The specification of nvidia-cdi-refresh matches this driver: its libraries exist, and its device files have the
+    kernel's device numbers.
 
-    From 1.19.0 on the toolkit writes the numbers that device files have at that moment, and nvidia-uvm gets another
-    one whenever its module is loaded: with a wrong one ``cuInit`` ends with 999 in containers
-    (NVIDIA/nvidia-container-toolkit#1934). A host without cards needs none, and where nvidia-smi lists none the unit
-    fails: its first command is ``nvidia-smi -L`` (the toolkit's deployments/systemd, 1.20.0). That is the driver's or
-    the card's matter, which a note names; the rest of the layer is not kept waiting for it. A unit that failed while
-    the driver was away is run again, too: nothing else would until the next boot.
+    Since 1.19.0 the toolkit writes the current numbers of device files, and nvidia-uvm gets another number whenever its
+    module is loaded. With a wrong number, ``cuInit`` returns 999 in containers (NVIDIA/nvidia-container-toolkit#1934).
+    A host without GPUs needs no specification. If nvidia-smi lists none, the unit fails, because its first command is
+    ``nvidia-smi -L`` (the toolkit's deployments/systemd, 1.20.0). The driver or a GPU causes that; a note reports it,
+    and the layer continues. A unit that failed while the driver was missing is restarted, too: otherwise it would stay
+    failed until the next boot.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -96,7 +96,7 @@ class CdiSpecification(Resource):
     def notes(self, facts: Facts) -> tuple[str, ...]:
         if facts[_STATE].strip() != UNLISTED:
             return ()
-        return (f"no GPU: nvidia-smi lists none, so that {REFRESH} fails and containers get none",)
+        return (f"no GPU: nvidia-smi lists none, so that {REFRESH} fails and containers get no GPU",)
 
     def removal(self) -> tuple[Resource, ...]:
         return (NoRefresh(),)
@@ -104,23 +104,25 @@ class CdiSpecification(Resource):
 
 @dataclass(frozen=True, slots=True)
 class Refreshable(Condition):
-    """The condition that no missing answer of a card keeps nvidia-cdi-refresh from its work. Where one does, systemd
-    starts the service again until it has had enough, and the path unit that triggers it fails, too."""
+    """Condition that nvidia-smi lists a GPU, or that the host has none, so that nvidia-cdi-refresh can succeed.
+
+    Otherwise systemd restarts the service up to its start limit, and the path unit that triggers it also fails.
+    """
 
     def probes(self) -> tuple[Probe, ...]:
         return (_STATE,)
 
     def holds(self, facts: Facts) -> bool:
-        """Whether nothing is known to be wrong, or nvidia-smi lists a card."""
+        """Return whether no fault is known, or nvidia-smi lists a GPU."""
         return facts[_STATE].strip() != UNLISTED
 
 
 @dataclass(frozen=True, slots=True)
 class NoRefresh(Resource):
-    """What nvidia-cdi-refresh wrote is gone, and it starts no more, before its package goes or an older one comes that
-    has no such units. A specification that an operator wrote stays.
+    """nvidia-cdi-refresh is disabled and its specification removed.
 
-    The links go last: they tell whose the specification is.
+    This precedes the removal of its package, or an older package without these units. An operator's own specification
+    is kept. The links are removed last, because they show that nvidia-cdi-refresh wrote the specification.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -132,9 +134,10 @@ class NoRefresh(Resource):
         written = tuple(path for kind, path in rows if kind == "specification" and _SPECIFICATION.fullmatch(path))
         if not links and not written:
             return None
-        stop = sh("systemctl stop -- %s %s 2>/dev/null || true", REFRESH_PATH, REFRESH)  # they may be gone already
+        # the units may not exist any more
+        stop = sh("systemctl stop -- %s %s 2>/dev/null || true", REFRESH_PATH, REFRESH)
         step = Step("\n".join([stop, "rm -f -- " + words(written), "rm -f -- " + words(links)]))
-        return Change("what nvidia-cdi-refresh left", few([*written, *links]), f"as before: {ABSENT}", (step,))
+        return Change("files of nvidia-cdi-refresh", few([*written, *links]), f"as before: {ABSENT}", (step,))
 
     def removal(self) -> tuple[Resource, ...]:
         return ()
@@ -142,7 +145,7 @@ class NoRefresh(Resource):
 
 @dataclass(frozen=True, slots=True)
 class GpusFlagWorks(Resource):
-    """In this mode of the toolkit ``docker run --gpus`` works with the Docker that the host has."""
+    """``docker run --gpus`` works with the host's Docker in this mode of the toolkit."""
 
     mode: Mode
 

@@ -1,4 +1,4 @@
-"""The container engine of a host and NVIDIA's container toolkit, whoever installed them."""
+"""Finder of a host's container engine and NVIDIA container toolkit, whoever installed them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hostwright.roles import OTHER, Adopted, Finder, FoundValues, OnHost, distan
 from hostwright.standard.roles.container.cdi import TOOLKIT_CONFIG
 from hostwright.standard.roles.container.section import ContainerSection, ContainerToolkit, Mode
 
-#: packages of engines, with the program that each brings
+#: packages of engines → their program
 _ENGINES = {"docker.io": "dockerd", "docker-ce": "dockerd", "podman": "podman", "nerdctl": "nerdctl"}
 _TOOLKIT = "nvidia-container-toolkit"
 
@@ -38,12 +38,12 @@ def _adopted(host: OnHost, section: ContainerSection) -> Adopted:
     toolkit = _toolkit(host, section.toolkit)
     differs: dict[str, Any] = {**_docker(host, section, engine), **({"toolkit": toolkit} if toolkit else {})}
     strange = "mode" in toolkit and not toolkit["mode"]
-    notes = ("the mode of the nvidia runtime is one that no stack can have, and stays as it is",) if strange else ()
+    notes = ("the mode of the nvidia runtime is not valid in a stack and is kept",) if strange else ()
     return Adopted(differs, unlike=max(distance(version, section.toolkit.version), 1) if differs else 0, notes=notes)
 
 
 def _docker(host: OnHost, section: ContainerSection, engine: str) -> Mapping[str, Any]:
-    """What differs of Docker: the package that brings it, the packages beside that, and the versions that are held."""
+    """Return Docker's differences from the stack: its package, the other packages, and held versions."""
     theirs = section.docker_ce.packages if engine == "docker-ce" and section.docker_ce else (engine,)
     there = [name for name in theirs if name in host.debs]
     pins = section.docker_versions
@@ -56,7 +56,7 @@ def _docker(host: OnHost, section: ContainerSection, engine: str) -> Mapping[str
 
 
 def _toolkit(host: OnHost, wanted: ContainerToolkit) -> Mapping[str, Any]:
-    """What differs of the toolkit. Without an entry the mode of its runtime is ``auto``."""
+    """Return the toolkit's differences from the stack. Without an entry the runtime's mode is ``auto``."""
     mode = host.first("mode") or "auto"
     there = {
         "version": host.debs[_TOOLKIT],

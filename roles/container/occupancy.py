@@ -1,4 +1,4 @@
-"""Whom a reboot ends: Docker's containers, whether they have a GPU (which the driver's role knows) or not."""
+"""Users of Docker's containers that a reboot ends, with or without a GPU (GPU users come from the role ``driver``)."""
 
 from __future__ import annotations
 

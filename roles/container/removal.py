@@ -1,4 +1,4 @@
-"""What Docker leaves behind when its packages are removed: its data, which belongs to others unless it is empty."""
+"""Removal of Docker's data after its packages: only empty directories, because other data belongs to users."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from hostwright.roles import sh, sh_file
 DOCKER_DATA, CONTAINERD_DATA = "/var/lib/docker", "/var/lib/containerd"
 CONTAINERD_PACKAGES = ("containerd", "containerd.io")
 
-#: When Debian's docker.io is purged, it empties /var/lib/docker with this program, whatever is there: its prerm copies
-#: it to the second path if it is executable, and its postrm runs it from there.
+#: a purge of Debian's docker.io empties /var/lib/docker with this program, whatever the contents: its prerm copies an
+#: executable program to the second path, and its postrm runs it from there
 _NUKE = ("/usr/share/docker.io/contrib/nuke-graph-directory.sh", f"{DOCKER_DATA}/nuke-graph-directory.sh")
 
-#: Data that somebody created: containers, volumes, images, plugins, a swarm; containerd's images and the file systems
-#: of its containers. Directories that the daemons make when they start are not among these.
+#: data that users created: containers, volumes, images, plugins, a swarm; containerd's images and its containers'
+#: filesystems. The daemons' own directories are not included
 _CONTENT = {
     DOCKER_DATA: (
         f"{DOCKER_DATA}/containers/* {DOCKER_DATA}/volumes/*/ {DOCKER_DATA}/image/*/imagedb/content/sha256/* "
@@ -41,7 +41,7 @@ _CONTENT = {
     ),
 }
 
-#: What the daemons make there by themselves. Anything else in the directory belongs to somebody, and stays.
+#: files that the daemons create by themselves; any other file belongs to a user, and the directory is kept
 _MADE = {
     DOCKER_DATA: tuple(
         f"{DOCKER_DATA}/{name}"
@@ -53,26 +53,29 @@ _MADE = {
     CONTAINERD_DATA: (f"{CONTAINERD_DATA}/io.containerd.*", f"{CONTAINERD_DATA}/tmpmounts"),  # noqa: S108 - no such place
 }  # fmt: skip
 
-#: What the daemons also write when they start: the engine its key (until Docker 23), containerd empty directories for
-#: plugins (Debian's in a directory of its own) and networks.
+#: further files that the daemons create at their start: the engine its key (until Docker 23), containerd empty
+#: directories for plugins (Debian's in a separate directory) and networks
 _KEY = "/etc/docker/key.json"
 _TREES = ("/opt/containerd", f"{CONTAINERD_DATA}/opt", "/etc/cni")
 
 
 def there_before(facts: Facts, *packages: str) -> bool:
-    """Whether one of these was installed before the first change, or that is unknown. Reads ``PACKAGES_BEFORE``."""
+    """Return whether one of these was installed before Hostwright's first change, or this is unknown.
+
+    Reads ``PACKAGES_BEFORE``.
+    """
     before = packages_before(facts)
     return before is None or any((row := before.get(name)) and row.present for name in packages)
 
 
 def there_now(facts: Facts, *packages: str) -> bool:
-    """Whether one of these is installed. Reads ``DPKG``."""
+    """Return whether one of these is installed. Reads ``DPKG``."""
     return any((row := dpkg_table(facts).get(name)) and row.present for name in packages)
 
 
 @dataclass(frozen=True, slots=True)
 class DataSpared(Resource):
-    """A purge of ``engine`` leaves ``/var/lib/docker`` alone. A Docker that is not ours is not purged."""
+    """A purge of ``engine`` keeps ``/var/lib/docker``. A Docker that Hostwright did not install is not purged."""
 
     engine: str
 
@@ -95,7 +98,7 @@ class DataSpared(Resource):
 
 @dataclass(frozen=True, slots=True)
 class EngineGone(Condition):
-    """The condition that these packages are not installed, and were not installed before Hostwright's first change."""
+    """Condition that these packages are not installed, and were not before Hostwright's first change."""
 
     packages: tuple[str, ...]
 
@@ -103,16 +106,16 @@ class EngineGone(Condition):
         return (DPKG, PACKAGES_BEFORE)
 
     def holds(self, facts: Facts) -> bool:
-        """Whether that is the case."""
+        """Return whether the condition holds."""
         return not there_now(facts, *self.packages) and not there_before(facts, *self.packages)
 
 
 @dataclass(frozen=True, slots=True)
 class EmptyDataGone(Resource):
-    """A container daemon's data directory is gone if nobody put anything in it, with the daemon's own few files.
+    """A container daemon's data directory without user data is removed, with the daemon's own files.
 
-    A directory with an image, a container or a volume stays, and so does a link or a mount point. ``key`` is a file,
-    and ``trees`` are directories without files, that the daemon makes when it starts.
+    A directory with an image, container or volume is kept, and so is a link or mount point. ``key`` is a file, and
+    ``trees`` are directories without files, that the daemon creates at its start.
     """
 
     directory: str
@@ -132,7 +135,7 @@ class EmptyDataGone(Resource):
 
     @property
     def _data(self) -> str:
-        """The values and functions that both scripts use."""
+        """Shell values and functions for both scripts."""
         return sh_file(
             __file__,
             "sh/data.sh",
@@ -148,10 +151,10 @@ class EmptyDataGone(Resource):
 
 
 def docker_data() -> EmptyDataGone:
-    """The engine's directory, and the key that engines before Docker 23 create."""
+    """Return the state for the engine's directory, and the key that engines before Docker 23 create."""
     return EmptyDataGone(DOCKER_DATA, key=_KEY)
 
 
 def containerd_data() -> EmptyDataGone:
-    """containerd's directory, and the directories that it makes for plugins when it starts."""
+    """Return the state for containerd's directory, and the directories that it creates for plugins at its start."""
     return EmptyDataGone(CONTAINERD_DATA, trees=_TREES)

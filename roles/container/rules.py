@@ -17,42 +17,42 @@ from hostwright.standard.roles.container.section import CDI_SINCE, ContainerSect
 
 
 def repository_is_said(container_section: ContainerSection) -> Misfit | None:
-    """Docker's own packages come from a repository that the stack names."""
+    """The stack names the repository of Docker's own packages."""
     if container_section.docker != "docker-ce" or container_section.docker_ce is not None:
         return None
     return Misfit(
         "container-docker",
-        "container.docker says docker-ce, and container.docker_ce does not say from which repository",
+        "container.docker is docker-ce, but container.docker_ce with its repository is missing",
         "the stack",
         "docker: docker.io, or a docker_ce entry with packages and repository",
     )
 
 
 def versions_are_of_its_packages(container_section: ContainerSection) -> Iterator[Misfit]:
-    """Exact versions are of packages that the stack installs for Docker."""
+    """Exact versions belong to packages that the stack installs for Docker."""
     packages = container_section.docker_packages
     for name in container_section.docker_versions:
         if name not in packages:
-            sentence = f"container.docker_versions names {name}, and Docker comes from {', '.join(packages)}"
+            sentence = f"container.docker_versions names {name}, but Docker's packages are {', '.join(packages)}"
             yield Misfit("container-docker-versions", sentence, "the stack", f"versions of {', '.join(packages)}")
 
 
 def mode_is_of_the_toolkit(container_section: ContainerSection) -> Misfit | None:
-    """The container toolkit knows the mode."""
+    """The container toolkit supports the mode."""
     toolkit = container_section.toolkit
     if toolkit.mode != "jit-cdi" or toolkit.writes_cdi:
         return None
     since = dotted(CDI_SINCE)
     return Misfit(
         "container-mode",
-        f"the container toolkit {toolkit.version} does not know the mode jit-cdi, which came with {since}",
+        f"the container toolkit {toolkit.version} does not support the mode jit-cdi, which needs {since}",
         "release notes of the container toolkit 1.18.0",
-        f"toolkit: {{version: 1.20.0-1}}, or mode: auto (a toolkit before {since} then works as in legacy)",
+        f"toolkit: {{version: 1.20.0-1}}, or mode: auto (before {since} equal to legacy)",
     )
 
 
 def gpus_flag_works(container_section: ContainerSection, distribution: str, version: str) -> Misfit | None:
-    """The Docker of the distribution, or the one that the stack says, gives GPUs in the toolkit's mode."""
+    """The Docker of the distribution or of the stack can give GPUs to containers in the toolkit's mode."""
     mode = container_section.toolkit.mode
     said = container_section.docker_versions.get(container_section.docker_packages[0], "")
     own = DOCKER_OF.get((distribution, version), "") if container_section.docker == "docker.io" else ""

@@ -1,4 +1,4 @@
-"""Who is hit when Docker stops or the host reboots: its containers, whether they use a GPU or not."""
+"""Containers that end when Docker stops or the host reboots, with or without a GPU."""
 
 from __future__ import annotations
 
@@ -9,42 +9,42 @@ from hostwright.resources import Answer, Condition, Facts, Pass, PassPart, Probe
 from hostwright.roles import Match, Pattern, sh_file, whole
 
 DOCKER = "docker.service"
-#: Docker's command for the host's own daemon. ``-H`` wins over root's context or DOCKER_HOST.
+#: Docker command for the host's own daemon; ``-H`` overrides root's context and DOCKER_HOST
 LOCAL_DOCKER = "docker -H unix:///var/run/docker.sock"
 
 
 class ContainersPass(Pass):
-    """Whether any container runs: each has a process of its engine's beside it. Where none has, nobody is asked more.
+    """Fast check whether any container runs: each has a process of its engine beside it.
 
-    Such a process is containerd's shim, of Docker before 18.09 its own, or conmon of podman, which may answer in the
-    place of Docker.
+    The process is containerd's shim (before Docker 18.09 Docker's own) or conmon of podman, which may respond instead
+    of Docker. If none runs, no further probe is needed.
     """
 
     fails_with = 2  #: a process ended meanwhile
 
     def script(self, asked: Sequence[str]) -> str:  # noqa: ARG002 - the same for all
-        """See ``plan.model.Pass``. It also reads such a name: a ``grep`` that has not found that does not work."""
+        """See ``plan.model.Pass``. Standard input also has a matching name, as a test that ``grep`` works."""
         return "grep -lsE '^(containerd-shim|docker-containe|conmon)' /proc/[0-9]*/comm - <<'END'\nconmon\nEND"
 
     def differing(self, _word: str, /) -> str:
-        """What ends the name of a file that is named."""
+        """Suffix of the matching files' names."""
         return "/comm"
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """That there is none."""
+        """Return that no container runs."""
         if text != "(standard input)\n":
             raise ValueError("not what grep prints")
         return dict.fromkeys(asked, "none")
 
 
-#: of a probe that has an empty answer where no container runs
+#: for probes whose output is empty if no container runs
 _OF_CONTAINERS = PassPart(ContainersPass(), ("running",), lambda _: Answer(0, ""))
 
-#: First whether a restart spares the containers (``live-restore`` of the daemon that runs), and whether Docker starts
-#: at boot; then one line each: its first process, its id, its name, its restart policy; ``unlisted`` where Docker did
-#: not name them in time (one that has just ended is no longer known: status 1). Nothing where no Docker answers, and
-#: nothing where no container runs: curl learns that from Docker in a fifth of the time that its command takes, and
-#: whatever else curl says, the command is asked.
+#: First lines: whether a restart spares the containers (``live-restore`` of the running daemon), and whether Docker
+#: starts at boot. Then one line per container: first process, ID, name, restart policy. ``unlisted``: Docker did not
+#: list them in time (a container that just ended is unknown: status 1). No output if Docker does not respond or no
+#: container runs. curl checks the latter in a fifth of the command's time; for any other output of curl, the command
+#: runs.
 CONTAINERS = Probe(
     "all=$(curl -q -s -f -m 3 --noproxy '*' --unix-socket /var/run/docker.sock http://docker/containers/json)"
     ' && [ "$all" = "[]" ] && exit 0\n'
@@ -59,24 +59,24 @@ CONTAINERS = Probe(
     root=True,
     part=_OF_CONTAINERS,
 )
-#: counts what the programs of containers have started (``children``)
+#: defines ``children_of_all``, which counts child processes of containers
 CHILDREN_SH = sh_file(__file__, "sh/children.sh")
-#: of each container, by its first process
+#: number of child processes by the container's first process
 CHILDREN = Probe(
     f"{CHILDREN_SH}[ ! -e /var/run/docker.sock ] || children_of_all",
     root=True,
     cap_bytes=256 * 1024,
     part=_OF_CONTAINERS,
 )
-UNLISTED = "containers that Docker did not name in time"  #: who they are is not known, and nobody may be taken for idle
+UNLISTED = "containers that Docker did not name in time"  #: unidentified, so that no user may count as idle
 _CONTAINER = Pattern(r"([0-9]{1,10}) ([0-9a-f]{12})[0-9a-f]{52} /(\S+)(?: ([a-z-]*))?")
-#: Docker starts these again when it starts. ``on-failure`` depends on how the host went down (moby/moby#47846), and
-#: nothing starts a container again where Docker itself waits for somebody who calls it.
+#: Docker starts containers with these policies again at its start. ``on-failure`` depends on how the host went down
+#: (moby/moby#47846), and if Docker itself waits for socket activation, no container starts.
 _COMES_BACK = {"always", "unless-stopped"}
 
 
 def ended_by_reboot(facts: Facts) -> tuple[tuple[str, str], ...]:
-    """The running containers, each with what starts it again after a reboot; empty where nothing does."""
+    """Return the running containers, each with the mechanism that restarts it after a reboot; empty without one."""
     lines = facts[CONTAINERS].text.splitlines()
     again = "Docker starts it again (restart policy %s)"
     boots = "boots" in lines
@@ -87,34 +87,34 @@ def ended_by_reboot(facts: Facts) -> tuple[tuple[str, str], ...]:
 
 
 def named_by_docker(facts: Facts) -> dict[str, str]:
-    """The containers by the words with which the driver's role names those on a GPU, each with its name."""
+    """Map the driver role's container descriptions to descriptions with names."""
     rows = (_CONTAINER.fullmatch(line) for line in facts[CONTAINERS].text.splitlines())
     return {_on_gpu(row): _named(row) for row in rows if row}
 
 
 def first_process(name: str) -> str:
-    """The first process of a container that is named as here, as ``children_of`` counts by it."""
+    """Return the first process in a container's description, the key of ``children_of``."""
     return name.partition("(pid ")[2].partition(")")[0]
 
 
 def technical_name(name: str) -> str:
-    """How the names of a container begin, whoever gives them: ``container 9cd078cb21bc``."""
+    """Return the common start of a container's descriptions: ``container 9cd078cb21bc``."""
     return " ".join(name.split(" ", 2)[:2])
 
 
 def children_of(facts: Facts) -> dict[str, int]:
-    """How many processes the program of each container has started, by the container's first process."""
+    """Return the number of child processes of each container, by its first process."""
     rows = (line.split() for line in facts[CHILDREN].text.splitlines())
     return {row[1]: whole(row[2]) or 0 for row in rows if len(row) == 3 and row[0] == "children"}
 
 
 def processes(number: int) -> str:
-    """So many processes, in words."""
+    """Return the number with its noun."""
     return f"{number} process{'es' if number > 1 else ''}"
 
 
 def _named(row: Match) -> str:
-    """A container in the words with which the driver's role names those on a GPU, and by its name."""
+    """Return a container's description as in the role ``driver``, with its name."""
     return f"{_on_gpu(row)} {row[3]}"
 
 
@@ -124,10 +124,10 @@ def _on_gpu(row: Match) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DockerRuns(Condition):
-    """The condition that Docker runs, and that its containers end when it stops; they are its users.
+    """Condition that Docker runs, and that its containers, the condition's users, end when it stops.
 
-    With ``restarts`` it is only restarted, which ends no container where ``live-restore`` is set. Another version of
-    its packages ends them also then (docker/compose#5865, moby/moby#33688).
+    With ``restarts``, Docker is only restarted, which ends no container if ``live-restore`` is set. A change of its
+    packages' version ends them nevertheless (docker/compose#5865, moby/moby#33688).
     """
 
     restarts: bool
@@ -136,10 +136,10 @@ class DockerRuns(Condition):
         return (*Running(DOCKER).probes(), CONTAINERS)
 
     def holds(self, facts: Facts) -> bool:
-        """Whether it is so."""
+        """Return whether the condition holds."""
         spared = self.restarts and facts[CONTAINERS].text.startswith("spared true\n")
         return Running(DOCKER).holds(facts) and not spared
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """The containers."""
+        """Return the containers."""
         return tuple(name for name, _ in ended_by_reboot(facts)) if self.holds(facts) else ()

@@ -8,23 +8,24 @@ from typing import ClassVar, Literal
 from hostwright.roles import AptRepository, DebianVersion, Name, Section, Share, Stack, StackPart, taken
 from hostwright.standard.roles.container.engines import ONLY_CDI, numbers
 
-CDI_SINCE = (1, 18)  #: JIT-CDI, and the units nvidia-cdi-refresh (release notes of the container toolkit)
+#: first release with JIT-CDI and the units nvidia-cdi-refresh (release notes of the container toolkit)
+CDI_SINCE = (1, 18)
 
 Mode = Literal["auto", "legacy", "jit-cdi", "cdi"]
 
 
 class DockerCe(StackPart):
-    """Docker's own packages, used when ``container.docker`` says ``docker-ce``."""
+    """Docker's own packages, for ``container.docker: docker-ce``."""
 
     packages: tuple[Name, ...]
     repository: AptRepository
 
 
 class ContainerToolkit(StackPart):
-    """NVIDIA's container toolkit: all packages at one version.
+    """NVIDIA's container toolkit: all packages in one version.
 
-    ``mode`` is how ``--runtime nvidia`` brings GPUs into containers (``nvidia-container-runtime.mode`` of its
-    config.toml); without one, that file stays as it is.
+    ``mode`` selects how ``--runtime nvidia`` gives GPUs to containers (``nvidia-container-runtime.mode`` in
+    config.toml). Without it, that file is kept.
     """
 
     version: DebianVersion
@@ -34,12 +35,12 @@ class ContainerToolkit(StackPart):
 
     @property
     def writes_cdi(self) -> bool:
-        """Whether it has units that write a CDI specification of the host's GPUs."""
+        """Whether the toolkit has units that write a CDI specification of the host's GPUs."""
         return numbers(self.version) >= CDI_SINCE
 
     @property
     def gives_cdi(self) -> bool:
-        """Whether Docker shall know the devices of that specification, such as ``nvidia.com/gpu=all``."""
+        """Whether Docker should offer the devices of that specification, such as ``nvidia.com/gpu=all``."""
         return self.writes_cdi and self.mode in {"auto", *ONLY_CDI}
 
 
@@ -49,31 +50,31 @@ class ContainerSection(Section):
     vendor: ClassVar = "NVIDIA"
 
     docker: Literal["docker.io", "docker-ce"] = "docker.io"
-    docker_versions: Mapping[Name, DebianVersion] = {}  #: exact versions of its packages, which are then held
+    docker_versions: Mapping[Name, DebianVersion] = {}  #: exact versions of packages, which are then held
     docker_ce: DockerCe | None = None
     toolkit: ContainerToolkit
 
     @property
     def docker_packages(self) -> tuple[str, ...]:
-        """The packages that bring Docker."""
+        """Packages with Docker."""
         return self.docker_ce.packages if self.docker == "docker-ce" and self.docker_ce else (self.docker,)
 
     @property
     def exact_docker_packages(self) -> tuple[str, ...]:
-        """The same, each as ``name=version`` if the stack says one."""
+        """Packages with Docker, each as ``name=version`` if the stack sets a version."""
         exact = self.docker_versions
         return tuple(f"{name}={exact[name]}" if name in exact else name for name in self.docker_packages)
 
     @property
     def spare(self) -> tuple[str, ...]:
-        """Docker's own repository, if the distribution's Docker is wanted."""
+        """Docker's own repository, if unused because the stack has the distribution's Docker."""
         return () if self.docker == "docker-ce" else ("docker_ce",)
 
     def versions(self) -> Mapping[str, str]:
-        """The version of the NVIDIA container toolkit, and that of Docker if the stack says one."""
+        """Return the version of the NVIDIA container toolkit, and of Docker if the stack sets one."""
         docker = self.docker_versions.get(self.docker_packages[0])
         return {"container-toolkit": self.toolkit.version, **({"docker": docker} if docker else {})}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """The packages' share, with what apt fetches; images come on top and cannot be foreseen."""
+        """Return the disk space of the packages and apt's downloads; images need more, which cannot be predicted."""
         return taken("Docker", "/lib/systemd/system/docker.service", {"/usr": 2, "/var/cache/apt": 1})

@@ -1,4 +1,4 @@
-"""The verbs ``images.…``. What they need is imported when one is run."""
+"""Tasks ``images.…``. Each imports its implementation when it runs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hostwright.cli.verb import GRADUAL, LISTED, REACHED, Request, verb
     *REACHED,
     "check",
     *GRADUAL,
-    archive="a file of `docker save`, gzipped or not",
-    name="names that it shall give, with commas; of one image, instead of those that it has there: house/tool:1.2",
-    registry="send it to one host, which puts it into the registry of these hosts; the others fetch it there",
+    archive="file from `docker save`, gzipped or not",
+    name="names to set, separated by commas; for an archive of one image, they replace its names: house/tool:1.2",
+    registry="send the archive to one host, which pushes it to the registry; the other hosts pull it",
 )
 def push(request: Request, archive: str = "", name: str = "", registry: bool = False) -> int:
-    """Bring the images of an archive to the Docker of hosts that lack them.
+    """Load the images of an archive into the Docker of hosts that lack them.
 
     hostwright images.push gpu01 gpu02 --archive tool.tar
     """
@@ -27,11 +27,11 @@ def push(request: Request, archive: str = "", name: str = "", registry: bool = F
 
 @verb(
     *LISTED,
-    older="note images that are older than this many days",
-    scan="with --no-scan: do not look for known vulnerabilities where trivy or grype is at hand",
+    older="report images older than this many days",
+    scan="with --no-scan: do not scan for known vulnerabilities with trivy or grype",
 )
 def audit(request: Request, older: int = 90, scan: bool = True) -> int:
-    """Show which images and containers hosts have, by digest and age, and their known vulnerabilities.
+    """Show the images and containers on hosts, with digest and age, and their known vulnerabilities.
 
     hostwright images.audit gpu01
     """

@@ -1,4 +1,4 @@
-"""The state of a host's Docker: its engine, its runtimes, its daemon.json and its command line."""
+"""State of a host's Docker: engine, runtimes, daemon.json and command line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 UNIT = "docker.service"
 
-#: Lines ``runtime NAME`` and ``cgroup DRIVER``. Only a running daemon is probed: its socket would start a stopped one.
+#: lines ``runtime NAME`` and ``cgroup DRIVER``, of a running daemon only: its socket would start a stopped one
 INFO = Probe(
     f"systemctl is-active --quiet {UNIT} || exit 3\n"
     f"timeout -k 1 5 {LOCAL_DOCKER} info"
@@ -27,14 +27,14 @@ INFO = Probe(
     root=True,
 )
 
-#: How systemd starts dockerd, and the options that Debian's unit takes from a file.
+#: dockerd's command line, and the options that Debian's unit reads from a file
 COMMAND = Probe(
     f"systemctl show -p ExecStart -p FragmentPath -p DropInPaths -- {UNIT} &&"
     " { grep -s '^DOCKER_OPTS=' /etc/default/docker; exit 0; }"
 )
 
-#: Where root's docker goes without ``-H``: ``FILE:WORDS`` of each file that leads it elsewhere. config.json also has
-#: credentials, which stay on the host.
+#: targets of root's docker without ``-H``: ``FILE:WORDS`` of each file that sets another one. config.json also has
+#: credentials, which stay on the host
 CONTEXT = Probe(
     """grep -HosE '"currentContext"[[:space:]]*:[[:space:]]*"[^"]{1,200}"' /root/.docker/config.json\n"""
     "grep -HosE '^[[:space:]]*(export )?DOCKER_(HOST|CONTEXT)=[^[:space:];]{1,200}' /etc/environment"
@@ -43,9 +43,10 @@ CONTEXT = Probe(
 )
 _OWN = Pattern(r".*(?:\"default\"|=['\"]?(?:default|unix:///(?:var/)?run/docker\.sock)['\"]?)")
 
-SETTINGS = JsonMerged(DAEMON_JSON, "{}").probes()[:2]  #: what daemon.json is, and its text: asked by the role as well
+#: metadata and text of daemon.json, probes that the role uses too
+SETTINGS = JsonMerged(DAEMON_JSON, "{}").probes()[:2]
 
-#: Options whose key in daemon.json has another name (moby: options that implement NamedOption), and short ones.
+#: options whose key in daemon.json has another name (moby: options that implement NamedOption), and short options
 _KEYS = {
     "host": "hosts", "H": "hosts", "label": "labels", "log-opt": "log-opts", "exec-opt": "exec-opts",
     "storage-opt": "storage-opts", "insecure-registry": "insecure-registries", "registry-mirror": "registry-mirrors",
@@ -54,7 +55,7 @@ _KEYS = {
     "p": "pidfile", "g": "graph",
 }  # fmt: skip
 
-#: moby merges these two, and refuses all others that are set twice (moby/moby#37871)
+#: moby merges these options, and refuses all others that are set twice (moby/moby#37871)
 _MERGED = {"runtimes"}
 
 _STARTED = Pattern(r"argv\[\]=(.*?) ; ignore_errors=")
@@ -64,40 +65,40 @@ _ASSIGNED = Pattern(r"(?m)^DOCKER_OPTS=(.*)$")
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """The running daemon's answer: its runtimes, and its cgroup driver."""
+    """Runtimes and cgroup driver of the running daemon."""
 
     runtimes: tuple[str, ...]
     cgroup_driver: str
 
 
 class NotJson(Exception):
-    """daemon.json is not a JSON object; the text says why."""
+    """daemon.json is not a JSON object. The text gives the reason."""
 
 
 def engine_package(ctx: AuditContext) -> str:
-    """The package that brought Docker, with its version; empty if none is installed. Raises ``Unread``."""
+    """Return Docker's package with its version; empty if none is installed. Raises ``Unread``."""
     rows = (ctx.packages.get(name) for name in ENGINES)
     return next((f"{row.name} {row.version}" for row in rows if row and row.present), "")
 
 
 def engine(ctx: AuditContext) -> Engine:
-    """The running daemon's answer. Raises ``Unread``, also if it does not run or does not answer."""
+    """Return the running daemon's state. Raises ``Unread``, also if the daemon is stopped or does not respond."""
     rows = [line.partition(" ")[::2] for line in ctx.text(INFO).splitlines()]
     runtimes = tuple(value.strip() for key, value in rows if key == "runtime" and value.strip())
     drivers = [value.strip() for key, value in rows if key == "cgroup"]
     if not runtimes or not drivers:
-        raise Unread("docker info does not say its runtimes")
+        raise Unread("docker info lists no runtimes")
     return Engine(runtimes, drivers[0])
 
 
 def led_elsewhere(ctx: AuditContext) -> Iterator[str]:
-    """Docker is installed, and root's config.json or a start file of root's names another context or DOCKER_HOST."""
+    """Docker is installed, and root's config.json or a start file of root sets another context or DOCKER_HOST."""
     if engine_package(ctx):
         yield from (line for line in ctx.text(CONTEXT).splitlines() if not _OWN.fullmatch(line))
 
 
 def settings(ctx: AuditContext) -> Mapping[str, Any]:
-    """The contents of daemon.json; empty if it does not exist. Raises ``Unread`` and ``NotJson``."""
+    """Return the contents of daemon.json; empty if missing. Raises ``Unread`` and ``NotJson``."""
     stat, text = (ctx.answer(probe) for probe in SETTINGS)
     if not stat.ok or not text.text.strip():
         return {}
@@ -115,7 +116,7 @@ def settings(ctx: AuditContext) -> Mapping[str, Any]:
 
 
 def options(ctx: AuditContext) -> frozenset[str]:
-    """The keys of daemon.json that dockerd's command line sets as well. Raises ``Unread``."""
+    """Return the keys of daemon.json that dockerd's command line also sets. Raises ``Unread``."""
     text = ctx.text(COMMAND)
     start = _STARTED.search(text)
     assigned = [match[1] for match in _ASSIGNED.finditer(text)]
@@ -125,29 +126,32 @@ def options(ctx: AuditContext) -> frozenset[str]:
 
 
 def unit_files(ctx: AuditContext) -> tuple[str, ...]:
-    """The unit's file and its drop-ins, one of which has the command line. Raises ``Unread``."""
+    """Return the unit's file and drop-ins, one of which has the command line. Raises ``Unread``."""
     return tuple(path for match in _FILES.finditer(ctx.text(COMMAND)) for path in match[1].split())
 
 
 def said_twice(ctx: AuditContext) -> tuple[str, ...]:
-    """Keys that are set both in daemon.json and on the command line, which dockerd refuses. Raises like both."""
+    """Return the keys set both in daemon.json and on the command line, which dockerd refuses.
+
+    Raises as ``settings`` and ``options``.
+    """
     return tuple(sorted((settings(ctx).keys() & options(ctx)) - _MERGED))
 
 
 def _no_constant(name: str) -> None:
-    """Reject NaN and Infinity, which Python reads and Go does not."""
-    raise ValueError(f"{name} is no JSON")
+    """Reject NaN and Infinity, which Python accepts and Go does not."""
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def _split(value: str) -> str:
     try:
         return " ".join(shlex.split(value))
-    except ValueError:  # an open quote: systemd also ignores such a line
+    except ValueError:  # an open quote, for which systemd also ignores the line
         return ""
 
 
 def _key(word: str) -> str:
-    """The key in daemon.json for a word of the command line; empty for a value."""
+    """Return the daemon.json key of a command-line option; empty for a value."""
     if word.startswith("--"):
         name = word[2:].partition("=")[0]
     elif word.startswith("-"):

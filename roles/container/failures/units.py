@@ -1,4 +1,4 @@
-"""Docker's units, and the unit that makes the links in /dev/char: failed, masked, or no longer restarted."""
+"""Docker's units and the unit for the links in /dev/char: failed, masked, or at their start limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hostwright.standard.roles.container.engine import LINKS_UNIT
 from hostwright.standard.roles.container.failures import state
 
 DOCKER = ("docker.service", "containerd.service")
-SOCKET = "docker.socket"  #: docker.service requires it
+SOCKET = "docker.socket"  #: required by docker.service
 UNITS = Units((*DOCKER, LINKS_UNIT, SOCKET))
 FILES = Probe(sh_file(__file__, "unitfiles.sh", units=(*DOCKER, SOCKET)), root=True)
 _COVERS = Pattern(r"unit (\S{1,100}) (/etc/\S{1,300}) of (/\S{1,300})")
@@ -21,7 +21,7 @@ _REPLACED = Pattern(r"replaced (\S{1,100}) (/\S{1,300})")
 
 
 def too_often(ctx: AuditContext) -> Iterator[str]:
-    """docker.service or containerd.service is failed, and its journal says that systemd no longer starts it."""
+    """docker.service or containerd.service has failed, and its journal reports that systemd no longer starts it."""
     for name in DOCKER:
         if (limited := UNITS.limited(ctx, name)) and not _explained(ctx, name):
             yield limited
@@ -30,7 +30,7 @@ def too_often(ctx: AuditContext) -> Iterator[str]:
 
 
 def masked(ctx: AuditContext) -> Iterator[str]:
-    """docker.service or containerd.service is masked, or docker.socket is and Docker, which needs it, does not run."""
+    """docker.service or containerd.service is masked, or docker.socket, which a stopped Docker requires, is masked."""
     runs = UNITS.unit(ctx, DOCKER[0]).active == "active"
     for name in DOCKER if runs else (*DOCKER, SOCKET):
         if UNITS.unit(ctx, name).load == "masked":
@@ -38,7 +38,7 @@ def masked(ctx: AuditContext) -> Iterator[str]:
 
 
 def container_units_failed(ctx: AuditContext) -> Iterator[str]:
-    """docker.service or containerd.service failed, or is restarted again and again, and daemon.json is not why."""
+    """docker.service or containerd.service failed or restarts repeatedly, and daemon.json is not the cause."""
     for unit in (UNITS.unit(ctx, name) for name in DOCKER):
         if unit.failed and not UNITS.limited(ctx, unit.name) and not _explained(ctx, unit.name):
             yield str(unit)
@@ -47,7 +47,7 @@ def container_units_failed(ctx: AuditContext) -> Iterator[str]:
 
 
 def file_missing(ctx: AuditContext) -> Iterator[str]:
-    """A unit of Docker's or containerd's names an EnvironmentFile=, or a program in ExecStart=, that is not there."""
+    """A unit of Docker or containerd names a missing EnvironmentFile= or a missing program in ExecStart=."""
     lines = ctx.text(FILES).splitlines()
     covering = {match[2]: match[3] for line in lines if (match := _COVERS.fullmatch(line))}
     for match in filter(None, map(_GONE.fullmatch, lines)):
@@ -58,13 +58,13 @@ def file_missing(ctx: AuditContext) -> Iterator[str]:
 
 
 def program_replaced(ctx: AuditContext) -> Iterator[str]:
-    """The program from which docker.service or containerd.service runs was replaced on the disk (/proc/PID/exe)."""
+    """The program of the running docker.service or containerd.service was replaced on disk (/proc/PID/exe)."""
     for match in filter(None, map(_REPLACED.fullmatch, ctx.text(FILES).splitlines())):
         yield f"{match[1]} runs from {match[2]}, which was replaced since"
 
 
 def links_unit_failed(ctx: AuditContext) -> Iterator[str]:
-    """The unit that makes the links in /dev/char at boot is failed."""
+    """The unit that creates the links in /dev/char at boot has failed."""
     links = UNITS.unit(ctx, LINKS_UNIT)
     if links.failed:
         yield str(links)
@@ -72,7 +72,7 @@ def links_unit_failed(ctx: AuditContext) -> Iterator[str]:
 
 
 def _explained(ctx: AuditContext, name: str) -> bool:
-    """Whether another failure says why Docker does not start: dockerd refuses its daemon.json, or a file is missing."""
+    """Return whether another rule covers why the unit does not start: an invalid daemon.json, or a missing file."""
     with suppress(Unread):
         if any(line.startswith(f"{name} ") for line in file_missing(ctx)):
             return True
@@ -88,11 +88,11 @@ UNIT_RULES = (
     FailureRule(
         "unit-names-missing-file",
         "",
-        "UNIT does not start, now or at its next start: it needs FILE, which is not there",
-        "Where {WHERE, which names it,|the file that names it} is a copy in /etc/systemd/system that somebody put over"
-        " the package's unit, remove it, or the line in it; else bring FILE back (apt-get install --reinstall with the"
-        " package that dpkg -S names). Then systemctl daemon-reload, systemctl reset-failed UNIT and systemctl start"
-        " UNIT",
+        "UNIT does not start, now or at its next start: it needs the missing file FILE",
+        "If {WHERE, which names it,|the file that names it} is a copy in /etc/systemd/system that overrides the"
+        " package's unit, remove the copy, or the line in it. Otherwise restore FILE (apt-get install --reinstall with"
+        " the package from dpkg -S). Then run systemctl daemon-reload, systemctl reset-failed UNIT and systemctl"
+        " start UNIT",
         "systemd.exec(5), EnvironmentFile=; systemd.unit(5), unit file load path; docker/for-linux#162",
         names=(
             r"^(?P<unit>\S{1,100}) needs (?P<file>/[^\s,;]{1,300})",
@@ -105,11 +105,10 @@ UNIT_RULES = (
     FailureRule(
         "program-replaced",
         r"(?:fork/)?exec[: ]{1,2}\W{0,3}/\S{0,200}(?:docker|containerd|runc)\S{0,40} \(deleted\)",
-        "a daemon of Docker's still runs from a program that was replaced on the disk, as an upgrade of its package"
-        " does: what it starts from there is gone, so that containers and calls fail",
-        "Restart it once no container works that a restart ends (docker info says whether live-restore is on):"
-        " systemctl restart containerd docker. It happens where an upgrade leaves services alone (needrestart,"
-        " policy-rc.d)",
+        "a daemon of Docker still runs from a program that was replaced on disk, for example by an upgrade. It cannot"
+        " start its other programs any more, so that containers and calls fail",
+        "Restart it when no container works that a restart ends (docker info shows live-restore): systemctl restart"
+        " containerd docker. Upgrades that do not restart services cause this (needrestart, policy-rc.d)",
         "moby cmd/dockerd; needrestart(1); proc(5), /proc/pid/exe",
         sign=Sign("container", program_replaced, (FILES,), grave=False),
         transient=False,
@@ -118,7 +117,7 @@ UNIT_RULES = (
         "container-unit-failed",
         "",
         "Docker or containerd was started and ended with an error",
-        "Read its journal (journalctl -u UNIT -n 50), fix the cause, then systemctl restart UNIT",
+        "Read its journal (journalctl -u UNIT -n 50), fix the cause, then run systemctl restart UNIT",
         "systemd.service(5)",
         names=(r"^(?P<unit>\S{1,100}\.(?:service|socket)) is ",),
         sign=Sign("container", container_units_failed, (UNITS.states, UNITS.journals)),
@@ -128,8 +127,8 @@ UNIT_RULES = (
     FailureRule(
         "docker-masked",
         "",
-        "somebody masked a unit of Docker's, so that nothing can start it, not even provisioning",
-        "Find out who did it and why, then systemctl unmask UNIT and provision again",
+        "a unit of Docker is masked, so that nothing can start it, not even provisioning",
+        "Find out who masked it and why. Then run systemctl unmask UNIT and provision again",
         "systemctl(1)",
         names=(r"^(?P<unit>\S{1,100}\.(?:service|socket)) is masked",),
         sign=Sign("container", masked, (UNITS.states,)),
@@ -138,9 +137,9 @@ UNIT_RULES = (
     FailureRule(
         "dev-char-unit-failed",
         "",
-        "the links in /dev/char, which keep the GPUs in containers, were not made at the last boot",
-        "Read its journal (journalctl -u hostwright-nvidia-dev-char): usually the driver was not loaded yet;"
-        " then systemctl restart hostwright-nvidia-dev-char",
+        "the links in /dev/char, which keep the GPUs in containers, were not created at the last boot",
+        "Read its journal (journalctl -u hostwright-nvidia-dev-char): usually the driver was not loaded yet. Then run"
+        " systemctl restart hostwright-nvidia-dev-char",
         "NVIDIA/nvidia-container-toolkit#48",
         sign=Sign("container", links_unit_failed, (UNITS.states, UNITS.journals), grave=False),
     ),

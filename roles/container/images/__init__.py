@@ -1,1 +1,1 @@
-"""Images without a registry: archives read here, brought to hosts, and what hosts have of images and containers."""
+"""Images without a registry: archives from the controller, and the images and containers on hosts."""

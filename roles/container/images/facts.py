@@ -1,4 +1,4 @@
-"""What a host's Docker has: images with names, digests and dates, and the containers made of them."""
+"""Docker's images on a host, with names, digests and dates, and their containers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from hostwright.roles import json_object, sh_file, whole
 
 _IMAGE = {"id": ".Id", "created": ".Created", "size": ".Size", "tags": ".RepoTags", "digests": ".RepoDigests"}
 _CONTAINER = {"name": ".Name", "image": ".Image", "state": ".State.Status", "created": ".Created"}
-_UNKNOWN_BEFORE = datetime(1990, 1, 1, tzinfo=UTC)  #: builders that want equal bytes give images the year 0 or 1970
+_UNKNOWN_BEFORE = datetime(1990, 1, 1, tzinfo=UTC)  #: reproducible builds set the year 0 or 1970
 
 
 def _format(word: str, fields: dict[str, str]) -> str:
     return f"{word} {{" + ",".join(f'"{name}":{{{{json {place}}}}}' for name, place in fields.items()) + "}"
 
 
-LOADS = "/var/lib/hostwright/images"  #: on a host: what archives gave its Docker, each under its checksum
+#: records on a host: the images loaded from each archive, by the archive's checksum
+LOADS = "/var/lib/hostwright/images"
 IMAGES_PROBE = Probe(
     sh_file(
         __file__, "sh/facts.sh", image=_format("image", _IMAGE), container=_format("container", _CONTAINER), loads=LOADS
@@ -32,7 +33,7 @@ IMAGES_PROBE = Probe(
 
 @dataclass(frozen=True, slots=True)
 class HostImage:
-    """An image as Docker has it. All of it is text of the host."""
+    """An image in a host's Docker. All values come from the host unchecked."""
 
     id: str
     created: str
@@ -41,7 +42,7 @@ class HostImage:
     digests: tuple[str, ...] | None = None
 
     def days(self, now: datetime) -> int | None:
-        """How old it is; ``None`` where its builder gave it no date."""
+        """Return the image's age; ``None`` if its builder set no date."""
         try:
             made = datetime.fromisoformat(self.created[:19]).replace(tzinfo=UTC)
         except ValueError:
@@ -51,41 +52,39 @@ class HostImage:
 
 @dataclass(frozen=True, slots=True)
 class HostContainer:
-    """A container as Docker has it."""
+    """A container in a host's Docker."""
 
     name: Annotated[str, Field(max_length=512)]
-    image: str  #: the ID of its image
-    state: str  #: Docker's word: ``running``, ``exited``, …
+    image: str  #: ID of the container's image
+    state: str  #: Docker's state: ``running``, ``exited``, …
     created: str
 
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
-    """What a host's Docker has; ``trouble`` says why nothing can be known or done, as the beginning of a sentence."""
+    """State of a host's Docker. ``trouble`` is the reason if it is unknown, as the start of a sentence."""
 
     images: tuple[HostImage, ...] = ()
     containers: tuple[HostContainer, ...] = ()
-    free: int = 0  #: bytes where Docker keeps images
+    free: int = 0  #: free bytes in Docker's data directory
     trouble: str = ""
-    store: str = ""  #: where images have other IDs than in archives: whose they are
-    tags: dict[str, str] = field(default_factory=dict)  #: each name with the ID that it leads to
-    cut: tuple[str, ...] = ()  #: checksums of archives whose load was killed before its names were judged
+    store: str = ""  #: name of the image store if its image IDs differ from those in archives
+    tags: dict[str, str] = field(default_factory=dict)  #: image name → image ID
+    cut: tuple[str, ...] = ()  #: checksums of archives whose load was killed before the check of its names
 
 
 _HOST_IMAGE, _HOST_CONTAINER = TypeAdapter(HostImage), TypeAdapter(HostContainer)
-_TROUBLES = {"absent": "there is no Docker on this host", "silent": "Docker does not answer on this host"}
-UNCLEAR = "what Docker has on this host cannot be understood"
-CONTAINERD = (
-    "Docker keeps its images in containerd's store on this host, where an image has another ID than in its archive"
-)
+_TROUBLES = {"absent": "this host has no Docker", "silent": "Docker does not respond on this host"}
+UNCLEAR = "Docker's output on this host is invalid"
+CONTAINERD = "Docker uses containerd's image store on this host, in which image IDs differ from those in archives"
 
 
 def read_images(facts: Facts) -> ImageFacts:
-    """The answer of a host to ``IMAGES_PROBE``."""
+    """Parse the output of ``IMAGES_PROBE``."""
     answer = facts[IMAGES_PROBE]
     lines = [line.partition(" ")[::2] for line in answer.text.splitlines()]
     if answer.truncated or not lines or lines[-1][0] != "end":
-        return ImageFacts(trouble="what Docker has on this host could not be read whole")
+        return ImageFacts(trouble="Docker's output on this host is incomplete")
     words = dict(lines)
     if "docker" in words:
         return ImageFacts(trouble=_TROUBLES.get(words["docker"], _TROUBLES["silent"]))

@@ -1,6 +1,6 @@
-"""The images of an archive are in a host's Docker: the state that ``images.push`` brings hosts to.
+"""State of ``images.push``: the images of an archive are in a host's Docker.
 
-An archive is not read here. Docker on the host loads it and reports what it loaded, and the host records that.
+The controller does not read the archive. Docker on the host loads it and reports the images, which the host records.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from hostwright.roles import Artifact, InputError, Pattern, sh, sh_file, shown_b
 from hostwright.standard.roles.container.images.facts import CONTAINERD, IMAGES_PROBE, LOADS, read_images
 from hostwright.standard.roles.container.images.reference import is_tagged
 
-LOAD_TIMEOUT_S = 2 * 3600.0  #: 20 GB on a worn-out disk
+LOAD_TIMEOUT_S = 2 * 3600.0  #: 20 GB on a slow disk
 UNKNOWN = "unknown"
 _NO_FILE_NAME = re.compile(r"[^A-Za-z0-9._+-]+")
 _ID = Pattern("sha256:[0-9a-f]{64}")
-_OF_UNPACKING = 2  #: Docker unpacks the archive, then its layers: both take at least the archive's size
+_OF_UNPACKING = 2  #: Docker unpacks the archive, then its layers; each takes at least the archive's size
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,11 @@ class LoadedImage:
 
 
 def artifact_of(path: Path) -> Artifact:
-    """An archive as a file that hosts get. Raises ``InputError`` if it is not a file that can be read."""
+    """Return the archive as an artifact for hosts. Raises ``InputError`` if the path is not a readable file."""
     if path.is_dir():
         raise InputError(
-            "is a directory, and Docker loads files; write an OCI layout as one with "
-            "`skopeo copy oci:DIRECTORY docker-archive:FILE:NAME:TAG`",
+            "is a directory, but Docker loads files; convert an OCI layout with `skopeo copy oci:DIRECTORY"
+            " docker-archive:FILE:NAME:TAG`",
             str(path),
         )
     try:
@@ -59,10 +59,10 @@ def artifact_of(path: Path) -> Artifact:
 
 @dataclass(frozen=True, slots=True)
 class ImagesLoaded(Resource):
-    """Docker loaded an archive, and its names lead to the images of the archive.
+    """Docker loaded an archive, and the archive's names point to its images.
 
-    ``archive`` is how operators call it. ``names`` are the names that it shall give; without any, a single name that
-    leads to no other image.
+    ``archive`` is the archive's name for operators. ``names`` are the names to set; if empty, the archive's only name,
+    which must not belong to another image.
     """
 
     artifact: Artifact
@@ -75,14 +75,14 @@ class ImagesLoaded(Resource):
 
     @property
     def _recorded(self) -> Probe:
-        """Lines ``ID NAME``: what Docker loaded from the archive."""
+        """Probe for lines ``ID NAME``: the images that Docker loaded from the archive."""
         return Probe(sh("cat -- %s 2>/dev/null || :", self._record), root=True)
 
     def probes(self) -> tuple[Probe, ...]:
         return (IMAGES_PROBE, self._recorded)
 
     def images(self, facts: Facts) -> tuple[LoadedImage, ...]:
-        """The images of the archive; empty if the host has not loaded it, or if one of its names leads elsewhere."""
+        """Return the archive's images; empty if the host has not loaded them, or if a name points to another image."""
         there = read_images(facts)
         rows = [line.split(" ") for line in facts[self._recorded].text.splitlines()]
         found = tuple(LoadedImage(*row) for row in rows if len(row) == 2 and there.tags.get(row[1]) == row[0])
@@ -96,20 +96,20 @@ class ImagesLoaded(Resource):
         of = f"{self.archive}, {shown_bytes(self.artifact.size or 0)}, sha256:{(self.artifact.sha256 or '')[:12]}"
         want = f"loaded from {of}; the host's Docker reports the images"
         if trouble := found.trouble or (CONTAINERD if found.store else ""):
-            return Refusal(what, UNKNOWN, want, "images-docker", f"{trouble}: no image can be brought to it")
+            return Refusal(what, UNKNOWN, want, "images-docker", f"{trouble}; images cannot be loaded")
         if self.images(facts):
             return None
         have = few([found.tags[name][7:19] if name in found.tags else ABSENT for name in self.names]) or ABSENT
         needed = _OF_UNPACKING * (self.artifact.size or 0)
         if needed > found.free:
             sentence = (
-                f"`docker load` takes at least {shown_bytes(needed)}, and "
-                f"{shown_bytes(found.free)} are free where Docker keeps images: make room (`docker image prune`)"
+                f"`docker load` needs at least {shown_bytes(needed)}, but only {shown_bytes(found.free)} are free in"
+                " Docker's data directory; free space with `docker image prune`"
             )
             return Refusal(what, have, want, "images-room", sentence)
         moved = tuple(
-            f"the name {name} leads to the image {found.tags[name][7:19]} now; if the archive has another, that image "
-            "keeps its containers and loses the name"
+            f"the name {name} points to the image {found.tags[name][7:19]} now; if the archive has another image, the"
+            " old one keeps its containers and loses the name"
             for name in self.names
             if name in found.tags
         )
@@ -120,4 +120,4 @@ class ImagesLoaded(Resource):
         return Change(what, have, want, (step,), artifacts=(self.artifact.name,), warnings=moved)
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # an image is somebody's work, and `docker image prune` knows which nobody uses
+        return ()  # images may be in use; `docker image prune` removes unused ones

@@ -1,4 +1,4 @@
-"""``images.push``: an archive on each host, or on one of them, which shares it through a registry with the others."""
+"""Implementation of ``images.push``: load an archive on each host, or on one host that shares it through a registry."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from hostwright.standard.roles.container.images.throughregistry import ImagesPul
 
 @runtime_checkable
 class ImageRegistry(Protocol):
-    """Variables of a role that provides a registry of images. A host has at most one such role."""
+    """Variables of a role with an image registry. A host has at most one such role."""
 
     @property
     def image_registry(self) -> str:
-        """Name and port under which the host reaches the registry, such as ``reg01:5000``; empty: it has none."""
+        """Name and port by which the host reaches the registry, such as ``reg01:5000``; empty: no registry."""
 
     @property
     def serves_images(self) -> bool:
@@ -46,12 +46,12 @@ class ImageRegistry(Protocol):
 
 
 def registry_at(target: TargetHost) -> str:
-    """Name and port of the host's registry; empty where it has none."""
+    """Return name and port of the host's registry; empty without one."""
     return next((v.image_registry for v in target.variables.values() if isinstance(v, ImageRegistry)), "")
 
 
 def serves_images(target: TargetHost) -> bool:
-    """Whether the host runs a registry."""
+    """Return whether the host runs a registry."""
     return any(isinstance(v, ImageRegistry) and v.serves_images for v in target.variables.values())
 
 
@@ -61,17 +61,17 @@ VERB = "images.push"
 
 @dataclass(frozen=True)
 class _Push:
-    """A call of the verb: what it brings, and how."""
+    """One call of ``images.push``."""
 
     fleet: Fleet
     targets: Targets
     request: Request
     archive: Path
     loaded: ImagesLoaded
-    again: Command  #: as it is typed
+    again: Command  #: the command as typed
 
     def reach(self, targets: Targets, state: Resource, at: str = "") -> int:
-        """Bring hosts to this state; the exit status."""
+        """Apply the state to hosts, and return the exit status."""
         artifact, names = self.loaded.artifact, self.loaded.names
         goal = OnlyStates(ROLE, (state,), {artifact.name: artifact})
         request = replace(self.request, own={"archive": str(self.archive), "images": list(names), "registry": at})
@@ -79,7 +79,7 @@ class _Push:
         return change(VERB, self.fleet, targets, request, run, goal=goal, again=self.again)
 
     def facts(self, target: TargetHost, probes: tuple[Probe, ...]) -> Facts:
-        """The answers of a host."""
+        """Return the host's facts."""
         with Connections(self._password).connect(target) as shell:
             return ask(shell, probes)
 
@@ -89,9 +89,9 @@ class _Push:
 
 
 def push(request: Request, archive: str, *, name: str = "", registry: bool = False) -> int:
-    """``images.push``. ``name`` has the names that the archive shall give, with commas."""
+    """Run ``images.push``. ``name`` has the names to set, separated by commas."""
     if not archive:
-        raise InputError("name the archive: --archive FILE, from `docker save -o FILE NAME:TAG`", "--archive")
+        raise InputError("missing; give an archive from `docker save -o FILE NAME:TAG`: --archive FILE", "--archive")
     names = tuple(dict.fromkeys(map(_name, name.split(",")))) if name else ()
     fleet = open_fleet(request)
     targets = targets_of(fleet, request)
@@ -111,26 +111,29 @@ def _name(text: str) -> str:
 
 
 def registry_of(targets: Targets) -> str:
-    """The registry of all these hosts. Raises ``InputError`` where one has none, or another."""
+    """Return the common registry of these hosts. Raises ``InputError`` if a host has none or another."""
     found: dict[str, list[str]] = {}
     for target in targets:
         found.setdefault(registry_at(target), []).append(target.name)
     if "" in found:
         sentence = (
-            f"{', '.join(found[''])} {'has' if len(found['']) == 1 else 'have'} no registry: add the role registry to "
-            f"hostwright_roles, say registry_at, run {Command('registry.trust')}, and provision"
+            f"{', '.join(found[''])} {'has' if len(found['']) == 1 else 'have'} no registry; add the role registry to"
+            f" hostwright_roles, set registry_at, run {Command('registry.trust')}, and provision"
         )
         raise InputError(sentence, "--registry")
     if len(found) > 1:
         raise InputError(
-            f"these hosts have several registries ({', '.join(sorted(found))}): push to each", "--registry"
+            f"these hosts use several registries ({', '.join(sorted(found))}); push to the hosts of each separately",
+            "--registry",
         )
     return next(iter(found))
 
 
 def _through(one: _Push, at: str) -> int:
-    """One host gets the archive and puts it into the registry; the others fetch it there by its digests. Of several
-    JSON documents, only the last is printed."""
+    """Load the archive on one host, which pushes it to the registry; pull it by digest on the others.
+
+    Of several JSON documents, only the last is printed.
+    """
     first = pusher_of(one.targets)
     others = tuple(target for target in one.targets if target.name != first.name)
     status = AS_DESIRED
@@ -140,7 +143,7 @@ def _through(one: _Push, at: str) -> int:
         with redirect_stdout(printed) if one.request.json else nullcontext():
             status = one.reach(targets, state, at)
         if status == DIFFERS and others:
-            warn(f"then {', '.join(target.name for target in others)} would fetch from {at} what they lack")
+            warn(f"then {', '.join(target.name for target in others)} would pull missing images from {at}")
         if status != AS_DESIRED:
             break
     print(printed.getvalue(), end="")
@@ -150,7 +153,7 @@ def _through(one: _Push, at: str) -> int:
 def _stages(
     one: _Push, first: TargetHost, others: tuple[TargetHost, ...], at: str
 ) -> Iterator[tuple[Targets, Resource]]:
-    """What hosts are brought to, one after the other: each is known once the one before is reached."""
+    """Yield hosts and their state, stage by stage: the next stage depends on the facts of the previous one."""
     alone = replace(one.targets, chosen=(first,))
     yield alone, one.loaded
     facts = one.facts(first, one.loaded.probes())
@@ -161,7 +164,7 @@ def _stages(
         return
     there = pushed.pushed(one.facts(first, pushed.probes()))
     if missing := {image.name for image in images} - {image.name for image in there}:
-        sentence = f"the registry {at} has lost {', '.join(sorted(missing))} meanwhile: run this again"
+        sentence = f"the registry {at} lost {', '.join(sorted(missing))} during the run; run the command again"
         raise HostError(first.name, sentence)
     sizes = {image.id: image.size for image in read_images(facts).images}
     size = sum(sizes.get(id_, 0) for id_ in {image.id for image in images})
@@ -169,6 +172,6 @@ def _stages(
 
 
 def pusher_of(targets: Targets) -> TargetHost:
-    """The host that gets the archive: the registry's own where it has Docker, so that it goes over the network once."""
+    """Return the host that gets the archive: the registry's own if it has Docker, to send the archive only once."""
     able = [target for target in targets if serves_images(target) and ROLE in {role.name for role in target.of_host}]
     return able[0] if able else next(iter(targets))

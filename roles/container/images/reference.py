@@ -1,4 +1,4 @@
-"""The names of images, read as Docker reads them: by the grammar of distribution/reference."""
+"""Image names, parsed by Docker's grammar (distribution/reference)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from hostwright.roles import Command, Pattern
 
-HUB = "docker.io"  #: the registry of names that name none
+HUB = "docker.io"  #: registry of names without a registry
 _OLD_HUB = "index.docker.io"
-_OFFICIAL = "library/"  #: where the hub has images whose path is one word
-_MOST_PATH = 255  #: characters, Docker's own limit
-_MOST_REGISTRY = 255 + len(":65535")  #: our choice: DNS has no longer names
+_OFFICIAL = "library/"  #: path prefix of the hub's images whose path is one word
+_MOST_PATH = 255  #: characters; Docker's own limit
+_MOST_REGISTRY = 255 + len(":65535")  #: our choice: DNS names are not longer
 _ID = Pattern(r"[0-9a-f]{64}")
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _REGISTRY = Pattern(rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[0-9A-Fa-f:]+\])(?::[0-9]+)?")
@@ -22,7 +22,7 @@ _DIGEST = Pattern(r"sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}
 
 @dataclass(frozen=True, slots=True)
 class ImageName:
-    """An image by name: ``[REGISTRY/]PATH[:TAG][@DIGEST]``, whole; tag and digest are empty where the text has none."""
+    """Image name ``[REGISTRY/]PATH[:TAG][@DIGEST]``. Tag and digest are empty if missing."""
 
     registry: str
     path: str
@@ -31,7 +31,7 @@ class ImageName:
 
     @property
     def repository(self) -> str:
-        """Registry and path as Docker shows them: without the hub, and without ``library`` before a single word."""
+        """Registry and path in Docker's notation: without the hub, and without ``library`` before a single word."""
         if self.registry not in (HUB, ""):
             return f"{self.registry}/{self.path}"
         word = self.path.removeprefix(_OFFICIAL)
@@ -39,19 +39,19 @@ class ImageName:
 
     @property
     def shown(self) -> str:
-        """The name under which Docker lists the image: with its digest where it is pinned, else with its tag."""
+        """Name in Docker's list: with the digest if pinned, else with the tag."""
         return f"{self.repository}@{self.digest}" if self.digest else f"{self.repository}:{self.tag or 'latest'}"
 
 
 def read_image_name(text: str) -> ImageName:
-    """An image's name, as ``docker pull`` takes it.
+    """Parse an image name in the notation of ``docker pull``.
 
     >>> read_image_name("tensorflow/serving:2.9.0")
     ImageName(registry='docker.io', path='tensorflow/serving', tag='2.9.0', digest='')
     >>> read_image_name("docker.io/library/debian:11").repository
     'debian'
 
-    Raises ``ValueError`` with what is wrong with it, as the end of a sentence.
+    Raises ``ValueError`` with the error as the end of a sentence.
     """
     if _ID.fullmatch(text):
         raise ValueError("64 hexadecimal digits are an image's ID, not its name")
@@ -61,23 +61,23 @@ def read_image_name(text: str) -> ImageName:
     if registry == HUB and "/" not in path:
         path = _OFFICIAL + path
     if len(registry) > _MOST_REGISTRY or len(path) > _MOST_PATH:
-        raise ValueError(f"it is longer than a name can be ({_MOST_PATH} characters)")
+        raise ValueError(f"it is longer than {_MOST_PATH} characters")
     if registry and not _REGISTRY.fullmatch(registry) and ":" not in registry:
-        registry, path = "", f"{registry}/{path}"  # a dot alone makes no registry of a folder such as a_b.c
+        registry, path = "", f"{registry}/{path}"  # a directory such as a_b.c has a dot but is not a registry
     if registry and not _REGISTRY.fullmatch(registry):
-        raise ValueError("what stands before its first / is no registry")
+        raise ValueError("the part before its first / is not a registry")
     if not _PATH.fullmatch(path):
         capitals = path != path.lower() and _PATH.fullmatch(path.lower())
-        raise ValueError("its path has capitals" if capitals else "its path is none")
+        raise ValueError("its path has uppercase letters" if capitals else "its path is invalid")
     if colon and not _TAG.fullmatch(tag):
-        raise ValueError("what stands behind its : is no tag")
+        raise ValueError("the part after its : is not a tag")
     if at and not _DIGEST.fullmatch(digest):
-        raise ValueError("what stands behind its @ is no digest, such as sha256:… with 64 hexadecimal digits")
+        raise ValueError("the part after its @ is not a digest, such as sha256:… with 64 hexadecimal digits")
     return ImageName(registry, path, tag, digest)
 
 
 def familiar(text: str) -> str:
-    """The name of an image with a tag and no digest, as Docker shows it.
+    """Return an image name with a tag and without a digest, in Docker's notation.
 
     >>> familiar("docker.io/library/debian:11")
     'debian:11'
@@ -91,7 +91,7 @@ def familiar(text: str) -> str:
 
 
 def is_tagged(text: str) -> bool:
-    """Whether a text is a name with a tag, as Docker shows it."""
+    """Return whether a text is an image name with a tag in Docker's notation."""
     try:
         return familiar(text) == text
     except ValueError:
@@ -99,22 +99,22 @@ def is_tagged(text: str) -> bool:
 
 
 def absent_because(text: str) -> str:
-    """That a host lacks an image, and how to bring it, as the end of a sentence whose subject is the image.
+    """Return the end of a sentence about a missing image, with the command that installs it.
 
     >>> absent_because("debian:11")
-    'which is not on this host: bring it with `invoke images.push --archive FILE`'
+    'which is not on this host; load it with `invoke images.push --archive FILE`'
     """
     name = read_image_name(text)
     if not name.digest:
-        return f"which is not on this host: bring it with {Command('images.push', archive='FILE')}"
+        return f"which is not on this host; load it with {Command('images.push', archive='FILE')}"
     return (
-        "which this host does not have by that digest: archives carry no digest of a registry, so that images.push "
-        f"brings the image by its tag alone; write that ({name.repository}:{name.tag or 'TAG'})"
+        "which this host does not have by that digest; archives have no registry digests, so that images.push loads"
+        f" the image only by its tag: write {name.repository}:{name.tag or 'TAG'}"
     )
 
 
 def _registry(text: str) -> tuple[str, str]:
-    """The registry and what follows: a first part with a dot, a port or a capital is one, and ``localhost`` is."""
+    """Split off the registry: a first part with a dot, a port or an uppercase letter, or ``localhost``."""
     first, slash, rest = text.partition("/")
     if not slash or not (first == "localhost" or "." in first or ":" in first or first != first.lower()):
         return HUB, text

@@ -1,6 +1,6 @@
-"""Scanning images for known vulnerabilities, once for all hosts that have one: on a host with a scanner, or here.
+"""Vulnerability scans of images, once per image for all hosts, on a host with a scanner or on the controller.
 
-What is shown is the scanner's own table, and whether findings are a failure is its own exit status.
+The output is the scanner's own table, and its exit status tells whether the findings are a failure.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from hostwright.resources import Facts, Probe
 from hostwright.roles import sh, sh_file, short
 from hostwright.standard.roles.container.running import LOCAL_DOCKER
 
-SCANNERS = ("trivy", "grype")  #: the one that is taken where both are at hand is the first
-HERE = ""  #: the place of a scan that ran on this machine
+SCANNERS = ("trivy", "grype")  #: in order of preference
+HERE = ""  #: value for a scan on the controller
 NO_SCANNER = "no scanner"
-SCAN_TIMEOUT_S = 2400.0  #: our choice: Trivy itself gives up after 30 minutes
+SCAN_TIMEOUT_S = 2400.0  #: our choice: Trivy itself stops after 30 minutes
 MOST_BYTES = 16 << 20  #: of a table; a row has up to 1 kB
-_ROOM = 2.2  #: what a scan takes on a disk, in times the image's size: its archive, and layers unpacked beside it
-_ALONE = threading.Lock()  #: one scan at a time on this machine
+_ROOM = 2.2  #: disk space of a scan, in multiples of the image's size: its archive, and its unpacked layers
+_ALONE = threading.Lock()  #: at most one scan at a time on the controller
 
-#: the scanners of a host, a line each
+#: prints the paths of a host's scanners, one per line
 SCANNERS_THERE = Probe(
     sh('PATH=$PATH:/usr/local/bin:/snap/bin; for name in %s; do command -v "$name" || :; done', SCANNERS), root=True
 )
@@ -36,17 +36,16 @@ SCANNERS_THERE = Probe(
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a scanner printed about an image. ``problem`` says why it printed nothing, or how it ended otherwise than
-    with 0."""
+    """Output of a scanner for an image. ``problem`` is the reason for missing output or a status other than 0."""
 
     scanner: str = ""
-    place: str = HERE  #: the host on which it ran
-    report: str = ""  #: its table
+    place: str = HERE  #: host of the scan
+    report: str = ""  #: the scanner's table
     problem: str = ""
 
 
 class Scannable(Protocol):
-    """An image, by its ID and its size, on these hosts."""
+    """An image with ID, size and hosts."""
 
     @property
     def id(self) -> str: ...
@@ -57,19 +56,22 @@ class Scannable(Protocol):
 
 
 def scanner_of(facts: Facts) -> str:
-    """The scanner of a host; empty where there is none."""
+    """Return the scanner of a host; empty without one."""
     names = {line.rpartition("/")[2] for line in facts[SCANNERS_THERE].text.split()}
     return next((name for name in SCANNERS if name in names), "")
 
 
 def scanner_here() -> str:
-    """The scanner of this machine; empty where there is none."""
+    """Return the scanner of the controller; empty without one."""
     return next((name for name in SCANNERS if shutil.which(name)), "")
 
 
 def shares(images: Sequence[Scannable], scanners: Mapping[str, str], here: str) -> dict[str, list[Scannable]]:
-    """Which host gives which images: each image once, on the host with a scanner that has the least to do, else from
-    any host to this machine's scanner; what nobody can scan is in no host's share."""
+    """Assign each image to one host that scans or exports it.
+
+    The host with a scanner and the least work gets the image. If no host has a scanner, any host exports the image to
+    the controller's scanner. Images that nobody can scan are omitted.
+    """
     given: dict[str, list[Scannable]] = {}
     load: Counter[str] = Counter()
     for image in sorted(images, key=lambda image: (-image.size, image.id)):
@@ -88,8 +90,11 @@ def scan_images(
     stop: Callable[[], None],
     tell: Callable[[str], None],
 ) -> dict[str, Scan]:
-    """The scan of each image by its ID. ``scanners`` has each host's, ``connect`` opens one, ``tell`` hears what
-    begins. What is known on Ctrl-C is the ``ended`` of ``Interrupted``."""
+    """Scan images, and return the scans by image ID.
+
+    ``scanners`` has each host's scanner, ``connect`` opens a shell, ``tell`` receives progress messages. On Ctrl-C, the
+    attribute ``ended`` of ``Interrupted`` has the finished scans.
+    """
     here = scanner_here()
     given = shares(images, scanners, here)
 
@@ -107,7 +112,7 @@ def scan_images(
         for error in results.errors:
             scans.update({image.id: Scan(problem=short(error.sentence)) for image in given.get(error.host, ())})
         for host in results.untouched:
-            scans.update({image.id: Scan(problem="the run was stopped before it") for image in given[host]})
+            scans.update({image.id: Scan(problem="the run was interrupted before this scan") for image in given[host]})
         for done in results.values:
             scans.update(done)
         return scans
@@ -120,15 +125,15 @@ def scan_images(
 
 
 def scan_script(scanner: str, image: Scannable, archive: str = "") -> str:
-    """A root program that prints the scanner's table of an image, or of this archive of it."""
+    """Return a root script that prints the scanner's table of an image, or of its archive."""
     room = int(_ROOM * image.size / 1024) + 1
     return sh_file(__file__, "sh/scan.sh", scanner=scanner, image=image.id, archive=archive, room=room)
 
 
 def read_scan(scanner: str, place: str, status: int, output: bytes, errors: bytes) -> Scan:
-    """What came of a scan. One that prints nothing has found out nothing."""
+    """Return the result of a scan. Empty output is a problem."""
     report = output.decode("utf-8", "replace").strip("\n")
-    problem = _failed(scanner, status, errors) if status else "" if report else f"{scanner} printed nothing about it"
+    problem = _failed(scanner, status, errors) if status else "" if report else f"{scanner} printed nothing"
     return Scan(scanner, place, report, problem)
 
 
@@ -142,17 +147,19 @@ def _scan(shell: RootShell, image: Scannable, scanner: str, place: str) -> Scan:
         return _scan_here(shell, image, scanner)
     output = shell.attempt(scan_script(scanner, image), timeout_s=SCAN_TIMEOUT_S, cap_bytes=MOST_BYTES)
     if output.truncated:
-        return Scan(scanner, place, problem=f"the table of {scanner} is longer than {MOST_BYTES >> 20} MiB")
+        return Scan(scanner, place, problem=f"the table of {scanner} is larger than {MOST_BYTES >> 20} MiB")
     return read_scan(scanner, place, output.status, output.stdout, output.stderr)
 
 
 def _scan_here(shell: RootShell, image: Scannable, scanner: str) -> Scan:
-    """The host saves the image to this machine, where it is scanned."""
+    """Copy the image from the host to the controller, and scan it there."""
     with _ALONE, tempfile.TemporaryDirectory(prefix="hostwright-") as folder:
         archive = Path(folder) / "image.tar"
         free = shutil.disk_usage(folder).free
         if free < _ROOM * image.size:
-            return Scan(scanner, problem=f"it takes {int(_ROOM * image.size) >> 20} MiB here, {free >> 20} are free")
+            return Scan(
+                scanner, problem=f"the scan needs {int(_ROOM * image.size) >> 20} MiB here, but {free >> 20} are free"
+            )
         try:
             with archive.open("wb") as file:
                 saved = shell.attempt(
@@ -162,7 +169,7 @@ def _scan_here(shell: RootShell, image: Scannable, scanner: str) -> Scan:
                     on_stdout=lambda data: (file.write(data), None)[1],
                 )
             if saved.status or saved.truncated:
-                return Scan(scanner, problem=f"the Docker of {shell.host} could not save it")
+                return Scan(scanner, problem=f"Docker on {shell.host} failed to save the image")
             done = subprocess.run(
                 ["/bin/sh", "-euc", scan_script(scanner, image, str(archive))],
                 cwd=folder,  # scanners read settings from the working directory (trivy.yaml, .grype.yaml)
@@ -172,5 +179,5 @@ def _scan_here(shell: RootShell, image: Scannable, scanner: str) -> Scan:
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            return Scan(scanner, problem=f"{scanner} could not be run here: {short(str(error))}")
+            return Scan(scanner, problem=f"{scanner} failed to start on this machine: {short(str(error))}")
     return read_scan(scanner, HERE, done.returncode, done.stdout, done.stderr)

@@ -1,4 +1,4 @@
-"""Images that go through a registry: one host puts them there, the others fetch them by their digests."""
+"""Images that one host pushes to a registry, and other hosts pull by digest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hostwright.standard.roles.container.images.reference import HUB, read_image
 
 
 def name_in(at: str, name: str) -> str:
-    """The name of an image in the registry ``at``: with its path and tag, without the registry that it came from.
+    """Return an image's name in the registry ``at``: its path and tag, without the original registry.
 
     >>> name_in("reg01:5000", "ghcr.io/house/tool:1.2")
     'reg01:5000/house/tool:1.2'
@@ -27,7 +27,7 @@ def name_in(at: str, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PushedImage:
-    """An image in a registry: its ID, one of its names, and the digest under which the registry has it."""
+    """An image in a registry: its ID, one of its names, and its digest in the registry."""
 
     id: str
     name: str
@@ -36,26 +36,26 @@ class PushedImage:
 
 @dataclass(frozen=True, slots=True)
 class ImagesPushed(Resource):
-    """A registry has these images, from the Docker of this host, which has them."""
+    """A registry has these images, pushed from this host's Docker."""
 
     at: str
     images: tuple[LoadedImage, ...]
 
     @property
     def _rows(self) -> list[tuple[str, str, str]]:
-        """Each image with its name and the one that it gets in the registry."""
+        """ID, name and registry name of each image."""
         return [(image.id, image.name, name_in(self.at, image.name)) for image in self.images]
 
     @property
     def pushed_probe(self) -> Probe:
-        """Which of the images the registry has."""
+        """Probe for the images that the registry has."""
         return Probe(sh_file(__file__, "sh/pushed.sh", at=self.at, images=_words(self._rows)), root=True)
 
     def probes(self) -> tuple[Probe, ...]:
         return (IMAGES_PROBE, self.pushed_probe)
 
     def pushed(self, facts: Facts) -> tuple[PushedImage, ...]:
-        """Those that it has."""
+        """Return the images that the registry has."""
         rows = [line.split() for line in facts[self.pushed_probe].text.splitlines()]
         asked = {(image.id, image.name) for image in self.images}
         return tuple(PushedImage(*row) for row in rows if len(row) == 3 and tuple(row[:2]) in asked)
@@ -64,14 +64,12 @@ class ImagesPushed(Resource):
         found = read_images(facts)
         what, want = f"registry {self.at}", few([image.name for image in self.images])
         if trouble := found.trouble or (CONTAINERD if found.store else ""):
-            return Refusal(what, UNKNOWN, want, "images-docker", f"{trouble}: no image can go through it")
+            return Refusal(what, UNKNOWN, want, "images-docker", f"{trouble}; images cannot be pushed from it")
         first: dict[str, tuple[str, str]] = {}
         for ident, name, in_registry in self._rows:
             of, other = first.setdefault(in_registry, (ident, name))
             if of != ident:
-                sentence = (
-                    f"{other} and {name} would both be {in_registry}: save one of them under another name (docker tag)"
-                )
+                sentence = f"{other} and {name} would both be named {in_registry}; rename one of them (docker tag)"
                 return Refusal(what, UNKNOWN, want, "images-names", sentence)
         there = {(image.id, image.name) for image in self.pushed(facts)}
         missing = [row for row in self._rows if row[:2] not in there]
@@ -82,16 +80,16 @@ class ImagesPushed(Resource):
         return Change(what, "without these images from here", want, (Step(script, timeout_s=LOAD_TIMEOUT_S),))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # others may pull them
+        return ()  # other hosts may pull the images
 
 
 @dataclass(frozen=True, slots=True)
 class ImagesPulled(Resource):
-    """Docker has these images under their names, from a registry, by their digests."""
+    """Docker has these images under their names, pulled from a registry by digest."""
 
     at: str
     images: tuple[PushedImage, ...]
-    size: int  #: bytes that they take
+    size: int  #: bytes of all images
 
     def probes(self) -> tuple[Probe, ...]:
         return (IMAGES_PROBE,)
@@ -101,21 +99,21 @@ class ImagesPulled(Resource):
         names = [image.name for image in self.images]
         what, want = f"image {few(names)}", few([image.id[7:19] for image in self.images])
         if trouble := found.trouble or (CONTAINERD if found.store else ""):
-            return Refusal(what, UNKNOWN, want, "images-docker", f"{trouble}: no image can be brought to it")
+            return Refusal(what, UNKNOWN, want, "images-docker", f"{trouble}; images cannot be pulled")
         missing = [image for image in self.images if found.tags.get(image.name) != image.id]
         if not missing:
             return None
         known = {image.id for image in found.images}
         if self.size > found.free and any(image.id not in known for image in missing):
             sentence = (
-                f"the images take {shown_bytes(self.size)}, and {shown_bytes(found.free)} are free where Docker "
-                "keeps images: make room (`docker image prune`)"
+                f"the images need {shown_bytes(self.size)}, but only {shown_bytes(found.free)} are free in Docker's"
+                " data directory; free space with `docker image prune`"
             )
             return Refusal(what, ABSENT, want, "images-room", sentence)
         have = few([found.tags[image.name][7:19] if image.name in found.tags else ABSENT for image in missing])
         moved = tuple(
-            f"the name {image.name} leads to the image {found.tags[image.name][7:19]} now, which keeps its containers "
-            "and loses it"
+            f"the name {image.name} points to the image {found.tags[image.name][7:19]} now, which keeps its containers"
+            " and loses the name"
             for image in missing
             if image.name in found.tags
         )
@@ -125,7 +123,7 @@ class ImagesPulled(Resource):
         return Change(what, have, want, (Step(script, timeout_s=LOAD_TIMEOUT_S),), warnings=moved)
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # an image is somebody's work, and `docker image prune` knows which nobody uses
+        return ()  # images may be in use; `docker image prune` removes unused ones
 
 
 def _words(rows: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""``images.audit``: which images and containers hosts have, how old they are, and what a scanner knows of them."""
+"""Implementation of ``images.audit``: images and containers on hosts, their age, and known vulnerabilities."""
 
 from __future__ import annotations
 
@@ -35,34 +35,33 @@ from hostwright.standard.roles.container.images.scanning import (
 )
 
 ROLE = "container"
-NOT_LOOKED = "known vulnerabilities were not looked for (--no-scan)"
-INSTALL = "for known vulnerabilities of packages, install trivy or grype on a host or here"
+NOT_LOOKED = "images were not scanned for vulnerabilities (--no-scan)"
+INSTALL = "to scan images for vulnerabilities, install trivy or grype on a host or on this machine"
 
 
 @dataclass(frozen=True, slots=True)
 class FoundImage:
-    """An image and the hosts that have it, each with its containers as ``NAME (STATE)``."""
+    """An image and its hosts, each with the image's containers as ``NAME (STATE)``."""
 
     id: str
     tags: tuple[str, ...]
     digests: tuple[str, ...]
     created: str
-    days: int | None  #: since it was built; ``None`` where its builder gave it no date
+    days: int | None  #: days since the build; ``None`` if its builder set no date
     size: int
     hosts: dict[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Looked:
-    """The images that hosts have, and the scan of each image by its ID; ``None`` where none was scanned."""
+    """Images on hosts, and the scans by image ID; ``None`` if none was scanned."""
 
     results: Results[tuple[str, ImageFacts]]
     scans: dict[str, Scan] | None
 
 
 def audit(request: Request, older: int, *, scan: bool = True) -> int:
-    """``images.audit``: one look at each host; the same image on many hosts is one entry, and is scanned once. What is
-    known when Ctrl-C ends it is shown."""
+    """Run ``images.audit``. An image on many hosts is one entry with one scan. Ctrl-C shows the results so far."""
     if older < 0:
         raise InputError(f"expected a number of days, found {older}", "--older")
     fleet = open_fleet(request)
@@ -133,7 +132,7 @@ def _notes(scans: Iterable[Scan], *, scan: bool) -> list[str]:
     if not scan:
         return [NOT_LOOKED]
     missed = sum(failed(each) for each in scans)
-    parts = [f"of {count(missed, 'image')} the scan failed, so that the status is 1"] if missed else []
+    parts = [f"the scan of {count(missed, 'image')} failed, so that the status is 1"] if missed else []
     return parts + ([INSTALL] if any(each.problem == NO_SCANNER for each in scans) else [])
 
 
@@ -141,24 +140,23 @@ def _cut(hosts: Mapping[str, ImageFacts]) -> Iterator[str]:
     for host, facts in hosts.items():
         for sha256 in facts.cut:
             yield (
-                f"{host}: the load of the archive sha256:{sha256[:12]} was killed, and its names were not checked: run "
-                f"{Command('images.push')} with that archive again"
+                f"{host}: the load of the archive sha256:{sha256[:12]} was killed before the check of its names; run"
+                f" {Command('images.push')} with that archive again"
             )
 
 
 def failed(scan: Scan) -> bool:
-    """Whether a scan did not end with 0; not where there is no scanner at all."""
+    """Return whether a scan failed; false if no scanner exists."""
     return bool(scan.problem) and scan.problem != NO_SCANNER
 
 
 def is_old(image: FoundImage, older: int) -> bool:
-    """Whether it was built more than so many days ago."""
+    """Return whether the image was built more than ``older`` days ago."""
     return image.days is not None and image.days > older
 
 
 def found_images(hosts: dict[str, ImageFacts], now: datetime) -> list[FoundImage]:
-    """All images of these hosts by their IDs, the oldest first; those that a container has but Docker no longer
-    lists are not among them."""
+    """Return all images of these hosts by ID, oldest first, without images that only a container still has."""
     by_id: dict[str, FoundImage] = {}
     for host in sorted(hosts):
         facts = hosts[host]
@@ -174,7 +172,7 @@ def found_images(hosts: dict[str, ImageFacts], now: datetime) -> list[FoundImage
 
 
 def lines(images: Sequence[FoundImage], older: int, scans: Mapping[str, Scan] | None = None) -> Iterator[str]:
-    """What people read: an image with its names, then its hosts; those with the same containers on one line."""
+    """Yield the report's lines: an image with its names, then its hosts, grouped by the same containers."""
     if not images:
         yield "no images"
     for image in images:
@@ -195,7 +193,7 @@ def lines(images: Sequence[FoundImage], older: int, scans: Mapping[str, Scan] | 
 
 
 def scan_lines(scan: Scan) -> Iterator[str]:
-    """The scanner's table, and why it has none or failed."""
+    """Yield the scanner's table, and the reason for a missing table or a failure."""
     if scan.report:
         yield f"{scan.scanner} on {scan.place}:" if scan.place else f"{scan.scanner}:"
         yield from (f"{console.OUTPUT} {line}" for line in scan.report.splitlines())

@@ -213,7 +213,7 @@ def test_where_nvidia_smi_lists_no_card_a_note_says_why_there_is_none(tmp_path: 
     facts = facts_for((state,), {"cdi_refreshed": found(tmp_path)})
     assert state.plan(facts) is None
     assert not Refreshable().holds(facts)
-    assert state.notes(facts) == (f"no GPU: nvidia-smi lists none, so that {REFRESH} fails and containers get none",)
+    assert state.notes(facts) == (f"no GPU: nvidia-smi lists none, so that {REFRESH} fails and containers get no GPU",)
 
 
 def test_a_unit_that_failed_while_the_driver_was_away_is_run_again(tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ def test_a_docker_whose_flag_needs_the_hook_refuses_these_modes(mode: str) -> No
     state = GpusFlagWorks(mode)
     (refused,) = changes_of((state,), {"dpkg-query": "docker.io\t28.2.2-0ubuntu1~24.04.1\tii \n"})
     assert isinstance(refused, Refusal)
-    assert f"the mode {mode}: set container.toolkit.mode to auto, or install Docker 29.2 or newer" in refused.sentence
+    assert f"the mode {mode}; set container.toolkit.mode to auto, or install Docker 29.2 or newer" in refused.sentence
     assert changes_of((state,), {"dpkg-query": "docker-ce\t5:29.2.0-1~debian.12~bookworm\tii \n"}) == ()
     assert changes_of((state,), {"dpkg-query": "bash\t5\tii \n"}) == ()
 
@@ -300,7 +300,7 @@ def test_the_distributions_docker_refuses_these_modes_before_it_is_installed(tmp
     stack = own("pytorch-2.14", tmp_path, "{toolkit: {mode: cdi}}")
     old, older = rules(stack, "debian", "13"), rules(stack, "debian", "12")
     assert older["container-cdi-engine"].sentence.startswith(
-        "Docker 20.10.24 brings GPUs to `docker run --gpus` by the"
+        "Docker 20.10.24 runs `docker run --gpus` only through the"
     )
     assert old["container-cdi-engine"].nearest == "mode: auto, or Docker 29.2 or newer"
     assert "container-cdi-engine" not in rules(stack, "ubuntu", "24.04"), "its Docker changes, and is not known yet"

@@ -16,7 +16,7 @@ from tests.unit.support.stubs import stub
 IDENT = "9cd078cb21bc" + "0" * 52
 ROW = f"7 {IDENT} /workspace-alice-lab unless-stopped\n"
 GONE = (
-    "none in nat: containers reach nothing outside of this host, and ports that they publish may not answer; none in "
+    "none in nat: containers cannot reach other hosts, and their published ports may not respond; none in "
     "filter: packets between containers and other networks are dropped, or let through unchecked"
 )
 #: as iptables -S prints them: Docker 20.10, and Docker 28
@@ -53,7 +53,7 @@ def test_a_restart_that_ends_containers_is_refused_alone_and_names_them_and_what
     assert isinstance(plan, Refusal)
     assert plan.alone  # what keeps other hosts out is set all the same
     assert plan.have == GONE
-    assert "which ends container 9cd078cb21bc (pid 7) workspace-alice-lab: wait until" in plan.sentence
+    assert "which ends container 9cd078cb21bc (pid 7) workspace-alice-lab, restores them; wait until" in plan.sentence
     assert '"live-restore": true' in plan.sentence
 
 

@@ -69,7 +69,7 @@ def test_a_stale_number_in_any_specification_is_told(tmp_path: Path) -> None:
         "version /etc/cdi/nvidia.yaml 0.7.0",
     ]
     assert evidence("cdi-numbers", {CDI: found}) == [
-        "/etc/cdi/nvidia.yaml has 510 as the major number of /dev/nvidia-uvm, and the kernel 509"
+        "/etc/cdi/nvidia.yaml has 510 as the major number of /dev/nvidia-uvm, but the kernel has 509"
     ]
     assert evidence("cdi-stale", {CDI: found}) == []
 
@@ -86,6 +86,6 @@ def test_a_stale_number_in_any_specification_is_told(tmp_path: Path) -> None:
 )
 def test_an_engine_that_cannot_read_it_is_told(package: str, seen: list[str]) -> None:
     differs = {CDI: "version /var/run/cdi/nvidia.yaml 0.7.0\n", DPKG: package}
-    expected = [f"/var/run/cdi/nvidia.yaml is of version 0.7.0, and {one}" for one in seen]
+    expected = [f"/var/run/cdi/nvidia.yaml has version 0.7.0, but {one}" for one in seen]
     assert evidence("cdi-unresolvable", differs) == expected
     assert evidence("cdi-unresolvable", {**differs, CDI: "version /var/run/cdi/nvidia.yaml 0.6.0\n"}) == []

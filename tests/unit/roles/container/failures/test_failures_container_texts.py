@@ -112,6 +112,6 @@ def test_an_old_toolkit_is_to_be_upgraded() -> None:
     hook = "exec command: [/usr/bin/nvidia-container-cli configure --ldconfig=@/sbin/ldconfig.real --display]\\\\n"
     by_name = KNOWN.classify(f"{CLI}{hook}nvidia-container-cli: mount error: stat failed: /GeForce: no such file")
     by_option = KNOWN.classify(f"{CLI}{hook}nvidia-container-cli configure: unrecognized option '--display'\\\\nTry")
-    assert by_name is not None and "a card's name, /GeForce, for a path" in by_name.cause
-    assert by_option is not None and by_option.cause.endswith("it does not know the option --display")
-    assert by_option.cure == by_name.cure and by_name.cure.startswith("Bring the toolkit's packages to one newer")
+    assert by_name is not None and "a GPU's name, /GeForce, as a path" in by_name.cause
+    assert by_option is not None and by_option.cause.endswith("it does not support the option --display")
+    assert by_option.cure == by_name.cure and by_name.cure.startswith("Upgrade the toolkit's packages to one newer")

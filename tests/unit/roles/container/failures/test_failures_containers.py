@@ -80,7 +80,7 @@ def test_garbage_never_raises(rule: FailureRule, text: str, status: int) -> None
 
 
 def test_docker_from_snap_is_recognised() -> None:
-    assert evidence("docker-snap", {SNAP_DOCKER: "2915\n"}) == ["/snap/docker/current leads to 2915"]
+    assert evidence("docker-snap", {SNAP_DOCKER: "2915\n"}) == ["/snap/docker/current points to 2915"]
 
 
 def test_a_docker_that_was_removed_is_missed_only_where_it_was() -> None:
@@ -171,7 +171,7 @@ def test_the_command_line_is_read(line: str, keys: set[str]) -> None:
 
 def test_a_runtime_that_docker_does_not_know_yet_is_seen() -> None:
     told = "runtime io.containerd.runc.v2\nruntime runc\ncgroup systemd\n"
-    assert evidence("runtime-unknown", {INFO: told}) == ["Docker knows the runtimes io.containerd.runc.v2, runc"]
+    assert evidence("runtime-unknown", {INFO: told}) == ["Docker has the runtimes io.containerd.runc.v2, runc"]
 
 
 def test_a_docker_that_does_not_run_knows_nothing() -> None:
@@ -207,7 +207,7 @@ def test_a_runtime_of_daemon_json_whose_program_is_gone_is_told_with_its_reach()
     answers = {**gone, JSON: json.dumps({"runtimes": other})}
     assert evidence("runtime-gone", answers) == []
     (line,) = evidence("other-runtime-gone", answers)
-    assert "install what brings /opt/runsc again" in BY_NAME["other-runtime-gone"].finding((line,)).cure.lower()
+    assert "reinstall the package with /opt/runsc" in BY_NAME["other-runtime-gone"].finding((line,)).cure.lower()
 
 
 def test_programs_of_runtimes_and_the_sockets_group_are_looked_for(tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_missing_links_matter_where_systemd_makes_the_cgroups() -> None:
 def test_a_toolkit_of_mixed_versions_is_seen() -> None:
     text = DOCKER.replace(f"libnvidia-container1\t{WANTED}", "libnvidia-container1\t1.18.0-1")
     assert evidence("toolkit-moved", {DPKG: BASE + text}) == [
-        f"libnvidia-container1 1.18.0-1, and the stack says {WANTED}"
+        f"libnvidia-container1 1.18.0-1, but the stack has {WANTED}"
     ]
 
 
@@ -327,7 +327,7 @@ def test_a_path_of_the_toolkits_configuration_that_leads_nowhere_is_named(tmp_pa
     path = "/etc/nvidia-container-runtime/config.toml"
     status, text = ask(NO_CGROUPS.script.replace(path, str(config)))
     assert (status, text) == (0, f"gone ldconfig {tmp_path}/ldconfig.real\n")
-    told = [f"{path}: ldconfig = {tmp_path}/ldconfig.real, which is not there"]
+    told = [f"{path}: ldconfig = {tmp_path}/ldconfig.real, which does not exist"]
     assert (evidence("toolkit-config", {NO_CGROUPS: text}), evidence("toolkit-no-cgroups", {NO_CGROUPS: text})) == (
         told,
         [],
@@ -337,9 +337,9 @@ def test_a_path_of_the_toolkits_configuration_that_leads_nowhere_is_named(tmp_pa
 @pytest.mark.parametrize(
     ("row", "end"),
     [
-        ("socket 666 root:docker", "mode 666: every account of the host may use it, and is root by it"),
-        ("socket 660 root:root", "mode 660: the group docker may not use it"),
-        ("socket 600 root:docker", "mode 600: the group docker may not use it"),
+        ("socket 666 root:docker", "mode 666: every account of the host can use it and thereby become root"),
+        ("socket 660 root:root", "mode 660: the group docker cannot use it"),
+        ("socket 600 root:docker", "mode 600: the group docker cannot use it"),
         ("socket 660 root:docker", ""),
     ],
 )
@@ -414,7 +414,7 @@ def test_a_unit_that_covers_the_packages_and_wants_a_file_that_is_not_there_is_n
     assert evidence("container-unit-failed", {FILES: text, STATES: failed}) == []
     (line,) = evidence("unit-names-missing-file", {FILES: text})
     finding = BY_NAME["unit-names-missing-file"].finding((line,))
-    assert "it needs /etc/sysconfig/docker, which is not there" in finding.cause
+    assert "it needs the missing file /etc/sysconfig/docker" in finding.cause
     assert unit in finding.cure
     assert evidence("program-replaced", {FILES: "replaced docker.service /usr/bin/dockerd\n"}) == [
         "docker.service runs from /usr/bin/dockerd, which was replaced since"

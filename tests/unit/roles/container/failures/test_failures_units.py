@@ -44,7 +44,7 @@ def test_a_docker_whose_socket_has_no_group_is_not_said_to_be_stopped() -> None:
     gone: dict[Probe, Any] = {STATES: text, docker.HOOK_THERE: "/usr/bin/nvidia-container-runtime-hook\ngroup docker\n"}
     assert evidence("docker-stopped", gone) == []
     assert evidence("docker-group-gone", gone) == [
-        "there is no group docker, which docker.socket names; docker.socket is failed (failed, exit-code)"
+        "the group docker of docker.socket does not exist; docker.socket is failed (failed, exit-code)"
     ]
 
 

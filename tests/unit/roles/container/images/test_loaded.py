@@ -132,7 +132,7 @@ def test_names_that_were_given_are_compared_and_the_plan_says_where_they_lead(st
     change = named.plan(facts(named, FREE, image([NAME], OTHER)))
     assert isinstance(change, Change)
     assert (change.what, change.have, len(change.warnings)) == (f"image {NAME}", "b" * 12, 1)
-    assert f"the name {NAME} leads to the image bbbbbbbbbbbb now" in change.warnings[0]
+    assert f"the name {NAME} points to the image bbbbbbbbbbbb now" in change.warnings[0]
     loaded = facts(named, FREE, image([NAME]), record=f"{ID} {NAME}\n")
     assert named.plan(loaded) is None
     assert isinstance(replace(named, names=("a:1",)).plan(loaded), Change)
@@ -141,13 +141,13 @@ def test_names_that_were_given_are_compared_and_the_plan_says_where_they_lead(st
 @pytest.mark.parametrize(
     "rows, rule, sentence",
     [
-        (["docker absent"], "images-docker", "there is no Docker on this host"),
-        (["docker silent"], "images-docker", "Docker does not answer"),
+        (["docker absent"], "images-docker", "this host has no Docker"),
+        (["docker silent"], "images-docker", "Docker does not respond"),
         (["store containerd", FREE], "images-docker", CONTAINERD),
-        (["free 0"], "images-room", "make room"),
-        (["image {", FREE], "images-docker", "cannot be understood"),
-        (['image {"id": 7}'], "images-docker", "cannot be understood"),
-        (["free many"], "images-docker", "cannot be understood"),
+        (["free 0"], "images-room", "free space with"),
+        (["image {", FREE], "images-docker", "output on this host is invalid"),
+        (['image {"id": 7}'], "images-docker", "output on this host is invalid"),
+        (["free many"], "images-docker", "output on this host is invalid"),
     ],
 )
 def test_a_host_that_cannot_take_it_is_refused(state: ImagesLoaded, rows: list[str], rule: str, sentence: str) -> None:
@@ -173,7 +173,7 @@ def test_it_is_brought_to_a_host_that_the_stack_does_not_fit(state: ImagesLoaded
 def test_what_cannot_be_an_archive_or_a_name_is_refused_before_a_host_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(InputError, match="is a directory, and Docker loads files"):
+    with pytest.raises(InputError, match="is a directory, but Docker loads files"):
         artifact_of(tmp_path)
     with pytest.raises(InputError, match="cannot be read: No such file"):
         artifact_of(tmp_path / "gone.tar")
@@ -181,7 +181,7 @@ def test_what_cannot_be_an_archive_or_a_name_is_refused_before_a_host_is_asked(
     for name in ("tool", "house/Tool:1", f"house/tool:1,house/tool@{ID}", ","):
         with pytest.raises(InputError, match=r"^--name: .* is not a name with a tag, such as house/tool:1.2"):
             push(given, "tool.tar", name=name)
-    with pytest.raises(InputError, match="name the archive"):
+    with pytest.raises(InputError, match="missing; give an archive"):
         push(given, "")
 
 

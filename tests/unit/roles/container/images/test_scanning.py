@@ -42,7 +42,7 @@ TABLE = "tool.tar (debian 11)\n\nTotal: 1 (HIGH: 1)\n\n│ openssl │ CVE-2026-
     ("scanner", "status", "output", "errors", "problem"),
     [
         ("trivy", 1, "", "FATAL x\nimage scan error: timeout", "trivy ended with 1: image scan error: timeout"),
-        ("trivy", 0, "\n", "", "trivy printed nothing about it"),
+        ("trivy", 0, "\n", "", "trivy printed nothing"),
         ("grype", 1, "", "1 error occurred:\n\t* failed to catalog", "grype ended with 1: * failed to catalog"),
         ("grype", 127, "", "", "grype ended with 127: (no error output)"),
     ],
@@ -71,7 +71,7 @@ def test_the_scanners_own_table_is_shown_and_its_own_status_counts() -> None:
     ("scan", "status", "note"),
     [
         (Scan("trivy", "gpu01", TABLE), 0, "Total: 1"),
-        (Scan("trivy", "gpu01", problem="trivy ended with 1: timeout"), 1, "of 1 image the scan failed"),
+        (Scan("trivy", "gpu01", problem="trivy ended with 1: timeout"), 1, "the scan of 1 image failed"),
         (Scan(problem=NO_SCANNER), 0, "install trivy or grype"),
     ],
 )
@@ -102,7 +102,7 @@ def test_what_is_known_when_ctrl_c_ends_it_is_shown(
 
     def scanned(*_: Any) -> Any:
         stop = Interrupted(results)
-        stop.ended = {image.id: Scan(problem="the run was stopped before it")}
+        stop.ended = {image.id: Scan(problem="the run was interrupted before this scan")}
         raise stop
 
     monkeypatch.setattr(verbs, "open_fleet", lambda *_: None)
@@ -113,7 +113,7 @@ def test_what_is_known_when_ctrl_c_ends_it_is_shown(
     assert run(lambda: verbs.audit(Request(), 90)) == INTERRUPTED
     printed = capsys.readouterr()
     assert "house/tool:1" in printed.out
-    assert ("not scanned: the run was stopped before it" in printed.out) is while_scanning
+    assert ("not scanned: the run was interrupted before this scan" in printed.out) is while_scanning
     assert ("gpu02: not done when the operator stopped" in printed.err) is not while_scanning
     assert printed.err.endswith("stopped; nothing was changed\n")
 

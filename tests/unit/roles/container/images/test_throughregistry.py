@@ -82,16 +82,16 @@ def test_a_host_fetches_what_it_lacks_by_its_digest() -> None:
     assert isinstance(change, Change)
     assert (change.have, change.want) == ("b" * 12, "a" * 12)
     assert change.warnings == (
-        f"the name {NAME} leads to the image {'b' * 12} now, which keeps its containers and loses it",
+        f"the name {NAME} points to the image {'b' * 12} now, which keeps its containers and loses the name",
     )
 
 
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        (look(free=1), "the images take 1 MB, and 1 kB are free where Docker keeps images"),
-        ("docker silent\nend\n", "Docker does not answer on this host: no image can"),
-        (look(store="store containerd\n"), "containerd's store"),
+        (look(free=1), "the images need 1 MB, but only 1 kB are free in Docker's data directory"),
+        ("docker silent\nend\n", "Docker does not respond on this host; images cannot"),
+        (look(store="store containerd\n"), "containerd's image store"),
     ],
 )
 def test_a_host_that_cannot_take_them_is_refused(answer: str, sentence: str) -> None:
@@ -163,7 +163,7 @@ def test_two_images_that_would_have_one_name_in_the_registry_are_refused() -> No
     state = ImagesPushed(AT, (LoadedImage(ID, "ghcr.io/tool/a:1"), LoadedImage(OTHER, "quay.io/tool/a:1")))
     refusal = state.plan(Facts({IMAGES_PROBE: Answer(0, look()), state.pushed_probe: Answer(0, "")}))
     assert isinstance(refusal, Refusal)
-    assert refusal.sentence.startswith(f"ghcr.io/tool/a:1 and quay.io/tool/a:1 would both be {AT}/tool/a:1: ")
+    assert refusal.sentence.startswith(f"ghcr.io/tool/a:1 and quay.io/tool/a:1 would both be named {AT}/tool/a:1; ")
     one = ImagesPushed(AT, (LoadedImage(ID, "ghcr.io/tool/a:1"), LoadedImage(ID, "tool/a:1")))  # of one image
     assert isinstance(one.plan(Facts({IMAGES_PROBE: Answer(0, look()), one.pushed_probe: Answer(0, "")})), Change)
 
