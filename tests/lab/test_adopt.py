@@ -78,7 +78,7 @@ def test_a_plan_with_it_changes_no_software(provisioned: FrontDoor, adopted: dic
     (packages,) = (what for what in due if what.startswith("packages "))
     assert due.pop(packages)[0].endswith("not held")
     # Docker runs since before its toolkit was another, and that one had units
-    assert set(due) <= {"restart of docker.service", "what nvidia-cdi-refresh left"}
+    assert set(due) <= {"restart of docker.service", "files of nvidia-cdi-refresh"}
 
 
 def test_provisioned_with_it_nothing_is_due_and_it_is_adopted_no_more(

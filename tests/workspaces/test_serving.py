@@ -181,7 +181,7 @@ def test_a_model_without_its_graph_is_refused_before_a_host_is_asked(served: Ser
     before = served.file.read_text(), served.has()
     status, text = served.up(str(tmp_path / "3"))
     assert status != 0
-    assert "it is no SavedModel, as it has no saved_model.pb" in text
+    assert "not a SavedModel: saved_model.pb is missing" in text
     assert (served.file.read_text(), served.has()) == before
 
 

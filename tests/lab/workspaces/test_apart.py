@@ -233,12 +233,12 @@ def test_a_firewall_that_was_flushed_is_told_and_closed_again_while_work_goes_on
         assert verified.returncode != 0
         said = " ".join(verified.stdout.split())
         assert "DOCKER-USER has no rule for hww-+" in said
-        assert "containers reach nothing outside of this host" in said
+        assert "containers cannot reach other hosts" in said
         audited = busy("audit", "--hosts", HOST)
         assert "other hosts" in audited.stdout
         done = busy("provision", "--hosts", HOST, "--roles", "container,workspaces")
         assert done.returncode == 1
-        assert "only a restart of Docker brings them back" in " ".join((done.stdout + done.stderr).split())
+        assert "only a restart of Docker, which ends" in " ".join((done.stdout + done.stderr).split())
         assert exec_in(neighbour, ["sh", "-c", ask]).stdout == "000"
         assert busy.inspect("alice-lab", ".State.StartedAt") == started
         assert "918273" in busy.well("alice-lab", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")

@@ -204,8 +204,8 @@ CASES: dict[str, tuple[Callable[[], str], str]] = {
     ),
     "an engine too old for the CDI specification": (
         engine_too_old,
-        "cdi-engine: Docker 26.1.5+dfsg1-9 brings GPUs to `docker run --gpus` by the container toolkit's hook alone, "
-        "which refuses to work in the mode cdi: set container.toolkit.mode to auto, or install Docker 29.2 or newer",
+        "cdi-engine: Docker 26.1.5+dfsg1-9 runs `docker run --gpus` only through the container toolkit's hook, "
+        "which refuses the mode cdi; set container.toolkit.mode to auto, or install Docker 29.2 or newer",
     ),
 }
 

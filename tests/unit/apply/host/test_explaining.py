@@ -114,7 +114,7 @@ def test_a_cause_in_one_journal_is_told_instead_of_its_consequence_in_another() 
     error = failed(f'{CONTROL} See "systemctl status docker.service" and "journalctl -xe" for details.')
     often = journal("docker.socket", "docker.socket: Failed with result 'service-start-limit-hit'.")
     sentence = told(error, often, journal("docker.service", twice))
-    cause = "dockerd does not start when a setting, here default-runtime, stands in"
+    cause = "dockerd does not start if daemon.json and its command line both set an option, here default-runtime"
     assert f"docker.service says: {twice}. The cause: {cause}" in sentence
     assert sentence.endswith(f"; then: {AGAIN}"), "provisioning alone does not fix it"
     assert error.step.known is not None

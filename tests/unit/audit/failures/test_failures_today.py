@@ -35,11 +35,14 @@ SENTENCES = {
     "nvidia-open-gpu-kernel-modules-876": ("(GSP) does not start", "the previous or a newer one"),
     "nixos-nixos-hardware-1880": ("580.xx is the last branch that supports it", "branch 580.xx in the stack"),
     "linuxdeepin-developer-center-14043": ("newer than every driver", "a newer branch"),
-    "nvidia-nvsentinel-889": ("usually because Fabric Manager", "start it if it failed"),
-    "nvidia-nvidia-container-toolkit-1537": ("makes the specification of runtime.nvidia.com by", "Nothing is to be"),
-    "nvidia-nvidia-container-toolkit-1940": ("the specification is there", "an engine that reads 0.7.0"),
-    "nvidia-nvidia-container-toolkit-1611": ("before the driver was up", "systemctl restart nvidia-cdi-refresh"),
-    "nvidia-nvidia-container-toolkit-1982": ("before /dev/nvidia-modeset was there", "leave it so"),
+    "nvidia-nvsentinel-889": ("mostly because Fabric Manager", "start it where it failed"),
+    "nvidia-nvidia-container-toolkit-1537": (
+        "makes the specification of runtime.nvidia.com",
+        "Do not write to /etc/cdi",
+    ),
+    "nvidia-nvidia-container-toolkit-1940": ("the specification lists the", "an engine that supports 0.7.0"),
+    "nvidia-nvidia-container-toolkit-1611": ("before the driver was loaded", "systemctl restart nvidia-cdi-refresh"),
+    "nvidia-nvidia-container-toolkit-1982": ("before /dev/nvidia-modeset existed", "ignore this"),
     "pytorch-test-infra-5852": ("1.17.0 or 1.17.1", "The host needs no IMEX"),
 }
 

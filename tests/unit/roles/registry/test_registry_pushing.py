@@ -36,7 +36,7 @@ def test_the_registry_of_hosts_is_the_one_that_all_of_them_name(tmp_path: Path) 
     with pytest.raises(InputError, match="several registries"):
         pushing.registry_of(targets(tmp_path, other))
     without = INVENTORY.replace("gpu02: ", "gpu02: {hostwright_roles: [base]}")
-    with pytest.raises(InputError, match=r"gpu02 has no registry: add the role registry"):
+    with pytest.raises(InputError, match=r"gpu02 has no registry; add the role registry"):
         pushing.registry_of(targets(tmp_path, without))
 
 
@@ -83,4 +83,4 @@ def test_each_stage_through_a_registry_is_known_from_what_docker_reported_before
     ends[0] = 3  # a check of a host that lacks the archive: what would follow is not known
     assert pushing.push(replace(given, check=True), str(archive), registry=True) == 3
     assert len(reached) == 1
-    assert "then gpu02, reg01 would fetch from reg01:5000 what they lack" in capsys.readouterr().err
+    assert "then gpu02, reg01 would pull missing images from reg01:5000" in capsys.readouterr().err

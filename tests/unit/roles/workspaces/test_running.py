@@ -456,7 +456,7 @@ def test_an_image_that_is_asked_for_by_its_digest() -> None:
             look = RECORDED.replace(" lab/jupyter:1 lab/jupyter@<none>", f" lab/jupyter:1 lab/jupyter@{digest}")
             rule, sentence = refusal(planned(pinned, answers(look)), "bob-lab")
             assert rule == "workspace-image"
-            assert "archives carry no digest of a registry" in sentence
+            assert "archives have no registry digests" in sentence
             assert f"write that ({tag}), or let the host pull it" in sentence
             assert "bring it with" not in sentence
         look = RECORDED.replace(" lab/jupyter:1 lab/jupyter@<none>", f" lab/jupyter:1 lab/jupyter@{one}")
