@@ -1,4 +1,4 @@
-"""Containers in which people work: Jupyter, an ssh box, TensorBoard, batch runs."""
+"""Containers in which users work: Jupyter, SSH box, TensorBoard, batch runs."""
 
 from __future__ import annotations
 
@@ -33,27 +33,25 @@ def _range(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Workspaces:
-    """Variables of the role ``workspaces``. They are kept in ``inventory/workspaces.yml``, which the verbs write."""
+    """Variables of the role ``workspaces``, kept in ``inventory/workspaces.yml``, which the tasks write."""
 
-    #: people: ``alice: {uid: 2001, keys: [ssh-ed25519 …]}``; those without a uid have an account on the host
+    #: users: ``alice: {uid: 2001, keys: [ssh-ed25519 …]}``; without a uid, the user needs an account on the host
     users: Annotated[
         Mapping[UserName, Annotated[WorkspaceUser, BeforeValidator(entry_or_nothing)]],
         BeforeValidator(entry_or_nothing),
         AfterValidator(checked_people),
     ] = field(default_factory=dict)
-    directory: PeoplesDirectory = "/srv/workspaces"  #: people's files: USER/WORKSPACE in it
-    ports: Annotated[str, AfterValidator(_range)] = "20000-29999"  #: of workspaces that name none
-    #: a date, such as 2026-11-23: another one builds the images of ssh workspaces again, with that day's updates
+    directory: PeoplesDirectory = "/srv/workspaces"  #: directory of users' files, in subdirectories USER/WORKSPACE
+    ports: Annotated[str, AfterValidator(_range)] = "20000-29999"  #: range of the workspaces without a declared port
+    #: a date, such as 2026-11-23; a new date rebuilds the images of ssh workspaces with that day's updates
     refreshed: Annotated[str, Field(pattern=r"^[0-9-]*$")] = ""
-    #: the image whose TensorFlow ``prove`` runs in a container; empty: the one named tensorflow that most workspaces of
-    #: the host use, else that of workspaces that name none, if it has TensorFlow
+    #: image for ``prove``'s TensorFlow in a container; empty: the tensorflow image that most workspaces of the host
+    #: use, else the default image if it has TensorFlow
     proved_image: Image | None = None
     per_user: WorkspaceLimits = field(
         default_factory=WorkspaceLimits
-    )  #: what each person may have on a host: gpus, cpus, memory, shm, pids, disk, workspaces
-    per_host: WorkspaceLimits = field(
-        default_factory=WorkspaceLimits
-    )  #: what all workspaces of a host may have together
+    )  #: limits of each user on a host: gpus, cpus, memory, shm, pids, disk, workspaces
+    per_host: WorkspaceLimits = field(default_factory=WorkspaceLimits)  #: limits of all workspaces of a host together
     #: workspaces: ``alice-lab: {user: alice, kind: jupyter, gpus: [0], cpus: 8, memory: 64g}``
     containers: Annotated[
         Mapping[WorkspaceName, WorkspaceEntry], BeforeValidator(entry_or_nothing), AfterValidator(checked_together)
@@ -62,7 +60,7 @@ class Workspaces:
 
 @role(needs=["container"], after=["tensorflow"], uses=["tensorflow"], short="ws")
 def workspaces(v: Workspaces, ctx: RoleContext) -> Iterator[Resource]:
-    """Containers in which people work, each with its own GPUs, port, limits and files."""
+    """Containers in which users work, each with its own GPUs, port, limits and files."""
     from hostwright.standard.roles.workspaces.desired import states
 
     yield from states(v, ctx)

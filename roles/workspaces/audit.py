@@ -1,4 +1,4 @@
-"""The values of workspaces that audits compare."""
+"""Audit values of workspaces."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hostwright.standard.roles.workspaces.desired import runs_of
 from hostwright.standard.roles.workspaces.states.access import KEPT
 from hostwright.standard.roles.workspaces.states.running import digest
 
-#: the firewall's rules, also where Docker stands still
+#: state of the firewall rules, also while Docker is stopped
 NETWORKS = Snippet(
     "networks",
     f"lost=$({KEPT.script})\nif [ -z \"$lost\" ]; then lost='kept out'; fi\nsay 'other hosts' \"$lost\"",
@@ -20,8 +20,10 @@ CONTAINERS = Snippet.beside(__file__, "audit_root.sh", "workspaces", root=True)
 
 
 def audit_values(v: Workspaces, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Whether other hosts are kept out; of each declared workspace, that it runs, what it was made from, and its image,
-    which others may have otherwise."""
+    """Yield whether other hosts are kept out, and each declared workspace's state, definition and image.
+
+    The image has no expected value: it may differ between hosts.
+    """
     for runs in runs_of(v, ctx):
         name = runs.name
         if runs.workspace.entry.kind != "batch":

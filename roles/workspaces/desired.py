@@ -1,4 +1,4 @@
-"""The states of workspaces: imported for a host that has the role."""
+"""States of workspaces, imported only for hosts that have the role."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from hostwright.standard.roles.workspaces.states.running import WorkspaceRuns
 from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
 
 UNITS, BATCH_UNIT = "/etc/systemd/system", "hostwright-batch@.service"
-#: Docker's start closes the networks of workspaces to other hosts: its rules are gone after a reboot
+#: drop-in that closes workspaces' networks to other hosts at Docker's start, because a reboot removes the rules
 AT_DOCKERS_START = f"{UNITS}/docker.service.d/hostwright-workspaces.conf"
-BOX = "/run/hostwright-box"  #: in an ssh workspace: what its start writes, the person's own
+BOX = "/run/hostwright-box"  #: directory in an ssh workspace for files of its start, owned by the user
 
 
 def states(v: Workspaces, ctx: RoleContext) -> Iterator[Resource]:
-    """What the role yields."""
+    """Yield the states of the role."""
     if left := tuple(sorted(name for name, person in v.users.items() if person.left)):
         yield AccessWithdrawn(left)
     yield Directory(STATE, mode="711")
@@ -61,13 +61,13 @@ def _quotas(v: Workspaces, runs: Sequence[WorkspaceRuns]) -> Iterator[Resource]:
 
 
 def runs_of(v: Workspaces, ctx: RoleContext) -> tuple[WorkspaceRuns, ...]:
-    """The state of each workspace that is declared."""
+    """Return the state of each declared workspace."""
     declared = workspaces_of(v.containers, v.users, v.directory, v.ports, image_for(ctx.stack))
     return tuple(_runs(workspace, declared, v, ctx) for workspace in declared)
 
 
 def _after_mounted(runs: tuple[WorkspaceRuns, ...]) -> tuple[WorkspaceRuns, ...]:
-    """Each after those whose files it mounts, which are not there before; of two that mount each other by name."""
+    """Order workspaces after those whose files they mount, which must exist first; a cycle is ordered by name."""
     ordered: dict[str, WorkspaceRuns] = {}
 
     def add(state: WorkspaceRuns, above: tuple[str, ...] = ()) -> None:
@@ -93,12 +93,12 @@ def _runs(workspace: Workspace, declared: tuple[Workspace, ...], v: Workspaces, 
 
 
 def _reserved(ctx: RoleContext) -> tuple[tuple[str, str], ...]:
-    """The GPUs that other roles of the host give out."""
+    """Return the GPUs that other roles of the host reserve, each with the role."""
     return tuple((gpu, role.name) for role, v in ctx.roles if isinstance(v, PromisesGpus) for gpu in v.promised_gpus)
 
 
 def _built(workspace: Workspace, v: Workspaces, ctx: RoleContext) -> ImageBuilt:
-    """The image of an ssh workspace: the one that the inventory names, with an SSH server."""
+    """Return the image of an ssh workspace: the inventory's image with an SSH server."""
     base = workspace.entry.image
     dockerfile = ctx.render("workspaces/ssh/Dockerfile.j2", base=base, refreshed=v.refreshed, folder=BOX)
     others = ((name, ctx.render(f"workspaces/ssh/{name}.j2", folder=BOX)) for name in ("sshd_config", "start"))
@@ -107,7 +107,7 @@ def _built(workspace: Workspace, v: Workspaces, ctx: RoleContext) -> ImageBuilt:
 
 
 def _files(workspace: Workspace, ctx: RoleContext) -> Iterator[tuple[str, str, str]]:
-    """Root's files that the container of a workspace sees: name, mode, text."""
+    """Yield root's files for the container of a workspace: name, mode, text."""
     if workspace.entry.kind == "jupyter":
         config = "jupyter_config.py"
         yield config, "644", ctx.render(f"workspaces/{config}.j2", workspace=workspace)

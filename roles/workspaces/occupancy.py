@@ -1,4 +1,4 @@
-"""Whose workspaces run on a host, by name: asked of every host before anything that would end them."""
+"""Running workspaces by name, read from each host before an operation that would end them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hostwright.standard.roles.container.running import (
 from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 
-#: root's definitions of the workspaces that the host has, a line each
+#: prints root's definitions of the host's workspaces, one per line
 DEFINITIONS = Probe(
     sh(
         "for file in %s/*/definition.json; do [ -f \"$file\" ] || continue; head -c 65536 -- \"$file\" | tr '\\n' ' ';"
@@ -35,11 +35,11 @@ DEFINITIONS = Probe(
 
 @dataclass(frozen=True, slots=True)
 class _Space:
-    """A workspace that runs."""
+    """A running workspace."""
 
-    container: str  #: by its technical name
-    name: str  #: with whose it is, and how many work in it
-    again: str  #: what starts it again, empty where nothing brings back what runs in it
+    container: str  #: technical name of the container
+    name: str  #: name with user and number of processes
+    again: str  #: mechanism that restarts it; empty: none
     has_gpu: bool
 
 

@@ -1,4 +1,4 @@
-"""The verbs ``workspace.…``. What they need is imported when one is run."""
+"""Tasks ``workspace.…``. Each imports its implementation when it runs."""
 
 from __future__ import annotations
 
@@ -8,45 +8,45 @@ from invoke import Collection
 
 from hostwright.cli.verb import CONNECTED, LISTED, OF_ONE, READ, Command, Option, Request, verb
 
-_QUIET = ("host", *READ, *CONNECTED)  #: of verbs that print what the workspace prints
-_FORCE = "end the work of whoever is in the workspace"
+_QUIET = ("host", *READ, *CONNECTED)  #: options of tasks that print the workspace's output
+_FORCE = "end the work of the workspace's user"
 _NAME = "the workspace's name"
-_ONLY_WRITE = f"only write the inventory; {Command('provision', roles='workspaces')} does the rest"
+_ONLY_WRITE = f"write the inventory only; apply it later with {Command('provision', roles='workspaces')}"
 
 
-#: what the file says of a workspace, field by field; ``mount`` and ``env`` are its ``mounts`` and ``environment``
+#: options for the fields of a workspace in the inventory; ``mount`` and ``env`` are ``mounts`` and ``environment``
 _ENTRY = {
-    "user": Option("whose it is: a name of workspaces_users", ""),
+    "user": Option("owner: a name of workspaces_users", ""),
     "kind": Option("jupyter (the default), ssh, tensorboard or batch", ""),
-    "gpus": Option("numbers as nvidia-smi -L lists them, or UUIDs: 0,1", ""),
-    "share": Option("its GPUs may be given to other workspaces that share, too", False),
-    "when_idle": Option("of a batch run: wait until nobody computes on its GPUs", False),
-    "cpus": Option("at most this many CPUs: 8 or 0.5", ""),
-    "memory": Option("at most this much memory: 64g", ""),
+    "gpus": Option("indexes from nvidia-smi -L, or UUIDs: 0,1", ""),
+    "share": Option("share its GPUs with other workspaces that share", False),
+    "when_idle": Option("batch run: wait until no process computes on its GPUs", False),
+    "cpus": Option("maximum number of CPUs: 8 or 0.5", ""),
+    "memory": Option("maximum memory: 64g", ""),
     "shm": Option("shared memory: 1g", ""),
-    "pids": Option("at most this many processes and threads", ""),
-    "disk": Option("what its files may take, where the file system has project quotas: 200g", ""),
-    "port": Option("on the host's loopback, or auto (the default)", ""),
-    "mount": Option("a directory of the host: /data/set:/data or /data/set:/data:ro; repeatable", ()),
-    "env": Option("a variable for its programs: TZ=Europe/Berlin; repeatable, and not for secrets", ()),
-    "image": Option("with its exact tag or digest (default: one with the framework of the host's stack)", ""),
-    "pull": Option("the host may pull the image from its registry", False),
-    "command": Option("of a batch run: what it runs", ""),
-    "script": Option("of a batch run: a file with the script that it runs instead", ""),
-    "logs": Option("of a TensorBoard: the directory with the logs", ""),
+    "pids": Option("maximum number of processes and threads", ""),
+    "disk": Option("maximum size of its files, on a filesystem with project quotas: 200g", ""),
+    "port": Option("port on the host's loopback interface, or auto (the default)", ""),
+    "mount": Option("host directory: /data/set:/data or /data/set:/data:ro; repeatable", ()),
+    "env": Option("environment variable: TZ=Europe/Berlin; repeatable, not for secrets", ()),
+    "image": Option("image with an exact tag or digest (default: an image with the framework of the host's stack)", ""),
+    "pull": Option("let the host pull the image from its registry", False),
+    "command": Option("batch run: command to run", ""),
+    "script": Option("batch run: file with a script to run instead", ""),
+    "logs": Option("TensorBoard: directory of the logs", ""),
 }
 
 
 @verb(
     *OF_ONE,
     force=_FORCE,
-    name="its name (default: USER-KIND)",
-    without="options that it has and shall have no longer: gpus,share",
+    name="the workspace's name (default: USER-KIND)",
+    without="options to remove from the workspace: gpus,share",
     no_provision=_ONLY_WRITE,
     further=_ENTRY,
 )
 def up(request: Request, /, name: str = "", without: str = "", no_provision: bool = False, **entry: Any) -> int:
-    """Declare a workspace in inventory/workspaces.yml, or change options of one, and bring its host to it.
+    """Declare a workspace in inventory/workspaces.yml, or change its options, and provision its host.
 
     hostwright workspace.up gpu01 --user alice --kind jupyter --gpus 0
     """
@@ -54,7 +54,7 @@ def up(request: Request, /, name: str = "", without: str = "", no_provision: boo
     from hostwright.standard.roles.workspaces.verbs import changing
 
     if not (name or entry["user"]):
-        raise InputError("say whose workspace it is (--user), or which one (--name)", "--user")
+        raise InputError("user and name are missing; give --user, or --name of a workspace", "--user")
     taken = [each for each in without.split(",") if each.strip()]
     return changing.change(
         request,
@@ -66,7 +66,7 @@ def up(request: Request, /, name: str = "", without: str = "", no_provision: boo
 
 @verb(*OF_ONE, "yes", force=_FORCE, name=_NAME, no_provision=_ONLY_WRITE)
 def down(request: Request, name: str = "", no_provision: bool = False) -> int:
-    """Take a workspace out of inventory/workspaces.yml and off its host; its files stay.
+    """Remove a workspace from inventory/workspaces.yml and from its host; its files are kept.
 
     hostwright workspace.down gpu01 --name alice-jupyter
     """
@@ -77,7 +77,7 @@ def down(request: Request, name: str = "", no_provision: bool = False) -> int:
 
 @verb(*LISTED, called="list")
 def list_(request: Request) -> int:
-    """Show the workspaces of hosts: whose, with which GPUs and port, and whether they run.
+    """Show the workspaces of hosts: user, GPUs, port and state.
 
     hostwright workspace.list
     """
@@ -86,9 +86,9 @@ def list_(request: Request) -> int:
     return queries.show_list(request)
 
 
-@verb(*_QUIET, name=_NAME, lines="how many")
+@verb(*_QUIET, name=_NAME, lines="number of lines")
 def logs(request: Request, name: str = "", lines: int = 100) -> int:
-    """Show the last lines that a workspace printed; of a batch run also how it ended.
+    """Show the last output of a workspace; for a batch run also how it ended.
 
     hostwright workspace.logs gpu01 --name alice-jupyter
     """
@@ -97,9 +97,9 @@ def logs(request: Request, name: str = "", lines: int = 100) -> int:
     return queries.run_in(request, name, lambda space: queries.logs_script(space, lines))
 
 
-@verb(*OF_ONE, name=_NAME, token="print its token, too")  # noqa: S106 - a help text
+@verb(*OF_ONE, name=_NAME, token="also print its token")  # noqa: S106 - a help text
 def url(request: Request, name: str = "", token: bool = False) -> int:
-    """Print how to reach a workspace: the SSH tunnel, and what to open behind it.
+    """Print how to reach a workspace: the SSH tunnel, and the address behind it.
 
     hostwright workspace.url gpu01 --name alice-jupyter
     """
@@ -108,9 +108,9 @@ def url(request: Request, name: str = "", token: bool = False) -> int:
     return queries.show_url(request, name, token=token)
 
 
-@verb(*_QUIET, called="exec", name=_NAME, command="what its shell shall run")
+@verb(*_QUIET, called="exec", name=_NAME, command="command for its shell")
 def exec_(request: Request, name: str = "", command: str = "") -> int:
-    """Run a command in a workspace, as its user, and end with its status.
+    """Run a command in a workspace as its user, and exit with the command's status.
 
     hostwright workspace.exec gpu01 --name alice-jupyter --command nvidia-smi
     """
@@ -124,11 +124,11 @@ def exec_(request: Request, name: str = "", command: str = "") -> int:
     *READ,
     name=_NAME,
     format="compose, compose-runtime (version 2.4), slurm or kubernetes",
-    nodes="of a batch run for slurm or kubernetes: on how many hosts it trains together",
-    storage="for kubernetes: the size of the claim that holds its files",
+    nodes="batch run for slurm or kubernetes: number of hosts of a distributed training",
+    storage="for kubernetes: size of the claim for its files",
 )
 def export(request: Request, name: str = "", format: str = "compose", nodes: int = 1, storage: str = "50Gi") -> int:
-    """Print a workspace as a Compose file, a Slurm script or Kubernetes manifests; no host is asked.
+    """Print a workspace as a Compose file, Slurm script or Kubernetes manifests, without connecting to a host.
 
     hostwright workspace.export gpu01 --name alice-jupyter --format slurm
     """

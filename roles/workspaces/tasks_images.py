@@ -1,4 +1,4 @@
-"""The verb ``images.rebuild``, beside those of the role ``container``. What it needs is imported when it is run."""
+"""Task ``images.rebuild``. Imports its implementation when it runs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hostwright.cli.verb import GRADUAL, REACHED, Request, verb
     *REACHED,
     *("check", "drain", "force", "yes"),
     *GRADUAL,
-    again="build once more on a day on which the images were built already",
+    again="build again on a day on which the images were already built",
 )
 def rebuild(request: Request, again: bool = False) -> int:
-    """Build the images of SSH boxes again with today's updates, and make the boxes anew; files and host keys stay.
+    """Rebuild the images of SSH boxes with today's updates, and recreate the boxes; files and host keys are kept.
 
     hostwright images.rebuild gpu01
     """

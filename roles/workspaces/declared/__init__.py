@@ -1,1 +1,1 @@
-"""What an inventory declares of workspaces, its form, and what of it cannot be promised twice."""
+"""Declarations of workspaces in an inventory: their form, and conflicts between them."""

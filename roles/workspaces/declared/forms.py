@@ -1,4 +1,4 @@
-"""The values of a declared workspace: names, sizes, images and mounts, each with its required form."""
+"""Types of a declared workspace's values: names, sizes, images and mounts."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from hostwright.standard.roles.container.images.reference import read_image_name
 from hostwright.standard.roles.workspaces.declared.zones import checked_zone
 
 Kind = Literal["jupyter", "ssh", "tensorboard", "batch", "serving"]
-UNATTENDED = ("tensorboard", "serving")  #: kinds in which nobody works: nothing is lost where they start again
+UNATTENDED = ("tensorboard", "serving")  #: kinds without interactive work, which can be restarted without loss
 
-#: In the container; a person's files of the workspace are mounted there.
+#: mount point of the user's files in the container
 HOME = "/workspace"
 
-#: Directories of the host that no workspace may have, with all that is in them.
+#: host directories that no workspace can mount, including their contents
 _SYSTEM = (
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/root", "/run", "/sbin", "/sys",
     "/usr", "/var",
 )  # fmt: skip
 _TEMPORARY = ("/tmp", "/var/tmp", "/var/run")  # noqa: S108 - what is refused
-#: Directories of which each name in them is somebody's; the one for people's files may be below them.
+#: directories with others' entries, which cannot be the directory of users' files themselves
 _SHARED = (
     "/", "/home", "/opt", "/var", "/var/backups", "/var/cache", "/var/lib", "/var/local", "/var/log", "/var/mail",
     "/var/opt", "/var/spool", "/var/www",
 )  # fmt: skip
 _STATES = ("/var/lib/docker", "/var/lib/containerd", "/var/lib/hostwright", "/var/cache/hostwright")
-#: Variables that say whose the container is and how it finds its files.
+#: variables that Hostwright sets to the owner and home directory
 _OWN_VARIABLES = ("HOME", "USER", "LOGNAME")
 _SIZE = re.compile(r"([1-9][0-9]{0,7})([kmgt])")
 _FACTORS = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-#: of each type of public key: how many parts it has, the type's own name among them
+#: number of fields in each type of public key, including the type's name
 _KEY_FIELDS = {
     "ssh-ed25519": 2, "ssh-rsa": 3, "ecdsa-sha2-nistp256": 3, "ecdsa-sha2-nistp384": 3, "ecdsa-sha2-nistp521": 3,
     "sk-ssh-ed25519@openssh.com": 3, "sk-ecdsa-sha2-nistp256@openssh.com": 4,
@@ -44,7 +44,7 @@ _KEY_FIELDS = {
 
 
 def bytes_of(size: str) -> int:
-    """The number of bytes of a size such as ``64g``.
+    """Return the number of bytes of a size such as ``64g``.
 
     >>> bytes_of("1g")
     1073741824
@@ -54,23 +54,23 @@ def bytes_of(size: str) -> int:
 
 
 def beyond_memory(whose: str, shm: str, memory: str | None) -> tuple[str, ...]:
-    """What to know of shared memory that is larger than the memory against which it counts, as the kernel has it.
+    """Return a warning if shared memory exceeds the memory limit, which includes it in the kernel's accounting.
 
-    >>> beyond_memory("workspace alice-lab", "4g", "1g")[0].partition(":")[0]
-    'workspace alice-lab has 4g of shared memory (shm) and 1g of memory, against which it counts'
+    >>> beyond_memory("workspace alice-lab", "4g", "1g")[0].partition(";")[0]
+    'workspace alice-lab has 4g of shared memory (shm), which counts against its 1g of memory'
     >>> beyond_memory("workspace alice-lab", "1g", None)
     ()
     """
     if memory is None or bytes_of(shm) <= bytes_of(memory):
         return ()
     return (
-        f"{whose} has {shm} of shared memory (shm) and {memory} of memory, against which it counts: a program that "
-        "fills /dev/shm is ended for want of memory before it is full",
+        f"{whose} has {shm} of shared memory (shm), which counts against its {memory} of memory; a program that fills"
+        " /dev/shm is killed for lack of memory before it is full",
     )
 
 
 def digest_of(image: str) -> str:
-    """The digest that an image's name pins; empty where it is named by its tag."""
+    """Return the digest in an image's name; empty for a name with a tag."""
     return image.partition("@")[2]
 
 
@@ -87,30 +87,30 @@ def _image(text: str) -> str:
         expected = "expected an image such as pytorch/pytorch:2.14.1-cuda13.0-cudnn9-runtime"
         raise ValueError(f"found {short(text)!r}, {expected}: {error}") from None
     if name.tag == "latest":
-        raise ValueError(f"{text}: name an exact tag, for latest is another image every few weeks")
+        raise ValueError(f"{text}: latest changes every few weeks; name an exact tag")
     if not name.tag and not name.digest:
-        raise ValueError(f"{text}: name an exact tag ({text}:TAG) or a digest (@sha256:…)")
+        raise ValueError(f"{text}: tag or digest is missing; name an exact tag ({text}:TAG) or a digest (@sha256:…)")
     return text
 
 
 def is_below(path: str, directory: str) -> bool:
-    """Whether a path is a directory or something in it."""
+    """Return whether a path is the directory or below it."""
     return path == directory or path.startswith(f"{directory.rstrip('/')}/")
 
 
 def _mount(text: str) -> str:
     parts = text.split(":")
     if len(parts) not in (2, 3) or (len(parts) == 3 and parts[2] not in ("ro", "rw")):
-        raise ValueError(f"found {text!r}, expected HOST_DIRECTORY:DIRECTORY_IN_IT, or the same with :ro at its end")
+        raise ValueError(f"found {text!r}, expected HOST_DIRECTORY:CONTAINER_DIRECTORY, optionally with :ro")
     source, target = clean_path(parts[0]), clean_path(parts[1])
     for side, path in (("host", source), ("workspace", target)):
         system = next((directory for directory in _SYSTEM if is_below(path, directory)), "/" if path == "/" else None)
         if system:
             raise ValueError(
-                f"{text}: {path} belongs to the system of the {side}; no workspace gets what is in {system}"
+                f"{text}: {path} belongs to the {side}'s system; workspaces cannot mount paths in {system}"
             )
     if is_below(HOME, target):
-        raise ValueError(f"{text}: {HOME} holds the workspace's own files; mount into it, such as {HOME}/data")
+        raise ValueError(f"{text}: {HOME} has the workspace's own files; mount below it, such as {HOME}/data")
     return text
 
 
@@ -120,24 +120,24 @@ def _keys(text: str) -> str:
     if not re.fullmatch(r"(ssh|ecdsa|sk-ssh|sk-ecdsa)-[a-z0-9@.-]+ [A-Za-z0-9+/]{16,}={0,3}( [^\n\r]*)?", line):
         raise ValueError(f"found {text[:40]!r}, {expected}")
     if not line.replace("\t", " ").isprintable():
-        raise ValueError(
-            f"found {text[-40:]!r} at its end, which has a character that is not printed: copy the line again"
-        )
+        raise ValueError(f"found {text[-40:]!r} at its end, which has a non-printable character; copy the line again")
     kind, blob = line.split(" ")[:2]
     fields = _fields(blob)
     if fields and fields[0] != kind.encode():
         raise ValueError(
-            f"found {text[:40]!r}, whose first word is not the type of the key behind it "
-            f"({fields[0][:40].decode(errors='replace')!r}), {expected}: copy the whole line again"
+            f"found {text[:40]!r}, whose type differs from the key's own type"
+            f" ({fields[0][:40].decode(errors='replace')!r}), {expected}; copy the whole line again"
         )
     if not fields or len(fields) != _KEY_FIELDS.get(kind, len(fields)):
-        raise ValueError(f"found {text[:40]!r}, which is cut off or changed, {expected}: copy the whole line again")
+        raise ValueError(f"found {text[:40]!r}, which is incomplete or changed, {expected}; copy the whole line again")
     return line
 
 
 def _fields(blob: str) -> list[bytes]:
-    """The parts of a public key in base64, each with its length before it (RFC 4253, section 6.6); none where they do
-    not fill it exactly."""
+    """Return the fields of a base64 public key, each with a length prefix (RFC 4253, section 6.6).
+
+    Returns no fields if they do not fill the data exactly.
+    """
     try:
         data = base64.b64decode(blob, validate=True)
     except binascii.Error:
@@ -155,7 +155,7 @@ def _fields(blob: str) -> list[bytes]:
 def _workspace_name(text: str) -> str:
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,30}", text):
         raise ValueError(
-            f"found {text[:40]!r}, expected a name of at most 31 small letters, digits and hyphens, such as alice-lab"
+            f"found {text[:40]!r}, expected at most 31 lowercase letters, digits and hyphens, such as alice-lab"
         )
     return text
 
@@ -163,8 +163,8 @@ def _workspace_name(text: str) -> str:
 def _user_name(text: str) -> str:
     if not re.fullmatch(r"[a-z_][a-z0-9_-]{0,30}", text):
         raise ValueError(
-            f"found {text[:40]!r}, expected an account's name, such as alice: it begins with a letter and has at most "
-            "31 small letters, digits, hyphens and underscores"
+            f"found {text[:40]!r}, expected an account name, such as alice: at most 31 lowercase letters, digits,"
+            " hyphens and underscores, starting with a letter"
         )
     return text
 
@@ -173,7 +173,7 @@ def _variables(value: Any) -> Any:
     if not isinstance(value, dict):
         raise ValueError(f"found {str(value)[:40]!r}, expected NAME: VALUE, such as {{TZ: Europe/Berlin}}")
     if unclear := [f'{name}: "{short(each.text)}"' for name, each in value.items() if isinstance(each, Unquoted)]:
-        raise ValueError(f"readers of YAML make different values of this: put it in quotes: {', '.join(unclear)}")
+        raise ValueError(f"YAML parsers disagree on unquoted values; put them in quotes: {', '.join(unclear)}")
     return {name: _variable(name, text) for name, text in value.items()}
 
 
@@ -181,25 +181,27 @@ def _variable(name: Any, value: Any) -> str:
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", name):
         raise ValueError(f"found {str(name)[:40]!r}, expected a variable's name such as TZ")
     if name.startswith("NVIDIA_") or name == "CUDA_VISIBLE_DEVICES":
-        raise ValueError(f"{name} is set by Hostwright, and a workspace gets its GPUs by gpus: [0]: take it out")
+        raise ValueError(f"{name} is set by Hostwright; remove it and select GPUs with gpus: [0]")
     if name in _OWN_VARIABLES:
-        raise ValueError(f"{name} is set by Hostwright: take it out")
+        raise ValueError(f"{name} is set by Hostwright; remove it")
     text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
     if isinstance(value, bool):
         found = "true" if value else "false"
-        raise ValueError(f"{name}: YAML reads this as {found}, as it does with yes, no, on and off: put it in quotes")
+        raise ValueError(f"{name}: YAML reads this as {found}, like yes, no, on and off; put it in quotes")
     if value is None:
-        raise ValueError(f'{name}: YAML reads this as nothing: put it in quotes, such as "" for an empty text')
+        raise ValueError(f'{name}: YAML reads this as null; put it in quotes, such as "" for an empty text')
     if not isinstance(text, str):
-        raise ValueError(f"{name}: found {describe(value)}, expected text or a number: put it in quotes")
+        raise ValueError(f"{name}: found {describe(value)}, expected text or a number; put it in quotes")
     if len(text) > 4096 or not text.isprintable():
-        raise ValueError(f"{name}: it is longer than 4096 characters, or has a line end or another control character")
+        raise ValueError(f"{name}: longer than 4096 characters, or with a control character, such as a line break")
     return checked_zone(text) if name == "TZ" else text
 
 
 def decimal(value: Any) -> Any:
-    """A whole number that is written as one: YAML 1.1 reads ``0644`` as 420, and ``22:22``, a port as people write it
-    for Docker, as 1342. Raises ``ValueError`` with what was written."""
+    """Check a whole number written in decimal digits. Raises ``ValueError`` with the original text.
+
+    YAML 1.1 parses ``0644`` as 420, and ``22:22``, Docker's notation for a port, as 1342.
+    """
     return _written_as(r"0|[1-9][0-9]*", value, "a whole number in digits, without a 0 before it")
 
 
@@ -215,38 +217,36 @@ def _written_as(form: str, value: Any, expected: str) -> Any:
 
 
 def _script(text: str) -> str:
-    """As an editor on Windows saves it: with a mark before the first line, and two characters at each line's end."""
+    """Normalize a script from Windows: remove the byte order mark, and convert line ends."""
     return _word(text.removeprefix("\ufeff").replace("\r\n", "\n"))
 
 
 def _word(text: str) -> str:
     if "\0" in text:
-        raise ValueError("it has a NUL character, which no program can be given: take it out")
+        raise ValueError("contains a NUL character, which arguments cannot have; remove it")
     return text
 
 
 def _peoples_directory(path: str) -> str:
-    """Where each person gets a directory, which is made root's, with what is beside it."""
+    """Check the directory of users' files, which becomes root's."""
     system = next((each for each in (*_SYSTEM, *_TEMPORARY) if each != "/var" and is_below(path, each)), None)
     if system or path in _SHARED or any(is_below(path, each) for each in _STATES):
-        raise ValueError(
-            f"{path} holds what belongs to others: name a directory for people's files alone, such as /srv/workspaces"
-        )
+        raise ValueError(f"{path} has files of others; name a directory only for users' files, such as /srv/workspaces")
     return path
 
 
 WorkspaceName = Annotated[str, AfterValidator(_workspace_name)]
 UserName = Annotated[str, AfterValidator(_user_name)]
-#: Variables of programs in a container, beside those of its image.
+#: environment variables in a container, in addition to the image's
 Variables = Annotated[Mapping[str, str], BeforeValidator(_variables)]
-#: People's ids begin there; those below are the system's accounts.
+#: users' IDs; lower ones belong to system accounts
 Id = Annotated[int, BeforeValidator(decimal), Field(ge=1000, le=2**31 - 2)]
 Pids = Annotated[int, BeforeValidator(decimal), Field(ge=16, le=4194304)]
 Size = Annotated[str, AfterValidator(_size)]
 Image = Annotated[str, AfterValidator(_image)]
 Mount = Annotated[str, AfterValidator(_mount)]
 PublicKey = Annotated[str, AfterValidator(_keys)]
-#: of a model's version: what ``sha256sum`` prints of all its files, as ``serve.up`` makes it
+#: digest of a model version: the hash of ``sha256sum``'s output for all files, computed by ``serve.up``
 Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 Version = Annotated[int, BeforeValidator(decimal), Field(ge=1, le=2**63 - 1)]
 PeoplesDirectory = Annotated[HostPath, AfterValidator(_peoples_directory)]

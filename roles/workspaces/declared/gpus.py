@@ -1,4 +1,4 @@
-"""How an inventory names GPUs: a card by its number or UUID, or a MIG device, a part of a card, by its UUID."""
+"""GPU names in an inventory: a GPU by index or UUID, or a MIG device by its UUID."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from hostwright.roles import Unquoted
 _INDEX = re.compile(r"0|[1-9][0-9]?")
 _HEX = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 CARD = f"GPU-{_HEX}"
-#: Drivers up to R465 name a MIG device by its card and two numbers (``MIG-GPU-…/1/0``), later ones by its own UUID.
+#: Drivers up to R465 name a MIG device by its GPU and two numbers (``MIG-GPU-…/1/0``), later ones by its own UUID.
 MIG = f"MIG-{_HEX}|MIG-{CARD}/[0-9]{{1,2}}/[0-9]{{1,2}}"
 _UUID = re.compile(f"{CARD}|{MIG}")
 
 
 @runtime_checkable
 class PromisesGpus(Protocol):
-    """Variables of a role that gives GPUs of the host to others, so that no workspace may have them."""
+    """Variables of a role that reserves GPUs of the host, which no workspace can use."""
 
     @property
     def promised_gpus(self) -> tuple[str, ...]:
-        """The GPUs, as an inventory names them."""
+        """Reserved GPUs, in the inventory's notation."""
 
 
 def is_mig(gpu: str) -> bool:
-    """Whether a GPU is a MIG device."""
+    """Return whether a GPU is a MIG device."""
     return gpu.startswith("MIG-")
 
 
 def clash(gpus: tuple[str, ...], others: tuple[str, ...], cards: Mapping[str, str]) -> tuple[str, str] | None:
-    """The first two that are one GPU, or a card and a part of it; ``cards`` has the card of each MIG device.
+    """Return the first pair that is the same GPU, or a GPU and a MIG device on it; ``cards`` maps MIG devices to GPUs.
 
     >>> clash(("GPU-1",), ("MIG-2", "MIG-3"), {"MIG-3": "GPU-1"})
     ('GPU-1', 'MIG-3')
@@ -48,25 +48,25 @@ def _same(gpu: str, other: str, cards: Mapping[str, str]) -> bool:
 
 
 def _named_card(gpu: str) -> str:
-    """The card that a MIG device's older name has in it."""
+    """Return the GPU in the older form of a MIG device's name."""
     return gpu.removeprefix("MIG-").partition("/")[0] if "/" in gpu else ""
 
 
 def _gpu(value: Any) -> Any:
-    value = value.text if isinstance(value, Unquoted) else value  # 0:1 is the number 1 in YAML
+    value = value.text if isinstance(value, Unquoted) else value  # YAML 1.1 parses 0:1 as the number 1
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if isinstance(text, str) and (_INDEX.fullmatch(text) or _UUID.fullmatch(text)):
         return text
     if isinstance(text, str) and re.fullmatch(r"[0-9]{1,2}:[0-9]{1,2}", text):
-        raise ValueError(f"{text}: name a MIG device by its UUID (nvidia-smi -L lists it, MIG-…), for numbers move")
+        raise ValueError(f"{text}: numbers of MIG devices change; use the UUID (MIG-…, from nvidia-smi -L)")
     raise ValueError(
-        f"found {value!r}, expected a GPU's number as nvidia-smi -L lists it, or its UUID (GPU-…, or MIG-… of a part)"
+        f"found {value!r}, expected a GPU's index from nvidia-smi -L, or a UUID (GPU-…, or MIG-… of a MIG device)"
     )
 
 
 def _gpus(value: Any) -> Any:
     if value == "all":
-        raise ValueError("name each GPU: all would be every one of the host, also those of others")
+        raise ValueError("found all, which would include GPUs of other users; name each GPU")
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
@@ -74,7 +74,7 @@ def _each_once(values: tuple[str, ...]) -> tuple[str, ...]:
     for place, value in enumerate(values):
         both = clash((value,), values[:place], {})
         if both is not None:
-            kin = "one is a part of the other" if both[0] != both[1] else "it is named twice"
+            kin = "one is a MIG device on the other" if both[0] != both[1] else "it is named twice"
             raise ValueError(f"{' and '.join(dict.fromkeys(both))}: {kin}")
     return values
 

@@ -1,26 +1,28 @@
-"""The images of workspaces and model servers that name none: they follow the framework of the host's stack.
+"""Default images of workspaces and model servers, by the framework of the host's stack.
 
-No registry could be reached when those after TensorFlow 2.9 were chosen: each is a tag that public files name and use.
-`docs/workspaces-admin.md` says so of each, and what speaks against others.
+No registry was reachable when the images for releases after TensorFlow 2.9 were chosen: each is a tag that public
+files use. `docs/workspaces-admin.md` describes each choice, and the reasons against others.
 """
 
 from __future__ import annotations
 
 from hostwright.roles import Stack
 
-TENSORFLOW = "tensorflow/tensorflow:2.9.0-gpu-jupyter"  #: of TensorFlow to 2.12, and of a stack without a framework
-TENSORFLOW_OF_WHEELS = "tensorflow/tensorflow:2.15.0-gpu-jupyter"  #: with 2.21.0 others report errors of cuDNN
+#: for TensorFlow up to 2.12, and for a stack without a framework
+TENSORFLOW = "tensorflow/tensorflow:2.9.0-gpu-jupyter"
+TENSORFLOW_OF_WHEELS = "tensorflow/tensorflow:2.15.0-gpu-jupyter"  #: users of 2.21.0 report cuDNN errors
 TORCH_CUDA_12 = "quay.io/jupyter/pytorch-notebook:cuda12-pytorch-2.11.0"
 TORCH_CUDA_13 = "quay.io/jupyter/pytorch-notebook:cuda13-notebook-7.5.6"
 JAX = "nvcr.io/nvidia/jax:26.06-py3"
-SERVING, SERVING_TODAY = SERVERS = ("tensorflow/serving:2.9.0", "tensorflow/serving:2.19.1")  #: without GPUs
+#: images without GPU support
+SERVING, SERVING_TODAY = SERVERS = ("tensorflow/serving:2.9.0", "tensorflow/serving:2.19.1")
 
-_TORCH_OF_CUDA_13 = (2, 11)  #: the first PyTorch whose wheels in the index are for CUDA 13
-_OF_WHEELS = (2, 13)  #: the first TensorFlow of stacks whose CUDA comes as wheels
+_TORCH_OF_CUDA_13 = (2, 11)  #: first PyTorch whose wheels in the index are for CUDA 13
+_OF_WHEELS = (2, 13)  #: first TensorFlow of stacks with CUDA from wheels
 
 
 def image_for(stack: Stack) -> str:
-    """The image of a workspace that names none, on a host with this stack."""
+    """Return the default image of workspaces on a host with this stack."""
     if torch := _series(stack, "torch"):
         return TORCH_CUDA_13 if torch >= _TORCH_OF_CUDA_13 else TORCH_CUDA_12
     if _series(stack, "jax"):
@@ -29,7 +31,7 @@ def image_for(stack: Stack) -> str:
 
 
 def server_for(stack: Stack, named: str, *, gpus: bool) -> str:
-    """The image of a model server on a host with this stack: the one that is named, if it is not one of ours."""
+    """Return the image of a model server on a host with this stack. A custom image in ``named`` is kept."""
     image = named.removesuffix("-gpu") or (SERVING if image_for(stack) == TENSORFLOW else SERVING_TODAY)
     if image not in SERVERS:
         return named

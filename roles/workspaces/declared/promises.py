@@ -1,4 +1,4 @@
-"""What several workspaces of a host are promised together: a port each, a GPU once, no more than the limits."""
+"""Checks between the workspaces of a host: one port each, GPUs used once, and limits."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from hostwright.standard.roles.workspaces.declared.forms import bytes_of
 from hostwright.standard.roles.workspaces.declared.gpus import clash
 
 Entries = Mapping[str, WorkspaceEntry]
-Wrong = tuple[str, str]  #: the name of a workspace, and what is wrong with it
+Wrong = tuple[str, str]  #: name of a workspace, and its error
 
 
 @dataclass(frozen=True, slots=True)
 class PortRange:
-    """The ports from which workspaces without one of their own get theirs."""
+    """Range of ports for workspaces without a declared port."""
 
     first: int
     last: int
 
     @classmethod
     def read(cls, text: str) -> PortRange:
-        """The range in a text such as ``20000-29999``. Raises ``ValueError``."""
+        """Parse a range such as ``20000-29999``. Raises ``ValueError``."""
         first, dash, last = text.partition("-")
         if not (dash and first.isdigit() and last.isdigit() and 1024 <= int(first) <= int(last) <= 65535):
             raise ValueError(f"found {text!r}, expected a range of ports from 1024 to 65535, such as 20000-29999")
@@ -35,15 +35,15 @@ class PortRange:
         return self.last - self.first + 1
 
     def home(self, name: str) -> int:
-        """The port that follows from a name."""
+        """Return the port derived from a name."""
         number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
         return self.first + number % len(self)
 
 
 def ports_of(entries: Entries, ports: PortRange) -> dict[str, int]:
-    """The port of each workspace that has one. What others have changes a port only where two names want the same.
+    """Return the port of each workspace that needs one. Other workspaces change it only on a collision of names.
 
-    Raises ``ValueError`` if the range has too few.
+    Raises ``ValueError`` if the range is too small.
     """
     given = {name: entry.port for name, entry in entries.items() if entry.port}
     taken = set(given.values())
@@ -61,10 +61,10 @@ def ports_of(entries: Entries, ports: PortRange) -> dict[str, int]:
 def not_shared(
     one: WorkspaceEntry, gpus: tuple[str, ...], other: WorkspaceEntry, others: tuple[str, ...], cards: Mapping[str, str]
 ) -> tuple[str, str] | None:
-    """The GPUs of two workspaces that are one, or a card and a part of it, if the two may not both have them.
+    """Return the GPU pair of two workspaces that cannot both use it, or ``None``.
 
-    They may where both share, and batch runs may have the same GPU, since they wait in its queue. ``cards`` has the
-    card of each MIG device.
+    Two workspaces can use the same GPU if both share, or if both are batch runs, which queue for it. ``cards`` maps MIG
+    devices to GPUs.
     """
     both = None if one.share and other.share else clash(gpus, others, cards)
     queued = both is not None and both[0] == both[1] and one.kind == other.kind == "batch"
@@ -72,46 +72,46 @@ def not_shared(
 
 
 def person_of(entry: WorkspaceEntry, users: Mapping[str, WorkspaceUser]) -> WorkspaceUser | None:
-    """Whose a workspace is. A model server may be nobody's, with the ids of the host's account of that name."""
+    """Return the user of a workspace. A model server may have no user; it then runs as the host's account nobody."""
     known = users.get(entry.user)
     return WorkspaceUser() if known is None and entry.kind == "serving" and entry.user == NOBODY else known
 
 
 def uids_given_twice(users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
-    """The people whose uid is another's as well, each with what is wrong: who left has files that stay."""
+    """Yield each user whose uid another user also has, with the error. Users who left still have files."""
     first: dict[int, str] = {}
     for name, person in users.items():
         other = name if person.uid is None else first.setdefault(person.uid, name)
         if other != name:
             left = [each for each in (other, name) if users[each].left]
-            stay = f" (the files of {left[0]}, who left, stay)" if left else ""
+            stay = f" (the files of {left[0]}, who left, are kept)" if left else ""
             yield (
                 name,
-                f"uid {person.uid} is given to {other} and to {name}, so that each could read and change the other's "
-                f"files{stay}: give {name} a number that nobody has or had",
+                f"uid {person.uid} is given to {other} and to {name}, so that each could read and change the other's"
+                f" files{stay}; give {name} a uid that was never used",
             )
 
 
 def wrong_together(entries: Entries, users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
-    """What is wrong between the workspaces of a host, at the one that comes later in the order of names."""
+    """Yield conflicts between the workspaces of a host, at the later name of each pair."""
     for name, entry in entries.items():
         user = person_of(entry, users)
         if user is None:
             yield name, f"{entry.user!r} is not in workspaces_users; {suggestion(entry.user, users)}"
         elif entry.kind == "ssh" and not user.keys and not user.left:
-            yield name, f"{entry.user} has no public key in workspaces_users, without which nobody can log in"
+            yield name, f"{entry.user} has no public key for the login; add keys to workspaces_users"
     for (first, one), (second, other) in combinations(sorted(entries.items()), 2):
         if one.port and one.port == other.port:
-            yield second, f"port {one.port} is promised twice: {first} has it too"
+            yield second, f"port {one.port} is given twice; {first} has it too"
         both = not_shared(other, other.gpus, one, one.gpus, {})
         if both is not None:
-            shared = "if both shall use it, each of them must say share: true"
-            has = "it too" if both[0] == both[1] else f"{both[1]}, and one of the two is a part of the other"
-            yield second, f"GPU {both[0]} is promised twice: {first} has {has}; {shared}"
+            shared = "to share it, set share: true for both"
+            has = "it too" if both[0] == both[1] else f"{both[1]}, and one of the two is a MIG device on the other"
+            yield second, f"GPU {both[0]} is given twice: {first} has {has}; {shared}"
 
 
 def over_limits(entries: Entries, per_user: WorkspaceLimits, per_host: WorkspaceLimits) -> Iterator[Wrong]:
-    """What exceeds a limit, at the workspace that is the last of those that it concerns."""
+    """Yield exceeded limits, at the last workspace that contributes."""
     for user in sorted({entry.user for entry in entries.values()}):
         theirs = {name: entry for name, entry in entries.items() if entry.user == user}
         yield from _over(theirs, per_user, f"the workspaces of {user}", "workspaces_per_user")
@@ -127,7 +127,7 @@ def _over(entries: Entries, limits: WorkspaceLimits, whose: str, variable: str) 
             if getattr(limits, field) is not None and getattr(entry, field) is None:
                 yield (
                     name,
-                    f"{field} is missing: {variable} gives a limit of it, so that each workspace must say its own",
+                    f"{field} is missing; {variable} limits it, so set it for each workspace",
                 )
     gpus = {gpu for entry in entries.values() for gpu in entry.gpus}
     for what, sum_, most in (

@@ -1,4 +1,4 @@
-"""The workspaces of a host, checked together, each with everything that follows from the inventory."""
+"""Checked workspaces of a host, with all values that follow from the inventory."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from hostwright.standard.roles.workspaces.declared.promises import (
     wrong_together,
 )
 
-STATE = "/var/lib/hostwright/workspaces"  #: on the host: what root keeps of each workspace
-BATCH = "/usr/local/lib/hostwright/workspace-batch"  #: the program that runs a batch workspace to its end
+STATE = "/var/lib/hostwright/workspaces"  #: root's directory on the host for each workspace's state
+BATCH = "/usr/local/lib/hostwright/workspace-batch"  #: program on the host that runs a batch workspace to its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,39 +31,41 @@ class Workspace:
     name: str
     entry: WorkspaceEntry
     user: WorkspaceUser
-    port: int  #: on the host's loopback; 0 for one without a port
-    directory: str  #: on the host: the person's own files of it
+    port: int  #: port on the host's loopback interface; 0: no port
+    directory: str  #: directory on the host with the user's files of this workspace
 
     @property
     def owner(self) -> str:
-        """The person's name."""
+        """The user's name."""
         return self.entry.user
 
     @property
     def path(self) -> str:
-        """Its part of a URL, under which a browser or a program finds it."""
+        """URL path of the workspace."""
         if self.entry.kind == "serving":
             return f"/v1/models/{self.name}"
         return f"/{self.owner}/{self.name}/"
 
     @property
     def state(self) -> str:
-        """The directory on the host with its definition, token and further files of root's."""
+        """Root's directory on the host with its definition, token and other files."""
         return f"{STATE}/{self.name}"
 
 
 def checked_together(entries: Entries, info: ValidationInfo) -> Entries:
-    """The workspaces of a host, if nothing is promised twice and nothing exceeds a limit: else every mistake, each at
-    its workspace. It runs only where each of them is sound alone."""
+    """Check conflicts and limits between the workspaces of a host. Raises all errors, each at its workspace.
+
+    Runs only if each workspace is valid by itself.
+    """
     needed = ("users", "ports", "per_user", "per_host")
     if any(name not in info.data for name in needed):
-        return entries  # one of those has a mistake, which is reported
+        return entries  # an invalid value there is already reported
     _refuse("workspaces", _mistakes(entries, info.data))
     return entries
 
 
 def checked_people(users: Mapping[str, WorkspaceUser]) -> Mapping[str, WorkspaceUser]:
-    """The people, if no two of them have the same uid: else every mistake, each at its person."""
+    """Check that no two users have the same uid. Raises all errors, each at its user."""
     _refuse("workspaces_users", uids_given_twice(users))
     return users
 
@@ -92,8 +94,7 @@ def _mistakes(entries: Entries, data: Mapping[str, object]) -> Iterator[Wrong]:
 def workspaces_of(
     entries: Entries, users: Mapping[str, WorkspaceUser], directory: str, ports: str, image: str = ""
 ) -> tuple[Workspace, ...]:
-    """The workspaces of a host in the order of their names, without those of people who left; those that name no image
-    have this one."""
+    """Return the workspaces of a host ordered by name, without users who left. ``image`` is the default image."""
     numbers = ports_of(entries, PortRange.read(ports))
     people = {name: person_of(entry, users) or users[entry.user] for name, entry in entries.items()}
     return tuple(

@@ -1,4 +1,4 @@
-"""Time zones, as the variable ``TZ`` names them."""
+"""Time zones in the variable ``TZ``."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pathlib import Path
 
 from hostwright.roles import nearest
 
-FILES = "/usr/share/zoneinfo/"  #: where programs look for a zone's file
+FILES = "/usr/share/zoneinfo/"  #: directory of the zones' files
 _NAME = re.compile(r"[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*")
 _OFFSET = r"[+-]?[0-9]{1,2}(?::[0-9]{2}){0,2}"
 _SHORT = r"(?:[A-Za-z]{3,}|<[A-Za-z0-9+-]{3,}>)"
-#: ``CET-1CEST,M3.5.0,M10.5.0/3``, which needs no file (POSIX, 8.3)
+#: rule such as ``CET-1CEST,M3.5.0,M10.5.0/3``, which needs no file (POSIX, 8.3)
 _RULE = re.compile(f"{_SHORT}{_OFFSET}(?:{_SHORT}(?:{_OFFSET})?(?:,[^,]+,[^,]+)?)?")
-#: what programs without the file show is right there
+#: zones for which programs without the file also show the right time
 _UTC = re.compile(r"(?:Etc/)?(?:UTC|UCT|GMT|Greenwich|Universal|Zulu)")
 
 
 def zone_of(value: str) -> str:
-    """The zone of which programs need a file, by its name; empty for one that needs none, or a file elsewhere.
+    """Return the zone whose file programs need; empty for a rule, UTC, or a file elsewhere.
 
     >>> zone_of("Europe/Berlin"), zone_of("CET-1CEST"), zone_of("UTC")
     ('Europe/Berlin', '', '')
@@ -31,7 +31,7 @@ def zone_of(value: str) -> str:
 
 
 def checked_zone(value: str) -> str:
-    """The value of ``TZ``. Raises ``ValueError`` for a zone that does not exist, as far as this machine knows them."""
+    """Check a value of ``TZ``. Raises ``ValueError`` for a zone that this machine's database does not have."""
     zone = zone_of(value)
     known = _known()
     if not zone or (_NAME.fullmatch(zone) and (not known or re.sub("^(?:posix|right)/", "", zone) in known)):
@@ -39,15 +39,15 @@ def checked_zone(value: str) -> str:
     places = {name.rpartition("/")[2].casefold(): name for name in known}
     near = places.get(zone.casefold()) or nearest(zone, known)
     hint = f"did you mean {near!r}?" if near else "expected one such as Europe/Berlin, or a rule such as CET-1CEST"
-    raise ValueError(f"TZ: there is no time zone {zone!r}, and programs would show UTC under its name; {hint}")
+    raise ValueError(f"TZ: unknown time zone {zone!r}, for which programs would show UTC; {hint}")
 
 
 @cache
 def _known() -> frozenset[str]:
-    """The names that this machine's database of zones has; none where it has no database.
+    """Return the names in this machine's time zone database; empty without a database.
 
-    Debian 13 has the files of older names, such as US/Eastern, in a package of their own (tzdata-legacy), and all names
-    in the text from which they are made.
+    Debian 13 has the files of older names, such as US/Eastern, in a separate package (tzdata-legacy), but all names in
+    the text file tzdata.zi.
     """
     names = zoneinfo.available_timezones()
     for folder in zoneinfo.TZPATH:

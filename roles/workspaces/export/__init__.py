@@ -1,1 +1,1 @@
-"""The same workspace for other systems: Compose, Slurm, Kubernetes."""
+"""Workspaces in the formats of other systems: Compose, Slurm, Kubernetes."""

@@ -1,4 +1,4 @@
-"""A workspace as a Compose file, for its own host: the same image, directories, limits and port."""
+"""A workspace as a Compose file for its own host: the same image, directories, limits and port."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ HEAD = "# The workspace {name} of {user}, for {tool}\n"
 
 
 def compose(workspace: Workspace) -> str:
-    """The file in the form of the Compose specification, which `docker compose` (v2) reads: its GPUs are reserved
-    devices. Raises ``InputError`` for an ssh box, whose image is built on its host."""
+    """Return the file by the Compose specification, for `docker compose` (v2). GPUs are reserved devices.
+
+    Raises ``InputError`` for an SSH box, whose image is built on its host.
+    """
     service = _service(workspace)
     if workspace.entry.gpus:
         device = {"driver": "nvidia", "device_ids": list(workspace.entry.gpus), "capabilities": ["gpu"]}
@@ -25,8 +27,10 @@ def compose(workspace: Workspace) -> str:
 
 
 def compose_runtime(workspace: Workspace) -> str:
-    """The file in the older form (2.4), which `docker-compose` 1.25 and later reads as well: its GPUs are given by the
-    nvidia runtime. Raises ``InputError`` for an ssh box."""
+    """Return the file in the older format 2.4, for `docker-compose` 1.25 and later. GPUs come from the nvidia runtime.
+
+    Raises ``InputError`` for an SSH box.
+    """
     service = _service(workspace)
     if workspace.entry.gpus:
         service["runtime"] = "nvidia"
@@ -37,7 +41,7 @@ def compose_runtime(workspace: Workspace) -> str:
 def _service(workspace: Workspace) -> dict[str, Any]:
     entry = workspace.entry
     if entry.kind == "ssh":
-        raise InputError(f"{workspace.name} is an ssh box, whose image is built on its host: Compose cannot take it")
+        raise InputError(f"{workspace.name} is an SSH box, whose image is built on its host; Compose cannot use it")
     service: dict[str, Any] = {
         "image": entry.image,
         "container_name": workspace.name,
@@ -68,12 +72,12 @@ def _service(workspace: Workspace) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str:
-    """Compose reads a dollar sign as the beginning of a variable's name."""
+    """Escape dollar signs, which Compose expands as variables."""
     return text.replace("$", "$$")
 
 
 def _variables(entry: WorkspaceEntry) -> dict[str, str]:
-    """An image may ask for all cards, which is not left to it."""
+    """Return the variables. Without GPUs, override an image that requests all GPUs."""
     cards = entry.card_variables if entry.gpus else {"NVIDIA_VISIBLE_DEVICES": "void"}
     return {**cards, **{name: _plain(value) for name, value in entry.variables.items()}}
 

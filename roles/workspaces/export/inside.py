@@ -1,4 +1,4 @@
-"""What a workspace runs in its image where nothing of the host's is at hand: no token, no proxy, no queue."""
+"""Commands of workspaces outside their host, without token, proxy and queue."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from hostwright.standard.roles.workspaces.declared.forms import HOME
 from hostwright.standard.roles.workspaces.declared.gpus import is_mig
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
-#: Ports inside a container: those of the programs' own documentation.
+#: default ports of the programs in a container
 PORTS = {"jupyter": 8888, "tensorboard": 6006}
 
 
 def command_inside(workspace: Workspace) -> tuple[str, ...]:
-    """The words of the command. Jupyter makes a token of its own there, and prints it.
+    """Return the command and its arguments. Jupyter generates and prints its own token.
 
-    Raises ``InputError`` for a script that is too long for a word, as which it is handed over where no file is at hand.
+    Raises ``InputError`` for a script that is too long for one argument, because an export has no script file.
     """
     entry = workspace.entry
     port = str(PORTS.get(entry.kind, 0))
@@ -25,14 +25,14 @@ def command_inside(workspace: Workspace) -> tuple[str, ...]:
         return ("tensorboard", f"--logdir={entry.log_directory}", "--host=0.0.0.0", f"--port={port}")
     if (size := len(entry.script.encode())) > MOST_WORD_BYTES:
         raise InputError(
-            f"{workspace.name} has a script of {size:,} bytes, and an export hands it over as one argument, which "
-            f"Linux takes up to {MOST_WORD_BYTES:,}: put it among the workspace's files, and start it from there"
+            f"{workspace.name} has a script of {size:,} bytes, but an export passes it as one argument, which Linux"
+            f" limits to {MOST_WORD_BYTES:,}; put it into the workspace's files, and start it from there"
         )
     return entry.command or _script(entry.script)
 
 
 def _script(text: str) -> tuple[str, ...]:
-    """A script as its host runs it: /bin/sh reads it, or the program that its first line names reads a file with it."""
+    """Return a script's command: /bin/sh runs the text, or the interpreter of its first line runs a temporary file."""
     if not text.startswith("#!"):
         return ("/bin/sh", "-c", text, "script")
     write = 'file=$(mktemp) && printf %s "$1" >"$file" && shift && exec "$@" "$file"'
@@ -40,28 +40,29 @@ def _script(text: str) -> tuple[str, ...]:
 
 
 def hosts_checked(workspace: Workspace, hosts: int) -> None:
-    """Raise ``InputError`` for a number of hosts that makes no sense for this workspace."""
+    """Raise ``InputError`` for an invalid number of hosts for this workspace."""
     if workspace.entry.kind == "serving":
         raise InputError(
-            f"{workspace.name} is a model server, whose versions are brought to its host and switched there: it has no "
-            "other form"
+            f"{workspace.name} is a model server, whose versions are managed on its host; it cannot be exported"
         )
     if hosts < 1:
-        raise InputError(f"a workspace runs on at least one host, not on {hosts}")
+        raise InputError(f"a workspace runs on at least one host, found {hosts}")
     if hosts > 1 and workspace.entry.kind != "batch":
-        raise InputError(f"{workspace.name} is a {workspace.entry.kind} workspace: only batch runs on several hosts")
+        raise InputError(
+            f"{workspace.name} has the kind {workspace.entry.kind}; only batch workspaces run on several hosts"
+        )
     if hosts > 1 and "TF_CONFIG" in workspace.entry.environment:
         raise InputError(
-            f"{workspace.name} has a TF_CONFIG in its environment, and each of several hosts gets one of its own, "
-            "which says who the others are: take it out of the environment, and export it then"
+            f"{workspace.name} has a TF_CONFIG in its environment, but the export sets TF_CONFIG for each of several"
+            " hosts; remove it from the environment, then export"
         )
 
 
 def cards_checked(workspace: Workspace) -> None:
-    """Raise ``InputError`` for a MIG device: a cluster gives them by their profile, which a UUID does not say."""
+    """Raise ``InputError`` for a MIG device: clusters assign them by profile, which a UUID does not contain."""
     part = next(filter(is_mig, workspace.entry.gpus), None)
     if part is not None:
         raise InputError(
-            f"{workspace.name} has the MIG device {part}, and a cluster gives MIG devices by their profile, such as "
-            "3g.20gb, which the inventory does not know: export it with a whole GPU, and name the profile there"
+            f"{workspace.name} has the MIG device {part}, but clusters assign MIG devices by profile, such as 3g.20gb,"
+            " which is not in the inventory; export it with a whole GPU, and set the profile there"
         )

@@ -1,4 +1,4 @@
-"""A workspace as manifests of Kubernetes: a Deployment, a Job, or a TFJob for several hosts."""
+"""A workspace as Kubernetes manifests: a Deployment, a Job, or a TFJob for several hosts."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from hostwright.standard.roles.workspaces.export.yamltext import yaml_text
 
 Manifest = dict[str, Any]
 MIB = 2**20
-_LABEL_LENGTH = 63  #: of a name of DNS between two dots (RFC 1123)
-_SHM = "shm"  #: the volume of a pod's shared memory
+_LABEL_LENGTH = 63  #: maximum length of a DNS label (RFC 1123)
+_SHM = "shm"  #: volume of a pod's shared memory
 _QUANTITY = re.compile(r"[1-9][0-9]{0,7}(Mi|Gi|Ti|Pi|M|G|T|P)")
 
 
 def kubernetes(workspace: Workspace, hosts: int = 1, storage: str = "50Gi") -> str:
-    """The manifests as one YAML text, for ``kubectl apply -f``.
+    """Return the manifests as one YAML text, for ``kubectl apply -f``.
 
-    ``hosts`` is the number of pods on which a batch workspace trains together, as a TFJob of the Kubeflow training
-    operator, which gives each its ``TF_CONFIG``. ``storage`` is the size of the claim that holds the workspace's files;
-    each mounted directory becomes a claim of its own, which must be there already. A limit of processes has no field
-    in a pod (the kubelet has one for all pods) and is left out.
-    Raises ``InputError`` for an ssh box, whose image is built on its host, and for a ``storage`` that Kubernetes would
-    refuse, or take for something else: ``50`` are 50 bytes there.
+    ``hosts`` is the number of pods of a batch workspace's distributed training, a TFJob of the Kubeflow training
+    operator, which sets ``TF_CONFIG`` in each. ``storage`` is the size of the claim for the workspace's files. Each
+    mounted directory becomes a separate claim, which must exist. The limit of processes is omitted, because a pod has
+    no such field (the kubelet has one for all pods).
+
+    Raises ``InputError`` for an SSH box, whose image is built on its host, and for a ``storage`` that Kubernetes would
+    refuse or misread: ``50`` would be 50 bytes.
     """
     if not _QUANTITY.fullmatch(storage):
         expected = (
@@ -37,7 +38,7 @@ def kubernetes(workspace: Workspace, hosts: int = 1, storage: str = "50Gi") -> s
         raise InputError(f"found {short(storage)!r}, {expected}", "--storage")
     if workspace.entry.kind == "ssh":
         raise InputError(
-            f"{workspace.name} is an ssh box, whose image is built on its host: in a cluster, use `kubectl exec`"
+            f"{workspace.name} is an SSH box, whose image is built on its host; in a cluster, use `kubectl exec`"
         )
     hosts_checked(workspace, hosts)
     cards_checked(workspace)
@@ -58,9 +59,9 @@ def _named(version: str, kind: str, workspace: Workspace, name: str) -> Manifest
 
 
 def dns_name(name: str) -> str:
-    """A workspace's name as a name of DNS, which begins with a letter and does not end with a hyphen (RFC 1035).
+    """Return a workspace's name as a DNS label, which starts with a letter and does not end with a hyphen (RFC 1035).
 
-    One that is changed gets an end of its own, since another workspace may have what is left of it.
+    A changed name gets a hash, because another workspace may have the shortened name.
 
     >>> dns_name("alice-lab"), dns_name("2022-lab")
     ('alice-lab', 'w-2022-lab-b4d824')
@@ -79,21 +80,21 @@ def _files(workspace: Workspace) -> str:
 
 
 def _job(workspace: Workspace, pod: Manifest) -> Manifest:
-    """A batch run: once, whatever its exit status."""
+    """Return a Job that runs once, whatever its exit status."""
     template = {"spec": {**pod, "restartPolicy": "Never"}}
     spec = {"backoffLimit": 0, "template": template}
     return {**_named("batch/v1", "Job", workspace, dns_name(workspace.name)), "spec": spec}
 
 
 def _tf_job(workspace: Workspace, pod: Manifest, hosts: int) -> Manifest:
-    """A batch run on several hosts. The operator looks for the container named ``tensorflow``."""
+    """Return a TFJob for several hosts. The operator requires a container named ``tensorflow``."""
     worker = {"replicas": hosts, "restartPolicy": "Never", "template": {"spec": pod}}
     spec = {"runPolicy": {"cleanPodPolicy": "None"}, "tfReplicaSpecs": {"Worker": worker}}
     return {**_named("kubeflow.org/v1", "TFJob", workspace, dns_name(workspace.name)), "spec": spec}
 
 
 def _deployment(workspace: Workspace, pod: Manifest) -> Manifest:
-    """Something that goes on: one pod, never two on the same files."""
+    """Return a Deployment with one pod, never two on the same files."""
     labels = {"app.kubernetes.io/name": dns_name(workspace.name)}
     template = {"metadata": {"labels": labels}, "spec": pod}
     spec = {"replicas": 1, "strategy": {"type": "Recreate"}, "selector": {"matchLabels": labels}, "template": template}
@@ -101,7 +102,7 @@ def _deployment(workspace: Workspace, pod: Manifest) -> Manifest:
 
 
 def _service(workspace: Workspace) -> Manifest:
-    """Its address in the cluster; from outside: ``kubectl port-forward service/NAME 8888``."""
+    """Return the Service; from outside, use ``kubectl port-forward service/NAME 8888``."""
     port = PORTS[workspace.entry.kind]
     spec = {
         "selector": {"app.kubernetes.io/name": dns_name(workspace.name)},
@@ -111,7 +112,7 @@ def _service(workspace: Workspace) -> Manifest:
 
 
 def _pod(workspace: Workspace) -> Manifest:
-    """The pod with its one container; limits are those of the workspace."""
+    """Return the pod with its container and the workspace's limits."""
     entry = workspace.entry
     claims = [(_files(workspace), HOME, False), *_claims(entry.mounts)]
     container: Manifest = {
@@ -137,7 +138,7 @@ def _pod(workspace: Workspace) -> Manifest:
         ),
         {"name": _SHM, "emptyDir": {"medium": "Memory", "sizeLimit": _mebibytes(entry.shm)}},
     ]
-    # a Service's variables would be settings of Jupyter's: JUPYTER_PORT=tcp://… of one that is called jupyter
+    # variables of Services would be read as Jupyter's settings: JUPYTER_PORT=tcp://… for a Service named jupyter
     pod: Manifest = {"enableServiceLinks": False, "containers": [container], "volumes": list(volumes)}
     uid, gid = workspace.user.uid, workspace.user.gid
     if uid is not None:
@@ -161,17 +162,17 @@ def _limits(workspace: Workspace) -> dict[str, str]:
 
 
 def _mebibytes(size: str) -> str:
-    """A size in Kubernetes' own form, at least one MiB."""
+    """Return a size in Kubernetes' notation, at least one MiB."""
     return f"{max(1, bytes_of(size) // MIB)}Mi"
 
 
 def _plain(text: str) -> str:
-    """Kubernetes reads ``$(NAME)`` as another variable, and two dollar signs as one."""
+    """Escape dollar signs: Kubernetes expands ``$(NAME)``, and ``$$`` is one dollar sign."""
     return text.replace("$", "$$")
 
 
 def _claims(mounts: Sequence[str]) -> list[tuple[str, str, bool]]:
-    """For each mount the claim that stands for the host's directory, where it is mounted, and whether it is read-only.
+    """Return, for each mount, the claim for the host's directory, the mount point, and whether it is read-only.
 
     >>> _claims(["/data/imagenet:/data:ro"])
     [('data-imagenet', '/data', True)]
@@ -182,14 +183,14 @@ def _claims(mounts: Sequence[str]) -> list[tuple[str, str, bool]]:
 
 
 def _claim(source: str) -> str:
-    """The name of a directory's claim, the same for whoever mounts it, and no other directory's.
+    """Return the name of a directory's claim, equal in all workspaces and unique for the directory.
 
     >>> _claim("/data/Set_A"), _claim("/data/set-a")
     ('data-set-a-c1fdbe4e', 'data-set-a-09c64145')
     """
     plain = source[1:].replace("/", "-")
     named = re.fullmatch(r"/[a-z0-9]+(/[a-z0-9]+)*", source) and len(plain) <= _LABEL_LENGTH
-    if named and plain != _SHM and not plain.endswith("-files"):  # those are the pod's own
+    if named and plain != _SHM and not plain.endswith("-files"):  # these names belong to the pod
         return plain
     letters = re.sub("[^a-z0-9]", "-", plain.lower()).strip("-")[:50].rstrip("-")
     return f"{letters or 'data'}-{_sum(source)[:8]}"

@@ -1,4 +1,4 @@
-"""A workspace as a batch script of Slurm, whose command runs in the same image with Apptainer."""
+"""A workspace as a Slurm batch script, whose command runs in the same image with Apptainer."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ MIB = 2**20
 
 
 def slurm(workspace: Workspace, hosts: int = 1) -> str:
-    """The text of the script, for ``sbatch``. ``hosts`` is the number of hosts on which a batch workspace trains
-    together: each gets the same GPUs, CPUs and memory, and its part in ``TF_CONFIG``.
+    """Return the script for ``sbatch``.
 
-    The script asks for what sbatch(1) names: ``--gpus-per-node``, ``--cpus-per-task``, ``--mem`` in MiB. A workspace
-    without a limit of memory gets the partition's default. Raises ``InputError`` for a kind that is no work of a
-    cluster's.
+    ``hosts`` is the number of hosts of a batch workspace's distributed training: each gets the same GPUs, CPUs and
+    memory, and its part in ``TF_CONFIG``. The options are those of sbatch(1): ``--gpus-per-node``,
+    ``--cpus-per-task``, ``--mem`` in MiB. A workspace without a memory limit gets the partition's default. Raises
+    ``InputError`` for a kind that a cluster does not run.
     """
     entry = workspace.entry
     if entry.kind == "ssh":
         raise InputError(
-            f"{workspace.name} is an ssh box, and a Slurm cluster has logins of its own: use `srun --pty bash` there"
+            f"{workspace.name} is an SSH box, but a Slurm cluster has its own logins; use `srun --pty bash` there"
         )
     hosts_checked(workspace, hosts)
     cards_checked(workspace)

@@ -1,4 +1,4 @@
-"""YAML for other systems: whoever reads it, by YAML 1.1 or 1.2, gets each text as that text."""
+"""YAML for other systems: quoted so that YAML 1.1 and 1.2 parsers read the same texts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.roles import Unquoted, text_as_written
 
 
 def yaml_text(documents: Iterable[Mapping[str, Any]], *, explicit_start: bool = False) -> str:
-    """The documents as one text.
+    """Return the documents as one text.
 
     >>> print(yaml_text([{"A": "1e3", "B": "yes", "C": "UTC"}]), end="")
     A: "1e3"
@@ -23,10 +23,10 @@ def yaml_text(documents: Iterable[Mapping[str, Any]], *, explicit_start: bool = 
 
 
 class _Dumper(yaml.SafeDumper):
-    """It quotes what PyYAML reads as something else, as every dumper does, and what other readers do."""
+    """Dumper that also quotes texts which only other YAML parsers read as something else."""
 
     def ignore_aliases(self, _data: object) -> bool:
-        return True  # what stands twice is written twice: people edit these files
+        return True  # repeated values are written twice, because people edit these files
 
     def text(self, text: str) -> yaml.ScalarNode:
         quotes = '"' if isinstance(text_as_written(text), Unquoted) else None

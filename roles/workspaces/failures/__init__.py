@@ -1,4 +1,4 @@
-"""Failures that people meet in their containers: the browser's, the kernel's, the SSH box's, the limits'."""
+"""Failures that users meet in their containers: in the browser, the kernel, the SSH box, or at limits."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 
-#: nvidia-smi in each workspace that has GPUs
+#: runs nvidia-smi in each workspace with GPUs
 CARDS_INSIDE = Probe(sh_file(__file__, "cards.sh"), root=True)
 
 
 def _workspaces(ctx: AuditContext) -> WorkspaceFacts:
-    """What the host has of workspaces. Raises ``Unread`` where Docker does not answer."""
+    """Return the host's workspaces. Raises ``Unread`` if Docker does not respond."""
     ctx.require(WORKSPACES_PROBE)
     facts = read_workspaces(ctx.facts)
     if facts.docker:
@@ -28,7 +28,7 @@ def _workspaces(ctx: AuditContext) -> WorkspaceFacts:
 
 
 def lost_gpu(ctx: AuditContext) -> Iterator[str]:
-    """nvidia-smi in a workspace that was given GPUs says "Unknown Error"."""
+    """nvidia-smi in a workspace with GPUs reports "Unknown Error"."""
     for line in ctx.text(CARDS_INSIDE).splitlines():
         name, _, answer = line.partition(" ")
         if "Failed to initialize NVML: Unknown Error" in answer:
@@ -36,11 +36,11 @@ def lost_gpu(ctx: AuditContext) -> Iterator[str]:
 
 
 def out_of_memory(ctx: AuditContext) -> Iterator[str]:
-    """Docker says of a workspace's container that the kernel ended a process in it for want of memory."""
+    """Docker reports that the kernel killed a process in a workspace's container for lack of memory."""
     for held in _workspaces(ctx).containers:
         if held.killed:
-            ended = "" if held.running else f", and it ended with status {held.code}"
-            yield f"workspace {held.workspace} of {held.user}: a process was ended for want of memory{ended}"
+            ended = "" if held.running else f", and the container ended with status {held.code}"
+            yield f"workspace {held.workspace} of {held.user}: a process was killed for lack of memory{ended}"
 
 
 SPACE_RULES = (
@@ -48,8 +48,8 @@ SPACE_RULES = (
         "workspace-lost-gpu",
         "",
         "a running workspace has lost its GPUs, as containers do when the host's systemd reloads",
-        "Restart it once its user agrees: docker restart workspace-NAME; where `invoke plan` shows missing links in"
-        " /dev/char, provision with --roles container first, so that it does not happen again",
+        "Restart it when its user agrees: docker restart workspace-NAME. If `invoke plan` shows missing links in"
+        " /dev/char, provision with --roles container first, so that this does not happen again",
         "NVIDIA/nvidia-docker#1730; NVIDIA/nvidia-container-toolkit#48",
         sign=Sign("workspaces", lost_gpu, (CARDS_INSIDE,)),
         treatment=ForPeople(),
@@ -57,9 +57,9 @@ SPACE_RULES = (
     FailureRule(
         "workspace-out-of-memory",
         "",
-        "the work in a workspace took more memory than the workspace has, and the kernel ended a process of it",
-        "Tell its user; give the workspace more (memory), or let the work take less at once. The note goes when the"
-        " workspace is next started",
+        "the work in a workspace exceeded its memory limit, and the kernel killed a process",
+        "Inform its user. Raise the workspace's memory limit (memory), or reduce the memory of the work. The finding"
+        " disappears at the workspace's next start",
         "docker inspect, .State.OOMKilled; moby/moby#15621",
         sign=Sign("workspaces", out_of_memory, (WORKSPACES_PROBE,), grave=False),
     ),
@@ -68,19 +68,19 @@ SPACE_RULES = (
         r"(?:starting userland proxy|failed to bind (?:host )?port)[^\n]*(?:address already in use|EADDRINUSE)"
         r"|Bind for \S+ failed: port is already allocated"
         r"|TensorBoard could not bind to port [0-9]{1,5}, it was already in use",
-        "another program, or another container, has the port that this one is to have",
-        "See which one it is (ss -ltnp on the host, docker ps); stop it, or give the workspace another port (port: …)"
-        " and provision again; where only a docker-proxy without its container has it, restart Docker",
+        "another program or container uses the port of this one",
+        "Find it with ss -ltnp on the host, and docker ps. Stop it, or give the workspace another port (port: …) and"
+        " provision again. If only a docker-proxy without its container uses the port, restart Docker",
         "docker/for-linux#1278; nginx-proxy/nginx-proxy#839",
     ),
     FailureRule(
         "ssh-host-key-changed",
         r"REMOTE HOST IDENTIFICATION HAS CHANGED|host key for \S+ has changed and you have requested strict checking",
-        "the host key behind an address is another than this user's known_hosts has: the host or box was made anew"
-        " without its key, another one has the address or the forwarded port now, or somebody is in between",
-        "Do not go on before somebody who runs the host has compared the fingerprints: that of an SSH box is what"
-        " workspace.url prints. It stays when the box is made anew, and is another after workspace.down and up, or when"
-        " its host was installed again. Then remove the old one (ssh-keygen -R '[127.0.0.1]:PORT'); boxes of several"
+        "the host key at an address differs from the user's known_hosts. The host or box was recreated without its"
+        " key, another one now has the address or the forwarded port, or someone intercepts the connection",
+        "Do not continue before an administrator of the host has compared the fingerprints; workspace.url prints an"
+        " SSH box's. The key is kept when the box is recreated, and changes after workspace.down and up, or after a"
+        " reinstallation of its host. Then remove the old key (ssh-keygen -R '[127.0.0.1]:PORT'). Boxes of several"
         " hosts on one port each need a HostKeyAlias",
         "OpenSSH sshconnect.c; atmoz/sftp#215",
     ),
@@ -88,10 +88,10 @@ SPACE_RULES = (
         "ssh-keys-refused",
         r"Authentication refused: bad ownership or modes for"
         r"|Incorrect ownership for \S*authorized_keys",
-        "sshd does not trust a user's authorized_keys: the file, or a directory above it, belongs to somebody else or"
-        " may be written by others, as a mounted one easily is",
-        "Give file and directories to the user or to root, and let nobody else write there (chmod go-w); an SSH box of"
-        " Hostwright has its keys from workspaces_users alone, so put them there and provision",
+        "sshd does not trust a user's authorized_keys: the file or a parent directory belongs to another user or is"
+        " writable by others, which is common for mounted files",
+        "Set the owner of file and directories to the user or root, and remove others' write permission (chmod go-w)."
+        " For an SSH box of Hostwright, add the keys to workspaces_users and provision",
         "OpenSSH auth.c; panubo/docker-sshd#5",
     ),
     FailureRule(
@@ -99,9 +99,10 @@ SPACE_RULES = (
         r"Permission denied: \S{1,200}\.ipynb|IPython parent '[^'\n]{1,200}' is not a writable location"
         r"|\[Errno 13\] Permission denied: '/(?:workspace|tf"
         r"|home/[^/'\n]{1,64}/(?:\.(?:local|jupyter|ipython)|work))\b",
-        "the user in the container may not write to a directory that was mounted into it: it belongs to other ids",
-        "On the host, give the directory to the ids of the workspace's user (workspaces_users, or the host's account),"
-        " or let their group write; Hostwright does so for /workspace, and leaves mounts as they are",
+        "the user in the container has no write permission in a mounted directory, which belongs to other IDs",
+        "On the host, change the directory's owner to the IDs of the workspace's user (workspaces_users, or the"
+        " host's account), or give their group write permission. Hostwright does this for /workspace only, and never"
+        " for mounts",
         "jupyter/docker-stacks#114, #1003",
         weight="consequence",
     ),
@@ -109,9 +110,9 @@ SPACE_RULES = (
         "workspace-processes",
         r"pthread_create failed for thread [0-9]{1,6} of [0-9]{1,6}: Resource temporarily unavailable"
         r"|can't start new thread|fork: (?:retry: )?Resource temporarily unavailable",
-        "the container, or its user, has as many processes and threads as it may have",
-        "End what is not needed, let libraries start fewer threads (OMP_NUM_THREADS, OPENBLAS_NUM_THREADS), or give the"
-        " workspace more (pids); outside of workspaces it is ulimit -u or a unit's TasksMax",
+        "the container, or its user, has reached the limit of processes and threads",
+        "End unneeded processes, let libraries start fewer threads (OMP_NUM_THREADS, OPENBLAS_NUM_THREADS), or raise"
+        " the workspace's limit (pids). Outside of workspaces, the limit is ulimit -u or a unit's TasksMax",
         "OpenBLAS blas_server.c; engineer-man/piston#662",
         weight="consequence",
     ),
@@ -122,21 +123,21 @@ JUPYTER_RULES = (
     FailureRule(
         "jupyter-origin",
         r"Blocking Cross Origin (?:WebSocket Attempt|API request)|Cross origin websockets not allowed",
-        "Jupyter refuses a browser's connection, because the address in the browser (Origin) is not the one that"
-        " arrived at Jupyter (Host): a proxy in between changed the name or left out the port",
-        "Let each proxy pass on the browser's Host with its port (nginx: proxy_set_header Host $http_host, as the role"
-        " proxy does), and open the page by the name that proxy_names has; allow_origin = '*' is no cure, for then any"
-        " page that somebody opens may drive their Jupyter",
+        "Jupyter refuses a browser's connection, because the address in the browser (Origin) differs from the address"
+        " that Jupyter received (Host): a proxy changed the name or removed the port",
+        "Let each proxy forward the browser's Host with its port (nginx: proxy_set_header Host $http_host, as the"
+        " role proxy does), and open the page by a name from proxy_names. Do not set allow_origin = '*': any page that"
+        " a user opens could then control their Jupyter",
         "ComputeCanada/puppet-magic_castle#524; jupyter/jupyter#161",
     ),
     FailureRule(
         "jupyter-websocket",
         r"Can \"?Upgrade\"? only to \"?WebSocket\"?|WebSocket handshake: Unexpected response code: 40[04]",
-        "a proxy between browser and Jupyter does not pass on websockets, so that pages open, and no kernel and no"
-        " terminal answers",
-        "Let each proxy in between speak HTTP/1.1 to the next and pass on Upgrade and Connection (the role proxy"
-        " does); another one in front of the host, a company's or a load balancer, needs the same; an SSH tunnel goes"
-        " past all of them (workspace.url)",
+        "a proxy between browser and Jupyter does not forward websockets, so that pages open, but kernels and"
+        " terminals do not respond",
+        "Let each proxy use HTTP/1.1 to the next one and forward Upgrade and Connection (the role proxy does)."
+        " Another proxy in front of the host, such as a load balancer, needs the same. An SSH tunnel (workspace.url)"
+        " bypasses all proxies",
         "nginx-proxy/nginx-proxy#412; jupyter/notebook#1311",
     ),
     FailureRule(
@@ -144,10 +145,10 @@ JUPYTER_RULES = (
         r"'?_xsrf'? argument missing from POST|XSRF cookie does not match"
         r"|Clearing invalid/expired login cookie|Token stored in cookie may have expired"
         r"|(?:Notebook|Server|Lab)App\] Forbidden\s*$|Couldn't authenticate WebSocket connection",
-        "the browser does not send a login that this Jupyter knows: its cookie has expired, is of another Jupyter under"
-        " the same address, or is blocked; or a program sends no token",
-        "Open the address with ?token=… again (workspace.url --token) and reload the page; where that does not last,"
-        " delete the cookies of this address; programs send the header Authorization: token …",
+        "the browser does not send a valid login for this Jupyter: its cookie has expired, belongs to another Jupyter"
+        " at the same address, or is blocked. Or a program sends no token",
+        "Open the address with ?token=… again (workspace.url --token) and reload the page. If that does not last,"
+        " delete the cookies of this address. Programs must send the header Authorization: token …",
         "jupyter/notebook#2396, #3190; jupyterhub/jupyterhub#4604",
         weight="consequence",
     ),
@@ -156,16 +157,16 @@ JUPYTER_RULES = (
         r"KernelRestarter: restart(?:ing kernel|\b[^\n]{0,40}failed)|\bkernel [0-9a-f][0-9a-f-]{3,40} restarted\b"
         r"|kernel(?: for [^\n]{1,200})? appears to have died|Kernel died before replying"
         r"|DeadKernelError: Kernel died",
-        "a notebook's kernel ended: mostly its work took more memory than the workspace has, else a library crashed",
-        "See whether it was memory (workspace.logs says so below the log; in the workspace itself, oom_kill in"
-        " /sys/fs/cgroup/memory.events is not 0); then let the notebook take less, or give the workspace more (memory);"
-        " where it was not, run the cell's code as a script, which shows the crash",
+        "a notebook's kernel ended: usually its work exceeded the workspace's memory, otherwise a library crashed",
+        "Check for lack of memory: workspace.logs reports it below the log, and in the workspace, oom_kill in"
+        " /sys/fs/cgroup/memory.events is not 0. In this case reduce the notebook's memory, or raise the workspace's"
+        " limit (memory). Otherwise run the cell's code as a script, which shows the crash",
         "jupyter/help#418; jupyterlab/jupyterlab#4415",
         weight="consequence",
     ),
 )
 
 
-COMMANDS = ("sshd",)  #: the first words of sentences
+COMMANDS = ("sshd",)  #: commands that keep their lower case at the start of a sentence
 
 FAILURES = (*JUPYTER_RULES, *SPACE_RULES)

@@ -1,4 +1,4 @@
-"""Proofs of TensorFlow in a container, of the image in which people of this host work."""
+"""Proofs of TensorFlow in a container with the host's workspace image."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.images import image_for
 
 LAYER = "workspaces"
-LABEL = "hostwright.proof"  #: of a proof's container, and of no other
+LABEL = "hostwright.proof"  #: label of proof containers
 _NAMED = re.compile(r"(^|/)tensorflow[:@]")
 _TAG = re.compile(r"(?:.*/)?tensorflow:([0-9]+\.[0-9]+\.[0-9]+)(?:-[^/]*)?")
 
 
 def proofs(variables: Workspaces, ctx: RoleContext) -> tuple[Proof, ...]:
-    """Those of TensorFlow in its environment, in a container. Where people work in the image, it is on the host, and
-    the quick ones are quick here, too."""
-    # an ssh workspace is built from its image, and the image itself may be gone
+    """Return TensorFlow's proofs, run in a container.
+
+    If workspaces use the image, it is on the host, and the quick proofs have the level quick.
+    """
+    # an ssh workspace uses a built image, and its base image may be missing
     entries = (entry for _, entry in sorted(variables.containers.items()) if entry.kind != "ssh")
     usual = image_for(ctx.stack)
     images = Counter(image for entry in entries if _NAMED.search(image := entry.image or usual))
@@ -37,7 +39,7 @@ def proofs(variables: Workspaces, ctx: RoleContext) -> tuple[Proof, ...]:
 
 
 def _judge(image: str, ctx: RoleContext) -> TensorflowJudge:
-    """What the image's tag promises. An image has its own CUDA: the stack's, where its TensorFlow is the stack's."""
+    """Return the expected versions from the image's tag; CUDA only if the TensorFlow version is the stack's."""
     tag = _TAG.fullmatch(image)
     version = tag[1] if tag else ""
     stacks, cuda = ctx.find(TensorflowSection), ctx.find(CudaSection)

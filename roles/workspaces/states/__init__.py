@@ -1,1 +1,1 @@
-"""The states of workspaces on a host."""
+"""States of workspaces on a host."""

@@ -1,4 +1,4 @@
-"""Who is kept from containers: other hosts, and who left, also where their work may not be ended yet."""
+"""Access to containers: closed to other hosts, and withdrawn from users who left, whose work may still run."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from hostwright.roles import sh, sh_file
 from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, read_workspaces
 from hostwright.standard.roles.workspaces.states.undeclared import failing
 
-CLOSED = "/usr/local/lib/hostwright/workspace-networks"  #: the program that closes people's networks to other hosts
+CLOSED = "/usr/local/lib/hostwright/workspace-networks"  #: program that closes users' networks to other hosts
 RULES_SH = sh_file(__file__, "sh/network/rules.sh")
-#: the rules of the host's firewall that are missing; nothing where they are there, or where it has no iptables
+#: prints the missing rules of the host's firewall; nothing if none is missing, or without iptables
 KEPT = Probe(RULES_SH + sh_file(__file__, "sh/network/kept.sh"), root=True)
 _SET = Probe(f'{RULES_SH}for bridge in $bridges; do ! rule -C "$bridge" 2>/dev/null || echo "$bridge"; done', root=True)
 OTHERS, KEPT_OUT = "other hosts", "kept from people's containers"
@@ -20,10 +20,10 @@ CUT_OFF = "cut off: open connections end, processes go on until the workspace is
 
 @dataclass(frozen=True, slots=True)
 class NetworksClosed(Resource):
-    """No other host begins a connection to a person's container, also not by a route to its own address.
+    """No other host can open a connection to a user's container, not even by a route to the container's address.
 
-    Docker's start sets the rules, and a flush of the firewall takes them away. They are set again while containers run,
-    whose connections go on.
+    Docker's start sets the rules, and a flush of the firewall removes them. They can be set again while containers run;
+    open connections continue.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -35,7 +35,7 @@ class NetworksClosed(Resource):
             return None
         if missing == ["docker absent"]:
             return Deferred(OTHERS, "Docker is not installed", KEPT_OUT, "Docker is installed")
-        failed = sh("echo %s", f"{ERROR}the host's firewall does not take the rules (iptables -S says more)")
+        failed = sh("echo %s", f"{ERROR}the host's firewall refused the rules; check iptables -S")
         step = Step(f"{sh('%s', CLOSED)} || {{ {failed}; exit 1; }}")
         return Change(OTHERS, f"not kept out: {few(missing)}", KEPT_OUT, (step,), alone=True)
 
@@ -64,11 +64,11 @@ class NetworksOpen(Resource):
 
 @dataclass(frozen=True, slots=True)
 class AccessWithdrawn(Resource):
-    """No container of these people is in a network, so that their connections and ports are gone.
+    """No container of these users is on a network, so that their connections and ports are closed.
 
-    What runs in it goes on: nobody's work ends, and so it is never refused. That ends with the container, which
-    ``Undeclared`` takes away. The containers of people who have not left keep theirs, also of workspaces that nobody
-    declares any more: a name that is missing in a file may be a mistake, and ``left: true`` is said on purpose.
+    Running processes continue until ``Undeclared`` removes the container, so that this state is never refused. Other
+    users' containers keep their networks, also those of undeclared workspaces: a missing name may be a mistake, but
+    ``left: true`` is intentional.
     """
 
     people: tuple[str, ...]
@@ -92,4 +92,4 @@ class AccessWithdrawn(Resource):
         return Change(what, have, CUT_OFF, (Step(script, timeout_s=900),), alone=True)
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # the containers themselves go
+        return ()  # the containers are removed

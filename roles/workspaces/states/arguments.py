@@ -1,4 +1,4 @@
-"""How Docker is asked for the container of a workspace: its limits, mounts, network, and what runs in it."""
+"""Arguments of ``docker create`` for a workspace's container: limits, mounts, network and program."""
 
 from __future__ import annotations
 
@@ -12,31 +12,32 @@ from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
 from hostwright.standard.roles.workspaces.declared.forms import HOME, is_below
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
-RUN = "/run/hostwright"  #: in the container: files of root's that it may only read
-INSIDE = {"jupyter": 8888, "tensorboard": 6006, "ssh": 2222, "batch": 0, "serving": 8501}  #: the port in the container
-WITH_SHELLS = ("jupyter", "batch")  #: kinds whose people begin shells in the container as its own user
+RUN = "/run/hostwright"  #: directory in the container with root's read-only files
+#: kind → port in the container
+INSIDE = {"jupyter": 8888, "tensorboard": 6006, "ssh": 2222, "batch": 0, "serving": 8501}
+WITH_SHELLS = ("jupyter", "batch")  #: kinds in whose containers users open shells
 _LOGS = ("--log-driver", "json-file", "--log-opt", "max-size=10m", "--log-opt", "max-file=3")
-MODELS = "/models"  #: in the container of a model server: its configuration, and the versions of its model
+MODELS = "/models"  #: directory in a model server's container: its configuration, and the versions of its model
 _CONFIG = f"{MODELS}/models.config"
-#: A version that does not load is told at once, not after five tries in five minutes: it goes away again, and the
-#: others go on. At a start no version is loaded yet, so that labels must be allowed to come first.
+#: A version that does not load fails at once, instead of after five tries in five minutes; the others continue. At a
+#: start no version is loaded yet, so that labels must be allowed before their versions.
 _MODEL_SERVER = (
     "tensorflow_model_server", "--rest_api_port=8501", f"--model_config_file={_CONFIG}",
     "--model_config_file_poll_wait_seconds=1", "--file_system_poll_wait_seconds=1", "--max_num_load_retries=0",
     "--num_load_threads=1", "--num_unload_threads=1", "--allow_version_labels_for_unavailable_models=true",
 )  # fmt: skip
-#: A shell ends at the signal at once, and its container with it, before the programs in it have kept what they know.
-#: So the init signals all of its group, and what is still at work is awaited, for as long as Docker waits.
+#: A shell exits on the signal at once, and its container with it, before its child programs have saved their state. So
+#: the init process signals its whole process group, and the wrapper waits for the rest, up to Docker's timeout.
 _TOGETHER = ("--env", "TINI_KILL_PROCESS_GROUP=1")
 _AWAITED = (
-    "exec 2>&1; "  # one stream: Docker reads two of them side by side, and keeps no order between them
+    "exec 2>&1; "  # one stream, because Docker reads two streams without a common order
     'unset TINI_KILL_PROCESS_GROUP; trap ended=yes TERM; "$@"; status=$?; '
     '[ -z "${ended:-}" ] || while kill -0 -1 2>/dev/null; do sleep 0.2; done; exit "$status"'
 )
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
-_PROGRAM = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9_.+-]*")  #: by its name, for ``env``
-STOP_S = 20  #: between the signal that ends a workspace and the one that nothing outlives
-#: Without SHELL, which only a login sets, Jupyter's terminals are sh; with one that the image lacks, none opens.
+_PROGRAM = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9_.+-]*")  #: program name for ``env``
+STOP_S = 20  #: seconds between the stop signal and the kill signal
+#: Without SHELL, which only a login sets, Jupyter's terminals run sh; a SHELL that the image lacks prevents terminals.
 _SHELL = (
     'for shell in "${SHELL:-bash}" bash sh; do shell=$(command -v "$shell") && [ -x "$shell" ] && break; done; '
     'export SHELL="$shell"; '
@@ -45,35 +46,35 @@ _JUPYTER = (
     f"{_SHELL}if command -v jupyter-lab >/dev/null; then exec jupyter lab --config={RUN}/jupyter_config.py; fi; "
     f"exec jupyter notebook --config={RUN}/jupyter_config.py"
 )
-#: The fast loader, a program of its own since 2.5, sees no file that takes another's place, and nothing starts it again
-#: once it was killed. The option turns it off; an older TensorBoard has none, and refuses the option with status 2.
+#: The fast loader (a separate program since 2.5) does not detect replaced files and is not restarted after a kill. The
+#: option disables it; an older TensorBoard refuses the option with status 2.
 _BOARD = '"$0" "$@" --detect_file_replacement=true; status=$?; [ "$status" -ne 2 ] || exec "$0" "$@"; exit "$status"'
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """What of a workspace only its host can say: the user's ids, the GPUs' UUIDs and the image's ID."""
+    """Values of a workspace that only its host can determine: the user's IDs, the GPUs' UUIDs and the image's ID."""
 
     uid: int
     gid: int
     uuids: tuple[str, ...]
     image: str
-    reference: str  #: the image's name
-    definition: str  #: the digest of its definition
+    reference: str  #: name of the image
+    definition: str  #: digest of the definition
 
 
 def network_of(user: str) -> str:
-    """The network of a person's containers, in which they reach no other container."""
+    """Return the network of a user's containers, in which containers cannot reach each other."""
     return f"hostwright-{user}"
 
 
 def bridge_of(user: str) -> str:
-    """The bridge of a person's network, by whose name the host's rule knows it (``sh/network/closed.sh``)."""
+    """Return the bridge of a user's network, which the firewall rule names (``sh/network/closed.sh``)."""
     return f"hww-{hashlib.sha256(user.encode()).hexdigest()[:10]}"
 
 
 def docker_arguments(space: Workspace, placed: Placed) -> tuple[str, ...]:
-    """The arguments of ``docker create``, without the container's name."""
+    """Return the arguments of ``docker create``, without the container's name."""
     return (
         *_labels(space, placed),
         *_limits(space),
@@ -82,7 +83,7 @@ def docker_arguments(space: Workspace, placed: Placed) -> tuple[str, ...]:
         *_network(space),
         *_mounts(space),
         *_LOGS,
-        # Jupyter would leave what loses its parent as a zombie; sshd takes it away itself
+        # Jupyter would leave orphans as zombies; sshd reaps them itself
         *(() if space.entry.kind == "ssh" else ("--init",)),
         "--stop-timeout", str(STOP_S),
         "--restart", "no" if space.entry.kind == "batch" else "unless-stopped",
@@ -118,15 +119,18 @@ def _limits(space: Workspace) -> Iterator[str]:
 
 
 def _rights(space: Workspace, placed: Placed) -> Iterator[str]:
-    """Those of the person alone. Nothing in a container is root's: what a person may change runs there, and an
-    environment, a start file or a link of theirs must not lead to a file of root's among their files on the host."""
+    """Yield the user's IDs, without any capability.
+
+    Nothing in a container runs as root: users can change files, environment and links there, which must not reach
+    root's files on the host.
+    """
     yield from ("--security-opt", "no-new-privileges", "--cap-drop", "ALL", "--user", f"{placed.uid}:{placed.gid}")
     for group in space.user.groups:
         yield from ("--group-add", str(group))
 
 
 def _devices(space: Workspace, placed: Placed) -> tuple[str, ...]:
-    """The cards by UUID. ``void`` and not nothing: an image may ask for all of them."""
+    """Return the GPUs by UUID. ``void`` overrides an image that requests all GPUs."""
     if not placed.uuids:
         return ("--env", "NVIDIA_VISIBLE_DEVICES=void")
     visible = f"NVIDIA_VISIBLE_DEVICES={','.join(placed.uuids)}"
@@ -152,7 +156,7 @@ def _mounts(space: Workspace) -> Iterator[str]:
 
 
 def state_files(space: Workspace) -> tuple[tuple[str, str], ...]:
-    """The files of root's that the container sees, each with its place there."""
+    """Return root's files that are mounted into the container, each with its path there."""
     own = {
         "jupyter": (("token", f"{RUN}/token"), ("jupyter_config.py", f"{RUN}/jupyter_config.py")),
         "batch": (("script", f"{RUN}/script"),) if space.entry.script else (),
@@ -167,13 +171,13 @@ def _mount(source: str, target: str, *, readonly: bool = False) -> tuple[str, st
 
 
 def _program(space: Workspace, placed: Placed) -> tuple[str, ...]:
-    """The user's environment, the image, and what it runs."""
+    """Return the environment, the image and the command."""
     name = space.owner
-    # git finds no address by itself where the host's name has no dot; what a person sets in git's configuration wins
+    # without a dot in the host name, git finds no address; the user's git configuration overrides this
     own = {"HOME": HOME, "USER": name, "LOGNAME": name, "EMAIL": f"{name}@{space.name}"}
     environment = tuple(word for variable, value in own.items() for word in ("--env", f"{variable}={value}"))
     environment += ("--workdir", HOME)
-    if space.entry.kind == "jupyter":  # it starts, too, while the person's own disk is full, so that it can be emptied
+    if space.entry.kind == "jupyter":  # Jupyter must start with a full disk, so that the user can free space
         environment += ("--env", "JUPYTER_RUNTIME_DIR=/tmp/jupyter")
     more = (word for name, value in space.entry.variables.items() for word in ("--env", f"{name}={value}"))
     program, *words = command = _command(space)
@@ -186,7 +190,7 @@ def _program(space: Workspace, placed: Placed) -> tuple[str, ...]:
 
 
 def _is_shell(entry: WorkspaceEntry) -> bool:
-    """Whether a batch run begins with a shell, which starts other programs."""
+    """Return whether a batch run starts with a shell, which starts other programs."""
     if not entry.script:
         return posixpath.basename(entry.command[0]) in _SHELLS
     first = entry.script.partition("\n")[0]
@@ -194,16 +198,16 @@ def _is_shell(entry: WorkspaceEntry) -> bool:
 
 
 def interpreter_of(entry: WorkspaceEntry) -> str:
-    """The program that the first line of a script names, if the image must have it: a path, or a name for ``PATH``.
+    """Return the interpreter in a script's first line if the image must contain it: a path, or a name for ``PATH``.
 
-    Empty for one among the person's files or in a mount, and for a line that says it in a way that only ``env`` reads.
+    Empty for an interpreter in the user's files or a mount, and for a line that only ``env`` can parse.
 
     >>> interpreter_of(WorkspaceEntry("bob", "batch", script="#!/usr/bin/env python3\\nprint(1)\\n"))
     'python3'
     """
     first = entry.script.partition("\n")[0]
     path, *rest = first[2:].split(None, 1) if first.startswith("#!") and first[2:].strip() else ("",)
-    if posixpath.basename(path) == "env" and rest:  # Linux gives it all that follows as one word, which -S splits
+    if posixpath.basename(path) == "env" and rest:  # Linux passes the rest of the line as one argument, which -S splits
         words = rest[0].removeprefix("-S").split() if rest[0].startswith("-S") else [rest[0].strip()]
         path = next((word for word in words if "=" not in word), "")
         return path if _PROGRAM.fullmatch(path) and not re.search(r"[\"'\\$]", rest[0]) else ""

@@ -1,4 +1,4 @@
-"""Which of a host's GPUs each workspace gets: by UUID, so that a card in another slot changes nobody's."""
+"""GPUs of each workspace by UUID, so that moving a GPU to another slot changes no workspace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hostwright.standard.roles.workspaces.declared.promises import not_shared
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.states.facts import SpaceContainer, WorkspaceFacts
 
-#: MIG devices have their UUIDs there alone: the report of R470 does not name them.
+#: the only output with UUIDs of MIG devices: R470's XML report does not have them
 LISTED = Probe("command -v nvidia-smi >/dev/null 2>&1 || exit 127; timeout -k 5 30 nvidia-smi -L")
 _CARD = Pattern(rf"GPU [0-9]{{1,3}}: .{{0,200}}\(UUID: ({CARD})\)")
 _PART = Pattern(rf"MIG .{{1,40}} Device +[0-9]{{1,3}}: \(UUID: ({MIG})\)")
@@ -24,26 +24,26 @@ _PART = Pattern(rf"MIG .{{1,40}} Device +[0-9]{{1,3}}: \(UUID: ({MIG})\)")
 class HostCards:
     """The GPUs of a host."""
 
-    uuids: tuple[str, ...]  #: of its cards, in nvidia-smi's order
-    parts: Mapping[str, str] = field(default_factory=dict)  #: its MIG devices, each with the card that it is a part of
+    uuids: tuple[str, ...]  #: UUIDs of its GPUs, in nvidia-smi's order
+    parts: Mapping[str, str] = field(default_factory=dict)  #: MIG device → its GPU
 
 
 @dataclass(frozen=True, slots=True)
 class CardsGiven:
-    """The UUIDs of the GPUs that a workspace gets, or the sentence that says why it gets none."""
+    """UUIDs of a workspace's GPUs, or the reason for a refusal."""
 
     uuids: tuple[str, ...] = ()
     refused: str = ""
 
 
 def card_probes(workspaces: Sequence[Workspace]) -> tuple[Probe, ...]:
-    """What has to be known for these: MIG devices only where one is named."""
+    """Return the probes for these workspaces' GPUs; MIG devices are listed only if one is declared."""
     gpus = [gpu for space in workspaces for gpu in space.entry.gpus]
     return (NVIDIA_SMI, *((LISTED,) if any(map(is_mig, gpus)) else ())) if gpus else ()
 
 
 def cards_of_host(workspaces: Sequence[Workspace], facts: Facts) -> HostCards | None:
-    """The host's GPUs; ``None`` where nvidia-smi does not answer."""
+    """Return the host's GPUs; ``None`` if nvidia-smi does not respond."""
     if not all(facts[probe].ok for probe in card_probes(workspaces)):
         return None
     try:
@@ -54,7 +54,7 @@ def cards_of_host(workspaces: Sequence[Workspace], facts: Facts) -> HostCards | 
 
 
 def parts_of(listing: str) -> dict[str, str]:
-    """The MIG devices in what ``nvidia-smi -L`` printed, each with its card."""
+    """Map the MIG devices in the output of ``nvidia-smi -L`` to their GPUs."""
     parts: dict[str, str] = {}
     card = ""
     for line in map(str.strip, listing.splitlines()):
@@ -67,7 +67,7 @@ def parts_of(listing: str) -> dict[str, str]:
 
 
 def card_of(gpu: str, uuids: tuple[str, ...]) -> str:
-    """The UUID of the card that a number or a UUID names; empty where the host has none such."""
+    """Return the UUID of the GPU with this index or UUID; empty if the host does not have it."""
     if gpu.isdigit() and int(gpu) < len(uuids) and uuids[int(gpu)].startswith("GPU-"):
         return uuids[int(gpu)]
     return gpu if gpu in uuids else ""
@@ -79,9 +79,9 @@ def give_cards(
     cards: HostCards,
     reserved: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, CardsGiven]:
-    """What each workspace gets. Those that have a container come first and keep their cards, then by name.
+    """Assign GPUs to each workspace. Workspaces with a container come first and keep their GPUs, then by name.
 
-    ``reserved`` are cards that no workspace gets, by number or UUID, each with the role that gives them out.
+    ``reserved`` maps reserved GPUs, by index or UUID, to the role that assigns them; no workspace gets them.
     """
     kept_back = {card_of(gpu, cards.uuids): role for gpu, role in reserved.items()}
     given: dict[str, CardsGiven] = {}
@@ -117,23 +117,23 @@ def _missing(space: Workspace, gpu: str, had: str, cards: HostCards) -> str:
     if is_mig(gpu):
         parts = f", with the MIG devices {', '.join(cards.parts)}" if cards.parts else ", and no MIG device"
         return (
-            f"workspace {space.name} wants GPU {gpu}, which the host does not have; it has {there}{parts} (MIG devices "
-            "are gone after a reset or a reboot until somebody makes them again: nvidia-smi mig -lgi lists them)"
+            f"workspace {space.name} wants GPU {gpu}, which the host does not have; it has {there}{parts} (a reset or"
+            " reboot removes MIG devices until they are created again; check nvidia-smi mig -lgi)"
         )
-    before = f", and {had}, which it had, is not there either" if had else ""
+    before = f", nor {had}, which the workspace had before" if had else ""
     return f"workspace {space.name} wants GPU {gpu}, which the host does not have{before}; it has {there}"
 
 
 def _reserved(space: Workspace, uuids: tuple[str, ...], reserved: Mapping[str, str], cards: HostCards) -> str:
-    """A card that another role of the host gives out, or a part of one."""
+    """Return the refusal if another role of the host reserves a GPU or its parent GPU."""
     both = clash(uuids, tuple(reserved), cards.parts)
     if both is None:
         return ""
     role = reserved[both[1]]
-    part = "" if both[0] == both[1] else f", of which {both[0]} is a part,"
+    part = "" if both[0] == both[1] else f", the GPU of {both[0]},"
     return (
-        f"workspace {space.name} wants GPU {', '.join(space.entry.gpus)}, and {both[1]}{part} is promised to the role "
-        f"{role}: name another (nvidia-smi -L lists them), or take it out of {role}_gpus"
+        f"workspace {space.name} wants GPU {', '.join(space.entry.gpus)}, but {both[1]}{part} is reserved by the role"
+        f" {role}; name another GPU (nvidia-smi -L), or remove it from {role}_gpus"
     )
 
 
@@ -144,22 +144,21 @@ def _taken(
     spaces: Mapping[str, Workspace],
     cards: HostCards,
 ) -> str:
-    """Two names of one card, a card and a part of it, or a number that another's card had before it was moved."""
+    """Return the refusal if GPUs overlap: in the workspace, or with another workspace's, also after a GPU moved."""
     wants = f"workspace {space.name} wants GPU {', '.join(space.entry.gpus)}"
     own = next((both for n, uuid in enumerate(uuids) if (both := clash((uuid,), uuids[:n], cards.parts))), None)
     if own is not None:
-        return f"{wants}: {own[0]} is {own[1]}, or one of the two is a part of the other; name each once"
+        return f"{wants}: {own[0]} is {own[1]}, or one of the two is a MIG device on the other; name each once"
     for other, theirs in given.items():
         both = not_shared(space.entry, uuids, spaces[other].entry, theirs.uuids, cards.parts)
         if both is not None:
             what = both[1] if both[0] == both[1] else f"{both[1]}, {_kin(both, cards)},"
             return (
-                f"{wants}, and {what} is {other}'s: name another (nvidia-smi -L lists them), or each of the two must "
-                "say share: true"
+                f"{wants}, but {what} belongs to {other}; name another GPU (nvidia-smi -L), or set share: true for both"
             )
     return ""
 
 
 def _kin(both: tuple[str, str], cards: HostCards) -> str:
-    """What the second is to the first."""
-    return f"a part of {both[0]}" if both[1] in cards.parts else f"of which {both[0]} is a part"
+    """Describe the second GPU relative to the first."""
+    return f"a MIG device on {both[0]}" if both[1] in cards.parts else f"the GPU of {both[0]}"

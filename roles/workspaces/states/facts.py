@@ -1,4 +1,4 @@
-"""What a host has of workspaces: containers, images, networks, ports in use. One question, the same to all hosts."""
+"""State of workspaces on a host: containers, images, networks and used ports, read with one probe."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from hostwright.standard.roles.container.running import CHILDREN_SH, processes
 from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED
 from hostwright.standard.roles.workspaces.declared.workspace import BATCH, STATE
 
-LABEL = "hostwright.workspace"  #: of a container: the name of its workspace
-PREFIX = "workspace-"  #: of a container's name
-NEW, OLD = ".new", ".old"  #: ends of a container's name while another replaces it
+LABEL = "hostwright.workspace"  #: container label with the name of its workspace
+PREFIX = "workspace-"  #: prefix of container names
+NEW, OLD = ".new", ".old"  #: suffixes of container names during a replacement
 
-#: The fields of a container, each with where ``docker inspect`` has it; labels by their own names.
+#: field → its path in ``docker inspect``; labels have their own names
 _FIELDS = {
     "name": ".Name", "id": ".Id", "image": ".Image", "state": ".State.Status", "pid": ".State.Pid",
     "code": ".State.ExitCode", "killed": ".State.OOMKilled", "error": ".State.Error", "ended": ".State.FinishedAt",
     "restarts": ".RestartCount", "started": ".State.StartedAt",
 }  # fmt: skip
 _LABELS = ("workspace", "user", "kind", "definition", "asked", "gpus", "share", "port", "reference")
-#: what Docker keeps as a container's error where a program of the runtime failed, and at the next start of it
+#: errors that Docker records if the container runtime failed, and at the container's next start
 _HALF_STARTED = ("id already in use", "runtime create failed", "failed to create shim", "failed to create task")
 _FORMAT = ",".join(
     [f'"{name}":{{{{json {place}}}}}' for name, place in _FIELDS.items()]
     + [f'"{name}":{{{{json (index .Config.Labels "hostwright.{name}")}}}}' for name in _LABELS]
-    # the names alone: what Docker knows of each is half a kilobyte
+    # only the names: Docker's data for each network has half a kilobyte
     + ['"networks":"{{range $name, $end := .NetworkSettings.Networks}}{{$name}} {{end}}"']
 )
 
@@ -44,66 +44,66 @@ WORKSPACES_PROBE = Probe(
 
 @dataclass(frozen=True, slots=True)
 class SpaceContainer:
-    """A container of a workspace, as Docker has it. All of it is text of the host."""
+    """A container of a workspace. All values come from the host unchecked."""
 
     name: str
     id: str
-    image: str  #: the image's ID (``sha256:…``), whatever names lead to it now
-    state: str  #: Docker's word: ``running``, ``exited``, ``created``, …
+    image: str  #: ID of the image (``sha256:…``), also if its names now point elsewhere
+    state: str  #: Docker's state: ``running``, ``exited``, ``created``, …
     pid: int
     code: int
-    killed: bool  #: by the kernel, for want of memory
+    killed: bool  #: whether the kernel killed a process for lack of memory
     error: str
     ended: str
     workspace: str
     user: str
     kind: str
-    definition: str  #: the digest of the definition that it was made from
-    asked: str  #: the GPUs as the inventory named them then
-    gpus: str  #: their UUIDs
+    definition: str  #: digest of the definition at its creation
+    asked: str  #: GPUs in the inventory at its creation
+    gpus: str  #: UUIDs of its GPUs
     share: str
     port: str
-    reference: str  #: the image as the inventory named it then
-    networks: str  #: the names of the networks that it is in, or will be in when it is started
-    restarts: int = 0  #: how often Docker has started it again since somebody started it
-    started: str = ""  #: when it last was, in UTC (RFC 3339)
-    children: int = 0  #: processes that its first one started
-    libraries: str = ""  #: the version of the driver whose libraries it got at its start; empty where it got none
+    reference: str  #: image in the inventory at its creation
+    networks: str  #: networks of the container, also of a stopped one
+    restarts: int = 0  #: number of restarts by Docker since the last manual start
+    started: str = ""  #: time of the last start, UTC (RFC 3339)
+    children: int = 0  #: child processes of the container's first process
+    libraries: str = ""  #: driver version of the libraries mounted at its start; empty: none
 
     @property
     def running(self) -> bool:
-        """Whether Docker says that it runs."""
+        """Whether the container is running."""
         return self.state == "running"
 
     @property
     def kept_up(self) -> bool:
-        """Whether it runs, or Docker is just starting it again: its port may be its own either way."""
+        """Whether the container runs or Docker restarts it, so that it may own its port."""
         return self.state in ("running", "restarting")
 
     @property
     def connected(self) -> bool:
-        """Whether it is in a network, or will be when it is started: without one, nobody reaches it."""
+        """Whether the container is on a network, or will be after its start; otherwise nobody can reach it."""
         return self.networks.split() not in ([], ["none"])
 
     @property
     def over(self) -> bool:
-        """Whether it is a batch run that has ended, which is never started again."""
+        """Whether this is an ended batch run, which is never started again."""
         return self.kind == "batch" and self.state in ("exited", "dead")
 
     @property
     def half_started(self) -> bool:
-        """Whether its start failed in the runtime: Docker then calls its ID one in use at every further start."""
+        """Whether its start failed in the runtime: Docker then reports its ID as in use at each further start."""
         never = self.state == "created" or (self.state == "exited" and self.kind != "batch")
         return never and any(sign in self.error for sign in _HALF_STARTED)
 
     @property
     def uuids(self) -> tuple[str, ...]:
-        """The UUIDs of its GPUs."""
+        """UUIDs of its GPUs."""
         return tuple(filter(None, self.gpus.split(",")))
 
     @property
     def at_work(self) -> str:
-        """Whose work would end with it, for a sentence; empty where nobody works in it."""
+        """Description of the work that would end with it; empty if nobody works in it."""
         if not self.running or self.kind in UNATTENDED or (self.kind != "batch" and not self.children):
             return ""
         what = "a batch run" if self.kind == "batch" else processes(self.children)
@@ -114,54 +114,55 @@ _KIND = TypeAdapter(SpaceContainer)
 
 
 def trouble_with(docker: str) -> str:
-    """What is wrong with a Docker that is ``absent`` or ``silent``, and where to look; empty for one that answered."""
+    """Return the error for a Docker that is ``absent`` or ``silent``; empty if Docker answered."""
     if docker == "silent":
-        return "Docker does not answer: systemctl status docker, journalctl -u docker on the host say why"
+        return "Docker does not answer: check systemctl status docker and journalctl -u docker on the host"
     return "Docker is not installed" if docker else ""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFacts:
-    """The answer of a host."""
+    """Parsed output of ``WORKSPACES_PROBE``."""
 
-    docker: str = ""  #: ``absent`` or ``silent``; empty where Docker answered
+    docker: str = ""  #: ``absent`` or ``silent`` (not responding); empty if Docker answered
     containers: tuple[SpaceContainer, ...] = ()
-    images: dict[str, str] = field(default_factory=dict)  #: the ID of each image, by its names
+    images: dict[str, str] = field(default_factory=dict)  #: image name → ID
     networks: tuple[str, ...] = ()
-    driver: str = ""  #: the version of the driver, of its module and its libraries; empty where they do not agree
-    lately: str = ""  #: some seconds ago, as the host's clock has it, in UTC (RFC 3339)
-    queued: frozenset[str] = frozenset()  #: batch workspaces that wait for their turn, or have it
-    waits: dict[str, str] = field(default_factory=dict)  #: what those wait for that do, or why Docker did not start one
-    ports: frozenset[int] = frozenset()  #: in use, whoever listens
+    driver: str = ""  #: version of the driver's module and libraries; empty if they differ
+    lately: str = ""  #: time some seconds ago by the host's clock, UTC (RFC 3339)
+    queued: frozenset[str] = frozenset()  #: batch workspaces that are queued or running
+    #: batch workspace → reason for waiting, or why Docker did not start it
+    waits: dict[str, str] = field(default_factory=dict)
+    ports: frozenset[int] = frozenset()  #: ports in use by any program
     definitions: dict[str, dict[str, Any]] = field(
         default_factory=dict
-    )  #: of root's files, by workspace; empty where there is none yet
+    )  #: workspace → root's definition; empty if missing
 
     @property
     def trouble(self) -> str:
-        """What is wrong with Docker, and where to look; empty where it answered."""
+        """Error of Docker; empty if Docker answered."""
         return trouble_with(self.docker)
 
     def image(self, name: str) -> str:
-        """The ID of the image that a name leads to, however the name is written; empty where the host has none."""
+        """Return the ID of an image by any notation of its name; empty if the host does not have it."""
         return self.images.get(read_image_name(name).shown, "")
 
     def unsteady(self, held: SpaceContainer) -> bool:
-        """Whether a container runs only since Docker started it again a moment ago: its program may well end again."""
+        """Return whether Docker restarted a container a moment ago, so that its program may end again."""
         return held.running and held.restarts > 0 and bool(self.lately) and held.started >= self.lately
 
     def outdated(self, held: SpaceContainer) -> bool:
-        """Whether a container runs with another driver's libraries: no program in it reaches a GPU any more."""
+        """Return whether a container runs with another driver's libraries, so that its programs cannot use GPUs."""
         return held.running and bool(self.driver and held.libraries) and held.libraries != self.driver
 
     def container(self, workspace: str, end: str = "") -> SpaceContainer | None:
-        """The container of a workspace, or the one beside it whose name ends so."""
+        """Return the container of a workspace, or the one with this suffix in its name."""
         name = f"/{PREFIX}{workspace}{end}"
         return next((held for held in self.containers if held.name == name and held.workspace == workspace), None)
 
 
 def read_workspaces(facts: Facts) -> WorkspaceFacts:
-    """The answer to ``WORKSPACES_PROBE``. One that is cut off counts as Docker's silence."""
+    """Parse the output of ``WORKSPACES_PROBE``. Truncated output counts as Docker not responding."""
     answer = facts[WORKSPACES_PROBE]
     lines = [line.partition(" ")[::2] for line in answer.text.splitlines()]
     complete = answer.ok and not answer.truncated and lines[-1:] == [("end", "")]

@@ -1,4 +1,4 @@
-"""Images that are built on the host, beside the one that they stand on: today that of ssh workspaces."""
+"""Images built on the host from another image, currently those of ssh workspaces."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from hostwright.standard.roles.workspaces.states.undeclared import BUILT
 
 
 def tag_of(kind: str, files: tuple[tuple[str, str], ...]) -> str:
-    """The name of the image that these files make: another text is another image."""
+    """Return the image name for these build files. The tag is a hash of their texts."""
     text = "\0".join(part for file in files for part in file)
     return f"{BUILT}{kind}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 @dataclass(frozen=True, slots=True)
 class ImageBuilt(Resource):
-    """An image is on the host that was built there from these files, with its packages' updates of that day."""
+    """An image built on the host from these files, with the package updates of that day."""
 
     tag: str
-    base: str  #: the image that it stands on
-    files: tuple[tuple[str, str], ...]  #: name and text of each; one is the Dockerfile
-    pull: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the base may be pulled from its registry
+    base: str  #: base image
+    files: tuple[tuple[str, str], ...]  #: name and text of each build file, including the Dockerfile
+    pull: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the host may pull the base image
 
     def probes(self) -> tuple[Probe, ...]:
         return (WORKSPACES_PROBE,)
@@ -62,4 +62,4 @@ class ImageBuilt(Resource):
         return Change(what, ABSENT, want, (Step(script, tries=MIRROR_TRIES),), alone=True)
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # with the workspaces: what a container uses cannot go before it
+        return ()  # removed with the workspaces: Docker keeps an image that a container uses

@@ -1,5 +1,4 @@
-"""Whose files and processes are: the ids of the inventory, or of the host's account of the person's name, and a
-directory for people's files alone."""
+"""Owner IDs of files and processes, from the inventory or the host's account, and the directory for users' files."""
 
 from __future__ import annotations
 
@@ -9,8 +8,8 @@ from hostwright.resources import Facts, Planned, Probe, Refusal, Resource
 from hostwright.roles import sh, short, whole
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
-FIRST = 1000  #: ids below are the system's
-LAST = 2**31 - 2  #: as for those of the inventory: runc starts nothing with an id of 2**31 and more
+FIRST = 1000  #: lower IDs belong to the system
+LAST = 2**31 - 2  #: limit as in the inventory: runc starts no container with an ID of 2**31 or more
 
 
 def _account(key: object) -> Probe:
@@ -18,39 +17,37 @@ def _account(key: object) -> Probe:
 
 
 def owner_probes(space: Workspace) -> tuple[Probe, ...]:
-    """Whose the name is on the host, or whose the uid."""
+    """Return the probe for the host's account with this name or uid."""
     return (_account(space.owner if space.user.uid is None else space.user.uid),)
 
 
 def owner_of(space: Workspace, facts: Facts) -> tuple[int, int] | str:
-    """The uid and gid of a workspace's processes and files, or the sentence that says why it has none."""
+    """Return uid and gid of a workspace's processes and files, or the reason for a refusal."""
     name, uid, gid = _entry(facts[owner_probes(space)[0]].strip())
     if space.user.uid is None:
         if uid is None or gid is None:
             return (
-                f"{space.owner} has no uid in workspaces_users and no account on this host: give a uid "
-                f"({space.owner}: {{uid: 2001}}), or make the account"
+                f"{space.owner} has no uid in workspaces_users and no account on this host; give a uid ({space.owner}:"
+                f" {{uid: 2001}}), or create the account"
             )
         if uid < FIRST:
-            return (
-                f"the account {space.owner} is one of the system's (uid {uid}); nobody's workspace runs with its rights"
-            )
+            return f"{space.owner} is a system account (uid {uid}), which cannot have workspaces"
         return _sound(space, uid, gid)
     if name and name != space.owner:
         return (
-            f"uid {space.user.uid}, which workspaces_users gives {space.owner}, is {name}'s on this host, who would "
-            "have the files: give another"
+            f"uid {space.user.uid}, which workspaces_users gives to {space.owner}, belongs to {name} on this host, who"
+            " would own the files; give another uid"
         )
     return _sound(space, space.user.uid, space.user.gid if space.user.gid is not None else gid or space.user.uid)
 
 
 def _sound(space: Workspace, uid: int, gid: int) -> tuple[int, int] | str:
-    """The ids, if a container can run with them."""
+    """Return the IDs if a container can run with them, else the reason for a refusal."""
     if max(uid, gid) <= LAST:
         return uid, gid
     return (
-        f"{space.owner} has uid {uid} and gid {gid} on this host, and no container runs with an id above {LAST}: give "
-        f"the account others, or both in workspaces_users ({space.owner}: {{uid: 2001, gid: 2001}})"
+        f"{space.owner} has uid {uid} and gid {gid} on this host, but no container runs with an ID above {LAST};"
+        f" change the account's IDs, or set both in workspaces_users ({space.owner}: {{uid: 2001, gid: 2001}})"
     )
 
 
@@ -60,7 +57,7 @@ def _entry(line: str) -> tuple[str, int | None, int | None]:
     return ("", None, None) if uid is None or gid is None else (parts[0], uid, gid)
 
 
-#: of what a directory holds, where nothing in it is one that Hostwright made for a person: one name
+#: prints one name in a directory without any user directory of Hostwright
 _FOREIGN = (
     "cd -- %s 2>/dev/null || exit 0; "
     '[ -n "$(find . -mindepth 1 -maxdepth 1 -type d -uid 0 -perm 711 -printf 1 -quit)" ] || '
@@ -70,7 +67,7 @@ _FOREIGN = (
 
 @dataclass(frozen=True, slots=True)
 class PeoplesFiles(Resource):
-    """A directory that is empty, not there yet, or has directories of people already."""
+    """The directory is missing, is empty, or already has users' directories."""
 
     directory: str
 
@@ -82,12 +79,12 @@ class PeoplesFiles(Resource):
         if not held:
             return None
         sentence = (
-            f"workspaces_directory: {self.directory} has {held!r} and nothing of workspaces: name a directory for "
-            f"people's files alone, such as {self.directory}/workspaces"
+            f"workspaces_directory: {self.directory} has {held!r} but no workspaces; name a directory only for users'"
+            f" files, such as {self.directory}/workspaces"
         )
         return Refusal(
             f"directory {self.directory}", f"has {held}", "of people's files alone", "workspace-files", sentence
         )
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # people's files stay
+        return ()  # users' files are kept

@@ -1,4 +1,4 @@
-"""The Debian packages of images on a host, and what differs between two of them."""
+"""Debian packages of images on a host, and the differences between two images."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from hostwright.roles import sh_file
 
-Packages = Mapping[str, str]  #: each package's version, by its name
-_INSTALLED = ("ii", "hi")  #: how dpkg abbreviates that a package is there, and whether its version is held
+Packages = Mapping[str, str]  #: package name → version
+_INSTALLED = ("ii", "hi")  #: dpkg's abbreviations for an installed package, held or not
 
 
 def packages_script(images: Iterable[str]) -> str:
-    """A root program that prints the packages of these images, by their IDs."""
+    """Return a root script that prints the packages of these image IDs."""
     return sh_file(__file__, "sh/packages.sh", images=tuple(images))
 
 
 def read_packages(text: str) -> dict[str, Packages]:
-    """The answer: the packages of each image; one that could not be asked is not among them.
+    """Parse the output: the packages of each image, without images whose query failed.
 
     >>> read_packages("image sha256:1\\nii  tmux 3.1c-1\\nrc  nano 5.4-2\\nimage sha256:2\\nsilent\\nend\\n")
     {'sha256:1': {'tmux': '3.1c-1'}}
@@ -39,7 +39,7 @@ def read_packages(text: str) -> dict[str, Packages]:
 
 
 def differences(before: Packages, after: Packages) -> Iterator[str]:
-    """What changed between two images, a line for each package with another version, one for those that came or went.
+    """Yield the differences between two images: a line per changed version, and one for added and for removed packages.
 
     >>> list(differences({"tmux": "1", "git": "1", "nano": "5"}, {"tmux": "2", "git": "1", "vim": "8"}))
     ['tmux  1 → 2', 'new: vim', 'gone: nano']

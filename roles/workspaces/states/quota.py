@@ -1,4 +1,4 @@
-"""How much of the disk the files of a workspace may take: a project quota of the file system, where it has them."""
+"""Disk limits of workspaces' files: project quotas of a filesystem that supports them."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from hostwright.resources import NO_IDENTITY, Change, Deferred, Facts, Planned, 
 from hostwright.roles import sh_file, whole
 
 WHAT = "disk quotas"
-#: Other programs count their projects from 1 on (Docker on xfs, /etc/projid).
+#: other programs number projects from 1 (Docker on xfs, /etc/projid)
 _FIRST, _MANY = 2**24, 2**30
 
 
 def project_of(directory: str) -> int:
-    """The number of a directory's project, which follows from its name."""
+    """Return the number of a directory's project, derived from its path."""
     return _FIRST + int.from_bytes(hashlib.sha256(directory.encode()).digest()[:8], "big") % _MANY
 
 
 @dataclass(frozen=True, slots=True)
 class DiskQuotas(Resource):
-    """The files of these workspaces take at most so many KiB, and those of others have no limit."""
+    """Project quotas limit the files of these workspaces to a number of KiB; other workspaces have no limit."""
 
-    directory: str  #: with the files of all of them
-    limits: tuple[tuple[str, int], ...] = ()  #: the directory of a workspace, and its KiB
-    others: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: the directories of workspaces without a limit
+    directory: str  #: directory with all users' files
+    limits: tuple[tuple[str, int], ...] = ()  #: directory of a workspace, and its KiB
+    others: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: directories of workspaces without a limit
 
     @property
     def _probe(self) -> Probe:
@@ -59,17 +59,17 @@ class DiskQuotas(Resource):
             "xfs": "mount it with prjquota (of the root file system: rootflags=prjquota for the kernel)",
         }.get(place[1] if len(place) == 3 else "", "use ext4 or xfs, mounted with prjquota")
         return (
-            f"disk limits the files of {names}, and {self.directory} is on {where}, which is mounted without project "
-            f"quotas: {how}, give workspaces_directory on another, or take disk out of the inventory"
+            f"disk limits the files of {names}, but {self.directory} is on {where}, which is mounted without project"
+            f" quotas: {how}, move workspaces_directory to another filesystem, or remove disk from the inventory"
         )
 
     def removal(self) -> tuple[Resource, ...]:
-        """Files stay, and nobody works with them any more: their limit goes."""
+        """Return the removal of the limits; files are kept."""
         return (DiskQuotas(self.directory, (), (*(folder for folder, _ in self.limits), *self.others)),)
 
 
 def _due(lines: Sequence[tuple[str, str]], wanted: Sequence[tuple[str, int]]) -> list[tuple[str, int, int]]:
-    """The directories whose project or limit is another."""
+    """Return the directories whose project or limit differs."""
     limits = dict(pair for kind, rest in lines if kind == "limit" if (pair := _numbers(rest)) is not None)
     projects = {
         folder: (whole(number), "P" in flags)

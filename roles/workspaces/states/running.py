@@ -1,4 +1,4 @@
-"""The state of one workspace: its container runs as its definition says, and of those nobody declares any more."""
+"""State of one workspace: its container runs as defined."""
 
 from __future__ import annotations
 
@@ -37,28 +37,28 @@ from hostwright.standard.roles.workspaces.states.owner import owner_of, owner_pr
 from hostwright.standard.roles.workspaces.states.undeclared import ENDS_WORK, Undeclared, failing
 
 UNABLE = "not possible"
-_LINE_CHARACTERS = 160  #: of a line of what a change of a definition is
-PATIENCE_S = 120  #: for a program to answer after its start: Jupyter with TensorFlow's image on a busy disk
-LOADING_S = 600  #: for a model server, which answers when its models are loaded: gigabytes from such a disk
+_LINE_CHARACTERS = 160  #: maximum length of a line in a definition's diff
+PATIENCE_S = 120  #: seconds until a program responds after its start: Jupyter with TensorFlow's image on a busy disk
+LOADING_S = 600  #: seconds for a model server, which responds when its models are loaded: gigabytes from a busy disk
 
 
 def digest(definition: str) -> str:
-    """What a container's label says of the definition that it was made from."""
+    """Return the digest of a definition, for the container's label."""
     return hashlib.sha256(definition.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceRuns(Resource):
-    """A workspace is there, with exactly what its definition says, and answers on its port."""
+    """The container of a workspace exists as defined, and responds on its port."""
 
     name: str
-    definition: str  #: what a change of makes another container
-    files: tuple[tuple[str, str, str], ...]  #: of root's, for the container: name, mode, text
+    definition: str  #: text whose change replaces the container
+    files: tuple[tuple[str, str, str], ...]  #: root's files for the container: name, mode, text
     workspace: Workspace = field(metadata=NO_IDENTITY)
-    siblings: tuple[Workspace, ...] = field(metadata=NO_IDENTITY)  #: all of the host
-    built: str = ""  #: the image of it that is built on the host; empty: the one that the inventory names
-    force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether it may end somebody's work
-    #: GPUs that another role of the host gives out, each with that role
+    siblings: tuple[Workspace, ...] = field(metadata=NO_IDENTITY)  #: all workspaces of the host
+    built: str = ""  #: image built on the host for it; empty: the inventory's image
+    force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a user's work may be ended
+    #: GPUs that other roles of the host reserve, each with the role
     reserved: tuple[tuple[str, str], ...] = field(default=(), metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -66,7 +66,7 @@ class WorkspaceRuns(Resource):
 
     @property
     def what(self) -> str:
-        """What the plan calls it."""
+        """Name of the workspace in plans."""
         return f"workspace {self.name}"
 
     def plan(self, facts: Facts) -> Planned | None:
@@ -85,7 +85,7 @@ class WorkspaceRuns(Resource):
             diff = _difference(found.definitions.get(self.name), self)
             made = self._created(placed, have, diff)
             made = replace(made, warnings=tuple(self._new_key(found)))
-            return self._in_use(held, "its definition has changed") or (
+            return self._in_use(held, "its definition changed") or (
                 replace(made, disturbs=ENDS_WORK) if held.at_work else made
             )
         if held.half_started and self.name not in found.queued:
@@ -93,9 +93,9 @@ class WorkspaceRuns(Resource):
         return self._kept(found, held)
 
     def _kept(self, found: WorkspaceFacts, held: SpaceContainer) -> Planned | None:
-        """What is due where the container is the right one: that it runs in its network, and nothing is left beside it.
+        """Return the change for a container that matches its definition: start, network, or leftovers of a replacement.
 
-        One that was taken off its network (``AccessWithdrawn``) is put back into it, and what runs in it goes on.
+        A container that ``AccessWithdrawn`` disconnected is reconnected; its processes continue.
         """
         off = not held.over and network_of(self.workspace.owner) not in held.networks.split()
         back, note = (self._network() + self._connect(), ", off its network") if off else ("", "")
@@ -119,7 +119,7 @@ class WorkspaceRuns(Resource):
         return None
 
     def _change(self, have: str, want: str, script: str, diff: str = "") -> Change:
-        """One that stands alone: a workspace that fails stops none of its neighbours."""
+        """Return a change that does not block other workspaces if it fails."""
         return Change(self.what, have, want, (_step(failing(self.what) + script),), diff=diff, alone=True)
 
     def _placed(self, found: WorkspaceFacts, held: SpaceContainer | None, facts: Facts) -> Placed | Planned:
@@ -154,19 +154,19 @@ class WorkspaceRuns(Resource):
         return Placed(*owner, uuids, image, self._reference, digest(self.definition))
 
     def _keeper(self, found: WorkspaceFacts, uuids: tuple[str, ...]) -> str:
-        """Who still works with one of its GPUs in a workspace that nobody declares any more."""
+        """Return the refusal if a user still works in an undeclared workspace with one of its GPUs."""
         declared = {space.name for space in self.siblings}
         for held in found.containers:
             if held.workspace not in declared and held.at_work and not self.force and set(held.uuids) & set(uuids):
                 return (
-                    f"workspace {self.name} wants GPU {', '.join(self.workspace.entry.gpus)}, which {held.at_work} "
-                    "still has, though nobody declares it any more: wait until nobody works in it, or use --force"
+                    f"workspace {self.name} wants GPU {', '.join(self.workspace.entry.gpus)}, which {held.at_work}"
+                    " still uses, although it is no longer declared; wait until nobody works in it, or pass --force"
                 )
         return ""
 
     @property
     def _reference(self) -> str:
-        """The image by its name."""
+        """Name of the image."""
         return self.built or self.workspace.entry.image
 
     def _created(self, placed: Placed, have: str, diff: str = "") -> Change:
@@ -185,24 +185,25 @@ class WorkspaceRuns(Resource):
         return self._change(have, self._want(), script, diff)
 
     def _gone(self, found: WorkspaceFacts) -> Iterator[str]:
-        """A Docker that keeps its images in another store than before shows nothing of the former one."""
+        """Yield a warning for a missing container with an old definition: removed, or in Docker's previous storage."""
         if found.definitions.get(self.name):
             yield (
-                f"workspace {self.name} was made on this host before, and its container is gone: somebody removed it, "
-                "or Docker has another store now (docker info: Storage Driver) and shows nothing of the former one"
+                f"workspace {self.name} existed on this host before, but its container is missing: it was removed, or"
+                " Docker now uses another storage driver (docker info: Storage Driver), which does not show old"
+                " containers"
             )
 
     def _new_key(self, found: WorkspaceFacts) -> Iterator[str]:
-        """A box keeps its SSH host key as long as root's files of it are there, and it is the same person's."""
+        """Yield a warning for a new SSH host key: a box keeps its key while root's files and its user stay the same."""
         before = found.definitions.get(self.name, {})
         if self.workspace.entry.kind == "ssh" and before.get("user") != self.workspace.owner:
             yield (
-                f"workspace {self.name} gets a new SSH host key: {Command('workspace.url', name=self.name)} shows its "
-                "fingerprint, and what to do where ssh knows another one"
+                f"workspace {self.name} gets a new SSH host key; {Command('workspace.url', name=self.name)} shows its"
+                " fingerprint, and the fix if ssh has an old key"
             )
 
     def _network(self) -> str:
-        """What makes the person's network where it is missing."""
+        """Return the script that creates the user's network if missing."""
         owner = self.workspace.owner
         return sh_file(
             __file__,
@@ -238,32 +239,31 @@ class WorkspaceRuns(Resource):
         return f"{entry.kind} of {entry.user} with {gpus}, {port}{entry.image}"
 
     def _taken(self, found: WorkspaceFacts) -> Refusal | None:
-        """Another program listens where it would. A container that is to be replaced is its port's holder itself."""
+        """Return the refusal if another program listens on the port. A container to be replaced owns its port."""
         port = self.workspace.port
         holding = (held for held in found.containers if held.kept_up and held.connected and held.port == str(port))
         holder = next(holding, None)
         if port not in found.ports or holder is not None:
             return None
         sentence = (
-            f"workspace {self.name} wants port {port}, on which another program of the host listens (ss -ltnp names "
-            "it): give the workspace another (port: …)"
+            f"workspace {self.name} wants port {port}, on which another program of the host listens (find it with ss"
+            " -ltnp); give the workspace another port (port: …)"
         )
         return Refusal(self.what, UNABLE, self._want(), "workspace-port", sentence, alone=True)
 
     def _in_use(self, held: SpaceContainer, why: str) -> Refusal | None:
         if self.force or not held.at_work:
             return None
-        sentence = f"{held.at_work} would be ended, as {why}: wait until nobody works in it, or use --force"
+        sentence = f"{held.at_work} would be ended, as {why}; wait until nobody works in it, or pass --force"
         return Refusal(self.what, UNABLE, self._want(), "workspace-in-use", sentence, alone=True)
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Who works in it, and would be ended with a container that is made anew."""
+        """Return the user whose work a replacement of the container ends."""
         held = read_workspaces(facts).container(self.name)
         return (held.at_work,) if held is not None and held.at_work else ()
 
     def notes(self, facts: Facts) -> tuple[str, ...]:
-        """That its limits do not go together, and what a tag names now, where a workspace keeps the image that it named
-        before."""
+        """Return warnings about limits, and a note if the image's tag no longer points to the container's image."""
         cautions = self.workspace.entry.cautions(self.name)
         found = read_workspaces(facts)
         held = found.container(self.name)
@@ -272,8 +272,8 @@ class WorkspaceRuns(Resource):
             return cautions
         return (
             *cautions,
-            f"workspace {self.name} stays on the image that {reference} named when it was made ({held.image[7:19]}); "
-            "the name is another image's on this host now",
+            f"workspace {self.name} keeps the image that {reference} named at its creation ({held.image[7:19]}); on"
+            " this host the name now belongs to another image",
         )
 
     def removal(self) -> tuple[Resource, ...]:
@@ -281,7 +281,7 @@ class WorkspaceRuns(Resource):
 
 
 def image_of(reference: str, found: WorkspaceFacts, held: SpaceContainer | None) -> str:
-    """The image's ID: once seen it stays, whatever its tag names later. Empty where it is not on the host."""
+    """Return the image's ID. A container keeps its image if the tag moves. Empty if the image is missing."""
     if held is not None and held.reference == reference and held.image in found.images:
         return held.image
     return found.image(reference)
@@ -295,9 +295,9 @@ def _no_image(space: Workspace) -> str:
 
 
 def _ended(held: SpaceContainer) -> str:
-    why = ", ended for want of memory" if held.killed else f", {held.error}" if held.error else ""
+    why = ", killed for lack of memory" if held.killed else f", {held.error}" if held.error else ""
     if held.running:
-        return f"its program ended, and Docker has just started it again ({count(held.restarts, 'time')} so far)"
+        return f"its program ended, and Docker just restarted it ({count(held.restarts, 'time')} so far)"
     return f"{held.state} (status {held.code}{why})"
 
 
@@ -308,7 +308,7 @@ def _difference(before: object, runs: WorkspaceRuns) -> str:
 
 
 def _bounded(line: str) -> str:
-    """A line for people: a script is one line, and another one after a change of any part of it."""
+    """Shorten a long line, such as a script, and add its digest to show any change."""
     if len(line) <= _LINE_CHARACTERS:
         return line
     return f"{line[:_LINE_CHARACTERS]}… ({len(line):,} characters, SHA-256 {digest(line)})"

@@ -1,4 +1,4 @@
-"""Workspaces that nobody declares any more are gone from a host; people's files stay."""
+"""Removal of workspaces that the inventory no longer declares; users' files are kept."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, WorkspaceFacts, read_workspaces
 
-ENDS_WORK = "ends workspaces in which somebody works"  #: only where that is forced: else it is refused
-BUILT = "hostwright/workspace-"  #: how the names of images begin that are built on the host
+ENDS_WORK = "ends workspaces in which somebody works"  #: set only with force; without force the change is refused
+BUILT = "hostwright/workspace-"  #: name prefix of images built on the host
 
 
 @dataclass(frozen=True, slots=True)
 class Undeclared(Resource):
-    """No container of another workspace than these is on the host, and no network of other people."""
+    """No containers of other workspaces and no networks of other users are on the host."""
 
     names: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
-    images: tuple[str, ...] = ()  #: those that are built on the host and wanted
-    force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether it may end somebody's work
-    removes: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the role is to go, with all that it needs
+    images: tuple[str, ...] = ()  #: needed images that are built on the host
+    force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a user's work may be ended
+    removes: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the role itself is removed
 
     def probes(self) -> tuple[Probe, ...]:
         return (WORKSPACES_PROBE,)
@@ -33,7 +33,8 @@ class Undeclared(Resource):
         gone = [name for name in gone if name not in self.names]
         networks = [name for name in found.networks if name not in self.networks]
         built = sorted(name for name in found.images if name.startswith(BUILT) and "@" not in name)
-        used = {held.image for held in found.containers if held.workspace in self.names}  # until those are made anew
+        # until these containers are replaced
+        used = {held.image for held in found.containers if held.workspace in self.names}
         images = [name for name in built if name not in self.images and found.images[name] not in used]
         left = [*(_whose(found, name) for name in gone), *networks, *images]
         if found.docker or not left:
@@ -42,8 +43,8 @@ class Undeclared(Resource):
         working = [held.at_work for held in found.containers if held.workspace in gone and held.at_work]
         if working and not self.force:
             sentence = (
-                f"{', '.join(working)} would be ended, as nobody declares it any more: wait until nobody works in it, "
-                "or use --force"
+                f"{', '.join(working)} would be ended, as nobody declares it any more; wait until nobody works in it,"
+                " or pass --force"
             )
             return Refusal(
                 "undeclared workspaces", have, "absent", "workspace-in-use", sentence, alone=not self.removes
@@ -55,11 +56,11 @@ class Undeclared(Resource):
             "undeclared workspaces", have, f"absent; people's files stay{_where(found, gone)}",
             (Step(script, timeout_s=900),),
             warnings=_warnings(found, gone), disturbs=ENDS_WORK if working else "",
-            alone=not gone,  # a card or port of one that does not go is nobody else's
+            alone=not gone,  # GPUs and ports of a workspace that remains are not available to others
         )  # fmt: skip
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Those in whose workspaces somebody works that are to go."""
+        """Return the users who work in workspaces that are removed."""
         held = (held for held in read_workspaces(facts).containers if held.workspace not in self.names)
         return tuple(space.at_work for space in held if space.at_work)
 
@@ -68,19 +69,19 @@ class Undeclared(Resource):
 
 
 def failing(what: str) -> str:
-    """The commands with which a change of workspaces begins, so that a failure is told in one line."""
+    """Return the script's preamble, which reports a failure in one line."""
     return sh_file(__file__, "failing.sh", what=what, error=ERROR)
 
 
 def _whose(found: WorkspaceFacts, name: str) -> str:
-    """A workspace with whose it is: of what is half there, as root's definition has it."""
+    """Return a workspace with its user, for an incomplete one from root's definition."""
     held = found.container(name)
     user = held.user if held is not None else found.definitions.get(name, {}).get("user")
     return f"workspace {name} of {user}" if isinstance(user, str) and user else f"workspace {name}"
 
 
 def _where(found: WorkspaceFacts, gone: list[str]) -> str:
-    """The directories with the files of workspaces that go, as root's definitions name them."""
+    """Return the directories with the files of removed workspaces, from root's definitions."""
     folders = [found.definitions.get(name, {}).get("directory") for name in gone]
     named = [folder for folder in folders if isinstance(folder, str) and folder]
     return f" in {', '.join(named)}" if named else " where they are"
@@ -88,9 +89,9 @@ def _where(found: WorkspaceFacts, gone: list[str]) -> str:
 
 def _warnings(found: WorkspaceFacts, gone: list[str]) -> tuple[str, ...]:
     rows = [(name, found.container(name)) for name in gone]
-    key = ", and its SSH host key: one that is made again has another, of which ssh warns"
+    key = ", and its SSH host key; a new workspace of this name gets another key, and ssh warns"
     return tuple(
-        f"workspace {name} of {held.user}: what was installed in the container itself goes with it"
+        f"workspace {name} of {held.user}: software installed in the container itself is removed with it"
         + (key if held.kind == "ssh" else "")
         for name, held in rows
         if held is not None and held.kind not in UNATTENDED

@@ -1,1 +1,1 @@
-"""The verbs of workspaces: the file that they write, and what they ask hosts."""
+"""Implementation of the workspace tasks: inventory changes and queries."""

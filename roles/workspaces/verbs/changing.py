@@ -1,4 +1,4 @@
-"""``workspace.up`` and ``workspace.down``: write the file, show what was written, and bring the host to it."""
+"""Implementation of ``workspace.up`` and ``workspace.down``: write the file, show the change, provision the host."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key
 from hostwright.standard.roles.workspaces.verbs.queries import one_workspace
 
 DEFAULT_KIND = "jupyter"
-FIELDS = {option: field for field, option in OPTIONS.items() if option}  #: of options with another name
-_SHOWN_LINES, _SHOWN_CHARACTERS = 40, 400  #: of what was written to the file: a script may be a megabyte
+#: option → field, for options with another name
+FIELDS = {option: field for field, option in OPTIONS.items() if option}
+_SHOWN_LINES, _SHOWN_CHARACTERS = 40, 400  #: limits for the display of written lines: a script may have a megabyte
 
 
 def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What the file gets of a verb's options: those that were given, in the form that people write."""
+    """Return the file's entry for a task's options: the given ones, in the notation that people write."""
     entry: dict[str, Any] = {name: value for name, value in options.items() if value not in ("", None, [], False)}
     if "gpus" in entry:
         numbers = [part.strip() for part in entry["gpus"].split(",") if part.strip()]
         if not numbers:
-            raise InputError(f"{entry['gpus']!r} names no GPU: give numbers or UUIDs, such as 0,1", "--gpus")
+            raise InputError(f"{entry['gpus']!r} names no GPU; give indexes or UUIDs, such as 0,1", "--gpus")
         entry["gpus"] = [int(number) if number.isdecimal() else number for number in numbers]
     for name in ("cpus", "pids", "port"):
         if name in entry:
@@ -51,16 +52,16 @@ def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
         try:
             entry["command"] = shlex.split(entry["command"])
         except ValueError as error:
-            raise InputError(f"{entry['command']!r} is no command line: {error}", "--command") from error
+            raise InputError(f"{entry['command']!r} is not a valid command line: {error}", "--command") from error
     if "script" in entry:
         try:
-            entry["script"] = Path(entry["script"]).read_bytes().decode("utf-8")  # a carriage return stays one
+            entry["script"] = Path(entry["script"]).read_bytes().decode("utf-8")  # carriage returns are kept
         except (OSError, UnicodeError) as error:
-            raise InputError(f"it cannot be read: {error}", entry["script"]) from error
+            raise InputError(f"cannot be read: {error}", entry["script"]) from error
     if "env" in entry:
         pairs = [text.partition("=") for text in entry["env"]]
         if not all(sign for _, sign, _ in pairs):
-            raise InputError("a variable is given as NAME=VALUE, such as --env TZ=Europe/Berlin", "--env")
+            raise InputError("expected NAME=VALUE, such as --env TZ=Europe/Berlin", "--env")
         entry["env"] = {name: value for name, _, value in pairs}
     return {FIELDS.get(name, name): value for name, value in entry.items()}
 
@@ -68,8 +69,10 @@ def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
 def changed_entry(
     before: Mapping[str, Any] | None, options: Mapping[str, Any], without: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """What the file gets of a workspace of which it says ``before``: options that were not given keep their value, and
-    those of ``without`` go. Raises ``InputError``."""
+    """Return the file's new entry of a workspace: ``before`` with the given options, and without those in ``without``.
+
+    Raises ``InputError``.
+    """
     taken = [_field(name, options) for name in without]
     entry = {**(before or {}), **entry_of(options)}
     if options.get("port") == "auto":
@@ -79,23 +82,23 @@ def changed_entry(
             taken.append(other)
     entry = {name: value for name, value in entry.items() if name not in taken}
     if "user" not in entry:
-        raise InputError("say whose workspace it is: a name of workspaces_users", "--user")
+        raise InputError("the user is missing; give a name of workspaces_users", "--user")
     return entry if "kind" in entry else {"user": entry["user"], "kind": DEFAULT_KIND, **entry}
 
 
 def _field(name: str, options: Mapping[str, Any]) -> str:
-    """The field that an option of ``--without`` is, as the file has it."""
+    """Return the file's field for an option of ``--without``."""
     option = name.strip().replace("-", "_")
     known = [each for each in options if each not in ("user", "kind")]
     if option not in known:
-        raise InputError(f"no option {name!r} can be taken back; {suggestion(option, known)}", "--without")
+        raise InputError(f"{name!r} is not a removable option; {suggestion(option, known)}", "--without")
     if options[option] not in ("", [], False):
-        raise InputError(f"{name} is given and taken back: leave out one of the two", "--without")
+        raise InputError(f"{name} is both set and removed; leave out one of the two", "--without")
     return FIELDS.get(option, option)
 
 
 def field_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """What another entry changes, field by field.
+    """Yield the differences between two entries, by field.
 
     >>> list(field_changes({"cpus": 8, "gpus": [0]}, {"cpus": 4, "share": True}))
     ['cpus 8 → 4', 'gpus 0 → none', 'share none → yes']
@@ -120,7 +123,7 @@ def _number(text: str) -> Any:
     try:
         value = float(text)
     except ValueError:
-        return text  # refused with the others, by its name
+        return text  # refused later with the field's name
     return int(value) if value.is_integer() else value
 
 
@@ -131,28 +134,28 @@ def change(
     *,
     provision: bool = True,
 ) -> int:
-    """Write a workspace of one host, or take it out with ``None``; then provision its host with the role.
+    """Write a workspace of one host to the file, or remove it with ``None``; then provision its host with the role.
 
-    ``entry`` gets what the file says of it, ``None`` where it has none of that name, and returns what it shall say.
-    Before one is taken out, that is agreed to, unless nothing is provisioned.
+    ``entry`` receives the file's entry, or ``None``, and returns the new one. A removal needs confirmation, unless
+    nothing is provisioned.
     """
     fleet = open_fleet(request)
     hosts = [host.name for host in fleet.select(request.hosts, usable=False)] if request.hosts else []
     if len(hosts) != 1:
         sentence = suggestion(request.hosts, fleet.inventory.hosts) if request.hosts else "such as --host gpu01"
-        raise InputError(f"name the one host of the workspace; {sentence}", "--host")
+        raise InputError(f"expected exactly one host; {sentence}", "--host")
     (host,) = hosts
     if ROLE not in {role.name for role in fleet.targets(host)[0].roles}:
         sentence = (
-            f"{host} does not have the role {ROLE}: add it to the host's list, such as "
+            f"{host} does not have the role {ROLE}; add it to the host's list, such as "
             f"hostwright_roles: [base, driver, …, container, {ROLE}]"
         )
         raise InputError(sentence, "hostwright_roles")
     file = place(fleet.path)
     yes = answered(False)
     if entry is None and provision and declared_entry(fleet.path, host, name) is not None:
-        what = f"takes {name} off {host}"
-        agree(f"`workspace.down` {what}", [f"{what}; its files stay"], 1, yes=request.yes, as_json=request.json)
+        what = f"removes {name} from {host}"
+        agree(f"`workspace.down` {what}", [f"{what}; its files are kept"], 1, yes=request.yes, as_json=request.json)
         yes = True
     with alone(fleet.path):
         was = declared_entry(fleet.path, host, name)
@@ -163,7 +166,7 @@ def change(
     with once_written(fleet.path):
         show_written(file, before, after, quiet=request.json)
         if was is not None and wanted is not None and (fields := list(field_changes(was, wanted))):
-            sentence = f"{name} changes: {', '.join(fields)}; all else of it stays"
+            sentence = f"{name} changes: {', '.join(fields)}; other fields are kept"
             _say(sentence, quiet=request.json)
         for sentence in declared.cautions(name) if declared else ():
             warn(sentence)
@@ -178,7 +181,7 @@ def change(
             _say_host_key(chosen, name, quiet=request.json)
         elif wanted is None and was is not None and was.get("kind") == "ssh":
             sentence = (
-                f"{name}: its SSH host key is gone, too; if it is made again, it has another one, of which ssh warns"
+                f"{name}: its SSH host key was removed, too; a new box of this name gets another key, and ssh warns"
             )
             _say(sentence, quiet=request.json)
         return status
@@ -189,8 +192,8 @@ def _say_host_key(request: Request, name: str, *, quiet: bool) -> None:
     try:
         for line in key_lines(space, host_key_of(target, space)):
             _say(line, quiet=quiet)
-    except HostError as error:  # the box is made all the same
-        warn(f"the host key of {name} is not known now: {error}")
+    except HostError as error:  # the box is provisioned nevertheless
+        warn(f"the host key of {name} cannot be read now: {error}")
 
 
 def _say(sentence: str, *, quiet: bool) -> None:
@@ -198,20 +201,21 @@ def _say(sentence: str, *, quiet: bool) -> None:
 
 
 def say_what_stays(path: Path, what: str, down: Command | None, again: Command) -> None:
-    """The file is written, and the host is not as it says. ``down`` takes out what was added; none where something
-    was taken out, which ``again`` then does."""
-    lines = [f"{path} no longer declares {what}: fix the cause, then run {again}"]
+    """Print that the file is written but the host differs. ``down`` reverts an addition; a removal is repeated with
+    ``again``.
+    """
+    lines = [f"{path} no longer declares {what}; fix the cause, then run {again}"]
     if down:
         lines = [
-            f"{path} still declares {what}: fix the cause, then run the same command again",
-            f"(or take it out: {down})",
+            f"{path} still declares {what}; fix the cause, then run the same command again",
+            f"(or remove it: {down})",
         ]
     for line in lines:
         _say(line, quiet=True)
 
 
 def show_written(path: Path, before: str, after: str, *, quiet: bool) -> None:
-    """Say what was written to the file: the lines that went and came."""
+    """Print the lines that were removed from and added to the file."""
     out = console.make_console(stderr=quiet)
     lines = list(changed_lines(before, after))
     out.print(Text(printable(f"{path}: {'written' if lines else 'says so already'}")))

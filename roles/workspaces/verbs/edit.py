@@ -1,4 +1,4 @@
-"""``inventory/workspaces.yml``, written so that people's own lines, comments and order in it stay."""
+"""Editor of ``inventory/workspaces.yml`` that keeps people's own lines, comments and order."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ FILE = "workspaces.yml"
 ROLE = "workspaces"
 VARIABLE = "workspaces_containers"
 REFRESHED = "workspaces_refreshed"
-#: the first key that is deeper than the one before it, and the first dash below a key
+#: first key that is indented deeper than the previous one, and first dash below a key
 _DEEPER = re.compile(r"^( *)[^\s#-][^\n]*:[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*(\1 +)(?=[^\s#-])", re.MULTILINE)
 _DASH = re.compile(r"^( *)[^\s#-][^\n]*:[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*(\1 *)(- +)(?=[^\s#])", re.MULTILINE)
 
 
 def edited(inventory: Path, host_name: str, name: str, entry: Mapping[str, Any] | None) -> tuple[str, str]:
-    """The text of the file before and after a workspace of a host was written to it, or taken out with ``None``.
+    """Return the file's text before and after writing a workspace of a host, or removing it with ``None``.
 
-    Raises ``InputError`` for a name that is not there, and for a file that cannot be edited.
+    Raises ``InputError`` for a missing name, and for a file that cannot be edited.
     """
 
     def change(document: Any) -> None:
@@ -45,25 +45,25 @@ def edited(inventory: Path, host_name: str, name: str, entry: Mapping[str, Any] 
         elif name in spaces:
             del spaces[name]
         else:
-            sentence = f"{host_name} has no workspace {name!r} there; {suggestion(name, map(str, spaces))}"
+            sentence = f"{host_name} has no workspace {name!r} in this file; {suggestion(name, map(str, spaces))}"
             raise InputError(sentence, str(place(inventory)))
 
     return _rewritten(inventory, change)
 
 
 def declared_entry(inventory: Path, host_name: str, name: str) -> dict[str, Any] | None:
-    """What the file says of a workspace of a host; ``None`` where it has none of that name. Raises ``InputError``."""
+    """Return the file's entry of a host's workspace; ``None`` if missing. Raises ``InputError``."""
     path = place(inventory)
     try:
         document = _yaml("").load(path.read_text("utf-8") if path.exists() else "") or CommentedMap()
         entry = _spaces(document, host_name, make=False).get(name)
         return None if entry is None else dict(entry)
     except (OSError, YAMLError, UnicodeError, AttributeError, TypeError, ValueError) as error:
-        raise InputError(f"it cannot be read: {error}", str(path)) from error
+        raise InputError(f"cannot be read: {error}", str(path)) from error
 
 
 def dated(inventory: Path, date: Callable[[str], str]) -> tuple[str, str]:
-    """The text of the file before and after it said another date of images: ``date`` gets the one that it says."""
+    """Return the file's text before and after a change of the images' date. ``date`` receives the old date."""
 
     def change(document: Any) -> None:
         variables = _inside(_inside(document, "all"), "vars")
@@ -84,41 +84,45 @@ def _rewritten(inventory: Path, change: Callable[[Any], None]) -> tuple[str, str
         after = io.StringIO()
         yaml.dump(document, after)
     except (OSError, YAMLError, UnicodeError, AttributeError, TypeError) as error:
-        raise InputError(f"it cannot be edited: {error}", str(path)) from error
+        raise InputError(f"cannot be edited: {error}", str(path)) from error
     return before, after.getvalue()
 
 
 def place(inventory: Path) -> Path:
-    """Where the file is. Raises ``InputError`` for an inventory that is no directory."""
+    """Return the path of the file. Raises ``InputError`` if the inventory is not a directory."""
     if not inventory.is_dir():
         raise InputError(
-            "the inventory is no directory, and workspaces are written to a file beside others: give a directory",
+            "not a directory; workspaces need an inventory that is a directory",
             str(inventory),
         )
     return inventory / FILE
 
 
 def checked(inventory: Path, name: str, text: str) -> Workspaces:
-    """The variables that the host would have with this text. Raises ``InputError`` for every mistake in them: with its
-    line where the file has that line now, and else, since nobody could look it up, with the option that leads to it."""
+    """Return the host's variables with this text in the file. Raises ``InputError`` for every mistake in them.
+
+    A mistake is located by a line that the file already has, else by the option that produced it.
+    """
     with _as_it_will_be(inventory, text) as (hosts, folder):
         if name not in hosts:
-            raise InputError(f"{name} is no host of this inventory", f"{folder}/{FILE}")
-        _elsewhere(hosts[name], folder, "containers", f"which workspaces {name} has")
+            raise InputError(f"{name} is not a host of this inventory", f"{folder}/{FILE}")
+        _elsewhere(hosts[name], folder, "containers", f"the workspaces of {name}")
         return bind(Workspaces, ROLE, hosts[name])
 
 
 def checked_date(inventory: Path, names: Iterable[str], text: str) -> None:
-    """Raise ``InputError`` where this text would not decide of which date the images of these hosts are."""
+    """Raise ``InputError`` if this text would not decide the image date of these hosts."""
     with _as_it_will_be(inventory, text) as (hosts, folder):
         for name in names:
-            _elsewhere(hosts[name], folder, "refreshed", f"of which date the images of {name} are")
+            _elsewhere(hosts[name], folder, "refreshed", f"the image date of {name}")
 
 
 @contextmanager
 def _as_it_will_be(inventory: Path, text: str) -> Iterator[tuple[Mapping[str, Host], Path]]:
-    """The hosts of the inventory with this text in the file, and the directory from which they were read: one beside
-    the real one, so that nobody ever reads a wrong file. Mistakes name lines of the real one as it is."""
+    """Yield the inventory's hosts with this text in the file, and the temporary directory from which they were read.
+
+    The temporary copy ensures that nobody reads a wrong file. Mistakes name lines of the current file.
+    """
     real = place(inventory)
     before = real.read_text("utf-8") if real.exists() else ""
     with tempfile.TemporaryDirectory(prefix="hostwright-") as folder:
@@ -134,23 +138,23 @@ def _as_it_will_be(inventory: Path, text: str) -> Iterator[tuple[Mapping[str, Ho
 
 
 def _elsewhere(host: Host, folder: Path, key: str, what: str) -> None:
-    """Another file that says the same of the host would win, or be overruled in silence."""
+    """Raise ``InputError`` if another file sets the same variable of the host, because one would override the other."""
     for definition in definitions(host, ROLE, key):
         file = definition.origin.file
         if Path(file).name != FILE or Path(file).parent != folder:
             here = str(definition.origin).replace(f"{folder}/", "")
-            raise InputError(f"{here} says {what}: move it to {FILE}, or edit it there")
+            raise InputError(f"{here} also sets {what}; move the setting to {FILE}, or edit it there")
 
 
 @contextmanager
 def alone(inventory: Path) -> Iterator[None]:
-    """Nobody else on this machine edits the file during the body: who comes second waits and reads what was written."""
+    """Lock the file against other editors on this machine; a second editor waits and reads the new text."""
     try:
         folder = os.open(inventory, os.O_RDONLY)
     except OSError as error:
-        raise InputError(f"it cannot be opened: {os.strerror(error.errno or 0)}", str(inventory)) from error
+        raise InputError(f"cannot be opened: {os.strerror(error.errno or 0)}", str(inventory)) from error
     try:
-        with suppress(OSError):  # a file system without locks: `written` still notices another's change
+        with suppress(OSError):  # filesystems without locks: `written` still detects a concurrent change
             fcntl.flock(folder, fcntl.LOCK_EX)
         yield
     finally:
@@ -158,32 +162,30 @@ def alone(inventory: Path) -> Iterator[None]:
 
 
 def once_written(inventory: Path) -> AbstractContextManager[None]:
-    """For what follows ``written``: Ctrl-C says that the file was written."""
-    return on_interrupt(
-        f"interrupted. {place(inventory)} was written; the next provision of its host brings it to that"
-    )
+    """Return a context for steps after ``written``, in which Ctrl-C reports that the file was written."""
+    return on_interrupt(f"interrupted. {place(inventory)} was written; the next provision of the host applies it")
 
 
 def written(inventory: Path, before: str, after: str) -> None:
-    """Put the text in its place, unless somebody changed the file meanwhile. Raises ``InputError``."""
+    """Write the text, unless the file changed meanwhile. Raises ``InputError``."""
     path = place(inventory)
     now = path.read_text("utf-8") if path.exists() else ""
     if now != before:
-        raise InputError("somebody else changed it meanwhile: nothing was written; try again", str(path))
+        raise InputError("changed by someone else meanwhile; nothing was written; try again", str(path))
     try:
         write_whole(path, after.encode(), mode=path.stat().st_mode & 0o777 if path.exists() else 0o644)
     except OSError as error:
-        raise InputError(f"it cannot be written: {os.strerror(error.errno or 0)}", str(path)) from error
+        raise InputError(f"cannot be written: {os.strerror(error.errno or 0)}", str(path)) from error
 
 
 def changed_lines(before: str, after: str) -> Iterator[str]:
-    """The lines that go and come, as ``diff`` marks them."""
+    """Return the removed and added lines, marked as in ``diff``."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
     return (line for line in lines if line[:1] in "+-" and not line.startswith(("+++", "---")))
 
 
 def _yaml(text: str) -> YAML:
-    """What reads the file, and writes it as deep as people have: lines that nobody changed stay as they are."""
+    """Return a YAML reader and writer with the file's own indentation, which keeps unchanged lines as they are."""
     yaml = YAML(typ="rt")
     yaml.preserve_quotes = True
     yaml.width = 4096
@@ -196,7 +198,7 @@ def _yaml(text: str) -> YAML:
 
 
 def _spaces(document: Any, name: str, *, make: bool) -> Any:
-    """The mapping of a host's workspaces in the file."""
+    """Return the mapping of a host's workspaces in the file."""
     variables = next(_found(document, name), None)
     if variables is None:
         if not make:
@@ -209,7 +211,7 @@ def _spaces(document: Any, name: str, *, make: bool) -> Any:
 
 
 def _found(groups: Any, name: str) -> Iterator[Any]:
-    """The host's variables in a group of the file, wherever it is named."""
+    """Yield the host's variables in each group of the file that names the host."""
     for group in groups.values() if isinstance(groups, dict) else ():
         if not isinstance(group, dict):
             continue
@@ -226,7 +228,7 @@ def _inside(mapping: Any, key: str) -> Any:
 
 
 def _put(spaces: Any, name: str, entry: Mapping[str, Any]) -> None:
-    """What people wrote of a workspace, and how, stays as it is where the entry says the same."""
+    """Write the entry, and keep the people's notation of unchanged fields."""
     node = spaces.get(name)
     several_lines = any(isinstance(value, str) and "\n" in value for value in entry.values())
     if not isinstance(node, CommentedMap) or (several_lines and node.fa.flow_style()):
@@ -240,7 +242,7 @@ def _put(spaces: Any, name: str, entry: Mapping[str, Any]) -> None:
 
 
 def _flow(entry: Mapping[str, Any]) -> CommentedMap:
-    """One workspace on one line; a script of several lines makes it a block."""
+    """Return a workspace as one line of flow style, or as a block if it has a multi-line script."""
     node = CommentedMap({name: _plain(value) for name, value in entry.items()})
     if not any(isinstance(value, str) and "\n" in value for value in entry.values()):
         node.fa.set_flow_style()
@@ -248,7 +250,7 @@ def _flow(entry: Mapping[str, Any]) -> CommentedMap:
 
 
 def _plain(value: Any) -> Any:
-    """A text in quotes where readers of YAML would read something else: ``yes``, ``1:30``, ``1e3``."""
+    """Quote a text that YAML parsers could read as something else: ``yes``, ``1:30``, ``1e3``."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, dict):

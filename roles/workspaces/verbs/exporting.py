@@ -1,4 +1,4 @@
-"""``workspace.export``: the same workspace for another system, from the inventory alone."""
+"""Implementation of ``workspace.export``: a workspace in another system's format, from the inventory alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from hostwright.standard.roles.workspaces.verbs.queries import one_workspace
 
 
 def export(request: Request, name: str, form: str, *, nodes: int = 1, storage: str = "50Gi") -> int:
-    """Print the workspace as ``compose``, ``compose-runtime``, ``slurm`` or ``kubernetes``. No host is asked."""
+    """Print the workspace as ``compose``, ``compose-runtime``, ``slurm`` or ``kubernetes``, without a connection to a
+    host.
+    """
     forms: dict[str, Callable[[Workspace], str]] = {
         "compose": compose,
         "compose-runtime": compose_runtime,
@@ -28,13 +30,13 @@ def export(request: Request, name: str, form: str, *, nodes: int = 1, storage: s
         raise InputError(f"no form {form!r}; {suggestion(form, forms)}", "--format")
     _, space = one_workspace(request, name)
     if nodes != 1 and form.startswith("compose"):
-        raise InputError("a Compose file is for one host", "--nodes")
+        raise InputError("a Compose file is for one host; remove --nodes", "--nodes")
     hosts_checked(space, nodes)
     text = forms[form](space)
     cautions = list(space.entry.cautions(name)) if form != "slurm" else []
     if form == "kubernetes" and dns_name(name) != name:
-        why = "a name in Kubernetes begins with a letter and does not end with a hyphen"
-        cautions.append(f"{name} is called {dns_name(name)} there: {why}")
+        why = "Kubernetes names start with a letter and do not end with a hyphen"
+        cautions.append(f"{name} is named {dns_name(name)} there: {why}")
     for line in cautions:
         console.make_console(stderr=True).print(Text(printable(line)))
     print(text, end="")

@@ -1,4 +1,4 @@
-"""Mistakes in a text that a verb would have written: told by what the person gave, since the text is in no file."""
+"""Mistakes in a text that a task would have written, described by the user's options, because no file has the text."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from difflib import SequenceMatcher
 
 from hostwright.roles import InputError, InputErrors
 
-#: fields of a workspace whose option has another name, and those that have none
+#: field → option with another name; empty: no option
 OPTIONS = {"mounts": "mount", "environment": "env", "versions": "", "live": ""}
 _IN_WORKSPACE = re.compile(r"workspaces\.containers\.([^.:]+)(?:\.([a-z_]+)[^:]*)?: (.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class GivenText:
-    """A text for a file, read from another place, and the file as it is."""
+    """A text for a file, and the file's current contents."""
 
-    place: str  #: where the text was read
+    place: str  #: path from which the text was read
     text: str
     file: str
-    before: str  #: what the file says
+    before: str  #: current text of the file
 
     def reworded(self, error: InputError) -> InputError:
-        """Mistakes in the text, each with a line that the file has, or the option that would have made the line."""
+        """Return the mistakes located by a line of the current file, or by the option that produced the line."""
         if isinstance(error, InputErrors):
             return InputErrors([self._told(str(each)) for each in error.errors])
         return self._told(str(error))
@@ -44,7 +44,7 @@ class GivenText:
         return InputError(wrong, f"--{option}" if option else f"--name {name}")
 
     def _lines(self) -> dict[int, int]:
-        """The number of each line of the file by its number in the text, of those that the text leaves."""
+        """Map line numbers of the text to line numbers of the file, for common lines."""
         same = SequenceMatcher(None, self.text.splitlines(), self.before.splitlines(), autojunk=False)
         return {
             block.a + offset + 1: block.b + offset + 1

@@ -1,4 +1,4 @@
-"""The SSH host key of a box, as people compare it with the one that their ssh shows."""
+"""SSH host key of a box, for comparison with the key that ssh shows."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ _TIMEOUT_S = 30.0
 
 
 def host_key_of(target: TargetHost, space: Workspace) -> HostKey:
-    """The key with which a box answers, read by the login user: its public half is for everybody.
+    """Return the public host key of a box, read by the login user.
 
-    Raises ``HostError`` where the host does not answer or has no such key, as before the box is made.
+    Raises ``HostError`` if the host does not respond or has no such key, for example before the box is created.
     """
     with Connections().connect(target) as shell:
         output = shell.as_login_user(sh("cat -- %s", f"{space.state}/host_key.pub"), timeout_s=_TIMEOUT_S)
     try:
         return HostKey.parse(output.stdout.decode("utf-8", "replace"))
     except ValueError:
-        sentence = f"the box {space.name} has no SSH host key there yet: it gets one when it is made"
+        sentence = f"the box {space.name} has no SSH host key yet; provision its host to create it"
         raise HostError(target.name, sentence) from None
 
 
 def key_lines(space: Workspace, key: HostKey) -> tuple[str, str]:
-    """A box's key by its fingerprint, and what a person does whose ssh knows another one at this place."""
+    """Return lines with the key's fingerprint, and the command for users whose ssh has another key."""
     return (
-        f"host key of {space.name}: {key}; where ssh warns that the key has changed and shows this one:",
+        f"host key of {space.name}: {key}; if ssh warns that the key has changed and shows this key, run:",
         f"ssh-keygen -R '[127.0.0.1]:{space.port}'",
     )

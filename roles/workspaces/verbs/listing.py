@@ -1,4 +1,4 @@
-"""What verbs list of hosts: one look at each of them, and a row for each thing that is declared or there."""
+"""Lists of tasks: one query to each host, and a row for each declared or existing item."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 else:
     Row = TypeVar("Row")
 
-_NAMES = 2  #: so many columns name a row: what they say stays in the table
-_SHORT = 11  #: characters: what is no longer than this stays there, too, such as running and tensorboard
+_NAMES = 2  #: number of columns that identify a row; their texts stay in the table
+_SHORT = 11  #: characters: texts up to this length stay in the table, such as running and tensorboard
 
 
 def show_rows(
@@ -48,11 +48,10 @@ def show_rows(
     trouble: Callable[[Facts], str],
     total: Callable[[Sequence[Row]], str] = lambda _: "",
 ) -> int:
-    """Ask each host once and print its rows in columns, or as JSON under ``what``, such as ``workspaces``.
+    """Query each host once, and print the rows in columns, or as JSON under ``what``, such as ``workspaces``.
 
-    ``trouble`` says why what a host answered is not all that there is, empty where it is: such a host is among the
-    errors, beside its rows. ``total`` says what all rows come to, in a line below several of them. Returns the exit
-    status: 1 where a host could not be asked, or not all of it is known.
+    ``trouble`` returns an error for an incomplete answer; its host is then among the errors, in addition to its rows.
+    ``total`` returns a summary line for several rows. Returns the exit status: 1 if a query failed or was incomplete.
     """
     fleet = open_fleet(request)
     targets = targets_of(fleet, request)
@@ -75,7 +74,7 @@ def show_rows(
             return
         out = console.make_console()
         lines = [*table(rows, columns, out.width if out.is_terminal else None)] if rows else []
-        if not rows and results.values:  # of hosts that did not answer, nobody knows
+        if not rows and results.values:  # unknown for hosts that did not respond
             lines = [f"no {what}" + (" on the hosts that answered" if errors_of(results) else "")]
         if len(rows) > 1 and (sentence := total(rows)):
             lines += ["", sentence]
@@ -88,9 +87,9 @@ def show_rows(
 
 
 def table(rows: Sequence[Row], columns: Mapping[str, Callable[[Row], str]], width: int | None = None) -> Iterator[str]:
-    """The rows in columns, below their heads; ``-`` where there is nothing.
+    """Yield the rows in columns, below their heads; ``-`` for an empty text.
 
-    Where that is wider than ``width``, the longest texts get numbers, and stand below the table.
+    If the table is wider than ``width``, numbers replace the longest texts, which follow below the table.
 
     >>> list(table([{"n": "lab"}, {"n": ""}], {"name": lambda row: row["n"], "on": lambda row: "gpu01"}))
     ['name  on', 'lab   gpu01', '-     gpu01']
@@ -115,9 +114,9 @@ def table(rows: Sequence[Row], columns: Mapping[str, Callable[[Row], str]], widt
 
 
 def _limits(lines: Sequence[Sequence[str]], width: int | None) -> list[int]:
-    """How long a text of each column may be for the table to be no wider than ``width``, where that can be.
+    """Return each column's maximum text length for a table of at most ``width``, if possible.
 
-    Longest texts give way first: of the last column, which says the least of a row, then of the widest.
+    The longest texts are moved out first: of the last column, the least important one, then of the widest column.
     """
     lengths = [sorted({len(text) for text in column}) for column in zip(*lines, strict=True)]
     last = len(lengths) - 1

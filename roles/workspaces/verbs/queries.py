@@ -1,4 +1,4 @@
-"""``workspace.list``, ``.logs``, ``.url`` and ``.exec``: what hosts have, asked in one look at all of them."""
+"""Implementation of ``workspace.list``, ``.logs``, ``.url`` and ``.exec``: queries of hosts."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ from hostwright.standard.roles.workspaces.verbs.edit import ROLE
 from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key_lines
 from hostwright.standard.roles.workspaces.verbs.listing import show_rows
 
-WITH_PAGE = ("jupyter", "tensorboard")  #: the kinds with a page, whose workspaces have a token
-COMMANDS = ("ssh ", "ssh-keygen ", "http://", "https://")  #: what people copy begins with one of these
+WITH_PAGE = ("jupyter", "tensorboard")  #: kinds with a web page, whose workspaces have a token
+COMMANDS = ("ssh ", "ssh-keygen ", "http://", "https://")  #: prefixes of lines that people copy
 _TOKEN = re.compile("[0-9a-f]{48}")
-RUN_TIMEOUT_S = 600.0  #: of a command in a workspace
+RUN_TIMEOUT_S = 600.0  #: seconds for a command in a workspace
 
 
 @dataclass(frozen=True, slots=True)
 class ListedWorkspace:
-    """One workspace: what is declared of it, and what its host has."""
+    """One workspace: its declaration and its state on the host."""
 
     host: str
     name: str
@@ -78,7 +78,7 @@ COLUMNS: dict[str, Callable[[ListedWorkspace], str]] = {
 
 
 def show_list(request: Request) -> int:
-    """``workspace.list``: a line for each workspace of these hosts, declared or there."""
+    """Run ``workspace.list``: print a row for each declared or existing workspace of these hosts."""
     return show_rows(
         request,
         WORKSPACES_PROBE,
@@ -91,13 +91,13 @@ def show_list(request: Request) -> int:
 
 
 def trouble_of(facts: Facts) -> str:
-    """Why a host's workspaces are not known; empty where they are, also where it has no Docker and so has none."""
+    """Return the error if Docker does not respond, so that a host's workspaces are unknown; else empty."""
     found = read_workspaces(facts)
     return found.trouble if found.docker == "silent" else ""
 
 
 def rows_of(host: str, declared: tuple[Workspace, ...], found: WorkspaceFacts) -> Iterator[ListedWorkspace]:
-    """The workspaces of a host, in the order of their names."""
+    """Yield the workspaces of a host, ordered by name."""
     known = {space.name: space for space in declared}
     for name in sorted({*known, *(held.workspace for held in found.containers), *found.definitions}):
         held, space = found.container(name), known.get(name)
@@ -110,7 +110,7 @@ def rows_of(host: str, declared: tuple[Workspace, ...], found: WorkspaceFacts) -
             why = held.error or found.waits.get(name, "").strip()
             state = f"not started: {short(why)}" if why else "not started"
         if held and held.killed and not held.running:
-            state += ", ended for want of memory"
+            state += ", killed for lack of memory"
         if space is None:
             state += ", no longer declared"
         if held and held.running and not held.connected:
@@ -128,8 +128,8 @@ def rows_of(host: str, declared: tuple[Workspace, ...], found: WorkspaceFacts) -
 
 
 def total_of(rows: Sequence[ListedWorkspace]) -> str:
-    """How many there are, and in which states."""
-    states = Counter(re.split("[:,]", row.state)[0] for row in rows)  # behind these is why, and what else is so
+    """Return the number of workspaces and of each state."""
+    states = Counter(re.split("[:,]", row.state)[0] for row in rows)  # reasons and additions follow these characters
     hosts = count(len({row.host for row in rows}), "host")
     words = ", ".join(f"{number} {one_line(state)}" for state, number in states.most_common())
     more = Counter(each for row in rows for each in row.state.split(", ")[1:] if ":" not in row.state)
@@ -138,7 +138,7 @@ def total_of(rows: Sequence[ListedWorkspace]) -> str:
 
 
 def declared_of(target: TargetHost) -> tuple[Workspace, ...]:
-    """What the inventory declares for a host; nothing where it does not have the role."""
+    """Return the workspaces that the inventory declares for a host; none without the role."""
     v = target.variables.get(ROLE)
     if not isinstance(v, Workspaces):
         return ()
@@ -146,8 +146,10 @@ def declared_of(target: TargetHost) -> tuple[Workspace, ...]:
 
 
 def run_in(request: Request, name: str, script: Callable[[Workspace], str], left: str = NOTHING_CHANGED) -> int:
-    """Run a script about one workspace on its host and print what it prints; its exit status. Whoever ends it with
-    Ctrl-C is told what it has ``left``."""
+    """Run a script about one workspace on its host, print its output, and return its exit status.
+
+    On Ctrl-C, ``left`` is printed as the state that remains.
+    """
     target, space = one_workspace(request, name)
     with on_interrupt(left), Connections(ask_password(request)).connect(target) as shell:
         output = shell.attempt(script(space), timeout_s=RUN_TIMEOUT_S)
@@ -157,7 +159,7 @@ def run_in(request: Request, name: str, script: Callable[[Workspace], str], left
 
 
 def one_workspace(request: Request, name: str) -> tuple[TargetHost, Workspace]:
-    """The host and the workspace of this name. Raises ``InputError`` for one that is not declared, or on two hosts."""
+    """Return the host and the workspace of this name. Raises ``InputError`` if undeclared or on several hosts."""
     fleet = open_fleet(request)
     targets = targets_of(fleet, replace(request, hosts=request.hosts or "all", roles=ROLE))
     pairs = [(target, space) for target in targets for space in declared_of(target)]
@@ -166,15 +168,15 @@ def one_workspace(request: Request, name: str) -> tuple[TargetHost, Workspace]:
         raise InputError(f"no workspace {name!r}; {suggestion(name, (space.name for _, space in pairs))}", "--name")
     if len(chosen) > 1:
         hosts = ", ".join(target.name for target, _ in chosen)
-        raise InputError(f"there is a workspace {name} on each of {hosts}: name one with --host", "--name")
+        raise InputError(f"{name} is on several hosts ({hosts}); choose one with --host", "--name")
     return chosen[0]
 
 
 def logs_script(space: Workspace, lines: int) -> str:
-    """What the container printed last; of a batch run also how it ended; and whether it took too much memory."""
+    """Return a script that prints the container's last output, a batch run's end, and a lack of memory."""
     container, ended = f"{PREFIX}{space.name}", ":"
     if space.entry.kind == "batch":
-        # by its owner, who may have put anything there: a link to a file of root's, or a pipe
+        # read as the owner, who may have put a link to root's file or a pipe there
         read = sh("timeout 10 setpriv $owner --clear-groups -- head -c 65536 -- %s", f"{space.directory}/batch.json")
         why = sh("%s %s why", BATCH, space.name)
         ended = f"{_owner(space, '--reuid=%u --regid=%g')} && {read} 2>/dev/null || :; {why} 2>/dev/null || :"
@@ -183,12 +185,14 @@ def logs_script(space: Workspace, lines: int) -> str:
     return f'{ended}\n{printed}\n{memory}\nexit "$status"'
 
 
-LEFT_BY_COMMAND = "interrupted. What the command has changed in the workspace stays"
+LEFT_BY_COMMAND = "interrupted. Changes of the command in the workspace are kept"
 
 
 def exec_script(space: Workspace, command: str) -> str:
-    """A command line in the container, by its shell, as the workspace's user: the first process of a box of
-    an earlier version is root's."""
+    """Return a script that runs a command line in the container's shell as the workspace's user.
+
+    The first process of a box from an earlier version runs as root.
+    """
     words = sh("%s /bin/sh -c %s", f"{PREFIX}{space.name}", command)
     if space.entry.kind != "ssh":
         return LOCAL_DOCKER + " exec " + words
@@ -196,14 +200,14 @@ def exec_script(space: Workspace, command: str) -> str:
 
 
 def _owner(space: Workspace, form: str) -> str:
-    """Have ``$owner`` say whose the workspace's directory is."""
+    """Return a command that sets ``$owner`` to the owner of the workspace's directory."""
     return sh("owner=$(stat -c %s -- %s)", form, space.directory)
 
 
 def url_lines(target: TargetHost, space: Workspace, token: str) -> Iterator[str]:
-    """How to reach a workspace from one's own desk: the tunnel, and what to open behind it."""
+    """Yield commands and addresses to reach a workspace: the SSH tunnel, and the address behind it."""
     if not space.port:
-        yield f"{space.name} is a batch run: it has no port; workspace.logs shows what it printed"
+        yield f"{space.name} is a batch run without a port; read its output with workspace.logs"
         return
     host = target.host
     served = space.entry.kind == "serving"
@@ -223,7 +227,7 @@ def url_lines(target: TargetHost, space: Workspace, token: str) -> Iterator[str]
 
 
 def browser_lines(target: TargetHost, space: Workspace, token: str) -> Iterator[str]:
-    """The address of a workspace's page behind the role ``proxy``, where the host has it."""
+    """Yield the address of a workspace's page behind the role ``proxy``, if the host has the role."""
     roles = {role.name for role in target.of_host or target.roles}
     if "proxy" not in roles or space.entry.kind not in WITH_PAGE:
         return
@@ -235,8 +239,10 @@ def browser_lines(target: TargetHost, space: Workspace, token: str) -> Iterator[
 
 
 def show_url(request: Request, name: str, *, token: bool) -> int:
-    """``workspace.url``. The token is asked of the host, and printed only where it was asked for; of a box the host is
-    asked for its key's fingerprint, without which the lines are printed all the same."""
+    """Run ``workspace.url``. The token is read and printed only on request.
+
+    For a box, the key's fingerprint is added if the host responds.
+    """
     target, space = one_workspace(request, name)
     secret = ""
     if token and space.entry.kind in WITH_PAGE:
@@ -247,14 +253,14 @@ def show_url(request: Request, name: str, *, token: bool) -> int:
         try:
             lines += key_lines(space, host_key_of(target, space))
         except HostError as error:
-            warn(f"the host key of {name} is not known now: {error}")
+            warn(f"the host key of {name} cannot be read now: {error}")
     if request.json:
         print_document("url", {"host": target.name, "workspace": space.name, "lines": lines})
     else:
         out = console.make_console()
         for line in lines:
             if line.startswith(COMMANDS):
-                print(line)  # whole, so that it can be copied
+                print(line)  # without line breaks, for copying
             else:
                 out.print(Text(line))
     return 0
@@ -262,9 +268,9 @@ def show_url(request: Request, name: str, *, token: bool) -> int:
 
 def _token(shell: RootShell, space: Workspace) -> str:
     read = sh("head -c 200 -- %s", f"{STATE}/{space.name}/token")
-    text = shell.run(read, timeout_s=30, failure="the token cannot be read").stdout.decode("utf-8", "replace").strip()
-    if not _TOKEN.fullmatch(text):  # the file is its user's
+    text = shell.run(read, timeout_s=30, failure="cannot read the token").stdout.decode("utf-8", "replace").strip()
+    if not _TOKEN.fullmatch(text):  # the user can change the file
         raise HostError(
-            shell.host, f"the token of {space.name} is not one of Hostwright's: take the workspace down and up again"
+            shell.host, f"the token of {space.name} is not valid; run workspace.down and workspace.up to create another"
         )
     return text

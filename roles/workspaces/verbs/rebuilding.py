@@ -1,4 +1,4 @@
-"""``images.rebuild``: another date in the file, the images of SSH boxes built again, and what that changed in them."""
+"""Implementation of ``images.rebuild``: a new date in the file, rebuilt images of SSH boxes, and their changes."""
 
 from __future__ import annotations
 
@@ -47,13 +47,14 @@ from hostwright.standard.roles.workspaces.verbs.edit import (
 )
 from hostwright.standard.roles.workspaces.verbs.queries import declared_of
 
-LOOK_TIMEOUT_S = 600.0  #: for the packages of all images of a host
+LOOK_TIMEOUT_S = 600.0  #: seconds for the packages of all images of a host
 _DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:-([0-9]{1,3}))?")
 
 
 def next_date(today: str, last: str, *, again: bool) -> str:
-    """The date that images are built with: today's, which is kept for the rest of the day so that a run that was cut
-    off goes on; with ``again`` another one for a further build on the same day.
+    """Return the images' date: today's, which stays for the day so that an interrupted run continues.
+
+    ``again`` returns another one, for a further build on the same day.
 
     >>> next_date("2026-11-23", "2026-10-01", again=False), next_date("2026-11-23", "2026-11-23-2", again=False)
     ('2026-11-23', '2026-11-23-2')
@@ -68,15 +69,15 @@ def next_date(today: str, last: str, *, again: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BoxImages:
-    """The images of a host's SSH boxes: which workspace has which, and the packages of each."""
+    """Images of a host's SSH boxes: the image of each workspace, and the packages of each image."""
 
-    of: Mapping[str, str] = field(default_factory=dict)  #: the image's ID, by the workspace's name
-    packages: Mapping[str, Packages] = field(default_factory=dict)  #: by the image's ID
+    of: Mapping[str, str] = field(default_factory=dict)  #: workspace name → image ID
+    packages: Mapping[str, Packages] = field(default_factory=dict)  #: image ID → packages
 
 
 @dataclass(frozen=True, slots=True)
 class BoxChanges:
-    """What became of the image of one SSH box: its ID before and now, and a sentence for each package."""
+    """Changes of one SSH box's image: its IDs before and now, and a line for each package."""
 
     host: str
     workspace: str
@@ -86,7 +87,7 @@ class BoxChanges:
 
 
 def rebuild(request: Request, *, again: bool = False) -> int:
-    """``images.rebuild``. Nothing is written before the file that results is found sound, and agreed to."""
+    """Run ``images.rebuild``. The new file is checked and confirmed before any change."""
     fleet = open_fleet(request)
     targets = targets_of(fleet, replace(request, roles=ROLE))
     boxed = with_boxes(targets)
@@ -105,8 +106,8 @@ def rebuild(request: Request, *, again: bool = False) -> int:
         fleet = open_fleet(chosen)
         return show_plan(fleet, targets_of(fleet, chosen), chosen, then=Command("images.rebuild", again=again))
     read_limits(request, len(boxed))
-    anew = f"makes the SSH boxes on {counted(target.name for target in boxed)} anew"
-    parts = [f"{anew}: what runs in them ends; files and host keys stay"]
+    anew = f"recreates the SSH boxes on {counted(target.name for target in boxed)}"
+    parts = [f"{anew}: their processes end; files and host keys are kept"]
     agree(f"`images.rebuild` {anew}", parts, len(boxed), yes=request.yes, as_json=request.json)
     password = ask_password(request)
     was = _looked_at(boxed, password)
@@ -114,7 +115,7 @@ def rebuild(request: Request, *, again: bool = False) -> int:
     with once_written(fleet.path):
         show_written(place(fleet.path), before, after, quiet=request.json)
         if others := ", ".join(_others(fleet, boxed)):
-            _say(f"not in this run, and rebuilt at their next provision: {others}", quiet=request.json)
+            _say(f"not in this run, but rebuilt at their next provision: {others}", quiet=request.json)
         printed = io.StringIO()
         with redirect_stdout(printed) if request.json else nullcontext():
             status = provision(replace(chosen, yes=True))
@@ -131,12 +132,12 @@ def rebuild(request: Request, *, again: bool = False) -> int:
 
 
 def with_boxes(targets: Targets) -> list[TargetHost]:
-    """Those with an SSH box. Raises ``InputError`` where none has one."""
+    """Return the hosts with an SSH box. Raises ``InputError`` if none has one."""
     boxed = [target for target in targets if _has_box(target)]
     if not boxed:
         sentence = (
-            "none of these hosts has a workspace of the kind ssh, and no other image is built by Hostwright: bring a "
-            "newer one with images.push, and name it in the workspace"
+            "none of these hosts has a workspace of the kind ssh, and Hostwright builds no other images; load a newer"
+            " image with images.push, and set it in the workspace"
         )
         raise InputError(sentence, "--hosts")
     return boxed
@@ -147,17 +148,17 @@ def _has_box(target: TargetHost) -> bool:
 
 
 def _others(fleet: Fleet, boxed: list[TargetHost]) -> Iterator[str]:
-    """The date is one for all hosts: those with a box that this run leaves out."""
+    """Yield hosts with a box that this run omits, because the date applies to all hosts."""
     chosen = {target.name for target in boxed}
     for host in fleet.inventory.hosts.values():
         if host.name not in chosen:
-            with suppress(InputError, InputErrors):  # a mistake of its own is said when it is that host's turn
+            with suppress(InputError, InputErrors):  # an invalid host is reported when it is provisioned
                 if _has_box(fleet.target(host)):
                     yield host.name
 
 
 def _looked_at(targets: list[TargetHost], password: Secret | None) -> dict[str, BoxImages]:
-    """The images of SSH boxes and their packages, by host. A host that cannot be asked is said, and stops nothing."""
+    """Return the images of SSH boxes and their packages, by host. Errors of hosts are printed and stop nothing."""
     connections = Connections(password)
     by_name = {target.name: target for target in targets}
 
@@ -165,11 +166,11 @@ def _looked_at(targets: list[TargetHost], password: Secret | None) -> dict[str, 
         with connections.connect(by_name[name]) as shell:
             seen = read_workspaces(ask(shell, (WORKSPACES_PROBE,)))
             if seen.docker:
-                raise HostError(name, f"Docker is {seen.docker}, so the packages of its images are not known")
+                raise HostError(name, f"Docker is {seen.docker}, so that the packages of its images cannot be read")
             images = {held.workspace: held.image for held in seen.containers if held.kind == "ssh"}
             if not images:
                 return name, BoxImages()
-            failure = "the packages of its images cannot be read"
+            failure = "cannot read the packages of its images"
             script = packages_script(sorted(set(images.values())))
             text = shell.run(script, timeout_s=LOOK_TIMEOUT_S, failure=failure, cap_bytes=16 << 20).stdout
         return name, BoxImages(images, read_packages(text.decode("utf-8", "replace")))
@@ -184,7 +185,7 @@ def _say(line: str, *, quiet: bool = False) -> None:
 
 
 def box_changes(before: Mapping[str, BoxImages], after: Mapping[str, BoxImages]) -> Iterator[BoxChanges]:
-    """What became of each box's image, on the hosts that could be asked before and after."""
+    """Yield the change of each box's image, for hosts that responded before and after."""
     for host in sorted(before.keys() & after.keys()):
         old, new = before[host], after[host]
         for name in sorted(old.of.keys() | new.of.keys()):
@@ -192,7 +193,7 @@ def box_changes(before: Mapping[str, BoxImages], after: Mapping[str, BoxImages])
 
 
 def lines(before: Mapping[str, BoxImages], after: Mapping[str, BoxImages]) -> Iterator[str]:
-    """What people read: the packages that changed in each box's image; boxes with the same changes are one entry."""
+    """Yield the report's lines: changed packages in each box's image, grouped by the same changes."""
     folded: dict[tuple[str, ...], list[str]] = {}
     for box in box_changes(before, after):
         folded.setdefault(box.changes, []).append(f"{box.host} {box.workspace}")
@@ -206,10 +207,8 @@ def _of_box(before: BoxImages, after: BoxImages, name: str) -> Iterator[str]:
     if old is None or new is None:
         yield "a new box" if new else "the box is gone"
     elif old == new:
-        yield f"the image is as before ({old[7:19]}): it was not built again"
+        yield f"the image is unchanged ({old[7:19]}) and was not rebuilt"
     elif old not in before.packages or new not in after.packages:
         yield f"{old[7:19]} → {new[7:19]}; its packages cannot be read"
     else:
-        yield from list(differences(before.packages[old], after.packages[new])) or [
-            "built again, without other versions"
-        ]
+        yield from list(differences(before.packages[old], after.packages[new])) or ["rebuilt without changed versions"]

@@ -421,7 +421,7 @@ def test_a_firewall_that_takes_no_rule_is_told(tmp_path: Path) -> None:
     (tmp_path / "rules").unlink()
     done = firewall.close(plan)
     assert done.returncode == 1
-    assert f"{ERROR}the host's firewall does not take the rules (iptables -S says more)\n" in done.stdout
+    assert f"{ERROR}the host's firewall refused the rules; check iptables -S\n" in done.stdout
     assert "the kernel has no table" in done.stderr
 
 

@@ -65,7 +65,7 @@ def test_options_that_are_not_given_keep_their_value(inventory: Path, capsys: py
         "-" + OURS.splitlines()[8],
         "+" + OURS.splitlines()[8].replace("[/d:/d]}", "[/d:/d], cpus: 4}"),
     ]
-    assert "alice-lab changes: cpus none → 4; all else of it stays" in capsys.readouterr().out
+    assert "alice-lab changes: cpus none → 4; other fields are kept" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("text", [*AMBIGUOUS, "true", "null", "~", "", "a: b", "'", '"', "a #b", "[x]", "$HOME", "ä €"])
@@ -87,7 +87,7 @@ def test_shared_memory_that_is_larger_than_the_memory_is_said(
 ) -> None:
     up(inventory, "alice-lab", shm="4g", memory="1g")
     said = " ".join(capsys.readouterr().err.split())
-    assert "workspace alice-lab has 4g of shared memory (shm) and 1g of memory, against which it counts" in said
+    assert "workspace alice-lab has 4g of shared memory (shm), which counts against its 1g of memory" in said
     up(inventory, "alice-lab", memory="4g")
     assert "shared memory" not in capsys.readouterr().err
 
@@ -137,16 +137,16 @@ def test_a_new_one_is_a_jupyter_and_somebodys() -> None:
     assert changed_entry(None, {**NOT_GIVEN, "user": "bob", "cpus": "2"}) == {
         "user": "bob", "kind": "jupyter", "cpus": 2
     }  # fmt: skip
-    with pytest.raises(InputError, match=r"^--user: say whose"):
+    with pytest.raises(InputError, match=r"^--user: the user is missing"):
         changed_entry(None, {**NOT_GIVEN, "cpus": "2"})
 
 
 @pytest.mark.parametrize(
     ("options", "without", "sentence"),
     [
-        ({}, "gpu", "--without: no option 'gpu' can be taken back; did you mean 'gpus'?"),
-        ({}, "user", "--without: no option 'user' can be taken back"),
-        ({"gpus": "1"}, "gpus", "--without: gpus is given and taken back"),
+        ({}, "gpu", "--without: 'gpu' is not a removable option; did you mean 'gpus'?"),
+        ({}, "user", "--without: 'user' is not a removable option"),
+        ({"gpus": "1"}, "gpus", "--without: gpus is both set and removed"),
     ],
 )
 def test_what_cannot_be_taken_back_is_refused(options: dict[str, Any], without: str, sentence: str) -> None:
@@ -158,7 +158,7 @@ def test_what_cannot_be_taken_back_is_refused(options: dict[str, Any], without: 
 @pytest.mark.parametrize(
     ("entry", "mistakes"),
     [
-        ({"gpus": [0]}, ["--name b: GPU 0 is promised twice: alice-lab has it too"]),
+        ({"gpus": [0]}, ["--name b: GPU 0 is given twice: alice-lab has it too"]),
         ({"cpus": "x"}, ["--cpus: found 'x', expected a number"]),
         ({"when_idle": "x"}, ["--when-idle: found 'x'"]),
         (
@@ -200,7 +200,7 @@ def test_a_mistake_at_a_neighbour_names_no_option_that_nobody_gave(inventory: Pa
     with pytest.raises(InputError) as caught:
         checked(inventory, "gpu01", after)
     place = f"{inventory}/workspaces.yml"
-    assert str(caught.value).startswith(f"{place}: desk: GPU 0 is promised twice: carded has it too")
+    assert str(caught.value).startswith(f"{place}: desk: GPU 0 is given twice: carded has it too")
 
 
 def test_a_long_script_is_written_as_it_is_and_not_shown_whole(

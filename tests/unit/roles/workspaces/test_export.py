@@ -319,7 +319,7 @@ def test_a_script_is_handed_over_whole_or_refused(form: Any, tools: Path) -> Non
         [(seen, _)] = run(text, tools)
         assert subprocess.run(seen[-4:], capture_output=True, text=True, check=True).stdout == "ran\n"
     for script in (f"{longest}#", f"#!/bin/sh\n{'é' * 65536}", "x" * 900_000):
-        with pytest.raises(InputError, match=r"script of [0-9,]+ bytes, .* which Linux takes up to 131,071"):
+        with pytest.raises(InputError, match=r"script of [0-9,]+ bytes, .* which Linux limits to 131,071"):
             form(workspace(WorkspaceEntry(user="alice", kind="batch", script=script)))
 
 
@@ -328,7 +328,7 @@ def test_who_works_together_is_said_by_the_cluster_alone(form: Any) -> None:
     """trainer#1563: the operator puts its TF_CONFIG beside one that is there, and Apptainer prefers the workspace's."""
     own = replace(TRAIN, environment={"TF_CONFIG": "{}"})
     assert "TF_CONFIG" in form(workspace(own))
-    with pytest.raises(InputError, match="has a TF_CONFIG in its environment, and each of several hosts gets one"):
+    with pytest.raises(InputError, match="has a TF_CONFIG in its environment, but the export sets TF_CONFIG"):
         form(workspace(own), hosts=2)
 
 
@@ -353,15 +353,15 @@ def test_a_tf_job_is_what_the_operator_takes(hosts: int) -> None:
 
 @pytest.mark.parametrize("form", [compose, compose_runtime])
 def test_compose_takes_no_ssh_box(form: Any) -> None:
-    with pytest.raises(InputError, match="is an ssh box"):
+    with pytest.raises(InputError, match="is an SSH box"):
         form(workspace(BOX))
 
 
 @pytest.mark.parametrize("form", [slurm, kubernetes])
 def test_what_makes_no_sense_there_is_said(form: Any) -> None:
-    with pytest.raises(InputError, match="is an ssh box"):
+    with pytest.raises(InputError, match="is an SSH box"):
         form(workspace(BOX))
-    with pytest.raises(InputError, match="only batch runs on several hosts"):
+    with pytest.raises(InputError, match="only batch workspaces run on several hosts"):
         form(workspace(LAB), hosts=2)
     with pytest.raises(InputError, match="at least one host"):
         form(workspace(TRAIN), hosts=0)
@@ -389,10 +389,10 @@ def test_the_verb_prints_what_the_inventory_declares_and_asks_no_host(
     hosts = tmp_path / "hosts.yml"
     hosts.write_text(hosts.read_text().replace("gpus: [0]", "gpus: [0], shm: 4g, memory: 1g"))
     assert export(selection, "alice-lab", "compose") == 0
-    assert "4g of shared memory (shm) and 1g of memory, against which it counts" in capsys.readouterr().err
+    assert "4g of shared memory (shm), which counts against its 1g of memory" in capsys.readouterr().err
     hosts.write_text(hosts.read_text().replace("alice-lab:", "9lives:").replace("shm: 4g, ", ""))
     capsys.readouterr()
     assert export(selection, "9lives", "kubernetes") == 0
     printed = capsys.readouterr()
-    assert printed.err.startswith("9lives is called w-9lives-")
-    assert "is called" not in printed.out
+    assert printed.err.startswith("9lives is named w-9lives-")
+    assert "is named" not in printed.out

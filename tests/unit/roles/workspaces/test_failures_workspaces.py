@@ -51,8 +51,8 @@ def test_exactly_what_is_wrong_is_found(case: MadeUp, target: TargetHost) -> Non
 def test_each_workspace_whose_work_took_too_much_is_named() -> None:
     text = recorded(alice_lab={"killed": True}, bob_lab={"killed": True, "state": "exited", "code": 137})
     assert sorted(evidence("workspace-out-of-memory", {WORKSPACES_PROBE: text})) == [
-        "workspace alice-lab of alice: a process was ended for want of memory",
-        "workspace bob-lab of bob: a process was ended for want of memory, and it ended with status 137",
+        "workspace alice-lab of alice: a process was killed for lack of memory",
+        "workspace bob-lab of bob: a process was killed for lack of memory, and the container ended with status 137",
     ]
     assert evidence("workspace-out-of-memory", {WORKSPACES_PROBE: recorded()}) == []
 

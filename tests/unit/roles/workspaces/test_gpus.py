@@ -77,8 +77,8 @@ def test_a_card_is_promised_with_each_of_its_parts(whole: str) -> None:
         assert isinstance(known["a"], Change)
         plan = known["b"]
         assert isinstance(plan, Refusal)
-        kin = f"{PARTS[2]}, a part of {CARDS[0]}," if second == whole else f"{CARDS[0]}, of which {PARTS[2]} is a part,"
-        assert plan.sentence.startswith(f"workspace b wants GPU {second}, and {kin} is a's: ")
+        kin = f"{PARTS[2]}, a MIG device on {CARDS[0]}," if second == whole else f"{CARDS[0]}, the GPU of {PARTS[2]},"
+        assert plan.sentence.startswith(f"workspace b wants GPU {second}, but {kin} belongs to a; ")
     shared = plans(CARDS, FOUR, a=jupyter(whole, share=True), b=jupyter(PARTS[2], share=True))
     assert all(isinstance(plan, Change) for plan in shared.values())
 
@@ -94,16 +94,14 @@ def test_batch_runs_wait_for_the_same_gpu_alone() -> None:
 def test_a_card_and_its_part_in_one_workspace_are_one_too_many() -> None:
     plan = plans(CARDS, FOUR, a=jupyter("0", PARTS[0]))["a"]
     assert isinstance(plan, Refusal)
-    assert "one of the two is a part of the other; name each once" in plan.sentence
+    assert "one of the two is a MIG device on the other; name each once" in plan.sentence
 
 
 def test_a_mig_device_that_is_gone_is_refused_with_those_that_are_there() -> None:
     """NVIDIA/nvidia-container-toolkit issue 203: the name of an older driver; gpu-operator issue 403: a reboot."""
     plan = plans((A100,), ONE, a=jupyter(OLD))["a"]
     assert isinstance(plan, Refusal)
-    assert f"it has 0 ({A100}), with the MIG devices {PART} (MIG devices are gone after a reset or a reboot" in (
-        plan.sentence
-    )
+    assert f"it has 0 ({A100}), with the MIG devices {PART} (a reset or reboot removes MIG devices" in (plan.sentence)
     plan = plans((A100,), f"GPU 0: NVIDIA A100 80GB PCIe (UUID: {A100})\n", a=jupyter(PART))["a"]
     assert isinstance(plan, Refusal)
     assert "and no MIG device" in plan.sentence
@@ -133,9 +131,9 @@ def test_what_a_workspace_sees_is_its_mig_device_and_not_the_card() -> None:
 @pytest.mark.parametrize(
     ("gpus", "sentence"),
     [
-        ("['0:1']", "name a MIG device by its UUID"),
-        ("[MIG-1]", "or MIG-… of a part"),
-        (f"[{OLD}, {A100}]", "one is a part of the other"),
+        ("['0:1']", "numbers of MIG devices change"),
+        ("[MIG-1]", "or MIG-… of a MIG device"),
+        (f"[{OLD}, {A100}]", "one is a MIG device on the other"),
         (f"[{PART}, {PART}]", "it is named twice"),
     ],
 )
@@ -147,7 +145,7 @@ def test_names_of_mig_devices_that_are_refused_with_their_line(tmp_path: Path, g
 
 def test_the_file_alone_shows_what_older_names_clash(tmp_path: Path) -> None:
     both = f"a: {{user: alice, kind: jupyter, gpus: [{A100}]}}\nb: {{user: bob, kind: jupyter, gpus: [%s]}}"
-    sentence = f"b: GPU {OLD} is promised twice: a has {A100}, and one of the two is a part of the other"
+    sentence = f"b: GPU {OLD} is given twice: a has {A100}, and one of the two is a MIG device on the other"
     assert sentence in refused(tmp_path, both % OLD)
     assert read(tmp_path, both % PART).containers  # only the host knows whose part that is
 
@@ -156,7 +154,7 @@ def test_a_cluster_is_not_asked_for_a_uuid() -> None:
     part = space(jupyter(PART))
     assert PART in compose(part)
     for form in (slurm, kubernetes):
-        with pytest.raises(InputError, match=r"by their profile"):
+        with pytest.raises(InputError, match=r"by profile"):
             form(part)
 
 

@@ -49,7 +49,7 @@ def test_what_people_and_hosts_have_together_is_limited(tmp_path: Path, whose: s
 
 def test_a_limit_of_the_disk_must_be_said_by_each(tmp_path: Path) -> None:
     said = refused(tmp_path, "a: {user: alice, kind: jupyter}", "    workspaces_per_user: {disk: 50g}\n")
-    assert "disk is missing: workspaces_per_user gives a limit of it" in said
+    assert "disk is missing; workspaces_per_user limits it" in said
 
 
 def test_the_directory_gets_its_project_and_the_limit_in_kib() -> None:
@@ -92,7 +92,7 @@ def test_a_file_system_without_quotas_is_refused_with_what_to_do(place: str, how
     assert isinstance(plan, Refusal)
     assert plan.rule == "workspace-disk"
     assert plan.sentence.startswith(
-        f"disk limits the files of {LAB}, and /srv/workspaces is on {place.split(maxsplit=1)[0]} ("
+        f"disk limits the files of {LAB}, but /srv/workspaces is on {place.split(maxsplit=1)[0]} ("
     )
     assert how in plan.sentence
     assert planned(f"filesystem {place}\n", DiskQuotas("/srv/workspaces", (), (LAB,))) is None

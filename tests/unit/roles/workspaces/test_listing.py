@@ -28,7 +28,7 @@ all:
     gpu02: {}
 """
 SILENT, ABSENT, ANSWERS = "docker silent\nend\n", "docker absent\nend\n", "end\n"
-TROUBLE = "Docker does not answer: systemctl status docker, journalctl -u docker on the host say why"
+TROUBLE = "Docker does not answer: check systemctl status docker and journalctl -u docker on the host"
 Show = Callable[..., int]
 
 

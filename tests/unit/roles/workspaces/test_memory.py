@@ -82,7 +82,7 @@ def test_the_list_says_that_one_that_does_not_run_ended_for_want_of_memory() -> 
     """tensorboard#1002."""
     look = read_workspaces(facts(states(), answers(recorded(bob_board={"state": "restarting", "killed": True}))))
     (row,) = [row for row in rows_of("gpu01", (), look) if row.name == "bob-board"]
-    assert row.state == "restarting, ended for want of memory, no longer declared"
+    assert row.state == "restarting, killed for lack of memory, no longer declared"
 
 
 @pytest.fixture

@@ -448,7 +448,7 @@ def test_waiting_until_a_card_is_idle_is_of_batch_runs_with_whole_cards(tmp_path
         tmp_path, f"a: {{{batch}, gpus: [0], share: true}}\nb: {{user: bob, kind: jupyter, gpus: [0], share: true}}"
     )
     assert v.containers["a"].when_idle
-    assert "when_idle waits for GPUs, and it has none" in refused(tmp_path, f"a: {{{batch}}}")
+    assert "when_idle needs gpus" in refused(tmp_path, f"a: {{{batch}}}")
     part = "MIG-a65afc88-50b5-5ccf-b0a8-f93b3247ae9e"
     assert "whole GPUs" in refused(tmp_path, f"a: {{{batch}, gpus: [{part}]}}")
     assert "for the kind batch" in refused(tmp_path, "a: {user: alice, kind: jupyter, gpus: [0], when_idle: true}")

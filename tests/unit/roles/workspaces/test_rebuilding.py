@@ -129,7 +129,7 @@ def test_boxes_are_not_made_anew_unless_somebody_agrees(
     inventory: Path, calls: Calls, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(
-        InputError, match=r"makes the SSH boxes on gpu\[01-02\] \(2 hosts\) anew, and nobody can be asked"
+        InputError, match=r"recreates the SSH boxes on gpu\[01-02\] \(2 hosts\), and nobody can be asked"
     ):
         run(inventory, yes=False)
     monkeypatch.setattr("sys.stdin", Terminal("no\n"))
@@ -160,7 +160,7 @@ def test_one_document_says_what_became_of_hosts_and_of_the_images(
 def test_hosts_that_are_left_out_are_named(inventory: Path, calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
     run(inventory, hosts="gpu02")
     assert [facts for name, facts in calls if name == "look"] == [["gpu02"], ["gpu02"]]
-    assert "not in this run, and rebuilt at their next provision: gpu01" in capsys.readouterr().out
+    assert "not in this run, but rebuilt at their next provision: gpu01" in capsys.readouterr().out
 
 
 def test_where_nobody_has_a_box_nothing_is_written(inventory: Path, calls: Calls) -> None:
@@ -175,7 +175,7 @@ def test_where_nobody_has_a_box_nothing_is_written(inventory: Path, calls: Calls
 def test_a_date_that_another_file_gives_is_not_overruled_in_silence(inventory: Path, calls: Calls) -> None:
     (inventory / "host_vars").mkdir()
     (inventory / "host_vars/gpu02.yml").write_text("workspaces_refreshed: '2026-01-01'\n")
-    with pytest.raises(InputError, match=r"host_vars/gpu02\.yml:1.* of which date the images of gpu02 are: move it"):
+    with pytest.raises(InputError, match=r"host_vars/gpu02\.yml:1.* the image date of gpu02; move the setting"):
         run(inventory)
     assert calls == []
     assert (inventory / "workspaces.yml").read_text() == OURS
@@ -210,11 +210,11 @@ def test_what_changed_in_packages_is_said_once_for_all_boxes_where_it_is_the_sam
         "packages in the image of gpu01 a, gpu02 c:",
         "    openssl  1.1.1n-0+deb11u3 → 1.1.1w-0+deb11u3",
         "packages in the image of gpu01 b:",
-        "    built again, without other versions",
+        "    rebuilt without changed versions",
         "packages in the image of gpu02 gone:",
         "    the box is gone",
         "packages in the image of gpu03 d:",
-        "    the image is as before (777777777777): it was not built again",
+        "    the image is unchanged (777777777777) and was not rebuilt",
     ]
 
 

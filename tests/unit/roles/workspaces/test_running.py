@@ -262,15 +262,15 @@ def test_a_plan_says_of_a_box_that_its_key_goes_or_is_new() -> None:
     gone = planned(variables(alice_box=None))["undeclared workspaces"]
     assert isinstance(gone, Change)
     assert gone.warnings == (
-        "workspace alice-box of alice: what was installed in the container itself goes with it, and its SSH host key: "
-        "one that is made again has another, of which ssh warns",
+        "workspace alice-box of alice: software installed in the container itself is removed with it, and its SSH host "
+        "key; a new workspace of this name gets another key, and ssh warns",
     )
     row = '"/workspace-alice-box"'
     for files, told in (("no line", False), ("definition alice-box", True)):  # root's files of it are there, or not
         lines = [line for line in RECORDED.splitlines() if not line.startswith(("listen", files)) and row not in line]
         made = planned(replies=answers("\n".join(lines) + "\n"))["workspace alice-box"]
         assert isinstance(made, Change)
-        sentence = "workspace alice-box gets a new SSH host key: `invoke workspace.url --name alice-box` shows"
+        sentence = "workspace alice-box gets a new SSH host key; `invoke workspace.url --name alice-box` shows"
         assert bool(made.warnings and made.warnings[0].startswith(sentence)) is told
     later = replace(ENTRIES["alice-box"], memory="1g")
     made = planned(variables(alice_box=later))["workspace alice-box"]
@@ -302,7 +302,7 @@ def test_one_that_stopped_is_started_and_not_made_again() -> None:
     look = recorded(bob_lab={"state": "exited", "code": 137, "killed": True, "pid": 0})
     plans = planned(replies=answers(look.replace("listen 127.0.0.1:21615\n", "")))
     (plan,) = plans.values()
-    assert (plan.have, plan.want) == ("exited (status 137, ended for want of memory)", "running")
+    assert (plan.have, plan.want) == ("exited (status 137, killed for lack of memory)", "running")
     assert "docker create" not in script(plans, "workspace bob-lab")
 
 
@@ -325,7 +325,7 @@ def test_a_program_that_ends_again_and_again_does_not_count_as_running(restarts:
     plans = planned(replies=answers(look))
     assert list(plans) == ["workspace bob-lab"] * due
     for plan in plans.values():
-        assert plan.have == "its program ended, and Docker has just started it again (3 times so far)"
+        assert plan.have == "its program ended, and Docker just restarted it (3 times so far)"
         assert "docker create" not in script(plans, "workspace bob-lab")
 
 
@@ -406,13 +406,13 @@ def test_a_number_that_is_anothers_card_now_is_refused() -> None:
     more = variables(**alone, carol=WorkspaceEntry("bob", "jupyter", gpus=("1",), image=IMAGE))
     rule, sentence = refusal(planned(more, answers(cards=(OTHER, CARD))), "carol")
     assert rule == "workspace-gpu"
-    assert f"{CARD} is alice-lab's" in sentence
+    assert f"{CARD} belongs to alice-lab" in sentence
 
 
 def test_a_card_that_is_gone_is_refused_by_its_name() -> None:
     rule, sentence = refusal(planned(replies=answers(cards=())), "alice-lab")
     assert rule == "workspace-gpu"
-    assert f"{CARD}, which it had, is not there either" in sentence
+    assert f"nor {CARD}, which the workspace had before" in sentence
 
 
 def test_a_card_that_was_exchanged_makes_another_container() -> None:
@@ -430,7 +430,7 @@ def test_without_an_answer_of_the_driver_or_docker_it_waits() -> None:
     assert all(isinstance(plan, Deferred) for plan in planned(replies=silent).values())
     cut = answers(RECORDED.removesuffix("end\n"))
     assert {plan.have for plan in planned(replies=cut).values()} == {
-        "Docker does not answer: systemctl status docker, journalctl -u docker on the host say why"
+        "Docker does not answer: check systemctl status docker and journalctl -u docker on the host"
     }
 
 
@@ -458,7 +458,7 @@ def test_an_image_that_is_asked_for_by_its_digest() -> None:
             assert rule == "workspace-image"
             assert "archives have no registry digests" in sentence
             assert f"write {tag}, or let the host pull it" in sentence
-            assert "bring it with" not in sentence
+            assert "load it with" not in sentence
         look = RECORDED.replace(" lab/jupyter:1 lab/jupyter@<none>", f" lab/jupyter:1 lab/jupyter@{one}")
         assert f"sha256:{ident}" in script(planned(pinned, answers(look)), "workspace bob-lab")
 
@@ -473,7 +473,7 @@ def test_a_container_that_is_gone_while_its_definition_is_there_is_told() -> Non
     change = planned(replies=answers(recorded(bob_lab={}).replace(":21615", ":21616")))["workspace bob-lab"]
     assert isinstance(change, Change)
     (warning,) = change.warnings
-    assert "was made on this host before, and its container is gone" in warning
+    assert "existed on this host before, but its container is missing" in warning
     new = planned(variables(carol=ENTRIES["bob-lab"]))["workspace carol"]
     assert isinstance(new, Change)
     assert new.warnings == ()
@@ -485,7 +485,7 @@ def test_an_image_stays_when_its_tag_moves_on() -> None:
     assert planned(replies=answers(moved)) == {}
     state = next(state for state in states() if getattr(state, "name", "") == "bob-lab")
     _, note = state.notes(facts([state], answers(moved)))  # the first is about its memory
-    assert "stays on the image that lab/jupyter:1 named when it was made (4bebe48d5f49)" in note
+    assert "keeps the image that lab/jupyter:1 named at its creation (4bebe48d5f49)" in note
 
 
 @pytest.mark.parametrize(
@@ -503,7 +503,7 @@ def test_shared_memory_that_is_larger_than_the_memory_is_said_in_every_plan(limi
     entry = replace(ENTRIES["bob-lab"], **{"memory": None, **limits})
     state = next(state for state in states(variables(bob_lab=entry)) if getattr(state, "name", "") == "bob-lab")
     notes = state.notes(facts([state], answers()))
-    assert [("workspace bob-lab has" in note, "against which it counts" in note) for note in notes] == [
+    assert [("workspace bob-lab has" in note, "which counts against its" in note) for note in notes] == [
         (True,) * 2
     ] * told
 
@@ -517,13 +517,13 @@ def test_users_of_the_host_and_of_the_inventory() -> None:
     assert "uid=1005\ngid=1006\n" in text
     assert "--user 1005:1006" in text
     system = {"bob": "bob:x:105:106::/:/bin/false\n"}
-    assert "one of the system's" in refusal(planned(more, answers(**system)), "bob-lab")[1]
+    assert "is a system account" in refusal(planned(more, answers(**system)), "bob-lab")[1]
     large = {"bob": "bob:x:1885580785:1885580785::/:/bin/sh\n"}  # moby#5419: as a directory service has them
     assert "--user 1885580785:1885580785" in script(planned(more, answers(**large)), "workspace bob-lab")
     for ids in ("2147483648:100", "1005:4294967294"):
         beyond = {"bob": f"bob:x:{ids}::/:/bin/sh\n"}
         assert (
-            "no container runs with an id above 2147483646" in refusal(planned(more, answers(**beyond)), "bob-lab")[1]
+            "no container runs with an ID above 2147483646" in refusal(planned(more, answers(**beyond)), "bob-lab")[1]
         )
     theirs = {**answers(), "getent passwd -- 2002": "eve:x:2002:2002::/home/eve:/bin/bash\n"}
     assert "is eve's on this host" in refusal(planned(replies=theirs), "bob-lab")[1]

@@ -92,7 +92,7 @@ def test_a_token_that_its_user_wrote_is_not_printed(text: str) -> None:
     """The file is the user's, who may write there with an account of the host."""
 
     shell: Any = SimpleNamespace(host="gpu01", run=lambda *_, **_limits: SimpleNamespace(stdout=text.encode()))
-    with pytest.raises(HostError, match="gpu01: the token of x is not one of Hostwright's"):
+    with pytest.raises(HostError, match="gpu01: the token of x is not valid"):
         queries._token(shell, space(WorkspaceEntry("bob", "jupyter")))
 
 
@@ -146,7 +146,7 @@ def test_a_box_is_told_with_its_key_and_what_to_do_where_ssh_knows_another(
     assert queries.show_url(replace(boxed, json=True), "alice-box", token=False) == 0
     assert json.loads(capsys.readouterr().out)["lines"] == [
         "ssh -J alice@192.0.2.1 -p 21003 alice@127.0.0.1",
-        f"host key of alice-box: {told_key(tmp_path)}; where ssh warns that the key has changed and shows this one:",
+        f"host key of alice-box: {told_key(tmp_path)}; if ssh warns that the key has changed and shows this key, run:",
         "ssh-keygen -R '[127.0.0.1]:21003'",
     ]
 
@@ -159,7 +159,7 @@ def test_a_box_is_told_also_while_its_key_cannot_be_read(
     assert queries.show_url(replace(boxed, json=False), "alice-box", token=False) == 0
     printed = capsys.readouterr()
     assert printed.out.splitlines() == ["ssh -J alice@192.0.2.1 -p 21003 alice@127.0.0.1"]
-    said = "gpu01: connection refused" if files is None else "has no SSH host key there yet"
+    said = "gpu01: connection refused" if files is None else "has no SSH host key yet"
     assert said in " ".join(printed.err.split())
 
 
@@ -170,12 +170,12 @@ def test_up_and_down_of_a_box_say_what_is_of_its_key(
         changing.change(boxed, name, lambda before: {**(before or {}), "cpus": 2})
         return " ".join(capsys.readouterr().out.split())
 
-    assert f"host key of alice-box: {told_key(tmp_path)}; where ssh warns" in up("alice-box")
+    assert f"host key of alice-box: {told_key(tmp_path)}; if ssh warns" in up("alice-box")
     assert "key" not in up("alice-lab").replace(KEY, "")
     for name, told in (("alice-box", True), ("alice-lab", False)):
         changing.change(replace(boxed, yes=True), name, None)
         said = " ".join(capsys.readouterr().out.split())
-        assert (f"{name}: its SSH host key is gone, too; if it is made again, it has another one" in said) is told
+        assert (f"{name}: its SSH host key was removed, too; a new box of this name gets another key" in said) is told
 
 
 def test_down_asks_before_anything_is_written(boxed: Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +187,9 @@ def test_down_asks_before_anything_is_written(boxed: Request, tmp_path: Path, mo
 
     monkeypatch.setattr(changing, "provision_hosts", provision)
     monkeypatch.setattr("sys.stdin", io.StringIO("yes\n"))
-    with pytest.raises(InputError, match=r"`workspace\.down` takes alice-box off gpu01, and nobody can be asked here"):
+    with pytest.raises(
+        InputError, match=r"`workspace\.down` removes alice-box from gpu01, and nobody can be asked here"
+    ):
         changing.change(boxed, "alice-box", None)
     monkeypatch.setattr("sys.stderr", Terminal())
     monkeypatch.setattr("sys.stdin", Terminal("no\n"))

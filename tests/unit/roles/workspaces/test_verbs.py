@@ -135,7 +135,10 @@ def test_a_script_of_several_lines_comes_back_as_it_was(inventory: Path) -> None
 
 @pytest.mark.parametrize(
     ("host", "name", "sentence"),
-    [("gpu01", "alice-lba", "did you mean 'alice-lab'?"), ("gpu02", "alice-lab", "has no workspace 'alice-lab' there")],
+    [
+        ("gpu01", "alice-lba", "did you mean 'alice-lab'?"),
+        ("gpu02", "alice-lab", "has no workspace 'alice-lab' in this file"),
+    ],
 )
 def test_what_is_not_there_is_not_taken_out(inventory: Path, host: str, name: str, sentence: str) -> None:
     with pytest.raises(InputError, match=r"workspaces\.yml") as caught:
@@ -146,7 +149,7 @@ def test_what_is_not_there_is_not_taken_out(inventory: Path, host: str, name: st
 def test_a_file_that_somebody_else_changed_meanwhile_is_left_alone(inventory: Path) -> None:
     before, after = edited(inventory, "gpu01", "alice-lab", None)
     (inventory / "workspaces.yml").write_text(f"{OURS}# mine\n")
-    with pytest.raises(InputError, match="somebody else changed it meanwhile"):
+    with pytest.raises(InputError, match="changed by someone else meanwhile"):
         written(inventory, before, after)
     assert (inventory / "workspaces.yml").read_text() == f"{OURS}# mine\n"
 
@@ -155,7 +158,7 @@ def test_workspaces_of_another_file_are_not_overruled_in_silence(inventory: Path
     (inventory / "host_vars").mkdir()
     (inventory / "host_vars" / "gpu01.yml").write_text("workspaces_containers: {x: {user: alice, kind: jupyter}}\n")
     _, after = edited(inventory, "gpu01", "alice-two", {"user": "alice", "kind": "jupyter"})
-    with pytest.raises(InputError, match=r"host_vars/gpu01\.yml:1.* says which workspaces gpu01 has"):
+    with pytest.raises(InputError, match=r"host_vars/gpu01\.yml:1.* also sets the workspaces of gpu01"):
         checked(inventory, "gpu01", after)
 
 
