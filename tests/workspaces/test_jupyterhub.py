@@ -189,7 +189,7 @@ def test_its_card_is_given_once(site: Site, alice: Person) -> None:
     done = site.invoke("provision", "--hosts", HOST, "--roles", "workspaces")
     site.declare()
     assert done.returncode != 0
-    assert re.search(r"workspace bob-lab wants GPU 1, and GPU-\S+ is promised to the role jupyterhub", done.stdout)
+    assert re.search(r"workspace bob-lab wants GPU 1, but GPU-\S+ is reserved by the role jupyterhub", done.stdout)
 
 
 def test_a_server_whose_container_was_removed_by_hand_is_started_again(site: Site, bob: Person) -> None:

@@ -279,7 +279,7 @@ def test_a_server_gets_the_card_asked_for_and_no_other(served: Served) -> None:
     before = served.file.read_text()
     status, text = served.up("half/1", "--name", "carded", "--gpus", "0")
     assert status != 0
-    assert "desk: GPU 0 is promised twice: carded has it too" in text
+    assert "desk: GPU 0 is given twice: carded has it too" in text
     assert served.file.read_text() == before
     served.done("workspace.down", "--host", HOST, "--name", "desk", "--no-provision")
     status, text = served.up("half/1", "--name", "carded", "--gpus", "1")

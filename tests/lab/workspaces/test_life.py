@@ -101,11 +101,11 @@ def test_a_process_that_eats_memory_ends_alone(limited: Desk) -> None:
     [
         (
             ("--user", "bob", "--gpus", "0", "--image", IMAGE),
-            ("--name second: GPU 0 is promised twice: alice-lab has it too", "each of them must say share: true"),
+            ("--name second: GPU 0 is given twice: alice-lab has it too", "to share it, set share: true for both"),
         ),
         (
             ("--user", "bob", "--gpus", "0", "--share", "--image", IMAGE),
-            ("--name second: GPU 0 is promised twice: alice-lab has it too",),
+            ("--name second: GPU 0 is given twice: alice-lab has it too",),
         ),
         (("--user", "bob", "--image", "hostwright-lab/desk:latest"), ("--image: ", "name an exact tag")),
     ],
@@ -155,7 +155,7 @@ def test_the_box_takes_keys_alone_and_keeps_its_own(desk: Desk) -> None:
 def test_the_box_is_told_with_its_key(desk: Desk) -> None:
     shown = desk.on("ssh-keygen -lf /var/lib/hostwright/workspaces/alice-box/host_key.pub").split()[1]
     told = desk.done("workspace.url", "--name", "alice-box")
-    assert f"host key of alice-box: ssh-ed25519 {shown}; where ssh warns" in told
+    assert f"host key of alice-box: ssh-ed25519 {shown}; if ssh warns" in told
     assert f"ssh-keygen -R '[127.0.0.1]:{desk.port('alice-box')}'" in told
 
 
@@ -211,7 +211,7 @@ def test_a_variable_is_the_text_that_was_given_and_limits_that_do_not_go_togethe
     )
     said = " ".join((made.stdout + made.stderr).split())
     assert made.returncode == 0, said
-    assert "has 4g of shared memory (shm) and 1g of memory, against which it counts" in said
+    assert "has 4g of shared memory (shm), which counts against its 1g of memory" in said
     shown = desk.done("workspace.exec", "--name", "values", "--command", "env; df -m /dev/shm").splitlines()
     assert {name: value for name, _, value in (line.partition("=") for line in shown) if name in given} == given
     assert shown[-1].split()[1] == "4096"
@@ -219,7 +219,7 @@ def test_a_variable_is_the_text_that_was_given_and_limits_that_do_not_go_togethe
     before = path.read_text()
     path.write_text(before.replace('"0644"', "0644"))
     refused = desk("plan", "--hosts", HOST, "--roles", "workspaces")
-    assert 'put it in quotes: MODE: "0644"' in " ".join(refused.stderr.split())
+    assert 'put them in quotes: MODE: "0644"' in " ".join(refused.stderr.split())
     path.write_text(before)
     desk.done("workspace.down", "--host", HOST, "--name", "values", "--force")
     desk.on("rm -rf /srv/workspaces/bob/values")

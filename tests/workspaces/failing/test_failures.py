@@ -196,7 +196,7 @@ def test_docker_that_does_not_answer(bench: Bench, script: str, mend: str) -> No
         status, text = bench.up()
         assert status == 1, text
         assert "workspace alice-jupyter" in text
-        assert "Docker does not answer: systemctl status docker, journalctl -u docker on the host say why" in text
+        assert "Docker does not answer: check systemctl status docker and journalctl -u docker on the host" in text
         listed = bench.say("workspace.list", "--hosts", HOST)[1]
         assert "Docker does not answer" in listed
     bench.on("until docker ps >/dev/null 2>&1; do sleep 0.2; done")

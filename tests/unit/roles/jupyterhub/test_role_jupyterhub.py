@@ -155,7 +155,7 @@ class TestCards:
             }
             plan = state.plan(facts_for(state, {**answers, "getent": Answer(2, "")}))
             assert isinstance(plan, Refusal), plan
-            assert f"{CARD} is promised to the role jupyterhub" in plan.sentence
+            assert f"{CARD} is reserved by the role jupyterhub" in plan.sentence
 
     def test_a_workspace_is_refused_a_part_of_the_hubs_card(self) -> None:
         part = f"MIG-{CARD}/1/0"
@@ -171,7 +171,7 @@ class TestCards:
         }
         plan = state.plan(facts_for(state, answers))
         assert isinstance(plan, Refusal), plan
-        assert f"{CARD}, of which {part} is a part, is promised to the role jupyterhub" in plan.sentence
+        assert f"{CARD}, the GPU of {part}, is reserved by the role jupyterhub" in plan.sentence
 
     def test_a_driver_that_does_not_answer_is_waited_for(self) -> None:
         state = HubCards(("0",))
@@ -312,7 +312,7 @@ class TestImage:
     def test_a_base_that_is_missing_is_refused_and_one_that_may_be_pulled_is_not(self) -> None:
         plan = planned(self.image(image="site/jupyter:2"))
         assert isinstance(plan, Refusal)
-        assert "bring it with `invoke images.push --archive FILE`" in plan.sentence
+        assert "load it with `invoke images.push --archive FILE`" in plan.sentence
         assert isinstance(planned(self.image(image="site/jupyter:2", pull=True)), Change)
 
     def test_it_is_built_once(self) -> None:
