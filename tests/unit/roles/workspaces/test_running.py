@@ -526,7 +526,7 @@ def test_users_of_the_host_and_of_the_inventory() -> None:
             "no container runs with an ID above 2147483646" in refusal(planned(more, answers(**beyond)), "bob-lab")[1]
         )
     theirs = {**answers(), "getent passwd -- 2002": "eve:x:2002:2002::/home/eve:/bin/bash\n"}
-    assert "is eve's on this host" in refusal(planned(replies=theirs), "bob-lab")[1]
+    assert "belongs to eve on this host" in refusal(planned(replies=theirs), "bob-lab")[1]
 
 
 def test_a_port_that_another_program_has_is_refused_before_anything_is_made() -> None:
