@@ -1,7 +1,7 @@
-"""Eight mistakes in stacks and hosts of today, each with the sentence that comes before anything changes.
+"""Eight mistakes in stacks and hosts of today, each with the message before any change.
 
-Plans are made from made-up facts: a refusal in a plan means that nothing is sent. What only files on this machine show
-(an index without a wheel, a key that expired) is reported before the first step of a host is sent.
+Plans use made-up facts: a refusal in a plan means that nothing is sent. Faults in files on this machine (an index
+without a wheel, an expired key) are reported before the first step of a host is sent.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tests.unit.support.shell import program
 from tests.unit.support.stackfleet import SYSTEMS
 from tests.unit.support.stacks import check_host, check_stack, load_stack, with_values
 
-NEW, OLD = "580.178.04", "580.159.03"  #: of a library, and of the module that stayed in the kernel
+NEW, OLD = "580.178.04", "580.159.03"  #: versions of a library, and of the module that is still loaded
 A100, B200, V100 = 0x20B0, 0x2901, 0x1DB4
 LIB = "/usr/lib/x86_64-linux-gnu"
 NOBLE = replace(
@@ -56,7 +56,7 @@ QUIET: dict[str, Reply] = {
 
 
 def state(version: str, loaded: str, *more: str) -> str:
-    """What the probe of the driver's state prints of libraries of one version, and a module that may be of another."""
+    """Return the output of the driver state's probe for libraries and module of these versions."""
     names = ("libcuda.so", "libnvidia-ml.so")
     lines = [f"module={version}", "license=Dual MIT/GPL", *(f"{one}.1={LIB}/{one}.{version}" for one in names), *more]
     return "\n".join([*lines, *([f"loaded={loaded}", "loaded kind=open", "uvm=yes"] if loaded else []), ""])
@@ -67,17 +67,17 @@ BARE = "libcuda.so.1=\nlibnvidia-ml.so.1=\n"
 
 
 def installed(stack: Stack) -> Resource:
-    """The state that installs the driver."""
+    """Return the state that installs the driver."""
     states = driver.resources(Driver(), RoleContext(stack))
     return next(one for one in states if isinstance(one, NvidiaRunfile | NvidiaPackages))
 
 
 def facts(one: Resource, text: str, **differs: Reply) -> Facts:
-    """A host's answers, with those of its driver."""
+    """Return a host's facts with those of its driver."""
     return facts_for(one, {**QUIET, "modinfo -k": text, **differs})
 
 
-RUN = with_values(load_stack("pytorch-2.14"), driver={"version": NEW})  # from its .run
+RUN = with_values(load_stack("pytorch-2.14"), driver={"version": NEW})  # installed by its .run file
 SET = stack_of(nvidia())
 PACKAGES = dict(nvidia().packages)
 ROWS = "".join(f"{name}\t{version}\thi \n" for name, version in PACKAGES.items())
@@ -106,7 +106,7 @@ def secure_boot(stack: Stack, text: str, answered: str, rows: str = "") -> str:
 
 
 def half_upgraded(stack: Stack, version: str, *more: str, rows: str = "") -> str:
-    """The note of a host whose libraries alone are of this version, and what is planned for it."""
+    """Return the note and plan of a host whose libraries alone have this version."""
     one = installed(stack)
     known = facts(one, state(version, OLD, *more), **{"dpkg-query -W": rows})
     planned = one.plan(known)
@@ -116,7 +116,7 @@ def half_upgraded(stack: Stack, version: str, *more: str, rows: str = "") -> str
 
 
 def without_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """An index that has nothing, asked by the real pip."""
+    """Run the real pip against an empty index."""
     monkeypatch.setenv("PIP_INDEX_URL", tmp_path.as_uri())
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     monkeypatch.delenv("PIP_EXTRA_INDEX_URL", raising=False)
@@ -129,7 +129,7 @@ def without_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def expired_key(tmp_path: Path) -> str:
-    """A key that the real gpg made, for a day of 2020."""
+    """Create a key with the real gpg that expired in 2020."""
     home = tmp_path / "gpg"
     home.mkdir(mode=0o700)
     gpg = ["gpg", "--homedir", str(home), "--batch", "-q", "--pinentry-mode", "loopback", "--passphrase", ""]
@@ -152,7 +152,7 @@ def engine_too_old() -> str:
     return refusal(one, facts_for(one, {"dpkg-query -W": "docker.io\t26.1.5+dfsg1-9\tii \n"}))
 
 
-#: what is wrong → its sentence, or a part of it
+#: mistake → its message, or a part of it
 CASES: dict[str, tuple[Callable[[], str], str]] = {
     "both sources": (
         lambda: refused_stack(lambda: section(packages=PACKAGES, artifact="driver")),
@@ -233,7 +233,7 @@ def test_a_repository_whose_key_expired(tmp_path: Path) -> None:
 
 
 def test_signed_modules_and_good_hosts_are_not_refused() -> None:
-    """The same questions with good answers: nothing is refused, and no note is made."""
+    """The same checks with valid facts: no refusals and no notes."""
     one = installed(RUN)
     known = facts(one, state(NEW, NEW, *INTACT), **{"SecureBoot-": "made /var/lib/dkms/mok.pub\n"})
     assert (one.plan(known), one.notes(known)) == (None, ())
@@ -253,7 +253,7 @@ def test_signed_modules_and_good_hosts_are_not_refused() -> None:
     ],
 )
 def test_what_mokutil_says_of_a_key(tmp_path: Path, answered: str, state_of_it: str) -> None:
-    """In the words of mokutil 0.6.0."""
+    """In the wording of mokutil 0.6.0."""
     variable, key = tmp_path / "SecureBoot", tmp_path / "mok.pub"
     program(tmp_path / "bin", "mokutil", f"echo '{answered}'")
     script = SECURE_BOOT.script

@@ -1,4 +1,4 @@
-"""The five modules of the engine that roles import: no other is imported, and they hold nothing that no role needs."""
+"""The five engine modules that roles may import: roles import no other, and use every name in them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FACES = {"hostwright.roles", "hostwright.resources", "hostwright.failures", "hos
 OF_ROLES = "hostwright.standard.roles"
 ROOTS = ("roles", "tests/fixtures/site/roles", "benchmarks/site")
 WRITTEN = sorted(path for root in ROOTS for path in (PROJECT / root).rglob("*.py"))
-#: what every verb that plans imports of roles, and what it imports thereby of the faces
+#: imports of every planning task from roles, and of those from the engine's modules
 PLANNED = """
 import sys
 from hostwright.plan.roles.role import discover
@@ -37,7 +37,7 @@ print(*(name for name in sys.modules if name.startswith("hostwright.")))
 
 
 def imports(source: str) -> Iterator[tuple[str, str]]:
-    """Module and name of each import from the engine, wherever in a source it is."""
+    """Return module and name of each import from the engine anywhere in a source."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "hostwright":
             yield from ((node.module, alias.name) for alias in node.names)

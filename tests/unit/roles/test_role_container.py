@@ -1,4 +1,4 @@
-"""The role container: what is due for each state of a host, and the traps of Docker with GPUs."""
+"""The role container: changes for each state of a host, and known pitfalls of Docker with GPUs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.support.keys import RING, with_our_key
 from tests.unit.support.stacks import load_stack, with_values
 
 STACK = with_our_key(load_stack("tensorflow-2.9"))
-STACK = STACK.model_copy(  # as after `invoke mirror`: everything has its checksum
+STACK = STACK.model_copy(  # as after `invoke mirror`: all files have checksums
     update={"artifacts": {name: one.model_copy(update={"sha256": "a" * 64}) for name, one in STACK.artifacts.items()}}
 )
 RESOURCES = container.resources(Container(), RoleContext(STACK))
@@ -54,7 +54,7 @@ SETTINGS, SERVICE, RESTART = "file /etc/docker/daemon.json", "service docker.ser
 
 
 def plan(differs: dict[str, str | Answer] | None = None, variables: Container | None = None) -> dict[str, Change]:
-    """The changes by what they are about, on a host that is as desired but for some answers."""
+    """Return the changes by subject, on a host that is as desired except for some answers."""
     resources = container.resources(variables, RoleContext(STACK)) if variables else RESOURCES
     return {change.what: change for change in changes_of(resources, {**GREEN, **(differs or {})})}
 
@@ -68,7 +68,7 @@ def packages_line(changes: dict[str, Change]) -> Change:
 
 
 def written(change: Change) -> dict[str, object]:
-    """The JSON that the diff of a merged file ends with."""
+    """Return the JSON at the end of a merged file's diff."""
     added = [line[1:] for line in change.diff.splitlines() if line[:1] in {"+", " "} and not line.startswith("+++")]
     result: dict[str, object] = json.loads("\n".join(added))
     return result
@@ -280,7 +280,7 @@ def test_default_runtime_and_cgroup_driver_are_set_where_they_are_wanted() -> No
 
 
 def test_docker_is_known_to_be_installed_by_what_all_its_packages_have() -> None:
-    """Debian's docker.io has dockerd in /usr/sbin, Ubuntu's and docker-ce in /usr/bin; their unit is in one place."""
+    """Debian's docker.io has dockerd in /usr/sbin, Ubuntu's and docker-ce in /usr/bin; their unit has the same path."""
     for docker in ("docker.io", "docker-ce"):
         section = with_values(STACK, container={"docker": docker}).section(ContainerSection)
         assert {share.unless for share in section.shares(STACK)} == {"/lib/systemd/system/docker.service"}
@@ -296,6 +296,6 @@ def test_docker_is_known_to_be_installed_by_what_all_its_packages_have() -> None
     ],
 )
 def test_the_command_docker_comes_where_it_is_a_package_of_its_own(release: str, due: bool) -> None:
-    """Debian 13's docker.io only recommends it, and no recommended package is installed."""
+    """Debian 13's docker.io only recommends it, and recommended packages are not installed."""
     changes = plan({"os-release": release})
     assert ("packages docker-cli" in changes) == due, list(changes)

@@ -1,4 +1,4 @@
-"""The role environment: profile, loader and tools, as texts and by what a real shell makes of them."""
+"""The role environment: profile, loader and tools, as texts and in a real shell."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.unit.support.standard import targets
 STACK = load_stack("tensorflow-2.9")
 RESOURCES = environment.resources(Environment(), RoleContext(STACK))
 FILES = {one.path: one for one in RESOURCES if isinstance(one, File)}
-#: hosts of the stacks whose TensorFlow opens the libraries of a toolkit
+#: hosts of stacks whose TensorFlow loads a toolkit's libraries
 WITH_TOOLKIT = [target for target in targets() if target.stack.find(CudnnSection)]
 HOME = "/usr/local/cuda-11.2"
 PROFILE = FILES["/etc/profile.d/cuda.sh"].content
@@ -162,7 +162,7 @@ def test_tools_run_by_their_own_path_for_nvcc(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("template", ["environment/cuda-command.j2", "environment/cuda.sh.j2"])
 def test_nvcc_gets_the_compiler_of_the_stack_unless_the_user_says_otherwise(tmp_path: Path, template: str) -> None:
-    """As a user types it in a login shell, and as cron starts it; the same where both are between them and nvcc."""
+    """In a user's login shell and from cron, and also with both wrappers before nvcc."""
     program(tmp_path / "bin", "nvcc", 'echo "$NVCC_PREPEND_FLAGS"')
     values = {"prefix": str(tmp_path), "series": "11.2", "libraries": ()}
     texts = {compiler: render(template, compiler=compiler, **values) for compiler in ("", "/usr/bin/g++-10")}
@@ -194,7 +194,7 @@ def test_nobodys_own_files_are_touched() -> None:
 
 
 def test_whatever_writes_the_loaders_cache_holds_dpkgs_lock():
-    """dpkg's triggers write it too, while other roles install packages: two writers at once fail."""
+    """dpkg's triggers also write it while other roles install packages: two concurrent writers fail."""
     steps = [
         step for change in changes_of(RESOURCES) for step in change.steps if "/sbin/ldconfig\n" in f"{step.script}\n"
     ]

@@ -1,4 +1,4 @@
-"""The role selfaudit: what it plans, and its program run by the machine's own shell on a made-up host."""
+"""The role selfaudit: its plans, and its program in this machine's shell on a made-up host."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.unit.support.stacks import load_stack, with_values
 STACK = load_stack("tensorflow-2.9")
 ON = Selfaudit()
 RESOURCES = selfaudit.resources(ON, role_context(STACK))
-GONE = [state for one in reversed(RESOURCES) for state in one.removal()]  # what `invoke remove` brings
+GONE = [state for one in reversed(RESOURCES) for state in one.removal()]  # states of ``invoke remove``
 METRICS_FILE = f"{ON.textfile_directory}/{METRICS}"
 
 
@@ -47,7 +47,7 @@ GREEN: dict[str, str | Answer] = {
 
 
 def run(host: MadeUp, v: Selfaudit = ON) -> Any:
-    """What the program wrote, once the directories of its files are there."""
+    """Return the program's output files, after creating their directories."""
     host.place(RESULT)
     host.place(METRICS_FILE)
     done = host.run(script(v))
@@ -60,7 +60,7 @@ def host(tmp_path: Path) -> MadeUp:
     return provisioned(tmp_path, STACK)
 
 
-# --- what is planned
+# --- plans
 
 
 def test_a_host_that_audits_itself_plans_nothing():
@@ -72,7 +72,7 @@ def test_a_host_that_never_had_it_plans_nothing():
 
 
 def test_a_host_that_had_it_loses_timer_and_files():
-    """With ``invoke remove``: the role is off where ``hostwright_roles`` does not name it."""
+    """With ``invoke remove``: the role is off if ``hostwright_roles`` does not name it."""
     shown = f"{GREEN['systemctl show']}FragmentPath={UNITS}/{TIMER}\n"
     there = {
         "systemctl show": shown,
@@ -130,7 +130,7 @@ def test_the_units_say_when_and_what_may_be_written():
     assert not any(line.startswith("ProtectKernelModules") for line in service)  # modinfo reads /lib/modules
 
 
-# --- what the program does
+# --- the program
 
 
 def test_a_provisioned_host_is_as_desired_in_every_check(host: MadeUp):
@@ -208,7 +208,7 @@ def test_nothing_half_written_stays(host: MadeUp):
 
 @pytest.mark.parametrize("trap", ["a link", "a pipe"])
 def test_nothing_of_the_collectors_user_in_the_place_of_the_new_file_is_written_to(host: MadeUp, trap: str):
-    """The directory is node_exporter's, and the program is root's."""
+    """node_exporter's user owns the directory, and root runs the program."""
     precious, new = host.place("/etc/precious"), host.place(f"{METRICS_FILE}.new")
     precious.write_text("precious")
     if trap == "a link":
@@ -235,7 +235,7 @@ ESCAPED = {"\\\\": "\\", '\\"': '"', "\\n": "\n"}
 
 
 def exposition(text: str) -> list[tuple[str, dict[str, str], float]]:
-    """The samples in a text of Prometheus' exposition format; anything that is not strictly so is an error."""
+    """Parse a text in Prometheus' exposition format; any deviation is an error."""
     assert text.endswith("\n") and "\r" not in text
     described: dict[str, set[str]] = {}
     samples = []
@@ -281,7 +281,7 @@ def test_the_metrics_are_those_of_the_checks(host: MadeUp):
 
 
 def test_names_texts_and_labels_are_those_of_the_audit_from_outside(host: MadeUp):
-    """Else node_exporter refuses two descriptions of one metric, and a dashboard needs two queries."""
+    """Otherwise node_exporter refuses two descriptions of one metric, and a dashboard needs two queries."""
     run(host)
     readings = (Reading("driver", "loaded", "1", "1"),)
     one = HostAudit(

@@ -1,4 +1,4 @@
-"""The role tensorflow: which Python, what is built, and that only what drifted is mended."""
+"""The role tensorflow: selection of Python, builds, and repair of only the changed packages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ AUDIT = "readlink -- "
 
 
 def asked_of_pip(script: str) -> list[str]:
-    """The requirements that pip is given, which stand with their hashes."""
+    """Return the requirements in pip's arguments, which have hashes."""
     return re.findall(r"([\w.-]+==[\w.]+) --hash=sha256:", script)
 
 
@@ -52,7 +52,7 @@ def found(
     link: str | None = None,
     more: str = "",
 ) -> str:
-    """The audit of a whole venv, with other versions of some packages (an empty one: absent) and further lines."""
+    """Return the audit of a complete venv, with other versions of some packages (empty: absent) and further lines."""
     made = recipe(python)
     versions = {**made.pins, "pip": "20.3.4", **(differs or {})}
     dists = [
@@ -128,7 +128,7 @@ BROUGHT = "/opt/hostwright/python3.9"
 
 
 def bringing(series: str = "3.9", inside: str = "python") -> tuple[Resource, ...]:
-    """The role's states with a stack that brings its interpreter."""
+    """Return the role's states for a stack with its own interpreter."""
     archive = Artifact(name="python", file=f"cpython-{series}.19-install_only.tar.gz", sha256="b" * 64)
     brought = Interpreter(python=series, artifact="python", inside=inside)
     stack = with_values(STACK, tensorflow={"interpreter": brought})
@@ -138,7 +138,7 @@ def bringing(series: str = "3.9", inside: str = "python") -> tuple[Resource, ...
 
 @pytest.mark.parametrize("pythons", ["/usr/bin/python3 3.11\n", PYTHON, "/home/admin/bin/python3.9 3.9\n", ""])
 def test_a_brought_interpreter_is_used_whatever_the_host_has(pythons: str) -> None:
-    """Every host of the stack gets the same one, and neither the distribution's nor a user's is run."""
+    """All hosts of the stack use the same interpreter, never the distribution's or a user's."""
     unpacked, venv = changes_of(bringing(), {"python3.14": pythons, AUDIT: "link\t\n", "dpkg-query": "bash\t5\tii \n"})
     assert (unpacked.what, unpacked.artifacts) == ("files of python3.9 cpython-3.9.19-install_only.tar.gz", ("python",))
     create = venv.steps[0].script
@@ -155,9 +155,9 @@ def test_a_brought_interpreter_of_a_full_archive_is_found_where_the_stack_says()
 @pytest.mark.parametrize(
     "answer",
     [
-        "",  # an archive of another series: no such file
+        "",  # archive of another series: no such file
         "#!/lib/ld-musl-x86_64.so.1\n",  # another C library
-        "#!/bin/sh\nkill -ILL $$\n",  # a newer processor than this one
+        "#!/bin/sh\nkill -ILL $$\n",  # for a newer CPU than this one
         "#!/bin/sh\necho \"No module named 'ensurepip'\" >&2; exit 1\n",
     ],
 )
@@ -213,7 +213,7 @@ def test_a_python_of_a_users_own_does_not_hide_the_hosts() -> None:
 
 
 def test_a_real_interpreter_elsewhere_makes_the_venv(tmp_path: Path) -> None:
-    """A directory that is a link, as /opt may be, and a root whose umask keeps everybody else out."""
+    """The directory is a link, as /opt may be, and root's umask denies access to others."""
     (tmp_path / "real").mkdir()
     (tmp_path / "opt").symlink_to("real")
     series = ".".join(map(str, sys.version_info[:2]))
@@ -297,7 +297,7 @@ def test_a_venv_without_its_packages_is_built_anew() -> None:
 
 
 def test_a_cut_build_does_not_count() -> None:
-    assert len(only(plan("link\t\n")).steps) == 3  # no marker, so the audit names no home
+    assert len(only(plan("link\t\n")).steps) == 3  # without a marker, the audit has no home
 
 
 def test_edited_constraints_are_written_again_and_nothing_is_installed() -> None:
@@ -381,11 +381,11 @@ def test_pins_are_those_of_this_python() -> None:
     assert made.pins == {"numpy": "1.26.4", "tensorflow": "2.9.0"}
 
 
-# the audit's own script, by the machine's sh
+# the audit's script, in this machine's sh
 
 
 def make_venv(home: Path, version: str = "1.26.4", size: int = 5) -> Path:
-    """What the audit looks at of a venv: marker, interpreter, pip, and one package with a RECORD as pip writes it."""
+    """Create the parts of a venv that the audit reads: marker, interpreter, pip, and one package with pip's RECORD."""
     site = home / "lib/python3.9/site-packages"
     for folder in (home / "bin", site / "pip", site / "numpy/include", site / f"numpy-{version}.dist-info"):
         folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Which role imports which: only what it needs or uses, never in a circle, and none the containers for people."""
+"""Imports between roles: only from needed or used roles, without cycles, and none of workspaces from other roles."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.unit.support.checkout import FOR_PEOPLE
 PROJECT = Path(__file__).parents[3]
 ROLES = "hostwright.standard.roles"
 DECLARED = {role.name: {*role.needs, *role.uses} for role in discover()}
-#: tests of the rest that take a second or so together
+#: tests of the rest that together take about a second
 STILL = (
     "tests/unit/cli/shell/test_shell_words.py",
     "tests/unit/cli/test_schemas.py",
@@ -26,7 +26,7 @@ STILL = (
     "tests/unit/roles/test_role_container.py",
 )
 
-#: what a checkout without some roles still does: every module of a role is imported, and all parts of roles are read
+#: features of a checkout without some roles: every module of a role can be imported, and all parts of roles are read
 READ = """
 import importlib, pkgutil
 from hostwright.plan.roles.role import PARTS, discover
@@ -41,7 +41,7 @@ for role in discover():
 
 
 def imported(source: str) -> Iterator[str]:
-    """The roles that a module imports, wherever in it the import is."""
+    """Return the roles that a module imports anywhere in it."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -53,7 +53,7 @@ def imported(source: str) -> Iterator[str]:
 
 
 def closure(name: str, declared: Mapping[str, set[str]]) -> set[str]:
-    """The roles that a role declares, and those that these declare in turn."""
+    """Return the roles that a role declares, directly or indirectly."""
     return set().union(*({other} | closure(other, declared) for other in declared[name]))
 
 
@@ -86,7 +86,7 @@ def test_an_import_of_a_role_is_found_wherever_it_is(source: str) -> None:
 
 
 def test_the_containers_for_people_can_be_deleted(tmp_path: Path) -> None:
-    """With what is about them alone; the rest is read, planned and tested without them. `make apart` runs all of it."""
+    """Together with their tests; the rest is read, planned and tested without them. `make apart` runs all of it."""
     apart.make(tmp_path)
     run = partial(apart.run, tmp_path)
     assert set(run("-c", READ).split()) == DECLARED.keys() - set(FOR_PEOPLE)

@@ -1,4 +1,4 @@
-"""What verbs about images print with ``--json``."""
+"""Checks of the ``--json`` output of the image tasks."""
 
 from __future__ import annotations
 

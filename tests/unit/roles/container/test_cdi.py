@@ -1,4 +1,4 @@
-"""The mode of the toolkit's runtime, the CDI specification of the host, and engines that cannot work with them."""
+"""Mode of the toolkit's runtime, CDI specification of the host, and engines without support for them."""
 
 from __future__ import annotations
 
@@ -69,18 +69,18 @@ PLACES = (
 
 
 def own(base: str, folder: Path, container_values: str) -> Stack:
-    """A stack of a site's own, which changes only the container part of a standard one."""
+    """Return a site's stack that changes only the container part of a standard stack."""
     write(folder / "own.yml", f"extends: {base}\ndescription: ours\ncontainer: {container_values}\n")
     return load_stack("own", [folder, STACKS])
 
 
 def rules(stack: Stack, distribution: str, release: str) -> dict[str, Misfit]:
-    """The rules that such a host breaks with this stack."""
+    """Return the rules that this host breaks with this stack."""
     return {one.rule: one for one in check_host(stack, HostFacts(distribution, release), RULES)}
 
 
 def host(root: Path, uvm: int = 509, *, card: bool = True, listed: str = "GPU 0: Tesla T4 (UUID: GPU-1)") -> None:
-    """A host with a specification in which nvidia-uvm has the major number ``uvm``, and what its nvidia-smi prints."""
+    """Return a host whose specification has the major number ``uvm`` for nvidia-uvm, with this nvidia-smi output."""
     program(root / "bin", "nvidia-smi", f"echo '{listed}'")
     write(root / "proc/devices", DEVICES)
     write(root / "lib/libcuda.so.580.159.04", "x")
@@ -91,14 +91,14 @@ def host(root: Path, uvm: int = 509, *, card: bool = True, listed: str = "GPU 0:
 
 
 def found(root: Path) -> str:
-    """What the state's probe prints on such a host."""
+    """Return the output of the state's probe on this host."""
     probe, _ = CdiSpecification().probes()
     script = probe.script.replace("nvidia-smi -L", f"{root}/bin/nvidia-smi -L")
     return asked(Probe(script), root, *PLACES).text
 
 
 def wrong(root: Path) -> str:
-    """What the state finds on such a host; empty if nothing."""
+    """Return the state's finding on this host; empty if none."""
     changes = changes_of((CdiSpecification(),), {"cdi_refreshed": found(root)})
     return only(changes).have if changes else ""
 
@@ -109,7 +109,7 @@ def test_a_specification_of_this_boot_and_driver_is_left_alone(tmp_path: Path) -
 
 
 def test_a_stale_number_of_nvidia_uvm_is_found_and_the_unit_writes_it_anew(tmp_path: Path) -> None:
-    """NVIDIA/nvidia-container-toolkit#1934: major 510 in the specification, 509 in the kernel; cuInit ends with 999."""
+    """NVIDIA/nvidia-container-toolkit#1934: major 510 in the specification, 509 in the kernel; cuInit returns 999."""
     host(tmp_path, 510)
     assert wrong(tmp_path) == "/dev/nvidia-uvm has the major number 510 in it, and 509 in the kernel"
     (change,) = changes_of((CdiSpecification(),), {"cdi_refreshed": "number /dev/nvidia-uvm 510 509\n"})
@@ -127,7 +127,7 @@ def test_one_of_a_former_driver_and_one_that_nobody_wrote_are_found(tmp_path: Pa
 
 
 def left(root: Path) -> str:
-    """What the state of a toolkit without the units finds."""
+    """Return the finding of the state for a toolkit without the units."""
     (probe,) = NoRefresh().probes()
     text = asked(
         probe, root, "/etc/systemd/system/", "/etc/nvidia-container-toolkit/", "/lib/systemd", "/var/run/cdi/"
@@ -137,7 +137,7 @@ def left(root: Path) -> str:
 
 
 def test_an_older_toolkit_takes_what_the_units_wrote(tmp_path: Path) -> None:
-    """1.20.0 to 1.17.8: dpkg removes the units' files, and neither their links nor what they wrote."""
+    """1.20.0 to 1.17.8: dpkg removes the units' files, but not their links and output."""
     host(tmp_path)
     link = tmp_path / f"etc/systemd/system/multi-user.target.wants/{REFRESH}"
     link.unlink()
@@ -183,7 +183,7 @@ def test_it_may_lie_where_the_units_variables_say(tmp_path: Path) -> None:
 
 
 def test_a_device_file_that_it_does_not_name_is_found(tmp_path: Path) -> None:
-    """As where nothing had made /dev/nvidia-uvm yet when it was written."""
+    """The case that /dev/nvidia-uvm did not exist when the specification was written."""
     host(tmp_path)
     probe, _ = CdiSpecification().probes()
     script = probe.script.replace("in /dev/nvidiactl /dev/nvidia-uvm", "in /dev/null")
@@ -195,7 +195,7 @@ def test_a_device_file_that_it_does_not_name_is_found(tmp_path: Path) -> None:
 
 
 def test_a_host_without_cards_needs_none(tmp_path: Path) -> None:
-    """Before the toolkit is there nothing is known; with it, its units fail."""
+    """Before the toolkit's installation, the state is unknown; with the toolkit, its units fail."""
     host(tmp_path, 510, card=False)
     assert found(tmp_path) == ""
     write(tmp_path / "lib/systemd/system/nvidia-cdi-refresh.path", "[Unit]\n")
@@ -205,7 +205,7 @@ def test_a_host_without_cards_needs_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("listed", ["", "No devices were found"])
 def test_where_nvidia_smi_lists_no_card_a_note_says_why_there_is_none(tmp_path: Path, listed: str) -> None:
-    """The unit asks nvidia-smi first, and ends there: a restart of it would end the whole layer's installation."""
+    """The unit first runs nvidia-smi and fails there: a restart would stop the installation of the whole layer."""
     host(tmp_path, listed=listed)
     state = Disturbing(CdiSpecification(), "reloads", ReloadTakesGpus())
     assert found(tmp_path) == "", "a whole one is not asked about"
@@ -336,7 +336,7 @@ def test_new_stacks_give_cdi_devices_and_the_former_ones_stay_as_they_were() -> 
 
 
 def test_an_older_pin_has_no_unit_and_changes_no_setting_of_docker(tmp_path: Path) -> None:
-    """Whoever stays at 1.17.8 gets none of the states that came with 1.18."""
+    """A stack at 1.17.8 has none of the states for 1.18."""
     old = own("tensorflow-2.9", tmp_path, "{toolkit: {version: 1.17.8-1}}")
     kinds = {type(one).__name__ for one in container.resources(Container(), RoleContext(old))}
     assert "CdiSpecification" not in kinds

@@ -1,9 +1,9 @@
-"""Containers that a change of Docker ends are named before, with a GPU or without one.
+"""Containers that a change of Docker ends are named before the change, with or without a GPU.
 
-Public reports: a restart of Docker that ended what ran (kinvolk/lokomotive#1220), ``live-restore``, which spares a
-restart (awslabs/amazon-eks-ami#157), and packages that end containers all the same (docker/compose#5865). What comes
-back after a reboot: ``always`` and ``unless-stopped`` of those that run (docker/docs#6933, docker/docs#21071), while
-``on-failure`` depends on how the host went down (moby/moby#47846, #35166, docker/docs#18228).
+Public reports: a restart of Docker that ended containers (kinvolk/lokomotive#1220), ``live-restore``, which spares
+them (awslabs/amazon-eks-ami#157), and packages that end containers nevertheless (docker/compose#5865). Restarted
+after a reboot: running containers with ``always`` and ``unless-stopped`` (docker/docs#6933, docker/docs#21071),
+while ``on-failure`` depends on how the host went down (moby/moby#47846, #35166, docker/docs#18228).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Restart(Resource):
 
 
 def looked(restarts: bool, answer: str, state: str = "active") -> tuple[str, tuple[str, ...]]:
-    """What the change disturbs, and whom."""
+    """Return what the change disturbs, and its users."""
     resource = Disturbing(Restart(), "ends containers", DockerRuns(restarts))
     facts = facts_for(resource, {"docker ps": answer, "systemctl show": f"ActiveState={state}\n"})
     planned = resource.plan(facts)
@@ -74,7 +74,7 @@ def test_what_is_no_container_is_nobody(line: str) -> None:
 
 
 class AnotherKernel(Resource):
-    """A state that only a reboot brings about."""
+    """A state that needs a reboot."""
 
     def probes(self):
         return ()
@@ -87,14 +87,14 @@ class AnotherKernel(Resource):
 
 
 def before_a_reboot(answer: str) -> HostPlan:
-    """The plan of a host that needs a reboot, and whose Docker answers so."""
+    """Return the plan of a host that needs a reboot, with this answer of Docker."""
     state = DesiredRole("kernel", (), (AnotherKernel(),))
     desired = Desired("gpu01", load_stack("tensorflow-2.9"), (state,), removes=True)
     answers = {probe: Answer(1, "") for probe in desired.probes()}
     return plan_host(desired, Facts({**answers, CONTAINERS: Answer(0, answer)}))
 
 
-@pytest.mark.parametrize("spared", ["true", "false"])  # live-restore outlives Docker, and no reboot
+@pytest.mark.parametrize("spared", ["true", "false"])  # live-restore covers restarts of Docker, not reboots
 @pytest.mark.parametrize("policy", ["", " ", " no", " on-failure"])
 def test_a_reboot_waits_for_containers_that_it_ends_for_good(spared: str, policy: str) -> None:
     planned = before_a_reboot(f"spared {spared}\nboots\n{WEB.rstrip()}{policy}\n")
@@ -149,7 +149,7 @@ def test_docker_itself_is_asked_unless_curl_says_that_nothing_runs(
 
 
 def told(folder: Path, monkeypatch: pytest.MonkeyPatch, **programs: str) -> list[str]:
-    """What the probe prints where these programs stand in for the host's."""
+    """Return the probe's output with these programs instead of the host's."""
     for name, script in programs.items():
         program(folder, name, script)
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")

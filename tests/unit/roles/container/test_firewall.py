@@ -1,4 +1,4 @@
-"""Docker's own rules in the host's firewall: which are gone, and what brings them back."""
+"""Docker's own rules in the host's firewall: detection of missing rules, and their restoration."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ GONE = (
     "none in nat: containers cannot reach other hosts, and their published ports may not respond; none in "
     "filter: packets between containers and other networks are dropped, or let through unchecked"
 )
-#: as iptables -S prints them: Docker 20.10, and Docker 28
+#: output of iptables -S with Docker 20.10 and Docker 28
 CHAINS = {
     "20.10": "-P FORWARD DROP\n-A FORWARD -j DOCKER-USER\n-A FORWARD -j DOCKER-ISOLATION-STAGE-1\n"
     "-A FORWARD -o docker0 -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\n-A FORWARD -o docker0 -j DOCKER\n",
     "28": "-P FORWARD DROP\n-A FORWARD -j DOCKER-USER\n-A FORWARD -j DOCKER-FORWARD\n",
 }
 NAT = "-P PREROUTING ACCEPT\n-A PREROUTING -m addrtype --dst-type LOCAL -j DOCKER\n"
-#: what ``closed.sh`` of workspaces leaves after a flush
+#: rules of workspaces' ``closed.sh`` that remain after a flush
 OURS = "-P FORWARD DROP\n-A FORWARD -j DOCKER-USER\n"
 
 
@@ -51,7 +51,7 @@ def test_rules_that_are_there_are_let_be() -> None:
 def test_a_restart_that_ends_containers_is_refused_alone_and_names_them_and_what_is_not_reached() -> None:
     plan = planned("nat\nfilter\n")
     assert isinstance(plan, Refusal)
-    assert plan.alone  # what keeps other hosts out is set all the same
+    assert plan.alone  # other states, which keep other hosts out, are applied nevertheless
     assert plan.have == GONE
     assert "which ends container 9cd078cb21bc (pid 7) workspace-alice-lab, restores them; wait until" in plan.sentence
     assert '"live-restore": true' in plan.sentence
@@ -76,7 +76,7 @@ class Host:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        (folder / "docker.pid").write_text(str(os.getpid()))  # without a newline, as dockerd writes it
+        (folder / "docker.pid").write_text(str(os.getpid()))  # without a newline, like dockerd
 
     def lost(self, chains: str, nat: str, *, daemon_json: str = "{}", iptables: str = "") -> list[str]:
         (self.folder / "daemon.json").write_text(daemon_json)
@@ -106,7 +106,7 @@ def test_dockers_rules_of_each_version_are_known(host: Host, version: str) -> No
     ("chains", "nat", "gone"),
     [
         ("-P FORWARD DROP\n", "-P PREROUTING ACCEPT\n", ["nat", "filter"]),
-        (OURS, "-P PREROUTING ACCEPT\n", ["nat", "filter"]),  # our own rule is none of Docker's
+        (OURS, "-P PREROUTING ACCEPT\n", ["nat", "filter"]),  # Hostwright's own rule does not count as Docker's
         (OURS, NAT, ["filter"]),
         (CHAINS["28"], "-P PREROUTING ACCEPT\n", ["nat"]),
     ],

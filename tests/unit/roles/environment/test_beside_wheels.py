@@ -1,4 +1,4 @@
-"""A login file of a former stack goes where wheels bring CUDA, and nobody else's does."""
+"""A login file of a previous stack is removed for CUDA wheels; files of others are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What verify makes of what shells print: start files print what they like before an answer, and after it."""
+"""Parsing of shells' output for verify: start files may print text before and after the answer."""
 
 from __future__ import annotations
 

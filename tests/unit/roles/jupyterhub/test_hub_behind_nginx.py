@@ -1,4 +1,4 @@
-"""JupyterHub's paths in a real nginx: whose server answers, and what comes where none runs."""
+"""JupyterHub's paths in a real nginx: routing to users' servers, and the response if none runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def files(v: Jupyterhub, declared: Workspaces) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def nginx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nginx]:
-    """alice's server runs, bob's does not, and the hub does."""
+    """Run nginx with alice's server and the hub; bob's server is stopped."""
     binary, folder = nginxes.program(tmp_path_factory), tmp_path_factory.mktemp("site")
     own = made(tmp_path_factory.mktemp("tls"), ("gpu01",))
     with upstream() as alice, upstream() as hub:
@@ -60,7 +60,7 @@ def _settings(parts: dict[str, str]) -> str:
 
 
 def port_asked(nginx: Nginx, path: str) -> str:
-    """Which server nginx asked for a path, as its log has it, which is written after the answer."""
+    """Return the port to which nginx routed a path, from its log, which is written after the response."""
     log, end = nginx.folder / "hostwright-workspaces.log", time.monotonic() + 60
     while time.monotonic() < end:
         lines = [line for line in log.read_text().splitlines() if f" {path} " in line]
@@ -91,7 +91,7 @@ def test_a_body_reaches_the_hub_for_a_server_that_does_not_run(nginx: Nginx) -> 
 
 @pytest.mark.parametrize("path", ["hub/login", "hub/home", "user/alice/lab", "user/bob/lab"])
 def test_no_client_says_by_which_way_it_came(nginx: Nginx, path: str) -> None:
-    """jupyterhub#2284: cookies of the login came without Secure where X-Scheme said http."""
+    """jupyterhub#2284: login cookies lacked Secure if X-Scheme was http."""
     claims = {"X_Scheme": "http", "Forwarded": "proto=http", "X_Forwarded_Proto": "https,http"}
     headers = json.loads(nginx.get(f"/jupyterhub/{path}", **claims)[2])["headers"]
     told = {name: value for name, value in headers.items() if "http" in value}

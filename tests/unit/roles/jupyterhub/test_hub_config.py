@@ -1,4 +1,4 @@
-"""What the hub's own configuration does on a host: whom it lets in, and which GPUs it gives to whom."""
+"""The hub's own configuration on a host: logins, and assignment of GPUs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Value = TypeVar("Value")
 
 
 class Config:
-    """traitlets' configuration, as far as it is used."""
+    """Stand-in for traitlets' configuration."""
 
     def __getattr__(self, name: str) -> Any:
         self.__dict__[name] = section = Config()
@@ -38,27 +38,27 @@ class Config:
 
 
 class HTTPError(Exception):
-    """tornado's, whose kind the hub passes on to the page; any other it calls unhandled."""
+    """Stand-in for tornado's class, which the hub shows on the page; other exceptions count as unhandled."""
 
 
 class APIError(Exception):
-    """docker's."""
+    """Stand-in for docker's class."""
 
     explanation = "port is already allocated"
 
 
 class ImageNotFound(APIError):
-    """docker's."""
+    """Stand-in for docker's class."""
 
 
 class Base:
-    """What the hub's own classes do, as far as ours call it."""
+    """Stand-in for the hub's base classes, with the methods that the configuration calls."""
 
     def add_user(self, user: Any) -> None:
         self.added = user
 
     async def authenticate(self, handler: Any, data: dict[str, str]) -> str:
-        return data["username"].lower()  # PAM knew the account and its password; the hub knows no capitals
+        return data["username"].lower()  # PAM accepted account and password; the hub's names are lowercase
 
     async def start(self) -> tuple[str, int]:
         return "127.0.0.1", 30001
@@ -73,7 +73,7 @@ def run(work: Coroutine[Any, Any, Value]) -> Value:
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The configuration's names; ``settings`` may be changed, and files are below ``tmp_path``."""
+    """Return the configuration's names; ``settings`` may be changed, and files are below ``tmp_path``."""
     settings = {**SETTINGS, "state": str(tmp_path / "state"), "directory": str(tmp_path / "people")}
     for folder in ("state", "people"):
         (tmp_path / folder).mkdir()
@@ -108,7 +108,7 @@ def test_the_oldest_python_can_read_it() -> None:
 
 def test_a_database_that_cannot_be_read_is_named(hub: Any, tmp_path: Path) -> None:
     path = tmp_path / "jupyterhub.sqlite"
-    assert hub.readable(str(path)) == str(path)  # a new hub makes it
+    assert hub.readable(str(path)) == str(path)  # a new hub creates the file
     path.write_bytes(b"")
     assert hub.readable(str(path)) == str(path)
     path.write_bytes(b"no database" * 100)
@@ -118,7 +118,7 @@ def test_a_database_that_cannot_be_read_is_named(hub: Any, tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("has", "shell"), [("bash", "bash"), ("", "sh")])
 def test_a_terminal_of_a_server_has_a_shell_that_the_image_has(hub: Any, tmp_path: Path, has: str, shell: str) -> None:
-    """jupyterlab#2779: a container has no SHELL, so that terminals were sh."""
+    """jupyterlab#2779: a container has no SHELL, so that terminals ran sh."""
     stub(tmp_path, **{"jupyterhub-singleuser": 'echo "$SHELL $*"', "sh": ":", **dict.fromkeys(has.split(), ":")})
     words = [*hub.c.Spawner.cmd, *hub.c.Spawner.args]
     done = subprocess.run(words, env={"PATH": f"{tmp_path}/bin"}, capture_output=True, text=True, check=True)
@@ -134,7 +134,7 @@ class TestWhoComesIn:
     def test_those_of_the_inventory_and_nobody_who_was_known_before(self, hub: Any) -> None:
         assert hub.c.Authenticator.allowed_users == {"alice", "bob"}
         assert hub.c.Authenticator.allow_existing_users is False
-        assert hub.c.Authenticator.admin_users == {"alice"}  # eve is nobody's name here
+        assert hub.c.Authenticator.admin_users == {"alice"}  # eve is not a declared user
 
     def test_a_browser_of_somebody_who_left_is_logged_out(self, hub: Any) -> None:
         accounts = hub.Accounts()
@@ -147,7 +147,7 @@ class TestWhoComesIn:
         assert run(accounts.authenticate(None, {"username": "Bob", "password": "another's"})) is None
 
     def test_somebody_without_an_account_keeps_nobody_out(self, hub: Any) -> None:
-        run(hub.Accounts().add_user(SimpleNamespace(name="bob")))  # PAMAuthenticator's own would raise KeyError
+        run(hub.Accounts().add_user(SimpleNamespace(name="bob")))  # PAMAuthenticator's method would raise KeyError
 
 
 class TestCards:
@@ -189,7 +189,7 @@ class TestCards:
 
     def test_the_share_is_found_by_number_and_uuid(self, hub: Any) -> None:
         assert hub.share_of([CARD, OTHER]) == [CARD, OTHER]
-        assert hub.share_of([OTHER]) == [OTHER]  # moved to the first place: both names are its own now
+        assert hub.share_of([OTHER]) == [OTHER]  # moved to the first slot: index and UUID are both its own
         assert hub.share_of([CARD]) == [CARD]
 
     @pytest.mark.parametrize("asked", ["3", "-1", "x", "", "1.5", None])
@@ -228,7 +228,7 @@ class TestContainers:
 
     @pytest.mark.parametrize("shared", [False, True])
     def test_who_shares_a_card_does_not_take_all_of_it(self, hub: Any, *, shared: bool) -> None:
-        """tensorflow/serving#249: TensorFlow takes all of a card's memory when it begins."""
+        """tensorflow/serving#249: TensorFlow allocates all memory of a GPU at its start."""
         hub.SETTINGS["shared"] = shared
         assert ("TF_FORCE_GPU_ALLOW_GROWTH" in self.spawner(hub).variables([CARD])) is shared
         assert "TF_FORCE_GPU_ALLOW_GROWTH" not in self.spawner(hub).variables([])
@@ -297,7 +297,7 @@ class TestFiles:
     def test_a_person_has_a_name_with_which_git_commits(
         self, hub: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        """docker-stacks#552. The account says the full name, as it is written there; its person may set another."""
+        """docker-stacks#552. The full name comes unchanged from the account; the user can set another."""
         known = {2001: SimpleNamespace(pw_gecos="J\udcfcrgen A,,,"), 2002: SimpleNamespace(pw_gecos="")}
         names = hub.prepare.__globals__
         monkeypatch.setitem(names, "pwd", SimpleNamespace(getpwuid=known.__getitem__))
@@ -328,7 +328,7 @@ class TestFiles:
     def test_ids_with_which_no_container_runs(
         self, hub: Any, monkeypatch: pytest.MonkeyPatch, given: tuple[int, int]
     ) -> None:
-        """moby#5419: ids of a directory service; runc starts nothing with one of 2**31 and more."""
+        """moby#5419: IDs of a directory service; runc starts no container with an ID of 2**31 or more."""
         account = SimpleNamespace(pw_name="bob", pw_uid=given[0], pw_gid=given[1])
         pwd = SimpleNamespace(getpwnam=lambda _: account, getpwuid=lambda _: account)
         monkeypatch.setitem(hub.ids.__globals__, "pwd", pwd)

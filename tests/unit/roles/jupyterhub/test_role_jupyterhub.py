@@ -1,4 +1,4 @@
-"""The role jupyterhub: what it plans for which people, cards and servers."""
+"""The role jupyterhub: plans for users, GPUs and servers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def role_context(v: Jupyterhub, containers: Any = None, users: Any = None) -> Ro
 
 
 def texts(v: Jupyterhub | None = None, users: Any = None) -> dict[str, str]:
-    """The files, by the last part of their path."""
+    """Return the files by the last part of their path."""
     v = v or Jupyterhub()
     states = jupyterhub.resources(v, role_context(v, users=users))
     files = [getattr(state, "resource", state) for state in states]
@@ -104,11 +104,12 @@ class TestPeople:
         v = Jupyterhub(ports="30000-30003")
         names = ("bob", "carl", "dora", "emil")
         before = {user.name: user.port for user in users_of(v, role_context(v, users=dict.fromkeys(names)))}
-        for gone in names:  # with four ports for four people every port is next to another's
+        for gone in names:  # with four ports for four users, all ports are neighbours
             people = {**dict.fromkeys(names), gone: {"left": True}}
             after = {user.name: user.port for user in users_of(v, role_context(v, users=people))}
             assert after == {name: port for name, port in before.items() if name != gone}
-        many = {**dict.fromkeys(names), "aaron": {"left": True}}  # five people: who left makes no room scarce
+        # five users: a user who left needs no port when they are scarce
+        many = {**dict.fromkeys(names), "aaron": {"left": True}}
         assert len({user.port for user in users_of(v, role_context(v, users=many))}) == 4
 
     def test_nginx_has_a_path_for_each_and_the_hub_has_the_same_port(self) -> None:
@@ -237,7 +238,7 @@ class TestServers:
         assert planned(HubUserLeft("eve"), "docker\tsilent\nend\n") is None
 
     def test_work_of_somebody_whom_nobody_declares_refuses_the_host(self) -> None:
-        """A name that is missing in a file may be a mistake; ``left: true`` is said on purpose."""
+        """A missing name may be a mistake; ``left: true`` is intentional."""
         plan = planned(HubServers(USERS, (), ("eve",)), server("zoe", 30009, children=2) + EMPTY)
         assert isinstance(plan, Refusal)
         assert not plan.alone
@@ -268,7 +269,7 @@ class TestServers:
         assert planned(gone) is None
 
     def test_what_disturbs_nobody_names_nobody(self) -> None:
-        """``users`` is a method of some states: a field of that name ended a run."""
+        """``users`` is a method of some states: a field of that name broke a run."""
         v = read(Jupyterhub, {"gpus": [1]})
         for state in jupyterhub.resources(v, role_context(v)):
             assert state.users(facts_for(state, {})) == ()

@@ -1,5 +1,6 @@
-"""For tests: Pebble, Let's Encrypt's small test authority, with a name server that sends every name to us, and
-dehydrated: the distribution's packages, unpacked."""
+"""Test support: Pebble, Let's Encrypt's small test authority, with a name server that resolves every name to this
+machine, and the distribution's dehydrated, unpacked from its packages.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +24,12 @@ from tests.unit.roles.proxy.nginxes import ADDRESS
 @dataclass(frozen=True)
 class Authority:
     url: str
-    trusted: Path  #: what signed its own HTTPS
-    bin: Path  #: with dehydrated
+    trusted: Path  #: CA of its own HTTPS
+    bin: Path  #: directory with dehydrated
 
 
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with pebble, pebble-challtestsrv and dehydrated."""
+    """Return a directory with pebble, pebble-challtestsrv and dehydrated."""
     folder = tmp_path_factory.mktemp("acme")
     if not shutil.which("curl"):
         pytest.skip("dehydrated needs curl")
@@ -45,7 +46,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def authority(programs: Path, folder: Path, http_port: int) -> Iterator[Authority]:
-    """Pebble at work: it looks for challenges on this port of ours."""
+    """Run Pebble, which requests challenges on this port of this machine."""
     made = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=pebble -addext"
     subprocess.run((*made.split(), f"subjectAltName=IP:{ADDRESS}"), cwd=folder, check=True, capture_output=True)
     api, management, names, steering = (free_port() for _ in range(4))

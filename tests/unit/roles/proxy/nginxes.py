@@ -1,5 +1,6 @@
-"""For tests: a real nginx from the distribution, with the role's configuration, and servers behind it that tell what
-they were asked."""
+"""Test support: the distribution's nginx with the role's configuration, and servers behind it that report their
+requests.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +35,11 @@ NAME = "gpu01.example.org"
 
 
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The machine's nginx, else the distribution's, unpacked."""
+    """Return this machine's nginx, else the distribution's, unpacked."""
     if there := shutil.which("nginx") or shutil.which("/usr/sbin/nginx"):
         return Path(there)
     folder = tmp_path_factory.mktemp("nginx")
-    for package in ("nginx", "nginx-core"):  # older distributions have the program in the second one
+    for package in ("nginx", "nginx-core"):  # older distributions have the program in the second package
         subprocess.run(("apt-get", "download", package), cwd=folder, capture_output=True, check=False, timeout=120)
     for package in folder.glob("*.deb"):
         subprocess.run(("dpkg", "-x", package, folder), check=True)
@@ -49,19 +50,19 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def role_context(declared: Workspaces) -> RoleContext:
-    """What the role gets of a host with these workspaces."""
+    """Return the role's context for a host with these workspaces."""
     return RoleContext(stack=None, roles=((workspaces, declared),))  # type: ignore[arg-type]  # no section of it is read
 
 
 def configuration(v: Proxy, declared: Workspaces) -> str:
-    """What the role writes for nginx."""
+    """Return the role's configuration for nginx."""
     states = proxy.resources(v, role_context(declared))
     return next(state.content for state in states if isinstance(state, File) and state.path == CONF)
 
 
 @dataclass(frozen=True)
 class Nginx:
-    """One that runs; ``folder`` has its logs."""
+    """A running nginx; ``folder`` has its logs."""
 
     folder: Path
     port: int
@@ -70,7 +71,7 @@ class Nginx:
     def get(
         self, path: str, *, host: str = "gpu01", method: str = "GET", body: bytes = b"", **headers: str
     ) -> tuple[int, dict[str, str], bytes]:
-        """Status, headers and body of an answer over TLS, whose certificate must be the authority's for ``host``."""
+        """Return status, headers and body of a response over TLS with the authority's certificate for ``host``."""
         with self.connected(host) as tls:
             tls.sendall(request(path, f"{host}:{self.port}", method=method, body=body, **headers))
             answer = HTTPResponse(tls, method=method)
@@ -79,7 +80,7 @@ class Nginx:
 
     @contextmanager
     def connected(self, host: str = "gpu01") -> Iterator[ssl.SSLSocket]:
-        """A connection whose certificate is the authority's, for this name."""
+        """Return a connection whose certificate is the authority's for this name."""
         context = ssl.create_default_context(cafile=str(self.authority))
         with (
             socket.create_connection((ADDRESS, self.port), timeout=60) as plain,
@@ -89,7 +90,7 @@ class Nginx:
 
 
 def request(path: str, host: str, *, method: str = "GET", body: bytes = b"", **headers: str) -> bytes:
-    """The bytes of a request as a browser sends it."""
+    """Return the bytes of a browser's request."""
     lines = {"Host": host, "Connection": "close"}
     if body:
         lines["Content-Length"] = str(len(body))
@@ -100,7 +101,7 @@ def request(path: str, host: str, *, method: str = "GET", body: bytes = b"", **h
 
 @contextmanager
 def running(binary: Path, folder: Path, text: str, port: int, authority: Path) -> Iterator[Nginx]:
-    """nginx with this configuration, until the block ends; its logs and temporary files below ``folder``."""
+    """Run nginx with this configuration during the block; logs and temporary files are below ``folder``."""
     conf = written(folder, text)
     with subprocess.Popen((binary, "-c", conf, "-p", folder, "-g", "daemon off;"), stderr=subprocess.PIPE) as process:
         try:
@@ -112,7 +113,7 @@ def running(binary: Path, folder: Path, text: str, port: int, authority: Path) -
 
 
 def written(folder: Path, text: str) -> Path:
-    """A whole configuration in the shape of Debian's that includes this part."""
+    """Write a complete configuration in Debian's form that includes this part."""
     (folder / "workspaces.conf").write_text(text.replace("/var/log/nginx/", f"{folder}/"))
     places = "".join(
         f"  {kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
@@ -140,7 +141,7 @@ def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 class _Tells(BaseHTTPRequestHandler):
-    """Answers with what it was asked; takes over a connection as a websocket and sends back what comes in."""
+    """Server that responds with the request, and echoes on upgraded websocket connections."""
 
     protocol_version = "HTTP/1.1"
 
@@ -177,12 +178,12 @@ class _Tells(BaseHTTPRequestHandler):
         return len(self.rfile.read(int(self.headers.get("Content-Length", 0))))
 
     def log_message(self, *_: object) -> None:
-        """Nothing."""
+        """Discard log messages."""
 
 
 @contextmanager
 def upstream() -> Iterator[int]:
-    """The port of such a server on the loopback."""
+    """Return the port of such a server on the loopback interface."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Tells)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -196,7 +197,7 @@ def upstream() -> Iterator[int]:
 
 @contextmanager
 def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Nginx, Path]]:
-    """An nginx where alice and bob each have a workspace at a name of their own; with the authority's own file."""
+    """Run an nginx where alice and bob each have a workspace at a separate name; with the authority's file."""
     binary, folder, tls = program(tmp_path_factory), *(tmp_path_factory.mktemp(n) for n in ("named", "names"))
     authority = Path(made(tls, (NAME,)).directory) / "authority.pem"
     with upstream() as alice, upstream() as bob:

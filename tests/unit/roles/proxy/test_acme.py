@@ -1,4 +1,4 @@
-"""A certificate from an ACME authority: Let's Encrypt's test server Pebble, the real dehydrated and a real nginx."""
+"""Certificate from an ACME authority: Let's Encrypt's test server Pebble, real dehydrated and a real nginx."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def text_of(path: str, v: Proxy = V) -> str:
 
 @dataclass
 class Site:
-    """A host that gets its certificate; ``nginx`` reads ``conf`` and is reloaded by ``systemctl``."""
+    """A host that gets its certificate; ``nginx`` reads ``conf``, and ``systemctl`` reloads it."""
 
     folder: Path
-    web: Path  #: nginx's own
+    web: Path  #: nginx's directory
     v: Proxy
     http: int
     tls: int
@@ -88,7 +88,7 @@ class Site:
         return self.run(f"{self.folder}/program")
 
     def served(self) -> int:
-        """The serial number of the certificate that nginx gives to a browser."""
+        """Return the serial number of the certificate that nginx sends to a browser."""
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         with (

@@ -1,4 +1,4 @@
-"""The role's configuration at work in a real nginx: what people's reports say goes wrong with Jupyter behind one."""
+"""The role's configuration in a real nginx, checked against public reports about Jupyter behind a proxy."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             containers={
                 "alice-lab": WorkspaceEntry("alice", "jupyter", port=alice),
                 "bob-lab": WorkspaceEntry("bob", "jupyter", port=bob),
-                "carol-lab": WorkspaceEntry("carol", "jupyter", port=free_port()),  # which does not run
+                "carol-lab": WorkspaceEntry("carol", "jupyter", port=free_port()),  # which is stopped
             },
         )
         text = configuration(Proxy(listen=(f"{ADDRESS}:{port}",), upload="8m"), declared)
@@ -56,7 +56,7 @@ def asked(body: bytes) -> dict:
 
 
 def test_each_path_leads_to_its_workspace_whole(site: Site) -> None:
-    """TensorBoard's ``path_prefix`` and Jupyter's ``base_url`` want the path as it came (tensorboard#2263)."""
+    """TensorBoard's ``path_prefix`` and Jupyter's ``base_url`` need the unchanged path (tensorboard#2263)."""
     status, _, body = site.nginx.get("/alice/alice-lab/api/contents/a%20b%2Fc?x=%2F")
     assert (status, asked(body)["path"]) == (200, "/alice/alice-lab/api/contents/a%20b%2Fc?x=%2F")
     assert asked(site.nginx.get("/bob/bob-lab/lab")[2])["path"] == "/bob/bob-lab/lab"
@@ -71,13 +71,13 @@ def test_any_other_path_is_not_found_and_names_nobody(site: Site, path: str) -> 
 
 
 def test_a_path_without_its_slash_is_led_on_with_port_and_token(site: Site) -> None:
-    """tensorboard#1176; the answer must not name another port or http."""
+    """tensorboard#1176; the redirect must keep the port and https."""
     status, headers, _ = site.nginx.get(f"/alice/alice-lab?token={TOKEN}")
     assert (status, headers["Location"]) == (301, f"/alice/alice-lab/?token={TOKEN}")
 
 
 def test_hosts_and_origins_agree_with_the_port(site: Site) -> None:
-    """jupyterhub#1457, jupyter_server#46: without the port in Host, "Blocking Cross Origin"."""
+    """jupyterhub#1457, jupyter_server#46: "Blocking Cross Origin" if Host lacks the port."""
     headers = asked(site.nginx.get("/alice/alice-lab/")[2])["headers"]
     assert headers["Host"] == f"gpu01:{site.nginx.port}"
     assert headers["X-Forwarded-Proto"] == "https"
@@ -99,8 +99,9 @@ def test_what_a_client_claims_of_itself_is_not_passed_on(site: Site) -> None:
     ],
 )  # fmt: skip
 def test_no_other_header_of_a_client_says_how_it_came(site: Site, header: str) -> None:
-    """jupyterhub#2284: tornado takes X-Scheme before X-Forwarded-Proto, and JupyterHub Forwarded before both, so that
-    cookies came without Secure."""
+    """jupyterhub#2284: tornado prefers X-Scheme to X-Forwarded-Proto, and JupyterHub prefers Forwarded to both, so that
+    cookies lacked Secure.
+    """
     headers = asked(site.nginx.get("/alice/alice-lab/", **{header: "proto=http"})[2])["headers"]
     assert "proto=http" not in headers.values()
     assert headers["X-Forwarded-Proto"] == "https"
@@ -110,7 +111,7 @@ def test_no_other_header_of_a_client_says_how_it_came(site: Site, header: str) -
     "path", ["api/kernels/1/channels?session_id=2", "terminals/websocket/1", "api/events/subscribe"]
 )
 def test_every_websocket_is_upgraded(site: Site, path: str) -> None:
-    """notebook#1311, #432, #6154: 400, 'Can "Upgrade" only to "WebSocket"'; not the kernels' path alone (#625)."""
+    """notebook#1311, #432, #6154: 400, 'Can "Upgrade" only to "WebSocket"'; not only the kernels' path (#625)."""
     upgrade = {
         "Upgrade": "websocket", "Connection": "keep-alive, Upgrade", "Sec_WebSocket_Key": KEY,
         "Sec_WebSocket_Version": "13",
@@ -179,7 +180,7 @@ def test_names_of_files_arrive_as_the_browser_wrote_them(site: Site, path: str) 
 
 
 def test_cookies_tokens_and_origins_arrive(site: Site) -> None:
-    """jupyterlab#6425, jupyterhub#4604: "'_xsrf' argument missing"; notebook#1311: Origin is not to be taken away."""
+    """jupyterlab#6425, jupyterhub#4604: "'_xsrf' argument missing"; notebook#1311: Origin must be forwarded."""
     sent = {
         "Cookie": "_xsrf=2|ab|cd|1", "X_XSRFToken": "2|ab|cd|1", "Authorization": "token x",
         "Origin": f"https://gpu01:{site.nginx.port}", "Referer": f"https://gpu01:{site.nginx.port}/alice/alice-lab/lab",
@@ -190,7 +191,7 @@ def test_cookies_tokens_and_origins_arrive(site: Site) -> None:
 
 
 def test_a_reload_ends_no_websocket(site: Site) -> None:
-    """beakerx#2454, notebook#2442: what is open goes on with the former worker."""
+    """beakerx#2454, notebook#2442: open connections continue in the old worker."""
     upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec_WebSocket_Key": KEY}
     with site.nginx.connected() as tls:
         tls.sendall(request("/bob/bob-lab/api/kernels/1/channels", f"gpu01:{site.nginx.port}", **upgrade))
@@ -204,7 +205,7 @@ def test_a_reload_ends_no_websocket(site: Site) -> None:
 
 
 def test_a_page_is_at_its_persons_name_alone(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A new person needs no new authority, which browsers would have to be given again."""
+    """A new user needs no new authority, which browsers would have to import again."""
     with nginxes.named(tmp_path_factory) as (nginx, authority):
         before = authority.read_bytes()
         hosts = (nginxes.NAME, f"alice.{nginxes.NAME}", f"bob.{nginxes.NAME}")

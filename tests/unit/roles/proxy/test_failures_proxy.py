@@ -1,4 +1,4 @@
-"""What is wrong with what nginx serves is seen by the machine's own shell, openssl and ss, and told by the rules."""
+"""Faults in nginx's served pages are found by this machine's shell, openssl and ss, and classified by the rules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAGES = {"alice-lab": {"user": "alice", "kind": "jupyter"}, "bob-lab": {"user": 
 
 
 def served(folder: Path, *ports: int, certificate: str = "/nowhere/host.pem") -> list[str]:
-    """What the host says, with the role's own configuration of workspaces at these ports."""
+    """Return the probe's output with the role's configuration for workspaces at these ports."""
     containers = {name: {**page, "port": port} for (name, page), port in zip(PAGES.items(), ports, strict=False)}
     declared = TypeAdapter(Workspaces).validate_python(
         {"users": {"alice": {"uid": 2001}, "bob": {"uid": 2002}}, "containers": containers}

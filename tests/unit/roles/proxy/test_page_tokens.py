@@ -1,4 +1,4 @@
-"""TensorBoard behind a real nginx: nobody without its token, and nothing of the token in a log or before other eyes."""
+"""TensorBoard behind a real nginx: access only with its token, which appears in no log and no public file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RIGHT, OTHER = "0a" * 24, "1b" * 24
 
 @dataclass(frozen=True)
 class Gate:
-    """The state in a folder of its own, where workspaces' tokens lie too."""
+    """The state in a separate directory with the workspaces' tokens."""
 
     folder: Path
     names: tuple[str, ...]
@@ -84,7 +84,7 @@ def test_a_file_of_tokens_is_roots_alone_and_said_to_be_wrong_without_any_token(
     ],
 )
 def test_a_token_that_is_none_of_ours_lets_nobody_in_and_is_nobodys_text(tmp_path: Path, text: str) -> None:
-    """The file belongs to the workspace's user, and nginx's configuration is root's."""
+    """The workspace's user owns the file, and root owns nginx's configuration."""
     gate = Gate(tmp_path, ("bob-board", "eve-board"))
     gate.give("bob-board", RIGHT)
     gate.give("eve-board", text)
@@ -114,7 +114,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     own = made(tmp_path_factory.mktemp("tls"), ("gpu01",))
     gate = Gate(tmp_path_factory.mktemp("tokens"), ("alice-board", "bob-board", "carol-board"))
     gate.give("alice-board", OTHER)
-    gate.give("bob-board", RIGHT)  # carol's was never made
+    gate.give("bob-board", RIGHT)  # carol's token was never created
     gate.make()
     with upstream() as board:
         declared = Workspaces(

@@ -1,4 +1,4 @@
-"""The role proxy: what it plans for which workspaces."""
+"""The role proxy: plans for workspaces."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ NAMED = Proxy(names=("gpu01.example.org",), people_domain="gpu01.example.org")
 
 
 def test_people_have_a_name_each_and_the_hosts_own_has_no_page_of_theirs() -> None:
-    """A browser keeps pages apart by their names, not by their paths."""
+    """Browsers separate pages by host name, not by path."""
     servers = configuration(NAMED, declared()).split("\nserver {")[1:]
     found = {re.findall("server_name (.*);", server)[0]: set(locations(server)) for server in servers}
     assert found == {
@@ -74,7 +74,7 @@ def test_people_have_a_name_each_and_the_hosts_own_has_no_page_of_theirs() -> No
         "alice.gpu01.example.org": {"/alice/alice-lab/", "/alice/bob-box/"},
         "bob.gpu01.example.org": {"/bob/bob-lab/"},
     }
-    assert [server.count("hostwright-workspaces.d") for server in servers] == [1, 0, 0]  # the hub's, for example
+    assert [server.count("hostwright-workspaces.d") for server in servers] == [1, 0, 0]  # for the hub, for example
     (own,) = (state for state in states(NAMED, declared()) if isinstance(state, OwnCertificate))
     assert own.names == ("gpu01.example.org", "gpu01.example.org", "alice.gpu01.example.org", "bob.gpu01.example.org")
 
@@ -135,7 +135,7 @@ def test_other_tokens_are_a_reload() -> None:
     ],
 )
 def test_somebody_who_left_is_gone_with_one_change_of_the_inventory(without: Workspaces) -> None:
-    """From the proxy here; from allocation and containers, for the same workspaces are what those see."""
+    """In the proxy here; in allocation and containers because they use the same workspaces."""
     text = configuration(Proxy(), without)
     assert list(locations(text)) == ["/alice/alice-lab/", "/alice/bob-box/"]
     assert "/bob/" not in text
@@ -193,7 +193,7 @@ HOSTILE = st.text(alphabet=string.ascii_lowercase + "{};$\"'\\\n #/.:-_%\x00é",
 
 @given(user=HOSTILE, name=HOSTILE, address=HOSTILE, path=HOSTILE)
 def test_no_name_gets_anything_else_into_the_configuration(user: str, name: str, address: str, path: str) -> None:
-    """Whatever an inventory holds is refused, or is one word of nginx's language where a word belongs."""
+    """Any value of an inventory is refused, or is one argument in nginx's configuration."""
     read_proxy = TypeAdapter(Proxy)
     try:
         many = READ.validate_python({"users": {user: {}}, "containers": {name: {"user": user, "kind": "jupyter"}}})
@@ -220,7 +220,7 @@ def test_listen_is_a_port_or_an_address_with_one(listen: str) -> None:
 
 
 def test_the_check_sees_the_whole_configuration_with_the_new_file(tmp_path: Path) -> None:
-    """What the host runs before the file takes its place, with a made-up nginx that shows what it would read."""
+    """The check that the host runs before replacing the file, with a made-up nginx that shows its input."""
     check = next(state.check for state in states(Proxy(), declared()) if isinstance(state, File))
     new, programs = tmp_path / "new", tmp_path / "bin"
     new.write_text("new text\n")

@@ -1,4 +1,4 @@
-"""What verbs of the registry print with ``--json``."""
+"""Checks of the ``--json`` output of the registry task."""
 
 from __future__ import annotations
 

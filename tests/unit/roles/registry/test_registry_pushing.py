@@ -1,4 +1,4 @@
-"""Images that go through a registry: which host puts them there, and what follows from what its Docker reported."""
+"""Images through a registry: the pushing host, and the stages that follow from its Docker's output."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_archive_goes_to_the_registrys_own_host_where_that_has_docker(tmp_pa
 def test_each_stage_through_a_registry_is_known_from_what_docker_reported_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One host loads the archive and puts into the registry what its Docker reported; the others fetch that."""
+    """One host loads the archive and pushes the images that its Docker reported; the others pull them."""
     (tmp_path / "hosts.yml").write_text(INVENTORY)
     archive = tmp_path / "tool.tar"
     archive.write_bytes(b"an archive")
@@ -80,7 +80,7 @@ def test_each_stage_through_a_registry_is_known_from_what_docker_reported_before
     assert [state for _, state, _ in reached[1:]] == [PUSHED, ImagesPulled(AT, (PushedImage(ID, NAME, REFERENCE),), 5)]
     assert {at for _, _, at in reached} == {AT}
     reached.clear()
-    ends[0] = 3  # a check of a host that lacks the archive: what would follow is not known
+    ends[0] = 3  # a check of a host without the archive: later stages are unknown
     assert pushing.push(replace(given, check=True), str(archive), registry=True) == 3
     assert len(reached) == 1
     assert "then gpu02, reg01 would pull missing images from reg01:5000" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The role registry: what its host and the others get, which certificates are believed, and how they come there."""
+"""The role registry: states of its host and of others, trusted certificates, and their distribution."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def states(**variables: Any) -> tuple[Any, ...]:
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """An authority's certificate, one that is none, and a key."""
+    """Return an authority's certificate, a leaf certificate, and a key."""
     folder = tmp_path_factory.mktemp("certificates")
     made = {}
     for name, is_authority in (("authority", "TRUE"), ("leaf", "FALSE")):
@@ -130,7 +130,7 @@ all:
 
 
 class Shell:
-    """A root shell that answers one file."""
+    """A root shell that returns one file."""
 
     def __init__(self, text: str):
         self._text = text
@@ -183,7 +183,7 @@ def test_what_was_read_is_a_document(
 def test_a_fingerprint_is_printed_as_it_is(
     site: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A terminal's library makes pictures of ``:CD:`` and ``:AB:``."""
+    """A terminal library would replace ``:CD:`` and ``:AB:`` with emoji."""
     known = RegistryAuthority("01:CD:AB:02", datetime(2036, 1, 1, tzinfo=UTC))
     monkeypatch.setattr(trusting, "authority_of", lambda _text: known)
     trust(site)

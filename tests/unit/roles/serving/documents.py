@@ -1,4 +1,4 @@
-"""What verbs about models print with ``--json``."""
+"""Checks of the ``--json`` output of the model tasks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The stand-in's answers beside what the sources of TensorFlow Serving 2.9.0 say, over HTTP; what computes is made up.
+"""Responses of the stand-in compared with the sources of TensorFlow Serving 2.9.0, over HTTP, with made-up models.
 
-`make workspaces` asks the same of it with TensorFlow behind.
+`make workspaces` runs the same contract against TensorFlow.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CONTRACT = json.loads((PROJECT / "tests/fixtures/serving/contract.json").read_te
 
 
 class Half:
-    """What the model of the lab test computes, as far as the contract asks it."""
+    """The computation of the lab test's model, as far as the contract uses it."""
 
     INPUTS: ClassVar = {
         "serving_default": {"x": "float"}, "mean": {"x": "float"}, "dense": {"x": "float"},

@@ -1,4 +1,4 @@
-"""A SavedModel on the controller: which directory it is, whether it is whole, and what its digest says."""
+"""A SavedModel on the controller: selection of its directory, completeness, and digest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hostwright.common.errors import InputError
 from hostwright.standard.roles.serving.models.directory import pack, read_model
 from hostwright.standard.roles.serving.models.wire import Graph, graphs_of
 
-#: half plus two, as TensorFlow 2.9.0 saved it, with three signatures
+#: half plus two, saved by TensorFlow 2.9.0 with three signatures
 HALF_PLUS_TWO = Path(__file__).parents[3] / "fixtures" / "serving" / "half-plus-two"
 
 
@@ -42,8 +42,8 @@ def field(number: int, content: bytes) -> bytes:
 
 
 def saved(*graphs: tuple[tuple[str, ...], tuple[str, ...]]) -> bytes:
-    """A ``saved_model.pb`` of graphs with these tags and signatures."""
-    text = b"\x08\x01"  # the version of its schema
+    """Return a ``saved_model.pb`` with graphs of these tags and signatures."""
+    text = b"\x08\x01"  # version of the schema
     for tags, signatures in graphs:
         info = b"".join(field(4, tag.encode()) for tag in tags)
         entries = b"".join(field(5, field(1, name.encode()) + field(2, b"")) for name in signatures)
@@ -88,7 +88,7 @@ def test_a_directory_of_another_name_has_no_number(model: Path) -> None:
 
 @pytest.mark.parametrize("name", ["v0.1", "v2", "1.0"])
 def test_a_version_that_is_no_whole_number_is_refused_unless_one_is_said(model: Path, name: str) -> None:
-    """serving#1250, where such a directory was passed over."""
+    """serving#1250, where TensorFlow Serving ignored such a directory."""
     folder = model.rename(model.with_name(name))
     assert "; give the number, such as --version 1" in refused(folder)
     assert read_model(folder, 1).number is None
@@ -116,7 +116,7 @@ def test_parts_that_a_copy_lost(model: Path) -> None:
 
 @pytest.mark.parametrize("name", ["0", "000", "9223372036854775808", "1" * 40])
 def test_a_number_that_no_version_can_have(model: Path, name: str) -> None:
-    """serving#1250: TensorFlow Serving passes over what it cannot read as a version, without a word."""
+    """serving#1250: TensorFlow Serving silently ignores a name that it cannot parse as a version."""
     folder = model.rename(model.with_name(name))
     said = refused(folder)
     assert f"{folder}: the directory's name {name} is not a version number (1 to 9223372036854775807)" in said
@@ -136,7 +136,7 @@ def test_leading_zeros_make_no_second_version(model: Path) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 100, 10_000, 16_000])
 def test_a_graph_that_is_cut_off(model: Path, size: int) -> None:
-    """Wherever it ends, it is refused and never read beyond: also where what is left is a message of its own."""
+    """At any length, it is refused and not read past its end, also if the rest is a valid message."""
     whole = (model / "saved_model.pb").read_bytes()
     (model / "saved_model.pb").write_bytes(whole[:size])
     assert "saved_model.pb" in refused(model)
@@ -188,7 +188,7 @@ def test_a_directory_may_be_deeper_than_python_calls_itself(model: Path) -> None
             os.close(os.open("vocabulary", os.O_CREAT, dir_fd=folder))
     os.close(folder)
     assert any(name.endswith("d/vocabulary") for _, name in read_model(model).files)
-    subprocess.run(["rm", "-r", assets], check=True)  # pytest's own removal calls itself, too
+    subprocess.run(["rm", "-r", assets], check=True)  # pytest's own removal is recursive, too
 
 
 def test_an_archive_is_the_same_to_the_byte(model: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The scripts of served models, by a real shell: a model server in this process, a Docker that knows one container."""
+"""Scripts of served models in a real shell: a model server in this process, and a Docker with one container."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.unit.roles.serving.test_served import ONE, asked, look
 
 
 class Host:
-    """A host's directory of workspaces, a Docker that knows one container, and a model server in this process."""
+    """A host's directory of workspaces, a Docker with one container, and a model server in this process."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -86,14 +86,14 @@ class Host:
         )  # fmt: skip
 
     def brought(self, number: int, *, broken: bool = False) -> str:
-        """Bring a version by its script; its digest."""
+        """Install a version with its script, and return its digest."""
         source = self.folder / f"source-{number}"
         (source / "variables").mkdir(parents=True)
         for name in ("saved_model.pb", "variables/variables.index", "variables/variables.data-00000-of-00001"):
             (source / name).write_bytes((HALF_PLUS_TWO / name).read_bytes())
         (source / "assets.txt").write_text(f"version {number}\n")
         model = read_model(source)
-        if broken:  # as by a TensorFlow that knows more
+        if broken:  # as by a newer TensorFlow
             text = (source / "saved_model.pb").read_bytes() + b"\x7a\x06broken"
             (source / "saved_model.pb").write_bytes(text)
             model = read_model(source)
@@ -116,7 +116,7 @@ class Host:
         return done.stdout
 
     def reach(self, state: ModelServed) -> subprocess.CompletedProcess[str]:
-        """Plan by the real look, and run what is planned."""
+        """Plan with the real probe, and run the planned step."""
         change = asked(state, self.looked())
         assert isinstance(change, Change), change
         return self.run(change.steps[0].script)
@@ -133,7 +133,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
 
 
 def asking(host: Host, ended: Callable[[], bool]) -> Counter[str]:
-    """The answers of the live version to requests that follow each other until the end."""
+    """Return the live version's responses to consecutive requests until the end."""
     answers: Counter[str] = Counter()
     while not ended():
         connection = HTTPConnection("127.0.0.1", host.port, timeout=20)
@@ -149,7 +149,7 @@ def asking(host: Host, ended: Callable[[], bool]) -> Counter[str]:
 
 
 def why(done: subprocess.CompletedProcess[str]) -> str:
-    """The one line in which a step says what it failed for."""
+    """Return the one line in which a step reports its failure."""
     (line,) = [line for line in done.stdout.splitlines() if line.startswith(ERROR)]
     return line.removeprefix(ERROR)
 
@@ -189,7 +189,7 @@ def test_versions_are_served_switched_and_let_go_without_a_lost_request(host: Ho
     assert set(answers) == {FIRST, SECOND}, answers
     assert since == {SECOND: 50}
     assert not (host.models / "half" / "1").exists()
-    assert isinstance(asked(back, host.looked()), Refusal)  # its files are gone
+    assert isinstance(asked(back, host.looked()), Refusal)  # its files are removed
 
 
 def test_a_version_that_does_not_load_leaves_the_other_as_it_was(host: Host) -> None:
@@ -204,7 +204,7 @@ def test_a_version_that_does_not_load_leaves_the_other_as_it_was(host: Host) -> 
         "serving"
     )
     assert not (host.models / "models.config.former").exists()
-    assert (host.models / "models.config").read_text() == before  # a server that starts again needs no version 2
+    assert (host.models / "models.config").read_text() == before  # a restarted server needs no version 2
     assert asking(host, iter([False] * 20 + [True]).__next__) == {FIRST: 20}
     again = asked(both, host.looked())
     assert isinstance(again, Change)
@@ -233,7 +233,7 @@ def test_what_a_crash_left_of_a_change_is_put_back_before_the_next(host: Host) -
 
 @pytest.mark.parametrize("closed", ["half/1/saved_model.pb", "half/1/variables", "half/1", "models.config", ""])
 def test_files_that_were_closed_to_the_server_are_named_and_opened(host: Host, closed: str) -> None:
-    """By somebody's ``chmod``: what is loaded goes on, and would not load again."""
+    """After a ``chmod``: the loaded version continues, but would not load again."""
     one = ModelServed("half", host.port, ((1, host.brought(1)),), 1)
     assert host.reach(one).returncode == 0
     readable = ModelReadable("half")

@@ -1,4 +1,4 @@
-"""What is planned of served models."""
+"""Plans for served models."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_files_are_brought_before_they_are_served() -> None:
 
 
 def test_each_model_stands_alone() -> None:
-    """One that fails, or whose files are missing, stops no other of its host."""
+    """A failed model, or missing files, block no other model of the host."""
     refused = asked(BOTH, look(*SERVED))
     changed = asked(BOTH, look(*SERVED, f"version half 2 {'b' * 64}"))
     gone = asked(Unserved(()), look(*SERVED))
@@ -74,7 +74,7 @@ def test_each_model_stands_alone() -> None:
 
 
 def test_a_change_that_was_cut_off_is_brought_to_its_end() -> None:
-    """Also where its server answers as declared: what it was before is not put back later."""
+    """Also if its server responds as declared: the old state is not restored later."""
     cut = asked(ONE, look(*SERVED, "cut half"))
     assert isinstance(cut, Change)
     assert cut.have == "version 1, live: 1, by a change that was cut off"
@@ -87,7 +87,7 @@ def test_a_server_that_does_not_answer_is_awaited() -> None:
     for word in ("absent", "silent"):
         answer = asked(ONE, look(*SERVED[:2], f"docker {word}"))
         assert (answer.kind, answer.have) == ("deferred", f"Docker is {word}")
-    assert read_models(facts(ONE, "config half x\n")).docker == "silent"  # an answer that was cut off
+    assert read_models(facts(ONE, "config half x\n")).docker == "silent"  # truncated output
 
 
 def test_what_differs_is_said() -> None:
@@ -163,5 +163,5 @@ def test_audits_compare_versions_files_and_which_one_is_live(tmp_path: Path) -> 
     ],
 )
 def test_an_operation_that_a_server_lacks_is_no_answer_of_the_model(error: str, *, said: bool) -> None:
-    """serving#1490: newer servers load such a model, and each prediction ends with that error."""
+    """serving#1490: newer servers load such a model, and each prediction fails with that error."""
     assert said_by_the_model({"error": error}) is said

@@ -1,4 +1,4 @@
-"""``serve.down``: what is taken off a host is agreed to before anything is written."""
+"""``serve.down``: removals need confirmation before any file is written."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def inventory(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def agreed(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
-    """The options of each provision, of which no host hears."""
+    """Record the options of each provision without connecting to a host."""
     seen: list[Request] = []
 
     def provision(change: Request) -> int:

@@ -1,4 +1,4 @@
-"""What is installed into a venv is compiled, by several processes where the host lets it."""
+"""Packages installed into a venv are compiled, by several processes if the host allows it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hostwright.resources.python.venv_scripts import compile_script, install_scr
 from tests.unit.support.shell import program, run
 
 RECIPE = Recipe("tf", f"{sys.version_info[0]}.{sys.version_info[1]}", "tensorflow==2.9.0", "numpy==1.26.4\n")
-DEEP = "/".join(["deep"] * 12)  #: Python 3.8's compileall would stop before it
+DEEP = "/".join(["deep"] * 12)  #: Python 3.8's compileall would stop above this depth
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """The packages of a venv whose Python is this one: two modules, and a file for another Python."""
+    """Return the packages of a venv with this Python: two modules, and a file for another Python."""
     folder = tmp_path / RECIPE.home.removeprefix(f"{HOMES}/") / "lib" / f"python{RECIPE.python}" / "site-packages"
     (folder / DEEP).mkdir(parents=True)
     for path, text in (("top.py", "a = 1\n"), (f"{DEEP}/low.py", "b = 2\n"), ("old.py", "print 1\n")):
@@ -28,7 +28,7 @@ def site(tmp_path: Path) -> Path:
 
 
 def compiled(site: Path, python: str) -> list[str]:
-    """What there is of compiled files after the venv's Python has run the script."""
+    """Return the compiled files after the venv's Python has run the script."""
     program(site.parents[2] / "bin", "python", python)
     done = run(compile_script(RECIPE).replace(HOMES, str(site.parents[3])))
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -1,4 +1,4 @@
-"""Wheels that TensorFlow's environment is made of: pip takes only those whose hash is known."""
+"""Wheels of TensorFlow's environment: pip accepts only wheels with a known hash."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_every_pin_of_a_standard_stack_has_the_hash_of_its_wheel() -> None:
 
 
 def test_pip_takes_only_wheels_whose_hash_is_known() -> None:
-    """Also from a wheelhouse, and when a single package is mended; a stack's own wheels count beside ours."""
+    """Also from a wheelhouse, and for the repair of one package; a stack's own wheels are added to the role's."""
     wheels = f"{'1' * 64}  numpy-1.26.4-cp39-cp39-linux_x86_64.whl\n{'2' * 64}  tensorflow-2.9.0-py3-none-any.whl\n"
     for house in (None, WHEELS):
         made = Recipe("tf", "3.9", "tensorflow==2.9.0", "numpy==1.26.4\n", house, wheels=wheels)
@@ -95,7 +95,7 @@ def test_where_wheels_come_from_is_no_part_of_the_state() -> None:
 
 
 def test_the_wheels_lie_where_pip_looks_for_them(tmp_path: Path) -> None:
-    """The directory that the step makes, by a real shell: a link a wheel, by the wheel's name."""
+    """The directory that the step creates in a real shell: one link per wheel, by the wheel's name."""
     made = mirrored()
     script = mend_script(made, [Drift("numpy", "2.0", "1.26.4")])
     lines = [line for line in script.splitlines() if ".wheels" in line and " pip " not in line and "trap" not in line]

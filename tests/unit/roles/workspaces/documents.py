@@ -1,4 +1,4 @@
-"""What verbs about workspaces print with ``--json``."""
+"""Checks of the ``--json`` output of the workspace tasks."""
 
 from __future__ import annotations
 

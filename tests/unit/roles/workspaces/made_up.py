@@ -1,4 +1,4 @@
-"""What goes wrong in people's containers and in the proxy in front of them, on a host that has their roles besides."""
+"""Failures in users' containers and in the proxy in front of them, for a host that also has their roles."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ HELD = {
 
 
 def holds(**changed: object) -> Change:
-    """The host has one workspace, with these values."""
+    """Return a host with one workspace with these values."""
     return says(WORKSPACES_PROBE, f"container {json.dumps({**HELD, **changed})}\nend\n")
 
 
 def nginx(words: str = "") -> Change:
-    """nginx.service runs; or it failed, and said this last."""
+    """Return nginx.service as running, or failed with this last message."""
     result, active, sub = ("exit-code", "failed", "failed") if words else ("success", "active", "running")
     shown = f"Id={UNIT}\nLoadState=loaded\nActiveState={active}\nSubState={sub}\nResult={result}\n"
     return together(says(UNITS.states, shown), says(UNITS.journals, f"{EMERG}{words}\n" if words else ""))
@@ -34,7 +34,7 @@ WELL = together(holds(), says(CARDS_INSIDE), says(SERVED), nginx())
 
 
 def case(name: str, change: Change, rules: str = "") -> MadeUp:
-    """A host with workspaces and proxy that is well but for this."""
+    """Return a host with workspaces and proxy that is sound except for this."""
     return made_up(name, together(WELL, change), rules, roles="workspaces proxy")
 
 

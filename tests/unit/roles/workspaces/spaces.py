@@ -1,4 +1,4 @@
-"""For tests: workspaces as the recorded lab host has them, and its answers."""
+"""Test support: workspaces of the recorded lab host, and its answers."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from hostwright.standard.roles.workspaces.states.running import WorkspaceRuns, d
 from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
 from tests.unit.support.stacks import load_stack
 
-STACK = load_stack("tensorflow-2.9")  #: whose image workspaces have that name none
-#: of a lab host with Docker 20.10.5, two Jupyters, an ssh box, a TensorBoard and two batch runs that have ended
+STACK = load_stack("tensorflow-2.9")  #: stack of the default image
+#: from a lab host with Docker 20.10.5, two Jupyters, an ssh box, a TensorBoard and two ended batch runs
 LAB_HOST = (Path(__file__).parents[3] / "fixtures" / "workspaces" / "facts.txt").read_text()
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAID0Fl7l3eLK+d4Ez/PEEPGzn7MBQubH104CYzFf9H3gs alice@desk"
 CARD, OTHER = "GPU-9770bbdd-ac00-55f4-be28-d12740a699a4", "GPU-11111111-2222-3333-4444-555555555555"
@@ -38,14 +38,14 @@ ENTRIES = {
 }
 DECLARED = Workspaces(users={"alice": WorkspaceUser(2001, keys=(KEY,)), "bob": WorkspaceUser(2002)}, containers=ENTRIES)
 
-#: texts of which readers of YAML make numbers, booleans, times and dates, unless they stand in quotes
+#: texts that YAML parsers read as numbers, booleans, times and dates unless quoted
 AMBIGUOUS = (
     "0644", "1.10", "1e3", "1_000", "0x10", "1:30", "12:30:45", "2026-11-23", "08", "0o17", "+1", ".5", ".inf", "y",
 )  # fmt: skip
 
 
 def variables(**changed: WorkspaceEntry | None) -> Workspaces:
-    """The recorded host's variables, with some workspaces changed, added (``bob_lab`` is bob-lab) or taken away."""
+    """Return the recorded host's variables, with some workspaces changed, added (``bob_lab`` is bob-lab) or removed."""
     entries: dict[str, WorkspaceEntry | None] = {
         **ENTRIES, **{name.replace("_", "-"): entry for name, entry in changed.items()}
     }  # fmt: skip
@@ -53,14 +53,14 @@ def variables(**changed: WorkspaceEntry | None) -> Workspaces:
 
 
 def states(v: Workspaces = DECLARED, *, force: bool = False) -> list[Resource]:
-    """Those that ask Docker."""
+    """Return the states that use Docker."""
     ctx = RoleContext(STACK, force=force)
     asking = AccessWithdrawn | ImageBuilt | Undeclared | WorkspaceRuns
     return [state for state in workspaces.resources(v, ctx) if isinstance(state, asking)]
 
 
 def _with_todays_image(look: str) -> str:
-    """The recorded answer, whose image of the ssh box was built from the text of the Dockerfile of that day."""
+    """Return the recorded answer, whose ssh box image was built from the Dockerfile of that day."""
     box = next(state for state in states() if isinstance(state, WorkspaceRuns) and state.name == "alice-box")
     line = next(line for line in look.splitlines() if '"/workspace-alice-box"' in line)
     was = json.loads(line.partition(" ")[2])
@@ -68,7 +68,7 @@ def _with_todays_image(look: str) -> str:
 
 
 def report(*uuids: str) -> str:
-    """nvidia-smi's report of a host with these cards."""
+    """Return nvidia-smi's report for a host with these GPUs."""
     cards = "".join(f'<gpu id="0000000{number}:01:00.0"><uuid>{uuid}</uuid></gpu>' for number, uuid in enumerate(uuids))
     return f"<nvidia_smi_log><driver_version>470.182.03</driver_version>{cards}</nvidia_smi_log>"
 
@@ -77,7 +77,7 @@ RECORDED = _with_todays_image(LAB_HOST)
 
 
 def answers(look: str = RECORDED, cards: tuple[str, ...] = (CARD, OTHER), **accounts: str) -> dict[str, Any]:
-    """What the host answers; ``accounts`` are getent's lines by name."""
+    """Return the host's answers; ``accounts`` has getent's lines by name."""
     known = {f"getent passwd -- {name}": line for name, line in accounts.items()}
     return {"docker ps -aq": look, "nvidia-smi -q -x": report(*cards), "getent passwd": Answer(2, ""), **known}
 
@@ -89,14 +89,14 @@ def facts(many: list[Resource], replies: Mapping[str, Any]) -> Facts:
 def planned(
     v: Workspaces = DECLARED, replies: Mapping[str, Any] | None = None, *, force: bool = False
 ) -> dict[str, Planned]:
-    """What is planned, by what the plan calls it."""
+    """Return the planned changes by their name in the plan."""
     many = states(v, force=force)
     known = facts_for(many, answers() if replies is None else replies)
     return {plan.what: plan for state in many if (plan := state.plan(known)) is not None}
 
 
 def recorded(**changed: Mapping[str, Any]) -> str:
-    """The recorded answer with other values of some containers; an empty mapping takes one away."""
+    """Return the recorded answer with other values of some containers; an empty mapping removes one."""
     lines = []
     for line in RECORDED.splitlines():
         kind, _, rest = line.partition(" ")
@@ -110,6 +110,6 @@ def recorded(**changed: Mapping[str, Any]) -> str:
 
 
 def space(entry: WorkspaceEntry) -> Workspace:
-    """A workspace of this kind beside the others."""
+    """Return a further workspace of this kind."""
     many = [state for state in states(variables(x=entry)) if isinstance(state, WorkspaceRuns)]
     return next(state.workspace for state in many if state.name == "x")

@@ -1,4 +1,4 @@
-"""Whose access was withdrawn: their containers are off the network at once, work in them goes on, and comes back."""
+"""Withdrawn access: containers leave the network at once, their work continues, and access can be restored."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ OFF: Mapping[str, Any] = {"networks": ""}
 
 
 def at_work(**changed: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer of a host on which bob works in his Jupyter, with these values of some containers."""
+    """Return the answer of a host on which bob works in his Jupyter, with these container values."""
     return answers(recorded(**changed).replace("children 15501 1\n", "children 15911 2\n"))
 
 
@@ -55,11 +55,11 @@ def change(plans: Mapping[str, Planned], what: str) -> Change:
 
 
 def containers(plan: Change) -> str:
-    """The containers that are taken off."""
+    """Return the containers that are disconnected."""
     return next(line for line in plan.steps[0].script.splitlines() if line.startswith("containers="))
 
 
-# --- what is planned
+# --- plans
 
 
 def test_who_left_is_cut_off_at_work_and_before_his_containers_are_refused() -> None:
@@ -67,7 +67,7 @@ def test_who_left_is_cut_off_at_work_and_before_his_containers_are_refused() -> 
     assert list(plans) == ["access of bob", "undeclared workspaces"]
     access = change(plans, "access of bob")
     assert (access.have, access.want) == ("workspaces bob-board, bob-lab on the network", CUT_OFF)
-    assert (access.disturbs, access.alone) == ("", True)  # nobody is waited for, and what fails there holds up nothing
+    assert (access.disturbs, access.alone) == ("", True)  # the change waits for no user, and its failure blocks nothing
     assert "alice" not in access.steps[0].script
     removal = plans["undeclared workspaces"]
     assert isinstance(removal, Refusal)
@@ -87,7 +87,7 @@ def test_whose_work_may_end_is_cut_off_before_it_does() -> None:
 
 
 def test_a_workspace_that_only_its_file_lacks_stays_reachable() -> None:
-    """A name that is missing may be a mistake; ``left: true`` is said on purpose."""
+    """A missing name may be a mistake; ``left: true`` is intentional."""
     assert list(planned(variables(bob_lab=None), at_work())) == ["undeclared workspaces"]
     nobody = replace(DECLARED, users={"alice": DECLARED.users["alice"]}, containers={"a-run": ENTRIES["a-run"]})
     assert not any(what.startswith("access") for what in planned(nobody, at_work()))
@@ -132,7 +132,7 @@ def test_docker_that_does_not_answer_is_no_withdrawn_access() -> None:
 
 
 def test_the_last_person_of_a_host_is_cut_off_too() -> None:
-    """Nobody else's workspace is declared there: his cut-off and the proxy are done beside the refusal."""
+    """The inventory has no other user's workspace on this host: cut-off and proxy are applied despite the refusal."""
     alone = replace(LEFT, containers={name: entry for name, entry in ENTRIES.items() if entry.user == "bob"})
     plans = planned(alone, at_work(alice_lab={}, alice_box={}, a_run={}))
     removal = plans["undeclared workspaces"]
@@ -157,7 +157,7 @@ def test_the_list_says_who_is_cut_off() -> None:
     assert rows["bob-board"] == "running, no longer declared"
 
 
-# --- somebody comes back
+# --- restored access
 
 
 def test_who_comes_back_is_reachable_again_and_what_ran_goes_on() -> None:
@@ -197,12 +197,12 @@ def test_a_batch_run_that_has_ended_needs_no_network() -> None:
 
 
 def test_a_port_that_another_program_took_meanwhile_is_told() -> None:
-    plan = planned(replies=answers(recorded(bob_lab=OFF)))["workspace bob-lab"]  # something listens on 21615
+    plan = planned(replies=answers(recorded(bob_lab=OFF)))["workspace bob-lab"]  # another program listens on 21615
     assert isinstance(plan, Refusal)
     assert (plan.rule, plan.alone) == ("workspace-port", True)
 
 
-# --- whatever a host answers
+# --- any output of a host
 
 
 @settings(max_examples=200, deadline=None)
@@ -217,7 +217,7 @@ def test_whatever_a_host_calls_its_networks_is_a_plan(networks: Any) -> None:
     plans = planned(LEFT, at_work(bob_lab={"networks": networks}))
     known = isinstance(networks, str) and networks.split() not in ([], ["none"])
     assert ("bob-lab" in change(plans, "access of bob").have) == known
-    assert ";" not in containers(change(plans, "access of bob"))  # names of networks are in no command
+    assert ";" not in containers(change(plans, "access of bob"))  # names of networks appear in no command
 
 
 def test_names_of_containers_reach_the_shell_as_words() -> None:
@@ -230,9 +230,9 @@ def test_names_of_containers_reach_the_shell_as_words() -> None:
     assert name.removeprefix("/") in done.stdout.splitlines()
 
 
-# --- the scripts themselves, with a docker that keeps networks in files
+# --- the scripts with a docker that keeps networks in files
 
-#: ``containers/NAME`` has the networks of one; what FAILS names says FAILURE
+#: ``containers/NAME`` has a container's networks; the command in FAILS prints FAILURE
 DOCKER = """
 echo "$*" >>"$DOCKER/asked"
 [ "$*" != "$FAILS" ] || { echo "$FAILURE" >&2; exit 1; }
@@ -251,14 +251,14 @@ esac
 
 @dataclass(frozen=True)
 class Docker:
-    """A made-up Docker, in a folder."""
+    """A made-up Docker in a directory."""
 
     folder: Path
     known: Mapping[str, str]
 
     @classmethod
     def with_(cls, folder: Path, **networks: str) -> Docker:
-        """One with these containers (``bob_lab`` is workspace-bob-lab), each with its networks."""
+        """Create one with these containers (``bob_lab`` is workspace-bob-lab), each with its networks."""
         for part in ("containers", "networks"):
             (folder / part).mkdir()
         for name, there in networks.items():
@@ -276,7 +276,7 @@ class Docker:
 
     @property
     def asked(self) -> list[str]:
-        """What changed something."""
+        """Return the commands that changed something."""
         lines = (self.folder / "asked").read_text().splitlines()
         return [line for line in lines if " inspect " not in line]
 
@@ -284,7 +284,7 @@ class Docker:
 def test_they_are_taken_off_every_network_and_once(tmp_path: Path) -> None:
     docker = Docker.with_(tmp_path, bob_lab="hostwright-bob more ", bob_board="hostwright-bob ")
     plan = change(planned(LEFT, at_work()), "access of bob")
-    for _ in range(2):  # as after a cut
+    for _ in range(2):  # as after an interruption
         assert docker.run(plan).returncode == 0
     assert sorted(docker.asked) == [
         "network disconnect hostwright-bob workspace-bob-board",
@@ -315,7 +315,7 @@ def test_one_that_has_just_gone_is_no_failure(tmp_path: Path) -> None:
 
 
 def test_one_that_ends_again_and_again_is_stopped_first(tmp_path: Path) -> None:
-    """Between two starts Docker finds no end of the network at it, and says that it is not connected."""
+    """Between two starts, Docker finds no network endpoint and reports that the container is not connected."""
     docker = Docker.with_(tmp_path, loops="hostwright-bob ")
     look = recorded(bob_lab={"name": "/workspace-loops", "state": "restarting"}, bob_board={})
     assert docker.run(change(planned(LEFT, answers(look)), "access of bob")).returncode == 0
@@ -333,13 +333,13 @@ def test_who_comes_back_gets_the_network_also_where_it_was_pruned(tmp_path: Path
     done = docker.run(change(planned(replies=answers(gone)), "workspace bob-lab"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert docker.networks("bob-lab") == "hostwright-bob "
-    *created, connected = docker.asked  # and nothing that ends what runs
+    *created, connected = docker.asked  # no command ends running processes
     assert connected == "network connect hostwright-bob workspace-bob-lab"
     assert [line.rpartition(" ")[2] for line in created] == ([] if there else ["hostwright-bob"])
     assert all("com.docker.network.bridge.enable_icc=false" in line for line in created)
 
 
-# --- other hosts, with an iptables that keeps its rules in a file, chain and rule a line
+# --- other hosts, with an iptables that keeps its rules in a file, one line per rule with its chain
 
 IPTABLES = """
 shift # -w
@@ -359,7 +359,7 @@ RULES = {"DOCKER-USER", DROPPED.format("hww-+"), DROPPED.format("hostwright-hub"
 
 @dataclass(frozen=True)
 class Firewall:
-    """A host's made-up firewall, in a folder."""
+    """A host's made-up firewall in a directory."""
 
     folder: Path
     known: Mapping[str, str]
@@ -373,13 +373,13 @@ class Firewall:
         return subprocess.run(["/bin/sh", "-euc", script], env=self.known, capture_output=True, text=True, check=False)
 
     def planned(self, state: NetworksClosed | NetworksOpen) -> Planned | None:
-        """What is due, as the host answers."""
+        """Return the plan for the host's answer."""
         (probe,) = state.probes()
         done = self.run(probe.script)
         return state.plan(Facts({probe: Answer(done.returncode, done.stdout)}))
 
     def close(self, plan: Change) -> subprocess.CompletedProcess[str]:
-        """Run the step, with the program that the role puts onto the host."""
+        """Run the step with the program that the role installs."""
         ctx = RoleContext(STACK)
         files = [state for state in workspaces.resources(DECLARED, ctx) if isinstance(state, File)]
         program = self.folder / "closed"

@@ -1,4 +1,4 @@
-"""Who works in a workspace, counted in real processes: its program is nobody's work, and what has ended is none."""
+"""Users at work in a workspace, counted in real processes: the main program and ended processes do not count."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, 
 from tests.unit.roles.workspaces.spaces import LAB_HOST, answers, facts, states
 from tests.unit.support.stubs import stub
 
-#: prints a line when everything below it is there, and waits: HERE is the container's first process
+#: prints a line when all child processes exist, and waits: HERE is the container's first process
 JUPYTER = """
 import subprocess, sys, time
 kernels, dead = int(sys.argv[1]), int(sys.argv[2])
@@ -29,7 +29,7 @@ while any(open(f'/proc/{p.pid}/stat').read().rpartition(')')[2].split()[0] != 'Z
 print('ready', flush=True)
 time.sleep(600)
 """
-#: Docker's own first process: it starts the program, and what loses its parent becomes its own
+#: Docker's own first process, which starts the program and adopts orphans
 INIT = """
 import subprocess, sys, time
 open('/proc/self/comm', 'w').write('docker-init')
@@ -42,7 +42,7 @@ time.sleep(600)
 
 @contextmanager
 def running(*words: str) -> Iterator[int]:
-    """A first process with what is below it; its id."""
+    """Run a first process with child processes, and yield its ID."""
     with subprocess.Popen((sys.executable, "-c", *words), stdout=subprocess.PIPE, process_group=0) as process:
         try:
             assert process.stdout
@@ -53,7 +53,7 @@ def running(*words: str) -> Iterator[int]:
 
 
 def held_of(folder: Path, pid: int, proc: str = "/proc") -> SpaceContainer:
-    """What the host answers about alice-lab whose first process has this id."""
+    """Return the host's answer about alice-lab with this first process."""
     line = next(line for line in LAB_HOST.splitlines() if '"/workspace-alice-lab"' in line)
     row = json.dumps({**json.loads(line.partition(" ")[2]), "pid": pid}, separators=(",", ":"))
     docker = f"case $1 in ps) echo id ;; inspect) echo 'container {row}' ;; esac"
@@ -67,7 +67,7 @@ def held_of(folder: Path, pid: int, proc: str = "/proc") -> SpaceContainer:
 
 
 def at_work(folder: Path, pid: int) -> str:
-    """Who works in it."""
+    """Return the description of the work in it."""
     return held_of(folder, pid).at_work
 
 
@@ -89,7 +89,7 @@ def test_dockers_own_first_process_has_the_program_below_it(
 
 @pytest.mark.parametrize("kind", INSIDE)
 def test_nothing_in_a_container_is_roots(kind: str) -> None:
-    """What a person may change runs there, and root in a container owns files on the host."""
+    """Users can change what runs there, and root in a container owns files on the host."""
     more = {"batch": {"command": ("true",)}, "serving": {"versions": {1: ""}, "live": 1}}.get(kind, {})
     entry = WorkspaceEntry("alice", kind, image="a:1", **more)  # type: ignore[arg-type]
     (space,) = workspaces_of({"one": entry}, {"alice": WorkspaceUser(2001)}, "/srv/workspaces", "20000-29999")
@@ -100,7 +100,7 @@ def test_nothing_in_a_container_is_roots(kind: str) -> None:
 
 
 def test_what_loses_its_parent_is_taken_away() -> None:
-    """notebook#334, rocker-org/ml#45: Jupyter as the first process leaves it as a zombie; sshd does not."""
+    """notebook#334, rocker-org/ml#45: Jupyter as the first process leaves zombies; sshd does not."""
     users = {"alice": WorkspaceUser(2001)}
     for kind in ("jupyter", "tensorboard", "batch"):
         entry = WorkspaceEntry("alice", kind, image="a:1", command=("true",) if kind == "batch" else ())  # type: ignore[arg-type]
@@ -110,7 +110,7 @@ def test_what_loses_its_parent_is_taken_away() -> None:
 
 @pytest.mark.parametrize("file", ["memory.events", "memory/memory.oom_control"])
 def test_a_jupyter_whose_kernel_was_ended_for_want_of_memory_is_known_while_it_runs(tmp_path: Path, file: str) -> None:
-    """jupyter/help#418. Docker 20.10 says so when the container itself has ended, which a Jupyter does not."""
+    """jupyter/help#418. Docker 20.10 reports it only after the container's end, which does not come here."""
     for number, (text, known) in enumerate({"oom_kill 0\n": False, "oom 2\noom_kill 12\n": True, "": False}.items()):
         group = tmp_path / str(number) / "4711/root/sys/fs/cgroup" / file
         group.parent.mkdir(parents=True)
@@ -119,7 +119,7 @@ def test_a_jupyter_whose_kernel_was_ended_for_want_of_memory_is_known_while_it_r
 
 
 def test_the_drivers_libraries_in_a_container_are_known_by_their_version(tmp_path: Path) -> None:
-    """Those of a driver that is gone are mounts of files that are deleted."""
+    """Libraries of a removed driver are mounts of deleted files."""
     mounts = tmp_path / "4711/mountinfo"
     mounts.parent.mkdir()
     library = "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.470.182.03"

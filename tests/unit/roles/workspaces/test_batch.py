@@ -1,4 +1,4 @@
-"""The program that runs a batch workspace, with a docker that answers from a folder: what it keeps, of which run."""
+"""The program that runs a batch workspace, with a docker that answers from a directory: its records of each run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hostwright.standard import roles
 from tests.unit.support.stubs import stub
 
 PROGRAM = Path(roles.__path__[0]) / "workspaces" / "states" / "sh" / "batch.sh"
-#: The container's fields are files in a folder; each call of `logs` prints the next file of its own.
+#: the container's fields are files in a directory; each call of `logs` prints the next of its files
 DOCKER = r"""
 cd {folder}
 case "$1 $2" in
@@ -50,7 +50,7 @@ SETPRIV = 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"'
 
 @dataclass
 class Container:
-    """The container of a batch run, its program, and the person's files."""
+    """A batch run's container, its program, and the user's files."""
 
     folder: Path
     environment: dict[str, str]
@@ -64,7 +64,7 @@ class Container:
             (self.folder / name.replace("_", ".")).write_text(text)
 
     def run(self, *turn: str) -> dict[str, object]:
-        """Run the program to its end; what batch.json says then."""
+        """Run the program to its end, and return batch.json."""
         text = PROGRAM.read_text().replace("/run/hostwright-batch", str(self.folder / "locks"))
         (self.folder / "program").write_text(text)
         words = ["/bin/sh", str(self.folder / "program"), "run", *turn]
@@ -95,7 +95,7 @@ def test_what_it_prints_while_docker_is_restarted_is_in_its_log(container: Conta
     ended = container.run("run")
     assert container.log == "one\ntwo\n"
     assert (ended["state"], ended["status"]) == ("ended", 3)
-    assert float((container.folder / "calls" / "1").read_text().split()[3]) > 0  # only what came since
+    assert float((container.folder / "calls" / "1").read_text().split()[3]) > 0  # only new output
 
 
 def test_a_docker_that_has_just_started_and_calls_it_ended_cuts_no_log(container: Container) -> None:

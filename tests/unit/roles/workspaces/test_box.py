@@ -1,4 +1,4 @@
-"""What an SSH box starts with: its sessions have the container's environment."""
+"""Start of an SSH box: its sessions have the container's environment."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ENVIRONMENT = {
 
 
 def start(folder: Path, environment: Mapping[str, str] = ENVIRONMENT, *, newer: bool = False) -> str:
-    """The box's program, run with a stand-in for sshd that shows the file it is given; ``newer``: of OpenSSH 9.8."""
+    """Run the box's program with a stand-in for sshd that shows its file; ``newer``: OpenSSH 9.8."""
     image = next(state for state in states() if isinstance(state, ImageBuilt))
     text = dict(image.files)["start"]
     (folder / "sshd_config").write_text("Port 2222\nUsePAM no\n")
@@ -49,21 +49,20 @@ def start(folder: Path, environment: Mapping[str, str] = ENVIRONMENT, *, newer: 
 
 
 def test_sessions_have_the_containers_environment_in_one_line(tmp_path: Path) -> None:
-    """baseimage-docker#54: LANG of the image was gone; sshd reads the first SetEnv and no other."""
+    """baseimage-docker#54: the image's LANG was missing; sshd reads only the first SetEnv."""
     first, *rest = start(tmp_path).splitlines()
     keyword, _, values = first.partition(" ")
     assert keyword == "SetEnv"
     assert rest == ["Port 2222", "UsePAM no"]
     kept = {name: ENVIRONMENT[name] for name in ("PATH", "LANG", "WORDS", "EMPTY")}
     found = dict(word.partition("=")[::2] for word in values.strip('"').split('" "'))
-    kept["PATH"] += ":/workspace/.local/bin"  # OpenShell#149: what pip install --user brought was not found
+    kept["PATH"] += ":/workspace/.local/bin"  # OpenShell#149: programs of pip install --user were not found
     assert {name: found.get(name) for name in kept} == kept
     assert not {"HOME", "HOSTNAME", "QUOTED", "SLASHED", "HASHED", "LINES", "two"} & set(found)
 
 
 def test_nobody_is_shut_out_for_the_refused_logins_of_others(tmp_path: Path) -> None:
-    """borgbackupserver#470: all come from one address. An sshd before 9.8 would not start with a word that it does not
-    know."""
+    """borgbackupserver#470: all logins come from one address. sshd before 9.8 refuses unknown options."""
     assert start(tmp_path, newer=True).splitlines()[-1] == "PerSourcePenalties no"
     assert "PerSource" not in start(tmp_path)
 
@@ -81,7 +80,7 @@ def test_a_real_sshd_takes_the_whole_of_its_configuration(tmp_path: Path) -> Non
 
 
 def test_what_sshd_cannot_take_is_in_each_shell_all_the_same(tmp_path: Path) -> None:
-    """OpenSSH 8.4 takes a # in SetEnv for a comment, and with it whatever follows."""
+    """OpenSSH 8.4 reads a # in SetEnv as a comment, and ignores the rest."""
     start(tmp_path)
     script = f'. {tmp_path}/box/profile; printf "%s\\n" "$QUOTED" "$SLASHED" "$HASHED" "${{LINES:-}}"'
     done = subprocess.run(("sh", "-euc", script), env={"PATH": "/bin"}, capture_output=True, text=True, check=True)
@@ -106,7 +105,7 @@ def test_a_real_sshd_takes_the_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["/opt/conda/bin:/usr/bin:/bin", "/data/it's a $(tool):/usr/bin:/bin"])
 def test_a_login_shell_has_the_path_of_the_container_and_not_of_its_image(tmp_path: Path, path: str) -> None:
-    """Debian's /etc/profile sets PATH anew; what the workspace's environment says comes after what its image does."""
+    """Debian's /etc/profile resets PATH; the workspace's environment overrides the image's."""
     start(tmp_path, {**ENVIRONMENT, "PATH": path, "LD_LIBRARY_PATH": "/data/lib"})
     read = f'PATH=/usr/bin LD_LIBRARY_PATH=/data/lib; . {tmp_path}/box/profile; echo "$PATH $LD_LIBRARY_PATH"'
     done = subprocess.run(("sh", "-euc", read), capture_output=True, text=True, check=True)
@@ -114,7 +113,7 @@ def test_a_login_shell_has_the_path_of_the_container_and_not_of_its_image(tmp_pa
 
 
 def test_what_an_image_prints_to_people_is_not_printed_to_programs(tmp_path: Path) -> None:
-    """tensorflow#30495: TensorFlow's own /etc/bash.bashrc prints its logo, which bash reads for scp and rsync, too."""
+    """tensorflow#30495: TensorFlow's /etc/bash.bashrc prints its logo, also for scp and rsync."""
     image = next(state for state in states() if isinstance(state, ImageBuilt))
     lines = dict(image.files)["Dockerfile"].splitlines()
     start = next(number for number, line in enumerate(lines) if "/etc/bash.bashrc" in line and line.startswith(" "))
@@ -139,7 +138,7 @@ def test_what_an_image_prints_to_people_is_not_printed_to_programs(tmp_path: Pat
 
 @pytest.mark.parametrize("usable", [False, True])
 def test_a_build_that_fails_for_want_of_a_name_server_says_so(tmp_path: Path, *, usable: bool) -> None:
-    """moby#49665: apt's last line alone says that a package has no installation candidate."""
+    """moby#49665: apt's last line only reports that a package has no installation candidate."""
     image = next(state for state in states() if isinstance(state, ImageBuilt))
     plan = image.plan(facts_for(image, {"docker ps -aq": f"image sha256:1 {image.base} x\nend\n"}))
     assert isinstance(plan, Change)

@@ -1,4 +1,4 @@
-"""``workspace.up`` on a workspace that is there, and mistakes in what was given: told before anything is written."""
+"""``workspace.up`` for an existing workspace, and mistakes in options, reported before any write."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def inventory(tmp_path: Path) -> Path:
 
 
 def up(inventory: Path, name: str, without: tuple[str, ...] = (), **options: Any) -> list[str]:
-    """The lines of the file that go and come with these options."""
+    """Return the removed and added lines of the file with these options."""
     change(
         Request("gpu01", inventory=(str(inventory),)),
         name,
@@ -60,7 +60,7 @@ def up(inventory: Path, name: str, without: tuple[str, ...] = (), **options: Any
 
 
 def test_options_that_are_not_given_keep_their_value(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Somebody who wants more CPUs does not lose the GPU, and a value in YAML 1.1 stays as it was written."""
+    """A change of the CPUs keeps the GPU, and a value in YAML 1.1 keeps its notation."""
     assert up(inventory, "alice-lab", cpus="4") == [
         "-" + OURS.splitlines()[8],
         "+" + OURS.splitlines()[8].replace("[/d:/d]}", "[/d:/d], cpus: 4}"),
@@ -75,7 +75,7 @@ def test_a_variable_by_option_is_that_very_text_in_the_file(inventory: Path, tex
     assert checked(inventory, "gpu01", written).containers["alice-run"].environment == {"V": text, "TZ": "UTC"}
     assert YAML(typ="safe", pure=True).load(written)["all"]["hosts"]["gpu01"]["workspaces_containers"]["alice-run"][
         "environment"
-    ] == {"V": text, "TZ": "UTC"}  # by YAML 1.2 as well
+    ] == {"V": text, "TZ": "UTC"}  # also by YAML 1.2
 
 
 def test_a_workspace_of_several_lines_keeps_them_and_their_comments(inventory: Path) -> None:
@@ -122,7 +122,7 @@ def test_an_option_that_is_given_replaces_what_it_said(
 
 
 def test_what_it_does_not_have_is_taken_back_without_a_word() -> None:
-    """The same command may be given again after a failure."""
+    """The same command can be repeated after a failure."""
     assert changed_entry(BEFORE, NOT_GIVEN, ["when-idle"]) == BEFORE
 
 
@@ -170,7 +170,7 @@ def test_what_cannot_be_taken_back_is_refused(options: dict[str, Any], without: 
 def test_a_mistake_names_the_option_and_nothing_is_written(
     inventory: Path, entry: dict[str, Any], mistakes: list[str]
 ) -> None:
-    """The line that a verb would have written is in no file that somebody could open."""
+    """The task has not written the line, so that no file has it."""
     _, after = edited(inventory, "gpu01", "b", {"user": "alice", "kind": "jupyter", **entry})
     with pytest.raises(InputError) as caught:
         checked(inventory, "gpu01", after)
@@ -195,7 +195,7 @@ def test_a_mistake_at_a_neighbour_names_no_option_that_nobody_gave(inventory: Pa
             "hosts": {"gpu01": {"workspaces_containers": {"desk": desk}}},
         }
     }
-    (inventory / "workspaces.yml").write_text(json.dumps(document))  # one line, which a change makes another
+    (inventory / "workspaces.yml").write_text(json.dumps(document))  # one line, which a change replaces
     _, after = edited(inventory, "gpu01", "carded", desk)
     with pytest.raises(InputError) as caught:
         checked(inventory, "gpu01", after)
@@ -206,7 +206,7 @@ def test_a_mistake_at_a_neighbour_names_no_option_that_nobody_gave(inventory: Pa
 def test_a_long_script_is_written_as_it_is_and_not_shown_whole(
     inventory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A carriage return alone is no line's end: progress bars print it."""
+    """A carriage return alone is not a line end: progress bars print it."""
     text = "#!/bin/sh\nprintf 'a\rb'\n" + "QUJD" * 50_000 + "\n" + "\n".join("x" * 200 for _ in range(1000)) + "\n"
     (tmp_path / "long.sh").write_bytes(text.encode())
     up(inventory, "alice-run", script=str(tmp_path / "long.sh"))
@@ -219,7 +219,7 @@ def test_a_long_script_is_written_as_it_is_and_not_shown_whole(
 
 @pytest.mark.parametrize("given", ["1,2", "2,1", "1, 2"])
 def test_two_gpus_are_two(inventory: Path, given: str) -> None:
-    """nvidia-docker#1026: the comma was read as the next option, and with one card nobody noticed."""
+    """nvidia-docker#1026: the comma was read as the next option, which did not show with one GPU."""
     up(inventory, "alice-run", gpus=given)
     written = (inventory / "workspaces.yml").read_text()
     wanted = tuple(given.replace(" ", "").split(","))
@@ -234,6 +234,6 @@ def test_gpus_that_are_no_list_are_refused(inventory: Path, given: str) -> None:
 
 
 def test_every_field_of_a_workspace_is_an_option() -> None:
-    """But for those of a model server, which ``serve.up`` fills in."""
+    """Except a model server's fields, which ``serve.up`` sets."""
     named = {FIELDS.get(name, name) for name in tasks._ENTRY}
     assert named == {each.name for each in fields(WorkspaceEntry)} - {"versions", "live"}

@@ -1,4 +1,4 @@
-"""What an inventory may declare of workspaces, what is refused with its line, and the ports that follow from names."""
+"""Valid declarations of workspaces, refusals with their line, and ports derived from names."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ all:
 
 
 def read(folder: Path, containers: str, more: str = "") -> Workspaces:
-    """The variables of gpu01, with these workspaces in a file beside the hosts'."""
+    """Return gpu01's variables, with these workspaces in a separate file."""
     inventory = folder / "inventory"
     inventory.mkdir(exist_ok=True)
     (inventory / "hosts.yml").write_text(HOSTS)
@@ -147,7 +147,7 @@ def test_zones_and_rules_are_taken(tmp_path: Path, value: str) -> None:
 
 
 def test_older_names_of_zones_are_known_without_their_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Debian 13 has their files in tzdata-legacy, and a controller may lack that package or all of the database."""
+    """Debian 13 has their files in tzdata-legacy, and a controller may lack that package or the whole database."""
     monkeypatch.setattr(zones.zoneinfo, "available_timezones", lambda: {"Europe/Berlin"})
     monkeypatch.setattr(zones.zoneinfo, "TZPATH", (str(tmp_path), str(tmp_path / "none")))
     (tmp_path / "tzdata.zi").write_text("# version x\nR d 1916 o - Jun 14 23s 1 S\nL America/New_York US/Eastern\n")
@@ -184,7 +184,7 @@ def test_a_script_from_windows_runs_as_any_other(tmp_path: Path) -> None:
 
 
 def test_images_of_registries_with_an_address_or_a_name_in_capitals(tmp_path: Path) -> None:
-    """As distribution/reference has them."""
+    """Examples of distribution/reference."""
     for image in ("[2001:db8::1]:5000/repo:1", "LOCALDOMAIN/library/debian:1.0", "192.168.1.1:5000/repo:5050"):
         entry = f"lab: {{user: alice, kind: jupyter, image: '{image}'}}"
         assert read(tmp_path, entry).containers["lab"].image == image
@@ -199,7 +199,7 @@ def test_names_that_are_no_names_of_workspaces(tmp_path: Path, name: str) -> Non
 
 @pytest.mark.parametrize("name", ["Alice", "al.ice", "1001", "alice@example.org", "jürgen", "a" * 32])
 def test_names_that_are_no_names_of_people(tmp_path: Path, name: str) -> None:
-    """As other installations have them: dockerspawner issues 39, 262 and 495, jupyterhub issue 4727, runc issue 695."""
+    """Names in other installations: dockerspawner issues 39, 262 and 495, jupyterhub issue 4727, runc issue 695."""
     folder = tmp_path / "inventory"
     folder.mkdir()
     (folder / "hosts.yml").write_text(f"all:\n  hosts:\n    gpu01:\n      workspaces_users: {{{name!r}: }}\n")
@@ -218,7 +218,7 @@ def test_users_that_are_none(tmp_path: Path, user: str) -> None:
 
 @pytest.mark.parametrize("left", ["", ", left: true"])
 def test_a_uid_is_one_persons(tmp_path: Path, left: str) -> None:
-    """systemd#15802: whoever gets a number after somebody else can read what that one left."""
+    """systemd#15802: a user with a reused ID can read the previous user's files."""
     people = f"{{bob: {{uid: 2002{left}}}, carol: {{uid: 2002}}, dave: }}"
     folder = tmp_path / "inventory"
     folder.mkdir()
@@ -233,7 +233,7 @@ def test_a_uid_is_one_persons(tmp_path: Path, left: str) -> None:
 
 
 def public_key(kind: str, *parts: bytes, says: str = "") -> str:
-    """A line with a key of these parts, whose first word may say another type."""
+    """Return a key line with these fields, whose first word may name another type."""
     blob = b"".join(len(part).to_bytes(4, "big") + part for part in (kind.encode(), *parts))
     return f"{says or kind} {base64.b64encode(blob).decode()}"
 
@@ -262,7 +262,7 @@ CURVE = (b"nistp256", b"\4" + b"p" * 64)
     ],
 )
 def test_every_kind_of_public_key_is_taken(tmp_path: Path, key: str) -> None:
-    """debops#1801: keys in hardware."""
+    """debops#1801: hardware keys."""
     assert user_with(tmp_path, key).users["eve"].keys == (KEY, key)
 
 
@@ -282,7 +282,7 @@ def test_every_kind_of_public_key_is_taken(tmp_path: Path, key: str) -> None:
     ],
 )
 def test_a_key_that_no_ssh_reads_is_refused(tmp_path: Path, key: str, why: str) -> None:
-    """kamal#1131: sshd passes over such a line, and its owner cannot log in."""
+    """kamal#1131: sshd ignores such a line, and its owner cannot log in."""
     with pytest.raises(InputError) as caught:
         user_with(tmp_path, key)
     assert "workspaces.users.eve.keys" in str(caught.value)
@@ -363,7 +363,7 @@ def test_a_port_that_is_given_is_not_given_again(tmp_path: Path) -> None:
 
 
 def test_a_command_that_linux_does_not_take_is_refused() -> None:
-    """argo-workflows#7586: `argument list too long` of a program that nobody knew. What is taken, Linux takes."""
+    """argo-workflows#7586: `argument list too long` of an unrelated program. Accepted commands run on Linux."""
     longest = "x" * MOST_WORD_BYTES
     WorkspaceEntry("bob", "batch", command=("echo", longest))
     subprocess.run(("true", longest), check=True)
@@ -394,7 +394,7 @@ def test_a_key_with_any_other_comment_is_one(comment: str) -> None:
 
 @pytest.mark.parametrize("entry", [{"script": "echo a\0b"}, {"command": ["echo", "a\0b"]}])
 def test_what_a_batch_run_runs_has_no_nul(entry: dict[str, object]) -> None:
-    """No step of a plan can hold one: it passed ``check``, and failed in ``plan``."""
+    """A step of a plan cannot contain one: it passed ``check``, but failed in ``plan``."""
     run = {"user": "alice", "kind": "batch", **entry}
     with pytest.raises(ValidationError, match="contains a NUL character"):
         TypeAdapter(Workspaces).validate_python({"users": {"alice": {"uid": 2001}}, "containers": {"a-run": run}})
@@ -408,7 +408,7 @@ OTHERS = (
 
 @pytest.mark.parametrize("directory", OTHERS.split())
 def test_a_directory_that_holds_what_belongs_to_others_is_not_for_peoples_files(directory: str) -> None:
-    """Each person's directory in it becomes root's: of ``/home``, their homes."""
+    """Users' directories in it become root's; in ``/home``, these would be home directories."""
     with pytest.raises(ValidationError, match=f"{directory} has files of others"):
         TypeAdapter(Workspaces).validate_python({"directory": directory})
 

@@ -1,4 +1,4 @@
-"""What a site's files declare of workspaces: ``hostwright check`` and the published schemas find its mistakes."""
+"""Declarations of workspaces in a site's files: ``hostwright check`` and the published schemas find mistakes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ all:
 
 @pytest.fixture
 def people(site: MadeSite) -> MadeSite:
-    """A site whose hosts have workspaces, with one in a file of its own."""
+    """Return a site whose hosts have workspaces, one of them in a separate file."""
     site.write("inventory/group_vars/all.yml", "hostwright_roles: [base, driver, container, workspaces]\n")
     site.write("inventory/workspaces.yml", PEOPLE)
     return site

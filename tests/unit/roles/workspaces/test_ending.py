@@ -1,4 +1,4 @@
-"""A batch run that is ended: its programs hear of it, and have their time; and what of it is kept."""
+"""The end of a batch run: its programs receive the signal and have time to finish; and the kept results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.roles.workspaces.spaces import planned, space, variables
 from tests.unit.support.stubs import stub
 
 PLACED = Placed(2002, 2002, (), "sha256:abc", "lab/jupyter:1", "d1")
-#: What a container's init does when Docker stops it, once the training has begun; the kernel ends the rest with it.
+#: behaviour of a container's init when Docker stops it during the training; the kernel kills the rest with it
 INIT = """
 import os, pathlib, signal, subprocess, sys, time
 child = subprocess.Popen(sys.argv[1:], start_new_session=True)
@@ -44,7 +44,7 @@ signal.pause()
 
 
 def words_of(**fields: Any) -> tuple[list[str], bool]:
-    """What the container runs, and whether its init signals all of it."""
+    """Return the container's command, and whether its init signals the whole group."""
     words = list(docker_arguments(space(WorkspaceEntry("bob", "batch", **fields)), PLACED))
     start = words.index("--entrypoint")
     return [words[start + 1], *words[start + 3 :]], "TINI_KILL_PROCESS_GROUP=1" in words
@@ -62,7 +62,7 @@ def words_of(**fields: Any) -> tuple[list[str], bool]:
     ids=["script", "bash", "command", "program", "python"],
 )
 def test_a_run_that_is_ended_keeps_what_its_programs_know(tmp_path: Path, fields: Any, status: int) -> None:
-    """kubernetes#5585, wyoming-piper#47: the shell alone was told, and Python was killed with it."""
+    """kubernetes#5585, wyoming-piper#47: only the shell received the signal, and Python was killed with it."""
     (tmp_path / "t.py").write_text(TRAINING)
     (tmp_path / "init").write_text(INIT)
     (tmp_path / "script").write_text(fields.get("script", ""))
@@ -87,7 +87,7 @@ def environment_of(**fields: Any) -> dict[str, str]:
 
 @pytest.mark.parametrize("fields", [{"command": ("python3", "t.py")}, {"script": "python3 t.py\n"}], ids=str)
 def test_what_a_program_printed_is_there_before_it_ends(tmp_path: Path, fields: Any) -> None:
-    """docker/compose#12048: nothing of it was in the log while it ran, and nothing ever where it was killed."""
+    """docker/compose#12048: the log had no output while the program ran, and none after a kill."""
     (tmp_path / "t.py").write_text("import signal\nprint('line')\nsignal.pause()\n")
     (tmp_path / "script").write_text(fields.get("script", ""))
     words = [word.replace("/run/hostwright/script", str(tmp_path / "script")) for word in words_of(**fields)[0]]
@@ -121,7 +121,7 @@ def test_docker_waits_as_long_as_the_documents_say() -> None:
 
 
 def test_a_run_that_is_taken_off_tells_first_how_it_ended(tmp_path: Path) -> None:
-    """Its unit follows it, and writes batch.json: it was ended before the run was."""
+    """Its unit follows the run and writes batch.json, which has to happen before the removal."""
     plan = planned(variables(a_run=None))["undeclared workspaces"]
     assert isinstance(plan, Change)
     calls = tmp_path / "calls"

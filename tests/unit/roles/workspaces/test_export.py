@@ -1,4 +1,4 @@
-"""The same workspace for Slurm and Kubernetes: the script is run by a real shell, the manifests read back."""
+"""Export to Slurm and Kubernetes: a real shell runs the script, and the manifests are parsed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from hostwright.standard.roles.workspaces.export.slurm import slurm
 from hostwright.standard.roles.workspaces.verbs.exporting import export
 from tests.unit.roles.workspaces.spaces import AMBIGUOUS
 
-#: srun runs its command once for each task; apptainer writes down its words and what it was told of its cluster.
+#: srun runs its command once per task; apptainer records its arguments and its cluster variables
 TOOLS = {
     "srun": """#!/bin/bash
 while [[ $1 == --* ]]; do shift; done
@@ -57,7 +57,7 @@ def workspace(entry: WorkspaceEntry, name: str = "alice-lab", user: WorkspaceUse
 
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with what the script calls on a cluster, as stand-ins."""
+    """Return a directory with stand-ins for the cluster's commands."""
     folder = tmp_path_factory.mktemp("tools")
     for name, text in TOOLS.items():
         (folder / name).write_text(text)
@@ -66,7 +66,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(script: str, tools: Path, tasks: int = 1) -> list[tuple[list[str], str]]:
-    """What apptainer was called with in each task, by the script in a real bash, as Slurm starts it."""
+    """Return apptainer's arguments in each task, from the script in a real bash as Slurm starts it."""
     seen = tools / "seen"
     seen.unlink(missing_ok=True)
     env = {"PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(tools), "SEEN": str(seen), "TASKS": str(tasks)}
@@ -186,7 +186,7 @@ def test_two_directories_never_become_one_claim() -> None:
 
 
 def claims(entry: WorkspaceEntry, name: str = "alice-lab") -> list[str]:
-    """The names of a pod's volumes."""
+    """Return the names of a pod's volumes."""
     pod = manifests(kubernetes(workspace(entry, name)))["Deployment"]["spec"]["template"]["spec"]
     return [volume["name"] for volume in pod["volumes"]]
 
@@ -253,7 +253,7 @@ def test_variables_go_along(tools: Path) -> None:
 @pytest.mark.parametrize("text", [*AMBIGUOUS, "yes", "null", "~", "", "12345", "x" * 200 + " y", "- a", "ä: #b"])
 @pytest.mark.parametrize("reader", [yaml.safe_load_all, YAML(typ="safe", pure=True).load_all], ids=["1.1", "1.2"])
 def test_a_value_is_the_same_text_for_every_reader(tools: Path, text: str, reader: Any) -> None:
-    """kubectl and Compose read YAML 1.2: 1e3 without quotes is a number there, and kubectl refuses it."""
+    """kubectl and Compose parse YAML 1.2: unquoted 1e3 is a number there, and kubectl refuses it."""
     entry = replace(TRAIN, command=("echo", text), environment={"TZ": text})
     for form in (compose, compose_runtime):
         (document,) = reader(form(workspace(entry)))
@@ -275,7 +275,7 @@ def test_compose_reads_no_variable_in_a_command() -> None:
 
 
 def expanded(text: str, variables: dict[str, str]) -> str:
-    """What Kubernetes makes of a word: third_party/forked/golang/expansion, which also reads $$ as one dollar sign."""
+    """Expand a word like Kubernetes (third_party/forked/golang/expansion), where $$ is one dollar sign."""
     return re.sub(
         r"\$(\$|\(([^)]*)\))",
         lambda found: "$" if found[1] == "$" else variables.get(found[2], found[0]),
@@ -301,7 +301,7 @@ def test_kubernetes_reads_no_variable_in_a_value_or_command(text: str) -> None:
     ids=["sh", "bash", "python"],
 )
 def test_a_script_runs_as_on_its_host(tools: Path, script: str, prints: str) -> None:
-    """On the host, /bin/sh reads it without options, or the program that its first line names does."""
+    """On the host, /bin/sh runs it without options, or the interpreter of its first line does."""
     entry = WorkspaceEntry(user="alice", kind="batch", script=script)
     [(seen, _)] = run(slurm(workspace(entry)), tools)
     image = next(number for number, word in enumerate(seen) if word.startswith("docker://"))
@@ -311,7 +311,7 @@ def test_a_script_runs_as_on_its_host(tools: Path, script: str, prints: str) -> 
 
 @pytest.mark.parametrize("form", [compose, compose_runtime, slurm, kubernetes])
 def test_a_script_is_handed_over_whole_or_refused(form: Any, tools: Path) -> None:
-    """argo-workflows#7586: Linux takes no argument of 128 KiB, and what failed was a program that nobody knew."""
+    """argo-workflows#7586: Linux accepts no argument of 128 KiB, and an unrelated program failed."""
     longest = "echo ran\n".ljust(MOST_WORD_BYTES, "#")
     whole = workspace(WorkspaceEntry(user="alice", kind="batch", script=longest))
     text = form(whole)
@@ -325,7 +325,7 @@ def test_a_script_is_handed_over_whole_or_refused(form: Any, tools: Path) -> Non
 
 @pytest.mark.parametrize("form", [slurm, kubernetes])
 def test_who_works_together_is_said_by_the_cluster_alone(form: Any) -> None:
-    """trainer#1563: the operator puts its TF_CONFIG beside one that is there, and Apptainer prefers the workspace's."""
+    """trainer#1563: the operator adds its TF_CONFIG to an existing one, and Apptainer prefers the workspace's."""
     own = replace(TRAIN, environment={"TF_CONFIG": "{}"})
     assert "TF_CONFIG" in form(workspace(own))
     with pytest.raises(InputError, match="has a TF_CONFIG in its environment, but the export sets TF_CONFIG"):
@@ -334,7 +334,7 @@ def test_who_works_together_is_said_by_the_cluster_alone(form: Any) -> None:
 
 @pytest.mark.parametrize("hosts", [2, 4])
 def test_a_tf_job_is_what_the_operator_takes(hosts: int) -> None:
-    """trainer#1563: what its validation asks beyond the schema; else nothing runs, and only its log says so."""
+    """trainer#1563: its validation has checks beyond the schema; a failure shows only in the operator's log."""
     name = "a" * 31
     job = manifests(kubernetes(workspace(replace(TRAIN, gpus=("0", "1")), name), hosts=hosts))["TFJob"]
     replicas = job["spec"]["tfReplicaSpecs"]

@@ -1,4 +1,4 @@
-"""A change of a workspace that fails: what is told of it, and what is left, by the real shell with a made-up Docker."""
+"""A failing change of a workspace: its message and leftovers, in a real shell with a made-up Docker."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hostwright.standard.roles.workspaces.states.running import CLOSED
 from tests.unit.roles.workspaces.spaces import IMAGE, planned, variables
 from tests.unit.support.stubs import stub
 
-#: Containers and networks are files; what FAILS names (``create``, ``stop workspace-carol``) says FAILURE and ends.
+#: containers and networks are files; the command in FAILS (``create``, ``stop workspace-carol``) prints FAILURE
 DOCKER = """
 case "$* " in "$FAILS "*) [ -z "$FAILS" ] || { echo "$FAILURE" >&2; exit "${STATUS:-125}"; } ;; esac
 has="$DOCKER/$1"
@@ -47,7 +47,7 @@ esac
 
 @dataclass(frozen=True)
 class Done:
-    """How the step ended: its exit status, the line that is told, and what is left."""
+    """End of the step: exit status, message, and leftovers."""
 
     status: int
     told: str
@@ -71,8 +71,10 @@ def change(
     getent: str = "exit 2",
     **environment: str,
 ) -> Done:
-    """Make the workspace ``carol``, of which the host has the container ``before``, from an image with the files
-    ``has``; the host's time zones are those in the folder ``zoneinfo``."""
+    """Create the workspace ``carol`` on a host with the container ``before``.
+
+    The image has the files ``has``; the host's time zones are in the directory ``zoneinfo``.
+    """
     for part in ("docker/container", "docker/network", "srv", "state"):
         (folder / part).mkdir(parents=True)
     for file in has:
@@ -152,7 +154,7 @@ def test_what_was_there_stays_whichever_step_fails(tmp_path: Path, fails: str) -
     done = change(tmp_path, fails, "the daemon is shutting down", before="old", **once)
     assert done.status == 1
     assert done.containers == {"workspace-carol": "old"}
-    if fails != "start":  # what does not start at all does not start again either, and the line says so
+    if fails != "start":  # a container that cannot start cannot be restarted either, and the message says so
         assert done.told.endswith(("; it goes on as it was", "; it is as it was before"))
     else:
         assert "what it had before is not back: fix the cause" in done.told
@@ -182,7 +184,7 @@ def test_a_docker_that_hangs_is_told(tmp_path: Path) -> None:
     ],
 )
 def test_an_image_without_a_locale_gets_one_with_all_letters(tmp_path: Path, image: str, given: bool) -> None:
-    """tensorflow#20380: print() of a letter beyond ASCII. What the workspace's own environment says comes after it."""
+    """tensorflow#20380: print() of a non-ASCII letter. The workspace's own environment overrides the default."""
     assert change(tmp_path, IMAGE_ENV=image).status == 0
     words = (tmp_path / "docker/created").read_text().split()
     assert ("--env=LANG=C.UTF-8" in words) is given
@@ -190,7 +192,7 @@ def test_an_image_without_a_locale_gets_one_with_all_letters(tmp_path: Path, ima
 
 
 def test_a_host_with_too_many_networks_names_those_without_a_container(tmp_path: Path) -> None:
-    """for-linux#599: nothing said which networks are unused."""
+    """for-linux#599: no message named the unused networks."""
     failure = "Error response from daemon: all predefined address pools have been fully subnetted"
     done = change(
         tmp_path, "network create", failure, NETWORKS="old\nhostwright-eve\nhostwright-al\n", USED="hostwright-al,x\n"
@@ -201,7 +203,7 @@ def test_a_host_with_too_many_networks_names_those_without_a_container(tmp_path:
 
 
 def run_of(first_line: str, *mounts: str, **variables: str) -> WorkspaceEntry:
-    """A batch run whose script begins so."""
+    """Return a batch run whose script begins so."""
     script = f"{first_line}\nprint hello\n"
     return WorkspaceEntry("bob", "batch", image=IMAGE, script=script, mounts=mounts, environment=variables)
 
@@ -219,7 +221,7 @@ def run_of(first_line: str, *mounts: str, **variables: str) -> WorkspaceEntry:
 def test_an_interpreter_that_the_image_lacks_is_told_before_the_run_is_queued(
     tmp_path: Path, first_line: str, named: str, no_file: str
 ) -> None:
-    """moby#22469: it ended with 127 and "not found", of a file that was there, when its turn came."""
+    """moby#22469: the run ended with 127 and "not found" for an existing file, only when its turn came."""
     done = change(tmp_path, entry=run_of(first_line), has=("/bin/bash", "/usr/bin/env"), NO_FILE=no_file)
     assert done.status == 1
     told = f"the first line of its script names the interpreter {named}, which the image {IMAGE} does not have: "
@@ -284,7 +286,9 @@ def test_a_rule_or_utc_needs_no_file(tmp_path: Path) -> None:
 
 
 def test_people_have_a_name_with_which_git_commits(tmp_path: Path) -> None:
-    """jupyter/docker-stacks#552: "empty ident name not allowed". The host's account says the full name, if it can."""
+    """jupyter/docker-stacks#552: "empty ident name not allowed". The full name comes from the host's account if
+    possible.
+    """
     for gecos, name in (("", "bob"), ("Bob Ross,Room 7,,", "Bob Ross"), (",,,", "bob")):
         (folder := tmp_path / str(len(gecos))).mkdir()
         account = f"echo 'bob:x:2002:2002:{gecos}:/:/bin/sh'" if gecos else "exit 2"

@@ -1,4 +1,4 @@
-"""What goes wrong in people's containers is seen in what Docker and nvidia-smi say, and told apart by its messages."""
+"""Failures in users' containers are found in Docker's and nvidia-smi's output, and classified by their messages."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_docker_that_is_silent_is_not_checked() -> None:
         evidence("workspace-out-of-memory", {WORKSPACES_PROBE: "docker silent\nend\n"})
 
 
-#: one with a card that nvidia-smi lists, one that lost it, one without any, and one whose image has no nvidia-smi
+#: a workspace with a GPU, one that lost its GPU, one without GPUs, and one whose image lacks nvidia-smi
 DOCKER = """
 case $1 in
 ps) printf '%s\\n' 'alice-lab a1 GPU-1' 'bob-lab b2 GPU-2' 'carol-lab c3 ' 'dan-lab d4 GPU-4' ;;
@@ -77,7 +77,7 @@ esac"""
 
 
 def inside(folder: Path, pid: str) -> str:
-    """What a host says whose docker.pid names this process."""
+    """Return the output of a host whose docker.pid names this process."""
     (folder / "docker.pid").write_text(f"{pid}\n")
     script = CARDS_INSIDE.script.replace("/run/docker.pid", f"{folder}/docker.pid")
     done = subprocess.run(
@@ -101,7 +101,7 @@ def test_a_docker_that_stands_still_is_not_started_by_the_question(tmp_path: Pat
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["source"])
 def test_peoples_reports_lead_to_their_cause(case: dict[str, str]) -> None:
-    """The causes were written down before any rule was run on these texts."""
+    """The causes were determined before any rule was run on these texts."""
     failure = KNOWN.classify(case["text"])
     assert (failure.rule.name if failure else "") == case["right"]
 

@@ -1,4 +1,4 @@
-"""GPUs that workspaces are promised: whole cards and MIG devices, from lists that nvidia-smi printed on real hosts."""
+"""GPUs of workspaces: whole GPUs and MIG devices, from nvidia-smi's output on real hosts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.layers.test_workspaces import gpus_in
 from tests.unit.roles.workspaces.spaces import DECLARED, IMAGE, RECORDED, answers, planned, space
 from tests.unit.roles.workspaces.test_declared import read, refused
 
-#: NVIDIA/go-dcgm issue 30, influxdata/telegraf issue 5812 (four cards, of which the first is divided) and R460's names
+#: NVIDIA/go-dcgm issue 30, influxdata/telegraf issue 5812 (four GPUs, the first with MIG devices) and R460's names
 A100 = "GPU-41255406-c9af-f94b-4ebf-9d57ad1853da"
 PART = "MIG-a65afc88-50b5-5ccf-b0a8-f93b3247ae9e"
 ONE = f"GPU 0: NVIDIA A100 80GB PCIe (UUID: {A100})\n  MIG 2g.20gb     Device  0: (UUID: {PART})\n"
@@ -52,7 +52,7 @@ def jupyter(*gpus: str, share: bool = False) -> WorkspaceEntry:
 
 
 def plans(cards: tuple[str, ...], listing: Any, **entries: WorkspaceEntry) -> dict[str, Planned]:
-    """What is planned for these workspaces alone on a host with such cards."""
+    """Return the plans for only these workspaces on a host with these GPUs."""
     v = replace(DECLARED, containers=entries)
     rows = "\n".join(line for line in RECORDED.splitlines() if line.startswith("image ")) + "\nend\n"
     known = planned(v, {**answers(rows, cards), "nvidia-smi -L": listing})
@@ -71,7 +71,7 @@ def test_a_mig_device_is_given_by_its_uuid_and_its_neighbours_too() -> None:
 
 @pytest.mark.parametrize("whole", ["0", CARDS[0]])
 def test_a_card_is_promised_with_each_of_its_parts(whole: str) -> None:
-    """kubernetes-sigs/dra-driver-nvidia-gpu issue 719 gives out both."""
+    """kubernetes-sigs/dra-driver-nvidia-gpu issue 719 assigns both."""
     for first, second in ((whole, PARTS[2]), (PARTS[2], whole)):
         known = plans(CARDS, FOUR, a=jupyter(first), b=jupyter(second))
         assert isinstance(known["a"], Change)
@@ -84,7 +84,7 @@ def test_a_card_is_promised_with_each_of_its_parts(whole: str) -> None:
 
 
 def test_batch_runs_wait_for_the_same_gpu_alone() -> None:
-    """Two locks of a card and of a part of it would not know of each other."""
+    """The locks of a GPU and of a MIG device on it are independent."""
     whole = WorkspaceEntry("bob", "batch", gpus=("0",), image=IMAGE, command=("true",))
     part = replace(whole, gpus=(PARTS[0],))
     known = plans(CARDS, FOUR, a=part, b=part, c=whole)
@@ -98,7 +98,7 @@ def test_a_card_and_its_part_in_one_workspace_are_one_too_many() -> None:
 
 
 def test_a_mig_device_that_is_gone_is_refused_with_those_that_are_there() -> None:
-    """NVIDIA/nvidia-container-toolkit issue 203: the name of an older driver; gpu-operator issue 403: a reboot."""
+    """NVIDIA/nvidia-container-toolkit issue 203: an older driver's name; gpu-operator issue 403: a reboot."""
     plan = plans((A100,), ONE, a=jupyter(OLD))["a"]
     assert isinstance(plan, Refusal)
     assert f"it has 0 ({A100}), with the MIG devices {PART} (a reset or reboot removes MIG devices" in (plan.sentence)
@@ -106,7 +106,7 @@ def test_a_mig_device_that_is_gone_is_refused_with_those_that_are_there() -> Non
     assert isinstance(plan, Refusal)
     assert "and no MIG device" in plan.sentence
     assert isinstance(plans((A100,), R460, a=jupyter(OLD))["a"], Change)
-    assert isinstance(plans((A100,), "", a=jupyter("0"))["a"], Change)  # nobody asks for the list
+    assert isinstance(plans((A100,), "", a=jupyter("0"))["a"], Change)  # the list is not needed
 
 
 def test_without_the_list_a_mig_device_waits() -> None:
@@ -147,7 +147,7 @@ def test_the_file_alone_shows_what_older_names_clash(tmp_path: Path) -> None:
     both = f"a: {{user: alice, kind: jupyter, gpus: [{A100}]}}\nb: {{user: bob, kind: jupyter, gpus: [%s]}}"
     sentence = f"b: GPU {OLD} is given twice: a has {A100}, and one of the two is a MIG device on the other"
     assert sentence in refused(tmp_path, both % OLD)
-    assert read(tmp_path, both % PART).containers  # only the host knows whose part that is
+    assert read(tmp_path, both % PART).containers  # only the host can map this part to its GPU
 
 
 def test_a_cluster_is_not_asked_for_a_uuid() -> None:
@@ -159,7 +159,7 @@ def test_a_cluster_is_not_asked_for_a_uuid() -> None:
 
 
 def test_who_shares_a_card_does_not_take_all_of_it_unless_told_so() -> None:
-    """tensorflow/serving#249: TensorFlow takes all of a card's memory when it begins, so that the next finds none."""
+    """tensorflow/serving#249: TensorFlow allocates all GPU memory at its start, so that the next program finds none."""
 
     def told(entry: WorkspaceEntry) -> list[str]:
         arguments = docker_arguments(space(entry), Placed(2001, 2001, tuple(CARDS[: len(entry.gpus)]), "i", "r", "d"))

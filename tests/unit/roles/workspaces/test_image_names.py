@@ -1,4 +1,4 @@
-"""Names of images in an inventory and in what a host has: what is taken, and what is wrong with the others."""
+"""Image names in an inventory and on a host: accepted names, and the errors of others."""
 
 from __future__ import annotations
 

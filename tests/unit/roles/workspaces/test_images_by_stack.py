@@ -1,4 +1,4 @@
-"""The images of workspaces and model servers that name none, by the stack of their host."""
+"""Default images of workspaces and model servers, by the stack of their host."""
 
 from __future__ import annotations
 

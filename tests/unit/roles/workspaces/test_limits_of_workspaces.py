@@ -1,4 +1,4 @@
-"""Limits of people and hosts, and disk quotas: what is planned where, from answers of a kernel with project quotas."""
+"""Limits of users and hosts, and disk quotas: plans from answers of a kernel with project quotas."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_directory_gets_its_project_and_the_limit_in_kib() -> None:
 
 
 def test_a_limit_that_is_taken_out_goes_and_others_projects_stay() -> None:
-    """moby/moby issue 34701: limits leak, and their numbers are others'."""
+    """moby/moby issue 34701: limits leak, and their project numbers belong to others."""
     without = DiskQuotas("/srv/workspaces", (), (LAB, BOX))
     plan = planned(f"{EXT4}limit {ID} 4096\nlimit 3 9999\n", without)
     assert isinstance(plan, Change)
@@ -87,7 +87,7 @@ def test_a_limit_that_is_taken_out_goes_and_others_projects_stay() -> None:
     ],
 )
 def test_a_file_system_without_quotas_is_refused_with_what_to_do(place: str, how: str) -> None:
-    """AliyunContainerService/pouch issue 2789: the limit was asked for, and the disk was not made for it."""
+    """AliyunContainerService/pouch issue 2789: the limit was requested on an unprepared disk."""
     plan = planned(f"filesystem {place}\n")
     assert isinstance(plan, Refusal)
     assert plan.rule == "workspace-disk"
@@ -120,7 +120,7 @@ def test_another_limit_of_the_disk_makes_no_other_container() -> None:
 
 
 def test_the_question_finds_where_files_will_be(tmp_path: Path) -> None:
-    """A directory that is not there yet, a limit among others, and a link in the place of a workspace."""
+    """A missing directory, a limit among others, and a link instead of a workspace."""
     (tmp_path / "alice/lab").mkdir(parents=True)
     (tmp_path / "alice/link").symlink_to("/etc")
     rows = (

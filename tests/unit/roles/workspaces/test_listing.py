@@ -1,4 +1,4 @@
-"""``workspace.list`` and ``serve.list``: their rows and exit status where a host's Docker does not answer."""
+"""``workspace.list`` and ``serve.list``: rows and exit status if a host's Docker does not respond."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Show = Callable[..., int]
 
 @pytest.fixture
 def show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Show, dict[str, str]], int]:
-    """List the models or workspaces of hosts that give these answers, as JSON; the exit status."""
+    """List the models or workspaces of hosts with these answers as JSON, and return the exit status."""
     (tmp_path / "hosts.yml").write_text(HOSTS.replace("DIGEST", "0" * 64))
 
     class Connected:
@@ -75,7 +75,7 @@ def test_a_docker_that_does_not_answer_is_an_error_beside_the_rows_of_its_host(
 def test_a_host_without_rows_says_it_too(
     show: Callable[[Show, dict[str, str]], int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """That nothing is declared does not mean that nothing is there."""
+    """The host may have workspaces although none is declared."""
     assert show(spaces.show_list, {"gpu01": ANSWERS, "gpu02": SILENT}) == 1
     assert [error["host"] for error in json.loads(capsys.readouterr().out)["errors"]] == ["gpu02"]
 

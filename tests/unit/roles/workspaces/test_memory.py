@@ -1,4 +1,4 @@
-"""What `workspace.logs` says of memory, by the real shell with a made-up Docker and control groups."""
+"""`workspace.logs` about memory, in a real shell with a made-up Docker and control groups."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RUN = WorkspaceEntry("bob", "batch", memory="256m", command=("true",))
 
 
 def logs(folder: Path, entry: WorkspaceEntry, state: str, events: str = "", file: str = "memory.events", **more: str):
-    """What is printed of a workspace whose container has this state, and whose control group these events."""
+    """Return the output for a workspace with this container state and these events of its control group."""
     group = folder / "4711/root/sys/fs/cgroup" / file
     group.parent.mkdir(parents=True)
     group.write_text(events)
@@ -46,7 +46,7 @@ def logs(folder: Path, entry: WorkspaceEntry, state: str, events: str = "", file
     ],
 )
 def test_a_jupyter_whose_kernel_was_ended_says_why(tmp_path: Path, file: str, events: str) -> None:
-    """jupyter/help#418: no message. Docker knows of it when the container has ended; its control group does now."""
+    """jupyter/help#418: no message. Docker reports it after the container's end; the control group does at once."""
     done = logs(tmp_path, JUPYTER, "4711 false", events, file)
     assert done.stdout.splitlines() == [
         "the last line",
@@ -57,7 +57,7 @@ def test_a_jupyter_whose_kernel_was_ended_says_why(tmp_path: Path, file: str, ev
 
 
 def test_a_batch_run_that_went_on_after_it_says_so(tmp_path: Path) -> None:
-    """docker-stacks#736: a script goes on without its child, and ends with 0."""
+    """docker-stacks#736: a script continues without its child process, and ends with 0."""
     assert "more memory than it may (memory: 256m)" in logs(tmp_path, RUN, "0 true").stdout.splitlines()[-1]
 
 
@@ -87,14 +87,14 @@ def test_the_list_says_that_one_that_does_not_run_ended_for_want_of_memory() -> 
 
 @pytest.fixture
 def open_to_all() -> Iterator[Path]:
-    """A directory that other accounts can reach, which pytest's own is not."""
+    """Return a directory that other accounts can reach, unlike pytest's own."""
     with tempfile.TemporaryDirectory() as place:
         os.chmod(place, 0o755)  # noqa: PTH101, S103 - what it is for
         yield Path(place)
 
 
 def test_the_logs_of_a_run_are_read_by_its_owner(tmp_path: Path, open_to_all: Path) -> None:
-    """Who owns the directory may put a link to a file of root's there, which the logs would then show."""
+    """The directory's owner may put a link to root's file there, which the logs would show."""
     folder, secret = open_to_all / "bob", open_to_all / "secret"
     secret.write_text("root's own")
     secret.chmod(0o600)

@@ -1,4 +1,4 @@
-"""The program that runs batch workspaces, under a real shell with real locks: what it waits for, and what it says."""
+"""The program that runs batch workspaces, in a real shell with real locks: reasons for waiting, and messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.unit.support.hostjobs import until
 from tests.unit.support.stubs import stub
 
 ID = "9cd078cb21bc" + "0" * 52
-#: docker, as the program asks it: containers are folders with a file for each field
+#: stand-in for docker: containers are directories with a file for each field
 DOCKER = """\
 shown() { cat "$CONTAINERS/$2/$1" 2>/dev/null; }
 if [ -e "$CONTAINERS/down" ]; then
@@ -67,7 +67,7 @@ esac
 """.replace("!= ID ]", f"!= {ID} ]")
 
 
-#: systemd, as the program asks it: a container's folder may say of its unit that it is not active
+#: stand-in for systemd: a container's directory may mark its unit as inactive
 SYSTEMCTL = """\
 name=${7#hostwright-batch@}; name=${name%.service}
 cat "$CONTAINERS/workspace-$name/unit" 2>/dev/null || echo ActiveState=active
@@ -75,7 +75,7 @@ cat "$CONTAINERS/workspace-$name/unit" 2>/dev/null || echo ActiveState=active
 
 
 class Host:
-    """A host with this program, a docker that writes down what it is asked, and a made-up list of programs on GPUs."""
+    """A host with this program, a docker that records its commands, and a made-up list of GPU processes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.locks, self.apps = folder, folder / "locks", folder / "apps"
@@ -99,11 +99,11 @@ class Host:
         }
 
     def made(self, name: str, *gpus: str, when_idle: bool = False) -> Path:
-        """A batch workspace's container, which waits; the folder with its person's files."""
+        """Create the waiting container of a batch workspace, and return the directory with its user's files."""
         container, files = self.folder / "containers" / f"workspace-{name}", self.folder / "files" / name
         container.mkdir(parents=True)
         files.mkdir(parents=True)
-        # all within one second, as one provision makes them
+        # all within one second, as in one provision
         made = f"2026-11-23T20:38:06.{len(list(container.parent.iterdir())):09d}".rstrip("0") + "Z"
         fields = {
             "files": str(files), "gpus": ",".join(gpus), "status": "created", "when_idle": str(when_idle).lower(),
@@ -144,7 +144,7 @@ def host(tmp_path: Path) -> Host:
 
 
 def test_runs_of_one_card_go_one_after_the_other_and_say_whom_they_wait_for(host: Host) -> None:
-    """bamos/setGPU issue 3: two that begin at once choose the same card."""
+    """bamos/setGPU issue 3: two programs that start at once select the same GPU."""
     host.made("a", CARD, OTHER)
     files = host.made("b", OTHER)
     with host.queued("a") as first:
@@ -165,7 +165,7 @@ def test_runs_of_one_card_go_one_after_the_other_and_say_whom_they_wait_for(host
 
 
 def test_nobody_passes_a_run_that_waits_for_two_cards(host: Host) -> None:
-    """buildbuddy pull request 10109: the job for all cards was skipped each time, since never all were free at once."""
+    """buildbuddy pull request 10109: the job for all GPUs was always skipped, because all were never free at once."""
     host.made("a", CARD)
     host.made("b", CARD, OTHER)
     host.made("c", OTHER)
@@ -173,7 +173,7 @@ def test_nobody_passes_a_run_that_waits_for_two_cards(host: Host) -> None:
     host.made("e", OTHER, CARD)
     with host.queued("a") as run:
         until(lambda: host.started == ["a"], "what was started")
-        # as after a reboot: those that were declared last are there first
+        # as after a reboot: the last declared ones come first
         with host.queued("e"), host.queued("d"), host.queued("c"), host.queued("b"):
             first = f"batch run b, which wants {CARD} too, was declared before it"
             until(lambda: host.why("d") == first, "why it waits")
@@ -194,7 +194,7 @@ def test_nobody_passes_a_run_that_waits_for_two_cards(host: Host) -> None:
 
 
 def test_the_order_holds_over_many_runs(host: Host) -> None:
-    """Each time that a run of one card ends, another one of that card is declared, behind the run of both."""
+    """At each end of a run on one GPU, another run on that GPU is declared, behind the run on both."""
     host.made("s0", CARD)
     host.made("big", CARD, OTHER)
     with ExitStack() as runs:
@@ -215,7 +215,7 @@ def test_the_order_holds_over_many_runs(host: Host) -> None:
 
 @pytest.mark.parametrize("unit", ["ActiveState=failed", "ActiveState=inactive"])
 def test_who_is_not_in_the_queue_holds_nobody_up(host: Host, unit: str) -> None:
-    """One that Docker refused, and one that somebody stopped: their containers are there, and never ran."""
+    """A container that Docker refused, and a stopped one: both exist and never ran."""
     host.made("b", CARD)
     (host.folder / "containers/workspace-b/unit").write_text(f"{unit}\n")
     host.made("c", CARD)
@@ -254,7 +254,7 @@ def test_whoever_waits_behind_a_run_that_is_taken_out_begins_at_once(host: Host)
 
 
 def test_one_that_was_killed_leaves_its_card(host: Host) -> None:
-    """kaldi-asr/kaldi pull request 2901: cards stayed locked, and the others waited for ever."""
+    """kaldi-asr/kaldi pull request 2901: GPUs stayed locked, and other runs waited forever."""
     host.made("a", CARD)
     host.made("b", CARD)
     with host.queued("a"):
@@ -363,7 +363,7 @@ def test_an_old_mig_device_has_a_lock_although_its_name_has_slashes(host: Host) 
     ],
 )  # fmt: skip
 def test_a_start_that_fails_without_an_error_is_not_tried_for_ever(host: Host, words: str, reason: str) -> None:
-    """Docker answers, calls the container created, and keeps no reason."""
+    """Docker responds, reports the container as created, and records no reason."""
     files = host.made("a", CARD)
     (host.folder / "containers/refuses").write_text("")
     (host.folder / "containers/words").write_text(words)
@@ -386,7 +386,7 @@ def test_a_start_that_fails_without_an_error_is_not_tried_for_ever(host: Host, w
         row for row in rows_of("gpu01", (), read_workspaces(facts(states(), answers(waiting)))) if row.name == "b-run"
     ]
     assert row.state.startswith("not started: Docker does not start it: ")
-    (host.folder / "containers/refuses").unlink()  # the next run of it begins anew
+    (host.folder / "containers/refuses").unlink()  # its next run starts from the beginning
     with host.queued("a") as run:
         until(lambda: host.started == ["a"], "what was started")
         host.ended("a")
@@ -395,7 +395,7 @@ def test_a_start_that_fails_without_an_error_is_not_tried_for_ever(host: Host, w
 
 
 def test_a_run_whose_persons_disk_is_full_says_so(host: Host) -> None:
-    """zero-to-jupyterhub#518. Without batch.json nobody would know of it; what cannot be written is the host's word."""
+    """zero-to-jupyterhub#518. Without batch.json the failure would be invisible; the host's record replaces it."""
     host.made("a").rmdir()
     with host.queued("a") as run:
         assert run.wait(60) == 1

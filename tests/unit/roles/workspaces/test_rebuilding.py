@@ -1,4 +1,4 @@
-"""``images.rebuild``: what it writes, in which order, what it leaves alone, and what it says of packages."""
+"""``images.rebuild``: written dates, order of actions, omitted hosts, and report of packages."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def inventory(tmp_path: Path) -> Path:
 
 
 class Calls(list[tuple[str, Any]]):
-    """What the verb did, in order; hosts and the engine's own verbs are not reached."""
+    """Records the task's actions in order, without hosts and without the engine's tasks."""
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def run(inventory: Path, hosts: str = "all", *, again: bool = False, **options: 
 
 
 def test_the_date_is_written_and_the_hosts_with_boxes_are_provisioned(inventory: Path, calls: Calls) -> None:
-    assert run(inventory, canary="1") == 1  # the status is that of the rollout
+    assert run(inventory, canary="1") == 1  # the rollout's status
     hosts = "gpu01,gpu02"
     options = Request(hosts, roles="workspaces", inventory=(str(inventory),), drain=True, canary="1", yes=True)
     assert calls == [
@@ -205,7 +205,7 @@ def test_what_changed_in_packages_is_said_once_for_all_boxes_where_it_is_the_sam
         "gpu01": BoxImages({"a": "sha256:3", "b": "sha256:3"}, {"sha256:3": NEW}),
         "gpu02": BoxImages({"c": "sha256:8"}, {"sha256:8": NEW}),
         "gpu03": BoxImages({"d": f"sha256:{'7' * 64}"}, {}),
-    }  # gpu04 did not answer a second time
+    }  # gpu04 did not respond the second time
     assert list(lines(before, after)) == [
         "packages in the image of gpu01 a, gpu02 c:",
         "    openssl  1.1.1n-0+deb11u3 → 1.1.1w-0+deb11u3",
@@ -219,7 +219,7 @@ def test_what_changed_in_packages_is_said_once_for_all_boxes_where_it_is_the_sam
 
 
 def test_packages_are_read_from_what_docker_prints(tmp_path: Path) -> None:
-    """A stand-in for Docker: one image answers, one has no dpkg."""
+    """With a stand-in for Docker: one image responds, one has no dpkg."""
     docker = """\
 case "$*" in
 *" sha256:1 "*) printf 'ii  openssl 1.1.1n\\nrc  nano 5.4-2\\nhi  tmux:amd64 3.1c-1\\n' ;;
@@ -230,11 +230,11 @@ esac"""
         env=stub(tmp_path, docker=docker), capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert read_packages(ended.stdout) == {"sha256:1": {"openssl": "1.1.1n", "tmux:amd64": "3.1c-1"}}
-    assert read_packages(ended.stdout.removesuffix("end\n")) == {}  # cut off
+    assert read_packages(ended.stdout.removesuffix("end\n")) == {}  # truncated
 
 
 def test_another_date_is_another_image_and_not_the_layers_of_the_last_build(tmp_path: Path) -> None:
-    """A stand-in for Docker that builds as it does: the same instructions are the same layers, but for --no-cache."""
+    """With a stand-in that builds like Docker: equal instructions use cached layers, except with --no-cache."""
     docker = f"""\
 case "$1 $2" in
 "image inspect") ;;

@@ -1,4 +1,4 @@
-"""What is planned for workspaces, from answers recorded on a lab host."""
+"""Plans for workspaces, from answers recorded on a lab host."""
 
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ def test_a_new_workspace_is_made_and_nobody_else_touched() -> None:
     assert f"NVIDIA_VISIBLE_DEVICES={OTHER}" in text
     assert text.index("docker create") < text.index("docker stop --time 20") < text.index("answers()")
     assert text.index("trap ended EXIT") < text.index("mkdir") < text.index("docker stop --time 20")
-    assert text.index("until answers") < text.index("definition.json")  # written when all else is done
+    assert text.index("until answers") < text.index("definition.json")  # written as the last action
 
 
 def test_programs_count_cards_as_nvidia_smi_does() -> None:
-    """CUDA begins with the fastest unless it is told: gpustack issue 1633."""
+    """CUDA orders GPUs by speed by default: gpustack issue 1633."""
     both = replace(PLACED, uuids=(CARD, OTHER))
     text = " ".join(docker_arguments(space(WorkspaceEntry("bob", "jupyter", gpus=("0", "1"), image=IMAGE)), both))
     assert "--env CUDA_DEVICE_ORDER=PCI_BUS_ID" in text
@@ -97,8 +97,9 @@ def test_variables_reach_the_container_and_make_it_anew() -> None:
 
 @pytest.mark.parametrize("knows", [True, False])
 def test_a_tensorboard_reads_all_writers_and_what_is_replaced(tmp_path: Path, knows: bool) -> None:
-    """tensorboard#1063: of two files in a directory one stood still. A file that is replaced is seen only without a
-    data server, whose end nobody would notice; TensorBoard before 2.5 has none, and does not know the option."""
+    """tensorboard#1063: of two files in a directory, one was not updated. A replaced file is detected only without a
+    data server, whose end would go unnoticed; TensorBoard before 2.5 has none, and no such option.
+    """
     unknown = 'case "$*" in *detect*) echo "unrecognized arguments" >&2; exit 2 ;; esac'
     stub(tmp_path, tensorboard=f'{"" if knows else unknown}\necho "$*"')
     words = docker_arguments(space(WorkspaceEntry("bob", "tensorboard")), PLACED)
@@ -109,7 +110,7 @@ def test_a_tensorboard_reads_all_writers_and_what_is_replaced(tmp_path: Path, kn
     assert given[:2] == ["--logdir", "/workspace/logs"]
     assert "--reload_multifile=true" in given
     assert ("--detect_file_replacement=true" in given) is knows
-    assert "TINI_KILL_PROCESS_GROUP=1" in words  # else Docker's signal ends the shell alone
+    assert "TINI_KILL_PROCESS_GROUP=1" in words  # otherwise Docker's signal ends only the shell
 
 
 def test_a_tensorboard_that_is_killed_is_not_begun_in_another_way(tmp_path: Path) -> None:
@@ -126,7 +127,7 @@ def test_a_tensorboard_that_is_killed_is_not_begun_in_another_way(tmp_path: Path
     [("bash", "", "bash"), ("bash zsh", "zsh", "zsh"), ("bash", "zsh", "bash"), ("", "", "sh"), ("", "zsh", "sh")],
 )
 def test_a_terminal_of_jupyter_has_a_shell_that_the_image_has(tmp_path: Path, has: str, asked: str, shell: str) -> None:
-    """jupyter/notebook#2457: a container has no SHELL, so that terminals were sh; with a missing one none opens."""
+    """jupyter/notebook#2457: a container has no SHELL, so that terminals ran sh; a missing shell prevents terminals."""
     programs = dict.fromkeys(["sh", *has.split()], ":") | {"jupyter-lab": ":", "jupyter": 'echo "$SHELL $*"'}
     stub(tmp_path, **programs)
     words = docker_arguments(space(WorkspaceEntry("bob", "jupyter")), PLACED)
@@ -153,7 +154,7 @@ def test_a_terminal_reads_bashrc_unless_the_person_has_said_what_a_login_reads(
 
 @pytest.mark.parametrize("name", ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy"])
 def test_what_a_container_asks_of_itself_goes_to_no_proxy(name: str) -> None:
-    """docker-stacks issue 1962: a health check asked the company's proxy for localhost."""
+    """docker-stacks issue 1962: a health check requested localhost from the company's proxy."""
     words = docker_arguments(
         space(WorkspaceEntry("bob", "jupyter", environment={name: "http://192.0.2.1:3128"})), PLACED
     )
@@ -173,7 +174,9 @@ def test_whoever_says_what_goes_to_no_proxy_is_believed(given: dict[str, str]) -
 
 
 def test_a_full_disk_of_somebodys_keeps_no_jupyter_from_starting(tmp_path: Path) -> None:
-    """zero-to-jupyterhub#518: it could not write its runtime file, so that nobody got in to delete anything."""
+    """zero-to-jupyterhub#518: Jupyter could not write its runtime file, so that the user could not log in to delete
+    files.
+    """
     words = docker_arguments(space(WorkspaceEntry("bob", "jupyter")), PLACED)
     assert "JUPYTER_RUNTIME_DIR=/tmp/jupyter" in words
     runs = next(state for state in states() if isinstance(state, WorkspaceRuns) and state.name == "bob-lab")
@@ -194,7 +197,7 @@ def test_a_full_disk_of_somebodys_keeps_no_jupyter_from_starting(tmp_path: Path)
 
 @pytest.mark.parametrize("kind", ["jupyter", "batch"])
 def test_a_login_shell_has_the_path_of_its_image(tmp_path: Path, kind: str) -> None:
-    """vscode-remote-release#4781: Debian's /etc/profile, which Jupyter's terminals read, sets PATH anew."""
+    """vscode-remote-release#4781: Debian's /etc/profile, which Jupyter's terminals read, resets PATH."""
     entry = WorkspaceEntry("bob", kind, command=("true",) if kind == "batch" else ())  # type: ignore[arg-type]
     words = docker_arguments(space(entry), PLACED)
     assert any(word.endswith("/profile,target=/etc/profile.d/hostwright.sh,readonly") for word in words)
@@ -209,7 +212,7 @@ def test_a_login_shell_has_the_path_of_its_image(tmp_path: Path, kind: str) -> N
 
 @pytest.mark.parametrize("kind", ["jupyter", "ssh"])
 def test_groups_of_a_person_reach_shared_directories(kind) -> None:
-    """jupyterhub issue 1421, docker-stacks issue 2137. sshd reads a person's groups from /etc/group at each login."""
+    """jupyterhub issue 1421, docker-stacks issue 2137. sshd reads a user's groups from /etc/group at each login."""
     person = replace(DECLARED.users["alice"], groups=(4000, 4001))
     v = replace(DECLARED, users={**DECLARED.users, "alice": person}, containers={"a": WorkspaceEntry("alice", kind)})
     (runs,) = (state for state in states(v) if isinstance(state, WorkspaceRuns))
@@ -238,7 +241,7 @@ def test_somebodys_work_is_not_ended_unless_forced() -> None:
     assert isinstance(gone, Refusal)
     assert "workspace bob-lab of bob (2 processes)" in gone.sentence
     ended = planned(variables(bob_lab=None), answers(at_work), force=True)["undeclared workspaces"]
-    for change in (forced["workspace bob-lab"], ended):  # by force: whoever is hit is named before it happens
+    for change in (forced["workspace bob-lab"], ended):  # with force: affected users are named before the change
         assert isinstance(change, Change)
         assert change.disturbs == "ends workspaces in which somebody works"
     for state in states(changed, force=True):
@@ -258,7 +261,7 @@ def test_an_undeclared_workspace_goes_and_its_files_stay() -> None:
 
 
 def test_a_plan_says_of_a_box_that_its_key_goes_or_is_new() -> None:
-    """che-code#560: "REMOTE HOST IDENTIFICATION HAS CHANGED", and nobody had said that it would."""
+    """che-code#560: "REMOTE HOST IDENTIFICATION HAS CHANGED", without a warning beforehand."""
     gone = planned(variables(alice_box=None))["undeclared workspaces"]
     assert isinstance(gone, Change)
     assert gone.warnings == (
@@ -266,7 +269,7 @@ def test_a_plan_says_of_a_box_that_its_key_goes_or_is_new() -> None:
         "key; a new workspace of this name gets another key, and ssh warns",
     )
     row = '"/workspace-alice-box"'
-    for files, told in (("no line", False), ("definition alice-box", True)):  # root's files of it are there, or not
+    for files, told in (("no line", False), ("definition alice-box", True)):  # with and without root's files of it
         lines = [line for line in RECORDED.splitlines() if not line.startswith(("listen", files)) and row not in line]
         made = planned(replies=answers("\n".join(lines) + "\n"))["workspace alice-box"]
         assert isinstance(made, Change)
@@ -314,9 +317,9 @@ BOB_PID = next(
 @pytest.mark.parametrize(
     ("restarts", "started", "due"),
     [
-        (3, "2026-11-23T17:13:54.123456789Z", True),  # it ended, and runs only for the moment
-        (3, "2026-11-23T17:13:40.123456789Z", False),  # it has run for longer than Docker itself doubts it
-        (0, "2026-11-23T17:13:54.123456789Z", False),  # somebody has just started it
+        (3, "2026-11-23T17:13:54.123456789Z", True),  # the program ended, and runs only for a moment
+        (3, "2026-11-23T17:13:40.123456789Z", False),  # running for longer than Docker's own grace period
+        (0, "2026-11-23T17:13:54.123456789Z", False),  # just started by a user
     ],
 )
 def test_a_program_that_ends_again_and_again_does_not_count_as_running(restarts: int, started: str, due: bool) -> None:
@@ -334,12 +337,12 @@ def test_a_program_that_ends_again_and_again_does_not_count_as_running(restarts:
     [
         ("470.256.02", "470.182.03", True),
         ("470.182.03", "470.182.03", False),
-        ("", "470.182.03", False),  # the host's own do not agree: a start would bring no better ones
-        ("470.256.02", "", False),  # it has no GPU
+        ("", "470.182.03", False),  # the host's own versions differ: a restart would not help
+        ("470.256.02", "", False),  # without a GPU
     ],
 )
 def test_one_with_another_drivers_libraries_is_started_again(driver: str, libraries: str, due: bool) -> None:
-    """nvidia-smi in it says "Driver/library version mismatch", while the host's own is content."""
+    """nvidia-smi in the container reports "Driver/library version mismatch", while the host's nvidia-smi works."""
     lines = [f"driver {driver}"] * bool(driver) + [f"libraries {BOB_PID} {libraries}"] * bool(libraries)
     plans = planned(replies=answers("\n".join((*lines, recorded()))))
     assert list(plans) == ["workspace bob-lab"] * due
@@ -447,7 +450,7 @@ def test_an_image_that_is_not_there_says_how_to_bring_it() -> None:
 
 
 def test_an_image_that_is_asked_for_by_its_digest() -> None:
-    """moby#22011: docker load keeps no digest of a registry, and what has just been pushed need not be pushed again."""
+    """moby#22011: docker load keeps no registry digest, and a pushed image need not be pushed again."""
     one, two = (f"sha256:{digit * 64}" for digit in "12")
     ident = "4bebe48d5f498625c0ab597970cbf0db7f1d0330ca3e88d457b614f53dd775f9"
     for name, tag in (("lab/jupyter:1", "lab/jupyter:1"), ("lab/jupyter", "lab/jupyter:TAG")):
@@ -469,7 +472,7 @@ def test_an_image_that_is_asked_for_by_its_digest() -> None:
 
 
 def test_a_container_that_is_gone_while_its_definition_is_there_is_told() -> None:
-    """moby#22011: in another store of images, Docker shows no container of the former one, and all are made anew."""
+    """moby#22011: with another image store, Docker does not show the old containers, and all are recreated."""
     change = planned(replies=answers(recorded(bob_lab={}).replace(":21615", ":21616")))["workspace bob-lab"]
     assert isinstance(change, Change)
     (warning,) = change.warnings
@@ -484,7 +487,7 @@ def test_an_image_stays_when_its_tag_moves_on() -> None:
     moved = moved.replace("lab/base:1", "lab/jupyter:1")
     assert planned(replies=answers(moved)) == {}
     state = next(state for state in states() if getattr(state, "name", "") == "bob-lab")
-    _, note = state.notes(facts([state], answers(moved)))  # the first is about its memory
+    _, note = state.notes(facts([state], answers(moved)))  # the first note is about its memory
     assert "keeps the image that lab/jupyter:1 named at its creation (4bebe48d5f49)" in note
 
 
@@ -499,7 +502,7 @@ def test_an_image_stays_when_its_tag_moves_on() -> None:
     ],
 )
 def test_shared_memory_that_is_larger_than_the_memory_is_said_in_every_plan(limits: dict[str, str], told: bool) -> None:
-    """What would be `No space left on device` is an end for want of memory."""
+    """The result would be a kill for lack of memory instead of `No space left on device`."""
     entry = replace(ENTRIES["bob-lab"], **{"memory": None, **limits})
     state = next(state for state in states(variables(bob_lab=entry)) if getattr(state, "name", "") == "bob-lab")
     notes = state.notes(facts([state], answers()))
@@ -518,7 +521,7 @@ def test_users_of_the_host_and_of_the_inventory() -> None:
     assert "--user 1005:1006" in text
     system = {"bob": "bob:x:105:106::/:/bin/false\n"}
     assert "is a system account" in refusal(planned(more, answers(**system)), "bob-lab")[1]
-    large = {"bob": "bob:x:1885580785:1885580785::/:/bin/sh\n"}  # moby#5419: as a directory service has them
+    large = {"bob": "bob:x:1885580785:1885580785::/:/bin/sh\n"}  # moby#5419: IDs of a directory service
     assert "--user 1885580785:1885580785" in script(planned(more, answers(**large)), "workspace bob-lab")
     for ids in ("2147483648:100", "1005:4294967294"):
         beyond = {"bob": f"bob:x:{ids}::/:/bin/sh\n"}
@@ -556,7 +559,7 @@ def test_a_batch_run_is_queued_and_never_started_again() -> None:
     ],
 )
 def test_a_container_whose_start_failed_in_the_runtime_is_made_anew(error: str) -> None:
-    """Docker keeps its ID as one in use, and says so at every further start."""
+    """Docker keeps its ID as in use, and reports this at each further start."""
     for changed in (
         {"bob_lab": {"state": "exited", "pid": 0, "error": error}},
         {"b_run": {"state": "created", "error": error}},
@@ -573,7 +576,7 @@ def test_a_container_whose_start_failed_in_the_runtime_is_made_anew(error: str) 
     assert planned(replies=answers(queued)) == {}
 
 
-# --- what Docker is asked for
+# --- arguments of Docker
 
 
 PLACED = Placed(2002, 2002, (), "sha256:" + "0" * 64, IMAGE, "0" * 16)
@@ -606,7 +609,7 @@ def test_the_words_of_a_command_reach_docker_as_they_are(words: list[str]) -> No
     assert [arguments[at + 1], *arguments[at + 3 :]] == words
 
 
-# --- the scripts themselves, with a docker that writes down what it is asked
+# --- the scripts with a docker that records its commands
 
 
 def test_the_look_answers_without_docker_and_with_a_silent_one(tmp_path: Path) -> None:
@@ -620,11 +623,11 @@ def test_the_look_answers_without_docker_and_with_a_silent_one(tmp_path: Path) -
         assert done.stdout.splitlines()[-2:] == [f"docker {answer}", "end"]
 
 
-LONG = "#!/bin/sh\nbase64 -d <<'END'\n" + "QUJD'\"$é\\r\n" * 100_000 + "END\n"  #: 1.2 MB, of all that shells read
+LONG = "#!/bin/sh\nbase64 -d <<'END'\n" + "QUJD'\"$é\\r\n" * 100_000 + "END\n"  #: 1.2 MB of all shell metacharacters
 
 
 def test_a_long_script_leaves_a_definition_that_is_read(tmp_path: Path) -> None:
-    """argo-workflows#7586: one of more than 64 KiB was cut, so that every plan wanted it written again."""
+    """argo-workflows#7586: a script above 64 KiB was truncated, so that every plan rewrote it."""
     run = replace(ENTRIES["b-run"], script=LONG)
     state = next(each for each in states(variables(b_run=run)) if getattr(each, "name", "") == "b-run")
     assert isinstance(state, WorkspaceRuns)
@@ -649,7 +652,7 @@ def test_a_long_script_leaves_a_definition_that_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shell", ["/bin/dash", "/bin/bash"])
 def test_a_long_script_is_on_the_host_with_its_bytes(tmp_path: Path, shell: str) -> None:
-    """No program gets it as an argument: it is in the text of the step, and only the shell itself writes it."""
+    """No program receives it as an argument: the step's text contains it, and only the shell writes it."""
     (tmp_path / "srv").mkdir()
     (tmp_path / "state").mkdir()
     entry = WorkspaceEntry("bob", "batch", image=IMAGE, script=LONG)
@@ -665,8 +668,10 @@ def test_a_long_script_is_on_the_host_with_its_bytes(tmp_path: Path, shell: str)
 
 
 def made_for(tmp_path: Path, owners: tuple[int, ...]) -> list[tuple[str, bool]]:
-    """The token of Carol's workspace, which is Bob's, and whether its SSH host key of before is still there, for each
-    time that it is made; ``owners`` are the uids that its token's file has at these times."""
+    """Return, for each creation of Carol's workspace, its token (Bob's) and whether its old SSH host key is kept.
+
+    ``owners`` are the uids that own its token's file at these times.
+    """
     (tmp_path / "srv").mkdir()
     (tmp_path / "state").mkdir()
     v = replace(variables(), directory=f"{tmp_path}/srv")
@@ -674,7 +679,7 @@ def made_for(tmp_path: Path, owners: tuple[int, ...]) -> list[tuple[str, bool]]:
     plan = planned(carol)["workspace carol"]
     assert isinstance(plan, Change)
     text = plan.steps[0].script.replace("/var/lib/hostwright/workspaces", f"{tmp_path}/state")
-    text = text.partition("\nmake_network\n")[0].replace(CLOSED, "true")  # up to Docker's first word about it
+    text = text.partition("\nmake_network\n")[0].replace(CLOSED, "true")  # up to Docker's first command
     environment = stub(tmp_path, docker='[ "$1" = image ]', chown="exit 0", stat=f"cat {tmp_path}/owner")
     state, made = tmp_path / "state" / "carol", []
     for owner in owners:
@@ -706,7 +711,7 @@ def test_what_a_former_owner_knows_opens_nothing(tmp_path: Path) -> None:
 
 
 def test_a_workspace_is_made_after_those_whose_files_it_mounts() -> None:
-    """A TensorBoard of a Jupyter's logs: the Jupyter's directory must be there first, whatever their names are."""
+    """TensorBoard on a Jupyter's logs: the Jupyter's directory must exist first, whatever their names are."""
     files = "/srv/workspaces/{}/{}:/data:ro"
     v = variables(
         a_board=WorkspaceEntry("bob", "tensorboard", image=IMAGE, mounts=(files.format("bob", "bob-lab"),)),

@@ -1,4 +1,4 @@
-"""How to reach a workspace: through a tunnel, and behind the proxy where the host has it."""
+"""Access to a workspace: through a tunnel, and behind the proxy if the host has it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_without_a_proxy_or_a_page_there_is_no_such_address(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("text", ["", "a" * 47, "\x1b]52;c;cm0gLXJm\x07" + "a" * 40, "a" * 48 + "\nhttps://elsewhere"])
 def test_a_token_that_its_user_wrote_is_not_printed(text: str) -> None:
-    """The file is the user's, who may write there with an account of the host."""
+    """The user owns the file and can change it with an account of the host."""
 
     shell: Any = SimpleNamespace(host="gpu01", run=lambda *_, **_limits: SimpleNamespace(stdout=text.encode()))
     with pytest.raises(HostError, match="gpu01: the token of x is not valid"):
@@ -97,7 +97,7 @@ def test_a_token_that_its_user_wrote_is_not_printed(text: str) -> None:
 
 
 class Hosts:
-    """Stands in for connections: each host has these texts in files that the login user may read."""
+    """Stand-in for connections: each host has these texts in files that the login user may read."""
 
     def __init__(self, files: dict[str, str] | None):
         self.files = files
@@ -133,7 +133,7 @@ def boxed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Request:
 
 
 def told_key(tmp_path: Path) -> str:
-    """The fingerprint, as OpenSSH has it."""
+    """Return the fingerprint in OpenSSH's notation."""
     (tmp_path / "key.pub").write_text(KEY)
     done = subprocess.run(("ssh-keygen", "-lf", str(tmp_path / "key.pub")), capture_output=True, text=True, check=True)
     return f"ssh-ed25519 {done.stdout.split()[1]}"
@@ -142,7 +142,7 @@ def told_key(tmp_path: Path) -> str:
 def test_a_box_is_told_with_its_key_and_what_to_do_where_ssh_knows_another(
     boxed: Request, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """che-code#560: people learnt to delete known_hosts."""
+    """che-code#560: users got used to deleting known_hosts."""
     assert queries.show_url(replace(boxed, json=True), "alice-box", token=False) == 0
     assert json.loads(capsys.readouterr().out)["lines"] == [
         "ssh -J alice@192.0.2.1 -p 21003 alice@127.0.0.1",

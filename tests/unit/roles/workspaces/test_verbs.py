@@ -1,4 +1,4 @@
-"""The verbs: what they write to the inventory, what they refuse, and how hosts' answers are shown."""
+"""The workspace tasks: changes of the inventory, refusals, and display of hosts' answers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_file_that_cannot_be_read_takes_nobodys_workspace_away(inventory: Path
     with pytest.raises(InputErrors, match=r"workspaces\.yml:\d+:\d+: .*hosts with its role wait until it can be read"):
         Fleet.load(inventory).targets("gpu01")
     (inventory / "hosts.yml").write_text("all: {hosts: {gpu01: {hostwright_roles: [base]}}}\n")
-    assert Fleet.load(inventory).targets("gpu01")  # a host without the role has nothing to do with it
+    assert Fleet.load(inventory).targets("gpu01")  # a host without the role is not affected
 
 
 def test_many_that_write_the_file_at_once_lose_none(inventory: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_host_that_the_file_does_not_name_yet(inventory: Path) -> None:
 
 
 def test_variables_are_given_as_docker_takes_them(inventory: Path) -> None:
-    """``--env NAME`` alone would be the value of this machine with `docker run`, which nobody can read in the file."""
+    """``--env NAME`` alone would take this machine's value in `docker run`, which the file would not show."""
     entry = entry_of({"user": "alice", "kind": "jupyter", "env": ["TZ=Europe/Berlin", "A=b=c"]})
     before, after = edited(inventory, "gpu01", "alice-two", entry)
     assert "environment: {TZ: Europe/Berlin, A: b=c}" in "".join(changed_lines(before, after))
@@ -206,7 +206,7 @@ def test_the_list_says_what_is_declared_and_what_is_there() -> None:
     ]
 
 
-#: four workspaces on each of ten hosts; the last host's batch run waits, and its box is on another image
+#: four workspaces on each of ten hosts; the last host's batch run waits, and its box uses another image
 FORTY = [
     ListedWorkspace(f"gpu{number:02}", name, name.partition("-")[0], kind, gpus, port, state, image)
     for number in range(1, 11)

@@ -1,4 +1,4 @@
-"""Whose workspaces are named before a host is rebooted, and what audits compare of them."""
+"""Workspaces named before a reboot, and their audit values."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_people_are_named_with_what_starts_their_workspace_again() -> None:
 
 
 def test_what_runs_in_a_workspace_is_brought_back_by_nobody() -> None:
-    """A kernel with an hour's work in it ended in a reboot that nobody was asked about: its container came back."""
+    """A reboot without confirmation ended a kernel with an hour's work: only its container was restarted."""
     rows = f"7661 {ID} /workspace-bob-lab unless-stopped\n7662 {ID[:-1]}1 /workspace-board unless-stopped\n"
     known = [KNOWN[0], {"name": "board", "user": "bob", "kind": "tensorboard", "gpus": []}]
     facts = answers(rows, known, children="children 7661 2\nchildren 7662 1\nchildren x y\nnoise\n")
@@ -54,7 +54,7 @@ def test_what_runs_in_a_workspace_is_brought_back_by_nobody() -> None:
 
 
 def test_people_are_named_and_not_containers() -> None:
-    """The restart of Docker, a replaced driver, a reboot: each named a container by its id, or a workspace twice."""
+    """Docker's restart, a replaced driver and a reboot each named a container by its ID, or a workspace twice."""
     box, run, other = "0ddb1a5e5bad" + "0" * 52, "0ddb1a5e5bae" + "0" * 52, "0ddb1a5e5baf" + "0" * 52
     rows = f"7 {box} /workspace-bob-lab unless-stopped\n8 {run} /workspace-a-run no\n9 {other} /registry always\n"
     facts = answers(
@@ -85,7 +85,7 @@ def test_audits_compare_what_is_declared_with_what_runs(tmp_path: Path) -> None:
     values = audit_values(DECLARED, RoleContext(STACK))
     wanted = {value.name: value.want for value in values if value.where.line.startswith("workspaces ")}
     assert wanted["bob-lab"] == "running"
-    assert "a-run" not in wanted  # it runs to its end
+    assert "a-run" not in wanted  # the run ends by itself
     recorded = [json.loads(line.partition(" ")[2]) for line in RECORDED.splitlines() if line.startswith("container ")]
     assert {row["workspace"]: row["definition"] for row in recorded} == {
         name.removesuffix(" definition"): want for name, want in wanted.items() if name.endswith(" definition")

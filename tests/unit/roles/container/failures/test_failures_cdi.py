@@ -1,4 +1,4 @@
-"""CDI specifications that were made for another driver."""
+"""CDI specifications of a previous driver."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_mount_of_somebodys_own_is_not_blamed_on_it() -> None:
 
 
 def test_a_stale_number_in_any_specification_is_told(tmp_path: Path) -> None:
-    """As in /etc/cdi of a host that boots without systemd: NVIDIA/nvidia-container-toolkit#1934."""
+    """The case of /etc/cdi on a host that boots without systemd: NVIDIA/nvidia-container-toolkit#1934."""
     write(tmp_path / "proc/devices", "Character devices:\n195 nvidia-frontend\n509 nvidia-uvm\n")
     nodes = "  deviceNodes:\n  - path: /dev/nvidia-uvm\n    major: 510\n  - path: /dev/nvidiactl\n    major: 195\n"
     head = HEAD.replace("  mounts:\n", nodes).replace("0.5.0", "0.7.0")
@@ -79,7 +79,7 @@ def test_a_stale_number_in_any_specification_is_told(tmp_path: Path) -> None:
     [
         ("podman\t4.9.3+ds1-1ubuntu0.2\tii \n", ["podman is 4.9.3+ds1-1ubuntu0.2"]),  # #1940
         ("podman\t5.4.2+ds1-2+b2\tii \n", []),
-        ("podman\t3.4.4+ds1-1ubuntu1\tii \n", []),  # which has no CDI at all
+        ("podman\t3.4.4+ds1-1ubuntu1\tii \n", []),  # has no CDI support
         ("docker-ce\t5:25.0.5-1~debian.12~bookworm\tii \n", ["docker-ce is 5:25.0.5-1~debian.12~bookworm"]),
         ("docker-ce\t5:26.1.0-1~debian.12~bookworm\tii \n", []),
     ],

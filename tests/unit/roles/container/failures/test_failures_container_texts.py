@@ -1,4 +1,4 @@
-"""Messages of Docker and the container toolkit lead to their cause, in the wordings that people met."""
+"""Messages of Docker and the container toolkit, in the wordings of public reports, are classified by cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failures of Docker and the container toolkit are seen on a host that has them, and on no other."""
+"""Rules for Docker and the container toolkit find their failures on a host, and none on a sound host."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def test_a_restart_that_is_due_is_seen() -> None:
 
 
 def test_a_restart_is_due_only_where_it_mends() -> None:
-    """What Docker would read is wrong, or says more: then that is the finding, and a restart comes with its mending."""
+    """If Docker's input is wrong, that is the finding, and its fix includes the restart."""
     newer: dict[Probe, Any] = {RESTART: "/etc/docker/daemon.json\n"}
     twice = json.dumps({**test_role_container.RUNTIMES, "hosts": ["fd://"]})
     told = "runtime runc\ncgroup systemd\n"
@@ -383,7 +383,7 @@ def test_a_toolkit_that_hangs_is_not_judged() -> None:
 
 
 def test_a_docker_that_stands_still_is_not_started_by_the_question(tmp_path: Path) -> None:
-    """Its socket would start it."""
+    """Docker's socket would start it."""
     program(tmp_path, "systemctl", "exit 3")
     program(tmp_path, "docker", f"touch {tmp_path}/asked")
     assert run(INFO.script, path=tmp_path).returncode == 3

@@ -1,4 +1,4 @@
-"""Containers without a usable name server are seen, and hosts whose odd file is right for Docker are not."""
+"""Containers without a usable name server are found; unusual files that work with Docker are not reported."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ UNHEARD = "where nothing listens on this host"
 
 
 def row(address: str) -> str:
-    """A line of ``ss -Hlun``."""
+    """Return a line of ``ss -Hlun``."""
     return f"UNCONN 0      0        {address}      0.0.0.0:*"
 
 
 def said(folder: Path, text: str | None, listed: str | None = None, listening: str = "", daemon_json: str = "") -> str:
-    """What the host says, with the names of its files without their folders."""
+    """Return the probe's output, with file names instead of paths."""
     (folder / "resolved").mkdir()
     if text is not None:
         (folder / "resolv.conf").write_text(text)
@@ -49,10 +49,10 @@ def said(folder: Path, text: str | None, listed: str | None = None, listening: s
         ("nameserver 10.0.0.2\n", None, ""),
         ("# nameserver 127.0.0.1\nnameserver 127.0.0.1\nnameserver\t10.0.0.2 # the second\n", None, ""),
         ("nameserver fd00::53\n", None, ""),
-        (STUB, "nameserver 10.0.0.2\n", row("127.0.0.53%lo:53")),  # systemd-resolved, its stub
-        (STUB, "nameserver 10.0.0.2\n", ""),  # Docker goes past the stub, and so do we
+        (STUB, "nameserver 10.0.0.2\n", row("127.0.0.53%lo:53")),  # systemd-resolved's stub
+        (STUB, "nameserver 10.0.0.2\n", ""),  # Docker bypasses the stub, and the rule does the same
         ("nameserver 10.0.0.2\n", "nameserver 127.0.0.1\n", ""),  # systemd-resolved without its stub
-        (LOCAL, None, row("127.0.0.1:53")),  # dnsmasq: Docker asks it on the host
+        (LOCAL, None, row("127.0.0.1:53")),  # dnsmasq, which Docker queries on the host
         (LOCAL, None, row("0.0.0.0:53")),
         (LOCAL, None, row("*:53")),
         ("nameserver ::1\n", None, row("[::1]:53")),

@@ -1,4 +1,4 @@
-"""Units of Docker that failed, are masked or give up are seen, and none that is starting."""
+"""Units of Docker that failed, are masked or reached their start limit are found; starting units are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Archives of images, as Docker saves them."""
+"""Archives of images as written by ``docker save``."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ NAME = "house/tool:1.2"
 
 
 def sha(data: bytes) -> str:
-    """A checksum in lower-case hex."""
+    """Return a checksum in lowercase hex."""
     return hashlib.sha256(data).hexdigest()
 
 
 def layer(name: str = "etc/motd", text: bytes = b"hello\n") -> bytes:
-    """A layer of one file."""
+    """Return a layer with one file."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
         info = tarfile.TarInfo(name)
@@ -32,7 +32,7 @@ LAYERS = (layer(), layer("opt/tool", b"#!/bin/sh\n"))
 
 
 def config(*diffs: bytes, **more: Any) -> bytes:
-    """The configuration of an image with these layers, unpacked."""
+    """Return the configuration of an image with these unpacked layers."""
     document = {
         "architecture": "amd64",
         "os": "linux",
@@ -47,7 +47,7 @@ ID = f"sha256:{sha(CONFIG)}"
 
 
 def saved(layers: tuple[bytes, ...] = LAYERS, text: bytes = CONFIG, names: list[str] | None = None) -> dict[str, Any]:
-    """The files that Docker up to 24 writes."""
+    """Return the files that Docker up to 24 writes."""
     digest = sha(text)
     folders = [sha(b"%d" % number + part) for number, part in enumerate(layers)]
     manifest = {
@@ -62,7 +62,7 @@ def saved(layers: tuple[bytes, ...] = LAYERS, text: bytes = CONFIG, names: list[
 
 
 def packed(files: Mapping[str, Any]) -> bytes:
-    """The files as a tar archive; a name that ends with ``/`` is a directory."""
+    """Return the files as a tar archive; a name that ends with ``/`` is a directory."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
         for name, data in files.items():
@@ -73,7 +73,7 @@ def packed(files: Mapping[str, Any]) -> bytes:
 
 
 def put(folder: Path, data: bytes, name: str = "image.tar") -> Path:
-    """A file with this content."""
+    """Add a file with this content."""
     path = folder / name
     path.write_bytes(data)
     return path

@@ -1,4 +1,4 @@
-"""Archives that most readers of tar and JSON take for one image, and Docker's for two."""
+"""Archives that most tar and JSON parsers read as one image, and Docker's as two."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.unit.roles.container.images.archives import NAME, config, layer, saved
 
-HIDDEN = "tensorflow/tensorflow:2.9.0-gpu-jupyter"  #: the name that the archives do not show
+HIDDEN = "tensorflow/tensorflow:2.9.0-gpu-jupyter"  #: name that the archives hide
 _END = bytes(1024)
 _LAYER = layer("hidden")
 _SECOND = saved((_LAYER,), config(_LAYER), [HIDDEN])
@@ -18,7 +18,7 @@ _BEHIND = {**_SECOND, "manifest.json": _BOTH}
 
 
 def archives() -> dict[str, bytes]:
-    """Each archive by what its readers disagree on."""
+    """Return each archive by the disagreement of its parsers."""
     shown, hidden = _members(saved()), _members(_BEHIND)
     inner = _member("x", hidden, altered=_of_type_nul)
     spelled = json.loads(saved()["manifest.json"])

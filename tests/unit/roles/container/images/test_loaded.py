@@ -1,4 +1,4 @@
-"""What is planned for an archive of images, and what the host's shell does with it. Docker is a stand-in."""
+"""Plans for an archive of images, and the step's script in a real shell with a stand-in for Docker."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ NAME, HIDDEN = "house/tool:1.2", "tensorflow/tensorflow:2.9.0-gpu-jupyter"
 ID, OTHER, FORMER = (f"sha256:{letter * 64}" for letter in "abc")
 FREE = "free 90000000"
 BYTES = b"an archive that only Docker reads"
-#: Docker as far as load.sh knows it: the file $has has a line "NAME ID" of each name, and one with <none> of an image
-#: that has no name. ``load`` brings the pairs (NAME ID) of $loads and says so unless they begin with "silently"; with
-#: "failing" it then fails, with "killing" it kills the shell that called it.
+#: Stand-in for Docker in load.sh: the file $has has a line "NAME ID" for each name, and one with <none> for an image
+#: without a name. ``load`` adds the pairs (NAME ID) in $loads, and reports them unless $loads begins with "silently".
+#: "failing" makes it fail afterwards, "killing" makes it kill the calling shell.
 DOCKER = r"""#!/bin/sh
 gone() { sed -i "s|^$1 .*||; /^$/d" "$has"; }
 case "$1 $2" in
@@ -103,11 +103,11 @@ def test_the_plan_names_the_archive_and_says_that_docker_reports_the_images(stat
     [
         ([(NAME, ID)], f"{ID} {NAME}\n", True),
         ([(NAME, ID), ("a:1", ID)], f"{ID} {NAME}\n{ID} a:1\n", True),
-        ([(NAME, ID)], "", False),  # it came from elsewhere
+        ([(NAME, ID)], "", False),  # loaded from elsewhere
         ([(NAME, OTHER)], f"{ID} {NAME}\n", False),
         ([], f"{ID} {NAME}\n", False),
         ([(NAME, ID)], f"{ID} {NAME}\n{ID} a:1\n", False),
-        ([("--all", "x")], "x --all\n", False),  # not of Docker
+        ([("--all", "x")], "x --all\n", False),  # not Docker's output
         ([(NAME, ID)], "rubbish\n", False),
     ],
 )
@@ -189,7 +189,7 @@ def test_what_cannot_be_an_archive_or_a_name_is_refused_before_a_host_is_asked(
 
 
 class Host:
-    """A folder in which the step runs, with a stand-in for Docker."""
+    """Directory in which the step runs, with a stand-in for Docker."""
 
     def __init__(self, folder: Path, state: ImagesLoaded):
         self.folder = folder / "host"
@@ -206,7 +206,7 @@ class Host:
         self.script = self.of(state)
 
     def of(self, state: ImagesLoaded) -> str:
-        """The step that loads this state's archive, in this folder."""
+        """Return the step that loads this state's archive in this directory."""
         change = state.plan(facts(state, FREE))
         assert isinstance(change, Change)
         script = change.steps[0].script.replace("/var/cache/hostwright/artifacts", str(self.folder / "cache"))
@@ -214,7 +214,7 @@ class Host:
 
     def run(self, loads: str, names: tuple[str, ...] = (), foreign: str = "-") -> subprocess.CompletedProcess[str]:
         temporary = self.folder / "tmp"
-        shutil.rmtree(temporary, ignore_errors=True)  # of one that was killed
+        shutil.rmtree(temporary, ignore_errors=True)  # left by a killed run
         temporary.mkdir()
         environment = {**os.environ, "has": str(self.names), "TMPDIR": str(temporary), "loads": loads}
         environment |= {"PATH": f"{self.folder}:{environment['PATH']}", "foreign": foreign}
@@ -228,7 +228,7 @@ class Host:
 
     @property
     def tags(self) -> list[str]:
-        """What Docker has: names with the IDs to which they lead, and images without a name."""
+        """Return Docker's names with their IDs, and images without a name."""
         return sorted(self.names.read_text().splitlines())
 
 
@@ -260,7 +260,7 @@ def test_the_archive_is_loaded_and_recorded_and_goes_afterwards(host: Host) -> N
 def test_names_that_were_given_are_those_that_the_host_has(
     host: Host, names: tuple[str, ...], loads: str, after: list[str], former: str
 ) -> None:
-    """Whatever the archive calls its one image; another name of that one leads to where it led before."""
+    """The image's name in the archive does not matter; its other names stay unchanged."""
     host.names.write_text(f"{former} {FORMER}\n" if former else "")
     done = host.run(loads, names)
     assert done.returncode == 0, done.stdout
@@ -326,7 +326,7 @@ def test_a_name_that_leads_elsewhere_is_moved_only_if_it_was_given(host: Host) -
 
 
 def test_a_name_that_somebody_gives_during_a_load_stays(host: Host) -> None:
-    """Docker says what it loaded; a build of somebody's is not it."""
+    """The result comes from Docker's load output, so that a concurrent build is not part of it."""
     stand_in = host.folder / "docker"
     stand_in.write_text(DOCKER.replace("set -- $loads", f'echo "theirs:1 {OTHER}" >>"$has"; set -- $loads'))
     assert host.run(f"{NAME} {ID} {HIDDEN} {ID}").returncode == 1
@@ -337,7 +337,7 @@ def test_a_name_that_somebody_gives_during_a_load_stays(host: Host) -> None:
 
 @pytest.mark.parametrize("former", ["", FORMER])
 def test_a_load_that_was_killed_before_its_names_were_compared_is_judged_by_the_next(host: Host, former: str) -> None:
-    """By what was there before the first, so that a name which that one moved counts as moved."""
+    """The comparison uses the state before the killed load, so that a name moved by it counts as moved."""
     host.names.write_text(f"{NAME} {former}\n" if former else "")
     assert host.run(f"killing {NAME} {ID} {HIDDEN} {OTHER}").returncode == -9
     assert len(host.tags) == 2
@@ -356,7 +356,7 @@ def test_a_load_that_was_killed_before_its_names_were_compared_is_judged_by_the_
 
 
 def test_a_load_that_is_ended_undoes_itself(host: Host) -> None:
-    """By a signal that can be caught, as of systemd when the host is switched off."""
+    """By a signal that can be caught, such as systemd's at shutdown."""
     stand_in = host.folder / "docker"
     stand_in.write_text(DOCKER.replace("kill -9", "kill -TERM"))
     assert host.run(f"killing {NAME} {ID}").returncode == 143

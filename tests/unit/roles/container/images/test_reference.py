@@ -1,4 +1,4 @@
-"""Names of images: what distribution/reference takes and refuses."""
+"""Image names that distribution/reference accepts and refuses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from hostwright.standard.roles.container.images.reference import ImageName, familiar, is_tagged, read_image_name
 
 TABLE = Path(__file__).parents[4] / "fixtures" / "image-names.jsonl"
-#: from the tables of the tests of distribution/reference (its commits 4894124 and 00a09fa): what it takes, and as what
+#: from the test tables of distribution/reference (commits 4894124 and 00a09fa): accepted names and their parts
 NAMES: list[dict[str, Any]] = [json.loads(line) for line in TABLE.read_text().splitlines()]
 FACTS = ("registry", "path", "tag", "digest", "repository")
 OF_DOCKER = f"sha256:{'f' * 64}"
@@ -60,7 +60,7 @@ def test_a_name_that_docker_refuses_or_that_has_no_tag_alone(name: str) -> None:
 
 
 def test_a_long_text_is_read_in_one_go() -> None:
-    """A host may report a name of any length."""
+    """A host may report names of any length."""
     for text in (
         "a-" * 10**6,
         "a." * 10**6 + "/b",

@@ -1,6 +1,6 @@
-"""Known vulnerabilities of images: the tables of scanners, and what is shown where there is none.
+"""Vulnerability scans of images: tables of scanners, and output without a scanner.
 
-The scanners here are stand-ins: shell programs that take the arguments of Trivy and Grype and print a given table.
+The scanners are stand-ins: shell programs with the arguments of Trivy and Grype that print a given table.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def test_a_scan_that_failed_is_no_image_without_findings(
 
 
 def test_the_scanners_own_table_is_shown_and_its_own_status_counts() -> None:
-    """Grype's configuration may make findings a failure (``fail-on-severity``); its table is there all the same."""
+    """Grype's configuration can turn findings into a failure (``fail-on-severity``); the table is still shown."""
     scan = read_scan("trivy", "gpu01", 0, f"\n{TABLE}\n\n".encode(), b"")
     assert scan == Scan("trivy", "gpu01", TABLE)
     assert not failed(scan)
@@ -144,7 +144,7 @@ def test_the_scanner_of_a_host(answer: str, scanner: str) -> None:
     assert scanner_of(Facts({SCANNERS_THERE: Answer(0, answer)})) == scanner
 
 
-#: a stand-in: it looks whether the archive is one and whether its directory is empty, and prints a given report
+#: stand-in: checks that the archive is valid and its directory empty, and prints a given report
 STAND_IN = f"""\
 echo 'this is a stand-in for a scanner' >&2
 [ -z "$(ls -A)" ] || {{ echo 'not in an empty directory' >&2; exit 9; }}
@@ -156,7 +156,7 @@ printf '%s\n' '{TABLE}'"""
 
 
 class LocalShell:
-    """A root shell whose host is this machine."""
+    """Root shell on this machine."""
 
     def __init__(self, host: str, env: Mapping[str, str]):
         self.host, self._env = host, env
@@ -189,7 +189,7 @@ class Output:
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
-    """What the stand-in for Docker saves."""
+    """Output of the stand-in for ``docker save``."""
     path = tmp_path / "saved.tar"
     with tarfile.open(path, "w") as tar:
         tar.addfile(tarfile.TarInfo("manifest.json"), io.BytesIO())

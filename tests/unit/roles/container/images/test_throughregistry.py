@@ -1,4 +1,4 @@
-"""Images through a registry: what is planned, what Docker is asked to do, and what its failures mean."""
+"""Images through a registry: plans, Docker commands, and the classification of Docker's errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAME, REFERENCE = "house/tool:1.2", f"{AT}/house/tool@sha256:{'c' * 64}"
 PUSHED = ImagesPushed(AT, (LoadedImage(ID, NAME),))
 PULLED = ImagesPulled(AT, (PushedImage(ID, NAME, REFERENCE),), 10**6)
 
-#: messages of Docker in other people's threads, each with what it is: lines of the fixture
+#: messages of Docker in public reports, with their causes: lines of the fixture
 MESSAGES = [
     json.loads(line)
     for line in (Path(__file__).parents[4] / "fixtures" / "registry-messages.jsonl").read_text().splitlines()
@@ -100,7 +100,7 @@ def test_a_host_that_cannot_take_them_is_refused(answer: str, sentence: str) -> 
     assert sentence in refusal.sentence
 
 
-#: a stand-in for Docker that keeps a log; ``docker pull`` brings the image with the ID in the file ``sends``
+#: stand-in for Docker that keeps a log; ``docker pull`` adds the image with the ID in the file ``sends``
 DOCKER = """\
 echo "$*" >>{folder}/log
 case "$1 $2" in
@@ -135,7 +135,7 @@ def test_docker_is_asked_to_push_under_the_registrys_name(tmp_path: Path) -> Non
         ("ghcr.io/house/tool:1.2", "house/tool:1.2"),
         ("localhost:5000/house/tool:1.2", "house/tool:1.2"),
         ("[2001:db8::1]:5000/house/tool:1.2", "house/tool:1.2"),
-        (f"{AT}/house/tool:1.2", "house/tool:1.2"),  # an image of this very registry, saved again
+        (f"{AT}/house/tool:1.2", "house/tool:1.2"),  # an image from this registry, saved again
         ("debian:11", "debian:11"),
         ("house/tool:1.2", "house/tool:1.2"),
     ],
@@ -143,7 +143,7 @@ def test_docker_is_asked_to_push_under_the_registrys_name(tmp_path: Path) -> Non
 def test_an_image_of_another_registry_keeps_its_path_and_leaves_that_registrys_name(
     tmp_path: Path, name: str, path: str
 ) -> None:
-    """``reg01:5000/localhost:5000/…`` is no name to Docker, and ``reg01:5000/ghcr.io/…`` one that nobody looks for."""
+    """``reg01:5000/localhost:5000/…`` is not valid in Docker, and nobody would expect ``reg01:5000/ghcr.io/…``."""
     state = ImagesPushed(AT, (LoadedImage(ID, name),))
     unknown = Facts({IMAGES_PROBE: Answer(0, look()), state.pushed_probe: Answer(0, "")})
     _, log = run(tmp_path, script_of(state.plan(unknown)))
@@ -164,7 +164,7 @@ def test_two_images_that_would_have_one_name_in_the_registry_are_refused() -> No
     refusal = state.plan(Facts({IMAGES_PROBE: Answer(0, look()), state.pushed_probe: Answer(0, "")}))
     assert isinstance(refusal, Refusal)
     assert refusal.sentence.startswith(f"ghcr.io/tool/a:1 and quay.io/tool/a:1 would both be named {AT}/tool/a:1; ")
-    one = ImagesPushed(AT, (LoadedImage(ID, "ghcr.io/tool/a:1"), LoadedImage(ID, "tool/a:1")))  # of one image
+    one = ImagesPushed(AT, (LoadedImage(ID, "ghcr.io/tool/a:1"), LoadedImage(ID, "tool/a:1")))  # names of one image
     assert isinstance(one.plan(Facts({IMAGES_PROBE: Answer(0, look()), one.pushed_probe: Answer(0, "")})), Change)
 
 
@@ -184,7 +184,7 @@ def test_the_registry_is_asked_for_what_was_pushed_there_and_nowhere_else(tmp_pa
     done, log = run(tmp_path, PUSHED.pushed_probe.script, ID)
     assert done.stdout == f"{ID} {NAME} {REFERENCE}\n"
     assert [line for line in log if line.startswith("pull")] == [f"pull -q {REFERENCE}"]
-    (tmp_path / "sends").unlink()  # the registry lost it
+    (tmp_path / "sends").unlink()  # the registry lost the image
     env = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin"}
     again = subprocess.run(
         ["/bin/sh", "-euc", PUSHED.pushed_probe.script], env=env, capture_output=True, text=True, check=True

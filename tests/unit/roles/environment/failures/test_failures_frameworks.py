@@ -1,4 +1,4 @@
-"""Messages of today's frameworks lead to their cause and to what helps; what they print in good order does not."""
+"""Messages of today's frameworks lead to their cause and fix; their normal output does not."""
 
 from __future__ import annotations
 

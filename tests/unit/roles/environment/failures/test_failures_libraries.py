@@ -1,4 +1,4 @@
-"""Failures of cuDNN, the loader and people's variables are seen on a host that has them, and on no other."""
+"""Rules for cuDNN, the loader and users' variables find their failures on a host, and none on a sound host."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def found(name: str, differs: Differs | None = None) -> list[str]:
 
 
 def fired(differs: Differs) -> list[str]:
-    """The names of all rules that see something."""
+    """Return the names of all rules with findings."""
     ctx = look_at(differs)
     return [rule.name for rule in RULES if seen(rule, ctx)]
 
@@ -165,7 +165,7 @@ def test_the_distributions_cuda_behind_the_stacks_is_a_warning() -> None:
     assert fired({DPKG: DISTRIBUTION, NVCC_LINK: f"{COMMAND}\n", LOADER: libraries}) == ["cuda-of-distribution"]
 
 
-# names and what is behind them
+# soname and link targets
 
 
 def names(*links: str) -> Differs:
@@ -204,7 +204,7 @@ def test_a_file_that_calls_itself_another_library_is_told() -> None:
     assert found("library-of-another-name", {NAMES: text}) == ["/usr/lib/libcuda.so.1 has the soname libcudnn.so.8"]
 
 
-# what is asked, by the machine's own sh
+# the probe's script, run by this machine's sh
 
 
 def test_the_cache_is_read_in_its_order_with_the_directories_links_followed(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Variables that lead programs to another CUDA are seen on a host that has them, and on no other."""
+"""Variables that select another CUDA are found on a host, and none on a sound host."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def found(name: str, differs: Differs | None = None) -> list[str]:
 
 
 def fired(differs: Differs) -> list[str]:
-    """The names of all rules that see something."""
+    """Return the names of all rules with findings."""
     ctx = look_at(differs)
     return [rule.name for rule in VARIABLES_RULES if seen(rule, ctx)]
 
@@ -153,7 +153,7 @@ def test_a_choice_of_gpus_that_hides_cards_is_told_with_file_and_line(file: str,
 @pytest.mark.parametrize(
     "text",
     [
-        "export CUDA_VISIBLE_DEVICES=0",  # one's own choice
+        "export CUDA_VISIBLE_DEVICES=0",  # a user's own choice
         "export CUDA_VISIBLE_DEVICES=0,1",
         "export CUDA_VISIBLE_DEVICES=GPU-8932f937-d72c-4106-c12f-20bd9faed9f6",
         "export CUDA_VISIBLE_DEVICES=$(free-gpu)",
@@ -208,7 +208,7 @@ def test_stubs_of_the_stacks_own_toolkit_are_another_copy_and_told_once() -> Non
 
 
 def test_of_profiles_counts_what_a_login_shell_has_in_the_end() -> None:
-    """conda-cuda.sh is read before cuda.sh, which puts its own before it."""
+    """conda-cuda.sh is read before cuda.sh, which puts the stack's directory first."""
     text = f"/etc/profile.d/conda-cuda.sh:1:export LD_LIBRARY_PATH={CONDA}\n{HAS}"
     first = f"+hostwright /etc/profile.d/conda-cuda.sh:1: export LD_LIBRARY_PATH={CONDA}\n"
     ours = f"+hostwright /etc/profile.d/cuda.sh:11: LD_LIBRARY_PATH=/usr/local/cuda-11.2/lib64:{CONDA}\n"
@@ -225,7 +225,7 @@ def test_the_file_that_sets_path_after_the_stacks_is_told() -> None:
     assert found("path-replaced", {LOGIN: f"{OURS}{late}nvcc /usr/bin\n"}) == [
         "/etc/profile.d/zz-local.sh:1: PATH=/usr/bin:/bin: nvcc is /usr/bin/nvcc"
     ]
-    # what only adds to it is not to blame
+    # a line that only extends the path is not reported
     assert found("path-replaced", {LOGIN: f"{OURS}{late}{more}nvcc /usr/bin\n"})[0].startswith("/home/ops/.profile:9")
 
 
@@ -233,10 +233,10 @@ def test_another_compiler_before_the_stacks_is_told() -> None:
     late = "+hostwright /home/ops/.profile:28: PATH=/opt/conda/bin:/usr/local/cuda-11.2/bin:/bin\n"
     assert found("path-replaced", {LOGIN: f"{OURS}{late}nvcc /opt/conda/bin\n"})[0].startswith("/home/ops/.profile:28")
     assert found("path-replaced", {LOGIN: f"{OURS}nvcc /usr/local/cuda-11.2/bin\n"}) == []
-    assert found("path-replaced", {LOGIN: ""}) == []  # start files that end the shell tell nothing
+    assert found("path-replaced", {LOGIN: ""}) == []  # start files that end the shell produce no output
 
 
-# what is asked, by the machine's own sh
+# the probe's script, run by this machine's sh
 
 
 def test_bash_tells_where_a_path_is_set_whatever_else_start_files_do(tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ def test_a_choice_of_gpus_is_read_from_profiles_pam_env_and_homes(tmp_path: Path
 
 
 def test_who_reads_etc_environment_is_said_rightly() -> None:
-    """pam_env reads it for logins, ssh, cron and sudo (linux-pam#898, sudo#401), and systemd's units get none of it."""
+    """pam_env reads it for logins, ssh, cron and sudo (linux-pam#898, sudo#401); systemd units do not."""
     for name in ("path-in-start-file", "variable-of-another-cuda"):
         cause = RULES[name].cause
         assert "pam_env" in cause and "logins, ssh, cron and sudo" in cause

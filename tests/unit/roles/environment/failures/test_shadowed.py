@@ -1,4 +1,4 @@
-"""Another copy of a library of an environment's wheels: seen with the line that puts it there, and only then."""
+"""Other copies of libraries in an environment's wheels are found with the line that puts them first."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tests.unit.support.stacks import load_stack
 
 ROLES = {role.name: role for role in discover()}
 STACKS = {"pytorch": "pytorch-2.14", "jax": "jax-0.12", "tensorflow": "tensorflow-2.21"}
-#: the rules that are planted here, for test_failures_planted
+#: rules for which test_failures_planted has plants here
 PLANTED = {rule.name for layer in STACKS for rule in environment_rules(layer, "", "")}
 BLAS = "nvidia/cu13/lib/libcublas.so.13"
 
 
 def look(layer: str, answers: dict[Probe, str], *more: str) -> tuple[AuditContext, str]:
-    """A host whose environment is as desired but for further packages, and the environment's link."""
+    """Return a host whose environment is as desired except for further packages, and the environment's link."""
     stack, role = load_stack(STACKS[layer]), ROLES[layer]
     resources = role.resources(role.variables(), RoleContext(stack))
     venv = next(one for one in resources if isinstance(one, Venv))
@@ -51,7 +51,7 @@ def found(layer: str, rule: str, answers: dict[Probe, str], *more: str) -> list[
 
 
 def listed(layer: str, *cached: str) -> str:
-    """The answer about the wheels' libraries, with further lines about the loader's cache."""
+    """Return the probe's output about the wheels' libraries, with further lines about the loader's cache."""
     path = look(layer, {})[1]
     return f"library\t{path}/lib/python3.12/site-packages/{BLAS}\n" + "".join(f"{line}\n" for line in cached)
 
@@ -75,7 +75,7 @@ def test_what_a_login_shell_has_in_the_end_counts() -> None:
 
 
 def test_libraries_of_another_release_shadow_nothing() -> None:
-    """The loader opens the name that a wheel asks for: CUDA 11.2's libcublas.so.11 is another."""
+    """The loader searches a wheel's exact soname: CUDA 11.2's libcublas.so.11 is another name."""
     line = "/home/ann/.bashrc:3:LD_LIBRARY_PATH=/usr/local/cuda-11.2/lib64\n"
     answers = {LIBRARIES: listed("pytorch"), VARIABLES: f"{line}has /usr/local/cuda-11.2/lib64/libcublas.so.11\n"}
     assert found("pytorch", "library-shadowed", answers) == []

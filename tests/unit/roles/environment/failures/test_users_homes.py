@@ -1,4 +1,4 @@
-"""What users put into their home directories, read by root with the real shell."""
+"""Files that users put into their home directories, read by root in a real shell."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def theirs(path: Path, text: str = LINE) -> None:
 
 
 def ask_homes(module: str, file: str, home: Path, **values: object) -> list[str]:
-    """The rows of a script, of those about this home."""
+    """Return a script's output rows for this home directory."""
     homes = sh("nl='\n'\nhomes() { printf '%%s\\n' %s; }\n", home)
     status, text = ask(homes + sh_file(module, file, **values))
     assert status == 0

@@ -1,4 +1,4 @@
-"""JAX's proofs as the engine finds them in its role, and what is found in their figures."""
+"""JAX's proofs in the engine, and findings in their measurements."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_each_package_of_jax_has_the_version_that_the_stack_pins() -> None:
 
 
 def test_jax_on_the_processor_alone_is_no_pass_where_the_host_has_a_card() -> None:
-    """Without its plugin, or where the card cannot be used, JAX computes on the processor and warns."""
+    """Without its plugin, or with an unusable GPU, JAX computes on the CPU and warns."""
     (finding,) = of()["devices"].judge(measured({**DEVICES, ("gpu", ""): None}), ONE_GPU)
     assert finding.sentence == "JAX does not compute on the card at 0000:3b:00.0, which the driver has"
     assert finding.device == T4

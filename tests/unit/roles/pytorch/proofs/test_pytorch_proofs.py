@@ -1,4 +1,4 @@
-"""PyTorch's proofs as the engine finds them in its role, and what is found in their figures."""
+"""PyTorch's proofs in the engine, and findings in their measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages of programs, pip, the loader and cuDNN lead to their cause, in the wordings that people met."""
+"""Messages of programs, pip, the loader and cuDNN, in the wordings of public reports, are classified by cause."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_what_programs_say_without_harm_is_not_blamed(text: str) -> None:
     ],
 )
 def test_a_library_of_an_old_cuda_tells_what_the_program_was_built_for(library: str, release: str) -> None:
-    """FXIhub/condor#3: provisioning brings the stack's release, and not this one."""
+    """FXIhub/condor#3: provisioning installs the stack's release, which does not help here."""
     failure = KNOWN.classify(f"/opt/spsim: error while loading shared libraries: {library}: {OPEN}")
     assert failure is not None and failure.rule.name == "library-not-found"
     assert failure.cause == (

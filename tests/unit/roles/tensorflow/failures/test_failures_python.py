@@ -1,4 +1,4 @@
-"""Failures of TensorFlow's environment are seen on a host that has them, and on no other."""
+"""Rules for TensorFlow's environment find their failures on a host, and none on a sound host."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def found(name: str, differs: Differs | None = None) -> list[str]:
 
 
 def fired(differs: Differs) -> list[str]:
-    """The names of all rules that see something."""
+    """Return the names of all rules with findings."""
     ctx = look_at(differs)
     return [rule.name for rule in RULES if seen(rule, ctx)]
 
 
 def added(*dists: str) -> str:
-    """The audit of a whole environment with further packages in it."""
+    """Return the audit of a complete environment with further packages."""
     return audited(more="".join(f"dist\t{dist}.dist-info\trecorded\n" for dist in dists))
 
 
@@ -69,7 +69,7 @@ def test_nothing_fires_on_a_bare_host() -> None:
     assert fired({VENV: "link\t\n"}) == []
 
 
-# the environment that provisioning built
+# environment built by provisioning
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_nvidia_package_without_cuda_libraries_is_no_cuda_wheel(name: str) -> No
     assert not WHEELS.fullmatch(name)
 
 
-# one made by hand in its place
+# handmade environment in its place
 
 
 def by_hand(*dists: str, python: str = "3.9", home: str = LINK) -> Differs:
@@ -194,7 +194,7 @@ def test_missing_avx_is_reported_and_unread_cpus_are_not(status: int, lines: int
     assert len(found("no-avx", {AVX: Answer(status, "")})) == lines
 
 
-# outside any environment, by the machine's own sh
+# outside any environment, by this machine's sh
 
 
 def install(site: Path, *dists: str) -> None:

@@ -1,4 +1,4 @@
-"""Measurements as a host's programs print them, for tests of what is found in them."""
+"""Measurements in the format of the hosts' programs, for tests of findings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Rows = dict[tuple[str, str], float | str | bool | None]  #: by name and device
 
 
 def measured(rows: Rows, **units: str) -> Measurements:
-    """Measurements of these rows, those of no device as a program without a GPU prints them."""
+    """Return measurements of these rows; rows without a device look like those of a program without a GPU."""
     return Measurements(
         tuple(
             Measurement(name, value, units.get(name.replace(" ", "_").replace("-", "_"), ""), device or NO_GPU)
@@ -27,5 +27,5 @@ def measured(rows: Rows, **units: str) -> Measurements:
 
 
 def severities(findings: tuple[ProofFinding, ...]) -> list[tuple[str, str]]:
-    """Of each finding its severity, and the device that it is about."""
+    """Return the severity and device of each finding."""
     return [(finding.severity, finding.device) for finding in findings]

@@ -1,4 +1,4 @@
-"""What nvidia-smi and CUDA called other people's cards, as TensorFlow's proofs read it."""
+"""Names of public GPUs in nvidia-smi and CUDA, as TensorFlow's proofs read them."""
 
 from __future__ import annotations
 

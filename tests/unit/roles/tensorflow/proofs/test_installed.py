@@ -1,4 +1,4 @@
-"""What TensorFlow finds on a host, judged: the stack's versions, every card, and no wrong result."""
+"""Findings about the installed TensorFlow: versions of the stack, every GPU, and correct results."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_host_without_a_gpu_that_should_have_none_has_no_finding() -> None:
 
 
 def test_the_processors_model_beside_its_name_changes_nothing() -> None:
-    """The engine adds it to what a program calls ``cpu``."""
+    """The engine adds the model to a program's device ``cpu``."""
     named = {(name, device.replace(CPU, "cpu (Xeon Gold 6230)")): value for (name, device), value in WHOLE.items()}
     assert found(named) == ()
 
@@ -149,7 +149,7 @@ def test_no_card_at_all_where_one_is_expected_is_never_a_pass() -> None:
 
 
 def test_cards_without_uuids_are_counted() -> None:
-    """Where nvidia-smi is not in the environment, TensorFlow's cards are known by their address alone."""
+    """If nvidia-smi is missing in the environment, TensorFlow identifies GPUs only by address."""
     device = "GPU 0000:3b:00.0 (Tesla T4)"
     assert found({**ON_CPU, **on_gpu(device)}) == ()
     assert severities(found({**ON_CPU, **on_gpu(device)}, TWO_GPUS)) == [("failed", OTHER_T4)]

@@ -1,4 +1,4 @@
-"""Benchmarks, settings, formats and trainings over several devices, judged: what is wrong is found, and no more."""
+"""Findings in benchmarks, settings, formats and trainings over several devices: faults are found, and no more."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def mirrored(rows: Rows, expected: Expected = TWO_GPUS) -> tuple[ProofFinding, .
 def test_good_hosts_have_no_finding() -> None:
     assert dense(BENCHMARK) == gains(GAINS) == formats(FORMATS) == mirrored(MIRRORED) == feeding(INPUT) == ()
     assert mirrored(ON_PROCESSOR, WITHOUT) == judging.workers(measured(ON_PROCESSOR), WITHOUT) == ()
-    assert mirrored(ON_PROCESSOR, ONE_GPU) == ()  # one card trains on the processor's two logical devices
+    assert mirrored(ON_PROCESSOR, ONE_GPU) == ()  # with one GPU, the training uses the CPU's two logical devices
     convolutional = {key: value for key, value in BENCHMARK.items() if key[0] != "prediction"}
     assert judging.benchmark(measured(convolutional), ONE_GPU) == ()
 
@@ -169,7 +169,7 @@ def test_processors_that_feed_one_card_and_not_all_are_noted() -> None:
 
 
 def test_a_processor_that_trains_slowly_waits_for_nothing() -> None:
-    """Without a card the processor prepares and trains at once: each is what the other lacks."""
+    """Without a GPU the CPU both prepares and trains, so that each slows the other."""
     rows = {(name, CPU if device == T4 else device): value for (name, device), value in INPUT.items()}
     assert feeding({**rows, ("images trained from disk", CPU): 20.0}, WITHOUT) == ()
 

@@ -1,4 +1,4 @@
-"""TensorFlow's proofs as the engine finds them in its role."""
+"""TensorFlow's proofs in the engine."""
 
 from __future__ import annotations
 

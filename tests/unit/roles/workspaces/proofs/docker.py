@@ -1,4 +1,4 @@
-"""For tests: a program ``docker`` that keeps containers as directories, and runs their programs on this machine."""
+"""Test support: a program ``docker`` with directories as containers, which runs their programs on this machine."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.unit.support.shell import program
 
-#: The directory of a container is its /tmp; ``pid`` is its first process, of which the mark of a proof is taken, since
-#: Docker's daemon passes on no variable that it was not given.
+#: A container's directory is its /tmp; ``pid`` is its first process, from which a proof's mark is removed, because
+#: Docker's daemon passes on only the given variables.
 DOCKER = r"""
 echo "$*" >>"$FAKE/calls"
 case $1 in
@@ -43,7 +43,7 @@ esac
 
 
 def docker(folder: Path, *, image: bool = True) -> Path:
-    """The folder with the program, and with its image where it has one; ``calls`` in it is what it was asked."""
+    """Return the directory with the program, and optionally its image; its file ``calls`` has the commands."""
     made = program(folder, "docker", f"FAKE={folder}\n{DOCKER}")
     if image:
         (folder / "image").touch()
@@ -51,5 +51,5 @@ def docker(folder: Path, *, image: bool = True) -> Path:
 
 
 def calls(folder: Path) -> list[str]:
-    """What it was asked, a line each."""
+    """Return the commands, one per line."""
     return (folder / "calls").read_text().splitlines()

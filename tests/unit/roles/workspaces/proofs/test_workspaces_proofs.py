@@ -1,4 +1,4 @@
-"""Proofs of TensorFlow in a container, run by the real shell with a ``docker`` that runs programs here."""
+"""Proofs of TensorFlow in a container, in a real shell with a ``docker`` that runs programs on this machine."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def image_of(v: Workspaces) -> str:
 def in_container(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, *, cards: str = "", image: bool = True, **more: float
 ) -> ProgramEnd:
-    """How a program ends that is run as those of TensorFlow are in their container."""
+    """Return how a program ends that runs like TensorFlow's in a container."""
     fake = docker(tmp_path / "fake", image=image)
     program(fake, "nvidia-smi", f"echo '{cards}'")
     interpreter = of()["devices_in_container"].program.interpreter
@@ -144,10 +144,10 @@ def test_a_container_whose_proof_takes_too_long_is_removed_with_all_that_runs_in
         "import os, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "print(os.getpid(), flush=True)\ntime.sleep(600)\n"
     )
-    end = in_container(tmp_path, monkeypatch, deaf, time_limit_s=10)  # with time for it to begin on a busy machine
+    end = in_container(tmp_path, monkeypatch, deaf, time_limit_s=10)  # enough time to start on a busy machine
     assert end.status in (124, 137)
     assert not alive(int(end.text.split()[0]))
-    # by its shell, or by Docker where the program was ended before that came to it
+    # by its shell, or by Docker if the program ended before
     await_that(lambda: not (tmp_path / "fake/c1").exists(), 30, lambda: "the container is still there")
 
 
