@@ -104,7 +104,7 @@ class CdiSpecification(Resource):
 
 @dataclass(frozen=True, slots=True)
 class Refreshable(Condition):
-    """Condition that nvidia-smi lists a GPU, or that the host has none, so that nvidia-cdi-refresh can succeed.
+    """Condition that nvidia-cdi-refresh can succeed: it needs a GPU in the list of nvidia-smi.
 
     Otherwise systemd restarts the service up to its start limit, and the path unit that triggers it also fails.
     """
