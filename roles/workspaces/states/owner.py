@@ -82,9 +82,7 @@ class PeoplesFiles(Resource):
             f"workspaces_directory: {self.directory} has {held!r} but no workspaces; name a directory only for users'"
             f" files, such as {self.directory}/workspaces"
         )
-        return Refusal(
-            f"directory {self.directory}", f"has {held}", "of people's files alone", "workspace-files", sentence
-        )
+        return Refusal(f"directory {self.directory}", f"has {held}", "only users' files", "workspace-files", sentence)
 
     def removal(self) -> tuple[Resource, ...]:
         return ()  # users' files are kept

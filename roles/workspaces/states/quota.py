@@ -39,7 +39,7 @@ class DiskQuotas(Resource):
         place = next((rest.split() for kind, rest in lines if kind == "filesystem"), [])
         want = ", ".join(f"{folder}: {_size(kib)}" for folder, kib in self.limits) or "none"
         if ("end", "") not in lines[-1:]:
-            return Deferred(WHAT, "not known", want, "the host says which it has") if self.limits else None
+            return Deferred(WHAT, "not known", want, "the host reports its quotas") if self.limits else None
         if len(place) != 3 or not {"prjquota", "pquota"} & set(place[2].split(",")):
             return Refusal(WHAT, "not possible", want, "workspace-disk", self._none(place)) if self.limits else None
         if ("tools", "absent") in lines:
