@@ -35,7 +35,7 @@ SENTENCES = {
     "nvidia-open-gpu-kernel-modules-876": ("(GSP) does not start", "the previous or a newer one"),
     "nixos-nixos-hardware-1880": ("580.xx is the last branch that supports it", "branch 580.xx in the stack"),
     "linuxdeepin-developer-center-14043": ("newer than every driver", "a newer branch"),
-    "nvidia-nvsentinel-889": ("mostly because Fabric Manager", "start it where it failed"),
+    "nvidia-nvsentinel-889": ("usually because Fabric Manager", "start it if it failed"),
     "nvidia-nvidia-container-toolkit-1537": (
         "makes the specification of runtime.nvidia.com",
         "Do not write to /etc/cdi",
