@@ -1,1 +1,1 @@
-"""Who carries out the work on a run's hosts: executors in the sense of ``concurrent.futures``."""
+"""The executors (as in ``concurrent.futures``) that work on the hosts of a run."""

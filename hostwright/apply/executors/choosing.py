@@ -1,4 +1,4 @@
-"""Chooses who works on the hosts of a run: this machine, or the workers that an optional package brings."""
+"""Chooses the executor of a run: this machine, or the workers of an optional package."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from hostwright.common.secret import Secret
     from hostwright.plan.targets import Roster, Targets
 
-PROVE = f"proofs are run from this machine: provision without --prove, then run {Command('prove')}"
+PROVE = f"proofs run only from this machine; provision without --prove, then run {Command('prove')}"
 
 
 class Workers(Protocol):
-    """The functions of a module with an executor of its own."""
+    """The functions of a module with its own executor."""
 
     def executor_for(
         self, address: str, roster: Roster, targets: Targets, password: Secret | None
@@ -31,10 +31,10 @@ class Workers(Protocol):
         """Connect to the workers. Raises ``InputError`` if they cannot work on these hosts."""
 
     def take_over(self, address: str, run: RunSummary, secrets: Iterable[Secret]) -> None:
-        """Have workers let go of the hosts of a run whose machine died, and complete its journal."""
+        """Make workers release the hosts of a run whose machine died, and complete the journal of the run."""
 
 
-#: by the value of ``--executor``: the module, and the packages that the extra of the same name installs
+#: by value of ``--executor``: the module, and the packages of the extra with the same name
 EXTRAS = {"dask": ("hostwright.apply.executors.cluster.cluster", ("dask", "distributed"))}
 
 
@@ -42,7 +42,10 @@ EXTRAS = {"dask": ("hostwright.apply.executors.cluster.cluster", ("dask", "distr
 def executor_for(
     roster: Roster, targets: Targets, request: Request, password: Secret | None
 ) -> Iterator[OpenExecutor | None]:
-    """The executor of these hosts; ``None``: this machine. Raises ``InputError`` before any host is touched."""
+    """Yield the executor of these hosts; ``None`` for this machine.
+
+    Raises ``InputError`` before any change of a host.
+    """
     workers = workers_of(request)
     if workers is None:
         yield None
@@ -54,9 +57,9 @@ def executor_for(
 
 
 def take_over_left(run: RunSummary, roster: Roster, request: Request) -> None:
-    """If workers had the hosts of a run whose machine died, have them let go, and complete its journal.
+    """If the machine of a run died while workers had its hosts, make them release the hosts, and complete the journal.
 
-    Raises ``InputError`` if they do not answer.
+    Raises ``InputError`` if the workers do not answer.
     """
     from hostwright.apply.journal.redaction import secrets_in
 
@@ -70,26 +73,26 @@ def take_over_left(run: RunSummary, roster: Roster, request: Request) -> None:
 
 
 def is_left(run: RunSummary) -> bool:
-    """Whether workers had the hosts of a run, and its machine died before it ended."""
+    """Return whether workers had the hosts of a run whose machine died before its end."""
     from hostwright.apply.journal.records import RUNNING
 
     return run.header.options.get("executor") in EXTRAS and run.status is None and run.state != RUNNING
 
 
 def workers_of(request: Request) -> Workers | None:
-    """The module of the executor that was asked for; ``None``: this machine. Raises ``InputError``."""
+    """Return the module of the requested executor; ``None`` for this machine. Raises ``InputError``."""
     name, option = request.executor, f"--executor {request.executor}"
     if name not in EXTRAS:
         if request.scheduler and not name:
-            raise InputError("it is the scheduler of a Dask cluster: give --executor dask as well", "--scheduler")
+            raise InputError("requires a Dask cluster as executor; pass --executor dask", "--scheduler")
         return None
     if not request.scheduler:
-        raise InputError("name the cluster's scheduler: --scheduler tls://HOST:8786", option)
+        raise InputError("requires the address of the scheduler; pass --scheduler tls://HOST:8786", option)
     module, packages = EXTRAS[name]
     try:
         return cast("Workers", import_module(module))
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in packages:
             raise
-        sentence = f"the package {error.name} is not installed here: pip install {error.name}"
+        sentence = f"the package {error.name} is not installed; run pip install {error.name}"
         raise InputError(sentence, option) from error

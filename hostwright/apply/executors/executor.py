@@ -1,4 +1,4 @@
-"""The executors that work on the hosts of a run: those of ``concurrent.futures``, with a number of hosts at once."""
+"""Base classes of the executors that work on hosts: ``concurrent.futures`` with a number of slots."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ class HostExecutor(Executor):
     @property
     @abstractmethod
     def slots(self) -> int:
-        """How many hosts it can work on now."""
+        """The number of hosts that the executor can work on now."""
 
 
 class RunExecutor(HostExecutor):
-    """An executor elsewhere, for one run; its context begins with the workers and ends with the run."""
+    """An executor on other machines, for one run. Its context connects to the workers and ends with the run."""
 
     @abstractmethod
     def cut(self) -> None:
-        """Let go of every host at once: what runs on them goes on."""
+        """Release every host at once. Jobs on the hosts continue."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkEnded(Generic[T]):
-    """A host's work returned or raised: ``future`` is done."""
+    """The end of a host's work: ``future`` is done."""
 
     host: str
     future: Future[T]
 
     @property
     def error(self) -> BaseException | None:
-        """What it raised. What nobody foresaw is this host's error, and no other's."""
+        """The exception of the work, if any. An unexpected exception becomes an error of this host."""
         try:
             with guarded(self.host):
                 self.future.result()
-        except BaseException as error:  # noqa: BLE001 - judged, and raised again if need be, by the loop
+        except BaseException as error:  # noqa: BLE001 - handled by the loop
             return error
         return None

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as messages, for a loop that decides itself what comes of them."""
+"""Converts Ctrl-C and SIGTERM to messages for a loop."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def interruptions(note: Callable[[], None]) -> Iterator[None]:
-    """Call ``note`` for each Ctrl-C and SIGTERM, and let nothing else come of them, until the end of the block.
+    """Call ``note`` for each Ctrl-C and SIGTERM until the end of the block, instead of the default action.
 
-    Only the main thread is told of signals. One that is ignored, as in a job that a shell runs in the background, stays
-    ignored.
+    Only the main thread handles signals. An ignored signal, as in a background job of a shell, stays ignored.
     """
     with hearing((number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)), note):
         yield
@@ -24,7 +23,7 @@ def interruptions(note: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def hearing(numbers: Iterable[int], told: Callable[[], None]) -> Iterator[None]:
-    """Call ``told`` for each of these signals until the end of the block, in the main thread; in others, do nothing."""
+    """Call ``told`` for each of these signals until the end of the block. Has no effect outside the main thread."""
 
     def handler(_number: int, _frame: FrameType | None) -> None:
         told()

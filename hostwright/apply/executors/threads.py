@@ -1,7 +1,7 @@
-"""The executor of this machine: threads that work side by side, behind the interface of ``concurrent.futures``.
+"""The executor of this machine: threads behind the interface of ``concurrent.futures``.
 
-``ThreadPoolExecutor`` will not do: the interpreter waits at its end for every thread of it, so that one host that hangs
-for ever keeps the process from its end. These threads are daemons.
+``ThreadPoolExecutor`` is unsuitable: at exit, the interpreter waits for all of its threads, so that one host that hangs
+would block the exit. These threads are daemons.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ T = TypeVar("T")
 
 
 class DaemonThreads(HostExecutor):
-    """At most ``slots`` threads. One is started where work has come and all others are busy, takes further work when
-    its own is done, and ends where there is none: nobody keeps an idle thread for each host.
+    """At most ``slots`` daemon threads.
+
+    A thread is started for new work if all others are busy, takes more work after its own, and ends when no work is
+    waiting. So no idle threads are kept.
 
     >>> with DaemonThreads(2) as threads:
     ...     [future.result() for future in [threads.submit(str.upper, "gpu01"), threads.submit(int, "7")]]
@@ -39,15 +41,15 @@ class DaemonThreads(HostExecutor):
 
     @property
     def slots(self) -> int:
-        """How much is worked on at once."""
+        """The maximum number of threads."""
         return self._slots
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Have ``fn`` called in a thread; the future has what it returns or raises, of whatever kind that is."""
+        """Call ``fn`` in a thread. The future has its return value or any exception."""
         future: Future[T] = Future()
         with self._lock:
             if self._closed:
-                raise RuntimeError("these threads take no further work")
+                raise RuntimeError("the executor was shut down")
             self._waiting.append(_Work(future, lambda: fn(*args, **kwargs)))
             if self._threads < self._slots:
                 self._threads += 1
@@ -55,8 +57,10 @@ class DaemonThreads(HostExecutor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no further work. ``wait`` for what was taken, but for what ``cancel_futures`` cancels: all that has not
-        begun. Work that hangs is waited for by whoever says so, and by nobody else."""
+        """Accept no more work.
+
+        ``cancel_futures`` cancels the work that has not begun. ``wait`` waits for all other work, even if it hangs.
+        """
         with self._lock:
             self._closed = True
             cancelled = tuple(self._waiting) if cancel_futures else ()
@@ -73,7 +77,7 @@ class DaemonThreads(HostExecutor):
             work.run()
 
     def _next(self) -> _Work[Any] | None:
-        """What the calling thread does next; ``None`` where it ends."""
+        """Return the next work of the calling thread; ``None`` to end the thread."""
         with self._lock:
             if self._waiting:
                 return self._waiting.popleft()
@@ -84,18 +88,18 @@ class DaemonThreads(HostExecutor):
 
 @dataclass(frozen=True, slots=True)
 class _Work(Generic[T]):
-    """What was submitted, and the future that has what comes of it."""
+    """A submitted call and its future."""
 
     future: Future[T]
     call: Callable[[], T]
 
     def run(self) -> None:
-        """Do it, unless it was cancelled meanwhile. What it raises is for whoever asks the future."""
+        """Run the call unless it was cancelled. Exceptions go to the future."""
         if not self.future.set_running_or_notify_cancel():
             return
         try:
             value = self.call()
-        except BaseException as error:  # noqa: BLE001 - the future's, which raises it again
+        except BaseException as error:  # noqa: BLE001 - passed to the future
             self.future.set_exception(error)
         else:
             self.future.set_result(value)

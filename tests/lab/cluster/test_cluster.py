@@ -79,7 +79,7 @@ def test_a_worker_that_is_killed_in_the_middle_loses_nothing(hosts: Hosts, clust
     assert kept(ended.run, {}, cluster.folder / "state") == []
     (role,) = {role.status for host in Runs(state).load(ended.run).hosts for role in host.roles if role.attached}
     assert role == 0
-    assert run.said("its worker w1 was lost; w2 goes on with it")
+    assert run.said("the worker w1 was lost; w2 continues")
 
 
 def test_a_host_that_has_ended_is_not_touched_again_when_its_worker_dies(hosts: Hosts, cluster: Cluster, state: Path):

@@ -66,7 +66,7 @@ def test_each_worker_serves_its_own_hosts_and_those_serve_each_other(hosts: Host
         assert len(copies) <= COPIES
     others = {(host, source.removeprefix(PEER)) for host, sent in came.items() for source in sent if PEER in source}
     assert all(worker[host] == worker[other] for host, other in others)
-    assert not run.said("files go over SSH")
+    assert not run.said("files are sent over SSH")
 
 
 def test_a_worker_that_is_killed_while_a_host_fetches_from_it_is_continued_by_another(

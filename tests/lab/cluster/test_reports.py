@@ -42,7 +42,7 @@ def test_a_worker_that_is_told_to_end(hosts: Hosts, bare: Cluster, state: Path):
     hosts.wait_until_begun("gpu1", "gpu2")
     bare.start_worker("w2")
     bare.kill("w1", signal.SIGTERM)
-    run.wait_for("its worker w1 was lost; w2 goes on with it")
+    run.wait_for("the worker w1 was lost; w2 continues")
     hosts.go()
     assert run.end() == 0, run.out
     assert not FOREIGN.search(run.out), run.out
@@ -68,7 +68,7 @@ def test_a_host_that_ends_every_worker_which_takes_it(hosts: Hosts, bare: Cluste
         assert set(ended) == set(NAMES)
         failed = [host for host in NAMES if ended[host]["result"] == "failed"]
         assert "gpu1" in failed
-        assert all("workers were lost while they had it" in ended[host]["sentence"] for host in failed)
+        assert all("workers with this host were lost" in ended[host]["sentence"] for host in failed)
         assert not FOREIGN.search(run.out), run.out
         deadly.write_text("slow_word: live\n")
         resumed = Typed(typed(hosts.root, state, "provision", "--hosts", "all", *bare.options))
@@ -89,7 +89,7 @@ def test_no_worker_is_left(hosts: Hosts, bare: Cluster, state: Path, monkeypatch
     hosts.wait_until_begun("gpu1")
     bare.kill("w1")
     assert until(lambda: run.said("no worker is left"))
-    assert run.said(f"whoever reaches {bare.address} can use the workers' logins to all hosts")
+    assert run.said(f"anyone who can connect to {bare.address} can use the workers' logins to all hosts")
     ended = run.wait()
     assert ended.status == 1
     assert ended.results.stopped_because == f"no worker is left at {bare.address} for 12 s"
@@ -115,7 +115,7 @@ def test_the_scheduler_is_lost_and_comes_back(hosts: Hosts, bare: Cluster, state
 
     refused = Typed(typed(hosts.root, state, "provision", "--resume"))
     assert refused.end() == 2
-    assert f"no scheduler is at {bare.address}" in refused.out
+    assert f"no scheduler answers at {bare.address}" in refused.out
     bare.stop()
     bare.start_scheduler()
     bare.start_worker("w3")

@@ -61,8 +61,8 @@ def test_all_workers_that_do_not_fit_are_told_at_once(hosts: Hosts, bare: Cluste
     bare.start_worker("fits")
     sentences = refused(hosts, bare.address).splitlines()
     assert sorted(re.sub(r"tcp://\S+:\d+", "W", sentence) for sentence in sentences) == [
-        f"the worker W has Hostwright 0.0.1, and this machine has {__version__}: install the same there",
-        "the worker W has no Hostwright, or another version: install the same there as here",
+        f"the worker W has Hostwright 0.0.1, but this machine has {__version__}; install the same version there",
+        "the worker W has no Hostwright, or another version; install the same version there",
     ]
     assert bare.address_of("fits") not in "".join(sentences)
     assert not (state / "runs").exists()
@@ -77,7 +77,7 @@ def test_a_worker_that_joins_later_and_does_not_fit_is_given_no_host(
     hosts.wait_until_begun("gpu1")
     bare.start_worker("other", **shimmed(tmp_path / "other", OTHER))
     bare.start_worker("w2", threads=2)
-    assert until(lambda: run.said("is given no hosts: it has Hostwright 0.0.1"))
+    assert until(lambda: run.said("receives no hosts: it has Hostwright 0.0.1"))
     hosts.wait_until_begun("gpu2", "gpu3")
     hosts.go()
     assert words(run.wait()) == dict.fromkeys(NAMES, "changed")
@@ -156,9 +156,9 @@ def test_a_scheduler_with_tls_is_not_one_without(hosts: Hosts, state: Path, tmp_
     with cluster_of(tmp_path / "tls", protocol="tls", **certificates.environment(authority)) as cluster:
         sentence = refused(hosts, cluster.address.replace("tls", "tcp"))
         assert "\n" not in sentence
-        assert "if it is one with TLS, its address is tls://" in sentence
+        assert "for a scheduler with TLS, use tls://" in sentence
         with dask.config.set(certificates.settings(authority)):
-            assert refused(hosts, cluster.address).startswith(f"--scheduler: no worker is at {cluster.address}")
+            assert refused(hosts, cluster.address).startswith(f"--scheduler: {cluster.address} has no worker")
 
 
 def test_the_rollouts_limits_are_those_of_any_run(hosts: Hosts, bare: Cluster, state: Path):

@@ -1,7 +1,7 @@
-"""One worker's attempt at one host: it asks whether it may begin, works as the operator's machine would, and reports.
+"""One attempt of a worker at one host: it requests permission, works as the operator's machine would, and reports.
 
-An attempt that must leave sends nothing more, and its connections are cut. What runs on the host goes on there, and the
-next worker with the host follows it.
+An attempt that must leave sends nothing more, and its connections are closed. Jobs on the host continue, and the next
+worker with the host follows them.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from hostwright.common.untrusted import Unforeseen, guarded
 from hostwright.plan.targets import Roster, TargetHost, Targets
 
 OTHER = (
-    "the worker %s would bring it to something else than this machine would: what its roles, stack or templates read "
-    "is not the same there"
+    "the worker %s computes another desired state for this host than this machine: files that its roles, stack or "
+    "templates read differ"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """The values that all attempts of a run on one worker share: the run, its site, the worker's address and name."""
+    """Values shared by all attempts of a run on one worker: the run, its site, and the worker's address and name."""
 
     brief: Brief
     roster: Callable[[], Roster]
@@ -49,7 +49,7 @@ class Workplace:
 
 
 class Attempt:
-    """An attempt at one host, from its question to its end; ``key`` is the cluster's name for the task that it is."""
+    """One attempt at one host. ``key`` is the cluster's name of the task."""
 
     def __init__(self, place: Workplace, task: Task, key: str = ""):
         self.id = new_attempt()
@@ -65,18 +65,18 @@ class Attempt:
         self._stopping = threading.Event()
 
     def go(self, go: Go) -> None:
-        """Let it begin. A second call changes nothing."""
+        """Allow the attempt to begin. Later calls change nothing."""
         with self._change:
             if self._go is None:
                 self._go = go
             self._change.notify_all()
 
     def stop(self) -> None:
-        """Begin nothing new on the host."""
+        """Start nothing new on the host."""
         self._stopping.set()
 
     def leave(self) -> None:
-        """Let go of the host at once, and send nothing more. Returns without waiting."""
+        """Release the host at once, and send nothing more. Returns without waiting."""
         with self._change:
             if self._left:
                 return
@@ -95,9 +95,9 @@ class Attempt:
         self._reporter(event)
 
     def run(self, handout: Handout | None = None) -> None:
-        """Ask, work, and report the outcome or the host's error. Raises other errors.
+        """Request permission, work, and report the outcome or the host's error. Raises all other errors.
 
-        ``handout`` is that of the worker's hosts.
+        ``handout`` is the handout for the worker's hosts.
         """
         self._reporter.ask(self._place.name, self._place.mailbox.address)
         with self._change:
@@ -121,7 +121,7 @@ class Attempt:
         self._reporter.text = redactor.text
         host, password = unsealed(self._task, texts)
         roster = place.roster()
-        target = roster.target(host, frozenset(brief.roles) or None, check=False)  # the operator's machine checked it
+        target = roster.target(host, frozenset(brief.roles) or None, check=False)  # checked on the operator's machine
         self._refuse_other(target)
         agreed = self._task.agreed
         run = Run(
@@ -146,7 +146,7 @@ class Attempt:
             raise Refused(target.name, OTHER % self._place.name)
 
     def _connecting(self, password: Secret | None) -> Connections:
-        """The connections of this attempt, which ``leave`` cuts."""
+        """Return the connections of this attempt, which ``leave`` closes."""
         connections = Connections(password)
         with self._change:
             self._connections = connections
@@ -156,7 +156,7 @@ class Attempt:
         return connections
 
     def _placed(self, error: HostwrightError) -> HostwrightError:
-        """Name the worker in an error that says "this machine"."""
+        """Add the name of the worker to an error that refers to "this machine"."""
         on = f"on the worker {self._place.name}: "
         if isinstance(error, ArtifactError):
             return HostError(self._task.host, f"{on}{error}")

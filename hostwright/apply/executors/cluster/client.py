@@ -1,4 +1,4 @@
-"""Connects to a Dask cluster, or says in one sentence why not, and calls functions on its workers with a time limit.
+"""Connects to a Dask cluster, with one-sentence errors, and calls functions on its workers with a time limit.
 
 TLS is configured as for Dask's own programs: in its configuration (``distributed.comm.tls``), or in variables such as
 ``DASK_DISTRIBUTED__COMM__TLS__CA_FILE``.
@@ -32,23 +32,23 @@ OPTION = "--scheduler"
 TLS = "tls://"
 CONNECT_S = 10.0  #: our choice: a scheduler in the same network answers in milliseconds
 ANSWER_S = 30.0  #: our choice: a busy worker answers within seconds
-SNIFF_S = 1.0  #: our choice: a scheduler speaks first, and at once
-LONGEST = 1 << 20  #: bytes of a scheduler's first message, which takes some hundred
-CLOSE_S = 3.0  #: our choice: how long the end of a run waits for a cluster that hangs
-AT_ONCE = 32  #: calls at a time
+SNIFF_S = 1.0  #: our choice: a scheduler sends the first message, at once
+LONGEST = 1 << 20  #: maximum bytes of a scheduler's first message, which has a few hundred
+CLOSE_S = 3.0  #: our choice: wait at the end of a run for a cluster that hangs
+AT_ONCE = 32  #: parallel calls
 _SETTINGS = (
     "set distributed.comm.tls.ca-file and distributed.comm.tls.client.cert and .key in Dask's configuration, or "
     "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …__TLS__CLIENT__CERT and …__TLS__CLIENT__KEY"
 )
-_LENGTH = struct.Struct("<Q")  #: the beginning of a message of Dask (distributed/comm/tcp.py)
-_LOUD = ("distributed", "tornado", "asyncio")  #: loggers that would write over the view of the run
+_LENGTH = struct.Struct("<Q")  #: header of a Dask message (distributed/comm/tcp.py)
+_LOUD = ("distributed", "tornado", "asyncio")  #: loggers that would disturb the view of the run
 
 
 @contextmanager
 def connected(address: str, name: str) -> Iterator[Client]:
-    """A client of the scheduler at this address. Raises ``InputError`` with one sentence.
+    """Yield a client of the scheduler at this address. Raises ``InputError``.
 
-    Dask's own log about broken connections is not shown meanwhile: the run reports what they mean for it.
+    Dask's own log messages about lost connections are hidden, because the run reports the consequences.
     """
     with _quiet():
         client = _client(address, name)
@@ -63,16 +63,16 @@ def _client(address: str, name: str) -> Client:
     tls = address.startswith(TLS)
     security, context = _security()
     if tls and context is None:
-        raise InputError(f"{address} needs certificates: {_SETTINGS}", OPTION)
+        raise InputError(f"{address} needs certificates; {_SETTINGS}", OPTION)
     _reach(address, host, port, context if tls else None)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # ``fitness`` reports other versions
+            warnings.simplefilter("ignore")  # ``fitness`` reports version differences
             return Client(address, security=security, timeout=CONNECT_S, set_as_default=False, name=name)
-    except Exception as error:  # noqa: BLE001 - Dask raises whatever it stumbles over in what others send
+    except Exception as error:  # noqa: BLE001 - Dask raises any error in received data
         sentence = _why_not(address, error, tls=tls)
         error.__traceback__ = None
-    gc.collect()  # the half-made client closes itself, and would otherwise do so at the interpreter's end, loudly
+    gc.collect()  # closes the incomplete client now, not at exit with warnings
     raise InputError(sentence, OPTION)
 
 
@@ -88,7 +88,7 @@ def _place(address: str) -> tuple[str, int]:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only this machine reaches an address: a scheduler's, or a host's."""
+    """Return whether only this machine can reach the address of a scheduler or host."""
     host = urlsplit(address).hostname if "://" in address else address
     try:
         return ipaddress.ip_address(host or "").is_loopback
@@ -97,62 +97,66 @@ def is_loopback(address: str) -> bool:
 
 
 def is_open(address: str) -> bool:
-    """Whether anybody who reaches a scheduler may use it: it has no TLS, and other machines reach it."""
+    """Return whether other machines can use a scheduler without TLS."""
     return not address.startswith(TLS) and not is_loopback(address)
 
 
 def _security() -> tuple[Security, ssl.SSLContext | None]:
-    """The TLS settings of Dask's configuration, and the context made of them; ``None`` without settings."""
+    """Return the TLS settings of Dask's configuration, and the context for them (``None`` without settings)."""
     try:
         security = Security()
         context: ssl.SSLContext | None = security.get_connection_args("client")["ssl_context"]
     except (OSError, ValueError, TypeError) as error:
-        raise InputError(f"Dask's settings for TLS cannot be used ({error}): {_SETTINGS}", OPTION) from error
+        raise InputError(f"Dask's settings for TLS are invalid ({error}); {_SETTINGS}", OPTION) from error
     return security, context
 
 
 def _reach(address: str, host: str, port: int, context: ssl.SSLContext | None) -> None:
-    """Raise ``InputError`` if no server answers there, or one with another certificate: Dask's errors do not say."""
+    """Raise ``InputError`` for a missing server or an untrusted certificate, which Dask's errors do not name."""
     try:
         with socket.create_connection((host, port), CONNECT_S) as plain:
             if context is not None:
                 context.wrap_socket(plain).close()
             elif _is_other(plain):
-                raise InputError(f"{address} is not a Dask scheduler: somebody else answers there", OPTION)
+                raise InputError(f"{address} is not a Dask scheduler; check the port", OPTION)
     except ssl.SSLCertVerificationError as error:
         raise InputError(
-            f"the certificate of {address} is not one of this machine's authority ({error.verify_message}): check "
+            f"the certificate of {address} is not trusted ({error.verify_message}); check "
             "distributed.comm.tls.ca-file in Dask's configuration",
             OPTION,
         ) from error
     except ssl.SSLError as error:
-        raise InputError(f"{address} does not speak TLS as this machine does ({error.reason})", OPTION) from error
+        raise InputError(f"the TLS handshake with {address} failed ({error.reason})", OPTION) from error
     except socket.gaierror as error:
-        raise InputError(f"{address}: the name {host} is not known ({error.strerror})", OPTION) from error
+        raise InputError(f"{address}: the name {host} cannot be resolved ({error.strerror})", OPTION) from error
     except TimeoutError as error:
         raise InputError(f"{address} does not answer within {CONNECT_S:.0f} s", OPTION) from error
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
-        raise InputError(f"no scheduler is at {address} ({why}): start one with `dask scheduler`", OPTION) from error
+        raise InputError(
+            f"no scheduler answers at {address} ({why}); start one with `dask scheduler`", OPTION
+        ) from error
 
 
 def _is_other(plain: socket.socket) -> bool:
-    """Whether the server is not a scheduler, which begins with a length. Dask itself would allocate as many bytes as
-    the first word of another protocol happens to mean."""
+    """Return whether the server is not a scheduler, whose first bytes are a length.
+
+    Dask itself would interpret the first bytes of another protocol as a length, and allocate that much memory.
+    """
     plain.settimeout(SNIFF_S)
     try:
         head = plain.recv(_LENGTH.size, socket.MSG_WAITALL)
     except TimeoutError:
-        return False  # one with TLS waits for us
+        return False  # a TLS server waits for the client
     return len(head) == _LENGTH.size and _LENGTH.unpack(head)[0] > LONGEST
 
 
 def _why_not(address: str, error: Exception, *, tls: bool) -> str:
-    """The error for a server with which Dask cannot talk."""
+    """Return the error message for a server that is incompatible with Dask."""
     text = short(str(error)).rpartition("Error: ")[2] or type(error).__name__
     if tls:
-        return f"{address} closed the connection ({text}): does it accept this machine's certificate?"
-    return f"{address} did not answer as a scheduler does ({text}): if it is one with TLS, its address is tls://…"
+        return f"{address} closed the connection ({text}); check whether it accepts this machine's certificate"
+    return f"{address} did not answer like a scheduler ({text}); for a scheduler with TLS, use tls://…"
 
 
 @contextmanager
@@ -174,7 +178,7 @@ def _quiet() -> Iterator[None]:
 
 
 def in_time(call: Callable[[], T], timeout_s: float) -> T | None:
-    """The value of a call; ``None`` if it raises, or does not return in time. It is left running then."""
+    """Return the value of a call; ``None`` if the call raises, or exceeds the time. It then continues in its thread."""
     future = DaemonThreads(1, "dask").submit(call)
     wait([future], timeout_s)
     return future.result() if future.done() and future.exception() is None else None
@@ -183,8 +187,11 @@ def in_time(call: Callable[[], T], timeout_s: float) -> T | None:
 def ask_each(
     client: Client, workers: Sequence[str], function: Callable[..., Any], *args: Any, timeout_s: float = ANSWER_S
 ) -> tuple[Mapping[str, Any], Mapping[str, BaseException]]:
-    """Call a function or coroutine in each worker's process, side by side: the values, and the errors of workers that
-    raised or did not answer in time (``TimeoutError``). A worker that hangs holds up no other."""
+    """Call a function or coroutine in each worker's process in parallel.
+
+    Return the values, and the errors of workers that raised or did not answer in time (``TimeoutError``). A worker that
+    hangs delays no other.
+    """
     threads = DaemonThreads(AT_ONCE, "dask")
 
     def ask(worker: str) -> Any:
@@ -206,9 +213,9 @@ def ask_each(
 
 
 def meaning_of(host: str, error: BaseException, then: str) -> HostError:
-    """The error of a host for an error of the cluster; ``then`` says what to do."""
+    """Convert an error of the cluster to an error of a host. ``then`` is the next action."""
     if isinstance(error, KilledWorker):
         last = getattr(error.last_worker, "address", error.last_worker)
-        lost = f"{error.allowed_failures + 1} workers were lost while they had it, the last of them {last}"
-        return HostError(host, f"{lost}: their logs say why; {then}")
-    return HostError(host, f"the cluster could not work on it: {type(error).__name__}: {short(str(error))}")
+        lost = f"{error.allowed_failures + 1} workers with this host were lost, the last of them {last}"
+        return HostError(host, f"{lost}; check their logs; {then}")
+    return HostError(host, f"the cluster failed: {type(error).__name__}: {short(str(error))}")

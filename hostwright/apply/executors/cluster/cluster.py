@@ -1,12 +1,12 @@
 """The workers of a Dask cluster as the executor of a run.
 
-    with executor_for(address, roster, targets, password) as open_executor:  # all is checked, no host is touched
-        with open_executor(run) as executor:                                 # the run is recorded by now
+    with executor_for(address, roster, targets, password) as open_executor:  # only checks
+        with open_executor(run) as executor:                                 # the run is recorded from here on
             roll_out(names, work, executor=executor, stop=executor.cut, …)
 
-The loop of the run submits each host, which is sent as a task of the cluster (``Client.get_executor``). A thread
-handles what workers send, in order; ``Heartbeats`` tells each worker how the run stands; a thread checks which workers
-there are. Only workers that fit are given hosts.
+The loop of the run submits each host, which becomes a task of the cluster (``Client.get_executor``). One thread handles
+the messages of workers in order; ``Heartbeats`` sends the state of the run to each worker; another thread lists the
+workers. Only workers that pass the checks receive hosts.
 """
 
 from __future__ import annotations
@@ -50,37 +50,42 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LOOK_S = 1.0  #: our choice: how often the workers that are there are listed
-ALONE_S = 120.0  #: our choice: how long a run waits for workers, or for the scheduler; a nanny restarts one in seconds
-RECOVER_S = 5.0  #: our choice: how long the records of a lost worker are waited for
-CUT_S = 1.5  #: how long workers are waited for to receive that they must let go: less than the run's loop waits
-OPEN = "whoever reaches %s can use the workers' logins to all hosts: give the cluster TLS (tls://)"
-NOBODY = "nobody"  #: in the place of a worker's address
-THEN = f"a job that runs on it goes on, and {Command('provision', resume='%s')} re-attaches to it"
+LOOK_S = 1.0  #: our choice: interval of the list of workers
+ALONE_S = 120.0  #: our choice: wait for workers or the scheduler; a nanny restarts a worker in seconds
+RECOVER_S = 5.0  #: our choice: wait for the records of a lost worker
+CUT_S = 1.5  #: wait for workers to receive the order to release hosts; shorter than in the run's loop
+OPEN = "anyone who can connect to %s can use the workers' logins to all hosts; enable TLS (tls://)"
+NOBODY = "nobody"  #: placeholder for a worker's address
+THEN = f"a running job on the host continues, and {Command('provision', resume='%s')} re-attaches to it"
 
 
 @contextmanager
 def executor_for(address: str, roster: Roster, targets: Targets, password: Secret | None) -> Iterator[OpenExecutor]:
-    """See ``choosing.Workers``."""
+    """Implement ``choosing.Workers``."""
     with opened(address, roster, targets, password) as cluster:
         yield partial(ClusterExecutor, cluster)
 
 
 def take_over(address: str, run: RunSummary, secrets: Iterable[Secret]) -> None:
-    """See ``choosing.Workers``."""
+    """Implement ``choosing.Workers``."""
     takeover.take_over(run, partial(takeover.left_behind, address), secrets=secrets, warn=lambda _: None)
 
 
 def brief_of(run: Run, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
-    """The description of a run for its workers. ``hostwright_files_address`` is an address of this machine and is not
-    sent: hosts fetch from the address that connects to them."""
+    """Return the description of a run for its workers.
+
+    ``hostwright_files_address`` is an address of this machine and is not sent: hosts fetch from the address that
+    connects to them.
+    """
     files = {host: replace(settings, address="") for host, settings in files_by_http(run.targets).items()}
     return Brief(run.stamp, run.verb, of_workers(run.request), roles, files, type(run.roster), archive)
 
 
 class ClusterExecutor(RunExecutor):
-    """The workers of a cluster, while one run lasts. As a context manager, it raises ``HostwrightError`` if they cannot
-    be prepared."""
+    """The workers of a cluster during one run.
+
+    As a context manager, raises ``HostwrightError`` if their setup fails.
+    """
 
     def __init__(self, cluster: Cluster, run: Run):
         self._cluster, self._run = cluster, run
@@ -90,18 +95,18 @@ class ClusterExecutor(RunExecutor):
         self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._heartbeats = Heartbeats(self._client, brief.session, self._heartbeat, self._heard)
         self._dispatch = Dispatch(run, self._heartbeats.poke, recover=self._recover)
-        self._known: dict[str, str] = {}  #: by checked worker, why it does not fit; empty: it fits
-        self._workers: dict[str, int] = {}  #: by worker that is there and fits, how many hosts it takes
-        self._futures: dict[str, Future[Any]] = {}  #: by host, the last that was sent
+        self._known: dict[str, str] = {}  #: by checked worker, why it is unfit; empty if it is fit
+        self._workers: dict[str, int] = {}  #: by available fit worker, its number of slots
+        self._futures: dict[str, Future[Any]] = {}  #: by host, the latest future
         self._recovered: dict[str, list[Message]] = {}
         self._then = THEN % run.id
-        self._lost = ""  #: why no worker is left
+        self._lost = ""  #: why no worker is left; empty while the run continues
         self._over = threading.Event()
 
     @property
     def slots(self) -> int:
-        """How many hosts the workers take at once: each of their threads takes one."""
-        return 1 if self._lost else sum(self._workers.values())  # the one ends with the reason
+        """The number of hosts that the workers can work on now: one per thread."""
+        return 1 if self._lost else sum(self._workers.values())  # that host ends with the reason
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **_: P.kwargs) -> Future[T]:  # noqa: ARG002
         """Send a host to the cluster. ``fn`` is the run's work: its values are sent, not the function."""
@@ -120,7 +125,7 @@ class ClusterExecutor(RunExecutor):
         return cast("Future[T]", future)
 
     def cut(self) -> None:
-        """Have every worker let go of its hosts; what runs there goes on. Waits a moment for them to receive it."""
+        """Make every worker release its hosts, and wait up to ``CUT_S`` for delivery. Jobs on the hosts continue."""
         self._do(self._dispatch.cut)
         done = threading.Event()
         self._do(done.set)
@@ -136,7 +141,7 @@ class ClusterExecutor(RunExecutor):
         return self
 
     def _begin(self) -> None:
-        """Prepare the workers, and begin to receive their messages."""
+        """Set up the workers, and start to receive their messages."""
         get_all(secret for target in self._run.targets for secret in needed(target, self._cluster.password))
         self._client.subscribe_topic(self._brief.session, self._hear)
         threading.Thread(target=self._take, name="cluster", daemon=True).start()
@@ -147,7 +152,7 @@ class ClusterExecutor(RunExecutor):
             ready.result(ANSWER_S)
         except Exception as error:
             why = f"{type(error).__name__}: {short(str(error))}".rstrip(": ")
-            raise HostwrightError(f"the workers of {self._address} could not be prepared ({why})") from error
+            raise HostwrightError(f"the setup of the workers of {self._address} failed ({why})") from error
         self._list()
         threading.Thread(target=self._watch, name="workers", daemon=True).start()
         workers = count(len(self._workers), "worker")
@@ -156,9 +161,9 @@ class ClusterExecutor(RunExecutor):
             self._note(OPEN % self._address)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002
-        """The run is over: workers let go of its hosts and remove what they kept of it, since its journal has all.
+        """End the run: workers release its hosts and delete their records of it, because its journal is complete.
 
-        A worker that hangs holds up no other, and is not waited for.
+        A worker that hangs delays no other, and is not awaited.
         """
         self._over.set()
         self._heartbeats.end()
@@ -175,7 +180,7 @@ class ClusterExecutor(RunExecutor):
     # ---------------------------------------------------------------- in the thread that handles messages
 
     def _take(self) -> None:
-        """Run the calls of the inbox, one after the other. An error here ends the run, whose loop raises it."""
+        """Run the calls of the inbox in order. An error here ends the run, whose loop raises it."""
         while call := self._inbox.get():
             try:
                 call()
@@ -183,7 +188,7 @@ class ClusterExecutor(RunExecutor):
                 self._dispatch.fail(error)
 
     def _send(self, host: str, given: Task) -> None:
-        """Send a host to the workers that are there now."""
+        """Send a host to the current workers."""
         if self._lost:
             self._dispatch.lose(self._lost, self._then)
             return
@@ -192,10 +197,10 @@ class ClusterExecutor(RunExecutor):
         if (before := self._futures.pop(host, None)) is not None:
             before.cancel()
         if not workers:
-            return  # it is stranded until one comes
+            return  # the host waits for a worker
         try:
             future = self._executor.submit(sessions.run_task, given, workers=workers)
-        except Exception as error:  # noqa: BLE001 - of the client, which may be closing
+        except Exception as error:  # noqa: BLE001 - the client may be closing
             self._dispatch.task_ended(host, meaning_of(host, error, self._then))
             return
         self._futures[host] = future
@@ -220,7 +225,7 @@ class ClusterExecutor(RunExecutor):
         self._dispatch.lose(self._lost, self._then)
 
     def _strand(self) -> None:
-        """Send hosts whose workers are gone to others, as soon as there are some."""
+        """Send the hosts of lost workers to other workers, if there are any."""
         if self._workers:
             self._dispatch.strand(self._workers)
 
@@ -228,7 +233,7 @@ class ClusterExecutor(RunExecutor):
         self._run.emit(Note("", sentence))
 
     def _recover(self, worker: str, known: Mapping[str, int]) -> Iterable[Message]:
-        """The messages that a lost worker could not send any more: a worker on the same machine reads its records."""
+        """Return messages that a lost worker could not send: a worker on the same machine reads its records."""
         if worker not in self._recovered:
             place = worker.rpartition(":")[0]
             near = [each for each in self._workers if each != worker and each.rpartition(":")[0] == place][:1]
@@ -243,7 +248,7 @@ class ClusterExecutor(RunExecutor):
         self._inbox.put(call)
 
     def _hear(self, event: tuple[float, Any]) -> None:
-        """Called in the client's event loop with each message, in order."""
+        """Callback of the client's event loop for each message, in order."""
         self._do(partial(self._receive, event[1]))
 
     def _heartbeat(self, worker: str) -> Heartbeat:
@@ -253,7 +258,7 @@ class ClusterExecutor(RunExecutor):
         self._dispatch.heard(worker, heartbeat)
 
     def _watch(self) -> None:
-        """List the workers again and again, and end the run if there are none for long."""
+        """List the workers periodically, and end the run if there are none for ``ALONE_S``."""
         alone_s, stopping = 0.0, False
         while not self._over.wait(LOOK_S):
             if self._run.stopping.is_set() and not stopping:
@@ -271,7 +276,7 @@ class ClusterExecutor(RunExecutor):
                 return
 
     def _list(self) -> bool:
-        """List the workers, and check new ones; whether the scheduler answered."""
+        """List the workers, and check new ones. Return whether the scheduler answered."""
         found = in_time(self._client.nthreads, LOOK_S * 5)
         if found is None:
             return False
@@ -283,13 +288,13 @@ class ClusterExecutor(RunExecutor):
         return True
 
     def _check(self, workers: list[str]) -> None:
-        """Check that workers fit and have their session: one that is still setting it up is checked again."""
+        """Check that workers are fit and have their session. A worker without a session is checked again later."""
         demands = self._cluster.demands
         machines, errors = ask_each(self._client, workers, this_machine, demands.artifacts)
         ready, _ = ask_each(self._client, list(machines), sessions.hear, self._brief.session, Heartbeat())
         unfit = misfits(demands, machines, errors)
         for worker in workers:
             if why := unfit.get(worker):
-                self._do(partial(self._note, f"the worker {worker} is given no hosts: it {why}"))
+                self._do(partial(self._note, f"the worker {worker} receives no hosts: it {why}"))
             if why or ready.get(worker):
                 self._known[worker] = why or ""

@@ -1,7 +1,7 @@
-"""Decides which worker has which host of a run, and handles what workers send. Nothing here talks to a cluster.
+"""Assigns the hosts of a run to workers, and handles messages of workers. This module does not contact the cluster.
 
-A host is at one worker at a time: at the one that asked last. Where the cluster lost a worker and gives its host to
-another, the first must leave, and its messages are ignored from then on. What it had done counts.
+Each host has one worker at a time: the one with the latest claim. If the cluster loses a worker and gives its host to
+another, the first must leave, and its later messages are ignored. Its completed work counts.
 """
 
 from __future__ import annotations
@@ -22,48 +22,48 @@ from hostwright.apply.run import Run
 from hostwright.common.errors import ExecutorLost, HostError, Stopped
 from hostwright.plan.model import Plan, RoleResult
 
-AGAIN = 3  #: our choice: how often a host is sent again after its worker let go of it; as often as Dask by itself
-LET_GO = "%d workers let go of it one after the other, the last of them %s; a job that runs on it goes on: run again"
+AGAIN = 3  #: our choice: how often a host is sent again after a worker released it; Dask's default
+LET_GO = "%d workers released this host, the last of them %s; a running job on the host continues; run again"
 LOST = (
-    "%d workers were lost while they had it, the last of them %s: their logs say why; a job that runs on it goes on: "
+    "%d workers with this host were lost, the last of them %s; check their logs; a running job on the host continues; "
     "run again"
 )
-NOT_TLS = "the worker %s is not connected by TLS, and passwords are sent to no such worker"
+NOT_TLS = "the worker %s is not connected by TLS, so no passwords are sent to it; enable TLS for the worker"
 
 
 @dataclass
 class HostAssignment:
-    """One host: which worker has it, and what workers did before they were lost."""
+    """The assignment of one host: its current worker, and the work of earlier workers that were lost."""
 
     host: str
     future: Future[Outcome]
-    send: Callable[[], None]  #: sends the host to the cluster; may be called again
-    texts: tuple[str, ...] = field(default=(), repr=False)  #: of the secrets that it takes
-    worker: str = ""  #: its address
+    send: Callable[[], None]  #: sends the host to the cluster; may be repeated
+    texts: tuple[str, ...] = field(default=(), repr=False)  #: texts of the host's secrets
+    worker: str = ""  #: address of the worker
     name: str = ""
     mailbox: bytes = b""
     attempt: str = ""
-    number: int = 0  #: of the last message that was recorded
-    given: frozenset[str] = frozenset()  #: the workers that it was sent to: one of them has it, or will
-    sent: int = 0  #: how often it was sent to the cluster
-    taken: bool = False  #: by one of the workers that it was sent to
-    times: int = 0  #: that workers lost it or let go of it
-    plan: Plan | None = None  #: the first one
-    results: tuple[RoleResult, ...] = ()  #: of this attempt
+    number: int = 0  #: number of the last recorded message
+    given: frozenset[str] = frozenset()  #: the workers that may claim the host
+    sent: int = 0  #: how often the host was sent to the cluster
+    taken: bool = False  #: whether a worker has claimed the host
+    times: int = 0  #: how often workers were lost or released the host
+    plan: Plan | None = None  #: the first plan
+    results: tuple[RoleResult, ...] = ()  #: results of this attempt
     reboots: int = 0
-    before: tuple[tuple[RoleResult, ...], int] = ((), 0)  #: results and reboots of attempts that were lost
-    jobs: dict[str, str] = field(default_factory=dict)  #: by role, the job that was begun
+    before: tuple[tuple[RoleResult, ...], int] = ((), 0)  #: results and reboots of lost attempts
+    jobs: dict[str, str] = field(default_factory=dict)  #: by role, the current job
     ended: frozenset[str] = frozenset()  #: jobs whose end was reported
-    was_lost: bool = False  #: with a worker that had it
+    was_lost: bool = False  #: whether a worker was lost with this host
 
     @property
     def go(self) -> Go:
-        """Permission for its attempt to begin."""
-        begun = self.number > 1  # its question is the first message
+        """The permission for the attempt to begin."""
+        begun = self.number > 1  # the claim is the first message
         return Go(b"" if begun else encrypted_for(self.texts, self.mailbox), self.ended if self.was_lost else None)
 
     def note(self, event: Event) -> None:
-        """Remember an event, in case this worker is lost."""
+        """Store an event for the case that the worker is lost."""
         match event:
             case events.Observed(plan=plan):
                 self.plan = self.plan or plan
@@ -76,13 +76,13 @@ class HostAssignment:
                 self.reboots += 1
 
     def lose(self) -> None:
-        """Its worker is lost: count what was done until now as done before."""
+        """Record the loss of the worker: its results so far count as earlier results."""
         done, reboots = self.before
         self.before = ((*done, *self.results), reboots + self.reboots)
         self.results, self.reboots, self.was_lost = (), 0, True
 
     def whole(self, outcome: Outcome) -> Outcome:
-        """The outcome with what lost workers had done."""
+        """Return the outcome including the work of lost workers."""
         done, reboots = self.before
         return replace(
             outcome,
@@ -95,9 +95,9 @@ class HostAssignment:
 class Dispatch:
     """The hosts of one run that were sent to a cluster.
 
-    One thread calls all methods but ``add``, ``heartbeat`` and ``heard``; in it, the run gets every event of a host.
-    ``speak`` is called with a worker for which there is a new heartbeat. ``recover`` returns what is kept on the
-    machine of a lost worker of these attempts, beyond these numbers.
+    One thread calls all methods except ``add``, ``heartbeat`` and ``heard``, and emits every event of a host. ``speak``
+    is called with a worker that needs a new heartbeat. ``recover`` returns records from the machine of a lost worker:
+    the messages of these attempts after these numbers.
     """
 
     def __init__(
@@ -113,12 +113,12 @@ class Dispatch:
         self._leave: dict[str, set[str]] = {}
 
     def add(self, assignment: HostAssignment) -> None:
-        """Add a host that is sent to the cluster."""
+        """Add a host before it is sent to the cluster."""
         with self._lock:
             self._assignments[assignment.host] = assignment
 
     def heartbeat(self, worker: str) -> Heartbeat:
-        """How the run stands, for one worker."""
+        """Return the state of the run for one worker."""
         with self._lock:
             going = {
                 assignment.attempt: assignment.go
@@ -128,7 +128,7 @@ class Dispatch:
             return Heartbeat(self._run.stopping.is_set(), going, frozenset(self._leave.get(worker, ())))
 
     def sent(self, host: str, workers: Iterable[str]) -> int:
-        """Record that a host was sent to the cluster, for one of these workers; the number of that task."""
+        """Record that a host was sent to the cluster, for one of these workers. Return the number of the task."""
         with self._lock:
             if (assignment := self._assignments.get(host)) is None:
                 return 0
@@ -136,12 +136,12 @@ class Dispatch:
             return assignment.sent
 
     def is_current(self, host: str, sent: int) -> bool:
-        """Whether the task with this number is the last one that was sent for a host."""
+        """Return whether the task with this number is the latest for a host."""
         with self._lock:
             return (assignment := self._assignments.get(host)) is not None and assignment.sent == sent
 
     def heard(self, worker: str, heartbeat: Heartbeat) -> None:
-        """A worker has received this heartbeat."""
+        """Record that a worker has received this heartbeat."""
         with self._lock:
             self._leave.get(worker, set()).difference_update(heartbeat.leave)
 
@@ -158,7 +158,7 @@ class Dispatch:
             self._hear(assignment, message)
 
     def task_ended(self, host: str, error: BaseException | None) -> None:
-        """The cluster's task for a host is over. If the host has not ended, its worker let go of it: send it again."""
+        """Handle the end of a host's task. If the host has not ended, its worker released it: send the host again."""
         assignment = self._assignment(host)
         if assignment is None:
             return
@@ -168,10 +168,10 @@ class Dispatch:
             self._give_again(assignment, LET_GO)
 
     def strand(self, workers: Collection[str]) -> None:
-        """Send hosts again if all workers that they were sent to are gone; ``workers`` are those that are there.
+        """Send hosts again whose workers are all gone. ``workers`` are the available workers.
 
-        It counts against a host that such a worker had taken: this host may be what ends workers. If none was taken, it
-        counts against each, so that no host is sent for ever.
+        The loss counts against a host that a lost worker had claimed, because the host may crash workers. If no host
+        was claimed, the loss counts against each, so that no host is sent forever.
         """
         stranded = [
             assignment for assignment in self._left() if assignment.given and assignment.given.isdisjoint(workers)
@@ -181,12 +181,12 @@ class Dispatch:
             self._give_again(assignment, LOST, counts=assignment.taken or nobody)
 
     def lose(self, because: str, then: str) -> None:
-        """No worker is left: every host ends as it is."""
+        """End every host with ``ExecutorLost``, because no worker is left."""
         for assignment in self._left():
             self._end(assignment, ExecutorLost(assignment.host, because, then))
 
     def cut(self) -> None:
-        """Have every worker let go of its hosts at once; every host ends here."""
+        """Make every worker release its hosts at once, and end every host as stopped."""
         for assignment in self._left():
             self._dismiss(assignment.worker, assignment.attempt)
             self._end(assignment, Stopped(assignment.host, CUT))
@@ -197,14 +197,14 @@ class Dispatch:
             self._end(assignment, error)
 
     def known(self) -> dict[str, int]:
-        """By attempt, the number of the last message that was received."""
+        """Return the number of the last received message, by attempt."""
         with self._lock:
             return {
                 assignment.attempt: assignment.number for assignment in self._assignments.values() if assignment.attempt
             }
 
     def _give_again(self, assignment: HostAssignment, why: str, *, counts: bool = True) -> None:
-        """Send a host to the workers that are there now, unless too many had it."""
+        """Send a host to the current workers, unless too many workers had it."""
         assignment.times += counts
         if assignment.times > AGAIN:
             self._end(assignment, HostError(assignment.host, why % (assignment.times, assignment.name or "unknown")))
@@ -212,7 +212,7 @@ class Dispatch:
             assignment.send()
 
     def _assignment(self, host: str) -> HostAssignment | None:
-        """A host that has not ended."""
+        """Return the assignment of a host that has not ended."""
         with self._lock:
             return self._assignments.get(host)
 
@@ -240,22 +240,22 @@ class Dispatch:
         self._speak(message.worker)
 
     def _lose(self, assignment: HostAssignment, successor: str) -> None:
-        """Its worker was lost: recover what it could not send any more, and have it leave if it is alive after all."""
+        """Recover unsent messages of the lost worker, and make it leave if it is still alive."""
         for message in self._recover(assignment.worker, {assignment.attempt: assignment.number}):
             if message.attempt == assignment.attempt and isinstance(message.body, Reported):
                 self._hear(assignment, message)
         self._dismiss(assignment.worker, assignment.attempt)
         assignment.lose()
-        # with its origin, so that the journal has this attempt also if it reported nothing
+        # the origin puts this attempt into the journal even if it reported nothing
         origin = EventOrigin(assignment.worker, assignment.attempt, 0)
         self._emit(
-            Note(assignment.host, f"its worker {assignment.name} was lost; {successor} goes on with it", origin=origin)
+            Note(assignment.host, f"the worker {assignment.name} was lost; {successor} continues", origin=origin)
         )
 
     def _hear(self, assignment: HostAssignment, message: Message) -> None:
         if message.number:
             if message.number <= assignment.number:
-                return  # it was recovered before
+                return  # already recovered
             with self._lock:
                 assignment.number = message.number
         origin = EventOrigin(message.worker, message.attempt, message.number)

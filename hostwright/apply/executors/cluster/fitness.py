@@ -1,7 +1,7 @@
-"""Checks whether a cluster can work on the hosts of a run: what would be sent, and whether its workers fit.
+"""Checks whether the workers of a cluster can work on the hosts of a run, and which secrets would be sent.
 
-They must have the same Hostwright, Python and Dask, and the stack's files. Every misfit of all workers is reported at
-once, before any host is touched.
+Workers need the same Hostwright, Python and Dask, and the stack's files. All problems of all workers are reported at
+once, before any host is changed.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from hostwright.plan.targets import Roster, TargetHost, Targets
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.artifacts import Store
 
-FEW = 3  #: files of a worker that are named; the others are counted
+FEW = 3  #: missing files that are named; the others are counted
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The report of one process of a cluster. ``missing`` are the names of files that it lacks."""
+    """The software and identity of one process of a cluster. ``missing`` are the names of missing files."""
 
     version: str
     code: str  #: a digest of Hostwright's own files
     python: str  #: major and minor version
     dask: str
-    machine: str  #: equal on one machine alone
+    machine: str  #: machine ID
     missing: tuple[str, ...] = ()
 
 
 def this_machine(artifacts: Sequence[Artifact] = ()) -> Machine:
-    """This process, and which of these files it lacks."""
+    """Return the data of this process, with the files of ``artifacts`` that are missing here."""
     store, missing = Store.default(), []
     for artifact in artifacts:
         try:
@@ -64,7 +64,7 @@ def this_machine(artifacts: Sequence[Artifact] = ()) -> Machine:
 
 @cache
 def code_digest() -> str:
-    """A digest of the package with its standard roles: two checkouts of one version may differ."""
+    """Return a digest of the package with its standard roles: two checkouts of one version may differ."""
     root = Path(hostwright.__file__).parent
     digest = hashlib.sha256()
     for path, name in files_below([(root, "")]):
@@ -84,11 +84,11 @@ class Demands:
 def misfits(
     demands: Demands, machines: Mapping[str, Machine], errors: Mapping[str, BaseException]
 ) -> Mapping[str, str]:
-    """By address, why a process does not fit; ``errors`` are those of processes that did not report themselves."""
+    """Return why a process is unfit, by address. ``errors`` are the errors of processes without a report."""
     found = {address: _unreported(error) for address, error in errors.items()}
     found |= {address: why for address, machine in machines.items() if (why := _misfit(demands, machine))}
     if demands.tls:
-        plain = "is not connected by TLS, and is sent no password"
+        plain = "is not connected by TLS, and so cannot receive passwords; enable TLS for the worker"
         found |= {address: plain for address in machines if not address.startswith(TLS)}
     return found
 
@@ -96,10 +96,10 @@ def misfits(
 def _unreported(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return f"hangs ({error})"
-    text = f"{type(error).__name__}: {error}"  # Dask sends the text of an error that it cannot send
+    text = f"{type(error).__name__}: {error}"  # Dask may send an error as text
     if any(kind in text for kind in ("ModuleNotFoundError", "ImportError", "AttributeError")):
-        return "has no Hostwright, or another version: install the same there as here"
-    return f"could not say what it is ({short(text)})"
+        return "has no Hostwright, or another version; install the same version there"
+    return f"did not report its versions ({short(text)})"
 
 
 def _misfit(demands: Demands, machine: Machine) -> str:
@@ -111,20 +111,20 @@ def _misfit(demands: Demands, machine: Machine) -> str:
     )
     for what, here, there in pairs:
         if here != there:
-            return f"has {what} {there}, and this machine has {here}: install the same there"
+            return f"has {what} {there}, but this machine has {here}; install the same version there"
     if ours.code != machine.code:
-        return f"has Hostwright {machine.version} with other code than this machine: install the same there"
+        return f"has Hostwright {machine.version} with other code than this machine; install the same code there"
     if machine.missing:
         more = f" and {len(machine.missing) - FEW} more" if len(machine.missing) > FEW else ""
         return (
-            f"lacks {', '.join(machine.missing[:FEW])}{more}: run {Command('mirror')} there, or point its "
+            f"lacks {', '.join(machine.missing[:FEW])}{more}; run {Command('mirror')} there, or set its "
             "HOSTWRIGHT_ARTIFACTS to a directory that has the files"
         )
     return ""
 
 
 def files_of(targets: Iterable[TargetHost]) -> tuple[Artifact, ...]:
-    """The files that a worker may need for these hosts, without those that hosts fetch themselves."""
+    """Return the files that a worker may need for these hosts, without files that hosts fetch themselves."""
     found: dict[str, Artifact] = {}
     for target in targets:
         settings = read_file_settings(target.host)
@@ -135,13 +135,13 @@ def files_of(targets: Iterable[TargetHost]) -> tuple[Artifact, ...]:
 
 
 def refuse_secrets(address: str, targets: Iterable[TargetHost], password: Secret | None) -> bool:
-    """Whether work on these hosts needs a secret. Raises ``InputError`` if one would be sent without TLS."""
+    """Return whether work on these hosts needs a secret. Raises ``InputError`` if it would be sent without TLS."""
     found = next(((target.name, name) for target in targets if (name := named(target, password))), None)
     if found and not address.startswith(TLS):
         host, name = found
         raise InputError(
-            f"{host} needs {name}, and secrets are sent to workers over TLS only: take a scheduler at tls://…, or let "
-            "the workers do without (sudo without a password, keys of their own or an ssh-agent)",
+            f"{host} needs {name}, and secrets are sent to workers only over TLS; use a scheduler at tls://…, or make "
+            "the secret unnecessary (sudo without a password, keys on the workers or an ssh-agent)",
             OPTION,
         )
     return found is not None
@@ -154,17 +154,17 @@ def refuse_holding(address: str, archive: SiteArchive, roster: Roster, targets: 
     known = (secret.reveal() for secret in secrets_in(roster.inventory.hosts.values(), targets))
     if file := holding(archive, (text for text in known if len(text) >= MIN_INLINE)):
         raise InputError(
-            f"{file} holds a password of the inventory, and secrets are sent to workers over TLS only: take a "
-            "scheduler at tls://…, or keep the password in the inventory",
+            f"{file} contains a password of the inventory, and secrets are sent to workers only over TLS; use a "
+            "scheduler at tls://…, or keep the password only in the inventory",
             str(roster.site.root),
         )
 
 
 def check(client: Client, address: str, demands: Demands, targets: Iterable[TargetHost]) -> None:
-    """Raise ``InputErrors`` unless the scheduler and every worker fit, and the hosts' addresses mean the same there."""
+    """Raise ``InputErrors`` unless the scheduler and all workers are fit, and the hosts' addresses are valid there."""
     workers = tuple(in_time(client.nthreads, ANSWER_S) or ())
     if not workers:
-        raise InputError(f"no worker is at {address}: start some with `dask worker {address}`", OPTION)
+        raise InputError(f"{address} has no worker; start one with `dask worker {address}`", OPTION)
     machines, errors = ask_each(client, workers, this_machine, demands.artifacts)
     mistakes = [InputError(f"the worker {each} {why}") for each, why in misfits(demands, machines, errors).items()]
     scheduler, trouble = _scheduler(client)
@@ -176,40 +176,40 @@ def check(client: Client, address: str, demands: Demands, targets: Iterable[Targ
 
 
 def _scheduler(client: Client) -> tuple[Mapping[str, Machine], Mapping[str, BaseException]]:
-    """The scheduler's process: it reads what is sent to workers, and needs the same packages."""
+    """Return the data of the scheduler, which unpickles tasks and so needs the same packages as workers."""
     threads = DaemonThreads(1, "dask")
     future: Future[Machine] = threads.submit(client.run_on_scheduler, this_machine)
     try:
         return {"": future.result(ANSWER_S)}, {}
-    except Exception as error:  # noqa: BLE001 - whatever it is, the scheduler does not fit
+    except Exception as error:  # noqa: BLE001 - any error makes the scheduler unfit
         return {}, {"": error}
 
 
 def elsewhere(targets: Iterable[TargetHost], ours: Machine, others: Mapping[str, Machine]) -> Iterator[InputError]:
-    """An error for each host whose address means another machine on a worker than here."""
+    """Yield an error for each host whose address means another machine on a worker."""
     away = [name for name, machine in others.items() if machine.machine != ours.machine]
     for target in targets:
         if target.host.local:
             yield InputError(
-                f"{target.name} is this machine (ansible_connection: local), and a worker would take itself for it: "
-                "leave it out, and provision it without --executor"
+                f"{target.name} is this machine (ansible_connection: local), but a worker would apply its plan to "
+                "itself; exclude the host, and provision it without --executor"
             )
         elif away and is_loopback(target.host.address or target.name):
             yield InputError(
-                f"{target.name}: the address {target.host.address or target.name} means {away[0]} itself there: give "
-                "it an address that workers reach it at"
+                f"{target.name}: on the worker {away[0]}, the address {target.host.address or target.name} means the "
+                "worker itself; set an address that workers can reach"
             )
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster that fits the hosts of a run."""
+    """A cluster that is fit for the hosts of a run."""
 
     client: Client
     address: str
     demands: Demands
     archive: SiteArchive
-    roles: tuple[str, ...] = ()  #: to which the hosts were narrowed
+    roles: tuple[str, ...] = ()  #: the roles of --roles
     password: Secret | None = field(default=None, repr=False)
 
 
@@ -217,7 +217,7 @@ class Cluster:
 def opened(address: str, roster: Roster, targets: Targets, password: Secret | None) -> Iterator[Cluster]:
     """Connect to the scheduler at this address, and check that its workers can work on these hosts.
 
-    Raises ``InputError`` if they cannot; no host is touched.
+    Raises ``InputError`` if they cannot; no host is changed.
     """
     secret = refuse_secrets(address, targets, password)
     archive = pack(roster)

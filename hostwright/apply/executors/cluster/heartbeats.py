@@ -1,6 +1,6 @@
-"""Sends each worker of a run, again and again, how the run stands.
+"""Sends the state of the run to each of its workers periodically.
 
-Each worker has a thread of its own, so that one that hangs holds up no other.
+Each worker has its own thread, so that a worker that hangs delays no other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hostwright.apply.executors.cluster.session import HEARTBEAT_S, hear
 
 @dataclass(eq=False)
 class _Line:
-    """One worker: how many messages are due to it, and how many of them were sent."""
+    """The state for one worker: the number of requested and of sent heartbeats."""
 
     due: int = 0
     sent: int = 0
@@ -26,8 +26,11 @@ class _Line:
 
 
 class Heartbeats:
-    """Sends ``heartbeat(worker)`` to each known worker: when ``poke`` was called, and every ``HEARTBEAT_S`` while it
-    has a host. ``received(worker, heartbeat)`` is called when it has arrived."""
+    """Sends ``heartbeat(worker)`` to each known worker on ``poke``, and every ``HEARTBEAT_S`` while the worker has a
+    host.
+
+    ``received(worker, heartbeat)`` is called after delivery.
+    """
 
     def __init__(
         self,
@@ -42,7 +45,7 @@ class Heartbeats:
         self._over = False
 
     def know(self, workers: Iterable[str]) -> None:
-        """Set the workers that are there."""
+        """Set the available workers."""
         there = set(workers)
         with self._change:
             for worker in self._lines.keys() - there:
@@ -53,7 +56,7 @@ class Heartbeats:
             self._change.notify_all()
 
     def poke(self, *workers: str) -> None:
-        """Send something to these workers now; to all, if none is named."""
+        """Send a heartbeat to these workers now; without arguments, to all."""
         with self._change:
             for worker in workers or tuple(self._lines):
                 if worker in self._lines:
@@ -61,12 +64,12 @@ class Heartbeats:
             self._change.notify_all()
 
     def wait_until_sent(self, timeout_s: float) -> bool:
-        """Wait until all workers that were poked have received something; whether that came true in time."""
+        """Wait until all requested heartbeats were sent. Return whether that succeeded in time."""
         with self._change:
             return self._change.wait_for(lambda: all(one.sent >= one.due for one in self._lines.values()), timeout_s)
 
     def end(self) -> None:
-        """Send nothing more."""
+        """Stop sending."""
         with self._change:
             self._over = True
         self.know(())
@@ -80,7 +83,7 @@ class Heartbeats:
                 due = line.due
             heartbeat = self._heartbeat(worker)
             if heartbeat.going or heartbeat.leave or due > line.sent:
-                with suppress(Exception):  # whatever Dask raises: the next one may arrive
+                with suppress(Exception):  # any error of Dask: the next heartbeat may arrive
                     found = self._client.run(hear, self._session, heartbeat, workers=[worker], on_error="ignore")
                     if found.get(worker):
                         self._received(worker, heartbeat)

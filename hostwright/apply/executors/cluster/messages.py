@@ -1,6 +1,6 @@
-"""The values that the operator's machine and workers send to each other.
+"""The messages between the operator's machine and workers.
 
-To workers: a ``Brief`` for the whole run, a ``Task`` for each host, a ``Heartbeat`` again and again. From workers:
+To workers: one ``Brief`` per run, a ``Task`` for each host, and periodic ``Heartbeat`` messages. From workers:
 ``Claim``, ``Reported`` and ``Done``, each in a ``Message``.
 """
 
@@ -32,61 +32,63 @@ from hostwright.plan.targets import Roster, TargetHost
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """What every worker must know of a run. ``roster`` is the class that finds roles, stacks and known problems: it is
-    sent by its name."""
+    """The data of a run for every worker.
+
+    ``roster`` is the class that finds roles, stacks and known problems; it is sent by name.
+    """
 
     stamp: RunStamp
     verb: str
-    request: Request  #: what a worker needs of it (``of_workers``)
-    roles: tuple[str, ...]  #: to which all hosts were narrowed (``--roles``); empty: all
-    files: Mapping[str, FileSettings]  #: of the hosts that get their files by HTTP: from the worker that has them
+    request: Request  #: the request for workers (``of_workers``)
+    roles: tuple[str, ...]  #: the roles of ``--roles``; empty: all
+    files: Mapping[str, FileSettings]  #: by host that fetches files by HTTP from its worker
     roster: type[Roster]
     site: SiteArchive
 
     @property
     def session(self) -> str:
-        """The name of the run's session on each worker, and of the topic of their messages."""
+        """The name of the run's session on each worker, and of the topic of its messages."""
         return session_name(self.stamp.id)
 
 
 def of_workers(request: Request) -> Request:
-    """The request as workers get it: without the values of variables and commands, in which secrets may be."""
+    """Return the request for workers, without values of variables and commands, which may contain secrets."""
     return replace(request, var=(), notify="", own={})
 
 
 def session_name(run: str) -> str:
-    """The name of a run's session on each worker."""
+    """Return the name of a run's session on each worker."""
     return f"hostwright-{run}"
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One host's work: the host as the inventory has it, without its secrets, and its desired state as a hash."""
+    """The work on one host: its inventory data without secrets, and a hash of its desired state."""
 
     session: str
     host: str
     sealed: Sealed  #: a ``_Sent``
-    wanted: str  #: ``fingerprint`` of what is wanted of the host
+    wanted: str  #: ``fingerprint`` of the host's desired state
     agreed: Agreed | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """The value that is sealed: a host, and the sudo password for all hosts, if one was given."""
+    """The content of ``Task.sealed``: a host, and the sudo password for all hosts, if given."""
 
     host: Host
     password: Secret | None
 
 
 def needed(target: TargetHost, password: Secret | None) -> frozenset[Secret]:
-    """The secrets that work on a host needs: its passwords, and those among its roles' variables."""
+    """Return the secrets for work on a host: its passwords, and secrets in its roles' variables."""
     sudo = password or target.host.become_password
     passwords = [secret for secret in (target.host.password, sudo) if secret is not None]
     return frozenset(filter(None, (*passwords, *secrets_within(dict(target.variables)))))
 
 
 def named(target: TargetHost, password: Secret | None) -> str:
-    """The name of the first secret that work on a host needs; empty if it needs none."""
+    """Return a description of the first secret that work on a host needs; empty if none."""
     if password is not None:
         return "the sudo password (--ask-become-pass)"
     if target.host.password:
@@ -102,15 +104,17 @@ def named(target: TargetHost, password: Secret | None) -> str:
 
 
 def _known(target: TargetHost) -> set[str]:
-    """The texts of a host's secrets that are known without running a command."""
+    """Return the texts of a host's secrets that are known without running a command."""
     return {secret.reveal() for secret in secrets_in((target.host,))}
 
 
 def task_of(
     session: str, target: TargetHost, password: Secret | None, agreed: Agreed | None = None
 ) -> tuple[Task, tuple[str, ...]]:
-    """The task of a host, and the texts of the secrets that it needs. Raises ``HostError`` if the command that prints
-    one of them fails."""
+    """Return the task of a host, and the texts of the required secrets.
+
+    Raises ``HostError`` if the command that prints a secret fails.
+    """
     found = needed(target, password)
     known = {secret.reveal() for secret in found} | _known(target)
     sealed, texts = seal(_Sent(target.host, password), found.__contains__, known)
@@ -118,13 +122,13 @@ def task_of(
 
 
 def unsealed(given: Task, texts: tuple[str, ...]) -> tuple[Host, Secret | None]:
-    """The host of a task with its secrets, and the sudo password for all hosts."""
+    """Return the host of a task with its secrets, and the sudo password for all hosts."""
     sent = opened(given.sealed, texts, given.host)
     return sent.host, sent.password
 
 
 def fingerprint(target: TargetHost) -> str:
-    """A hash of a host's desired state: equal if two machines would bring the host to the same state."""
+    """Return a hash of a host's desired state: equal if two machines compute the same desired state."""
     desired = target.desired
     roles = [[role.name, list(role.needs), desired_sha256(role)] for role in desired.roles]
     return hash_of([desired.host, desired.stack.digest(), roles])
@@ -132,8 +136,11 @@ def fingerprint(target: TargetHost) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """Permission for an attempt to begin: its encrypted secrets, until it has reported something. ``ended`` are
-    the jobs whose end was reported by lost workers that had the host before; ``None``: no worker had it before."""
+    """Permission for an attempt to begin, with its encrypted secrets until its first report.
+
+    ``ended`` are the jobs whose end was reported by lost workers that had the host before; ``None`` for the first
+    worker.
+    """
 
     encrypted: bytes = field(default=b"", repr=False)
     ended: frozenset[str] | None = None
@@ -141,10 +148,10 @@ class Go:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """How a run stands, for one worker; sent again and again.
+    """The state of a run for one worker, sent periodically.
 
-    ``going`` are the attempts that may go on there, ``leave`` those that must not. ``stopping``: jobs on hosts run to
-    their end, and none is started.
+    ``going`` are the attempts that may continue there; ``leave`` are the attempts that must stop. With ``stopping``,
+    running jobs finish and no more are started.
     """
 
     stopping: bool = False
@@ -154,9 +161,9 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A worker has an task and asks whether it may begin; ``mailbox`` is the public key for the task's secrets."""
+    """A worker has a task and requests permission to begin. ``mailbox`` is the public key for the task's secrets."""
 
-    worker: str  #: its name
+    worker: str  #: name of the worker
     mailbox: bytes
 
 
@@ -169,7 +176,7 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The end of the work on the host: its outcome, or the error that ended it."""
+    """The end of the work on the host: its outcome or its error."""
 
     outcome: Outcome | None = None
     error: HostwrightError | None = None
@@ -177,29 +184,32 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a worker's attempt at a host. ``number`` counts the messages that are recorded, from 1; it is 0
-    for one that is only shown. ``at`` is the worker's time."""
+    """One message of a worker's attempt at a host.
+
+    ``number`` counts the recorded messages from 1; it is 0 for a message that is only shown. ``at`` is the worker's
+    time.
+    """
 
     host: str
     attempt: str
-    worker: str  #: its address
+    worker: str  #: address of the worker
     number: int
     at: str
     body: Claim | Reported | Done
 
     def packed(self) -> dict[str, Any]:
-        """The message for the cluster's event log, which takes plain data."""
+        """Return the message as plain data for the cluster's event log."""
         return {"host": self.host, "body": zlib.compress(pickle.dumps(self))}
 
     @classmethod
     def unpacked(cls, body: bytes) -> Message:
-        """The inverse of ``packed``. A worker is trusted with this: it can log in to every host."""
+        """Invert ``packed``. Workers are trusted with pickled data, because they can log in to every host."""
         message = pickle.loads(zlib.decompress(body))  # noqa: S301
         if not isinstance(message, Message):
-            raise TypeError(f"no message: {type(message).__name__}")
+            raise TypeError(f"not a message: {type(message).__name__}")
         return message
 
 
 def new_attempt() -> str:
-    """A unique name for one attempt at a host."""
+    """Return a new unique ID for an attempt."""
     return secrets.token_hex(6)

@@ -1,8 +1,8 @@
-"""What a worker reports of one attempt at a host: each event is masked, numbered, kept here and sent, in this order.
+"""Reports one attempt at a host from a worker: each event is masked, numbered, stored here and sent, in this order.
 
-What leaves a worker is what a journal may hold: a scheduler keeps the last thousand events of a topic in its memory,
-and shows them to everybody who may connect to it. The file that is kept here holds the same. It fills the gaps in the
-journal of the run if the operator's machine or this worker died before everything was sent.
+A worker sends only data that a journal may contain, because a scheduler keeps the last thousand events of a topic in
+memory and shows them to all its clients. The file on the worker has the same data. It fills gaps in the journal of the
+run if the operator's machine or this worker died before everything was sent.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from hostwright.plan.model import Answer, Facts
 
 T = TypeVar("T")
 
-SHOWN_S = 1.0  #: our choice: how often the progress of a step or a file is sent, which is only shown
-_DURABLE = (events.RoleFinished, events.HostEnded)  #: synced to the disk, as in a journal
-FOLDER = "attempts"  #: below the state directory: a folder for each run, a file in it for each attempt
-LONGEST = 64 << 20  #: bytes of one message; facts of a host take some hundred kilobytes
+SHOWN_S = 1.0  #: our choice: interval of progress reports, which are only shown
+_DURABLE = (events.RoleFinished, events.HostEnded)  #: events synced to disk, as in a journal
+FOLDER = "attempts"  #: below the state directory: a directory per run with a file per attempt
+LONGEST = 64 << 20  #: maximum bytes of one message; facts of a host take a few hundred kB
 _LENGTH = struct.Struct(">I")
 _RUN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,120}")
 
 
 class Reporter:
-    """Reports the events of one attempt at a host: call it with each, from any thread. ``text`` masks secrets."""
+    """Reports the events of one attempt at a host. Call it with each event, from any thread. ``text`` masks secrets."""
 
     def __init__(
         self,
@@ -57,24 +57,24 @@ class Reporter:
     ):
         self._host, self._attempt, self._worker = host, attempt, worker
         self._send, self._record, self._clock = send, record, clock
-        self.text = text  #: masks secrets: set once they are known
-        self._lock = threading.Lock()  # guards the fields below, the record, and the order in which messages are sent
+        self.text = text  #: masks secrets; set when the secrets are known
+        self._lock = threading.Lock()  # guards the fields below, the record, and the order of messages
         self._number = 0
         self._over = False
         self._shown: dict[str, tuple[Any, float]] = {}
 
     def ask(self, name: str, mailbox: bytes) -> None:
-        """Ask whether the attempt may begin."""
+        """Request permission for the attempt to begin."""
         self._send_body(Claim(name, mailbox))
 
     def __call__(self, event: Event) -> None:
-        """Report what happened on the host."""
+        """Report an event of the host."""
         if isinstance(event, events.HostEnded) or not self._is_due(event):
-            return  # ``end`` reports how the host ended, with the outcome
+            return  # ``end`` reports the end of the host with the outcome
         self._send_body(Reported(masked(event, self.text)), sync=isinstance(event, _DURABLE))
 
     def end(self, outcome: Outcome | None, error: HostwrightError | None) -> None:
-        """Report the outcome or the error; nothing is sent after that."""
+        """Report the outcome or the error, and send nothing more."""
         with self._lock:
             if not self._over:
                 self._put(Done(masked(outcome, self.text), masked(error, self.text)), sync=True)
@@ -82,7 +82,7 @@ class Reporter:
             self._record.close()
 
     def leave(self) -> None:
-        """Send nothing more: another worker goes on with the host, or the run is over."""
+        """Send nothing more: another worker continues with the host, or the run is over."""
         with self._lock:
             self._over = True
             self._record.close()
@@ -102,7 +102,10 @@ class Reporter:
         self._send(message.packed())
 
     def _is_due(self, event: Event) -> bool:
-        """Whether to send an event. One that only shows progress is sent at another step, and once in ``SHOWN_S``."""
+        """Return whether to send an event.
+
+        Progress events are sent on a new step, and otherwise once per ``SHOWN_S``.
+        """
         stage: Any
         match event:
             case events.RoleProgress(role=role, progress=progress):
@@ -121,7 +124,7 @@ class Reporter:
 
 
 def masked(value: T, text: Callable[[str], str]) -> T:
-    """A value with every text in it masked, but for names by which records are found (``IDENTIFIERS``)."""
+    """Return a value with all texts masked, except names by which records are found (``IDENTIFIERS``)."""
     made: Any = value
     if isinstance(value, str):
         made = text(value)
@@ -141,14 +144,14 @@ def masked(value: T, text: Callable[[str], str]) -> T:
 
 
 def masked_error(error: HostwrightError, text: Callable[[str], str]) -> HostwrightError:
-    """The same error with every text in it masked."""
+    """Return the same error with all texts masked."""
     remake, (kind, args, state) = error.__reduce__()
     shown = {name: _part(name, inner, text) for name, inner in state.items()}
     return remake(kind, masked(args, text), shown)
 
 
 def _remade(value: Any, text: Callable[[str], str]) -> Any:
-    """A dataclass with the same fields, masked. What its ``__init__`` checks was checked before."""
+    """Return a dataclass with masked fields, without calling ``__init__``, whose checks have passed before."""
     made = object.__new__(type(value))
     for part in fields(value):
         object.__setattr__(made, part.name, _part(part.name, getattr(value, part.name), text))
@@ -156,7 +159,7 @@ def _remade(value: Any, text: Callable[[str], str]) -> Any:
 
 
 def _part(name: str, value: Any, text: Callable[[str], str]) -> Any:
-    """The value of a field of this name, masked; a name by which something is found again stays."""
+    """Return the masked value of a field; names of ``IDENTIFIERS`` stay."""
     return value if name in IDENTIFIERS and isinstance(value, str) else masked(value, text)
 
 
@@ -165,14 +168,14 @@ def _answer(answer: Answer, text: Callable[[str], str]) -> Answer:
 
 
 def folder_of(run: str, root: Path | None = None) -> Path:
-    """The directory with the attempts of a run. Raises ``ValueError`` for what is no run's id."""
+    """Return the directory with the attempts of a run. Raises ``ValueError`` for an invalid run ID."""
     if not _RUN.fullmatch(run):
         raise ValueError(f"not a run ID: {run!r}")
     return (root or state_root()) / FOLDER / run
 
 
 class AttemptRecord:
-    """The file of one attempt, which grows. It fails quietly: a full disk here stops no work."""
+    """The file of one attempt, append-only. A write error is ignored: a full disk here stops no work."""
 
     def __init__(self, path: Path):
         self._path = path
@@ -180,7 +183,7 @@ class AttemptRecord:
 
     @classmethod
     def begin(cls, run: str, host: str, attempt: str, root: Path | None = None) -> Self:
-        """Begin the file of an attempt; ``root`` is ``state_root()``."""
+        """Create the file of an attempt. ``root`` defaults to ``state_root()``."""
         folder = folder_of(run, root)
         record = cls(folder / f"{plain_name(host)}.{attempt}")
         with suppress(OSError):
@@ -190,21 +193,21 @@ class AttemptRecord:
         return record
 
     def add(self, message: Message, *, sync: bool = False) -> None:
-        """Keep a message; ``sync`` waits until it is on the disk."""
+        """Append a message; with ``sync``, wait until it is on disk."""
         if self._fd is None:
             return
         body = pickle.dumps(message)
         try:
             whole = _LENGTH.pack(len(body)) + body
             if os.write(self._fd, whole) < len(whole):
-                self.close()  # what came after half a message could not be read
+                self.close()  # data after half a message would be unreadable
             elif sync:
                 os.fsync(self._fd)
         except OSError:
             self.close()
 
     def close(self) -> None:
-        """Close the file; further messages are not kept."""
+        """Close the file; later messages are not stored."""
         fd, self._fd = self._fd, None
         if fd is not None:
             with suppress(OSError):
@@ -212,8 +215,10 @@ class AttemptRecord:
 
 
 def kept(run: str, known: Mapping[str, int], root: Path | None = None) -> list[Message]:
-    """The messages of a run that are kept here, beyond the number that is known of each attempt; those of one attempt
-    in their order. An end that was cut off is left out."""
+    """Return the stored messages of a run after the known number of each attempt, in order per attempt.
+
+    A truncated last message is omitted.
+    """
     messages: list[Message] = []
     with suppress(OSError):
         for path in sorted(folder_of(run, root).iterdir()):
@@ -222,18 +227,18 @@ def kept(run: str, known: Mapping[str, int], root: Path | None = None) -> list[M
 
 
 def _read(path: Path) -> Iterator[Message]:
-    with suppress(Exception), path.open("rb") as file:  # what is damaged, or another version's, raises anything
+    with suppress(Exception), path.open("rb") as file:  # damaged data or another version may raise any error
         while len(head := file.read(_LENGTH.size)) == _LENGTH.size:
             (length,) = _LENGTH.unpack(head)
             if length > LONGEST or len(body := file.read(length)) < length:
                 return
-            message = pickle.loads(body)  # noqa: S301 - our own file, which nobody else can write
+            message = pickle.loads(body)  # noqa: S301 - our own file, mode 0600
             if isinstance(message, Message):
                 yield message
 
 
 def forget(run: str, root: Path | None = None) -> None:
-    """Remove what is kept of a run: its journal has all of it. And what nobody has asked for in a month."""
+    """Delete the stored messages of a run, because its journal is complete, and all that were unused for ``KEPT_S``."""
     folder = folder_of(run, root)
     shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):

@@ -1,7 +1,7 @@
-"""Sends a value to another process without its secrets, and the secrets apart, encrypted for that process alone.
+"""Sends a value to another process without its secrets, and the secrets separately, encrypted for that process.
 
-Neither the scheduler nor its logs (which hold whole messages at debug level) nor the state that it prints can show
-them. A worker makes a key pair; the secrets are encrypted for its public key.
+So neither the scheduler nor its debug logs (which contain whole messages) nor its status pages can show secrets. Each
+worker creates a key pair; the secrets are encrypted for its public key.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from hostwright.apply.journal.redaction import MIN_INLINE
 from hostwright.common.errors import HostError
 from hostwright.common.secret import Secret
 
-_KEY_BYTES = 32  #: of an X25519 key, and of the key that is derived from it
+_KEY_BYTES = 32  #: size of an X25519 key and of the derived key
 _NONCE = bytes(12)  #: each key encrypts one message
 _WITHHELD, _EMPTY, _TEXT = "withheld", "empty", "text"
 
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A pickled value in which numbers stand for its secrets."""
+    """A pickled value in which numbers replace its secrets."""
 
     body: bytes = field(repr=False)
 
 
 class Withheld(Secret):
-    """A secret that was not sent, since the work does not need it."""
+    """A secret that was not sent, because the work does not need it."""
 
     def __init__(self, host: str) -> None:
         super().__init__("")
@@ -48,7 +48,7 @@ class Withheld(Secret):
 
     def reveal(self) -> str:
         """Raise ``HostError``: the text is not on this machine."""
-        raise HostError(self._host, "a secret is needed that was not sent to the worker: this is a fault of Hostwright")
+        raise HostError(self._host, "a required secret was not sent to the worker; this is a bug in Hostwright")
 
     def __bool__(self) -> bool:
         return True
@@ -68,7 +68,7 @@ class _Sealer(pickle.Pickler):
         self.texts: list[str] = []
 
     def persistent_id(self, value: Any) -> Any:
-        """The number of a secret, or a mark that it is withheld; also the number of a text that contains a secret."""
+        """Return the number of a secret or of a text that contains a secret, or a mark for a withheld secret."""
         if type(value) is str:
             within = self._hidden and any(text in value for text in self._hidden)
             return (_TEXT, self._number(value)) if within else None
@@ -90,7 +90,7 @@ class _Opener(pickle.Unpickler):
         self._texts, self._host = texts, host
 
     def persistent_load(self, number: Any) -> Secret | str:
-        """The secret of a number, or the text."""
+        """Return the secret or text of a number."""
         if isinstance(number, tuple):
             return self._texts[number[1]]
         if number == _WITHHELD:
@@ -99,9 +99,11 @@ class _Opener(pickle.Unpickler):
 
 
 def seal(value: Any, needed: Callable[[Secret], bool], hidden: Iterable[str] = ()) -> tuple[Sealed, tuple[str, ...]]:
-    """A value without its secrets, and the texts of those that are ``needed``. Texts in the value that contain one of
-    the ``hidden`` texts are taken out as well. The command that prints a secret runs here: raises ``HostError`` if it
-    prints none."""
+    """Return a value without its secrets, and the texts of the ``needed`` secrets.
+
+    Texts in the value that contain one of the ``hidden`` texts are also removed. Commands that print secrets run here.
+    Raises ``HostError`` if such a command prints nothing.
+    """
     file = io.BytesIO()
     sealer = _Sealer(file, needed, hidden)
     sealer.dump(value)
@@ -109,7 +111,7 @@ def seal(value: Any, needed: Callable[[Secret], bool], hidden: Iterable[str] = (
 
 
 def opened(sealed: Sealed, texts: tuple[str, ...], host: str) -> Any:
-    """The value with these secrets; ``host`` is named in the error about a secret that was withheld."""
+    """Return the value with these secrets. ``host`` is part of the error about a withheld secret."""
     return _Opener(io.BytesIO(zlib.decompress(sealed.body)), texts, host).load()
 
 
@@ -125,7 +127,7 @@ class Mailbox:
         return self._key.public_key().public_bytes_raw()
 
     def read(self, encrypted: bytes) -> tuple[str, ...]:
-        """The texts of a message. Raises ``ValueError`` if it was encrypted for another mailbox, or changed."""
+        """Decrypt the texts of a message. Raises ``ValueError`` for a message to another mailbox or a modified one."""
         if not encrypted:
             return ()
         sender, body = encrypted[:_KEY_BYTES], encrypted[_KEY_BYTES:]
@@ -133,11 +135,11 @@ class Mailbox:
         try:
             return tuple(json.loads(ChaCha20Poly1305(key).decrypt(_NONCE, body, sender)))
         except InvalidTag as error:
-            raise ValueError("a message that was not encrypted for this mailbox, or was changed") from error
+            raise ValueError("the message was not encrypted for this mailbox, or was modified") from error
 
 
 def encrypted_for(texts: Iterable[str], address: bytes) -> bytes:
-    """Encrypt these texts for the mailbox with this public key; empty if there are none."""
+    """Encrypt these texts for the mailbox with this public key. Without texts, return empty bytes."""
     plain = list(texts)
     if not plain:
         return b""

@@ -1,7 +1,7 @@
-"""A run's plugin on one worker: it runs tasks, receives how the run stands, and lets go of hosts.
+"""The plugin of a run on one worker: runs tasks, receives heartbeats, and releases hosts.
 
-A worker receives a ``Heartbeat`` every few seconds. One that receives none for ``LEASE_S`` (its network was cut, the
-operator's machine is gone) lets go of its hosts: their jobs go on, their locks end, and another worker may get them. If
+A worker receives a ``Heartbeat`` every few seconds. Without one for ``LEASE_S`` (a network failure, or the operator's
+machine is gone), it releases its hosts: their jobs continue, their locks end, and other workers may receive them. If
 the cluster releases a task earlier, the worker calls ``transition``.
 """
 
@@ -27,44 +27,44 @@ from hostwright.plan.desired import forget_questions
 from hostwright.plan.roles.role import discover
 from hostwright.plan.targets import Roster
 
-HEARTBEAT_S = 15.0  #: our choice: between two heartbeats to a worker, each of which is a line in its log
-LEASE_S = 45.0  #: three words that did not arrive
-LEAVE_S = 5.0  #: our choice: how long attempts that must leave are waited for, before their records are read
+HEARTBEAT_S = 15.0  #: our choice: interval of heartbeats; each is a line in the worker's log
+LEASE_S = 45.0  #: three missed heartbeats
+LEAVE_S = 5.0  #: our choice: wait for leaving attempts before their records are read
 
 
 class WorkerSession(WorkerPlugin):
-    """The plugin of one run on one worker. Only its ``brief`` is sent; ``setup`` makes the rest."""
+    """The plugin of one run on one worker. Only ``brief`` is sent; ``setup`` creates the rest."""
 
     def __init__(self, brief: Brief):
         self.brief = brief
 
     def setup(self, worker: Worker) -> None:
-        """Unpack the site, and get ready. The cluster calls this, also on workers that join later."""
+        """Unpack the site and initialize. The cluster calls this method on each worker, also on later ones."""
         self._site = sites.unpacked(self.brief.site)
         self._place = Workplace(
             self.brief, self._roster, worker.address, str(worker.name), partial(worker.log_event, self.brief.session)
         )
         self._change = threading.Condition()  # guards the fields below
         self._attempts: dict[str, Attempt] = {}
-        self._handout: Handout | None = None  #: of files to the hosts of this worker, as long as it has some
-        self._reading = threading.Lock()  # guards the next one
+        self._handout: Handout | None = None  #: distributes files to the worker's hosts, while it has any
+        self._reading = threading.Lock()  # guards _known
         self._known: Roster | None = None
         self._stopping = False
         self._heard_s = now_s()
 
-    def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - the cluster's own signature
-        """The worker closes, or the run is over: let go of every host."""
+    def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - Dask's signature
+        """Release every host, because the worker closes or the run is over."""
         self.leave()
 
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
-        """A task of the worker changes its state. The cluster does not wait for one that runs and is released."""
+        """Handle a state change of a task: leave a running task that the cluster has released."""
         if start == "executing" and finish == "released":
             for attempt in self._now():
                 if attempt.key == str(key):
                     attempt.leave()
 
     def run(self, task: Task, key: str) -> None:
-        """Run one task, from the question to the end. Called in a thread of the worker."""
+        """Run one task, from the claim to the end. Called in a thread of the worker."""
         attempt = Attempt(self._place, task, key)
         handout = self._enter(attempt)
         try:
@@ -73,7 +73,7 @@ class WorkerSession(WorkerPlugin):
             self._part(attempt)
 
     def _enter(self, attempt: Attempt) -> Handout:
-        """Register an attempt. With the first one, this worker begins to hand out files."""
+        """Register an attempt. The first one starts the distribution of files."""
         with self._change:
             if not self._attempts:
                 self._heard_s = now_s()
@@ -87,7 +87,7 @@ class WorkerSession(WorkerPlugin):
             return self._handout
 
     def _part(self, attempt: Attempt) -> None:
-        """An attempt has ended. After the last one, nothing is handed out or remembered."""
+        """Unregister an attempt. The last one stops the distribution of files and clears caches."""
         over: Handout | None = None
         with self._change:
             del self._attempts[attempt.id]
@@ -99,7 +99,7 @@ class WorkerSession(WorkerPlugin):
             forget_questions()
 
     def hear(self, heartbeat: Heartbeat) -> None:
-        """Receive how the run stands, from the operator's machine. Returns without waiting."""
+        """Process a heartbeat from the operator's machine. Returns without waiting."""
         with self._change:
             self._heard_s = now_s()
             handout = self._handout if heartbeat.stopping and not self._stopping else None
@@ -116,17 +116,17 @@ class WorkerSession(WorkerPlugin):
                 attempt.go(heartbeat.going[attempt.id])
 
     def leave(self) -> None:
-        """Let go of every host. Returns without waiting."""
+        """Release every host. Returns without waiting."""
         for attempt in self._now():
             attempt.leave()
 
     def empty(self, timeout_s: float) -> bool:
-        """Wait until no attempt is left here; whether that came true in time."""
+        """Wait until no attempt is left. Return whether that succeeded in time."""
         with self._change:
             return self._change.wait_for(lambda: not self._attempts, timeout_s)
 
     def _tell(self, event: Event) -> None:
-        """Report why this worker cannot serve files, through any attempt that is there."""
+        """Report why this worker cannot serve files, through any current attempt."""
         if isinstance(event, Note):
             event = replace(event, text=f"on the worker {self._place.name}: {event.text}")
         for attempt in self._now()[:1]:
@@ -137,7 +137,7 @@ class WorkerSession(WorkerPlugin):
             return tuple(self._attempts.values())
 
     def _watch(self) -> None:
-        """Leave when no word arrived for too long; ends with the last attempt."""
+        """Release all hosts after ``LEASE_S`` without a heartbeat. Ends with the last attempt."""
         while True:
             with self._change:
                 left_s = self._heard_s + LEASE_S - now_s()
@@ -149,7 +149,7 @@ class WorkerSession(WorkerPlugin):
                 self.empty(LEASE_S)
 
     def _roster(self) -> Roster:
-        """The roles and stacks of the run's site, read once, by the first task."""
+        """Return the roles and stacks of the run's site, read once, by the first task."""
         with self._reading:
             if self._known is None:
                 site, sources = sites.sources(self.brief.site, self._site)
@@ -160,7 +160,7 @@ class WorkerSession(WorkerPlugin):
 
 
 def run_task(task: Task) -> None:
-    """The task of one host, on a worker. Its messages carry the outcome; it returns nothing."""
+    """Run the task of one host on a worker. It returns nothing, because its messages contain the outcome."""
     worker = get_worker()
     session = worker.plugins.get(task.session)
     if isinstance(session, WorkerSession):
@@ -168,7 +168,7 @@ def run_task(task: Task) -> None:
 
 
 def hear(session: str, heartbeat: Heartbeat, dask_worker: Worker) -> bool:
-    """Send the desk of a run on this worker how the run stands; whether the desk is there."""
+    """Deliver a heartbeat to the session of a run on this worker. Return whether the session exists."""
     found = dask_worker.plugins.get(session)
     if not isinstance(found, WorkerSession):
         return False
@@ -177,12 +177,12 @@ def hear(session: str, heartbeat: Heartbeat, dask_worker: Worker) -> bool:
 
 
 def kept(run: str, known: Mapping[str, int]) -> list[Message]:
-    """The messages that are kept here of a run, beyond the known number of each attempt."""
+    """Return the stored messages of a run after the known number of each attempt."""
     return reporting.kept(run, known)
 
 
 async def leave(run: str, known: Mapping[str, int], dask_worker: Worker) -> list[Message]:
-    """Let go of the hosts of a run whose operator's machine is gone; the messages that are kept of it, as ``kept``."""
+    """Release the hosts of a run whose operator's machine is gone, and return its stored messages as in ``kept``."""
     session = dask_worker.plugins.get(session_name(run))
     if isinstance(session, WorkerSession):
         session.leave()
@@ -191,5 +191,5 @@ async def leave(run: str, known: Mapping[str, int], dask_worker: Worker) -> list
 
 
 def forget(run: str) -> None:
-    """Remove what is kept here of a run that came to its end, since its journal has all of it."""
+    """Delete the stored messages of a run that ended, because its journal is complete."""
     reporting.forget(run)

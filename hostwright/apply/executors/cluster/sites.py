@@ -1,6 +1,6 @@
-"""Packs the parts of a site that workers need, its roles, templates and stacks, into one archive.
+"""Packs the parts of a site that workers need (roles, templates and stacks) into one archive.
 
-The inventory is not sent: each host travels with its own part of it. An archive has a digest, is unpacked once on a
+The inventory is not sent: each task contains the data of its host. An archive has a digest, is unpacked once on a
 worker's machine into a directory that only its user can read, and is the site of the run there.
 """
 
@@ -26,17 +26,17 @@ from hostwright.plan.roles.site import STANDARD, Site
 from hostwright.plan.targets import Roster
 
 FOLDER = "sites"  #: below the state directory of a worker
-MOST_BYTES = 64 << 20  #: our choice: of all files of a site; a hundred times what the standard ones take
-KEPT_S = 30 * 86400.0  #: our choice: an archive that no run used for so long is removed
-#: the parts of a site, and the package's own folders of the same; a part that is the package's own is not sent
+MOST_BYTES = 64 << 20  #: our choice: limit for all files of a site; 100 times the size of the standard files
+KEPT_S = 30 * 86400.0  #: our choice: archives unused for so long are removed
+#: the parts of a site, and their standard directories in the package, which are not sent
 _PARTS = {"roles": "roles", "templates": "templates", "inventory/stacks": "stacks"}
-_BESIDE = "beside"  #: stacks that lie beside an inventory which is not the site's own
-_PRIVATE_KEY = b"PRIVATE KEY-----"  #: how every format of a private key is marked (RFC 7468)
+_BESIDE = "beside"  #: stacks beside an inventory outside the site
+_PRIVATE_KEY = b"PRIVATE KEY-----"  #: marks all formats of private keys (RFC 7468)
 
 
 @dataclass(frozen=True, slots=True)
 class SiteArchive:
-    """A site as one archive; ``beside`` counts the inventories that have stacks of their own."""
+    """A site as one archive. ``beside`` counts the inventories with their own stacks."""
 
     digest: str
     body: bytes = field(repr=False)
@@ -44,9 +44,9 @@ class SiteArchive:
 
 
 def pack(roster: Roster) -> SiteArchive:
-    """Pack the site of an inventory. Equal files give an equal archive.
+    """Pack the site of an inventory. Equal files produce an equal archive.
 
-    Raises ``InputError`` for a site that is too large to be sent, or holds a private key among its roles.
+    Raises ``InputError`` for a site that is too large, or that contains a private key.
     """
     root = roster.site.root
     beside = [path for path in roster.stack_dirs if path not in roster.site.stacks]
@@ -58,8 +58,8 @@ def pack(roster: Roster) -> SiteArchive:
             _add(archive, name, _content(path))
             if plain.tell() > MOST_BYTES:
                 raise InputError(
-                    f"it has more than {shown_bytes(MOST_BYTES)} of files in its roles, templates and stacks, "
-                    "which cannot be sent to workers: keep large files elsewhere",
+                    f"its roles, templates and stacks have more than {shown_bytes(MOST_BYTES)} of files, "
+                    "which is too much for workers; keep large files elsewhere",
                     str(root),
                 )
     digest = hashlib.sha256(plain.getvalue()).hexdigest()
@@ -71,13 +71,13 @@ def _same(path: Path, other: Path) -> bool:
 
 
 def files_below(places: Iterable[tuple[Path, str]]) -> list[tuple[Path, str]]:
-    """Every file of these folders, also behind links, with its name in the archive; sorted by that name."""
+    """Return every file below these directories, also behind links, with its name in the archive, sorted by name."""
     return sorted(_files(places), key=lambda item: item[1])
 
 
 def _files(places: Iterable[tuple[Path, str]]) -> Iterator[tuple[Path, str]]:
     for place, name in places:
-        seen: set[str] = set()  # a link may lead back to a folder above it
+        seen: set[str] = set()  # a link may point to a parent directory
         for folder, folders, files in os.walk(place, followlinks=True):
             if (real := os.path.realpath(folder)) in seen:
                 folders.clear()
@@ -98,8 +98,8 @@ def _content(path: Path) -> bytes:
         raise InputError(f"cannot be read: {error.strerror or error}", str(path)) from error
     if _PRIVATE_KEY in content:
         raise InputError(
-            "holds a private key, which is not sent to workers: give each worker a key or an agent of its own, and "
-            "keep this file out of the site's roles, templates and stacks",
+            "contains a private key, which is not sent to workers; remove the file from the site's roles, templates "
+            "and stacks, and give each worker its own key or agent",
             str(path),
         )
     return content
@@ -112,9 +112,9 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 def unpacked(archive: SiteArchive, root: Path | None = None) -> Path:
-    """The directory of a site on this machine, unpacked there if it is not yet. ``root`` is ``state_root()``.
+    """Return the directory of a site on this machine; unpack the archive if necessary. ``root`` is ``state_root()``.
 
-    Raises ``ValueError`` for an archive that is not what its digest says, and ``OSError``.
+    Raises ``ValueError`` for an archive with a wrong digest, and ``OSError``.
     """
     folder = (root or state_root()) / FOLDER
     make_folder(folder)
@@ -122,13 +122,13 @@ def unpacked(archive: SiteArchive, root: Path | None = None) -> Path:
     if not place.is_dir():
         plain = gzip.decompress(archive.body)
         if hashlib.sha256(plain).hexdigest() != archive.digest:
-            raise ValueError("the site's archive was changed on its way")
+            raise ValueError("the site's archive was modified during the transfer")
         beside = Path(tempfile.mkdtemp(prefix=".", dir=folder))  # 0700
         try:
             with tarfile.open(fileobj=io.BytesIO(plain)) as packed:
                 packed.extractall(beside, filter="data")
             (beside / "inventory").mkdir(exist_ok=True)
-            (beside / "tasks.py").touch()  # what makes a directory a site
+            (beside / "tasks.py").touch()  # marks a directory as a site
             with suppress(FileExistsError, OSError):  # another worker of this machine was faster
                 beside.rename(place)
         finally:
@@ -139,7 +139,7 @@ def unpacked(archive: SiteArchive, root: Path | None = None) -> Path:
 
 
 def remove_unused(folder: Path, spare: Path | None = None) -> None:
-    """Remove the entries of a folder that were not changed for ``KEPT_S``, except ``spare``."""
+    """Remove the entries of a directory that were not modified for ``KEPT_S``, except ``spare``."""
     for place in folder.iterdir():
         with suppress(OSError):
             if place != spare and time.time() - place.stat().st_mtime > KEPT_S:
@@ -147,7 +147,7 @@ def remove_unused(folder: Path, spare: Path | None = None) -> None:
 
 
 def holding(archive: SiteArchive, texts: Iterable[str]) -> str:
-    """The first file of an archive that contains one of these texts; empty if none does."""
+    """Return the first file of an archive that contains one of these texts; empty if none does."""
     wanted = [text.encode("utf-8", "surrogatepass") for text in texts]
     with tarfile.open(fileobj=io.BytesIO(gzip.decompress(archive.body))) as packed:
         for entry in packed:
@@ -158,6 +158,6 @@ def holding(archive: SiteArchive, texts: Iterable[str]) -> str:
 
 
 def sources(archive: SiteArchive, place: Path) -> tuple[Site, tuple[Path, ...]]:
-    """The site in a directory, and the inventories that have further stacks beside them."""
+    """Return the site in a directory, and the inventories with further stacks beside them."""
     beside = tuple(place / _BESIDE / str(number) for number in range(archive.beside))
     return Site(place), (*beside, place / "inventory")

@@ -1,11 +1,11 @@
 """Completes the journal of a run whose machine died while workers of a cluster worked on its hosts.
 
-A worker numbers the records of an attempt at a host, and the journal keeps these numbers. So nothing is recorded twice,
-and it is known which records are missing. A host that has ended in the journal has none missing.
+A worker numbers the records of an attempt at a host, and the journal contains these numbers. So the missing records are
+known, and nothing is recorded twice. A host that has ended in the journal has no missing records.
 
-Each further attempt at a host began when the one before was lost, which the journal has, and reported again what that
-one could not. So of the attempts in the journal, only the last can have records missing; attempts that are not in it
-came later. The last attempt that worked on the host says how it ended.
+Each later attempt at a host began after the loss of the previous one, which the journal contains, and recovered its
+unsent records. So among the attempts in the journal, only the last can have missing records; attempts that are not in
+the journal are later ones. The last attempt that worked on the host has its final result.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
     from hostwright.apply.events import Event
     from hostwright.common.secret import Secret
 
-#: asks workers for what they recorded of a run, beyond these numbers of attempts
+#: returns the records of workers for a run, after these numbers per attempt
 Ask = Callable[[str, Mapping[str, int]], Iterable[Message]]
-_Attempts = dict[str, dict[int, Message]]  #: at one host: all messages of each, by their numbers
+_Attempts = dict[str, dict[int, Message]]  #: of one host: the messages of each attempt, by number
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a journal has of one attempt at a host: the number of its last record."""
+    """The part of an attempt at a host in a journal: the number of its last record."""
 
     host: str
     number: int
 
 
 def take_over(run: RunSummary, ask: Ask, *, secrets: Iterable[Secret], warn: Callable[[str], None]) -> int:
-    """Have workers let go of the hosts of a run that was left behind, and record what they did; how many records.
+    """Make workers release the hosts of an abandoned run, and record their work. Return the number of new records.
 
-    Raises ``InputError`` where the run goes on after all, or somebody else is taking it over.
+    Raises ``InputError`` if the run is still in progress, or is being taken over by another process.
     """
     journal = run.folder / JOURNAL
     with Journal.reopened(run.folder, run.header, secrets=secrets, on_trouble=warn) as reopened:
@@ -60,21 +60,21 @@ def take_over(run: RunSummary, ask: Ask, *, secrets: Iterable[Secret], warn: Cal
 
 
 def left_behind(address: str, run: str, known: Mapping[str, int]) -> list[Message]:
-    """Have the workers of a cluster let go of a run that was left behind; what they recorded beyond what is ``known``.
+    """Make the workers of a cluster release an abandoned run. Return their records beyond the ``known`` ones.
 
-    Raises ``InputError`` where the scheduler does not list its workers, and ``InputErrors`` where one of them does not
-    answer: it may still work on a host.
+    Raises ``InputError`` if the scheduler does not list its workers, and ``InputErrors`` if a worker does not answer,
+    because it may still work on a host.
     """
     with connected(address, f"hostwright-{run}") as client:
         workers = in_time(client.nthreads, ANSWER_S)
         if workers is None:
-            raise InputError(f"{address} does not say which workers it has within {ANSWER_S:.0f} s: try again", OPTION)
+            raise InputError(f"{address} did not list its workers within {ANSWER_S:.0f} s; try again", OPTION)
         answers, errors = ask_each(client, tuple(workers), leave, run, known)
         in_time(lambda: client.unregister_worker_plugin(session_name(run)), CLOSE_S)
     if errors:
         raise InputErrors(
             [
-                InputError(f"the worker {worker} does not let go of the run {run}: {error}")
+                InputError(f"the worker {worker} did not release the run {run}: {error}")
                 for worker, error in errors.items()
             ]
         )
@@ -82,7 +82,7 @@ def left_behind(address: str, run: str, known: Mapping[str, int]) -> list[Messag
 
 
 def recorded(journal: Path) -> dict[str, Recorded]:
-    """By attempt, what a journal has of it, in the order of their last records."""
+    """Return the recorded part of each attempt in a journal, in the order of their last records."""
     found: dict[str, Recorded] = {}
     try:
         with journal.open("rb") as file:
@@ -98,14 +98,14 @@ def _take(record: Mapping[str, Any], found: dict[str, Recorded]) -> None:
     match record:
         case {"host": str(host), "witness": {"attempt": str(attempt), "number": int(number)}}:
             before = found.pop(attempt, Recorded(host, 0))
-            # a note about the files that a worker serves names no host
+            # a note about a worker's file server has no host
             found[attempt] = Recorded(before.host or host, max(number, before.number))
 
 
 def in_order(
     messages: Iterable[Message], known: Mapping[str, Recorded], ended: Iterable[str]
 ) -> list[tuple[str, Event]]:
-    """The events that a journal lacks, each once, with its time: by host, then by attempt, in their order."""
+    """Return the events missing in a journal with their times, each once: by host, then by attempt, in order."""
     over = set(ended)
     hosts: dict[str, _Attempts] = {}
     for message in messages:
@@ -117,11 +117,11 @@ def in_order(
 
 
 def _missing(host: str, attempts: _Attempts, known: Mapping[str, Recorded]) -> list[Message]:
-    """The messages of one host that are missing."""
+    """Return the missing messages of one host."""
     last = next((each for each in reversed([*known]) if each in attempts or known[each].host == host), "")
     began = {attempt: told[min(told)].at for attempt, told in attempts.items()}
     later = sorted(set(attempts).difference(known), key=began.__getitem__)
-    # an attempt that only asked, and got no answer, did nothing
+    # an attempt without permission to begin did nothing
     worked = [attempt for attempt in (last, *later) if max(attempts.get(attempt, ()), default=0) > 1]
     return [
         message

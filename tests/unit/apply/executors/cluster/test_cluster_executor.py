@@ -104,5 +104,5 @@ def test_a_scheduler_that_does_not_say_which_workers_there_are_is_not_one_withou
         raise TimeoutError
 
     monkeypatch.setattr(client, "nthreads", silent)
-    with pytest.raises(InputError, match=f"{ADDRESS} does not say which workers it has"):
+    with pytest.raises(InputError, match=f"{ADDRESS} did not list its workers"):
         takeover.left_behind(ADDRESS, RUN.id, {})

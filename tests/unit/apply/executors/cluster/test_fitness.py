@@ -37,13 +37,13 @@ TCP, TLS = "tcp://192.0.2.1:4000", "tls://192.0.2.1:4000"
     [
         ({}, ""),
         ({"machine": "there"}, ""),
-        ({"python": "3.12"}, "has Python 3.12, and this machine has 3.11: install the same there"),
-        ({"version": "0.9"}, "has Hostwright 0.9, and this machine has 1.0: install the same there"),
-        ({"dask": "2025.1"}, "has distributed 2025.1, and this machine has 2026.1: install the same there"),
-        ({"code": "0ther"}, "has Hostwright 1.0 with other code than this machine: install the same there"),
-        ({"missing": ("a.deb",)}, "lacks a.deb: run `invoke mirror` there, or point its HOSTWRIGHT_ARTIFACTS to a"),
-        ({"missing": ("a", "b", "c", "d", "e")}, "lacks a, b, c and 2 more: run `invoke mirror` there"),
-        ({"python": "3.12", "version": "0.9"}, "has Python 3.12, and"),  # what explains the rest comes first
+        ({"python": "3.12"}, "has Python 3.12, but this machine has 3.11; install the same version there"),
+        ({"version": "0.9"}, "has Hostwright 0.9, but this machine has 1.0; install the same version there"),
+        ({"dask": "2025.1"}, "has distributed 2025.1, but this machine has 2026.1; install the same version there"),
+        ({"code": "0ther"}, "has Hostwright 1.0 with other code than this machine; install the same code there"),
+        ({"missing": ("a.deb",)}, "lacks a.deb; run `invoke mirror` there, or set its HOSTWRIGHT_ARTIFACTS to a"),
+        ({"missing": ("a", "b", "c", "d", "e")}, "lacks a, b, c and 2 more; run `invoke mirror` there"),
+        ({"python": "3.12", "version": "0.9"}, "has Python 3.12, but"),  # what explains the rest comes first
     ],
 )
 def test_a_worker_that_does_not_fit_is_told_in_one_sentence(change, why):
@@ -56,11 +56,11 @@ def test_a_worker_that_does_not_fit_is_told_in_one_sentence(change, why):
 @pytest.mark.parametrize(
     ("error", "why"),
     [
-        (ModuleNotFoundError("No module named 'hostwright'"), "has no Hostwright, or another version: install"),
+        (ModuleNotFoundError("No module named 'hostwright'"), "has no Hostwright, or another version; install"),
         (Exception("ModuleNotFoundError(\"No module named 'hostwright'\")"), "has no Hostwright, or another version"),
         (AttributeError("module has no attribute 'this_machine'"), "has no Hostwright, or another version"),
         (TimeoutError("no answer within 30 s"), "hangs (no answer within 30 s)"),
-        (ValueError("unsupported pickle protocol: 5"), "could not say what it is (ValueError: unsupported pickle"),
+        (ValueError("unsupported pickle protocol: 5"), "did not report its versions (ValueError: unsupported pickle"),
     ],
 )
 def test_a_worker_that_cannot_say_what_it_is_does_not_fit(error, why):
@@ -74,7 +74,7 @@ def test_all_that_do_not_fit_are_told_at_once():
 
 def test_where_secrets_are_sent_only_workers_with_tls_fit():
     found = misfits(Demands(OURS, tls=True), {TCP: OURS, TLS: OURS}, {})
-    assert found == {TCP: "is not connected by TLS, and is sent no password"}
+    assert found == {TCP: "is not connected by TLS, and so cannot receive passwords; enable TLS for the worker"}
     assert misfits(Demands(OURS), {TCP: OURS, TLS: OURS}, {}) == {}
 
 
@@ -118,7 +118,7 @@ def test_hosts_that_mean_another_machine_on_a_worker_are_refused(tmp_path: Path)
     assert [sentence.partition(":")[0].partition(" is")[0] for sentence in found] == [
         "gpu02", "gpu03", "localhost", "gpu05",
     ]  # fmt: skip
-    assert found[0].startswith(f"gpu02: the address 127.0.0.1 means {TCP} itself there")
+    assert found[0].startswith(f"gpu02: on the worker {TCP}, the address 127.0.0.1 means")
     same = [str(mistake) for mistake in elsewhere(targets, OURS, {TCP: OURS})]
     assert len(same) == 1
     assert same[0].startswith("gpu05 is this machine (ansible_connection: local)")
@@ -160,7 +160,7 @@ def test_a_typed_password_is_refused_too_and_no_secret_is_no_trouble(tmp_path: P
 def test_a_command_is_not_run_to_find_out(tmp_path: Path):
     command = f"touch {tmp_path}/ran; echo x"
     targets = fleet_of(tmp_path / "site", ansible_become_password_command=command).targets("all")
-    with pytest.raises(InputError, match="over TLS only"):
+    with pytest.raises(InputError, match="only over TLS"):
         refuse_secrets("tcp://192.0.2.9:8786", targets, None)
     assert not (tmp_path / "ran").exists()
 
@@ -170,7 +170,7 @@ def test_a_password_among_the_sites_files_is_refused_without_tls(tmp_path: Path)
     (tmp_path / "templates/x.j2").write_text("abc\n")
     refuse_holding("tcp://192.0.2.9:8786", pack(fleet), fleet, fleet.targets("all"))  # three letters stand anywhere
     (tmp_path / "templates/y.j2").write_text("key = hunter22\n")
-    with pytest.raises(InputError, match=r"templates/y.j2 holds a password of the inventory"):
+    with pytest.raises(InputError, match=r"templates/y.j2 contains a password of the inventory"):
         refuse_holding("tcp://192.0.2.9:8786", pack(fleet), fleet, fleet.targets("all"))
     refuse_holding("tls://192.0.2.9:8786", pack(fleet), fleet, fleet.targets("all"))
 

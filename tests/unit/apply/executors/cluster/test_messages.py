@@ -152,7 +152,7 @@ def test_a_message_is_the_same_at_the_other_end():
 def test_what_is_no_message_is_not_taken_for_one():
     import zlib
 
-    with pytest.raises(TypeError, match="no message: dict"):
+    with pytest.raises(TypeError, match="not a message: dict"):
         Message.unpacked(zlib.compress(pickle.dumps({})))
 
 

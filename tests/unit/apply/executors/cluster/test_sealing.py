@@ -54,7 +54,7 @@ def test_what_is_not_needed_is_not_sent_and_said_so_where_it_is_wanted_after_all
     (withheld,) = thing.more
     assert bool(withheld)
     assert str(withheld) == "***"
-    with pytest.raises(HostError, match="gpu01: a secret is needed that was not sent"):
+    with pytest.raises(HostError, match="gpu01: a required secret was not sent"):
         withheld.reveal()
     assert withheld != Withheld("gpu01")
     assert hash(withheld) == hash(withheld)

@@ -77,7 +77,7 @@ def test_a_link_that_leads_back_is_followed_once(tmp_path: Path):
 def test_a_private_key_is_never_sent(tmp_path: Path):
     fleet = fleet_of(tmp_path / "site")
     (tmp_path / "site/roles/hello/id").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n")
-    with pytest.raises(InputError, match=r"roles/hello/id: holds a private key, which is not sent to workers"):
+    with pytest.raises(InputError, match=r"roles/hello/id: contains a private key, which is not sent to workers"):
         pack(fleet)
 
 
@@ -115,7 +115,7 @@ def test_a_site_is_unpacked_once_for_its_user_alone(tmp_path: Path):
 
 def test_an_archive_that_is_another_than_its_digest_says_is_refused(tmp_path: Path):
     archive = pack(fleet_of(tmp_path / "site"))
-    with pytest.raises(ValueError, match="changed on its way"):
+    with pytest.raises(ValueError, match="modified during the transfer"):
         unpacked(SiteArchive("0" * 64, archive.body), tmp_path / "state")
     assert list((tmp_path / "state/sites").iterdir()) == []
 
