@@ -1,1 +1,1 @@
-"""Carrying out plans on many hosts: jobs, delivery, reboot, drain, locks, rollout, journal."""
+"""Applies plans to many hosts: jobs, file delivery, reboots, drains, locks, rollouts, journal."""

@@ -161,7 +161,7 @@ def test_run_retakes_its_lock_after_a_network_cut(target: TargetHost, gpu01: Mac
             assert known < let_in, "we knew before the host let others in"
         finally:
             restore_network(gpu01)
-        with pytest.raises(HostError, match="its lock was lost"):
+        with pytest.raises(HostError, match="the host's lock was lost"):
             lock.check()
         take(stack, target, ours()).check()
 

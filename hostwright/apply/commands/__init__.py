@@ -1,1 +1,1 @@
-"""One command of the operator on many hosts: as the login user who cannot become root, or as root with ``--root``."""
+"""Runs one command on many hosts: as a login user without root access, or as root with ``--root``."""

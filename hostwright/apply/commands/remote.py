@@ -1,4 +1,4 @@
-"""One command on one host: supervised there, so that nothing of it is left when nobody waits for it any more."""
+"""Runs one command on one host under a supervisor, which kills the command when the connection ends."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from hostwright.common.untrusted import whole
 from hostwright.plan.probing import new_nonce
 from hostwright.transport.root.rootshell import RootShell
 
-#: by itself · ended after the time limit · ended after more output than is kept · ended on Ctrl-C
+#: exited itself · killed at the time limit · killed at the output limit · killed on Ctrl-C
 End = Literal["exited", "time limit", "output limit", "stopped"]
 
-LIMIT_S = 60.0  #: of a command, unless the operator says another
+LIMIT_S = 60.0  #: default time limit of a command
 GRACE_S = 2  #: our choice: between SIGTERM and SIGKILL
-_SLACK_S = 15.0  #: our estimate: what a busy host may take beyond the limit before it counts as hanging
+_SLACK_S = 15.0  #: our estimate: extra time before a busy host counts as hanging
 
 _REFUSALS = {
-    "root": "its login user is root, so the command could change anything: use --root if it may, or log in as another "
+    "root": "the login user is root, so the command could change anything; pass --root to allow that, or set another "
     "user (ansible_user)",
-    "setpriv": "it has no setpriv (of util-linux), which keeps the command from becoming root: install it, or say "
-    "--root",
+    "setpriv": "setpriv (util-linux), which denies root to the command, is missing; install util-linux, or pass --root",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteCommand:
-    """What is run: several ``words`` are a program and its arguments, which no shell reads; a single one is a line for
-    ``/bin/sh``. ``limit_s`` seconds after its start it is ended.
+    """A command: several ``words`` are a program and its arguments, run without a shell; one word is a line for
+    ``/bin/sh``.
+
+    The command is killed after ``limit_s`` seconds.
 
     >>> RemoteCommand(("grep", "-c", "a b", "/etc/fstab")).text
     "grep -c 'a b' /etc/fstab"
@@ -50,13 +51,13 @@ class RemoteCommand:
 
     @property
     def text(self) -> str:
-        """The command as one types it."""
+        """The command as typed."""
         return words(self.words) if len(self.words) > 1 else self.words[0]
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What came of a command on one host. ``status`` is its exit status, ``None`` where it did not end by itself."""
+    """The result of a command on one host. ``status`` is its exit status, ``None`` if the command was killed."""
 
     host: str
     end: End
@@ -67,37 +68,37 @@ class CommandResult:
 
     @property
     def passed(self) -> bool:
-        """Whether it ended by itself, with 0."""
+        """Whether the command exited with 0."""
         return self.status == 0
 
 
 class Lifeline:
-    """The standard input of a supervised command: nothing comes from it, and its end ends the command."""
+    """The standard input of a supervised command: it has no data, and its end kills the command."""
 
     def __init__(self) -> None:
         self._cut = threading.Event()
-        self.stopped = False  #: whether the operator has cut it
+        self.stopped = False  #: whether the operator stopped the command
 
     def read(self, size: int, /) -> bytes:  # noqa: ARG002 - nothing is ever read
-        """See ``transport.Readable``: waits for the end."""
+        """Implement ``transport.Readable``: block until the end."""
         self._cut.wait()
         return b""
 
     def stop(self) -> None:
-        """End the command for the operator."""
+        """Kill the command on behalf of the operator."""
         self.stopped = True
         self.end()
 
     def end(self) -> None:
-        """Nobody waits for the command any more."""
+        """Close the input, which kills a running command."""
         self._cut.set()
 
 
 def run_command(shell: RootShell, command: RemoteCommand, lifeline: Lifeline, cap_bytes: int) -> CommandResult:
-    """Run a command on a host and return what came of it, whatever its status is; at most ``cap_bytes`` of output.
+    """Run a command on a host and return its result, with any status and at most ``cap_bytes`` of output.
 
-    For root, sudo must have been tried before (see ``RootShell.stream``). Raises ``Refused`` where the host cannot keep
-    a command from becoming root, and ``Unreachable`` where the host does not answer or does not say how it ended.
+    For root, sudo must have been tried before (see ``RootShell.stream``). Raises ``Refused`` if the host cannot deny
+    root to the command, and ``Unreachable`` if the host does not answer or does not report the end of the command.
     """
     nonce = new_nonce()
     script = sh_file(
@@ -120,8 +121,8 @@ def run_command(shell: RootShell, command: RemoteCommand, lifeline: Lifeline, ca
         if time.monotonic() - began_s < timeout_s:
             raise
         sentence = (
-            f"it does not answer any more, {timeout_s:g} s after the command began: the host hangs, and what became of "
-            "the command is not known"
+            f"the host has not answered for {timeout_s:g} s since the command began, so the result of the command is "
+            "unknown; check the host"
         )
         raise Unreachable(shell.host, sentence) from error
     finally:
@@ -138,13 +139,13 @@ def run_command(shell: RootShell, command: RemoteCommand, lifeline: Lifeline, ca
     elif said == "cut":
         end = "time limit"
     elif status is None:
-        raise Unreachable(shell.host, "what watched the command on it was killed, so how it ended is not known")
+        raise Unreachable(shell.host, "the supervisor of the command was killed, so the exit status is unknown")
     ended = status if end == "exited" else None
     return CommandResult(shell.host, end, ended, _text(output.stdout), _text(stderr), output.duration_s)
 
 
 def _said(stderr: bytes, nonce: str) -> tuple[bytes, str]:
-    """Standard error without what the supervisor said there, and that."""
+    """Split off the supervisor's last line from standard error."""
     before, mark, after = stderr.rpartition(f"\n{nonce} ".encode())
     if not mark:
         return stderr, ""

@@ -1,4 +1,4 @@
-"""One command on many hosts side by side, as one recorded run."""
+"""Runs one command on many hosts in parallel, as one recorded run."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from hostwright.plan.model import RoleResult, StepResult
 from hostwright.plan.targets import TargetHost
 from hostwright.transport.root.rootshell import RootShell
 
-LEFT_ENDED = "stopped; the commands were ended"
+LEFT_ENDED = "stopped; the commands were killed"
 LEADS_ON = f". {Command('runs.show', run='{run}', steps=True)} shows what they printed"
-MOST_BYTES = 1 << 20  #: our choice: kept of a command's output on one host
-ALL_BYTES = 256 << 20  #: our choice: and on all of them together, as they stand in memory
-LEAST_BYTES = 64 << 10  #: of one host in any case
-RECORDED_CHARACTERS = 64 << 10  #: of the end of each host's output, in the journal
-_STEP = "command"  #: in the place of a role's name, in the journal
+MOST_BYTES = 1 << 20  #: our choice: limit for the output of a command on one host
+ALL_BYTES = 256 << 20  #: our choice: limit for the output of all hosts, which is in memory
+LEAST_BYTES = 64 << 10  #: minimum limit for one host
+RECORDED_CHARACTERS = 64 << 10  #: end of each host's output in the journal
+_STEP = "command"  #: used as a role's name in the journal
 
 
 def run_on_hosts(run: Run, command: RemoteCommand) -> RunResults[CommandResult]:
-    """Run a command on each host of a run; the journal gets the end of each output.
+    """Run a command on each host of a run. The journal contains the end of each output.
 
-    Ctrl-C ends the commands that are running on hosts, and no further host begins. Status 0 where all ended with 0.
+    Ctrl-C kills the running commands, and no more hosts begin. The exit status is 0 if all commands exited with 0.
     """
     limits, connections = read_limits(run.request, len(run.targets)), run.connections
     own = {"command": command.text, "root": command.root, "timeout_s": command.limit_s}
@@ -57,7 +57,7 @@ def run_on_hosts(run: Run, command: RemoteCommand) -> RunResults[CommandResult]:
 
 
 class _Commands:
-    """The commands of a run that are running on hosts now."""
+    """The running commands of a run."""
 
     def __init__(self, run: Run, command: RemoteCommand):
         self._run, self._command = run, command
@@ -70,17 +70,17 @@ class _Commands:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stop()  # after an error, too, nothing goes on
+        self.stop()  # also after an error
 
     def stop(self) -> None:
-        """End all of them on their hosts; none begins any more."""
+        """Kill all commands on their hosts, and start no more."""
         with self._lock:
             self._stopping = True
             for line in self._lines:
                 line.stop()
 
     def on(self, name: str) -> CommandResult:
-        """Run it on one host."""
+        """Run the command on one host."""
         target, emit = self._run.targets.by_name[name], self._run.emit
         emit(Waiting(name, "a connection"))
         with self._run.connections.connect(target) as shell, ExitStack() as held:
@@ -103,18 +103,18 @@ class _Commands:
         return lifeline
 
     def _locked(self, shell: RootShell, target: TargetHost) -> HostLock:
-        """The host's lock, as every run has it that may change the host. Raises ``Locked``."""
+        """Return the host's lock, which every run that may change the host needs. Raises ``Locked``."""
         force = self._run.request.force
         why_not = "" if force else locks.refusal(probe_locks(shell), datetime.now(UTC))
         if why_not:
             raise Locked(target.name, why_not)
-        shell.run(":", timeout_s=30.0, failure="root cannot run a program on it")  # whether sudo lets us
+        shell.run(":", timeout_s=30.0, failure="root cannot run a program on the host")  # checks sudo
         note: Callable[[str], None] = lambda text: self._run.emit(Note(target.name, text))  # noqa: E731
         return HostLock.acquire(shell, self._run.holder(target.name), notify=note)
 
 
 def _tell(result: CommandResult, command: RemoteCommand, emit: Emit) -> None:
-    """Put a result on record: as a step with its output, and as the end of its host."""
+    """Record a result: as a step with its output, and as the end of the host."""
     output = "\n".join(part for part in (result.stdout.rstrip("\n"), result.stderr.rstrip("\n")) if part)
     status = FAILED if result.status is None else result.status
     step = StepResult(1, short(command.text), result.status, result.duration_s, output[-RECORDED_CHARACTERS:])
@@ -123,20 +123,20 @@ def _tell(result: CommandResult, command: RemoteCommand, emit: Emit) -> None:
 
 
 def sentence_of(result: CommandResult, command: RemoteCommand) -> str:
-    """How a command ended: ``exit 9``, ``ended after 60 s``."""
+    """Return the end of a command as text: ``exit 9``, ``killed after 60 s``."""
     match result.end:
         case "exited":
             return f"exit {result.status}"
         case "time limit":
-            return f"ended after {command.limit_s:g} s (--timeout)"
+            return f"killed after {command.limit_s:g} s (--timeout)"
         case "output limit":
-            return "ended, since it printed more than is kept of it"
+            return "killed after too much output"
         case "stopped":
             return STOPPED_BY_OPERATOR
 
 
 def _word(result: CommandResult) -> str:
-    """A result as one of ``events.RESULTS``."""
+    """Return a result as one of ``events.RESULTS``."""
     if result.end == "stopped":
         return "stopped"
     return "ran" if result.passed else "failed"

@@ -1,1 +1,1 @@
-"""Taking, keeping and releasing the locks of hosts."""
+"""Acquires, keeps and releases the locks of hosts."""

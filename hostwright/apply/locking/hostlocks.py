@@ -1,4 +1,4 @@
-"""Operators' locks on many hosts, with those that this machine keeps for unreachable ones: read, put on, removed."""
+"""Reads, sets and removes operators' locks on many hosts, including locks on this machine for unreachable hosts."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from hostwright.plan.model import Facts
 from hostwright.plan.targets import Targets
 from hostwright.transport.root.rootshell import RootShell
 
-#: a lock kept on this machine, as it is now and as it was before
+#: a lock on this machine: the current one and the previous one
 Aside = tuple[OperatorLock | None, OperatorLock | None]
 LEFT_UNKNOWN = (
-    f"interrupted. Whether a host is locked that is not shown is not known: {Command('lock', list=True)} shows it"
+    f"interrupted; hosts that are not shown may or may not be locked; check with {Command('lock', list=True)}"
 )
-REASON_CHARACTERS = 200  #: our choice: a reason stands in one line with the rest
+REASON_CHARACTERS = 200  #: our choice: a reason is part of one line
 
 
 @dataclass(frozen=True, slots=True)
 class HostLocks:
-    """The locks of one host, after this call and before it. Without a change both are the same.
+    """The locks of one host, after a call and before it. Without a change, both are the same.
 
-    A rebuild that gives up on a host which does not answer keeps the lock on this machine instead (``aside``).
+    A rebuild that gives up on an unreachable host sets a lock on this machine instead (``aside``).
     """
 
     host: str
-    lock: OperatorLock | None  #: the operator's lock on the host now
-    before: OperatorLock | None  #: and before this call
+    lock: OperatorLock | None  #: the operator's current lock on the host
+    before: OperatorLock | None  #: the lock before this call
     run: Holder | None  #: the run that is changing the host
-    aside: OperatorLock | None = None  #: the lock that this machine keeps for the host now
-    aside_before: OperatorLock | None = None  #: and before this call
-    silent: str = ""  #: why the host could not be reached; then only what this machine keeps is known
+    aside: OperatorLock | None = None  #: the current lock for the host on this machine
+    aside_before: OperatorLock | None = None  #: ``aside`` before this call
+    silent: str = ""  #: why the host is unreachable; then only ``aside`` is known
 
     def to_json(self) -> dict[str, Any]:
-        """The locks as JSON values."""
+        """Return the locks as JSON values."""
         return {
             "host": self.host,
             "lock": _json(self.lock),
@@ -61,7 +61,7 @@ class HostLocks:
 
 
 def probe_host_locks(targets: Targets, connections: Connections, inventory: Path) -> Results[HostLocks]:
-    """The locks of hosts; nothing is changed. Each host is probed over one exec channel, without root."""
+    """Read the locks of hosts: one exec channel per host, without root; nothing is changed."""
 
     def kept(name: str) -> Aside:
         lock = locallocks.get(state_root(), inventory, name)
@@ -78,8 +78,10 @@ def probe_host_locks(targets: Targets, connections: Connections, inventory: Path
 def put_locks(
     targets: Targets, connections: Connections, reason: str, lasts: timedelta, *, force: bool = False
 ) -> Results[HostLocks]:
-    """Lock hosts in the operator's name, for ``reason`` and for as long as ``lasts``; ``force`` replaces another
-    operator's lock. Of a host that could not be locked, the error stands in the results."""
+    """Lock hosts in the operator's name, for ``reason`` and the duration ``lasts``.
+
+    ``force`` replaces another operator's lock. The errors of hosts that could not be locked are in the results.
+    """
     now = datetime.now(UTC).replace(microsecond=0)
 
     def put(shell: RootShell) -> HostLocks:
@@ -93,7 +95,7 @@ def put_locks(
 def take_locks_off(
     targets: Targets, connections: Connections, inventory: Path, *, force: bool = False
 ) -> Results[HostLocks]:
-    """Take the locks off hosts, and off this machine; ``force`` takes another operator's lock off as well."""
+    """Remove the locks on hosts and on this machine. ``force`` also removes another operator's lock."""
 
     def kept(name: str) -> Aside:
         now = datetime.now(UTC)
@@ -107,11 +109,11 @@ def take_locks_off(
 
 
 def read_reason(text: str) -> str:
-    """A reason for a lock, as ``--reason`` gives it. Raises ``InputError`` for none, and for what is not one line."""
+    """Return the reason for a lock from ``--reason``. Raises ``InputError`` unless it is one nonempty line."""
     reason = text.strip()
     if not reason:
         raise InputError(
-            "give a reason for other operators to see (--reason RMA), or --list to show existing locks", "--reason"
+            "a lock needs a reason for other operators; pass --reason RMA, or --list to show locks", "--reason"
         )
     if len(reason) > REASON_CHARACTERS or printable(reason) != reason or "\n" in reason or "\t" in reason:
         raise InputError(
@@ -123,8 +125,10 @@ def read_reason(text: str) -> str:
 def _each(
     targets: Targets, connections: Connections, work: Callable[[RootShell], HostLocks], kept: Callable[[str], Aside]
 ) -> Results[HostLocks]:
-    """Do ``work`` on each host, and ``kept`` with the lock that this machine keeps for it. If there is one, it is no
-    failure that the host does not answer."""
+    """Call ``work`` on each host, and ``kept`` for its lock on this machine.
+
+    If this machine has a lock for an unreachable host, the host does not fail.
+    """
     by_name = targets.by_name
 
     def locks_of(name: str) -> HostLocks:

@@ -1,7 +1,7 @@
-"""Locks of hosts that do not answer, and so cannot carry them: they are kept on this machine.
+"""Locks on this machine for hosts that do not answer, and so cannot be locked themselves.
 
-One file a host and inventory, ``set-aside/INVENTORY/HASH.json`` in the state directory, mode 0600; it appears whole or
-not at all. It says what an operator's lock on a host says (``locks.OperatorLock``). Its time ends like that one's.
+One file per host and inventory, ``set-aside/INVENTORY/HASH.json`` in the state directory, mode 0600, written
+atomically. It has the same content and expiry as an operator's lock on a host (``locks.OperatorLock``).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from hostwright.plan.host.locks import OperatorLock, forbids
 from hostwright.stack.store.artifacts import locked
 
 FOLDER = "set-aside"
-CAP_BYTES = 8 * 1024  #: ten times what our own files hold
+CAP_BYTES = 8 * 1024  #: ten times the size of our own files
 
 
 def put(root: Path, inventory: str | Path, lock: OperatorLock, *, now: datetime, force: bool = False) -> None:
-    """Keep a lock for ``lock.host``; ``root`` is ``journal.state_root()``. When this returns it is on the disk.
+    """Set a lock for ``lock.host``, synced to disk. ``root`` is ``journal.state_root()``.
 
-    Raises ``Locked`` where somebody else's lock is there and has not expired ``now`` (``force``: replaces it all the
-    same), ``HostwrightError`` when it cannot be written.
+    Raises ``Locked`` if another operator's lock exists that has not expired ``now`` (``force`` replaces it), and
+    ``HostwrightError`` if the file cannot be written.
     """
     path = _path(root, inventory, lock.host)
     try:
@@ -42,17 +42,17 @@ def put(root: Path, inventory: str | Path, lock: OperatorLock, *, now: datetime,
 
 
 def get(root: Path, inventory: str | Path, host: str) -> OperatorLock | None:
-    """The lock that is kept here for a host, expired or not. Raises ``InputError`` for a file that is damaged."""
+    """Return the lock for a host, expired or not. Raises ``InputError`` for a damaged file."""
     return _read(_path(root, inventory, host))
 
 
 def take_off(
     root: Path, inventory: str | Path, host: str, *, who: str, now: datetime, force: bool = False
 ) -> OperatorLock | None:
-    """Take a host's lock off this machine, and be what it was; ``None`` where there was none.
+    """Remove the lock for a host from this machine and return it; ``None`` without a lock.
 
-    Raises ``Locked`` for somebody else's that has not expired, and ``InputError`` for a file that is damaged;
-    ``force`` takes both away, and is ``None`` for the damaged one.
+    Raises ``Locked`` for another operator's unexpired lock, and ``InputError`` for a damaged file. ``force`` removes
+    both; the result for a damaged file is ``None``.
     """
     path = _path(root, inventory, host)
     if not path.exists():
@@ -70,30 +70,30 @@ def take_off(
 
 
 def all_of(root: Path, inventory: str | Path) -> tuple[OperatorLock, ...]:
-    """The locks that are kept here for an inventory's hosts, by host. Raises ``InputError`` for a damaged file."""
+    """Return the locks for an inventory's hosts, sorted by host. Raises ``InputError`` for a damaged file."""
     kept = (_read(path) for path in (root / FOLDER / place_of(inventory)).glob("*.json"))
     return tuple(sorted((lock for lock in kept if lock is not None), key=lambda lock: lock.host))
 
 
 def refusal(root: Path, inventory: str | Path, host: str, now: datetime) -> str:
-    """Why a host that is set aside must not be changed; empty when nothing forbids it. Raises ``InputError``."""
+    """Return why a locked host must not be changed; empty if it may. Raises ``InputError``."""
     lock = get(root, inventory, host)
     if lock is None or lock.expired(now):
         return ""
     return (
-        f"set aside on this machine, {lock}. To work on it, take the lock off: {Command('unlock', hosts=host)} "
-        "(somebody else's: --force)"
+        f"set aside on this machine, {lock}; to work on the host, run {Command('unlock', hosts=host)} "
+        "(with --force for the lock of another operator)"
     )
 
 
 def _path(root: Path, inventory: str | Path, host: str) -> Path:
-    """A host's name may be any text: its hash is a file name everywhere."""
+    """Return the path of a host's lock. The file name is a hash, because host names may be any text."""
     name = hashlib.sha256(host.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return root / FOLDER / place_of(inventory) / f"{name}.json"
 
 
 def _read(path: Path) -> OperatorLock | None:
-    """The lock in a file; ``None`` where there is no file. Raises ``InputError``."""
+    """Return the lock in a file; ``None`` without a file. Raises ``InputError``."""
     try:
         with path.open("rb") as file:
             return adapter(OperatorLock).validate_json(file.read(CAP_BYTES), strict=True)
@@ -103,8 +103,8 @@ def _read(path: Path) -> OperatorLock | None:
         raise InputError(f"cannot be read: {unread(error)}", str(path)) from error
     except ValidationError as error:
         raise InputError(
-            "is a lock on a host and is damaged: find out whose it is by its time and owner, then remove it with "
-            f"{Command('unlock', force=True)} for the host that is meant, or delete the file",
+            "is a damaged lock of a host; find its owner by the file's time and owner, then run "
+            f"{Command('unlock', force=True)} for the host, or delete the file",
             str(path),
         ) from error
 

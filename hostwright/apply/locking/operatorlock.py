@@ -1,4 +1,4 @@
-"""The lock that an operator puts on a host, written there and taken off."""
+"""Sets and removes an operator's lock on a host."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from hostwright.plan.observing import ask
 from hostwright.transport.root.rootshell import RootShell
 
 TIMEOUT_S = 30.0  #: for a program that writes one small file
-TRIES = 5  #: while other operators change the lock
+TRIES = 5  #: tries while other operators change the lock
 
 
 def probe_locks(shell: RootShell) -> Facts:
-    """Which locks a host carries; needs no root."""
+    """Read the locks of a host, without root."""
     return ask(shell, (locks.LOCK, locks.RUN_LOCK), timeout_s=TIMEOUT_S)
 
 
 def put_lock(shell: RootShell, lock: OperatorLock, *, force: bool = False) -> Facts:
-    """Lock a host in an operator's name; what was there before. Raises ``Locked`` for somebody else's lock."""
+    """Lock a host in an operator's name; return the facts before. Raises ``Locked`` for another operator's lock."""
     return _change_lock(shell, lock.owner, lambda facts: locks.lock_script(lock, facts, force=force), force=force)
 
 
 def take_lock_off(shell: RootShell, who: str, *, force: bool = False) -> Facts:
-    """Take an operator's lock off a host; what was there before. Raises ``Locked`` for somebody else's lock."""
+    """Remove an operator's lock from a host; return the facts before. Raises ``Locked`` for another operator's lock."""
 
     def script(facts: Facts) -> str:
         return "" if locks.operator_lock(facts) is None else locks.unlock_script(facts, force=force)
@@ -37,7 +37,7 @@ def take_lock_off(shell: RootShell, who: str, *, force: bool = False) -> Facts:
 
 
 def _change_lock(shell: RootShell, who: str, script: Callable[[Facts], str], *, force: bool) -> Facts:
-    """Probe, decide, and change what was decided about; probe again when another operator was faster."""
+    """Probe, decide and change the lock; start over if another operator was faster."""
     for _ in range(TRIES):
         before = probe_locks(shell)
         why_not = "" if force else locks.forbids(locks.operator_lock(before), who, datetime.now(UTC))
@@ -50,5 +50,5 @@ def _change_lock(shell: RootShell, who: str, script: Callable[[Facts], str], *, 
         if output.status == 0:
             return before
         if output.status != locks.MOVED_STATUS:
-            raise shell.failed("its lock cannot be changed", output)
-    raise Locked(shell.host, f"other operators keep changing its lock; see {Command('lock', list=True)}")
+            raise shell.failed("the host's lock cannot be changed", output)
+    raise Locked(shell.host, f"other operators keep changing the host's lock; see {Command('lock', list=True)}")

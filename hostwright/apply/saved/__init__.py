@@ -1,1 +1,1 @@
-"""Plans in files: saved, signed, and taken up again."""
+"""Saved and signed plans."""

@@ -1,7 +1,7 @@
-"""Plans in a file: saved by ``plan --out``, read by ``provision --plan``, and refused where another version saved them.
+"""Plans in a file: written by ``plan --out``, read by ``provision --plan``, and refused if another version wrote them.
 
-A plan is applied only where it is equal to one made of fresh facts, so nothing is gained by reading one of an earlier
-Hostwright: a new one is made in seconds. Where a site asks for it, the file has a signature beside it (``signing``).
+A plan is applied only if it equals a new plan, so old formats need no support: a new plan takes seconds. If a site
+requires it, the file has a signature beside it (``signing``).
 """
 
 from __future__ import annotations
@@ -24,23 +24,24 @@ from hostwright.common.places import ANOTHER_FILE, PRIVATE_FILE, refused, unread
 from hostwright.common.untrusted import json_object
 from hostwright.plan.model import Plan
 
-SCHEMA: Literal[2] = 2  #: 1 was a mapping of hosts to plans and nothing else
+SCHEMA: Literal[2] = 2  #: schema 1 was only a mapping of hosts to plans
 AGAIN = f"run {Command('plan', out='FILE')} again"
 UNSIGNED = Signing()
 
 
 @dataclass(frozen=True, slots=True)
 class _SavedPlans:
-    """What the file holds."""
+    """The content of the file."""
 
     schema: Literal[2]
     plans: dict[str, Plan]
 
 
 def save(path: Path, plans: Iterable[Plan], redactor: Redactor, signed: Signing = UNSIGNED) -> None:
-    """Write plans without secrets to a file for its owner only, and their signature beside it where there is a key.
+    """Write plans without secrets to a private file, and their signature beside it if a key is configured.
 
-    Raises ``InputError`` where they cannot be written or signed, or would be refused here because of who signs."""
+    Raises ``InputError`` if the file cannot be written or signed, or if its own signers would not accept it.
+    """
     document = {"schema": SCHEMA, "plans": {plan.host: redactor.plan(plan).to_json() for plan in plans}}
     content = f"{json.dumps(document, indent=2)}\n".encode()
     signature = signing.sign(content, signed.key) if signed.key else b""
@@ -54,8 +55,10 @@ def save(path: Path, plans: Iterable[Plan], redactor: Redactor, signed: Signing 
 
 
 def load(path: Path, signers: Sequence[Path] = ()) -> dict[str, Plan]:
-    """The plans in a file, by host. Raises ``InputError`` for one that cannot be read or that holds none of ours, or
-    that has no signature by one of each file of ``signers``."""
+    """Return the plans in a file, by host.
+
+    Raises ``InputError`` for an unreadable or invalid file, or if a file of ``signers`` accepts no signature of it.
+    """
     try:
         text = path.read_bytes()
     except OSError as error:
@@ -65,11 +68,11 @@ def load(path: Path, signers: Sequence[Path] = ()) -> dict[str, Plan]:
         return adapter(_SavedPlans).validate_json(text, strict=True).plans
     except ValidationError as error:
         fault = _fault(json_object(text.decode("utf-8", errors="replace")) or {})
-        raise InputError(f"{fault}: {AGAIN}", str(path)) from error
+        raise InputError(f"{fault}; {AGAIN}", str(path)) from error
 
 
 def load_for(hosts: Iterable[str], path: Path, signers: Sequence[Path] = ()) -> dict[str, Plan]:
-    """The plans in a file, of which each of these hosts must have one. Raises ``InputError`` as ``load`` does."""
+    """Return the plans in a file. Raises ``InputError`` as ``load`` does, and for a host without a plan."""
     plans = load(path, signers)
     missing = [host for host in hosts if host not in plans]
     if missing:
@@ -78,10 +81,10 @@ def load_for(hosts: Iterable[str], path: Path, signers: Sequence[Path] = ()) -> 
 
 
 def _fault(document: Mapping[str, Any]) -> str:
-    """What is wrong with a file that cannot be used."""
+    """Return the error of an invalid file."""
     schema = document.get("schema", 1)
     if isinstance(schema, int) and schema > SCHEMA:
         return "was saved by a newer Hostwright; upgrade Hostwright here, or make a plan with this one"
     if schema == 1 and document and all(isinstance(plan, dict) and "roles" in plan for plan in document.values()):
         return "was saved by an earlier Hostwright"
-    return "is no saved plan, or is damaged"
+    return "is not a valid saved plan"

@@ -74,9 +74,9 @@ def test_a_fleet_fits_on_a_screen_and_what_failed_is_at_its_end(capsys: pytest.C
         "gpu297: exit 1",
         "  standard error:",
         "  │ uname: oh",
-        "gpu298: ended after 60 s (--timeout)",
+        "gpu298: killed after 60 s (--timeout)",
         "  │ 5.",
-        "300 hosts in 1 min 01 s: 296 exit 0 (2 different outputs), 1 exit 1, 1 ended after 60 s (--timeout), "
+        "300 hosts in 1 min 01 s: 296 exit 0 (2 different outputs), 1 exit 1, 1 killed after 60 s (--timeout), "
         "1 unreachable, 1 untouched (stopped by the operator)",
         "every output: invoke runs.show --run 20261124t000000-aaaa --steps",
     ]
@@ -166,7 +166,7 @@ def told(monkeypatch: pytest.MonkeyPatch, session: Liar) -> CommandResult:
 
 @pytest.mark.parametrize("said", ["", "\nN0", "\nN1 0\n", "\nN0 zero\n", "\nN0 -1\n", "\nN0 " + "9" * 5000 + "\n"])
 def test_a_host_that_does_not_say_how_a_command_ended_is_an_error(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(Unreachable, match="how it ended is not known"):
+    with pytest.raises(Unreachable, match="the exit status is unknown"):
         told(monkeypatch, Liar(f"oh{said}"))
 
 

@@ -115,7 +115,7 @@ def test_a_login_user_who_is_root_is_refused_before_anything_runs(
         monkeypatch.chdir(tmp_path / "site")
         ended = ran("touch", str(tmp_path / "trace"))
         (error,) = ended.results.errors
-    assert isinstance(error, Refused) and "its login user is root" in error.sentence and "--root" in error.sentence
+    assert isinstance(error, Refused) and "the login user is root" in error.sentence and "--root" in error.sentence
     assert ended.status == 1
     assert not (tmp_path / "trace").exists()
 

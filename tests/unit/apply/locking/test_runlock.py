@@ -159,7 +159,7 @@ def test_a_lock_is_waited_for_and_whoever_waits_is_told(session: LocalSession, m
 
     with take(session, THEIRS, wait_s=60, notify=notify) as second:
         assert not second.lost
-    assert told == [f"waiting for its lock: {locks.held_by(MINE)}"]
+    assert told == [f"waiting for the host's lock: {locks.held_by(MINE)}"]
 
 
 def test_the_lock_of_another_worker_of_the_same_run_is_waited_for_unasked(session: LocalSession):
@@ -172,7 +172,7 @@ def test_the_lock_of_another_worker_of_the_same_run_is_waited_for_unasked(sessio
 
     with take(session, successor, notify=notify) as second:
         assert not second.lost
-    assert told == [f"waiting for its lock: {locks.held_by(MINE)}"]
+    assert told == [f"waiting for the host's lock: {locks.held_by(MINE)}"]
 
 
 def test_a_wait_ends(session: LocalSession):
@@ -186,7 +186,7 @@ def test_a_keeper_that_is_killed_holds_nothing(place: Path, session: LocalSessio
     eventually(lambda: lock.lost)
     assert (place / "run" / "run.json").exists()
     assert locks.run_lock(seen()) is None, "what it left says nothing"
-    with pytest.raises(HostError, match=r"its lock was lost \(the program on it was killed: it is going down"):
+    with pytest.raises(HostError, match=r"the host's lock was lost \(the program on it was killed: it is going down"):
         lock.check()
     take(session, THEIRS).release()
 
@@ -209,7 +209,7 @@ def test_silent_controller_gives_up_its_lock_before_others_take_it(
     lock = take(session)
     eventually(lambda: lock.lost)
     assert keeper_pid(place) in holders(place / "run" / "run.lock")
-    with pytest.raises(HostError, match=r"its lock was lost \(its connection is silent"):
+    with pytest.raises(HostError, match=r"the host's lock was lost \(its connection is silent"):
         lock.check()
     take(session, THEIRS, wait_s=120).release()
 
@@ -251,7 +251,7 @@ def test_a_host_that_says_nothing_is_unreachable(session: LocalSession, place: P
 
 def test_a_host_that_cannot_be_locked_says_why(session: LocalSession, place: Path):
     (place / "run").write_text("a file")
-    with pytest.raises(HostError, match=r"gpu01: it cannot be locked: .*run"):
+    with pytest.raises(HostError, match=r"gpu01: the host cannot be locked: .*run"):
         take(session)
 
 

@@ -108,7 +108,7 @@ def test_a_plan_of_a_newer_version_is_refused(tmp_path: Path):
 
 
 def test_a_plan_of_the_version_before_the_four_kinds_is_refused():
-    with pytest.raises(InputError, match=r"was saved by an earlier Hostwright: run `invoke plan --out FILE` again$"):
+    with pytest.raises(InputError, match=r"was saved by an earlier Hostwright; run `invoke plan --out FILE` again$"):
         read(BEFORE_KINDS)
 
 

@@ -85,7 +85,7 @@ def refused(path: Path, *allowed: Path) -> str:
 def test_a_plan_without_a_signature_is_refused_where_one_is_asked_for(signers: Signers) -> None:
     path, allowed = signers.saved(signers.key()), signers.allowed(f"ann {signers.public()}")
     signing.signature_path(path).unlink()
-    assert f"plan.json: is not signed (plan.json.sig is missing), and the site asks for signed plans ({SIGNERS}: " in (
+    assert f"plan.json: is not signed (plan.json.sig is missing), and the site requires signed plans ({SIGNERS}: " in (
         refused(path, allowed)
     )
     assert savedplans.load_for(["gpu01"], path) == {"gpu01": PLAN}
@@ -93,7 +93,7 @@ def test_a_plan_without_a_signature_is_refused_where_one_is_asked_for(signers: S
 
 def test_a_plan_of_another_key_is_refused(signers: Signers) -> None:
     path = signers.saved(signers.key("theirs"))
-    assert "is signed by nobody whom" in refused(path, signers.allowed(f"ann {signers.public()}"))
+    assert "is not signed by a key in" in refused(path, signers.allowed(f"ann {signers.public()}"))
 
 
 @pytest.mark.parametrize("change", [b" ", b"\n", b"\0"])
@@ -101,7 +101,7 @@ def test_a_plan_that_changed_after_it_was_signed_is_refused(signers: Signers, ch
     path, allowed = signers.saved(signers.key()), signers.allowed(f"ann {signers.public()}")
     assert savedplans.load_for(["gpu01"], path, [allowed])
     path.write_bytes(path.read_bytes() + change)
-    assert "its signature does not hold (ssh-keygen: Signature verification failed: incorrect signature)" in (
+    assert "has an invalid signature (ssh-keygen: Signature verification failed: incorrect signature)" in (
         refused(path, allowed)
     )
 
@@ -125,7 +125,7 @@ def test_what_is_read_is_what_was_checked(signers: Signers, monkeypatch: pytest.
 def test_a_damaged_signature_is_refused(signers: Signers, content: bytes) -> None:
     path = signers.saved(signers.key())
     signing.signature_path(path).write_bytes(content)
-    assert "is signed by nobody whom" in refused(path, signers.allowed(f"ann {signers.public()}"))
+    assert "is not signed by a key in" in refused(path, signers.allowed(f"ann {signers.public()}"))
 
 
 @pytest.mark.parametrize(
@@ -152,13 +152,13 @@ def test_who_may_sign_is_what_ssh_keygen_says(signers: Signers, line: str, holds
     if holds:
         assert savedplans.load_for(["gpu01"], path, [allowed]) == {"gpu01": PLAN}
     else:
-        assert "the site asks for signed plans" in refused(path, allowed)
+        assert "the site requires signed plans" in refused(path, allowed)
 
 
 @pytest.mark.parametrize("namespace", ["file", "git", "hostwright-plan2", "Hostwright-Plan"])
 def test_a_signature_for_another_use_is_refused(signers: Signers, namespace: str) -> None:
     path, allowed = signers.saved(signers.key(), namespace), signers.allowed(f"ann {signers.public()}")
-    assert "its signature does not hold" in refused(path, allowed)
+    assert "has an invalid signature" in refused(path, allowed)
 
 
 @pytest.mark.parametrize("kind", ["rsa", "ecdsa"])
@@ -174,21 +174,21 @@ def test_a_certificate_signs_where_its_authority_is_named(signers: Signers) -> N
     allowed = signers.allowed(f"ann cert-authority {signers.public('authority')}")
     assert savedplans.load_for(["gpu01"], path, [allowed]) == {"gpu01": PLAN}
     other = signers.allowed(f"bob cert-authority {signers.public('authority')}")
-    assert "the site asks for signed plans" in refused(path, other)
+    assert "the site requires signed plans" in refused(path, other)
 
 
 def test_hosts_of_two_sites_need_the_signature_of_both(signers: Signers) -> None:
     path = signers.saved(signers.key())
     ours = signers.allowed(f"ann {signers.public()}")
     theirs = signers.allowed(f"bob {signers.public('theirs')}", name="others")
-    assert f"nobody whom {theirs} names" in refused(path, ours, theirs)
+    assert f"not signed by a key in {theirs}" in refused(path, ours, theirs)
     both = signers.allowed(f"bob {signers.public('theirs')}", f"ann {signers.public()}", name="both")
     assert savedplans.load_for(["gpu01"], path, [ours, both])
 
 
 def test_a_key_that_the_site_does_not_name_is_said_when_the_plan_is_saved(signers: Signers) -> None:
     allowed = signers.allowed(f"ann {signers.public('theirs')}")
-    with pytest.raises(InputError, match="is signed by nobody whom"):
+    with pytest.raises(InputError, match="is not signed by a key in"):
         savedplans.save(signers.folder / "plan.json", [PLAN], Redactor([]), Signing(signers.key(), (allowed,)))
 
 
@@ -219,7 +219,7 @@ def test_relative_paths_are_those_of_the_site(signers: Signers) -> None:
         ({KEY: 5}, f"hosts.yml:1:3: {KEY}: found number 5, expected a file's path"),
         ({SIGNERS: ""}, f"{SIGNERS}: found .*, expected a file's path"),
         ({"hostwright_plan_signer": "x"}, f"hostwright_plan_signer: .*{SIGNERS}"),
-        ({SIGNERS: "none"}, f"hosts.yml:1:3: {SIGNERS}: there is no file .*/none"),
+        ({SIGNERS: "none"}, f"hosts.yml:1:3: {SIGNERS}: the file .*/none does not exist"),
     ],
 )
 def test_mistakes_are_refused_with_their_place(tmp_path: Path, variables: dict[str, object], sentence: str) -> None:
@@ -228,7 +228,7 @@ def test_mistakes_are_refused_with_their_place(tmp_path: Path, variables: dict[s
 
 
 def test_hosts_with_two_keys_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="one file of plans is signed with one key"):
+    with pytest.raises(InputError, match="these hosts have several keys"):
         signing.signing_of([host(None, **{KEY: "a"}), host(None, **{KEY: "b"})], tmp_path)
 
 
@@ -265,7 +265,7 @@ def test_provision_refuses_before_a_host_is_asked(signers: Signers, state: str) 
         signing.signature_path(path).unlink()
     if state == "changed":
         path.write_bytes(path.read_bytes() + b" ")
-    with pytest.raises(InputError, match=r"the site asks for signed plans .*; nothing was changed"):
+    with pytest.raises(InputError, match=r"the site requires signed plans .*; nothing was changed"):
         provision(Request("gpu01", plan=str(path)))
 
 
@@ -281,9 +281,9 @@ def test_provision_goes_on_with_a_good_signature(signers: Signers) -> None:
 @pytest.mark.parametrize(
     ("variables", "out", "sentence"),
     [
-        ({SIGNERS: "signers"}, "plan.json", f"{SIGNERS} asks for signed plans, and {KEY} names no key"),
-        ({KEY: "nothing"}, "plan.json", f"{KEY}: there is no key .*; `ssh-keygen -t ed25519 -f .*` makes one"),
-        ({KEY: "ours"}, "/dev/null", "is no ordinary file, and plans are signed here"),
+        ({SIGNERS: "signers"}, "plan.json", f"{SIGNERS} requires signed plans, but this machine has no key"),
+        ({KEY: "nothing"}, "plan.json", f"{KEY}: the key .* does not exist; create it: `ssh-keygen -t ed25519 -f .*`"),
+        ({KEY: "ours"}, "/dev/null", "is not a regular file, which signed plans need"),
     ],
 )
 def test_plan_says_at_once_what_it_cannot_sign(
