@@ -1,10 +1,10 @@
-"""Hostwright: bare-metal GPU hosts, brought to one exact, verified software stack over SSH."""
+"""Hostwright provisions bare-metal GPU hosts with one exact, verified software stack over SSH."""
 
 import sys
 
 __version__ = "0.1.0"
 
-# A checkout is run by whatever python3 is, where pip would have refused; these lines can be read by Python 2, too.
+# For a checkout, which has no check by pip. These lines are also valid in Python 2.
 if sys.version_info < (3, 11):  # noqa: UP036
     sys.stderr.write(
         "Hostwright needs Python 3.11 or newer, and {0} is {1}: "  # noqa: UP030

@@ -3,11 +3,11 @@
 import sys
 
 if __name__ == "__main__" and not sys.flags.safe_path:
-    del sys.path[0]  # the working directory: it may belong to anybody, and nothing there is a module of ours
+    del sys.path[0]  # the working directory, which may be untrusted
 
 
 def main() -> None:
-    """What the installed command calls. Its own imports take long enough for a Ctrl-C, too."""
+    """Run the command line. Handles Ctrl-C also during the imports."""
     try:
         from hostwright.common.garbage import collect_seldom
 

@@ -1,4 +1,4 @@
-"""For authors of roles: known problems (``failures.py``), their signs on a host, and what a rebuild does about them."""
+"""For authors of roles: failure rules (``failures.py``), the signs of known problems, and their repair by a rebuild."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public API: load an inventory, select hosts, then probe, change or verify them. Every result is a value.
+"""The public API: load an inventory, select hosts, then probe, change or verify them. All results are plain values.
 
     >>> from pathlib import Path
     >>> from hostwright.fleet import Fleet, Listener
@@ -12,8 +12,8 @@
     >>> ended.status
     1
 
-``plan``, ``verify``, ``audit`` and ``decide`` change no host. Runs are recorded, resumed and selected like those of the
-command line, which uses this API. ``docs/api.md`` lists the methods by purpose, with the values that they return.
+``plan``, ``verify``, ``audit`` and ``decide`` change no host. Runs are recorded, resumed and selected as on the command
+line, which uses this API. ``docs/api.md`` lists the methods by purpose, with their return values.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ __all__ = ["Fleet", "Listener", "Request", "RunResults", "TargetHost", "Targets"
 
 
 class _Knowledge(Knowledge):
-    """What is known of hosts beyond their stack and roles. A hundred rules of failures are read by who fails."""
+    """Facts about hosts beyond stack and roles. The failure rules are imported only after a failure."""
 
     def check_variables(self, host: Host) -> None:
-        """Raise ``InputErrors`` for variables that applying and rebuilding cannot use."""
+        """Raise ``InputErrors`` for host variables that are invalid for applying or rebuilding."""
         mistakes = Mistakes()
         for read in (read_file_settings, read_hooks, read_reboot_timeout, read_signing, read_means):
             with mistakes:
@@ -85,13 +85,13 @@ class _Knowledge(Knowledge):
         mistakes.refuse()
 
     def check_failures(self, roster: Roster) -> None:
-        """Raise ``InputError`` for known failures that cannot be used."""
+        """Raise ``InputError`` for invalid failure rules."""
         from hostwright.audit.failures import catalogue
 
         catalogue(roster.roles).check()
 
     def named_sets(self, roster: Roster, pattern: str) -> Mapping[str, Iterable[str]]:
-        """The hosts of the last run by their outcome, and of their last audit."""
+        """Return the ``@`` sets of hosts: by outcome of the last run, and by result of the last audit."""
         if "@" not in pattern:
             return {}
         from hostwright.audit.history import sets_of
@@ -100,7 +100,7 @@ class _Knowledge(Knowledge):
         return sets_of(pattern, state_root(), roster.path, names)
 
     def fitting(self, roster: Roster, facts: HostFacts) -> tuple[Stack, ...]:
-        """The stacks that fit a host with these facts, the best first."""
+        """Return the stacks that fit a host with these facts, the best first."""
         from hostwright.plan.stacks.fits import fits
         from hostwright.plan.stacks.listing import list_stacks
         from hostwright.stack.ages import day_of
@@ -110,7 +110,7 @@ class _Knowledge(Knowledge):
         return tuple(stacks[one.stack] for one in found if one.fits)
 
     def explain(self, roster: Roster, output: str) -> Finding | None:
-        """The known problem that the output names."""
+        """Return the known problem in the output, if any."""
         from hostwright.audit.failures import catalogue
 
         return catalogue(roster.roles).explained(output)
@@ -118,42 +118,44 @@ class _Knowledge(Knowledge):
     def examine(
         self, target: TargetHost, shell: RootShell, units: Sequence[str] = (), clean: Callable[[str], str] = str
     ) -> Examination:
-        """The signs of known problems on a host, and the journals of these units. Never an error."""
+        """Return the known problems of a host, and the journals of these units. Never raises."""
         from hostwright.audit.auditing import examine
 
         return examine(target, shell, units, clean)
 
     def retry_rules(self, roster: Roster) -> tuple[RetryRule, ...]:
-        """Which failures of a step are retried on the host."""
+        """Return the rules for failures that a step retries on the host."""
         from hostwright.audit.failures import catalogue
 
         return catalogue(roster.roles).retry_rules
 
 
 class Fleet(Roster):
-    """An inventory with its stacks and roles, and everything that can be done to its hosts.
+    """An inventory with its stacks and roles, and all operations on its hosts.
 
-    ``targets`` reads all variables of hosts: a mistake is an error before any is touched. ``@failed`` and the like are
-    hosts of the last run on this inventory, ``@drifted`` and the like those of each host's last audit. ``password``
-    is for sudo on all hosts; without it, each host's own from the inventory. ``ask`` is asked once before
-    hosts are changed, and each of them is then changed exactly as it was planned for the question, or refused.
-    ``view`` receives the events of a run. The error of one host is in the results and stops no other; ``InputError`` is
-    raised for mistakes of the caller.
+    ``targets`` reads all variables of hosts, so that mistakes are errors before any change. ``@failed`` and similar
+    sets are hosts of the last run on this inventory; ``@drifted`` and similar sets are hosts by their last audit.
+
+    ``password`` is the sudo password for all hosts; the default is each host's own from the inventory. ``ask`` is
+    called once before hosts are changed; each host is then changed exactly as planned for the question, or refused.
+    ``view`` receives the events of a run.
+
+    The error of one host is in the results and stops no other; ``InputError`` is raised for mistakes of the caller.
     """
 
     knowledge = _Knowledge()
 
     def check(self, mistakes: Mistakes | None = None) -> SiteCheck:
-        """Whether everything that the site holds can be used, also what no host uses yet. No host is contacted.
+        """Check the whole site, including parts that no host uses. No host is contacted.
 
-        ``mistakes`` are those that were collected when the fleet was loaded (``Fleet.load(mistakes=…)``).
+        ``mistakes`` were collected while the fleet was loaded (``Fleet.load(mistakes=…)``).
         """
         from hostwright.plan.roles.sitecheck import check_site
 
         return check_site(self, mistakes or Mistakes())
 
     def explain(self, output: str) -> Finding | None:
-        """The known problem that the output of something that failed names: cause, cure, and the line that names it."""
+        """Return the known problem in the output of a failed command: its cause, its fix, and the matching line."""
         return self.knowledge.explain(self, output)
 
     def _run(
@@ -166,12 +168,12 @@ class Fleet(Roster):
         view: View = NO_VIEW,
         files: Mapping[str, Path] | None = None,
     ) -> Run:
-        """A run that has not begun."""
+        """Return a run that has not begun."""
         request = self.request_of(targets, request)
         return Run(verb, self, targets, Connections(password), request, view, files or {})
 
     def plan(self, targets: Targets, *, goal: Goal = AS_WANTED, password: Secret | None = None) -> Results[HostPlan]:
-        """Probe hosts and return what ``provision`` would do, or ``remove`` with its goal. Changes nothing."""
+        """Probe hosts and return the plan of ``provision``, or of ``remove`` with its goal. Changes nothing."""
         from hostwright.apply.rollout.consent import plan_each
 
         return plan_each(targets, Connections(password), goal)
@@ -186,10 +188,13 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> RunResults[Outcome]:
-        """Bring hosts to their stack. ``saved`` are plans that were shown before: a host that has changed since is not
-        touched and counts as failed, one without a plan there is planned anew. With ``request.prove``, the proofs of
-        that level are run on each host that is as desired; one whose proofs do not pass counts as failed. With
-        ``request.executor``, the workers of a Dask cluster work on the hosts, and this machine decides and records."""
+        """Apply the stack to hosts.
+
+        ``saved`` are plans shown earlier: a host that has changed since then is not changed and counts as failed; a
+        host without a saved plan is planned again. With ``request.prove``, the proofs of that level run on each host
+        that is as desired; a host whose proofs fail counts as failed. With ``request.executor``, the workers of a Dask
+        cluster work on the hosts, and this machine decides and records.
+        """
         from hostwright.apply.executors.choosing import executor_for
         from hostwright.apply.rollout.applying import apply_goal
 
@@ -202,10 +207,11 @@ class Fleet(Roster):
             return apply_goal(run, saved=saved, ask=ask, accept=accept, open_executor=open_executor)
 
     def resume(self, request: Request, run: str = "") -> tuple[str, Request]:
-        """The id of a provision run, by default the last that left hosts, and the request that continues it: with its
-        options where ``request`` has the default.
+        """Return the ID of the provision run to continue, and the request that continues it.
 
-        Workers of a cluster that still work on its hosts let go of them, and what they recorded goes into its journal.
+        ``run`` is the ID of the run; the default is the last run that left hosts unfinished. The request has the run's
+        options wherever ``request`` has the default. Cluster workers that still work on its hosts release them, and
+        their records go into its journal.
         """
         from hostwright.apply.executors.choosing import take_over_left
         from hostwright.apply.journal.selecting import resumable
@@ -216,7 +222,9 @@ class Fleet(Roster):
         return resume(request, self, chosen.run)
 
     def removal(self, targets: Targets) -> Removal:
-        """The goal of ``remove``, also for ``plan``: hosts without these roles, and without those of former stacks."""
+        """Return the goal of ``remove``, also for ``plan``: hosts without these roles and without roles of former
+        stacks.
+        """
         from hostwright.apply.rollout.removal import removal
 
         return removal(self, targets, Connections())
@@ -231,15 +239,18 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> RunResults[Outcome]:
-        """Remove the targets' roles from their hosts; ``removal`` is what ``fleet.removal(targets)`` returned."""
+        """Remove the targets' roles from their hosts. ``removal`` is the result of ``fleet.removal(targets)``."""
         from hostwright.apply.rollout.applying import apply_goal
 
         run = self._run("remove", targets, request, password=password, view=view)
         return apply_goal(run, removal, ask=ask)
 
     def ways_back(self, targets: Targets, to: str = "") -> Results[WayBack]:
-        """Where ``rollback`` can bring each host: its last verified release other than the wanted one, or the
-        one that ``to`` names by its stack, or by the beginning of its date or digest. Changes nothing."""
+        """Return the release to which ``rollback`` can bring each host. Changes nothing.
+
+        The default is the last verified release that differs from the inventory. ``to`` selects a release by its stack,
+        or by the beginning of its date or digest.
+        """
         from hostwright.apply.rollout.rollback import ways_back
 
         return ways_back(targets, Connections(), to)
@@ -253,7 +264,7 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> RunResults[Outcome]:
-        """Bring hosts to the stacks that ``targets`` have, those of ``WayBack.back``."""
+        """Apply the stacks of ``targets`` to hosts, which are ``WayBack.back`` of each host."""
         from hostwright.apply.rollout.applying import apply_goal
 
         return apply_goal(self._run("rollback", targets, request, password=password, view=view), ask=ask)
@@ -270,15 +281,17 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> RunResults[Outcome]:
-        """Bring hosts to a goal of a role's own ``verb``. ``files`` are those of artifacts that no stack has, by their
-        names."""
+        """Apply the goal of a role's own ``verb`` to hosts.
+
+        ``files`` are the files of artifacts outside the stack, by name.
+        """
         from hostwright.apply.rollout.applying import apply_goal
 
         run = self._run(verb, targets, request, password=password, view=view, files=files)
         return apply_goal(run, goal, ask=ask)
 
     def verify(self, targets: Targets, *, password: Secret | None = None, view: View = NO_VIEW) -> RunResults[Verdict]:
-        """Check that nothing differs from the stack and that each layer works. Changes nothing; recorded as a run."""
+        """Check that no host differs from its stack and that each layer works. Changes nothing; recorded as a run."""
         from hostwright.verify.hosts import verify
 
         return verify(self._run("verify", targets, password=password, view=view))
@@ -291,7 +304,9 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> Auditor:
-        """For auditing the same hosts repeatedly: each call of its ``audit()`` audits them, and keeps the results."""
+        """Return an auditor for repeated audits: each call of its ``audit()`` audits these hosts and stores the
+        results.
+        """
         from hostwright.audit.auditor import AuditOptions, Auditor
 
         return Auditor(self, targets, options or AuditOptions(), password=password, view=view)
@@ -299,7 +314,10 @@ class Fleet(Roster):
     def audit(
         self, targets: Targets, options: AuditOptions | None = None, *, password: Secret | None = None
     ) -> FleetAudit:
-        """Compare hosts with their stacks, find known problems, and keep the result in the history. Changes no host."""
+        """Compare hosts with their stacks, find known problems, and store the result in the history.
+
+        Changes no host.
+        """
         return self.auditor(targets, options, password=password).audit().audit
 
     def prove(
@@ -310,21 +328,27 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> Proved:
-        """Run the proofs of the hosts' layers on them, judge each host alone, against its baseline and against the
-        hosts with the same device, and keep the figures. Changes nothing; recorded as a run."""
+        """Run the proofs of the hosts' layers. Changes nothing; recorded as a run.
+
+        Each host is judged by itself, by its baseline, and by the hosts with the same device; the measurements are
+        stored.
+        """
         from hostwright.prove.proving import ProveOptions, prove
 
         return prove(self._run("prove", targets, password=password, view=view), options or ProveOptions())
 
     def history(self, targets: Targets, since: datetime | None = None) -> tuple[HostHistory, ...]:
-        """What audits saw change on each host, since that time or ever. No host is contacted."""
+        """Return the changes on each host between audits, since that time or ever. No host is contacted."""
         from hostwright.audit.history import History
 
         archive = History(state_root())
         return tuple(archive.host_history(target.name, since, self.path) for target in targets)
 
     def changes(self, since: datetime, targets: Targets | None = None) -> FleetDiff:
-        """What changed between the audits at ``since`` and now, on all hosts or on these. No host is contacted."""
+        """Return the changes between the audits at ``since`` and now, on all hosts or on these.
+
+        No host is contacted.
+        """
         from hostwright.audit.history import History
 
         diff = History(state_root()).diff(self.path, since)
@@ -338,7 +362,7 @@ class Fleet(Roster):
         *,
         password: Secret | None = None,
     ) -> Decisions:
-        """Probe hosts and return how ``rebuild`` would bring each back, beginning with ``start``. Changes nothing."""
+        """Probe hosts and return how ``rebuild`` would repair each, beginning with ``start``. Changes nothing."""
         from hostwright.rebuild.run import decide
 
         return decide(self._run("rebuild", targets, request, password=password), start)
@@ -354,22 +378,25 @@ class Fleet(Roster):
         view: View = NO_VIEW,
         decided: Callable[[Decisions], None] = lambda _: None,
     ) -> Rebuilt:
-        """Bring hosts back from any state. ``decided`` gets all decisions before any host is changed, then ``ask`` is
-        asked about what goes beyond repair. A new operating system needs ``ask`` or ``request.yes``: ``InputError``
-        without. With ``request.prove``, work comes back to a host only after its proofs of that level have passed."""
+        """Repair hosts in any state.
+
+        ``decided`` receives all decisions before any change; then ``ask`` is called for decisions beyond repair. A new
+        operating system needs ``ask`` or ``request.yes``, else ``InputError`` is raised. With ``request.prove``, a host
+        is undrained only after its proofs of that level have passed.
+        """
         from hostwright.rebuild.run import rebuild
 
         run = self._run("rebuild", targets, request, password=password, view=view)
         return rebuild(run, start, ask, decided)
 
     def rebuilds(self, since: datetime | None = None) -> tuple[Rebuild, ...]:
-        """The rebuilds recorded on this machine since that time or ever, the oldest first."""
+        """Return the rebuilds recorded on this machine, since that time or ever, the oldest first."""
         from hostwright.rebuild.records import Records
 
         return Records(state_root(), self.path).all(since)
 
     def stacks(self) -> tuple[ListedStack, ...]:
-        """The stacks that can be found, each with what it pins and what was tested with it. No host is contacted."""
+        """Return all available stacks, each with its pinned versions and its tests. No host is contacted."""
         from hostwright.plan.stacks.listing import list_stacks
 
         return list_stacks(self)
@@ -377,8 +404,10 @@ class Fleet(Roster):
     def fitting_stacks(
         self, targets: Targets, *, ask: bool = True, password: Secret | None = None
     ) -> Results[HostFits]:
-        """Which stacks fit these hosts, and which rules refuse the others: by the facts of each host's last audit, and
-        without such, or with ``ask``, by its answers now. Changes nothing."""
+        """Return the stacks that fit these hosts, and the rules that refuse the others. Changes nothing.
+
+        The facts are from each host's last audit. Without one, or with ``ask``, the host is probed.
+        """
         from hostwright.audit.stackfits import fitting_stacks
 
         return fitting_stacks(self, targets, Connections(password), ask=ask)
@@ -386,14 +415,17 @@ class Fleet(Roster):
     def adopt(
         self, targets: Targets, name: str = "", *, replace: bool = False, password: Secret | None = None
     ) -> Adoption:
-        """Write a stack file for each group of hosts that are alike and that nobody provisioned: the nearest stack, and
-        what differs from it. ``replace`` allows a file that is there to be overwritten. Changes no host."""
+        """Write a stack file for each group of similar hosts that were never provisioned. Changes no host.
+
+        The file names the nearest stack and the differences from it. ``replace`` allows an existing file to be
+        overwritten.
+        """
         from hostwright.audit.adopting import adopt
 
         return adopt(self, targets, Connections(password), name=name, replace_file=replace)
 
     def read_advisories(self, folder: Path) -> Read:
-        """Read the bulletins (CSAF) in a directory, and keep their floors beside those that roles know."""
+        """Read the CSAF bulletins in a directory, and store their minimum versions beside those of the roles."""
         from hostwright.plan.stacks.advisories import keep_bulletins
 
         return keep_bulletins(self, folder)
@@ -408,10 +440,13 @@ class Fleet(Roster):
         search: PackageSearch | None = None,
         progress: TransferProgress,
     ) -> tuple[Mirrored, ...]:
-        """Bring the files of a stack, or of the stacks of all hosts, to this machine: from ``source``, or from their
-        addresses; and into the directory ``to``, for a machine without a network. Wheels are brought for the Pythons
-        that the last audit saw on each host, or for ``pythons``; packages of distributions likewise, or as ``search``
-        says. Raises ``ArtifactError`` with all that failed, once the other files are here."""
+        """Download the files of a stack, or of the stacks of all hosts, to this machine.
+
+        The files come from ``source`` or from their URLs. They are also copied into the directory ``to``, for a machine
+        without a network. Wheels are for the Python versions of each host's last audit, or for ``pythons``; packages of
+        distributions likewise, or as in ``search``. Raises ``ArtifactError`` with all failures after the other files
+        have arrived.
+        """
         from hostwright.audit.history import FactStore
         from hostwright.plan.stacks.files import mirror
 
@@ -440,14 +475,16 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> RunResults[CommandResult]:
-        """Run one command on hosts, as a login user who cannot become root, or as root where the command says so.
-        Recorded as a run; Ctrl-C ends the command on every host."""
+        """Run one command on hosts, as a login user without root access, or as root if the command requires it.
+
+        Recorded as a run; Ctrl-C kills the command on every host.
+        """
         from hostwright.apply.commands.running import run_on_hosts
 
         return run_on_hosts(self._run("run", targets, request, password=password, view=view), command)
 
     def locks(self, targets: Targets, *, password: Secret | None = None) -> Results[HostLocks]:
-        """Who has locked each host, and whose run is changing it. Changes nothing."""
+        """Return the operator's lock of each host, and the run that is changing the host. Changes nothing."""
         from hostwright.apply.locking.hostlocks import probe_host_locks
 
         return probe_host_locks(targets, Connections(password), self.path)
@@ -455,20 +492,22 @@ class Fleet(Roster):
     def lock(
         self, targets: Targets, reason: str, lasts: timedelta, *, force: bool = False, password: Secret | None = None
     ) -> Results[HostLocks]:
-        """Lock hosts against changes by anybody; ``force`` replaces another operator's lock."""
+        """Lock hosts against all changes. ``force`` replaces another operator's lock."""
         from hostwright.apply.locking.hostlocks import put_locks
 
         return put_locks(targets, Connections(password), reason, lasts, force=force)
 
     def unlock(self, targets: Targets, *, force: bool = False, password: Secret | None = None) -> Results[HostLocks]:
-        """Remove the locks of hosts; ``force`` removes another operator's too."""
+        """Remove the locks of hosts. ``force`` also removes another operator's lock."""
         from hostwright.apply.locking.hostlocks import take_locks_off
 
         return take_locks_off(targets, Connections(password), self.path, force=force)
 
     def follow(self, targets: Targets, *, password: Secret | None = None, view: View = NO_VIEW) -> Results[Followed]:
-        """Follow the run that works on each host, whoever started it and where, until it ends there. Changes nothing,
-        and is not recorded."""
+        """Follow the current run of each host, from any operator or machine, until it ends there.
+
+        Changes nothing, and is not recorded.
+        """
         from hostwright.apply.rollout.following import follow_each
 
         return follow_each(self._run("follow", targets, password=password, view=view))
@@ -481,8 +520,11 @@ class Fleet(Roster):
         ask: Callable[[str], str] | None = None,
         tell: Callable[[Told], None] = lambda _: None,
     ) -> KeyResults:
-        """Accept the new keys of reinstalled hosts that are confirmed by ``fingerprint`` (of a single host), by the
-        inventory's console command, or by the answer of ``ask`` to a question. ``tell`` is called after each host."""
+        """Accept the new keys of reinstalled hosts after a confirmation.
+
+        ``fingerprint`` confirms the key of a single host; else the inventory's console command confirms a key, or the
+        answer of ``ask`` to a question. ``tell`` is called after each host.
+        """
         from hostwright.rebuild.newkeys import trust
 
         return trust(targets, fingerprint=fingerprint, ask=ask, tell=tell)

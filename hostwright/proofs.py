@@ -1,4 +1,6 @@
-"""For authors of roles: proofs (``proofs.py``), programs that measure a host, and the judgement of their results."""
+"""For authors of roles: proofs (``proofs.py``), which are programs that measure a host, and the checks of their
+results.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""For authors of roles: what a role declares. Its function and context, variables, stack section, rules, audit values.
+"""For authors of roles: role functions, contexts, variables, stack sections, rules and audit values.
 
-Also the helpers that every file of a role may use: quoting for the shell, errors for operators, strict readers of what
-a host answers. With ``hostwright.resources``, ``hostwright.failures``, ``hostwright.proofs`` and
-``hostwright.cli.verb``, this is all that a role imports; see docs/roles.md.
+Also helpers for every file of a role: quoting for the shell, errors for operators, strict parsers of hosts' output.
+Together with ``hostwright.resources``, ``hostwright.failures``, ``hostwright.proofs`` and ``hostwright.cli.verb``, this
+is all that a role imports; see docs/roles.md.
 """
 
 from __future__ import annotations
