@@ -74,7 +74,6 @@ def cuda(v: Cuda, ctx: RoleContext) -> Iterator[Resource]:
 
 
 def _packages(toolkit: CudaRelease) -> tuple[Resource, ...]:
-    """Return the resources for a toolkit's packages, their files, and its compiler."""
     prefix, source = toolkit.prefix, toolkit.source.list_file
     components = tuple(f"{name}={version}" for name, version in toolkit.components.items())
     libraries = (f"{prefix}/targets/x86_64-linux/lib", f"{prefix}/extras/CUPTI/lib64")

@@ -43,7 +43,6 @@ class LocalRepository(StackPart):
 
     @property
     def key_file(self) -> str:
-        """Path of the key on the host once the ``.deb`` is installed."""
         return f"{self.directory}/{self.key}"
 
 
@@ -74,7 +73,6 @@ class CudaRelease(StackPart):
 
     @property
     def source(self) -> LocalRepository | AptRepository:
-        """The repository of the packages."""
         return next(one for one in (self.repository, self.network) if one)
 
     @property
@@ -99,7 +97,6 @@ class CudaRelease(StackPart):
 
     @property
     def packages(self) -> Mapping[str, str]:
-        """All packages of the release, each with its version."""
         return {self.package: self.package_version, **self.components}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:

@@ -85,7 +85,6 @@ def _major(ctx: AuditContext) -> str:
 
 
 def _ours(ctx: AuditContext) -> tuple[LibraryFile, ...]:
-    """Return the files of the toolkit's directory for cuDNN."""
     home = str(PurePosixPath(ctx.section(CudaSection).prefix) / LIBRARIES)
     return tuple(file for file in library_files(ctx).values() if file.path.rpartition("/")[0] == home)
 

@@ -46,6 +46,5 @@ class CudnnSection(Section):
         return {"cudnn": self.version}
 
     def shares(self, stack: Stack, /) -> tuple[Share, ...]:
-        """Disk space of the archive, unpacked into the toolkit."""
         prefix = stack.section(CudaSection).prefix
         return taken("cuDNN", f"{prefix}/lib64/{self.library}", {CACHE: 8, prefix: 15})

@@ -182,7 +182,6 @@ class DriverSection(Section):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The packages as ``name=version``."""
         return tuple(f"{name}={version}" for name, version in self.packages.items())
 
     @property
@@ -199,7 +198,6 @@ class DriverSection(Section):
         return (self.precompiled, objects, "linux-signatures-nvidia")
 
     def leaving(self) -> tuple[str, ...]:
-        """Patterns of other drivers' packages."""
         return (*(f"!{pattern}" for pattern in self.kept), *DRIVER_PACKAGES)
 
     def never_unattended(self) -> tuple[str, ...]:

@@ -61,7 +61,6 @@ class TensorrtSection(Section):
 
     @property
     def prefix(self) -> str:
-        """Directory of the installation."""
         return f"/usr/local/{self.inside}"
 
     @property
@@ -76,7 +75,6 @@ class TensorrtSection(Section):
 
     @property
     def libraries(self) -> tuple[str, str]:
-        """Names by which TensorFlow opens the libraries."""
         return f"libnvinfer.so.{self.major}", f"libnvinfer_plugin.so.{self.major}"
 
     @property

@@ -79,8 +79,8 @@ class Room:
 
     @property
     def full(self) -> bool:
-        """Whether less is free than both of gpud's thresholds: a small share of a big disk may suffice, as may few
-        bytes of /boot.
+        """Whether less is free than both of gpud's thresholds: 10 % of a small /boot, or 500 MB of a big disk, may
+        suffice.
         """
         return self.free < min(LEAST_BYTES, LEAST_SHARE * self.size)
 
@@ -311,7 +311,7 @@ DISK_RULES = (
     FailureRule(
         "mounted-read-only",
         r"[:)\]] ?\"?read-only file system",
-        "a filesystem is read-only, because the kernel found an error on it, or because somebody mounted it so",
+        "a filesystem is read-only, because the kernel found an error on it, or by an operator's mount",
         "Search dmesg for errors of the disk. If there are any, replace the disk, check the filesystem (fsck) and "
         "reboot. If not, find out who mounted it read-only, then run mount -o remount,rw",
         "ext4(5), errors=remount-ro",

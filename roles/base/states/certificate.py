@@ -28,7 +28,6 @@ class OwnCertificate(Resource):
 
     @property
     def file(self) -> str:
-        """Path of the certificate with its key."""
         return f"{self.directory}/host.pem"
 
     def _script(self) -> str:

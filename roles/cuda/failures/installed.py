@@ -97,7 +97,7 @@ def _is_own(ctx: AuditContext, toolkit: Toolkit) -> bool:
 
 
 def _leads(link: Toolkit) -> str:
-    return f"{LINK} leads to {link.leads}" if link.leads != LINK else f"{LINK} is a directory of its own"
+    return f"{LINK} leads to {link.leads}" if link.leads != LINK else f"{LINK} is a directory, not a link"
 
 
 def _loaded_from(ctx: AuditContext, toolkit: Toolkit) -> bool:

@@ -80,12 +80,10 @@ class LibraryFile:
 
     @property
     def name(self) -> str:
-        """File name without the directory."""
         return self.path.rpartition("/")[2]
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a regular, non-empty file."""
         return self.kind == "f" and self.size_bytes > 0
 
 

@@ -139,7 +139,7 @@ def _limits(measured: Measurements) -> Iterator[ProofFinding]:
         for one in measured.named(name):
             identity, carries = ids.get(one.device, ""), links.get(one.device)
             if identity in HOST:
-                yield from _below(one, HOST[identity], f"what Azure asks of this model ({identity})")
+                yield from _below(one, HOST[identity], f"Azure's minimum for this model ({identity})")
             elif carries:
                 why = f"{LEAST_OF_LINK:.0%} of the {carries:.1f} GB/s of its PCIe link"
                 yield from _below(one, LEAST_OF_LINK * carries, why)
@@ -151,7 +151,7 @@ def _limits(measured: Measurements) -> Iterator[ProofFinding]:
             (number for device, number in ids.items() if device.split(" ")[0] == one.device.split(" ")[0]), ""
         )
         if one.device in reached:
-            yield from _below(one, PEER.get(identity, 0.0), f"what Azure asks of this model ({identity})")
+            yield from _below(one, PEER.get(identity, 0.0), f"Azure's minimum for this model ({identity})")
 
 
 def _below(one: Measurement, limit: float, why: str) -> Iterator[ProofFinding]:

@@ -71,7 +71,6 @@ def why_unbuilt(ctx: AuditContext) -> str:
 
 
 def _why_failed(ctx: AuditContext, errors: tuple[str, ...]) -> str:
-    """Return the rule for a compiler's message."""
     failure = ctx.named("\n".join(errors))
     if errors and failure is None:
         return BUILD_FAILED

@@ -73,7 +73,6 @@ def apart(ctx: AuditContext) -> Iterator[str]:
 
 
 def _switches(ctx: AuditContext) -> bool:
-    """Return whether the host has switches that Fabric Manager configures."""
     ctx.require(PCI)
     ctx.require(FABRIC)
     return fabric_of(ctx.facts) in MANAGED

@@ -44,7 +44,6 @@ class Cached:
     real: str
 
     def below(self, directory: str) -> bool:
-        """Return whether the file is below this directory."""
         return self.real.startswith(f"{directory}/")
 
     def __str__(self) -> str:

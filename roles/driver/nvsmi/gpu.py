@@ -131,7 +131,6 @@ def _ecc(counts: Element | None) -> EccCounts:
 
 
 def _sram_uncorrectable(counts: Element) -> int | None:
-    """Return the SRAM's uncorrectable errors: a single number, or the sum of both kinds."""
     parts = total(count(counts, "sram_uncorrectable_parity"), count(counts, "sram_uncorrectable_secded"))
     return count(counts, "sram_uncorrectable") if parts is None else parts
 

@@ -120,7 +120,6 @@ def read_report(xml: str, links: str = "") -> GpuReport:
 
 
 def _open(text: str) -> tuple[Element, tuple[str, ...]]:
-    """Return the root of the XML in ``text``, and the lines around it."""
     if not text.strip():
         raise ValueError("nvidia-smi printed nothing")
     if len(text) > MAX_REPORT_BYTES:

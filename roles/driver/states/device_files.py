@@ -54,7 +54,7 @@ class _File:
 class DeviceFiles(Resource):
     """The device files of the loaded driver, each with its number and mode.
 
-    Where nvidia-modprobe is setuid, it creates them on first use: then the device file of nvidia-modeset may be
+    If nvidia-modprobe is setuid, it creates them on first use: then the device file of nvidia-modeset may be
     missing, and both files of nvidia-uvm, but not only one of these two. With ``NVreg_ModifyDeviceFiles=0`` the host's
     administrator manages the files, and this resource changes nothing.
     """
@@ -74,7 +74,7 @@ class DeviceFiles(Resource):
         return ()  # the files disappear with the module
 
 
-#: Links in /dev/char for new files. nvidia-ctk is present only on hosts that maintain these links.
+#: Creates links in /dev/char for new device files, on hosts with nvidia-ctk, which maintains such links.
 _LINKED = """\
 if command -v nvidia-ctk >/dev/null; then nvidia-ctk system create-dev-char-symlinks --create-all >/dev/null; fi
 """
@@ -92,8 +92,6 @@ def device_flaws(facts: Facts) -> tuple[str, ...]:
 
 
 def _wanted(rows: list[tuple[str, str]], listed: dict[str, tuple[str, str, str]]) -> Iterator[_File]:
-    """Yield the expected files of the loaded modules."""
-
     def all_of(key: str) -> list[str]:
         return [value for name, value in rows if name == key]
 

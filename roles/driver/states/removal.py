@@ -29,7 +29,7 @@ from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, display
 
 _LIBRARY = Pattern(r".*/libcuda\.so\.([0-9]{1,9}(?:\.[0-9]{1,9})+)")
 
-#: What the removal disturbs.
+#: description of the disturbance, for the plan
 TAKES = "takes the driver away"
 
 _FUNCTIONS = sh_file(
@@ -71,7 +71,6 @@ class Remains:
 
     @classmethod
     def read(cls, text: str) -> Remains:
-        """Parse the output of ``STATE``."""
         by_key: dict[str, list[str]] = {"loaded": [], "dkms": [], "file": [], "mark": []}
         for line in text.splitlines():
             key, equals, value = line.partition("=")

@@ -62,7 +62,7 @@ _VERSION = Pattern(r"[0-9]{1,9}(?:\.[0-9]{1,9})+")
 #: Shared library directories. In these, the file is out of place, not the line that names the directory.
 _SYSTEM = Pattern(r"(?:/usr(?:/local)?)?/lib(?:64)?(?:/x86_64-linux-gnu)?")
 
-#: What the installer disturbs: it unloads the loaded module.
+#: Description of the disturbance, for the plan: the installer unloads the loaded module.
 REPLACES = "replaces the driver"
 
 #: kinds of the loaded module that the state probe prints
@@ -84,7 +84,6 @@ class Shadow:
 
     @classmethod
     def read(cls, text: str) -> Shadow:
-        """Parse a value of ``shadow=``."""
         path, file, package, named_by = (*text.split("\t"), "", "", "")[:4]
         return cls(path, file, package, named_by)
 
@@ -142,7 +141,6 @@ class DriverState:
 
     @classmethod
     def read(cls, text: str) -> DriverState:
-        """Parse the output of the state probe."""
         pairs = [line.partition("=")[::2] for line in text.splitlines() if "=" in line]
         values = dict(pairs)
 
@@ -181,7 +179,6 @@ class DriverState:
 
     @property
     def absent(self) -> bool:
-        """Whether the host has no trace of any driver."""
         return not (self.module or self.loaded or any(self.libraries))
 
     def lost_to(self, version: str, *, provisioned: bool) -> tuple[str, ...]:
@@ -221,7 +218,6 @@ class DriverState:
         )
 
     def __str__(self) -> str:
-        """Return the state in the words of the plan."""
         if self.absent:
             return ABSENT
         pairs = zip(LIBRARIES, self.libraries, strict=True)
@@ -260,7 +256,6 @@ class NvidiaRunfile(Resource):
 
     @property
     def state_probe(self) -> Probe:
-        """One probe for the whole state of the driver on the host."""
         script = sh_file(
             __file__,
             "sh/runfile.sh",

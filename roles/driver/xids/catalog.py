@@ -14,20 +14,20 @@ from enum import Enum, auto
 class Action(Enum):
     """Actions in NVIDIA's catalog, by its own names; the value is a plain sentence."""
 
-    IGNORE = "nothing is to be done by itself"
+    IGNORE = "no action needed for this Xid alone"
     RESTART_APP = "start the program again"
     RESET_GPU = "drain the host and reset the card (nvidia-smi --gpu-reset -i N), or reboot"
     RESTART_BM = "drain the host and cycle its power"
     RESTART_VM = "restart the virtual machine"
     CHECK_MECHANICALS = "drain the host, cut its power, and check the card's seat and power cables"
-    UPDATE_SWFW = "bring driver and firmware up to date"
-    CONTACT_SUPPORT = "run NVIDIA's diagnostics (dcgmi diag -r 3), and ask the vendor if it recurs"
-    WORKFLOW_XID_45 = "follow the other Xid of this card; when there is none, restart Fabric Manager where it runs"
-    WORKFLOW_XID_48 = "drain the host and reset the card; if 64 comes with it or it recurs, have it replaced"
+    UPDATE_SWFW = "update driver and firmware"
+    CONTACT_SUPPORT = "run NVIDIA's diagnostics (dcgmi diag -r 3), and contact the vendor if it recurs"
+    WORKFLOW_XID_45 = "follow the other Xid of this card; if there is none, restart Fabric Manager if it runs"
+    WORKFLOW_XID_48 = "drain the host and reset the card; if 64 comes with it or it recurs, have the card replaced"
     WORKFLOW_NVLINK_ERR = "drain the host and reset all its cards; if it recurs, have bridge or board checked"
     WORKFLOW_NVLINK5_ERR = "drain the host and follow NVIDIA's NVLink 5 table with the numbers in the line"
-    CHECK_UVM = "look for errors of nvidia-uvm beside it"
-    XID_154 = "do what the driver asks for in the line"
+    CHECK_UVM = "check the log for errors of nvidia-uvm at the same time"
+    XID_154 = "perform the recovery action in the line"
     UNSTATED = "NVIDIA names no action"
 
 
@@ -69,15 +69,15 @@ _FOR_THE_NODE = frozenset(
 )
 
 _ROWS: tuple[tuple[tuple[int, ...], Action, str], ...] = (
-    ((8,), Action.RESTART_APP, "work on the GPU stood still until the driver gave it up"),
-    ((11, 25, 32), Action.RESTART_APP, "a program sent the GPU commands that are not valid"),
+    ((8,), Action.RESTART_APP, "work on the GPU hung until the driver ended it"),
+    ((11, 25, 32), Action.RESTART_APP, "a program sent invalid commands to the GPU"),
     ((13,), Action.RESTART_APP, "an exception in the compute engine, usually a program's access out of bounds"),
-    ((31,), Action.RESTART_APP, "a page fault, usually a program's access to an address that is not its own"),
-    ((37, 38), Action.IGNORE, "the firmware that switches contexts met an error"),
+    ((31,), Action.RESTART_APP, "a page fault, usually a program's access to an invalid address"),
+    ((37, 38), Action.IGNORE, "an error of the firmware that switches contexts"),
     ((39, 40, 41, 70, 71, 72, 75, 76, 77, 85, *range(126, 136)), Action.RESTART_APP, "an error of a copy engine"),
-    ((43,), Action.IGNORE, "a program's work was ended for a fault of its own"),
-    ((44,), Action.IGNORE, "a fault while contexts were switched"),
-    ((45,), Action.WORKFLOW_XID_45, "a program's work was removed because of an error before"),
+    ((43,), Action.IGNORE, "a program's work was ended because of its own error"),
+    ((44,), Action.IGNORE, "an error while switching contexts"),
+    ((45,), Action.WORKFLOW_XID_45, "a program's work was removed because of an earlier error"),
     ((46,), Action.RESET_GPU, "the GPU stopped processing"),
     ((47, 65, 73, 142), Action.CONTACT_SUPPORT, "an error of a video encoder"),
     ((48,), Action.WORKFLOW_XID_48, "a memory error that ECC could not correct"),
@@ -90,47 +90,47 @@ _ROWS: tuple[tuple[tuple[int, ...], Action, str], ...] = (
     ((62,), Action.RESET_GPU, "the card's internal controller halted"),
     ((MEMORY_RETIRED,), Action.IGNORE, "a memory page was retired, or a row remapped, from the next reset on"),
     ((64,), Action.RESET_GPU, "a memory page could not be retired, or a row not remapped"),
-    ((66, 67), Action.IGNORE, "the driver accessed what it must not"),
+    ((66, 67), Action.IGNORE, "the driver made an invalid access"),
     ((68, 83, 84, 88, 89, 96, 97, 98), Action.RESTART_APP, "an error of a video decoder"),
-    ((69,), Action.RESTART_APP, "a program used the compute engine in a way that it does not know"),
+    ((69,), Action.RESTART_APP, "a program used the compute engine in an unsupported way"),
     ((74,), Action.WORKFLOW_NVLINK_ERR, "an error of an NVLink"),
     ((78,), Action.UPDATE_SWFW, "a vGPU could not be started"),
     ((OFF_THE_BUS,), Action.RESTART_BM, "the GPU does not answer on PCIe any more"),
-    ((80,), Action.RESTART_APP, "commands came to the GPU damaged"),
+    ((80,), Action.RESTART_APP, "commands arrived at the GPU corrupted"),
     ((81,), Action.CONTACT_SUPPORT, "an error of the VGA part"),
     ((82, *range(99, 106)), Action.RESTART_APP, "an error of a JPEG decoder"),
     ((86, 139), Action.RESTART_APP, "an error of the optical flow engine"),
     ((92,), Action.IGNORE, "a high rate of memory errors that ECC corrected"),
-    ((93,), Action.IGNORE, "the infoROM was written more often than it is made for"),
-    ((94,), Action.RESTART_APP, "a memory error that ended one program and touched no other"),
-    ((95,), Action.RESET_GPU, "a memory error that could not be kept to one program"),
+    ((93,), Action.IGNORE, "the infoROM was written more often than specified"),
+    ((94,), Action.RESTART_APP, "a memory error that ended one program and affected no other"),
+    ((95,), Action.RESET_GPU, "a memory error that could not be contained to one program"),
     ((106, 107), Action.IGNORE, "a test message of the management bus"),
     ((109,), Action.RESET_GPU, "contexts could not be switched in time"),
     ((110,), Action.RESET_GPU, "a security fault"),
-    ((119,), Action.RESET_GPU, "the GPU's system processor (GSP) did not answer in time"),
+    ((119,), Action.RESET_GPU, "the GPU's system processor (GSP) did not respond in time"),
     ((120,), Action.RESET_GPU, "an error of the GPU's system processor (GSP)"),
     ((121,), Action.IGNORE, "an error of the link between the chips, which was corrected"),
     ((136,), Action.RESET_GPU, "the training of an NVLink failed"),
-    ((137,), Action.IGNORE, "an access over NVLink that was not allowed"),
+    ((137,), Action.IGNORE, "an invalid access over NVLink"),
     ((140,), Action.RESET_GPU, "a memory error from which the driver did not recover"),
     ((141,), Action.IGNORE, "an error of CUDA's fast path"),
     ((143,), Action.RESET_GPU, "the GPU could not be initialised"),
     (tuple(NVLINK5), Action.WORKFLOW_NVLINK5_ERR, "an error of an NVLink of the fifth generation"),
     ((151,), Action.RESTART_VM, "keys of confidential computing could not be changed"),
     ((152, 153), Action.IGNORE, "an error of the deep learning accelerator"),
-    ((RECOVERY_CHANGED,), Action.XID_154, "the way in which the GPU can be recovered has changed"),
-    ((155,), Action.RESET_GPU, "an error of an NVLink that software found"),
+    ((RECOVERY_CHANGED,), Action.XID_154, "the recovery action of the GPU has changed"),
+    ((155,), Action.RESET_GPU, "an NVLink error found by software"),
     ((156,), Action.RESET_GPU, "a part of the GPU is retired"),
     ((157,), Action.IGNORE, "a part of the GPU could not be retired"),
-    ((158,), Action.RESET_GPU, "the GPU timed out for good"),
+    ((158,), Action.RESET_GPU, "a fatal timeout of the GPU"),
     ((159,), Action.CHECK_UVM, "an error of the link to the processor"),
     ((160, 161), Action.IGNORE, "a memory channel is, or could not be, retired"),
-    ((162, 163, 164, 165), Action.UNSTATED, "a change of the circuit that smooths the power draw"),
+    ((162, 163, 164, 165), Action.UNSTATED, "a change in the power smoothing circuit"),
     ((166, 170), Action.UNSTATED, "an error of an encrypted NVLink"),
-    ((167,), Action.UNSTATED, "PCIe timed out for good"),
-    ((168,), Action.UNSTATED, "errors in protected memory took some of its capacity"),
+    ((167,), Action.UNSTATED, "a fatal timeout of PCIe"),
+    ((168,), Action.UNSTATED, "errors in protected memory reduced its capacity"),
     ((169,), Action.UNSTATED, "the card's security controller halted"),
-    ((171, 172), Action.UNSTATED, "more about a memory error that ECC could not correct"),
+    ((171, 172), Action.UNSTATED, "details of a memory error that ECC could not correct"),
 )
 
 
@@ -145,7 +145,7 @@ def _concern(number: int, action: Action) -> Concern:
 CATALOG = {
     number: Xid(meaning, action, _concern(number, action)) for numbers, action, meaning in _ROWS for number in numbers
 }
-UNKNOWN = Xid("the catalog of Xids does not tell what it is", Action.CONTACT_SUPPORT, Concern.PROGRAM)
+UNKNOWN = Xid("this Xid is not in the catalog", Action.CONTACT_SUPPORT, Concern.PROGRAM)
 
 
 def meaning_of(number: int) -> Xid:

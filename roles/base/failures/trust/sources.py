@@ -26,12 +26,10 @@ class Source:
 
     @property
     def local(self) -> bool:
-        """Whether it is a directory on the host."""
         return self.uri.startswith(("file:", "copy:"))
 
     @property
     def path(self) -> str:
-        """Path in its address."""
         return _path(self.uri).rstrip("/")
 
     @property

@@ -110,7 +110,6 @@ def _missing(ctx: AuditContext) -> Iterator[str]:
 
 
 def _slots(ctx: AuditContext) -> Iterator[str]:
-    """Yield the addresses of NVIDIA GPUs on the PCI bus."""
     for line in ctx.text(ACS).split("\n"):
         kind, _, path = line.strip().partition(" ")
         if kind == "gpu" and (found := [match[0] for match in _DEVICE.finditer(path.lower())]):
@@ -206,7 +205,6 @@ def _gpus_on_bus(ctx: AuditContext) -> tuple[int, ...]:
 
 
 def _switched(ctx: AuditContext) -> bool:
-    """Return whether switches connect the cards."""
     _read_bus(ctx)
     ctx.require(FABRIC)
     return fabric_of(ctx.facts) is not Fabric.NONE

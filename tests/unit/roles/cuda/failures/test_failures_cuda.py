@@ -111,7 +111,7 @@ def test_a_link_to_another_release_is_the_one_finding() -> None:
 
 def test_a_toolkit_in_the_links_place_is_another_one() -> None:
     told = found("cuda-link-other-release", {TOOLKITS: toolkit("/usr/local/cuda") + OWN})
-    assert told == ["/usr/local/cuda is a directory of its own"]
+    assert told == ["/usr/local/cuda is a directory, not a link"]
 
 
 def test_a_link_into_nothing_is_a_warning() -> None:
