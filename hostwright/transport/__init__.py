@@ -1,7 +1,7 @@
-"""The way to one host: open a session, run commands over it, and know how it failed.
+"""Connections to hosts: open a session, run commands in the session, report why a connection failed.
 
-By SSH, or by processes where the host is this machine (``local``). This package is the only importer of Fabric and
-paramiko, and imports them at the first connection, not before.
+A host is reached over SSH, or is this machine itself (``local``). No other package imports Fabric and paramiko; this
+package imports them at the first connection.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ __all__ = ["LOCAL", "Allowance", "Options", "Output", "Readable", "Session", "Ta
 
 
 def connect(target: Target, options: Options, allowance: Allowance | None = None) -> Session:
-    """Open a session to ``target``; close it, or use it as a context manager.
+    """Open a session to ``target``. Close the session, or use it as a context manager.
 
-    All connections of a run to this host share an ``allowance``. Raises ``ProtocolError`` where it is spent, and
-    ``Unreachable`` (``HostKeyMismatch`` for a changed host key) with one sentence, at the latest after the
-    connect timeout.
+    All connections of a run to one host share an ``allowance``. Raises ``ProtocolError`` if the allowance is spent.
+    Raises ``Unreachable`` (``HostKeyMismatch`` for a changed host key), at the latest after the connect timeout.
     """
     if target.connection == LOCAL:
         from hostwright.transport.local import open_local
@@ -31,5 +30,5 @@ def connect(target: Target, options: Options, allowance: Allowance | None = None
 
 
 def import_all() -> None:
-    """Import what the first connection would: for a process whose children connect, each of which would import it."""
+    """Import Fabric and paramiko now, so that the child processes of this process share the import."""
     import hostwright.transport.connecting  # noqa: F401

@@ -1,4 +1,4 @@
-"""Opening a session: route, socket, host key, login, in this order and under one deadline."""
+"""Opens a session: route, socket, host key, login, in this order and under one deadline."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ _CURES = {
     errno.EADDRNOTAVAIL: ONLINE,
     errno.EHOSTUNREACH: f"{_IS_IT_ON}?",
 }
-#: where to look for a name that cannot be resolved
+#: fixes for a name that cannot be resolved
 _OF_HOST = "is ansible_host right in the inventory?"
-_NO_ADDRESS_ONLINE = "is this machine online, and has the host an address in the inventory (ansible_host)?"
+_NO_ADDRESS_ONLINE = "is this machine online, and does the inventory set the host's address (ansible_host)?"
 _NO_ADDRESS = "set its address in the inventory (ansible_host), or make the name known to this machine"
 _OF_JUMP = "is it right in the inventory (ansible_ssh_common_args) or in ssh_config?"
-#: Exceptions that may occur before the login, on the way to a server or from the server itself.
+#: Exceptions before the login, from the network or from the server.
 FAILURES = (OSError, EOFError, paramiko.SSHException)
 
 
-# We turn failures into sentences; paramiko would also print a traceback for each if logging is not configured.
+# Without a handler, paramiko prints a traceback for each failure.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 
 def open_session(target: Target, options: Options, allowance: Allowance | None = None) -> SshSession:
-    """See ``hostwright.transport.connect``."""
+    """Open an SSH session; see ``hostwright.transport.connect``."""
     return Opening(target, options, allowance).session()
 
 
 class Opening:
-    """One attempt to reach the server at ``endpoint``; its time limit starts now.
+    """One attempt to connect to a host; the time limit starts at creation.
 
     Raises ``Unreachable`` for an invalid configuration.
     """
@@ -69,7 +69,7 @@ class Opening:
         self.deadline = Deadline(timeout_s)
 
     def session(self) -> SshSession:
-        """Open jump hosts and the host; if one of them fails, everything that was opened is closed."""
+        """Connect to the jump hosts and the host. If one connection fails, close all others."""
         with self.way() as (via, leases):
             connection = self._connect(self.endpoint, via, jump=False)
             kept = leases.pop_all()
@@ -79,8 +79,9 @@ class Opening:
 
     @contextmanager
     def way(self) -> Iterator[tuple[fabric.Connection | None, ExitStack]]:
-        """The connection to the last jump host (``None`` for a direct connection), and a stack that releases them
-        all."""
+        """Yield the connection to the last jump host (``None`` for a direct connection), and a stack that releases all
+        jump hosts.
+        """
         if self.allowance.fault:
             raise ProtocolError(self._host.name, f"{self.allowance.fault} ({self.endpoint})")
         with ExitStack() as leases:
@@ -104,11 +105,11 @@ class Opening:
             sentence = f"its jump host: {error.sentence}"
             raise kind(self._host.name, sentence, passing=passing, lead="") from error
         except TimeoutError as error:
-            sentence = f"its jump host {jump} did not answer in time"
+            sentence = f"its jump host {jump} did not answer within the connect timeout"
             raise Unreachable(self._host.name, sentence, passing=True, lead="") from error
 
     def _login(self, endpoint: Endpoint, *, own: bool) -> Login:
-        """The inventory's key and password are for the host only; jump hosts never see them."""
+        """Jump hosts never receive the inventory's key and password."""
         return Login(
             self._host.name,
             endpoint,
@@ -120,7 +121,6 @@ class Opening:
         )
 
     def _connect(self, endpoint: Endpoint, via: fabric.Connection | None, *, jump: bool) -> fabric.Connection:
-        """Connect to one server and log in; every failure is an ``Unreachable`` or a ``ProtocolError``."""
         connection: fabric.Connection | None = None
         sock: socket.socket | paramiko.Channel | None = None
         try:
@@ -139,7 +139,7 @@ class Opening:
         return connection
 
     def failed(self, error: Exception, endpoint: Endpoint, *, jump: bool = False) -> HostError:
-        """One of ``FAILURES`` as a sentence for the operator."""
+        """Return the error for one of ``FAILURES``, with a sentence for the operator."""
         if self.allowance.fault:
             return ProtocolError(self._host.name, f"{self.allowance.fault} ({endpoint})")
         where = _OF_JUMP if jump else _OF_HOST if self._host.address else _NO_ADDRESS
@@ -147,11 +147,11 @@ class Opening:
             _sentence(error, endpoint, self.deadline, where),
             _CURES.get(getattr(error, "errno", 0)) == ONLINE,
         )
-        lead = "" if ours or isinstance(error, socket.gaierror) else None  # a name service or network of ours
+        lead = "" if ours or isinstance(error, socket.gaierror) else None  # not the host: our resolver or network
         return Unreachable(self._host.name, sentence, passing=_passes(error), lead=lead)
 
     def dial(self, endpoint: Endpoint, via: fabric.Connection | None) -> socket.socket | paramiko.Channel:
-        """A socket connected to the server. Raises one of ``FAILURES``."""
+        """Return a socket connected to the server. Raises one of ``FAILURES``."""
         if via is not None:
             target = (endpoint.address, endpoint.port)
             channel: paramiko.Channel = via.transport.open_channel(
@@ -163,7 +163,7 @@ class Opening:
         return dial(endpoint.address, endpoint.port, self.deadline, self._options.keepalive_s)
 
     def check(self, endpoint: Endpoint, sock: socket.socket | paramiko.Channel, *, jump: bool) -> HostKeyCheck:
-        """What decides about the key of a server."""
+        """Return the host key policy for a server."""
         return HostKeyCheck(
             self._host.name,
             endpoint,
@@ -182,7 +182,7 @@ class Opening:
             endpoint.address,
             user=endpoint.user,
             port=endpoint.port,
-            # Fabric's defaults without any file: ssh_config was read once for all hosts. A connection writes to it.
+            # Load no files: ssh_config was read once for all hosts. A new object, because a connection modifies it.
             config=fabric.Config(lazy=True, ssh_config=paramiko.SSHConfig()),
             connect_kwargs={
                 "sock": sock,
@@ -196,26 +196,26 @@ class Opening:
 
 
 def _peer(sock: socket.socket | paramiko.Channel) -> str:
-    """The address of the server, if the connection goes straight to it."""
+    """The IP address of the server for a direct TCP connection, else empty."""
     straight = isinstance(sock, socket.socket) and sock.family in (socket.AF_INET, socket.AF_INET6)
     return str(sock.getpeername()[0]) if straight else ""
 
 
 def _passes(error: Exception) -> bool:
-    """Whether the failure may be transient: not an unknown name, and not a lack of common algorithms."""
+    """Whether a retry may succeed: not for an unknown name or a lack of common algorithms."""
     return not isinstance(error, IncompatiblePeer) and getattr(error, "errno", None) != socket.EAI_NONAME
 
 
 def _sentence(error: Exception, endpoint: Endpoint, deadline: Deadline, where: str) -> str:
-    """What went wrong on the way to one server, and what to look at; ``where`` says where its name stands."""
+    """The error text for one server, with a fix; ``where`` is the fix for a name that cannot be resolved."""
     place, login = endpoint.place, f"(login as {endpoint.user})"
     if isinstance(error, socket.gaierror):
         cure = where
         if error.errno == socket.EAI_AGAIN:
             cure = _NO_ADDRESS_ONLINE if where == _NO_ADDRESS else ONLINE
-        return f"the name {endpoint.address} cannot be resolved ({error.strerror or error}): {cure}"
+        return f"the name '{endpoint.address}' cannot be resolved ({error.strerror or error}): {cure}"
     if deadline.passed() or isinstance(error, TimeoutError):
-        return f"no answer from {place} within {deadline.timeout_s:g} s {login}: {_IS_IT_ON}, and no firewall between?"
+        return f"no answer from {place} within {deadline.timeout_s:g} s {login}: {_IS_IT_ON}, is a firewall between?"
     if isinstance(error, ConnectionRefusedError):
         return f"{place} refuses the connection {login}: is sshd running there?"
     if isinstance(error, OSError):
@@ -226,10 +226,10 @@ def _sentence(error: Exception, endpoint: Endpoint, deadline: Deadline, where: s
 
 def _protocol_failure(error: Exception) -> str:
     if isinstance(error, paramiko.ChannelException):
-        return f"the jump host cannot reach it ({error.text})"
+        return f"the jump host cannot reach the server ({error.text})"
     if isinstance(error, IncompatiblePeer):
-        return f"it has no SSH algorithm in common with this machine ({error})"
+        return f"the server and this machine have no SSH algorithm in common ({error})"
     return (
-        f"it ended the connection before the login ({error or 'end of file'}); it may be no SSH server, or have too "
-        "many connections at once (MaxStartups)"
+        f"the server ended the connection before the login ({error or 'end of file'}); probably it is not an SSH "
+        "server, or has too many connections at once (MaxStartups)"
     )

@@ -1,4 +1,4 @@
-"""What the transport takes (``Target``, ``Deadline``, ``Allowance``) and returns (``Output``)."""
+"""Parameters of the transport (``Target``, ``Deadline``, ``Allowance``) and its result (``Output``)."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from typing import Protocol, Self
 
 from hostwright.common.secret import Secret
 
-LOCAL = "local"  #: the connection of this machine to itself
-TOO_MUCH = "it sends far more than it was asked for"  #: of a host that has spent its ``Allowance``
-UNKNOWN_STATUS = -1  #: the command was ended by a signal, or cut off at its output limit
+LOCAL = "local"  #: value of ``Target.connection`` for this machine
+TOO_MUCH = "it sent far more data than requested"  #: error text for a host that has spent its ``Allowance``
+UNKNOWN_STATUS = -1  #: a signal or the output limit ended the command
 
 
 class Target(Protocol):
-    """The properties of a host that the transport uses. Empty values are left to ``ssh_config`` and its defaults."""
+    """The properties of a host that the transport uses. For empty values, ``ssh_config`` and its defaults apply."""
 
     @property
     def name(self) -> str:
-        """The inventory's name, for sentences."""
+        """Inventory name, for messages."""
 
     @property
     def connection(self) -> str:
-        """``ssh``, or ``local`` for this machine, for which all below but ``address`` mean nothing."""
+        """``ssh``, or ``local`` for this machine. With ``local``, only ``address`` is used of the following."""
 
     @property
     def address(self) -> str | None:
-        """The argument for ``ssh``: an address, a DNS name or an alias in ``ssh_config``; if empty, ``name``."""
+        """Argument for ``ssh``: an address, a DNS name or an alias in ``ssh_config``. If empty, ``name`` is used."""
 
     @property
     def port(self) -> int | None:
@@ -43,23 +43,23 @@ class Target(Protocol):
 
     @property
     def key_file(self) -> str | None:
-        """Private key, tried before those of ``ssh_config`` and of the agent."""
+        """Private key, tried before the keys of ``ssh_config`` and of the agent."""
 
     @property
     def proxy_jump(self) -> str | None:
-        """``[user@]host[:port]``, several separated by commas, as in ``ssh -J``; ``none`` for a direct connection."""
+        """``[user@]host[:port]``, several separated by commas, as in ``ssh -J``. ``none``: connect directly."""
 
     @property
     def password(self) -> Secret | None:
-        """Login password; tried last."""
+        """Login password, tried last."""
 
     @property
     def known_hosts(self) -> str | None:
-        """The file of host keys to use instead of the user's and the system's."""
+        """File of host keys that replaces the user's and the system's files."""
 
     @property
     def host_keys(self) -> str | None:
-        """``strict`` or ``accept-new`` for this host; if empty, the options decide."""
+        """``strict`` or ``accept-new`` for this host; if empty, ``Options.host_keys`` applies."""
 
     @property
     def connect_timeout(self) -> float | None:
@@ -70,8 +70,8 @@ class Target(Protocol):
 class Output:
     """The result of a command.
 
-    ``status`` is its exit status, or ``UNKNOWN_STATUS``. ``truncated`` says that it printed more than its limit and was
-    cut off. ``duration_s`` counts from the request of a channel to the exit status.
+    ``status`` is the exit status, or ``UNKNOWN_STATUS``. ``truncated``: the output reached its limit, and the command
+    was cut off. ``duration_s`` counts from the request of a channel to the exit status.
     """
 
     status: int
@@ -83,8 +83,8 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Where a connection begins and ends: ``local`` is the address of this machine from which it goes out, ``remote``
-    the address or the name by which other hosts may reach the host. Each is empty where nothing is known of it.
+    """The endpoints of a connection: ``local`` is this machine's address, ``remote`` the address or name under which
+    other hosts may reach the host. An unknown endpoint is empty.
     """
 
     local: str = ""
@@ -92,7 +92,7 @@ class Ends:
 
     @classmethod
     def of(cls, sock: object, address: str) -> Self:
-        """Those of a connection to ``address``; one over a jump host or a ``ProxyCommand`` has no local end.
+        """The endpoints of a connection to ``address``. ``local`` is empty for a jump host or a ``ProxyCommand``.
 
         >>> Ends.of(None, "gpu01.rack3"), Ends.of(None, "localhost")
         (Ends(local='', remote='gpu01.rack3'), Ends(local='', remote=''))
@@ -107,8 +107,8 @@ class Ends:
 
 
 def plain_address(text: str) -> str:
-    """An IP address as everybody writes it; empty for any other text, and for one that means another machine on each
-    link (``fe80::1``) or none.
+    """An IP address in its canonical form; empty for any other text, and for link-local (``fe80::1``), multicast and
+    unspecified addresses.
 
     >>> [plain_address(text) for text in ("::ffff:10.0.0.7", "FD00::0:5", "fe80::1%eth0", "0.0.0.0", "gpu01")]
     ['10.0.0.7', 'fd00::5', '', '', '']
@@ -122,7 +122,7 @@ def plain_address(text: str) -> str:
 
 
 class Deadline:
-    """A point in time, ``timeout_s`` seconds after it was made, at which waiting ends."""
+    """A point in time, ``timeout_s`` seconds after its creation."""
 
     __slots__ = ("_end", "timeout_s")
 
@@ -131,56 +131,55 @@ class Deadline:
         self._end = time.monotonic() + timeout_s
 
     def left_s(self) -> float:
-        """Seconds left; never below zero."""
+        """Seconds left, at least 0."""
         return max(0.0, self._end - time.monotonic())
 
     def passed(self) -> bool:
-        """Whether the time is over."""
+        """Whether no time is left."""
         return self.left_s() == 0.0
 
 
 class Allowance:
-    """What one host may send in one run, over all of its connections: SSH messages, and bytes.
+    """Limits of SSH messages and bytes that one host may send in one run, over all of its connections.
 
-    A timeout bounds how long a host can keep us waiting, not how much work it makes of that time: SSH lets a server
-    send messages that nobody asked for, and one byte in each. So each connection and each command comes with as much as
-    an honest host needs for it many times over, and what is left at its end is taken back. What we send ourselves, and
-    the time that passes, are answered by messages too, and earn some.
+    A timeout limits how long a host keeps us waiting, not how much work it causes: an SSH server may send unsolicited
+    messages of one byte each. So each connection and each command adds many times as much as an honest host needs, and
+    its end removes the rest. Sent data and elapsed time also add some, because they cause messages from the host.
     """
 
-    #: of a connection: keys, login, banner
+    #: messages and bytes for a connection: keys, login, banner
     CONNECTION = (2_000, 2 << 20)
-    #: of a command, beside its limit: signs of life, errors, what was on its way when it was cut off
+    #: for a command, beyond its output limit: keepalives, errors, data in flight when the command was cut off
     COMMAND = (20_000, 5 << 20)
-    MESSAGE_BYTES = 256  #: of a command's output in a message, on average at least; sshd sends what a program writes
-    SENT_BYTES = 2048  #: for so much that we send, the host may say that it has room for more
-    PER_SECOND = (2.0, 256.0)  #: answers to our signs of life
-    RUN = (3_000_000, 512 << 20)  #: of a run; the logs of nine layers have 108 MiB at most
+    MESSAGE_BYTES = 256  #: least average output in a message; sshd sends each write of a program
+    SENT_BYTES = 2048  #: sent bytes for which the host may send one window adjustment
+    PER_SECOND = (2.0, 256.0)  #: replies to our keepalives
+    RUN = (3_000_000, 512 << 20)  #: for a run; the logs of nine layers have 108 MiB at most
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         self._clock = clock
         self._lock = threading.Lock()
         self._seen_s = clock()
-        self._open_messages = self._open_bytes = 0  #: what came with the connections and commands that have not ended
-        self._messages = self._bytes = 0.0  #: what is left of that
+        self._open_messages = self._open_bytes = 0  #: granted for the open connections and running commands
+        self._messages = self._bytes = 0.0  #: what is left of these grants
         self._run_messages, self._run_bytes = map(float, self.RUN)
-        self.fault = ""  #: why the host is not listened to any more
-        self._begun_s: float | None = self._seen_s  #: until the first message
+        self.fault = ""  #: error text once the allowance is spent
+        self._begun_s: float | None = self._seen_s  #: creation time; None after the first message
 
     def silent_s(self) -> float:
-        """How many seconds have passed since this was made, if not one message has come; else 0."""
+        """Seconds without any message since creation; 0 after the first message."""
         begun_s = self._begun_s
         return 0.0 if begun_s is None else self._clock() - begun_s
 
     @contextmanager
     def connection(self) -> Iterator[None]:
-        """What comes with a connection, for as long as it is open."""
+        """Grant messages and bytes for a connection while the block runs."""
         with self._with(*self.CONNECTION):
             yield
 
     @contextmanager
     def command(self, cap_bytes: int) -> Iterator[None]:
-        """What comes with a command whose output has this limit, until it has ended."""
+        """Grant messages and bytes for a command with this output limit while the block runs."""
         messages, size = self.COMMAND
         with self._with(messages + cap_bytes // self.MESSAGE_BYTES, size + cap_bytes + cap_bytes // 8):
             yield
@@ -202,12 +201,14 @@ class Allowance:
                 self._bytes = min(self._bytes, self._open_bytes)
 
     def sent(self, size: int) -> None:
-        """So many bytes were sent to the host that it had room for."""
+        """Grant messages for ``size`` bytes that were sent to the host."""
         with self._lock:
             self._earn(size / self.SENT_BYTES, size / self.SENT_BYTES * 16)
 
     def take(self, size: int, weight: int = 1) -> bool:
-        """A message of ``size`` bytes has come, as much work as ``weight`` of them; whether the host may go on."""
+        """Count a received message of ``size`` bytes, as costly as ``weight`` messages; return whether the host is
+        within its limits.
+        """
         with self._lock:
             self._begun_s = None
             now_s = self._clock()

@@ -1,10 +1,11 @@
-"""A command in its frame: any login shell hands it to ``/bin/sh`` unchanged, and its output is told from the shell's.
+"""Frames a command: any login shell passes the command to ``/bin/sh`` unchanged, and its output is separated from the
+shell's.
 
-sshd gives a command to the user's login shell, which need not be a POSIX shell, and whose start files may print
-something, wait for input or start another shell. So the command line is a constant that all shells read alike (in
-single quotes, without quote, backslash, ``!`` and line break), and the program comes over standard input, but not
-before ``/bin/sh`` has reported itself: nothing else ever reads it. What stands before that report, and after the end,
-is not the command's.
+sshd passes a command to the user's login shell. That shell may not be a POSIX shell, and its start files may print
+something, wait for input or start another shell. So the command line is a constant that all shells parse alike (in
+single quotes, without quote, backslash, ``!`` and line break). The program is sent over standard input after
+``/bin/sh`` has printed the begin mark, so nothing else reads it. Output before the begin mark and after the end mark is
+not the command's.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from __future__ import annotations
 import re
 import secrets
 
-#: With these, start files change what our tools print: a start file for each bash, traces, directories that cd prints,
-#: colours, block sizes. (A ``bash -c`` that sees sshd's variables and a SHLVL below 2 reads ~/.bashrc.)
+#: Variables that change the output of tools: a start file for each bash, traces, directories that cd prints, colours,
+#: block sizes. (``bash -c`` reads ~/.bashrc if sshd's variables are set and SHLVL is below 2.)
 _UNSET = (
     *("BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "CDPATH", "POSIXLY_CORRECT", "BLOCK_SIZE", "DF_BLOCK_SIZE"),
     *("DU_BLOCK_SIZE", "LS_BLOCK_SIZE", "TIME_STYLE", "QUOTING_STYLE", "GREP_OPTIONS", "CLICOLOR_FORCE"),
 )
-#: The marks are printed in two parts: a shell that shows its command line does not print them. A program that did not
-#: come whole is not run. It runs in a subshell, so that ``exit`` leaves the end to us.
+#: The marks are printed in two parts, so a shell that echoes its command line does not print them. An incomplete
+#: program is not run. The program runs in a subshell, so that ``exit`` does not skip the end mark.
 _LINE = (
     "/usr/bin/env {unset} SHLVL=2 /bin/sh -c '"
     "printf %s%s hwbegin- {nonce}; printf %s%s hwbegin- {nonce} >&2; "
@@ -27,28 +28,30 @@ _LINE = (
     '(eval "$program"); end="{nonce} $?."; '
     'printf %s%s hwend- "$end"; printf %s%s hwend- "$end" >&2\''
 )
-NOISE_KEPT_BYTES = 4096  #: of what a login shell prints; it is shown in a note
-NOISE_CAP_BYTES = 1 << 20  #: our choice: a login shell that prints more than this does not come to an end
+NOISE_KEPT_BYTES = 4096  #: of a login shell's own output, for a note to the operator
+NOISE_CAP_BYTES = 1 << 20  #: our choice: a login shell that prints more is considered endless
 
-UNREADABLE = 255  #: the status of a command whose end names none: only a host that makes up a frame writes that
+UNREADABLE = 255  #: exit status if the end mark contains none, which only a malicious host sends
 _STATUS, _DIGITS = re.compile(rb"([0-9]{1,3})\."), re.compile(rb"[0-9]{0,3}")
 
 
 class Stream:
-    """Standard output or error of a framed command. ``feed`` gives back what is the command's own."""
+    """Standard output or error of a framed command."""
 
     def __init__(self, nonce: str):
         self._begin = f"hwbegin-{nonce}".encode()
         self._end = f"hwend-{nonce} ".encode()
         self._held = b""
-        self.noise = b""  #: the beginning of what came before the command
+        self.noise = b""  #: the first bytes before the begin mark
         self.noise_bytes = 0
-        self.after_bytes = 0  #: what came after the end
+        self.after_bytes = 0  #: bytes after the end mark
         self.begun = False
-        self.status: int | None = None  #: of the command, once this stream has ended
+        self.status: int | None = None  #: exit status of the command, once this stream has ended
 
     def feed(self, data: bytes) -> bytes:
-        """What of the next piece is the command's. The beginning of a mark is kept until it is known to be none."""
+        """Return the command's own bytes of the next piece. Bytes that may begin a mark are held back until the next
+        piece.
+        """
         if self.status is not None:
             self.after_bytes += len(data)
             return b""
@@ -74,7 +77,7 @@ class Stream:
         return data[: len(data) - held]
 
     def rest(self) -> bytes:
-        """What is still kept when nothing comes any more."""
+        """Return the bytes held back, at the end of the connection."""
         held, self._held = self._held, b""
         if self.begun:
             return held
@@ -87,7 +90,9 @@ class Stream:
 
 
 class Frame:
-    """``line`` is what the login shell gets, ``program`` what goes to standard input once ``stdout`` has begun."""
+    """A framed command: ``line`` is for the login shell; ``program`` is sent to standard input once ``stdout`` has
+    begun.
+    """
 
     def __init__(self, command: str):
         nonce = secrets.token_hex(12)
@@ -98,19 +103,19 @@ class Frame:
 
     @property
     def ended(self) -> bool:
-        """Whether both streams have come to their end."""
+        """Whether both streams have received their end marks."""
         return self.stdout.status is not None and self.stderr.status is not None
 
     @property
     def noise(self) -> bytes:
-        """The beginning of what the login shell printed before the command, on either stream."""
+        """The first bytes that the login shell printed before the command, on both streams."""
         return self.stdout.noise + self.stderr.noise
 
     @property
     def noise_bytes(self) -> int:
-        """How much came that is not the command's, on both streams, before it and after its end."""
+        """Number of bytes before and after the command's output, on both streams."""
         return sum(stream.noise_bytes + stream.after_bytes for stream in (self.stdout, self.stderr))
 
     def rest(self) -> tuple[bytes, bytes]:
-        """What is the command's of what either stream still keeps, when nothing comes any more."""
+        """Return the bytes held back for standard output and error, at the end of the connection."""
         return self.stdout.rest(), self.stderr.rest()

@@ -1,7 +1,7 @@
-"""This machine as a host (``ansible_connection: local``): a process for each command in the place of a channel of SSH.
+"""This machine as a host (``ansible_connection: local``): each command is a process instead of an SSH channel.
 
-What runs is the same: the same frame around each command, root by the same sudo, an environment like a login's, not
-like that of whoever started Hostwright. A command has no terminal and a session of its own, so that Ctrl-C ends no job.
+The frame around each command and the use of sudo are the same as over SSH. The environment is that of a login, not of
+the shell that started Hostwright. A command has its own session without a terminal, so Ctrl-C does not end jobs.
 """
 
 from __future__ import annotations
@@ -21,27 +21,29 @@ from hostwright.transport.root.become import PATH, PROXIES
 from hostwright.transport.session import ChannelSession
 from hostwright.transport.streams import Channel
 
-_PIPE_BYTES = 16 * 1024  #: what a pipe holds before a write to it waits: macOS's least; Linux has 64 KiB
-_PIECE_BYTES = 64 * 1024  #: what is written to a pipe at a time: Linux's usual size of one
+_PIPE_BYTES = 16 * 1024  #: least capacity of a pipe on macOS; Linux has 64 KiB
+_PIECE_BYTES = 64 * 1024  #: for one write: the usual capacity of a pipe on Linux
 
 
 def open_local(target: Target) -> LocalSession:
-    """A session on this machine. Raises ``Unreachable`` where the inventory gives the host an address elsewhere."""
+    """Open a session on this machine. Raises ``Unreachable`` if ``ansible_host`` is not an address of this machine."""
     if target.address and not _is_own(target.address):
         raise Unreachable(
             target.name,
-            f"ansible_connection is local, which means this machine, but {target.address} (ansible_host) is no address "
-            "of it: correct the one that is wrong",
+            f"ansible_connection is 'local', but ansible_host '{target.address}' is not an address of this machine; "
+            "correct one of the two",
         )
     try:
         account = pwd.getpwuid(os.getuid())
     except KeyError as error:
-        raise Unreachable(target.name, f"this machine has no account for the user id {os.getuid()}") from error
+        raise Unreachable(
+            target.name, f"this machine has no account for user id {os.getuid()}; add it to /etc/passwd"
+        ) from error
     return LocalSession(target, account)
 
 
 class LocalSession(ChannelSession):
-    """A session of the user who runs Hostwright, on this machine."""
+    """A session on this machine, as the user who runs Hostwright."""
 
     def __init__(self, target: Target, account: pwd.struct_passwd):
         super().__init__(target, f"{account.pw_name}@this machine")
@@ -52,7 +54,7 @@ class LocalSession(ChannelSession):
         try:
             process = Process(command, self._account)
         except OSError as error:
-            raise self._failure(f"no process can be started: {error.strerror or error}") from error
+            raise self._failure(f"/bin/sh cannot be started: {error.strerror or error}") from error
         with self._lock:
             self._running = {earlier for earlier in self._running if not earlier.closed} | {process}
             late = self._closed
@@ -71,10 +73,10 @@ class LocalSession(ChannelSession):
 
 
 class Process:
-    """One command as a process, with what ``Exchange`` uses of a channel.
+    """One command as a process, with the channel methods that ``Exchange`` uses.
 
-    One thread reads, another may write, and any may cut it: ``_wake`` then ends both threads' waiting. As over SSH, the
-    process itself is not ended, but finds its input and its outputs closed.
+    One thread reads, another may write, and any thread may call ``cut``: ``_wake`` then wakes both threads. As over
+    SSH, ``cut`` closes the input and the outputs, and does not kill the process.
     """
 
     def __init__(self, command: str, account: pwd.struct_passwd):
@@ -84,7 +86,7 @@ class Process:
             bufsize=0, env=_environment(account), cwd=_home(account), umask=0o022, start_new_session=True,
         )  # fmt: skip
         self.closed = False
-        self.lost = False  #: whether it was cut from outside
+        self.lost = False  #: whether ``cut`` was called
         self.status_event = self
         self.out_max_packet_size = _PIECE_BYTES
         self._in, self._out, self._err = (
@@ -108,15 +110,15 @@ class Process:
 
     @property
     def exit_status(self) -> int:
-        """The exit status; ``UNKNOWN_STATUS`` while it runs, after a signal, and of what was cut off.
+        """The exit status, or ``UNKNOWN_STATUS`` while the process runs, after a signal and after ``cut``.
 
-        A shell that is cut off reads the end of its input, and may end with 0 without having run anything.
+        After ``cut``, the shell reads the end of its input, and may exit with 0 without having run anything.
         """
         status = self._process.poll()
         return UNKNOWN_STATUS if self.lost or status is None or status < 0 else status
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Whether it ends within so many seconds, or is cut."""
+        """Return whether the process ends or is cut within ``timeout`` seconds."""
         with suppress(subprocess.TimeoutExpired):
             if not self.closed:
                 self._process.wait(timeout)
@@ -124,15 +126,15 @@ class Process:
         return False
 
     def fileno(self) -> int:
-        """What can be read when there is something to read or to notice."""
+        """A descriptor that is readable when an output has data or has ended, and after ``cut``."""
         return self._some.fileno()
 
     def recv_ready(self) -> bool:
-        """Whether standard output has something, or has ended just now."""
+        """Whether standard output has data, or has just ended."""
         return self._ready(self._out)
 
     def recv_stderr_ready(self) -> bool:
-        """Whether standard error has something, or has ended just now."""
+        """Whether standard error has data, or has just ended."""
         return self._ready(self._err)
 
     def _ready(self, descriptor: int) -> bool:
@@ -143,11 +145,11 @@ class Process:
         return bool(poll.poll(0))
 
     def recv(self, size: int, /) -> bytes:
-        """What standard output has, at most ``size`` bytes."""
+        """Read at most ``size`` bytes of standard output."""
         return self._read(self._out, size)
 
     def recv_stderr(self, size: int, /) -> bytes:
-        """What standard error has, at most ``size`` bytes."""
+        """Read at most ``size`` bytes of standard error."""
         return self._read(self._err, size)
 
     def _read(self, descriptor: int, size: int) -> bytes:
@@ -160,7 +162,7 @@ class Process:
         return data
 
     def sendall(self, data: bytes, /) -> None:
-        """Write to its standard input. Raises ``BrokenPipeError`` where nobody reads it any more."""
+        """Write to standard input. Raises ``BrokenPipeError`` if it is closed."""
         left = memoryview(data)
         with self._writing:
             if self._released:
@@ -176,24 +178,24 @@ class Process:
                     left = left[os.write(self._in, left) :]
 
     def shutdown_write(self) -> None:
-        """Let it see the end of its standard input."""
+        """Close standard input."""
         with self._writing:
             if self._process.stdin and not self._released:
                 self._process.stdin.close()
 
     def cut(self) -> None:
-        """Let nothing more be read or written. Any thread may do this at any time."""
+        """End reading and writing. Any thread may call this at any time."""
         self.lost = self.closed = True
         self._notice()
 
     def _notice(self) -> None:
         with self._over:
             if not self._released:
-                with suppress(BlockingIOError):  # a full pipe has woken them already
+                with suppress(BlockingIOError):  # a full pipe has already woken the threads
                     os.write(self._waker, b".")
 
     def close(self) -> None:
-        """Let go of it. The thread that reads does this; who still writes is told."""
+        """Release the pipes. Only the reading thread may call this; a writing thread receives ``BrokenPipeError``."""
         self.closed = True
         self._notice()
         with self._writing, self._over:
@@ -211,19 +213,18 @@ class Process:
 
 
 def _environment(account: pwd.struct_passwd) -> dict[str, str]:
-    """That of a login, with the proxies of whoever runs Hostwright: what else they have set is for Hostwright."""
+    """The environment of a login, plus the proxy variables of Hostwright's own environment."""
     kept = {name: os.environ[name] for name in PROXIES if name in os.environ}
     user, home = account.pw_name, account.pw_dir
     return {**kept, "HOME": home, "USER": user, "LOGNAME": user, "SHELL": account.pw_shell or "/bin/sh", "PATH": PATH}
 
 
 def _home(account: pwd.struct_passwd) -> str:
-    """Where a login begins."""
     return account.pw_dir if os.access(account.pw_dir, os.X_OK) else "/"
 
 
 def _is_own(address: str) -> bool:
-    """Whether a name or an address is one of this machine's: nothing else can be bound here."""
+    """Whether a name or an address is this machine's: only such an address can be bound."""
     with suppress(OSError, UnicodeError):
         for family, _, _, _, place in socket.getaddrinfo(address, None, type=socket.SOCK_DGRAM):
             with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as sock:

@@ -1,4 +1,4 @@
-"""How to connect: settings for all hosts of a run, and what their connections share."""
+"""Connection settings for all hosts of a run, and the caches that their connections share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _load_key(path: Path) -> paramiko.PKey:
 
 
 class Shared:
-    """What the connections of a run share: files that are read once, and the connections to jump hosts."""
+    """Caches that the connections of a run share: parsed files, and connections to jump hosts."""
 
     def __init__(self) -> None:
         self.known_hosts: FileCache[KnownHosts] = FileCache(KnownHosts.read)
@@ -33,12 +33,12 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to connect. Use a single value for all hosts of a run: its connections share what they read.
+    """Connection settings. Use one value for all hosts of a run, so that their connections share the caches.
 
-    ``host_keys``: ``strict`` refuses a host whose key is not known; ``accept-new`` records an unknown key and
-    continues. Both refuse a changed key. ``ssh_config`` is read instead of ``~/.ssh/config`` and
-    ``/etc/ssh/ssh_config``. ``connect_timeout_s`` (seconds, for everything up to the login) and ``keepalive_s`` apply
-    unless the inventory or ``ssh_config`` say otherwise.
+    ``host_keys``: ``strict`` refuses a host with an unknown key; ``accept-new`` records an unknown key and continues.
+    Both refuse a changed key. ``ssh_config`` replaces ``~/.ssh/config`` and ``/etc/ssh/ssh_config``.
+    ``connect_timeout_s`` (seconds, for everything up to the login) and ``keepalive_s`` apply unless the inventory or
+    ``ssh_config`` set other values.
     """
 
     host_keys: Literal["strict", "accept-new"] = "strict"

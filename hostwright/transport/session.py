@@ -1,8 +1,8 @@
-"""One host's open session: commands, each with a deadline and an output limit, over raw channels of SSH.
+"""A session on one host: runs commands, each with a deadline and an output limit, over raw SSH channels.
 
-``Session`` is what everything above knows of a host; how its commands are started differs for SSH (``SshSession``) and
-for this machine itself (``local.LocalSession``). Fabric's ``run`` moves 100 bytes/s into a command and 1 MB/s out of
-it; a raw channel of the same connection, 450 MB/s.
+``Session`` is the interface for all other packages. ``SshSession`` starts commands over SSH, ``local.LocalSession`` on
+this machine. Fabric's ``run`` transfers 100 bytes/s into a command and 1 MB/s out of it; a raw channel of the same
+connection 450 MB/s.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     import paramiko
 
 CAP_BYTES = 16 * 1024 * 1024
-_GRACE_S = 0.25  #: how long after a deadline a call stuck inside paramiko is aborted
-_SHOWN = 200  #: characters of what a login shell printed, in a sentence
-_LOST_S = 0.05  #: paramiko closes the channels a moment before it reports that the connection is gone
+_GRACE_S = 0.25  #: time after a deadline until a call stuck inside paramiko is aborted
+_SHOWN = 200  #: characters of a login shell's output in an error
+_LOST_S = 0.05  #: paramiko closes the channels shortly before it reports the lost connection
 
 
 class Session(ABC):
@@ -43,12 +43,12 @@ class Session(ABC):
         allowance: Allowance | None = None,
     ):
         self.host = target
-        self.endpoint = endpoint  #: ``user@address:port`` as finally resolved
+        self.endpoint = endpoint  #: ``user@address:port``, resolved
         self.ends = Ends()
-        self.execs = 0  #: commands begun so far
-        self.noise = b""  #: the beginning of what the login shell prints before a command; see ``frame``
-        self.noise_note = ""  #: what ``login.startfiles`` has found out about it
-        self.idle: list[Callable[[], None]] = []  #: end channels that wait for work, where a host refuses one more
+        self.execs = 0  #: number of commands started
+        self.noise = b""  #: first bytes that the login shell prints before a command; see ``frame``
+        self.noise_note = ""  #: note of ``login.startfiles`` about the noise
+        self.idle: list[Callable[[], None]] = []  #: each closes an idle channel, if the host refuses another
         self._on_close = on_close
         self._allowance = allowance or Allowance()
         self._lock = threading.Lock()
@@ -67,15 +67,16 @@ class Session(ABC):
         on_stderr: Callable[[bytes], None] | None = None,
         name: str = "",
     ) -> Output:
-        """Run ``command``, POSIX sh, as the login user and return its status and output, whatever the status is.
+        """Run ``command`` (POSIX sh) as the login user, and return its status and output; any status is allowed.
 
-        ``/bin/sh`` runs it, whatever the login shell is and prints (see ``frame``). ``stdin`` is sent while the output
-        is read; the command then sees end of file. ``timeout_s`` bounds all of it, ``idle_s`` the time in which not
-        one byte moves in either direction. More than ``cap_bytes`` of output cut the command off (``truncated``).
-        ``on_stdout`` gets standard output as it comes, in this thread; ``Output.stdout`` is then empty; ``on_stderr``
-        likewise. Errors call the command by its ``name``, where it has one. Raises
-        ``Unreachable`` when the time is over, the connection is lost or the login shell does not run the command, and
-        what ``stdin`` or the two functions raise. Values go into a command through ``common.quoting.sh`` alone:
+        ``/bin/sh`` runs the command, whatever the login shell is (see ``frame``). ``stdin`` is sent while the output is
+        read, followed by end of file. ``timeout_s`` limits the total time, ``idle_s`` the time without any byte in
+        either direction. If the output exceeds ``cap_bytes``, the command is cut off (``truncated``). ``on_stdout``
+        receives standard output as it arrives, in this thread; ``Output.stdout`` is then empty. ``on_stderr`` works
+        likewise. Errors contain ``name`` instead of the command, if set.
+
+        Raises ``Unreachable`` on a timeout, on a lost connection and if the login shell does not run the command, and
+        what ``stdin`` or the two callbacks raise. Insert values into a command only with ``common.quoting.sh``:
 
         >>> from hostwright.common.quoting import sh
         >>> output = session.run(sh("wc -c; test -d %s", "/no such"), stdin=b"hello", timeout_s=10)
@@ -85,10 +86,10 @@ class Session(ABC):
 
     @abstractmethod
     def _end(self) -> None:
-        """Cut the session, in any thread: commands that are running here end as lost."""
+        """Shut down the session from any thread: running commands end as lost."""
 
     def close(self) -> None:
-        """End the session. Closing twice does nothing."""
+        """Close the session. Closing twice does nothing."""
         with self._lock:
             if self._closed:
                 return
@@ -104,15 +105,15 @@ class Session(ABC):
 
 
 class ChannelSession(Session):
-    """A session that has a channel for each command."""
+    """A session with a channel for each command."""
 
     @abstractmethod
     def _start(self, command: str, deadline: Deadline) -> Channel:
-        """Begin a command, which the login shell reads. Raises ``Unreachable``."""
+        """Start a command in the login shell. Raises ``Unreachable``."""
 
     @abstractmethod
     def _lost(self, channel: Channel) -> bool:
-        """Whether the session was lost, where a missing status may also mean that a signal ended the command."""
+        """Whether the session was lost; otherwise a missing status means that a signal ended the command."""
 
     def run(
         self,
@@ -126,7 +127,7 @@ class ChannelSession(Session):
         on_stderr: Callable[[bytes], None] | None = None,
         name: str = "",
     ) -> Output:
-        """See ``Session``."""
+        """Run a command; see ``Session.run``."""
         with self._lock:
             self.execs += 1
         name = _short(name or command)
@@ -153,9 +154,9 @@ class ChannelSession(Session):
             raise self._failure("")
         if not in_time and (frame.stdout.begun or (deadline.passed() and not frame.noise)):
             if frame.noise_bytes > NOISE_CAP_BYTES:
-                raise self._failure(f"it sends more and more that is no output of {name}")
-            waited = f"{timeout_s:g} s" if deadline.passed() else f"{idle_s:g} s without a sign of life"
-            raise self._failure(f"{name} did not end within {waited}: the host hangs, or it needs longer")
+                raise self._failure(f"it keeps sending data that is not output of {name}")
+            waited = f"{timeout_s:g} s" if deadline.passed() else f"{idle_s:g} s without output"
+            raise self._failure(f"{name} did not end within {waited}: the host hangs, or the command needs longer")
         if not frame.stdout.begun:
             raise self._never_began(channel, frame, name, in_time=in_time)
         ended = frame.stdout.status
@@ -167,23 +168,22 @@ class ChannelSession(Session):
         )
 
     def _never_began(self, channel: Channel, frame: Frame, name: str, *, in_time: bool) -> HostError:
-        """The error for a command that the login shell did not run."""
         text = " ".join(printable(frame.noise.decode("utf-8", errors="replace")).split())[:_SHOWN]
         printed = f'it printed "{text}"' if text else "it printed nothing"
         if frame.noise_bytes > NOISE_CAP_BYTES:
-            sentence = f"its login shell prints without end instead of running a command; {printed}"
+            sentence = f"its login shell prints endlessly and does not run a command; {printed}"
         elif not in_time:
-            hint = "does a start file, such as ~/.bashrc, wait for input or start another shell?"
+            hint = "check whether a start file, such as ~/.bashrc, waits for input or starts another shell"
             sentence = f"its login shell did not run {name} in time; {printed}; {hint}"
         elif channel.exit_status == UNKNOWN_STATUS or self._lost(channel):
             return self._failure(f"the connection was lost while {name} ran")
         else:
-            hint = "is it a shell that runs commands, and does no start file, such as ~/.bashrc, end it?"
+            hint = "check whether it is a shell, and whether a start file, such as ~/.bashrc, ends it"
             sentence = f"its login shell ended with {channel.exit_status} and ran no command; {printed}; {hint}"
         return Unreachable(self.host.name, f"{sentence} ({self.endpoint})", passing=not (in_time or text))
 
     def _failure(self, sentence: str) -> HostError:
-        """The error for a connection that does not do what it should; the one that no other would mend comes first."""
+        """The error for a failed connection; a spent allowance takes precedence, because a retry does not fix it."""
         if self._allowance.fault:
             return ProtocolError(self.host.name, f"{self._allowance.fault} ({self.endpoint})")
         return Unreachable(self.host.name, f"{sentence} ({self.endpoint})", passing=True)
@@ -210,7 +210,7 @@ class SshSession(ChannelSession):
         try:
             channel: paramiko.Channel = self._open(transport, deadline)
         except ChannelException as error:
-            sentence = f"it refuses one more channel: {error.text} (MaxSessions in its sshd_config?)"
+            sentence = f"it refuses another channel: {error.text}; probably MaxSessions in its sshd_config is too low"
             raise self._failure(sentence) from error
         except (SSHException, EOFError, OSError) as error:
             raise self._failure(self._silence(deadline)) from error
@@ -218,13 +218,13 @@ class SshSession(ChannelSession):
             channel.exec_command(command)
         except (SSHException, EOFError, OSError) as error:
             if transport.is_active():
-                raise self._failure("it lets this user log in, but not run commands") from error
+                raise self._failure("it allows this user to log in, but not to run commands") from error
             raise self._failure(self._silence(deadline)) from error
         return channel
 
     def _open(self, transport: paramiko.Transport, deadline: Deadline) -> paramiko.Channel:
-        """Open a channel. A host that refuses one is asked again: it may have as many as it allows, of which one waits
-        for work, or one is closed and not yet forgotten.
+        """Open a channel. If the host refuses (MaxSessions), close an idle channel, wait for closed channels, and retry
+        once.
         """
         from paramiko import ChannelException
 
@@ -233,12 +233,12 @@ class SshSession(ChannelSession):
         except ChannelException:
             if self.idle:
                 self.idle.pop()()
-            transport.global_request("keepalive@openssh.com")  # when it answers, sshd has forgotten closed channels
+            transport.global_request("keepalive@openssh.com")  # sshd frees closed channels before it replies
             return transport.open_session(timeout=deadline.left_s())
 
     def _silence(self, deadline: Deadline) -> str:
         if deadline.passed():
-            return f"it did not take a command within {deadline.timeout_s:g} s: the host hangs"
+            return f"it did not start the command within {deadline.timeout_s:g} s: the host hangs"
         return "the connection was lost"
 
     def _lost(self, channel: Channel) -> bool:
@@ -259,11 +259,11 @@ def _discard(channel: Channel) -> None:
 def _close(channel: Channel) -> None:
     from paramiko import SSHException
 
-    with suppress(OSError, EOFError, SSHException):  # the connection is gone, and the channel with it
+    with suppress(OSError, EOFError, SSHException):  # the connection is lost
         channel.close()
 
 
 def _short(command: str) -> str:
-    """A command for use in a sentence: one line, at most 60 characters."""
+    """A command on one line, at most 60 characters, for errors."""
     line = " ".join(command.split())
     return f"{line[:57]}..." if len(line) > 60 else line

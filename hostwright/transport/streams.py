@@ -1,4 +1,4 @@
-"""What goes into one exec channel and what comes out of it: the streams of a command in its frame."""
+"""Streams of one SSH channel: standard input, output and error of a framed command."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from typing import Protocol
 from hostwright.transport.exchange import Deadline
 from hostwright.transport.frame import NOISE_CAP_BYTES, Frame, Stream
 
-START_S = 60.0  #: our choice: start files that load conda or nvm from a network's disk may take many seconds
+START_S = 60.0  #: our choice: start files that load conda or nvm from a network disk may take many seconds
 _RECV_BYTES = 2 * 1024 * 1024  #: paramiko's receive window: take all available data at once
 _PACKET_ROOM = 64  #: reserved by paramiko in a packet for its headers
-_STDERR_CAP_BYTES = 16 * 1024 * 1024  #: kept in memory also where standard output is passed on as it comes
-_FREED_S = 0.25  #: our choice: how long a command that has ended may take to free its channel on the host
+_STDERR_CAP_BYTES = 16 * 1024 * 1024  #: kept in memory, also if standard output has a callback
+_FREED_S = 0.25  #: our choice: time for the host to free the channel of a command that has ended
 
 
 class Readable(Protocol):
-    """A stream of bytes: a file, or anything with its ``read``."""
+    """A stream of bytes: a file, or any object with ``read``."""
 
     def read(self, size: int, /) -> bytes:
-        """At most ``size`` bytes; empty at the end."""
+        """Return at most ``size`` bytes; empty at the end."""
 
 
 class CommandEnd(Protocol):
-    """What can be waited for: the end of a command."""
+    """The end of a command, as an event."""
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Whether it came within so many seconds."""
+        """Return whether the command ends within ``timeout`` seconds."""
 
 
 class Channel(Protocol):
-    """One running command: paramiko's channel, as far as it is used, and a process of this machine (``local``)."""
+    """One running command: paramiko's channel, or a process of this machine (``local``)."""
 
     @property
     def closed(self) -> bool:
-        """Whether nothing comes any more, since it was cut."""
+        """Whether the channel was closed or cut."""
 
     @property
     def eof_received(self) -> int:
@@ -53,39 +53,39 @@ class Channel(Protocol):
 
     @property
     def out_window_size(self) -> int:
-        """How many bytes it takes at once without being waited for."""
+        """Number of bytes that can be sent without blocking."""
 
     @property
     def out_max_packet_size(self) -> int:
-        """How many bytes are best sent at a time."""
+        """Best size of one ``sendall``, in bytes."""
 
     def fileno(self) -> int:
-        """A descriptor that can be read when something came on either output, or it ended."""
+        """A descriptor that is readable when an output has data or has ended."""
 
     def recv_ready(self) -> bool:
-        """Whether standard output has something."""
+        """Whether standard output has data."""
 
     def recv(self, size: int, /) -> bytes:
-        """What standard output has; empty at its end."""
+        """Read at most ``size`` bytes of standard output; empty at its end."""
 
     def recv_stderr_ready(self) -> bool:
-        """Whether standard error has something."""
+        """Whether standard error has data."""
 
     def recv_stderr(self, size: int, /) -> bytes:
-        """What standard error has; empty at its end."""
+        """Read at most ``size`` bytes of standard error; empty at its end."""
 
     def sendall(self, data: bytes, /) -> object:
-        """Write to standard input, however long that takes."""
+        """Write all of ``data`` to standard input; may block."""
 
     def shutdown_write(self) -> None:
-        """End standard input."""
+        """Close standard input."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release the channel."""
 
 
 class Exchange:
-    """Standard input into one channel, output out of it; both are those of the command in its frame."""
+    """Sends standard input to one channel and receives the output of the framed command."""
 
     def __init__(
         self,
@@ -110,9 +110,10 @@ class Exchange:
         self._stdin_error: BaseException | None = None
 
     def run(self, deadline: Deadline, idle_s: float | None) -> bool:
-        """Send input and receive output until the command ends or is cut off; ``False`` if the time is over first.
+        """Send input and receive output until the command ends or is cut off; return ``False`` on a timeout.
 
-        The command has ended at the end of its frame: what a start file left behind may hold the channel open.
+        The command ends at the end marks of its frame, because a background process of a start file may keep the
+        channel open.
         """
         poll = select.poll()
         poll.register(self._channel.fileno(), select.POLLIN)
@@ -132,7 +133,7 @@ class Exchange:
             if self._wait_s(deadline, start, idle_s) == 0 or self._frame.noise_bytes > NOISE_CAP_BYTES:
                 return False
         if self._frame.ended:
-            self._channel.status_event.wait(min(deadline.left_s(), _FREED_S))  # the host frees the channel
+            self._channel.status_event.wait(min(deadline.left_s(), _FREED_S))  # until the host frees the channel
             return True
         return self.truncated or self._channel.status_event.wait(deadline.left_s())
 
@@ -146,12 +147,11 @@ class Exchange:
         stdin = self._stdin or b""
         room = self._channel.out_window_size - len(self._frame.program)
         if isinstance(stdin, bytes) and len(stdin) <= room:
-            self._send()  # the host has promised to accept this much, so this cannot block on the output
+            self._send()  # fits into the window, so this cannot block
         else:
             threading.Thread(target=self._send, name="stdin", daemon=True).start()
 
     def _receive(self) -> bool:
-        """Take what has arrived, and return whether there was anything."""
         channel, some = self._channel, False
         if channel.recv_ready():
             some = self._take(channel.recv(_RECV_BYTES), self._frame.stdout, self._on_stdout)
@@ -178,7 +178,7 @@ class Exchange:
         self.truncated = self.truncated or len(self.stderr) > _STDERR_CAP_BYTES
 
     def _send(self) -> None:
-        """Send standard input. If the command or the connection ends first, ``_receive`` notices, and this returns."""
+        """Send standard input; return early if the command or the connection ends, which ``_receive`` detects."""
         from paramiko import SSHException
 
         chunks = self._chunks(self._channel.out_max_packet_size - _PACKET_ROOM)

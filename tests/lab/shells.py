@@ -67,6 +67,6 @@ CASES = (
     Case("fish_exit", "fish", {".config/fish/config.fish": "function bye --on-event fish_exit; echo bye; end\n"}),
     Case("zshexit", "zsh", {".zshenv": "zshexit() { echo bye; }; TRAPEXIT() { echo trapped; }\n"}),
     _bash("SHELLOPTS", "set -x; export SHELLOPTS"),
-    _bash("noise without end", "yes", names="", error="prints without end"),
+    _bash("noise without end", "yes", names="", error="prints endlessly"),
     _bash("set -e in a start file", "set -e; false", names="", error=REFUSES),
 )

@@ -90,13 +90,13 @@ def test_root_finds_its_programs_whatever_sudo_makes_of_the_path(server: Sshd, u
     ("user", "password", "sentence"),
     [
         ("hwtest-asked", None, "run again with --ask-become-pass"),
-        ("hwtest-asked", "wrong", "sudo refuses the password"),
-        ("hwtest-asked", "", "sudo refuses the password"),
-        ("hwtest-terminal", "wrong", "sudo refuses the password"),
-        ("hwtest-nobody", PASSWORD, "does not let the login user become root"),
+        ("hwtest-asked", "wrong", "sudo rejected the password"),
+        ("hwtest-asked", "", "sudo rejected the password"),
+        ("hwtest-terminal", "wrong", "sudo rejected the password"),
+        ("hwtest-nobody", PASSWORD, "does not allow the login user to become"),
         ("hwtest-nobody", None, "--ask-become-pass"),
-        ("hwtest-little", None, "--ask-become-pass|does not let the login user become root"),
-        ("hwtest-little", PASSWORD, "does not let the login user become root"),
+        ("hwtest-little", None, "--ask-become-pass|does not allow the login user to become root"),
+        ("hwtest-little", PASSWORD, "does not allow the login user to become"),
     ],
 )
 def test_who_may_not_is_told_why_and_nothing_ran(server: Sshd, user: str, password: str | None, sentence: str) -> None:

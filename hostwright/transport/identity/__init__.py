@@ -1,1 +1,1 @@
-"""Which key a host must show: keys as values, the sources of the right key, and recording it by intent."""
+"""Host key verification: keys, known_hosts files, certificates, and recording of keys."""

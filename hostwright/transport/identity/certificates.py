@@ -1,4 +1,4 @@
-"""Host certificates of OpenSSH (its PROTOCOL.certkeys): read and verified by the cryptography library."""
+"""Host certificates of OpenSSH (its PROTOCOL.certkeys), read and verified by the cryptography library."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.serialization import SSHCertificate
 
 SUFFIX = "-cert-v01@openssh.com"
-_KEY_FIELDS = {"ssh-ed25519": 1, "ssh-rsa": 2}  #: strings of the key itself; those of ecdsa are a curve and a point
+_KEY_FIELDS = {"ssh-ed25519": 1, "ssh-rsa": 2}  #: number of strings in the key; ecdsa has a curve and a point
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A certificate that a server showed, whose signature is right; ``key`` is the host's own."""
+    """A certificate with a valid signature that a server presented; ``key`` is the host's key."""
 
     blob: bytes
     key: HostKey
@@ -33,11 +33,11 @@ class Certificate:
 
     @property
     def line(self) -> str:
-        """As in a ``-cert.pub`` file."""
+        """The certificate as in a ``-cert.pub`` file."""
         return f"{self.key.key_type}{SUFFIX} {base64.b64encode(self.blob).decode()}"
 
     def unfit(self, principal: str, algorithms: Collection[str], now_s: float) -> str:
-        """Why the certificate does not make its key right for this host; empty if it does."""
+        """The reason why the certificate is invalid for this host; empty if it is valid."""
         return next(self._faults(principal, algorithms, now_s), "")
 
     def _faults(self, principal: str, algorithms: Collection[str], now_s: float) -> Iterator[str]:
@@ -48,7 +48,7 @@ class Certificate:
         if now_s >= self.valid_before:
             yield "it has expired"
         if not self.principals:
-            yield "it names no host, which later versions of OpenSSH refuse"
+            yield "it has no principals, which later versions of OpenSSH reject"
         if principal not in self.principals:
             yield f"it is not for {principal}, but for {', '.join(self.principals[:4])}"
         if self.critical:
@@ -58,8 +58,11 @@ class Certificate:
 
 
 def read(blob: bytes) -> Certificate:
-    """A certificate in the wire format. Raises ``ValueError`` if it is damaged, or its signature is wrong or of a kind
-    that cannot be verified here (an authority's key on a security token)."""
+    """Parse and verify a certificate in the wire format.
+
+    Raises ``ValueError`` if the certificate is damaged, or if its signature is wrong or of an unsupported kind (an
+    authority's key on a security token).
+    """
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import SSHCertificate, SSHCertificateType
     from cryptography.hazmat.primitives.serialization import load_ssh_public_identity as load
@@ -67,7 +70,7 @@ def read(blob: bytes) -> Certificate:
     try:
         found = load(f"{_type(blob)} {base64.b64encode(blob).decode()}".encode())
         if not isinstance(found, SSHCertificate):
-            raise ValueError("it is no certificate")
+            raise ValueError("it is not a certificate")
         found.verify_cert_signature()
         return Certificate(
             blob,
@@ -87,7 +90,7 @@ def read(blob: bytes) -> Certificate:
 
 
 def plain(blob: bytes) -> bytes:
-    """The key in a certificate, in the wire format; empty if it is damaged."""
+    """The key in a certificate, in the wire format; empty if the certificate is damaged."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import SSHCertificate
     from cryptography.hazmat.primitives.serialization import load_ssh_public_identity as load
@@ -112,12 +115,12 @@ def _line(key: object) -> str:
 def _type(blob: bytes) -> str:
     found = blob[4 : 4 + int.from_bytes(blob[:4], "big")].decode("ascii", errors="replace")
     if not re.fullmatch(r"[a-z0-9@.-]+", found):
-        raise ValueError("it is no certificate")
+        raise ValueError("it is not a certificate")
     return found
 
 
 def _signed_with(blob: bytes) -> str:
-    """The algorithm of the signature, which is the last of a certificate's fields."""
+    """The algorithm of the signature, the last field of a certificate."""
     from paramiko.message import Message
 
     message = Message(blob)
@@ -125,7 +128,7 @@ def _signed_with(blob: bytes) -> str:
     for _ in range(1 + _KEY_FIELDS.get(kind, 2)):  # the nonce, the key
         message.get_binary()
     message.get_int64(), message.get_int()  # serial number, type
-    message.get_binary(), message.get_binary()  # its name, the principals
+    message.get_binary(), message.get_binary()  # key ID, principals
     message.get_int64(), message.get_int64()
     for _ in range(4):  # critical options, extensions, reserved, the authority's key
         message.get_binary()

@@ -1,4 +1,4 @@
-"""Names in ``known_hosts`` that nobody can read: HMAC-SHA1 (RFC 2104) of the name, with a salt of its own each."""
+"""Hashed names in ``known_hosts``: HMAC-SHA1 (RFC 2104) of the name, each with its own salt."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 
-_SALT_BYTES = 20  #: as in ssh-keygen -H; OpenSSH finds no name in a line with another
-_BLOCK_BYTES = 64  #: of SHA-1
+_SALT_BYTES = 20  #: as in ssh-keygen -H; OpenSSH ignores a line with another length
+_BLOCK_BYTES = 64  #: block size of SHA-1
 _INNER, _OUTER = (bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C))
 _sha1 = hashlib.sha1
 
 
 class HashedName(NamedTuple):
-    """A name that can only be compared. Its salt is kept as the two blocks with which the HMAC begins: a comparison
-    takes half the time of ``hmac.digest``."""
+    """A hashed name. The salt is stored as the two initial HMAC blocks, so a comparison takes half the time of
+    ``hmac.digest``.
+    """
 
     inner: bytes
     outer: bytes
@@ -28,8 +29,7 @@ class HashedName(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> HashedName | None:
-        """A hashed name as it stands in the file. OpenSSH compares the text, so that only what it would write itself is
-        one."""
+        """Parse a hashed name; ``None`` unless OpenSSH would write the same text: OpenSSH compares texts."""
         try:
             salt, digest = (binascii.a2b_base64(part) for part in text.split("|")[2:])
         except ValueError:
@@ -41,7 +41,7 @@ class HashedName(NamedTuple):
 
 
 def named(name: str, lines: Iterable[tuple[HashedName, T]]) -> tuple[T, ...]:
-    """The lines with this name. It is the one loop over all lines of a file, so that it calls nothing but the hash."""
+    """Return the lines with this name. The loop covers all lines of a file, so it calls only the hash."""
     sha1, data, found = _sha1, name.encode(), list[T]()
     for (inner, outer, digest), line in lines:
         if sha1(outer + sha1(inner + data).digest()).digest() == digest:
@@ -50,7 +50,7 @@ def named(name: str, lines: Iterable[tuple[HashedName, T]]) -> tuple[T, ...]:
 
 
 def hashed_name(name: str) -> str:
-    """The name so that nobody reads it, as ``ssh-keygen -H`` writes it."""
+    """Hash a name like ``ssh-keygen -H``."""
     salt = os.urandom(_SALT_BYTES)
     return _written(salt, hmac.digest(salt, name.encode(), "sha1"))
 

@@ -1,7 +1,7 @@
-"""Host keys: which ones are known, whether a server shows one of them, and recording a new one.
+"""Known host keys: lookup in ``known_hosts`` files, comparison with a server's key, and recording of new keys.
 
-A ``known_hosts`` file is split into lines once; names are looked up in an index, and a key is decoded only if its
-line is for the host in question (paramiko decodes all: 5 s for 10,000 lines).
+Reading a file only splits it into lines and indexes the names. A key is decoded only if its line is for the requested
+host (paramiko decodes all: 5 s for 10,000 lines).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from hostwright.transport.login.cache import FileCache
 
 SSH_PORT = 22
-ANOTHER_KNOWN_HOSTS = "name another file (hostwright_known_hosts in the inventory)"
+ANOTHER_KNOWN_HOSTS = "set another file (hostwright_known_hosts in the inventory)"
 REVOKED, AUTHORITY = _MARKERS = ("@revoked", "@cert-authority")
-_LONGEST_PATTERN = 1022  #: bytes; OpenSSH takes a list with a longer one for no match
-_IGNORED = dict.fromkeys(map(ord, "\r\v\f"))  #: in base64
+_LONGEST_PATTERN = 1022  #: bytes; in OpenSSH, a list with a longer pattern never matches
+_IGNORED = dict.fromkeys(map(ord, "\r\v\f"))  #: characters ignored in base64
 _PLAIN_TYPES = {"rsa-sha2-256": "ssh-rsa", "rsa-sha2-512": "ssh-rsa"}
 
 
@@ -50,38 +50,38 @@ class KnownHost:
 
     @property
     def where(self) -> str:
-        """``file:line``, for sentences."""
+        """``file:line``, for messages."""
         return f"{self.path}:{self.number}"
 
     @property
     def blob(self) -> bytes:
-        """The key itself; empty if the line is damaged, so it equals no key."""
+        """The key's bytes; empty for a damaged line, so that no key equals them."""
         try:
             return base64.b64decode(self.encoded.translate(_IGNORED), validate=True)
         except (binascii.Error, ValueError):
             return b""
 
     def is_for(self, blob: bytes) -> bool:
-        """Whether the line has this key, under the name of its type; OpenSSH ignores a line with another type."""
+        """Whether the line has this key with the matching type; OpenSSH ignores a line with another type."""
         return self.blob == blob and _type_of(blob) == _PLAIN_TYPES.get(self.key_type, self.key_type)
 
     @property
     def whole(self) -> bool:
-        """Whether the line has a key of the type that it names."""
+        """Whether the line has a valid key of the stated type."""
         blob = self.blob
         return bool(blob) and self.is_for(blob)
 
     @property
     def fingerprint(self) -> str:
-        """The key's fingerprint; that of an empty text if the line is damaged."""
+        """The key's fingerprint; for a damaged line, the fingerprint of an empty key."""
         return fingerprint(self.blob)
 
 
 class HostKeyMismatch(Unreachable):
-    """The host shows another key than the known one; both fingerprints are in the sentence.
+    """The host presented a key that differs from the recorded one; the message contains both fingerprints.
 
-    ``offered`` is the key that it shows, ``known`` the recorded one. If a jump host on the way shows another key,
-    nothing can be said about the host itself: ``offered`` is ``None``.
+    ``offered`` is the presented key, ``known`` are the recorded lines. If the mismatch is on a jump host, ``offered``
+    is ``None``, because the host's own key is unknown.
     """
 
     def __init__(
@@ -101,8 +101,11 @@ class HostKeyMismatch(Unreachable):
 
 @dataclass(frozen=True, slots=True)
 class KnownHosts:
-    """The lines of one file, indexed by the ways of looking up their names. ``found`` are the hashed lines of names
-    that were looked for: each connection asks twice, and each time costs an HMAC a line."""
+    """The lines of one file, indexed by the forms of their names.
+
+    ``found`` caches the hashed lines of each name: a connection searches twice, and a search computes one HMAC per
+    line.
+    """
 
     plain: dict[str, list[KnownHost]] = field(default_factory=dict)
     patterns: list[KnownHost] = field(default_factory=list)
@@ -116,7 +119,7 @@ class KnownHosts:
 
     @classmethod
     def parse(cls, path: Path, content: bytes) -> KnownHosts:
-        """The entries of a file's content. Invalid lines are ignored, as by OpenSSH."""
+        """Parse a file's content. Invalid lines are ignored, as in OpenSSH."""
         known = cls()
         for number, line in enumerate(content.decode("utf-8", errors="replace").split("\n"), 1):
             entry = _entry(path, number, line)
@@ -138,7 +141,7 @@ class KnownHosts:
                 self.plain.setdefault(name, []).append(entry)
 
     def lookup(self, name: str) -> Iterator[KnownHost]:
-        """The lines for a name in the form of these files (``host``, or ``[host]:port``), in lower case."""
+        """Yield the lines for a lowercase name (``host`` or ``[host]:port``)."""
         yield from self.plain.get(name, ())
         yield from (entry for entry in self.patterns if _matches(entry.names.lower(), name))
         if name not in self.found:
@@ -173,8 +176,11 @@ def entry_name(host: str, port: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The lines about one server. ``portless`` are those for its name without the port: they suffice to accept a key
-    (as in OpenSSH), but not to call it changed. Of ``others`` only what they revoke counts."""
+    """The ``known_hosts`` lines about one server.
+
+    ``portless`` are lines for the name without the port. As in OpenSSH, a key in them is accepted, but a different key
+    is not a changed key. ``others`` are used only for their revoked keys.
+    """
 
     name: str
     entries: tuple[KnownHost, ...] = ()
@@ -183,11 +189,11 @@ class Known:
 
     @property
     def key_types(self) -> tuple[str, ...]:
-        """The types of its known keys: request these first, or the server may show an unknown one."""
+        """The types of the known keys. Request these first, otherwise the server may present an unknown key."""
         return tuple(dict.fromkeys(entry.key_type for entry in self.entries if not entry.marker and entry.whole))
 
     def expected(self, key_type: str) -> KnownHost | None:
-        """The line that a different key contradicts; a line with a key of the same type comes first."""
+        """The line that a different key contradicts; preferably with a key of the same type."""
         return contradicting(self.entries, key_type)
 
     @property
@@ -197,31 +203,31 @@ class Known:
 
 
 def has(entries: Iterable[KnownHost], blob: bytes, marker: str = "") -> bool:
-    """Whether one of the lines with this marker has a key."""
+    """Whether one of the lines has this key and marker."""
     return any(entry.marker == marker and entry.is_for(blob) for entry in entries)
 
 
 def contradicting(entries: Iterable[KnownHost], key_type: str) -> KnownHost | None:
-    """A line that a key contradicts which none of the lines has; one with a key of its type comes first."""
+    """A line with a key, given that no line has the presented key; preferably one of type ``key_type``."""
     keys = [entry for entry in entries if not entry.marker and entry.whole]
     return next((entry for entry in keys if entry.key_type == key_type), keys[0] if keys else None)
 
 
 def revokes(entry: KnownHost, blobs: Iterable[bytes]) -> bool:
-    """Whether a ``@revoked`` line is about one of these keys; a certificate in it stands for its key."""
+    """Whether a ``@revoked`` line revokes one of these keys; a certificate in the line revokes its key."""
     blob = certificates.plain(entry.blob) if "-cert-" in entry.key_type else entry.blob
     return blob in blobs
 
 
 def find(host: str, port: int, paths: Iterable[Path], files: FileCache[KnownHosts]) -> Known:
-    """Look a server up in several files by its address and port; missing files are ignored."""
+    """Return the lines about a server from several files, by address and port. Missing files are ignored."""
     return look_up(entry_name(host, port), "" if port == SSH_PORT else host.lower(), paths, files)
 
 
 def look_up(
     name: str, portless: str, paths: Iterable[Path], files: FileCache[KnownHosts], others: Iterable[Path] = ()
 ) -> Known:
-    """Look a server up by its names in the form of these files; missing files are ignored."""
+    """Return the lines about a server from several files, by its ``known_hosts`` names. Missing files are ignored."""
     read = list(_existing(paths, files))
     return Known(
         name,
@@ -239,15 +245,17 @@ def _existing(paths: Iterable[Path], files: FileCache[KnownHosts]) -> Iterator[K
 
 @contextmanager
 def locked(path: Path) -> Iterator[BinaryIO]:
-    """A file, opened for reading and appending, and locked against other processes of ours; created with mode 0600 if
-    missing. Raises ``OSError``."""
+    """Open a file for reading and appending, locked against other Hostwright processes.
+
+    A missing file is created with mode 0600. Raises ``OSError``.
+    """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             if not _is_still(path, file):
-                continue  # while we waited for the lock, the file was replaced
+                continue  # the file was replaced while this process waited for the lock
             yield file
             return
 
@@ -260,10 +268,9 @@ def _is_still(path: Path, file: BinaryIO) -> bool:
 
 
 def remember(path: Path, name: str, key_type: str, blob: bytes, *, hashed: bool = False) -> KnownHost | None:
-    """Append a key to a file (created with mode 0600 if missing) unless another process just did.
+    """Append a key to a file (created with mode 0600 if missing), unless the file already has the key.
 
-    Returns the line that another process wrote meanwhile with a different key: nothing is written then. Raises
-    ``OSError``.
+    If another process has recorded a different key meanwhile, write nothing and return that line. Raises ``OSError``.
     """
     with locked(path) as file:
         content = file.read()

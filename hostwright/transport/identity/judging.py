@@ -1,4 +1,4 @@
-"""Whether the key that a server shows is right: OpenSSH's own rules, in its order."""
+"""Verifies the host key of a server with OpenSSH's rules, in OpenSSH's order."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from hostwright.transport.routing.sshconfig import Endpoint
 
 _MAGIC = b"SSHKRL\n\0"
 _ASKING_S = 30.0
-_REVOKED = 1  #: ssh-keygen's exit status; 255 is an error of its own
+_REVOKED = 1  #: exit status of ssh-keygen for a revoked key; 255 is an error
 
 
 def revoking(paths: Iterable[Path], key: HostKey, certificate: Certificate | None) -> Path | None:
-    """The file that revokes a key, its certificate or the authority that signed that.
+    """Return the file that revokes a key, its certificate or the certificate's authority.
 
-    Raises ``OSError`` for a file that cannot be read, and ``ValueError`` for one that cannot be understood: nobody
-    knows then what it revokes.
+    Raises ``OSError`` for a file that cannot be read, and ``ValueError`` for a file that cannot be parsed, because its
+    revoked keys are unknown.
     """
     return next((path for path in paths if _revokes(path, key, certificate)), None)
 
@@ -52,7 +52,7 @@ def _revokes(path: Path, key: HostKey, certificate: Certificate | None) -> bool:
 
 
 def _blob(line: bytes) -> bytes:
-    """The key of a line (``type base64 comment``); empty if there is none."""
+    """The key of a line (``type base64 comment``); empty if the line has no key."""
     fields = line.split(None, 2)
     try:
         return base64.b64decode(fields[1], validate=True) if len(fields) > 1 else b""
@@ -61,7 +61,7 @@ def _blob(line: bytes) -> bytes:
 
 
 def _in_krl(path: Path, line: str) -> bool:
-    """Whether OpenSSH finds a key or certificate in its list."""
+    """Whether a key revocation list (KRL) of OpenSSH contains a key or certificate."""
     with tempfile.NamedTemporaryFile("w", suffix=".pub") as file:
         file.write(f"{line}\n")
         file.flush()
@@ -77,10 +77,10 @@ def _in_krl(path: Path, line: str) -> bool:
             )
         except FileNotFoundError:
             raise ValueError(
-                "it is a KRL, and ssh-keygen, which reads them, is not installed on this machine"
+                "it is a KRL, which needs ssh-keygen on this machine; run: apt install openssh-client"
             ) from None
         except subprocess.TimeoutExpired:
-            raise ValueError("ssh-keygen did not read it in time") from None
+            raise ValueError("ssh-keygen did not finish in time") from None
     if ran.returncode not in (0, _REVOKED):
         raise ValueError(f"ssh-keygen cannot read it: {(ran.stderr.strip().splitlines() or ['no reason'])[-1]}")
     return ran.returncode == _REVOKED
@@ -88,7 +88,7 @@ def _in_krl(path: Path, line: str) -> bool:
 
 @dataclass(slots=True)
 class Judgement:
-    """One key that one server shows. ``reasons`` say why its certificate did not count."""
+    """The verification of one key of one server. ``reasons`` explain why its certificate was rejected."""
 
     host: str
     endpoint: Endpoint
@@ -100,14 +100,14 @@ class Judgement:
 
     @property
     def place(self) -> str:
-        """The server, for sentences."""
+        """The server's address and port, for messages."""
         return f"{self.endpoint.address}:{self.endpoint.port}"
 
     def accepted(self) -> bool:
-        """Whether the key is known or certified; ``False`` if it is new.
+        """Return whether the key is known or certified; ``False`` for a new key.
 
-        Raises ``HostKeyMismatch`` for a revoked key, or one that differs from the recorded key, and ``Unreachable`` if
-        nobody can tell.
+        Raises ``HostKeyMismatch`` for a revoked key or one that differs from the recorded key, and ``Unreachable`` if
+        the key cannot be verified.
         """
         self._refuse_listed()
         self._refuse_short()
@@ -117,7 +117,9 @@ class Judgement:
     def _judged(
         self, levels: Sequence[Sequence[KnownHost]], certificate: Certificate | None, *, top: bool = False
     ) -> bool:
-        """The lines with the port, then those without it, if the first know nothing of the host."""
+        """``levels`` are the lines with the port, then the lines without it, which apply if the first have no key of
+        the host.
+        """
         entries, *portless = levels
         self._refuse_revoked((*entries, *(self.known.others if top else ())))
         if certificate:
@@ -143,11 +145,10 @@ class Judgement:
             return False
         reason = certificate.unfit(self.endpoint.principal, self.endpoint.trust.ca_algorithms, time.time())
         if reason:
-            self.reasons.append(f"its certificate does not count: {reason}")
+            self.reasons.append(f"its certificate is rejected: {reason}")
         return not reason
 
     def _permitted(self) -> bool:
-        """Whether HostKeyAlgorithms allows the key's type, with or without a certificate."""
         if any(key_type(name) == self.key.key_type for name in self.endpoint.trust.algorithms):
             return True
         self.reasons.append(f"HostKeyAlgorithms does not allow {self.key.key_type}")
@@ -160,7 +161,7 @@ class Judgement:
             why = error.strerror if isinstance(error, OSError) else str(error)
             names = ", ".join(map(str, self.endpoint.trust.revoked))
             raise Unreachable(
-                self.host, f"the list of revoked keys (RevokedHostKeys {names}) cannot be read: {why}"
+                self.host, f"the list of revoked host keys '{names}' (RevokedHostKeys) cannot be read: {why}"
             ) from error
         if path:
             raise self._revoked(str(path))
@@ -176,12 +177,14 @@ class Judgement:
         if bits and bits < self.endpoint.trust.rsa_bits:
             wanted = self.endpoint.trust.rsa_bits
             raise Unreachable(
-                self.host, f"{self.place} shows an RSA key of {bits} bits; RequiredRSASize in ssh_config is {wanted}"
+                self.host,
+                f"{self.place} presents an RSA key of {bits} bits, but RequiredRSASize in ssh_config is {wanted}; "
+                "generate a longer key on the host",
             )
 
     def _revoked(self, where: str) -> HostKeyMismatch:
         signed = f" (or the authority that signed it, {self.certificate.authority})" if self.certificate else ""
-        sentence = f"{self.place} shows the key {self.key}, which {where} revokes{signed}"
+        sentence = f"{self.place} presents the key {self.key}, which {where} revokes{signed}"
         return HostKeyMismatch(self.host, sentence, offered=self.key, known=self.known.entries)
 
     def _changed(self, expected: KnownHost) -> HostKeyMismatch:
@@ -190,9 +193,9 @@ class Judgement:
         also = "".join(f"; {reason}" for reason in dict.fromkeys(self.reasons))
         return HostKeyMismatch(
             self.host,
-            f"the host key of {self.place} changed: it shows {self.key}, but {expected.where} has "
+            f"the host key of {self.place} changed: it presents {self.key}, but {expected.where} has "
             f"{expected.key_type} {expected.fingerprint}{also}. If the host was reinstalled, compare the new "
-            f"fingerprint on its console, then: {way}; else someone may be between you and the host",
+            f"fingerprint on its console, then run: {way}; otherwise this may be a man-in-the-middle attack",
             offered=self.key,
             known=self.known.entries,
             lead="" if self.jump else "trust",

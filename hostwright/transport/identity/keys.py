@@ -1,4 +1,4 @@
-"""Host keys as values: parsed strictly from text, and generated for a host that is about to be installed."""
+"""Host keys: parsed strictly from text, and generated for a host that is about to be installed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 from hostwright.common.secret import Secret
 
-#: Key types that sshd uses and paramiko can verify: both have dropped ssh-dss.
+#: Key types that sshd uses and paramiko can verify; neither supports ssh-dss.
 KEY_TYPES = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
-LINE_CHARACTERS = 8192  #: of a key's line; an RSA key of 16384 bits, the most that sshd accepts, needs 2,750
+LINE_CHARACTERS = 8192  #: longest line of a key; an RSA key of 16384 bits, sshd's limit, needs 2,750
 _CLOUD_INIT = ("-----BEGIN SSH HOST KEY KEYS-----", "-----END SSH HOST KEY KEYS-----")
 
 
 def fingerprint(blob: bytes) -> str:
-    """The fingerprint that ``ssh-keygen -l`` prints."""
+    """The key's fingerprint as printed by ``ssh-keygen -l``."""
     return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
 
 
@@ -34,12 +34,12 @@ class HostKey:
 
     @property
     def fingerprint(self) -> str:
-        """``SHA256:…``, as ``ssh-keygen -l`` prints it."""
+        """``SHA256:…``, as printed by ``ssh-keygen -l``."""
         return fingerprint(self.blob)
 
     @property
     def rsa_bits(self) -> int:
-        """The length of an RSA key; 0 for other types."""
+        """The length of an RSA key in bits; 0 for other types."""
         if self.key_type != "ssh-rsa":
             return 0
         from paramiko import RSAKey
@@ -51,10 +51,10 @@ class HostKey:
 
     @classmethod
     def parse(cls, text: str) -> HostKey:
-        """The key in a public key line; a comment may follow. Raises ``ValueError`` for anything else."""
+        """Parse a public key line, with or without a comment. Raises ``ValueError`` for any other text."""
         line = text.strip()
         if len(line) > LINE_CHARACTERS:
-            raise ValueError(f"a public key's line has at most {LINE_CHARACTERS} characters, this line has {len(line)}")
+            raise ValueError(f"the line has {len(line)} characters; a public key has at most {LINE_CHARACTERS}")
         if len(line.splitlines()) > 1:
             raise ValueError("expected one public key, found several lines")
         fields = line.split(None, 2)
@@ -64,11 +64,11 @@ class HostKey:
 
 
 def parse_many(text: str) -> tuple[HostKey, ...]:
-    """The keys in many lines, each once, in their order.
+    """Parse the keys of many lines; return each key once, in order.
 
-    A line is that of a ``.pub`` file, or has the host's names before the key, as in ``known_hosts`` and in the output
-    of ``ssh-keyscan``. Empty lines, comments, and the lines that cloud-init prints around the keys on the console are
-    ignored. Raises ``ValueError`` with the line's number for anything else, including ``@revoked`` lines.
+    A line has the form of a ``.pub`` file, or begins with host names as in ``known_hosts`` and in the output of
+    ``ssh-keyscan``. Ignored are empty lines, comments, and the lines that cloud-init prints around keys on the console.
+    Raises ``ValueError`` with the line number for any other line, including ``@revoked`` lines.
     """
     keys: dict[HostKey, None] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -85,29 +85,28 @@ def parse_many(text: str) -> tuple[HostKey, ...]:
 
 
 def _blob(key_type: str, encoded: str) -> bytes:
-    """The key's bytes, checked to be a key of that type."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
     try:
         blob = base64.b64decode(encoded, validate=True)
-        # An RSA key that is too short, or a point that is not on its curve, is invalid too.
+        # This also rejects a short RSA key and a point that is not on its curve.
         load_ssh_public_key(f"{key_type} {base64.b64encode(blob).decode()}".encode())
     except (binascii.Error, ValueError, UnsupportedAlgorithm) as error:
-        raise ValueError(f"this is not a key of type {key_type}: {encoded[:40]!r}") from error
+        raise ValueError(f"not a key of type {key_type}: {encoded[:40]!r}") from error
     return blob
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """A host's key, both halves; ``private`` is the text of an OpenSSH private key file."""
+    """A host's key pair; ``private`` is the text of an OpenSSH private key file."""
 
     private: Secret
     public: HostKey
 
 
 def generate() -> KeyPair:
-    """A new ed25519 key for a host, without a passphrase, as sshd wants it."""
+    """Generate an ed25519 host key without a passphrase, in the format of sshd."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 

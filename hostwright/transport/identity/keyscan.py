@@ -1,4 +1,4 @@
-"""The key that a server shows now: read over the same route as a session, but without logging in."""
+"""Reads the current key of a server over the route of a session, without logging in."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hostwright.transport.options import Options
 
 
 def scan_key(target: Target, options: Options) -> HostKey:
-    """The key that the host's server shows, and has proved to hold by a key exchange; whether it is right is unknown.
+    """Return the key that the host's server presents and proves to hold by a key exchange. The key is not verified.
 
-    If the server has several keys, this is the one that a session would see: one of a known type, if possible. Raises
+    If the server has several keys, this is the one that a session would receive: preferably one of a known type. Raises
     ``Unreachable`` (``HostKeyMismatch`` for the key of a jump host), at the latest after the connect timeout.
     """
     opening = Opening(target, options)
@@ -31,7 +31,7 @@ def _ask(opening: Opening, via: fabric.Connection | None) -> HostKey:
     try:
         known = opening.check(opening.endpoint, sock, jump=False).known("ORDER")
         algorithms = wanted(opening.endpoint.trust, known)
-        plain = [name for name in algorithms if not name.endswith(SUFFIX)]  # it is the key that is recorded
+        plain = [name for name in algorithms if not name.endswith(SUFFIX)]  # the key is recorded, not the certificate
         transport = make_transport(plain, opening.deadline, opening.allowance, sock)
         try:
             transport.start_client(timeout=max(opening.deadline.left_s(), 0.001))

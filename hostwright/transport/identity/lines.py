@@ -1,6 +1,6 @@
-"""The content of a ``known_hosts`` file with one server's keys replaced: text in, text out, no files are opened.
+"""Replaces one server's keys in the content of a ``known_hosts`` file, without file access.
 
-Only the lines of exactly this server change. Everything else in the file stays as it is, byte for byte.
+Only the lines of exactly this server change. All other bytes remain unchanged.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from hostwright.transport.identity.hostkeys import KnownHost, KnownHosts
 from hostwright.transport.identity.keys import HostKey
 
 _NAMES = re.compile(r"(\s*)(\S+)(.*)", re.DOTALL)
-_UNFIT = re.compile(r"[\s,*?!|#\"]|^@")  #: characters that would make several names, or none, in such a file
+_UNFIT = re.compile(r"[\s,*?!|#\"]|^@")  #: characters that have a meaning in a ``known_hosts`` name
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A file's new content, and the lines removed from it. ``in_the_way`` are lines for many hosts (a pattern) with a
-    different key: they cannot be changed for one host alone."""
+    """A file's new content, and the lines removed from it.
+
+    ``in_the_way`` are lines for many hosts (a pattern) with a different key, which cannot be changed for one host
+    alone.
+    """
 
     content: bytes
     gone: tuple[KnownHost, ...]
@@ -29,12 +32,12 @@ class Edit:
 
 
 def fits(name: str) -> bool:
-    """Whether a server's name can be written into such a file and mean that server alone."""
+    """Whether a server's name can be written to a ``known_hosts`` file and matches this server only."""
     return bool(name) and not _UNFIT.search(name)
 
 
 def contradicting(path: Path, content: bytes, name: str, keys: Collection[HostKey]) -> tuple[KnownHost, ...]:
-    """The lines that give a server a key other than ``keys``. Marked lines (``@revoked``) do not count."""
+    """The lines that have a key for the server other than ``keys``. Lines with a marker (``@revoked``) do not count."""
     wanted = {key.blob for key in keys}
     entries = KnownHosts.parse(path, content).lookup(name)
     unmarked = {entry.number: entry for entry in entries if not entry.marker and entry.blob not in wanted}
@@ -42,7 +45,7 @@ def contradicting(path: Path, content: bytes, name: str, keys: Collection[HostKe
 
 
 def without(path: Path, content: bytes, name: str, keys: Collection[HostKey]) -> Edit:
-    """The file without the lines that give the server a key other than ``keys``."""
+    """Return the file without the lines that have a key for the server other than ``keys``."""
     gone: list[KnownHost] = []
     in_the_way: list[KnownHost] = []
     lines: list[bytes | None] = [*content.split(b"\n")]
@@ -58,9 +61,9 @@ def without(path: Path, content: bytes, name: str, keys: Collection[HostKey]) ->
 
 
 def _other_names(names: str, name: str) -> str:
-    """The names of a line without this one; empty if the line is then for no host at all.
+    """The names of a line without ``name``; empty if no positive name remains.
 
-    No name begins with one of ``|#@``; at the beginning of a line they would give it another meaning.
+    Names that begin with one of ``|#@`` are dropped: at the beginning of a line, these characters have another meaning.
     """
     if names.startswith("|"):
         return ""
@@ -69,22 +72,19 @@ def _other_names(names: str, name: str) -> str:
 
 
 def is_for(entry: KnownHost, name: str, names: str = "") -> bool:
-    """Whether a line is for a server; with ``names``, whether it would be with these names."""
+    """Whether a line applies to a server; with ``names``, whether the line would with these names."""
     line = f"{names or entry.names} {entry.key_type} {entry.encoded}".encode()
     return any(KnownHosts.parse(entry.path, line).lookup(name))
 
 
 def _by_pattern(entry: KnownHost, name: str) -> bool:
-    """Whether a line is for the server even without its name, by a pattern beside it."""
+    """Whether a pattern of the line matches the server even without its name."""
     rest = _other_names(entry.names, name)
     return bool(rest) and is_for(entry, name, rest)
 
 
 def _for_others(line: bytes, name: str) -> bytes | None:
-    """The line reduced to the other hosts that it names, otherwise unchanged; ``None`` if there are none.
-
-    Bytes that are not UTF-8 are preserved.
-    """
+    """The line reduced to the names of other hosts; ``None`` if none remain. Bytes that are not UTF-8 are preserved."""
     text = line.decode("utf-8", errors="surrogateescape")
     match = _NAMES.fullmatch(text)
     rest = _other_names(match[2], name) if match else ""
@@ -92,9 +92,9 @@ def _for_others(line: bytes, name: str) -> bytes | None:
 
 
 def having(path: Path, edit: Edit, name: str, keys: Sequence[HostKey]) -> bytes:
-    """The content with a line for each key that the server does not have there yet.
+    """Return the content with a line for each key that the server does not have yet.
 
-    The name is hashed if a removed line had it hashed: somebody did not want it to be readable.
+    The name is hashed if a removed line had a hashed name.
     """
     known = {entry.blob for entry in KnownHosts.parse(path, edit.content).lookup(name) if not entry.marker}
     hide = any(entry.names.startswith("|") for entry in edit.gone)

@@ -1,4 +1,4 @@
-"""The decision about a server's key, where paramiko asks for it; and recording a new one."""
+"""The paramiko policy that verifies a server's host key and records a new key."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ from hostwright.transport.identity.hostkeys import KnownHost
 def known_by_command(
     endpoint: Endpoint, purpose: str, name: str, key: HostKey | None, deadline: Deadline
 ) -> Iterator[KnownHost]:
-    """The lines for a name that the command prints. Raises ``ValueError`` if it fails, and ``InputError`` for a token
-    that cannot be filled in."""
+    """Yield the lines for a name from KnownHostsCommand.
+
+    Raises ``ValueError`` if the command fails, and ``InputError`` for a token without a value.
+    """
     if not endpoint.trust.command:
         return
     values = {
@@ -48,7 +50,7 @@ def known_by_command(
     }
     program, *arguments = shlex.split(endpoint.trust.command)
     if not Path(program).is_absolute():
-        raise ValueError(f"KnownHostsCommand in ssh_config must be an absolute path, not {program!r}")
+        raise ValueError(f"ssh_config: KnownHostsCommand {program!r} is not an absolute path; write the absolute path")
     try:
         ran = subprocess.run(
             [program, *(endpoint.tokens.filled(argument, values) for argument in arguments)],
@@ -58,15 +60,16 @@ def known_by_command(
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ValueError(f"KnownHostsCommand {program} cannot be run: {error}") from error
+        raise ValueError(f"ssh_config: KnownHostsCommand '{program}' cannot be run: {error}") from error
     if ran.returncode:
-        raise ValueError(f"KnownHostsCommand {program} ended with status {ran.returncode}")
+        raise ValueError(f"ssh_config: KnownHostsCommand '{program}' failed with exit status {ran.returncode}")
     yield from KnownHosts.parse(Path("KnownHostsCommand"), ran.stdout).lookup(name)
 
 
 class HostKeyCheck(paramiko.MissingHostKeyPolicy):
-    """Decides about the key that a server shows. paramiko is given no known keys, so it always calls this, after the
-    key exchange and before any credential is sent."""
+    """Verifies the key of a server. paramiko has no known keys, so it always calls this policy, after the key exchange
+    and before any credential is sent.
+    """
 
     def __init__(
         self,
@@ -83,8 +86,9 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
         self._peer, self._accept_new, self._jump = peer, accept_new, jump
 
     def known(self, purpose: str, key: HostKey | None = None) -> Known:
-        """The lines about the server. Raises ``OSError`` for a file that cannot be read, ``Unreachable`` if the
-        user's command fails."""
+        """Return the lines about the server. Raises ``OSError`` for a file that cannot be read, ``Unreachable`` if
+        KnownHostsCommand fails.
+        """
         endpoint = self._endpoint
         paths = (*endpoint.known_hosts, *endpoint.system_known_hosts)
         known = hostkeys.look_up(endpoint.host_key_name, endpoint.portless_name, paths, self._files, endpoint.revoking)
@@ -98,12 +102,12 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
         """Return if the key is right; otherwise raise ``HostKeyMismatch`` or ``Unreachable``."""
         transport = client.get_transport()
         if not isinstance(transport, Transport):
-            raise TypeError("the transport of this connection does not keep what the server showed")
+            raise TypeError("the transport of this connection does not keep the server's key")
         shown, certificate, reasons = transport.shown, None, list[str]()
         try:
             certificate = transport.certificate()
         except ValueError as error:
-            reasons.append(f"its certificate does not count: {error}")
+            reasons.append(f"its certificate is rejected: {error}")
         known = self.known("HOSTNAME", shown)
         judgement = Judgement(self._host, self._endpoint, known, shown, certificate, self._jump, reasons)
         if judgement.accepted():
@@ -115,7 +119,7 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
             self._remember(known, shown)
 
     def _check_address(self, shown: HostKey, certificate: Certificate | None) -> None:
-        """CheckHostIP: the address must not be known by another key either."""
+        """CheckHostIP: raise if another key is recorded for the IP address."""
         peer, trust = self._peer, self._endpoint.trust
         if not (trust.address_too and peer) or certificate or peer == self._endpoint.address:
             return
@@ -127,36 +131,35 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
         if expected and not hostkeys.has(known.entries, shown.blob):
             raise HostKeyMismatch(
                 self._host,
-                f"the key of {self._endpoint.address} is known, but {expected.where} has another for its "
-                f"address {peer} (CheckHostIP): somebody may answer in its place, or that line is old",
+                f"the key of {self._endpoint.address} is known, but {expected.where} has a different key for its "
+                f"address {peer} (CheckHostIP); compare the fingerprint on its console, and remove an outdated line",
                 offered=shown,
                 known=known.entries,
             )
 
     def _refusal(self, known: Known) -> str:
-        """Why a new key is not accepted; empty if it is."""
         return next(self._refusals(known), "")
 
     def _refusals(self, known: Known) -> Iterator[str]:
         authority, files = known.by_authority, self._endpoint.known_hosts
         if authority:
-            yield f"{authority.where} trusts an authority for it: only a certificate or a recorded key is accepted"
+            yield f"{authority.where} has a @cert-authority for it, so only a certificate or a recorded key is accepted"
         if not self._accept_new:
             yield self._comparing()
         if self._endpoint.trust.strict:
-            yield "ssh_config says StrictHostKeyChecking yes for it, so that --accept-new does not accept it"
+            yield "ssh_config sets StrictHostKeyChecking yes, so --accept-new does not accept the key"
         if self._endpoint.trust.dns:
-            yield "ssh_config wants it compared with DNS (VerifyHostKeyDNS), not done here: log in once with ssh"
+            yield "ssh_config sets VerifyHostKeyDNS, which Hostwright does not support; log in once with ssh"
         if not files:
-            yield "ssh_config names no file in which it could be recorded (UserKnownHostsFile none)"
+            yield "ssh_config sets no file to record the key (UserKnownHostsFile none); set a file"
         elif files[0].exists() and not files[0].is_file():
-            yield f"{files[0]} is not a regular file and cannot record it"
+            yield f"{files[0]} is not a regular file; set another UserKnownHostsFile to record the key"
 
     def _comparing(self) -> str:
-        """How an unknown key is accepted. The keys of jump hosts are none that ``trust`` asks for."""
+        """How to accept an unknown key. ``trust`` does not apply to keys of jump hosts."""
         trust = "" if self._jump else f"with {Command('trust', hosts=self._host)}, "
         return (
-            f"If the fingerprint is the one on its console, accept it {trust}with --accept-new, or log in once with ssh"
+            f"If its console shows this fingerprint, accept the key {trust}with --accept-new, or log in once with ssh"
         )
 
     def _unknown(self, judgement: Judgement, refusal: str) -> str:
@@ -164,8 +167,8 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
         files = ", ".join(str(path) for path in paths) or "no file"
         why = "".join(f"; {reason}" for reason in dict.fromkeys(judgement.reasons))
         return (
-            f"the host key of {judgement.place} is not known: it shows {judgement.key}, and none of {files} has that "
-            f"key for {judgement.known.name}{why}. {refusal}"
+            f"the host key of {judgement.place} is not known: it presents {judgement.key}, and none of {files} has "
+            f"this key for {judgement.known.name}{why}. {refusal}"
         )
 
     def _remember(self, known: Known, key: HostKey) -> None:
@@ -178,9 +181,9 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
         if other:
             raise HostKeyMismatch(
                 self._host,
-                f"{self._endpoint.address}:{self._endpoint.port} shows the key {key}, but another connection recorded "
-                f"{other.key_type} {other.fingerprint} in {other.where} at the same time: compare both with its "
-                "console",
+                f"{self._endpoint.address}:{self._endpoint.port} presents the key {key}, but another connection "
+                f"recorded {other.key_type} {other.fingerprint} in {other.where} at the same time; compare both with "
+                "the key on its console",
                 offered=key,
                 known=(other,),
             )

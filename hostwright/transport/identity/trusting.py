@@ -1,8 +1,7 @@
-"""Recording by intent which keys a host has: the old ones in the user's files are replaced by the new ones.
+"""Replaces the recorded keys of a host in the user's ``known_hosts`` files.
 
-Only the server's name in ``known_hosts`` form (``host``, or ``[host]:port``) is affected: the name that a session is
-checked against. Other names of the same machine stay as they are, even on the same line. System-wide files are read but
-never written.
+Only the name that a session is checked against is changed (``host`` or ``[host]:port``). Other names of the same
+machine remain, even on the same line. System-wide files are read but never written.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from hostwright.transport.identity.hostkeys import ANOTHER_KNOWN_HOSTS, KnownHos
 from hostwright.transport.identity.keys import HostKey
 from hostwright.transport.routing.route import endpoint_of
 
-SYSTEM = Path("/etc/ssh")  #: files here are for all users of this machine
+SYSTEM = Path("/etc/ssh")  #: folder of files for all users of this machine
 
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """The keys recorded for a host before and now, and the files that changed."""
+    """The keys recorded for a host before and after a change, and the changed files."""
 
     host: str
     before: tuple[KnownHost, ...]
@@ -39,23 +38,22 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class _Server:
-    """A host's server as ``known_hosts`` files name it, and the files: the user's ``own``, and those of the system."""
+    """A host's server name in ``known_hosts`` files, the user's ``own`` files, and the system's files."""
 
     host: str
     name: str
-    portless: str  #: its name without the port, if that counts as well
+    portless: str  #: name without the port, if it counts as well
     own: tuple[Path, ...]
     system: tuple[Path, ...]
     revoking: tuple[Path, ...]
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """All relevant files."""
         return (*self.own, *self.system)
 
 
 def known(target: Target, options: Options) -> tuple[KnownHost, ...]:
-    """The lines that give the host a key; if there are none, those for its name without the port.
+    """Return the lines with a key for the host; if none exist, the lines for its name without the port.
 
     Raises ``Unreachable`` for an invalid configuration, and ``HostError`` for a file that cannot be read.
     """
@@ -67,8 +65,7 @@ def known(target: Target, options: Options) -> tuple[KnownHost, ...]:
 
 
 def refuse_revoked(target: Target, options: Options, keys: Sequence[HostKey]) -> None:
-    """Raise ``Refused`` if a line in any file revokes one of these keys for the host; otherwise raises like
-    ``known``."""
+    """Raise ``Refused`` if a line of any file revokes one of these keys for the host; also raise like ``known``."""
     server = _server(target, options)
     names = (server.name, *((server.portless,) if server.portless else ()))
     for path, content in _contents(server, (*server.files, *server.revoking)):
@@ -78,17 +75,17 @@ def refuse_revoked(target: Target, options: Options, keys: Sequence[HostKey]) ->
             if revoked and entry.marker == hostkeys.REVOKED:
                 raise Refused(
                     target.name,
-                    f"the key {revoked} is revoked by {entry.where} and is never trusted; give the host another key "
-                    "(remove its /etc/ssh/ssh_host_* and run ssh-keygen -A on its console), and trust that one",
+                    f"the key {revoked} is revoked by {entry.where} and is never trusted; give the host a new key "
+                    "(on its console, remove /etc/ssh/ssh_host_* and run ssh-keygen -A), and trust the new key",
                 )
 
 
 def replace(target: Target, options: Options, keys: Sequence[HostKey]) -> Replaced:
-    """Make ``keys`` the only ones that are recorded for the host; without keys, the host becomes unknown.
+    """Record exactly ``keys`` for the host; without keys, the host becomes unknown.
 
-    Lines that already have one of them stay. Raises ``Refused``, before anything is written, if a file that is not the
-    user's own or a line for many hosts gives the host another key, or if a key is revoked; ``HostError`` for a file
-    that cannot be read or written.
+    Lines with one of these keys are kept. Raises ``Refused`` before anything is written in three cases: a file of
+    another owner has a different key for the host, a line for many hosts has one, or a key is revoked. Raises
+    ``HostError`` for a file that cannot be read or written.
     """
     server = _server(target, options)
     _refuse_what_cannot_be_written(server)
@@ -108,7 +105,7 @@ def _server(target: Target, options: Options) -> _Server:
     endpoint = endpoint_of(target, options)
     name = endpoint.host_key_name
     if not lines.fits(name):
-        raise Refused(target.name, f"{name!r} cannot be a host's name in known_hosts; correct its address")
+        raise Refused(target.name, f"{name!r} is not a valid name in known_hosts; correct the host's address")
     files = tuple(dict.fromkeys((*endpoint.known_hosts, *endpoint.system_known_hosts)))
     with _told(target.name):
         own = tuple(path for path in files if path in endpoint.known_hosts and not _of_the_system(path))
@@ -117,33 +114,32 @@ def _server(target: Target, options: Options) -> _Server:
 
 
 def _refuse_what_cannot_be_written(server: _Server) -> None:
-    """Raise unless the user has files of their own, and all of them are regular files (unlike ``/dev/null``)."""
+    """Raise ``Refused`` unless the user has own files, and all are regular files (unlike ``/dev/null``)."""
     hint = "(hostwright_known_hosts in the inventory, or UserKnownHostsFile in ssh_config)"
     if not server.own:
         paths = ", ".join(map(str, server.files)) or "none"
-        raise Refused(server.host, f"there is no known_hosts file of your own, only {paths}: name one {hint}")
+        raise Refused(server.host, f"you have no known_hosts file of your own, only {paths}; set one {hint}")
     for path in server.own:
         if path.exists() and not path.is_file():
-            raise Refused(server.host, f"{path} is not a regular file and cannot store keys: name another file {hint}")
+            raise Refused(server.host, f"{path} is not a regular file and cannot store keys; set another file {hint}")
 
 
 def _refuse_what_would_stay(server: _Server, keys: Sequence[HostKey], portless: Sequence[KnownHost]) -> None:
-    """Raise for the first line that would still give the host another key. Lines in ``portless``, which name it without
-    the port, count as well."""
+    """Raise for the first line that would still have another key for the host, including lines in ``portless``."""
     for path, content in _contents(server, server.own):
         _edit(server, path, content, keys)
     for path, content in _contents(server, server.system):
         stays = next(iter(lines.contradicting(path, content, server.name, keys)), None)
         if stays:
-            raise _stays(server, stays, server.name, "the file is not yours alone; change that line there")
+            raise _stays(server, stays, server.name, "you do not own this file; edit the line yourself")
     for entry in portless:
         if not lines.is_for(entry, server.name):
-            raise _stays(server, entry, server.portless, f"it also counts for {server.name}; take it out by hand")
+            raise _stays(server, entry, server.portless, f"the key also counts for {server.name}; remove the line")
 
 
 def _stays(server: _Server, entry: KnownHost, whom: str, what: str) -> Refused:
     key = f"{entry.key_type} {entry.fingerprint}"
-    return Refused(server.host, f"{entry.where} gives {whom} the key {key}, and {what}; nothing was changed")
+    return Refused(server.host, f"{entry.where} has the key {key} for {whom}, and {what}; nothing was changed")
 
 
 def _edit(server: _Server, path: Path, content: bytes, keys: Sequence[HostKey]) -> lines.Edit:
@@ -154,13 +150,13 @@ def _edit(server: _Server, path: Path, content: bytes, keys: Sequence[HostKey]) 
             server,
             first,
             f"{server.name} and others ({first.names})",
-            "a line for many is not changed for one; change it by hand",
+            "a line for several hosts is not changed for one; edit the line yourself",
         )
     return edit
 
 
 def _rewrite(server: _Server, path: Path, keys: Sequence[HostKey], *, add: bool) -> bool:
-    """Replace the file's content; return whether it differed. Concurrent writes by others are not lost."""
+    """Replace the file's content; return whether it differed. Concurrent writes by other programs are kept."""
     real = path.resolve()
     while True:
         with hostkeys.locked(real) as file:
@@ -174,10 +170,13 @@ def _rewrite(server: _Server, path: Path, keys: Sequence[HostKey], *, add: bool)
 
 
 def _put(path: Path, content: bytes, seen: os.stat_result) -> bool:
-    """Write a new file beside the old one and rename it, with the old one's mode and owner; but not if the old one
-    changed since it was read, because ssh and ssh-keygen write without a lock. Only regular files are replaced."""
+    """Replace a regular file by a new file with the same mode and owner; return ``False`` if the old file changed since
+    it was read.
+
+    ssh and ssh-keygen write without a lock, so a change is possible.
+    """
     if not stat.S_ISREG(seen.st_mode):
-        raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
     descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as new:
@@ -198,7 +197,7 @@ def _put(path: Path, content: bytes, seen: os.stat_result) -> bool:
 
 
 def _of_the_system(path: Path) -> bool:
-    """Whether this user may not change a file: it is one of the system's, or belongs to somebody else."""
+    """Whether this user may not change a file: it is in ``SYSTEM``, or has another owner."""
     real = path.resolve()
     if real.is_relative_to(SYSTEM):
         return True
@@ -206,7 +205,6 @@ def _of_the_system(path: Path) -> bool:
 
 
 def _contents(server: _Server, paths: Sequence[Path]) -> Iterator[tuple[Path, bytes]]:
-    """The existing files, each with its content."""
     for path in paths:
         with _told(server.host):
             try:
@@ -218,7 +216,6 @@ def _contents(server: _Server, paths: Sequence[Path]) -> Iterator[tuple[Path, by
 
 @contextmanager
 def _told(name: str) -> Iterator[None]:
-    """Turn errors of files into sentences."""
     try:
         yield
     except OSError as error:

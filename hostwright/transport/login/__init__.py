@@ -1,1 +1,1 @@
-"""Logging in: who is let in with what, from files that are read once, and what the login shell prints."""
+"""Login: authentication with keys and passwords, caches of the files used, and output of login shells."""

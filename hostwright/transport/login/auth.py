@@ -1,4 +1,4 @@
-"""Logging in: which keys are offered in which order, and a sentence that says why none was accepted."""
+"""SSH authentication: the order of the keys offered, and the error if the server accepts none."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from hostwright.transport.login.cache import FileCache
 from hostwright.transport.routing.sshconfig import Endpoint
 
 _NAMED = " (ansible_ssh_private_key_file)"
-_NO_KEY = "make a key (ssh-keygen, ssh-copy-id), or name yours in the inventory (ansible_ssh_private_key_file)"
-_REFUSED = "is the user right (ansible_user), and one of these keys in its ~/.ssh/authorized_keys there?"
-_PUBLIC_BYTES = 100  #: of a file, to see that it is a public key
+_NO_KEY = "create a key (ssh-keygen, ssh-copy-id), or set ansible_ssh_private_key_file in the inventory"
+_REFUSED = "is ansible_user right, and is one of these keys in that user's ~/.ssh/authorized_keys on the host?"
+_PUBLIC_BYTES = 100  #: read from a file to detect a public key
 _Attempt = tuple[str, Callable[[paramiko.Transport], object]]
 
 
 class Login:
     """The authentication strategy of one connection.
 
-    Configured key files come first, so that an agent full of other keys does not use up the server's ``MaxAuthTries``;
-    then come the agent, the default key files if none is configured, and the password if there is one.
+    Configured key files are tried first, so that an agent with many keys does not use up the server's ``MaxAuthTries``.
+    Then follow the keys of the agent, the default key files if none is configured, and the password.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Login:
         self._notes: list[str] = []
 
     def authenticate(self, transport: paramiko.Transport) -> None:
-        """Log in, or raise ``Unreachable``; paramiko calls this after the host key was verified."""
+        """Log in, or raise ``Unreachable``. paramiko calls this after host key verification."""
         offered: set[bytes] = set()
         with closing(paramiko.Agent()) if self._use_agent else _NoAgent() as agent:
             for what, attempt in self._attempts(agent, offered):
@@ -64,13 +64,13 @@ class Login:
                 if self._deadline.passed():
                     raise Unreachable(
                         self._host,
-                        f"{self._endpoint} did not answer the login within {self._deadline.timeout_s:g} s",
+                        f"the login at {self._endpoint} did not finish within {self._deadline.timeout_s:g} s",
                         passing=True,
                     )
                 if not transport.is_active():
                     self._notes.append(
-                        "the server closed the connection (too many attempts, or the account is locked): name the one "
-                        "right key in the inventory (ansible_ssh_private_key_file)"
+                        "the server closed the connection (too many attempts, or the account is locked): set "
+                        "ansible_ssh_private_key_file in the inventory to the right key"
                     )
                     break
         raise Unreachable(self._host, self._failure())
@@ -98,7 +98,7 @@ class Login:
             yield "the password", lambda transport: transport.auth_password(user, secret.reveal())
 
     def _allowed(self, keys: tuple[paramiko.AgentKey, ...]) -> list[paramiko.AgentKey]:
-        """The agent's keys; with ``IdentitiesOnly``, only those whose public half is beside a key file."""
+        """The agent's keys; with ``IdentitiesOnly``, only keys whose public half is next to a key file."""
         if not self._endpoint.identities_only:
             return list(keys)
         public = set()
@@ -109,7 +109,9 @@ class Login:
         return [key for key in keys if key.get_base64() in public]
 
     def _load(self, path: Path, *, asked_for: bool = False) -> list[paramiko.PKey]:
-        """The private key in a file, or ``None`` and a note why. A missing default key is not noted."""
+        """Load the private key of a file; on failure, return an empty list and append to ``_notes``, except for a
+        missing default key.
+        """
         try:
             return [self._keys.get(path)]
         except FileNotFoundError:
@@ -117,8 +119,8 @@ class Login:
                 self._notes.append(f"the key {path}{_NAMED} does not exist")
         except OSError as error:
             self._notes.append(f"the key {path}{_NAMED if asked_for else ''} cannot be read: {unread(error)}")
-        except TypeError:  # how the cryptography library reports that the key has a passphrase
-            self._notes.append(f"the key {path} is protected by a passphrase; unlock it first: ssh-add {path}")
+        except TypeError:  # cryptography raises this for a key with a passphrase
+            self._notes.append(f"the key {path} has a passphrase; run: ssh-add {path}")
         except (ValueError, paramiko.SSHException):
             self._notes.append(f"{path}{_NAMED if asked_for else ''} is {_no_key(path)}")
         return []
@@ -127,21 +129,21 @@ class Login:
         notes = "".join(f"; {note}" for note in self._notes)
         if not self._tried:
             cure = notes or f": {_NO_KEY}"
-            return f"the login at {self._endpoint} failed, for there is no usable key and no password{cure}"
+            return f"the login at {self._endpoint} failed without a usable key or password{cure}"
         cure = notes or f": {_REFUSED}"
         return f"the login at {self._endpoint} was refused; tried: {', '.join(self._tried)}{cure}"
 
 
 def _no_key(path: Path) -> str:
-    """What a file is that is no private key, and what to do."""
+    """The kind of a file that is not a private key, and the fix."""
     begin = path.read_bytes()[:_PUBLIC_BYTES].lstrip()
     if begin.startswith((b"ssh-", b"ecdsa-", b"sk-")):
-        return "the public half of a key: name the private one, the file without .pub"
-    return "no private key of a kind that can be used: `ssh-keygen -y -f` would print its public half"
+        return "a public key: set the private key instead, the file without .pub"
+    return "not a usable private key: check it with `ssh-keygen -y -f`"
 
 
 class _NoAgent:
-    """Used in place of an agent that must not be asked."""
+    """Replaces the SSH agent if the agent must not be used."""
 
     def get_keys(self) -> tuple[paramiko.AgentKey, ...]:
         return ()

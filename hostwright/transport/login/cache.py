@@ -1,4 +1,4 @@
-"""Files that many connections read: parsed once, and again after a change."""
+"""A cache of parsed files that many connections share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class FileCache(Generic[T]):
-    """``parse(path)``, kept as long as the file is unchanged. Thread-safe: one thread parses, others wait."""
+    """Cached results of ``parse(path)``, parsed again after a change of the file. Thread-safe."""
 
     def __init__(self, parse: Callable[[Path], T]):
         self._parse = parse
@@ -19,7 +19,7 @@ class FileCache(Generic[T]):
         self._kept: dict[Path, tuple[tuple[int, ...], T]] = {}
 
     def get(self, path: Path) -> T:
-        """The parsed file. Raises what ``stat`` or the parser raises."""
+        """Return the parsed file. Raises what ``stat`` or the parser raises."""
         with self._lock:
             stat = path.stat()
             identity = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)

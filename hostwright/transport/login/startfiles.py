@@ -1,7 +1,7 @@
-"""Which start files of a login shell print something before each command: found out once per session, for a note.
+"""Finds the start files of a login shell that print something before each command, once per session, for a note.
 
-The frame keeps it out of answers (``hostwright.transport.frame``), but what scp, rsync and others do with it is another
-matter; so an operator is told where it comes from.
+The frame removes such output (``hostwright.transport.frame``), but it may break scp, rsync and other programs, so the
+note names its origin.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 _LIMIT_S = 5  #: our choice, for each start file
 _TIMEOUT_S = 60.0
 _CAP_BYTES = 4096
-#: what glibc's loader prints for each program (elf/rtld.c)
+#: printed by glibc's loader for each program (elf/rtld.c)
 _PRELOAD = Pattern(r"ERROR: ld\.so: object '[^'\n]{1,300}' from [^\s]{1,100}")
-_SHOWN = 60  #: characters of what is printed
+_SHOWN = 60  #: characters of the shell's output in the note
 
 
 def noise_note(session: Session) -> str:
-    """A sentence about what the login shell prints before each command, with the start files that do; empty if none."""
+    """A note on what the login shell prints before each command, with the start files that print; empty if nothing is
+    printed.
+    """
     if session.noise and not session.noise_note:
         script = sh_file(__file__, "startfiles.sh", limit_s=_LIMIT_S)
         lines: list[str] = []
@@ -38,23 +40,23 @@ def noise_note(session: Session) -> str:
 
 
 def _sentence(noise: bytes, lines: list[str]) -> str:
-    """The note.
+    """The text of the note.
 
     >>> _sentence(b"Welcome to gpu01\\n", ["/bin/bash", "~/.bashrc"])
-    'its login shell (/bin/bash) prints "Welcome to gpu01" before each command, from ~/.bashrc; Hostwright ignores it, \
-scp, rsync and others may not: let it print for interactive shells only'
+    'its login shell (/bin/bash) prints "Welcome to gpu01" before each command, from ~/.bashrc; Hostwright ignores \
+this output, but scp and rsync may fail: print only in interactive shells'
     """
     if match := _PRELOAD.search(noise.decode("utf-8", errors="replace")):
         named = printable(match[0])
         return (
-            f'each program prints "{named}" …: a library that {named.rpartition(" from ")[2]} names cannot be loaded;'
-            " Hostwright ignores the lines, other programs may not: take it out of there"
+            f'each program prints "{named}" …: a library in {named.rpartition(" from ")[2]} cannot be loaded;'
+            " Hostwright ignores these lines, but other programs may fail: remove the library from that file"
         )
     text = " ".join(printable(noise.decode("utf-8", errors="replace")).split())
     shown = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
     shell = f" ({lines[0]})" if lines else ""
     origin = f"from {' and '.join(lines[1:])}" if lines[1:] else "from none of its own start files (PAM, sshd?)"
     return (
-        f'its login shell{shell} prints "{shown}" before each command, {origin}; Hostwright ignores it, '
-        "scp, rsync and others may not: let it print for interactive shells only"
+        f'its login shell{shell} prints "{shown}" before each command, {origin}; Hostwright ignores this output, '
+        "but scp and rsync may fail: print only in interactive shells"
     )

@@ -1,7 +1,7 @@
 """Becoming root: programs sent over standard input, with sudo if the login user is not root.
 
-A password is never in an argument, in the environment, in a file or in a log: the shell's builtin ``printf`` writes it
-into sudo's standard input. (A here-document would do too, but bash may write those to a file.)
+A password never appears in an argument, an environment variable, a file or a log: the shell's builtin ``printf`` writes
+the password to sudo's standard input. (bash may write a here-document to a file.)
 """
 
 from __future__ import annotations
@@ -16,57 +16,57 @@ from hostwright.common.secret import Secret
 
 BECOME_FAILED_STATUS = 77  #: exit status of a wrapped program whose root part did not start
 _ASK = "--ask-become-pass"
-_ANSWER_BYTES = 300  #: of sudo's own message, shown to the operator
-#: Where programs are looked for, on both sides of sudo: never first, and as root never at all, where the login user's
-#: own PATH says, which may begin with directories of theirs.
+_ANSWER_BYTES = 300  #: of sudo's own message, for the error
+#: PATH on both sides of sudo. The login user's own PATH may begin with the user's directories, so it is appended as the
+#: login user, and not used as root.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#: Only such a sudo is given a password.
+#: Only a sudo at these paths receives a password.
 SUDO_PLACES = ("/usr/bin/sudo", "/bin/sudo", "/usr/local/bin/sudo", "/usr/sbin/sudo")
-#: find's tests of a sudo that only root could have put there.
+#: Arguments of find for a sudo that only root could have installed.
 SUDO_TRUSTED = "-type f -uid 0 ! -perm /022"
 
-#: Under a NOPASSWD rule, sudo does not read the password; its line is then still in the input, and must not be run as a
-#: command. So the root side drops lines up to this one. It reads byte by byte, as POSIX demands of ``read``.
+#: Under a NOPASSWD rule, sudo does not read the password. The password is then still in the input, and must not run as
+#: a command, so the root side drops all lines up to this one. POSIX requires ``read`` to read byte by byte.
 _BEGIN = "hostwright-begin"
 _DROP = f"while IFS= read -r l; do case $l in {_BEGIN}) break;; esac; done; "
 
-#: Of the environment root keeps the proxies, whatever sudo lets through: variables such as PYTHONPATH, BASH_ENV or
-#: TMPDIR make programs run or write what somebody else chose.
+#: Root keeps only the proxy variables, whatever sudo passes on: with PYTHONPATH, BASH_ENV or TMPDIR, another user could
+#: choose what programs run or where they write.
 _LOWER = tuple(f"{name}_proxy" for name in ("http", "https", "ftp", "all", "no"))
 PROXIES = (*_LOWER, *(name.upper() for name in _LOWER))
 _KEPT = "".join(f' ${{{name}+"{name}=${name}"}}' for name in PROXIES)
 
-#: sudo's messages in the C locale, and what they mean for the operator.
+#: sudo's messages in the C locale, and the error text for each.
 _REASONS = (
     (
         "no trusted sudo at",
-        "the sudo that the inventory names (hostwright_sudo) cannot be trusted with a password there: it must be a "
-        "file, and it and each directory above it must belong to root and be writable by nobody else, without links",
+        "the sudo of hostwright_sudo in the inventory is not safe for a password: it must be a file without links in "
+        "its path; the file and each directory above it must belong to root and be writable only by root",
     ),
     (
         "no null device",
-        "/dev/null is not the device there, or not for everybody, and most programs fail: as root, rm -f /dev/null and"
+        "/dev/null is not a device with mode 666, so most programs fail: as root, run rm -f /dev/null and"
         " mknod -m 666 /dev/null c 1 3, or reboot",
     ),
-    ("no sudo", "sudo is not installed there: install it, or log in as root"),
+    ("no sudo", "sudo is not installed: install it, or log in as root"),
     (
         "no trusted sudo",
-        f"no sudo there can be trusted with a password: it must be one of {', '.join(SUDO_PLACES)}, belong to root and "
-        "be writable by nobody else; put it right, or log in as root",
+        f"no sudo on the host is safe for a password: it must be one of {', '.join(SUDO_PLACES)}, belong to root and "
+        "be writable only by root; correct its owner or mode, or log in as root",
     ),
-    ("printf is not built in", "its /bin/sh has no builtin printf, which is needed to hand a password over unseen"),
+    ("printf is not built in", "its /bin/sh has no builtin printf, so a password would appear in the process list"),
     (
         "not in the sudoers|not allowed to|may not run sudo",
-        "sudo does not let the login user become root: allow it in /etc/sudoers.d, or log in as root",
+        "sudo does not allow the login user to become root: add a rule in /etc/sudoers.d, or log in as root",
     ),
-    ("must have a tty", "its sudo wants a terminal: remove 'requiretty' from its sudoers"),
+    ("must have a tty", "sudo requires a terminal: remove 'requiretty' from /etc/sudoers"),
     (
         "password is required|terminal is required|no tty present",
-        f"sudo wants the login user's password: run again with {_ASK}, or give NOPASSWD in /etc/sudoers.d",
+        f"sudo requires the login user's password: run again with {_ASK}, or set NOPASSWD in /etc/sudoers.d",
     ),
     (
         "try again|incorrect password|no password was provided",
-        f"sudo refuses the password: run again with {_ASK} and the login user's password on that host",
+        f"sudo rejected the password: run again with {_ASK} and the login user's password on that host",
     ),
 )
 
@@ -79,12 +79,12 @@ class _Answered(Protocol):
 
 
 def wrap(user_program: str, root_program: str, *, password: Secret | None, sudo: str | None = None) -> bytes:
-    """One program text for the standard input of ``/bin/sh``: the first part as the login user, the second as root.
+    """Return a program for the standard input of ``/bin/sh``: the first part runs as the login user, the second as
+    root.
 
-    Both are POSIX sh and get an empty standard input. The exit status is the root part's (the user part's if there is
-    no root part), or ``BECOME_FAILED_STATUS``: pass the output to ``check_become``. ``sudo`` is the path of one that is
-    elsewhere than usual. Raises ``InputError`` for a
-    password that does not fit on one line.
+    Both parts are POSIX sh and have an empty standard input. The exit status is that of the root part (of the user part
+    if the root part is empty), or ``BECOME_FAILED_STATUS``: pass the output to ``check_become``. ``sudo`` is the path
+    of sudo if it is not in ``SUDO_PLACES``. Raises ``InputError`` for a password with a line break or NUL byte.
     """
     text = f"LC_ALL=C; PATH={PATH}:${{PATH:-/bin}}; export LC_ALL PATH\n(\n:\n{user_program}\n) </dev/null\n"
     if root_program:
@@ -121,10 +121,11 @@ def check_become(host: str, output: _Answered) -> None:
 def root_command(
     script: str, *arguments: object, password: Secret | None, sudo: str | None = None
 ) -> tuple[str, bytes]:
-    """A command that runs ``script`` as root with ``arguments`` as ``$1``…, and the bytes that must begin its standard
-    input; the script reads what follows them. For streams: ``wrap`` needs the standard input for itself.
+    """Return a command that runs ``script`` as root with ``arguments`` as ``$1``…, and the bytes to send first on its
+    standard input.
 
-    Use ``wrap`` first to find out whether sudo lets us: sudo would take data for more attempts at a password.
+    The script reads the rest of standard input. Use this for streams: ``wrap`` needs the standard input for itself. Use
+    ``wrap`` first to check that sudo works: otherwise sudo would read the data as passwords.
     """
     flags = "-n" if password is None else "-k -S -p ''"
     become = (
@@ -139,9 +140,9 @@ def root_command(
 
 
 def _find_sudo(named: str | None) -> str:
-    """Commands that set ``$sudo`` to the first place with a sudo to be trusted; it stays empty where there is none.
+    """Commands that set ``$sudo`` to the first trusted sudo, or to an empty value.
 
-    One that somebody ``named`` may lie anywhere: then each directory above it counts, and no part may be a link.
+    For ``named`` outside the usual places, each directory above is checked too, and no part of the path may be a link.
     """
     places = " ".join(SUDO_PLACES)
     if named is None or named in SUDO_PLACES:
@@ -153,12 +154,14 @@ def _find_sudo(named: str | None) -> str:
 
 
 def _clean() -> str:
-    """The command before which root's shells begin with an environment of their own."""
+    """The command that gives root's shells a clean environment."""
     return f"/usr/bin/env -i LC_ALL=C PATH={PATH} HOME=/root USER=root LOGNAME=root{_KEPT}"
 
 
 def _line(password: Secret) -> str:
     text = password.reveal()
     if "\n" in text or "\0" in text:
-        raise InputError("the sudo password contains a line break or a NUL byte; sudo cannot read such a password")
+        raise InputError(
+            "the sudo password contains a line break or a NUL byte, which sudo cannot read; change the password"
+        )
     return text

@@ -1,4 +1,4 @@
-"""A shell that stays: programs one after another over one channel, without a login and a sudo for each."""
+"""A persistent shell: runs programs one after another over one channel, without a login and sudo for each."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hostwright.transport.frame import Stream
 from hostwright.transport.root.rootshell import ProgramLimits, RootShell
 from hostwright.transport.session import CAP_BYTES
 
-LONGEST_S = 86_400.0  #: our choice: of the shell itself; each program has a limit of its own
-_END_S = 1.0  #: our choice: how long a shell may take to end after the end of its input
-#: The marks are those of ``transport.frame``. A program in a shell of its own can neither end this one nor change it.
+LONGEST_S = 86_400.0  #: our choice: limit of the shell; each program has its own limit
+_END_S = 1.0  #: our choice: time for a shell to exit after the end of its input
+#: The marks are those of ``transport.frame``. Each program has its own shell, so it cannot end or change this one.
 _PROGRAM = (
     "printf %%s%%s hwbegin- {nonce}; printf %%s%%s hwbegin- {nonce} >&2; /bin/sh -c %s </dev/null; "
     'end="{nonce} $?."; printf %%s%%s hwend- "$end"; printf %%s%%s hwend- "$end" >&2\n'
@@ -25,9 +25,9 @@ _PROGRAM = (
 class KeptShell:
     """Runs POSIX sh programs on one host, as root or as the login user, like ``attempt`` and ``as_login_user``.
 
-    The first program has a channel of its own, which finds out whether sudo refuses; all others share one, which costs
-    the host a tenth of that. What a program leaves running in the background must not write to its outputs.
-    Several threads may use one shell; their programs run one after another.
+    The first program has its own channel, to check that sudo works. All others share one channel, which costs the host
+    a tenth. Background processes of a program must not write to its outputs. Several threads may use one shell; their
+    programs run one after another.
     """
 
     def __init__(self, shell: RootShell, *, root: bool):
@@ -43,7 +43,7 @@ class KeptShell:
         return self._shell.host
 
     def run(self, script: str, *, timeout_s: float) -> Output:
-        """Run a program whose exit status the caller judges, with an empty standard input.
+        """Run a program with an empty standard input; the caller checks its exit status.
 
         Raises what ``RootShell.attempt`` raises.
         """
@@ -64,7 +64,7 @@ class KeptShell:
         return output
 
     def _make_room(self) -> None:
-        """End the shell once its program has ended: the host refuses one more channel (MaxSessions)."""
+        """End the shell after its current program, because the host refuses another channel (MaxSessions)."""
         if self._lock.acquire(timeout=_END_S):
             try:
                 if self._talk:
@@ -74,8 +74,6 @@ class KeptShell:
 
 
 class _Talk:
-    """One shell on its channel, from its begin to its end."""
-
     def __init__(self, shell: RootShell, *, root: bool):
         self.open = True
         self._shell = shell
@@ -106,20 +104,19 @@ class _Talk:
         if self._ended():
             return Output(self._stdout.status or 0, *outputs, False, took_s)
         if late:
-            waited = f"/bin/sh did not end within {took_s:g} s: the host hangs, or it needs longer"
+            waited = f"/bin/sh did not end within {took_s:g} s: the host hangs, or the program needs longer"
             raise Unreachable(self._shell.host, f"{waited} ({self._shell.session.endpoint})", passing=True)
         if self._error and (self._stdout.begun or isinstance(self._error, ProtocolError)):
             raise self._error
         return Output(UNKNOWN_STATUS, *outputs, self._full(), took_s) if self._stdout.begun else None
 
     def end(self) -> None:
-        """End the shell, and wait until the host has let go of its channel."""
+        """End the shell, and wait until the host has freed its channel."""
         self.open = False
         self._input.put(b"")
         self._thread.join(_END_S)
 
     def read(self, size: int, /) -> bytes:
-        """Return the next piece of the shell's standard input; see ``transport.Readable``."""
         data = self._unread or self._input.get()
         self._unread = data[size:]
         return data[:size]
@@ -135,7 +132,7 @@ class _Talk:
 
     def _keep(self, root: bool) -> None:
         limits: ProgramLimits = {
-            "cap_bytes": 3 * CAP_BYTES,  # before the last program, by the last program, and what was on its way
+            "cap_bytes": 3 * CAP_BYTES,  # before the last program, from the last program, and in flight
             "on_stdout": lambda data: self._take(self._stdout, data),
             "on_stderr": lambda data: self._take(self._stderr, data),
         }
@@ -161,8 +158,6 @@ class _Talk:
 
 
 class _Kept(Stream):
-    """One output of a program, with what came of it."""
-
     def __init__(self, nonce: str):
         super().__init__(nonce)
         self.data = bytearray()

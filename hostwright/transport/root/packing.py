@@ -1,8 +1,7 @@
-"""A long program sent compressed, and its output in one piece, compressed likewise: fewer SSH messages, and fewer bytes
-on a slow line, where each flight beyond what TCP sends unasked is a round trip.
+"""Compresses a long program and its output. Both then need fewer SSH messages, and fewer round trips on a slow line.
 
-A program and an honest answer shrink to a third. What a host sends that lies may grow a thousandfold, so what is
-unpacked has a limit as well, and nothing is ever unpacked beyond it.
+Usually the data shrinks to a third. A malicious host could send data that grows a thousandfold, so unpacking stops at a
+limit.
 """
 
 from __future__ import annotations
@@ -16,21 +15,23 @@ from hostwright.common.errors import ProtocolError
 from hostwright.common.quoting import sh
 from hostwright.transport.exchange import Output
 
-UNPACKED_STATUS = 113  #: exit status of ``COMMAND`` where there is no gzip, which has then read and run nothing
-#: Runs the program on its standard input: in its output, the exit status stands behind the last line end. In Debian 11
-#: and older gzip is in /bin alone, and everywhere it is found there.
+UNPACKED_STATUS = 113  #: exit status of ``COMMAND`` on a host without gzip; nothing was run
+#: Runs the program on standard input, and appends a line end and the exit status to its output. All distributions have
+#: /bin/gzip; Debian 11 and older have no other.
 COMMAND = sh(
     "[ -x /bin/gzip ] || exit %s; /bin/gzip -dc | { /bin/sh; printf '\\n%%s' \"$?\"; } | /bin/gzip -cn1",
     UNPACKED_STATUS,
 )
-_GZIP = 31  #: zlib's word for gzip's format, with the largest window
-_LEVEL = 6  #: a third smaller than 1, for twice the time: once for the hosts of a fleet that are asked the same
-_STATUS_BYTES = 4  #: of a line end and an exit status
+_GZIP = 31  #: zlib's ``wbits`` for the gzip format with the largest window
+_LEVEL = 6  #: a third smaller than level 1 in twice the time; a fleet's common program is compressed once
+_STATUS_BYTES = 4  #: a line end and an exit status
 
 
 def packed(program: bytes, nonce: bytes = b"") -> bytes:
-    """The program for ``COMMAND``. With a ``nonce`` that stands in it and is another each time, the rest is compressed
-    once for all hosts: then it must hold no secret, for it is kept.
+    """Compress the program for ``COMMAND``.
+
+    ``nonce`` is the part of the program that differs for each host: the other parts are compressed once for all hosts.
+    They are cached, so they must not contain a secret.
     """
     if not nonce:
         return gzip.compress(program, _LEVEL, mtime=0)
@@ -43,14 +44,14 @@ def _member(piece: bytes) -> bytes:
 
 
 def room(cap_bytes: int) -> int:
-    """How many bytes such an output of ``cap_bytes`` may have on the line: random bytes do not shrink."""
+    """Largest compressed size of an output of ``cap_bytes``: random bytes do not shrink."""
     return cap_bytes + cap_bytes // 1000 + 64
 
 
 def unpacked(host: str, output: Output, cap_bytes: int) -> Output:
-    """The output and exit status of a program that ``COMMAND`` has run; more than ``cap_bytes`` cuts it off.
+    """Return the output and exit status of a program that ``COMMAND`` ran, truncated at ``cap_bytes``.
 
-    Raises ``ProtocolError`` where what came is damaged, or not all of it.
+    Raises ``ProtocolError`` if the compressed data is damaged or incomplete.
     """
     if output.truncated or output.status != 0:
         return output
@@ -61,15 +62,15 @@ def unpacked(host: str, output: Output, cap_bytes: int) -> Output:
     own, _, status = text.rpartition(b"\n")
     if not (whole and status.isdigit() and len(status) < _STATUS_BYTES):
         sentence = (
-            "what it sent compressed is damaged or not whole; check whether gzip works there, and whether something on "
-            "it rewrites command output"
+            "its compressed output is damaged or incomplete; check that gzip works on the host, and that no program "
+            "rewrites command output"
         )
         raise ProtocolError(host, sentence)
     return replace(output, stdout=own, status=int(status))
 
 
 def _text(data: bytes, most: int) -> tuple[bytes, bool]:
-    """At most so many bytes of what was compressed, and whether they are all of it."""
+    """Unpack at most ``most`` bytes; return them, and whether the data was complete."""
     stream = zlib.decompressobj(_GZIP)
     try:
         text = stream.decompress(data, most)

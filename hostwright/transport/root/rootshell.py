@@ -1,7 +1,7 @@
-"""Root on one host as a value: an open session, with what its login user needs to become root.
+"""A root shell: an open session, with the password and sudo path that its login user needs to become root.
 
-Every program that runs as root on a host goes through here, and gets the two checks that its exit status needs:
-that its root part started (sudo allowed it), and that it ended by itself (the host is still up).
+Every program that runs as root on a host runs through ``RootShell``, which checks two things: that the root part
+started (sudo allowed it), and that no signal killed it (the host is still up).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from hostwright.transport import Output, Readable, Session
 
 _KILLED = (129, 137, 143)  #: exit statuses after SIGHUP, SIGKILL, SIGTERM
-_LINES = 15  #: kept of the end of a failed script's standard error
-_LINE_CHARACTERS = 300  #: of each of these lines
+_LINES = 15  #: last lines kept of a failed script's standard error
+_LINE_CHARACTERS = 300  #: kept of each line
 
 
 class ProgramLimits(TypedDict, total=False):
-    """A program's limits besides its time, and who receives its output: see ``Session.run``."""
+    """A program's limits besides its timeout, and callbacks for its output: see ``Session.run``."""
 
     idle_s: float | None
     cap_bytes: int
@@ -35,16 +35,16 @@ class ProgramLimits(TypedDict, total=False):
 class RootShell:
     """Runs POSIX sh programs as root on one host. Close it, or use it as a context manager.
 
-    The password is never in an argument, in the environment, in a file or in a log (see ``become``). Several threads
-    may use one shell at once.
+    The password never appears in an argument, an environment variable, a file or a log (see ``become``). Several
+    threads may use one shell at once.
     """
 
     __slots__ = ("_password", "_sudo", "session")
 
     def __init__(self, session: Session, password: Secret | None = None, sudo: str | None = None):
-        self.session = session  #: for commands that the login user may run too
+        self.session = session  #: for commands that need no root
         self._password = password
-        self._sudo = sudo  #: where it is not where sudo usually is
+        self._sudo = sudo  #: path of sudo, if it is not in ``SUDO_PLACES``
 
     @property
     def host(self) -> str:
@@ -52,11 +52,11 @@ class RootShell:
         return self.session.host.name
 
     def run(self, script: str, *, timeout_s: float, failure: str, **limits: Unpack[ProgramLimits]) -> Output:
-        """Run a POSIX sh program that has to succeed, for at most ``timeout_s`` seconds.
+        """Run a POSIX sh program that must succeed, for at most ``timeout_s`` seconds.
 
-        If it fails, the error's sentence begins with ``failure`` ("its lock cannot be changed") and ends with the last
-        line of standard error. ``limits`` are those of ``Session.run``. Raises ``ScriptFailed`` for an exit status
-        other than 0, and what ``attempt`` raises.
+        On failure, the error begins with ``failure`` ("its lock cannot be changed") and ends with the last line of
+        standard error. For ``limits``, see ``Session.run``. Raises ``ScriptFailed`` for an exit status other than 0,
+        and what ``attempt`` raises.
 
         >>> shell.run("echo 3.5", timeout_s=10, failure="its load cannot be read").stdout
         b'3.5\\n'
@@ -70,11 +70,11 @@ class RootShell:
         return output
 
     def attempt(self, script: str, *, timeout_s: float, as_user: str = "", **limits: Unpack[ProgramLimits]) -> Output:
-        """Run a program whose exit status the caller judges; ``as_user`` is run before it as the login user.
+        """Run a program as root, after ``as_user`` as the login user; the caller checks the exit status.
 
-        Both get an empty standard input. ``timeout_s`` bounds both together, in seconds. The status is that of the root
-        part; with an empty ``script``, that of the user part. Raises ``BecomeError`` if the login user cannot become
-        root, and ``Unreachable`` on a timeout, a lost connection, or if the program was killed.
+        Both have an empty standard input. ``timeout_s`` limits both together, in seconds. The status is that of the
+        root part; with an empty ``script``, that of the user part. Raises ``BecomeError`` if the login user cannot
+        become root, and ``Unreachable`` on a timeout, a lost connection, or if the program was killed.
 
         >>> shell.attempt("test -e /no/such/file", timeout_s=10).status
         1
@@ -92,11 +92,12 @@ class RootShell:
         cap_bytes: int,
         idle_s: float | None = None,
     ) -> Output:
-        """Like ``attempt``, for a long program: it is sent compressed, and what it prints comes at its end, in one
-        piece, compressed likewise. Its limit is ``cap_bytes``, on the line and unpacked. ``nonce`` is what differs in
-        the programs of hosts that are asked the same. Where a host has no gzip, the program is sent as it is.
+        """Run a long program like ``attempt``, but compress the program and its output. The output arrives in one
+        piece.
 
-        Raises what ``attempt`` raises, and ``ProtocolError`` where what came is damaged or not whole.
+        ``cap_bytes`` limits the output, compressed and unpacked. ``nonce`` is the part of the program that differs for
+        each host. On a host without gzip, the program is sent uncompressed. Raises what ``attempt`` raises, and
+        ``ProtocolError`` if the compressed output is damaged or incomplete.
 
         >>> shell.collect("seq 100000; exit 4", timeout_s=10, cap_bytes=10**6).stdout.count(b"\\n")
         100000
@@ -112,7 +113,7 @@ class RootShell:
         return self.checked(output)
 
     def as_login_user(self, script: str, *, timeout_s: float) -> Output:
-        """Run a program as the login user, in its own environment; the caller judges its status.
+        """Run a program as the login user, in the user's environment; the caller checks the exit status.
 
         Raises ``Unreachable`` like ``attempt``.
         """
@@ -121,10 +122,10 @@ class RootShell:
     def stream(
         self, script: str, *arguments: object, stdin: Readable, timeout_s: float, **limits: Unpack[ProgramLimits]
     ) -> Output:
-        """Run a program that reads ``stdin``, with ``arguments`` as ``$1``…; the caller judges its status.
+        """Run a program as root that reads ``stdin``, with ``arguments`` as ``$1``…; the caller checks the exit status.
 
-        Call ``run`` or ``attempt`` first, to find out whether sudo refuses: sudo would take the data for more attempts
-        at a password. Raises ``Unreachable`` like ``attempt``.
+        Call ``run`` or ``attempt`` first to check that sudo works: otherwise sudo would read the data as passwords.
+        Raises ``Unreachable`` like ``attempt``.
 
         >>> shell.stream('head -c "$1"', 5, stdin=io.BytesIO(b"0123456789"), timeout_s=10).stdout
         b'01234'
@@ -134,7 +135,9 @@ class RootShell:
         return self.checked(self.session.run(command, stdin=opened, timeout_s=timeout_s, **limits))
 
     def failed(self, failure: str, output: Output) -> ScriptFailed:
-        """The error for a program that failed by its exit status: ``failure``, then its last error line."""
+        """Return the error for a program that failed: ``failure``, the exit status and the last lines of standard
+        error.
+        """
         lines = [
             "".join(char for char in line if char.isprintable()).strip()[:_LINE_CHARACTERS]
             for line in output.stderr.decode("utf-8", errors="replace").splitlines()
@@ -142,13 +145,14 @@ class RootShell:
         return ScriptFailed(self.host, failure, output.status, tuple(line for line in lines if line)[-_LINES:])
 
     def checked(self, output: Output) -> Output:
-        """Return ``output``, unless its status says nothing about the program itself.
+        """Return ``output``, unless the program was killed or sudo failed.
 
-        When a host goes down, programs are killed before the connection is lost: that is not their own failure.
+        When a host goes down, it kills programs before the connection is lost: that is not the program's failure.
+        Raises ``Unreachable`` and ``BecomeError``.
         """
         by_signal = output.status == UNKNOWN_STATUS and not output.truncated
         if by_signal or output.status in _KILLED:
-            sentence = "the program on it was killed: it is going down, or somebody ended it"
+            sentence = "the program was killed on the host: the host is going down, or a user killed the program"
             raise Unreachable(self.host, sentence, passing=True)
         check_become(self.host, output)
         return output
@@ -165,14 +169,13 @@ class RootShell:
 
 
 class _Opened:
-    """A stream with a preamble: first what makes the program root, then what the program reads."""
+    """A stream that begins with the input of sudo, followed by the input of the program."""
 
     def __init__(self, opening: bytes, rest: Readable):
         self._opening = opening
         self._rest = rest
 
     def read(self, size: int, /) -> bytes:
-        """See ``transport.Readable``."""
         if self._opening:
             piece, self._opening = self._opening[:size], self._opening[size:]
             return piece

@@ -1,1 +1,1 @@
-"""The way to a server: its address, the jump hosts before it, and the socket."""
+"""The route to a server: its address, the jump hosts before it, and the socket."""

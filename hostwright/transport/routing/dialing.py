@@ -1,4 +1,4 @@
-"""Sockets: name resolution, TCP and ProxyCommand, each with a deadline."""
+"""Opens sockets: name resolution, TCP and ProxyCommand, each with a deadline."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from hostwright.transport.exchange import Deadline
 
 _QUICKACK = getattr(socket, "TCP_QUICKACK", 0)  #: Linux only
-#: How long macOS retransmits unacknowledged data, in seconds (its netinet/tcp.h); Python has no name for it.
+#: Socket option of macOS: seconds to retransmit unacknowledged data (netinet/tcp.h). Python does not define it.
 _RXT_CONNDROPTIME = 0x80
 _Address = tuple[int, int, int, str, Any]
 
@@ -22,8 +22,8 @@ _Address = tuple[int, int, int, str, Any]
 class _PromptSocket(socket.socket):
     """A socket that acknowledges received data at once.
 
-    sshd leaves Nagle's algorithm on: the answer to the first channel waits for the acknowledgement of the previous
-    message, which the kernel would delay by 40 ms. Linux resets the option, so it is set again each time.
+    sshd leaves Nagle's algorithm on: its reply to the first channel waits for the acknowledgement of the previous
+    message, which the kernel delays by 40 ms. Linux resets the option, so every ``recv`` sets it.
     """
 
     def recv(self, size: int, flags: int = 0, /) -> bytes:
@@ -33,9 +33,9 @@ class _PromptSocket(socket.socket):
 
 
 def dial(address: str, port: int, deadline: Deadline, keepalive_s: float) -> socket.socket:
-    """A TCP connection to the first address that answers; the remaining addresses share the remaining time.
+    """Return a TCP connection to the first address that accepts one. The remaining addresses share the remaining time.
 
-    Raises ``OSError`` (``socket.gaierror``, ``TimeoutError`` and so on), the last one if no address answers.
+    Raises the last ``OSError`` (``socket.gaierror``, ``TimeoutError`` and so on) if every address fails.
     """
     addresses = _resolve(address, port, deadline)
     failure: OSError = TimeoutError("no time left")
@@ -54,10 +54,10 @@ def dial(address: str, port: int, deadline: Deadline, keepalive_s: float) -> soc
 
 
 def _resolve(address: str, port: int, deadline: Deadline) -> Sequence[_Address]:
-    """``getaddrinfo`` with a timeout: the resolver has none of its own, so its thread may be left behind."""
+    """``getaddrinfo`` with a timeout. The resolver has none, so a thread runs it and may outlive the call."""
     try:
         return socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    except (socket.gaierror, UnicodeError):  # the latter for what can be no name: an empty label, or one too long
+    except (socket.gaierror, UnicodeError):  # UnicodeError: an empty or too long label
         pass
     answer: list[Sequence[_Address] | OSError] = []
 
@@ -71,17 +71,16 @@ def _resolve(address: str, port: int, deadline: Deadline) -> Sequence[_Address]:
     thread.start()
     thread.join(deadline.left_s())
     if not answer:
-        raise TimeoutError("the name servers do not answer")
+        raise TimeoutError("the name servers do not respond")
     if isinstance(answer[0], OSError):
         raise answer[0]
     return answer[0]
 
 
 def _tune(sock: socket.socket, keepalive_s: float) -> None:
-    """Send without delay (an exec costs 2 ms instead of 44), and detect a dead network.
+    """Disable Nagle's algorithm (an exec takes 2 ms instead of 44), and detect a dead network.
 
-    Keepalive messages are sent every ``keepalive_s``; if three in a row are not acknowledged, the kernel ends the
-    connection.
+    The kernel ends the connection if data remains unacknowledged for three times ``keepalive_s``.
     """
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     silent_s = keepalive_s * 3
@@ -89,14 +88,14 @@ def _tune(sock: socket.socket, keepalive_s: float) -> None:
     if user_timeout is not None:
         sock.setsockopt(socket.IPPROTO_TCP, user_timeout, int(silent_s * 1000))
     elif sys.platform == "darwin":
-        with suppress(OSError):  # a connection that notices later is better than none
+        with suppress(OSError):  # without the option, a dead network is detected later
             sock.setsockopt(socket.IPPROTO_TCP, _RXT_CONNDROPTIME, ceil(silent_s))
 
 
 def dial_command(command: str) -> socket.socket:
-    """The near end of a ``ProxyCommand``, run by the user's own configuration as ``ssh`` runs it.
+    """Start a ``ProxyCommand`` as ``ssh`` does, and return its socket.
 
-    It uses a socket pair instead of paramiko's pipes: the end of the command is noticed, and nothing has to be polled.
+    A socket pair, unlike paramiko's pipes, reports the end of the command without polling.
     """
     near, far = socket.socketpair()
     with far:

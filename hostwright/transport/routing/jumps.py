@@ -1,6 +1,6 @@
-"""Shared connections to jump hosts: a hundred hosts behind a bastion cost it one login, not a hundred.
+"""Shared connections to jump hosts: a hundred hosts behind a bastion need one login there.
 
-sshd drops logins above ``MaxStartups`` (10 at once by default), so sharing is not only a matter of speed.
+Sharing is also needed because sshd drops logins above ``MaxStartups`` (10 at once by default).
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ class Lease:
 
     @property
     def connection(self) -> fabric.Connection:
-        """The connection; it is open once ``borrow`` has returned."""
+        """The connection; open once ``borrow`` has returned."""
         return self.opened.result()
 
     def usable(self) -> bool:
-        """Whether another user may join: it is still being opened, or alive."""
+        """Whether the connection is alive or still being opened."""
         return not self.opened.done() or (self.opened.exception() is None and self.connection.is_connected)
 
 
 class Jumps:
-    """The leases of one run. The first user of a connection opens it, the last one closes it. Thread-safe."""
+    """The leases of one run. The first user of a connection opens it, the last user closes it. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._leases: dict[Hashable, Lease] = {}
 
     def borrow(self, key: Hashable, connect: Callable[[], fabric.Connection], deadline: Deadline) -> Lease:
-        """The lease of ``key``; give it back once.
+        """Return the lease of ``key``; call ``give_back`` once for each call.
 
-        Raises what ``connect`` raised, here or in the thread that this one waited for (a dead bastion is tried once,
+        Raises what ``connect`` raised, here or in the thread that opened the connection (a dead bastion is tried once,
         not once per host), and ``TimeoutError``.
         """
         with self._lock:

@@ -1,4 +1,4 @@
-"""The route to a host: its own server and the jump hosts before it, fully resolved, with nothing opened yet."""
+"""The route to a host: its server and the jump hosts before it, fully resolved, without opening a connection."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ _MAX_HOPS = 8
 
 
 def endpoint_of(target: Target, options: Options) -> Endpoint:
-    """The host's SSH server as inventory and ``ssh_config`` describe it. Raises ``Unreachable`` if they are invalid."""
+    """Return the host's SSH server as set by inventory and ``ssh_config``. Raises ``Unreachable`` if one of them is
+    invalid.
+    """
     try:
         return _endpoint(target, options)
     except InputError as error:
@@ -25,7 +27,7 @@ def endpoint_of(target: Target, options: Options) -> Endpoint:
 
 
 def _endpoint(target: Target, options: Options) -> Endpoint:
-    """The host's own endpoint: the inventory wins over ``ssh_config``."""
+    """The inventory takes precedence over ``ssh_config``."""
     destination = Destination(target.address or target.name, target.user or "", target.port or 0)
     endpoint = sshconfig.resolve(destination, config_of(options), options.shared.openssh)
     if target.known_hosts:
@@ -36,18 +38,20 @@ def _endpoint(target: Target, options: Options) -> Endpoint:
 
 
 def config_of(options: Options) -> Path | None:
-    """The file that is read instead of the user's and the system's ``ssh_config``, if one was given."""
+    """The file that replaces the user's and the system's ``ssh_config``, if set."""
     return expanded(options.ssh_config) if options.ssh_config else None
 
 
 def _with_own_file(endpoint: Endpoint, path: Path) -> Endpoint:
-    """The inventory's file is used instead of all others, except that what these revoke stays revoked."""
+    """Use the inventory's ``known_hosts`` file instead of all others, but keep their revoked keys."""
     others = (*endpoint.known_hosts, *endpoint.system_known_hosts)
     return replace(endpoint, known_hosts=(path,), system_known_hosts=(), revoking=others)
 
 
 def jumps_of(target: Target, endpoint: Endpoint, options: Options) -> list[Endpoint]:
-    """The jump hosts on the way to the host's server, the nearest first. Raises ``Unreachable``, as above."""
+    """Return the jump hosts before the host's server, nearest first. Raises ``Unreachable`` for an invalid
+    configuration.
+    """
     try:
         return _chain(endpoint, options, expanded(target.known_hosts) if target.known_hosts else None)
     except InputError as error:
@@ -55,10 +59,12 @@ def jumps_of(target: Target, endpoint: Endpoint, options: Options) -> list[Endpo
 
 
 def _chain(endpoint: Endpoint, options: Options, also: Path | None, depth: int = 0) -> list[Endpoint]:
-    """All jump hosts on the way, the nearest first; the first one may have jump hosts of its own in ``ssh_config``.
-    ``also`` is the inventory's file of host keys, which counts for jump hosts besides their own."""
+    """All jump hosts, nearest first; ``ssh_config`` may set jump hosts for the first jump host.
+
+    ``also`` is the inventory's ``known_hosts`` file, which jump hosts use in addition to their own.
+    """
     if depth > _MAX_HOPS:
-        raise InputError(f"the jump hosts of {endpoint.address} lead in a circle")
+        raise InputError(f"the jump hosts of '{endpoint.address}' form a loop; correct ProxyJump in ssh_config")
     chain: list[Endpoint] = []
     for position, text in enumerate(endpoint.proxy_jump):
         jump = sshconfig.resolve(sshconfig.hop(text), config_of(options), options.shared.openssh)

@@ -1,4 +1,4 @@
-"""The command line of OpenSSH's client for a host: what our own connections use, for an operator who logs in."""
+"""The ``ssh`` command line for an operator to log in to a host, with the settings of our own connections."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from hostwright.transport.routing.openssh import Destination
 
 
 def ssh_command(target: Target, options: Options, command: str = "", *, terminal: bool = False) -> tuple[str, ...]:
-    """The words of a call of ``ssh`` that logs in to ``target``, or runs ``command``, a line for its login shell.
+    """Return the arguments of ``ssh`` to log in to ``target``, or to run ``command`` in its login shell.
 
-    What the inventory says stands in them; the rest is left to ``ssh_config``, which ssh reads as we do. Host keys are
-    checked as ours: an unknown one is an error, and no question. No password is among them: ssh asks for it.
-    ``terminal`` gives a command one. Raises ``Unreachable`` where inventory or ``ssh_config`` are invalid.
+    The arguments contain the inventory's settings; ssh reads the rest from ``ssh_config``. Unknown host keys are an
+    error and cause no prompt. The password is not an argument: ssh prompts for it. ``terminal`` requests a terminal for
+    a command. Raises ``Unreachable`` for an invalid inventory or ``ssh_config``.
 
     >>> from types import SimpleNamespace
     >>> given = dict(name="gpu01", address="192.0.2.11", port=2222, user="ops", key_file=None, known_hosts=None)
@@ -28,7 +28,7 @@ def ssh_command(target: Target, options: Options, command: str = "", *, terminal
     >>> " ".join(ssh_command(SimpleNamespace(**given, **more), Options()))
     'ssh -o StrictHostKeyChecking=yes -l ops -p 2222 -- 192.0.2.11'
     """
-    strict = route.endpoint_of(target, options).trust.strict  # it also refuses names that ssh would take apart
+    strict = route.endpoint_of(target, options).trust.strict  # also refuses names that ssh would split
     accept = (target.host_keys or options.host_keys) == "accept-new" and not strict
     given = route.config_of(options)
     ssh = ["ssh", *(["-F", str(given)] if given else [])]
@@ -51,9 +51,9 @@ def ssh_command(target: Target, options: Options, command: str = "", *, terminal
 
 
 def _proxy(ssh: Sequence[str], hops: Sequence[str], target: Target, options: Options) -> str:
-    """A ``ProxyCommand`` through jump hosts, the nearest first, whose keys are checked as the host's own.
+    """A ``ProxyCommand`` through jump hosts, nearest first, with the host key checks of the host.
 
-    ``ssh -J`` would not hand them the file of known hosts, and would ask for unknown keys.
+    ``ssh -J`` would not pass the known_hosts file to the jump hosts, and would prompt for unknown keys.
     """
     *before, last = hops
     jump = sshconfig.hop(last)
@@ -63,11 +63,11 @@ def _proxy(ssh: Sequence[str], hops: Sequence[str], target: Target, options: Opt
         call += ["-o", _files("UserKnownHostsFile", (expanded(target.known_hosts), *endpoint.known_hosts))]
     if before:
         call += ["-o", f"ProxyCommand={_proxy(ssh, before, target, options)}"]
-    line = words(tuple(call)).replace("%", "%%")  # of which ssh makes one again
+    line = words(tuple(call)).replace("%", "%%")  # ssh turns %% back into %
     return f"{line} -W '[%h]:%p' -- {words((jump.alias,))}"
 
 
 def _files(setting: str, files: Sequence[Path]) -> str:
-    """A setting, its files quoted as ``ssh_config`` wants it."""
+    """A setting with file names, quoted for ``ssh_config``."""
     escaped = (str(path).replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"') for path in dict.fromkeys(files))
     return f"{setting}=" + " ".join(f'"{path}"' for path in escaped)

@@ -1,6 +1,6 @@
-"""Where and how a server is reached, and what makes its key right: inventory first, then ``ssh_config``.
+"""The address, login and host key settings of a server: from the inventory, then from ``ssh_config``.
 
-OpenSSH itself reads ``ssh_config``, with ``Include``, ``Match`` and canonical names; here its answer is understood.
+OpenSSH itself reads ``ssh_config`` (``Include``, ``Match``, canonical names); this module parses its output.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from hostwright.common.userpaths import expanded
 from hostwright.transport.routing.openssh import Destination, OpenSsh, SshSettings
 
 _TOKEN = re.compile(r"%(.?)|\$\{([^}]*)\}", re.DOTALL)
-#: what is the user's, who in a container may have neither a name nor a directory
+#: tokens of the user; in a container, the user may have neither a name nor a home directory
 _USER: Mapping[str, Callable[[], object]] = {"d": Path.home, "u": getpass.getuser}
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What the tokens stand for, for one server."""
+    """Values of the ``ssh_config`` tokens for one server."""
 
     host: str
     port: int
@@ -36,8 +36,8 @@ class Tokens:
     alias: str = ""
 
     def value(self, token: str) -> str | None:
-        """What one letter stands for; ``None`` for a letter that no file name takes."""
-        if token in ("L", "l", "C"):  # the only ones for which this machine's name is needed
+        """The value of a token's letter; ``None`` for a letter that file names do not support."""
+        if token in ("L", "l", "C"):  # only these need this machine's name
             here = socket.gethostname()
             all_of_them = f"{here}{self.host}{self.port}{self.user}{self.jump}"
             digest = hashlib.sha1(all_of_them.encode(), usedforsecurity=False).hexdigest()
@@ -59,7 +59,9 @@ class Tokens:
         }.get(token)
 
     def filled(self, text: str, more: Mapping[str, str] | None = None) -> str:
-        """The text with its tokens filled in; ``more`` are those of its setting alone. Raises ``InputError``."""
+        """Expand the tokens and environment variables of ``text``; ``more`` has tokens of one setting only. Raises
+        ``InputError``.
+        """
 
         def one(match: re.Match[str]) -> str:
             if match[2] is not None:
@@ -67,40 +69,42 @@ class Tokens:
             else:
                 known = (more or {}).get(match[1]) or self.value(match[1])
             if known is None:
-                raise InputError(f"ssh_config says {text!r}, and {match[0]!r} in it cannot be filled in")
+                raise InputError(f"ssh_config: {match[0]!r} in {text!r} has no value; correct the setting")
             return known
 
         return _TOKEN.sub(one, text)
 
     def path(self, text: str) -> Path:
-        """A file's name."""
+        """The path of a file name with tokens."""
         return expanded(self.filled(text))
 
     def paths(self, setting: str, text: str) -> tuple[Path, ...]:
-        """The files of a setting, separated by space. Raises ``InputError`` for one that is not absolute: ``ssh -G``
-        prints a name with a space in it like two."""
+        """The files of a setting, separated by spaces.
+
+        Raises ``InputError`` for a path that is not absolute: ``ssh -G`` prints a name with a space like two names.
+        """
         found = tuple(self.path(name) for name in text.split() if name.lower() != "none")
         for path in found:
             if not path.is_absolute():
                 raise InputError(
-                    f"ssh_config names {str(path)!r} as {setting}, which is no absolute path: file names that are "
-                    "relative or contain a space are not understood"
+                    f"ssh_config: {setting} {str(path)!r} is not an absolute path; write an absolute path without "
+                    "spaces"
                 )
         return found
 
 
 SSH_PORT = 22
-RSA_BITS = 1024  #: what every OpenSSH wants of an RSA key; before 9.1 it does not say so
+RSA_BITS = 1024  #: least size of an RSA key in every OpenSSH; ``ssh -G`` prints it since 9.1
 _USER_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What ``ssh_config`` says of a server's host key."""
+    """Settings of ``ssh_config`` for a server's host key."""
 
     alias: str = ""  #: HostKeyAlias
     algorithms: tuple[str, ...] = ()  #: HostKeyAlgorithms
-    own_order: bool = False  #: whether these are in an order that the user gave
+    own_order: bool = False  #: whether the user set the order of the algorithms
     ca_algorithms: tuple[str, ...] = ()  #: CASignatureAlgorithms
     revoked: tuple[Path, ...] = ()  #: RevokedHostKeys
     command: str = ""  #: KnownHostsCommand
@@ -113,7 +117,7 @@ class Trust:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One SSH server, fully resolved."""
+    """An SSH server, fully resolved."""
 
     address: str
     port: int
@@ -121,43 +125,43 @@ class Endpoint:
     identity_files: tuple[Path, ...]
     identities_only: bool
     default_identities: bool
-    known_hosts: tuple[Path, ...]  #: the user's files; the first one is written
+    known_hosts: tuple[Path, ...]  #: the user's files; new keys are written to the first
     proxy_jump: tuple[str, ...]
     proxy_command: str
     connect_timeout_s: float | None
     system_known_hosts: tuple[Path, ...] = ()
-    revoking: tuple[Path, ...] = ()  #: files of which only the revoked keys count
+    revoking: tuple[Path, ...] = ()  #: files used only for their revoked keys
     trust: Trust = Trust()
-    asked: str = ""  #: the name before HostName
+    asked: str = ""  #: the name given to ssh, before HostName
 
     def __str__(self) -> str:
         return f"{self.user}@{self.place}"
 
     @property
     def place(self) -> str:
-        """Its address and port, as they are written together."""
+        """``address:port``, with brackets around an IPv6 address."""
         return f"[{self.address}]:{self.port}" if ":" in self.address else f"{self.address}:{self.port}"
 
     @property
     def principal(self) -> str:
-        """The name that a host certificate must have."""
+        """The name that a host certificate must contain."""
         return self.trust.alias or self.address.lower()
 
     @property
     def host_key_name(self) -> str:
-        """The server's name in a ``known_hosts`` file. An alias stands alone: it has no port."""
+        """The server's name in a ``known_hosts`` file. An alias has no port."""
         if self.trust.alias or self.port == SSH_PORT:
             return self.principal.lower()
         return f"[{self.principal}]:{self.port}"
 
     @property
     def portless_name(self) -> str:
-        """Its name without the port, if that may count as well; else empty."""
+        """The server's name without the port, if that name may count as well; else empty."""
         return "" if self.trust.alias or self.port == SSH_PORT else self.principal
 
     @property
     def tokens(self) -> Tokens:
-        """What the tokens of ``ssh_config`` stand for."""
+        """Values of the ``ssh_config`` tokens for this server."""
         return Tokens(
             host=self.address,
             port=self.port,
@@ -169,25 +173,24 @@ class Endpoint:
 
 
 def resolve(destination: Destination, ssh_config: Path | None, openssh: OpenSsh) -> Endpoint:
-    """Resolve everything about one server. Raises ``InputError`` for an invalid configuration."""
+    """Resolve all settings of one server. Raises ``InputError`` for an invalid configuration."""
     for value in (destination.alias, destination.user):
         if not value.isprintable() or value.startswith("-") or re.search(r"[\s'\"`$\\;&<>|(){}]", value):
-            raise InputError(f"{value!r} cannot be the name of a host or user for SSH")
-    if "@" in destination.alias or "/" in destination.alias:  # which ssh would take apart
-        raise InputError(f"{destination.alias!r} cannot be the name of a host for SSH")
+            raise InputError(f"{value!r} is not a valid SSH host or user name; correct it in the inventory")
+    if "@" in destination.alias or "/" in destination.alias:  # ssh would split the name
+        raise InputError(f"{destination.alias!r} is not a valid SSH host name; correct it in the inventory")
     return _endpoint(destination, SshSettings(openssh.answer(destination, ssh_config)))
 
 
 @functools.cache
 def _defaults() -> SshSettings:
-    """What holds without any configuration."""
     return SshSettings(OpenSsh().answer(Destination("localhost"), Path(os.devnull)))
 
 
 def _endpoint(destination: Destination, settings: SshSettings) -> Endpoint:
     unknown = settings.unknown()
     if unknown:
-        raise InputError(f"ssh_config says {unknown[0]}, a setting about host keys that is not understood here")
+        raise InputError(f"ssh_config: Hostwright does not support the host key setting '{unknown[0]}'; remove it")
     address, alias = settings.text("hostname") or destination.alias, settings.text("hostkeyalias")
     user, port = settings.text("user") or getpass.getuser(), int(settings.text("port") or SSH_PORT)
     tokens = Tokens(address, port, user, destination.alias, settings.text("proxyjump"), alias)
@@ -219,7 +222,7 @@ def _trust(settings: SshSettings, tokens: Tokens) -> Trust:
     return Trust(
         alias=settings.text("hostkeyalias"),
         algorithms=algorithms,
-        own_order=algorithms[: len(default)] != default,  # unlike that, ``+`` adds to the default
+        own_order=algorithms[: len(default)] != default,  # ``+`` appends to the default and keeps its order
         ca_algorithms=settings.names("casignaturealgorithms"),
         revoked=tokens.paths("RevokedHostKeys", settings.text("revokedhostkeys")),
         command=settings.text("knownhostscommand"),
@@ -232,14 +235,14 @@ def _trust(settings: SshSettings, tokens: Tokens) -> Trust:
 
 
 def hops(proxy_jump: str) -> tuple[str, ...]:
-    """The hops of a ``ProxyJump``, in their order."""
+    """The hops of a ``ProxyJump``, in order."""
     if proxy_jump.lower() == "none":
         return ()
     return tuple(hop.strip().removeprefix("ssh://") for hop in proxy_jump.split(",") if hop.strip())
 
 
 def hop(text: str) -> Destination:
-    """One ``[user@]host[:port]``; an IPv6 address is in brackets. Raises ``InputError``."""
+    """Parse one ``[user@]host[:port]``, with an IPv6 address in brackets. Raises ``InputError``."""
     match = re.fullmatch(r"(?:([^@]+)@)?(?:\[([0-9A-Fa-f:.%\w]+)\]|([^:@\[\]]+))(?::(\d{1,5}))?", text)
     if not match:
         raise InputError(f"{text!r} is not a jump host; write [user@]host[:port]")

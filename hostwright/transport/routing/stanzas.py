@@ -1,6 +1,6 @@
-"""Which stanzas of ``ssh_config`` apply to a host, as far as its ``Host`` lines alone decide it.
+"""Groups hosts by the ``Host`` lines of ``ssh_config`` that apply to them.
 
-What a stanza says is read by OpenSSH; here only hosts are found for which the same stanzas apply.
+OpenSSH reads the contents of a stanza; this module only finds hosts to which the same stanzas apply.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-#: A line that begins a stanza. OpenSSH takes keywords in quotes, too, so anything may stand before the first letter.
+#: A line that begins a stanza. OpenSSH allows keywords in quotes, so any character may precede the first letter.
 _BEGINS = re.compile(rb"(?im)^[^#a-z\n]*(host|match)(?![a-z])[ \t]*=?[ \t]*([^\n]*)$")
 _PATTERNS = re.compile(rb"[\w.:*?! \t-]+")
 _EVERYONE = re.compile(rb"(?i)(?:(?:final|canonical)[ \t]+)?all")
 _BY_TOKEN = re.compile(rb"(?im)^[^#a-z\n]*include\b[^\n]*%")
-#: A name that is no address, also not in one of the shorter ways to write one (``127.1``, ``0x7f000001``).
+#: A name that is not an address, even in a short form (``127.1``, ``0x7f000001``).
 _NAME = re.compile(r"(?:[a-z0-9_-]+\.)*[a-z_][a-z0-9_-]*")
 
 
@@ -24,13 +24,13 @@ _NAME = re.compile(r"(?:[a-z0-9_-]+\.)*[a-z_][a-z0-9_-]*")
 class Stanzas:
     """The ``Host`` lines of all files."""
 
-    named: dict[str, tuple[int, ...]]  #: a host's name → the lines, by number, that name it without a wildcard
-    patterns: tuple[tuple[re.Pattern[str], re.Pattern[str] | None], ...]  #: of the others: whom they mean, and not
+    named: dict[str, tuple[int, ...]]  #: host name → numbers of the lines with this name
+    patterns: tuple[tuple[re.Pattern[str], re.Pattern[str] | None], ...]  #: of lines with wildcards: wanted, unwanted
     final: bool  #: whether files are read a second time (``Match final``)
 
     @classmethod
     def read(cls, files: Sequence[str]) -> Stanzas | None:
-        """Those of the files that OpenSSH read; ``None`` where more than ``Host`` lines may tell hosts apart."""
+        """Parse the files that OpenSSH read; ``None`` if hosts may differ by more than ``Host`` lines."""
         named: dict[str, tuple[int, ...]] = {}
         patterns: list[tuple[re.Pattern[str], re.Pattern[str] | None]] = []
         final = False
@@ -60,7 +60,8 @@ class Stanzas:
         return cls(named, tuple(patterns), final)
 
     def applying(self, name: str) -> tuple[tuple[int, ...], tuple[bool, ...]] | None:
-        """Equal for hosts to which the same stanzas apply; ``None`` for a name that OpenSSH may print otherwise.
+        """A key that is equal for hosts with the same stanzas; ``None`` for a name that OpenSSH may print in another
+        form.
 
         >>> import re
         >>> stanzas = Stanzas({"login1": (0,)}, ((re.compile("gpu.*"), None),), False)
@@ -76,12 +77,11 @@ class Stanzas:
 
 
 def _any(words: Sequence[str]) -> re.Pattern[str]:
-    """Whether a name is one of these, with ``*`` and ``?`` for what they stand for in ``ssh_config``."""
+    """A pattern for names that match one of ``words``, with the wildcards ``*`` and ``?`` of ``ssh_config``."""
     return re.compile("|".join(re.escape(word).replace(r"\*", ".*").replace(r"\?", ".") for word in words) or r"(?!)")
 
 
 def _is_address(name: str) -> bool:
-    """Whether it is an IPv4 address, written as it is printed."""
     try:
         return str(ipaddress.IPv4Address(name)) == name
     except ValueError:

@@ -1,1 +1,1 @@
-"""What hosts fetch from this machine over HTTP while something works on them: their seeds, the files of their stack."""
+"""HTTP server on this machine for files that hosts fetch during an install: seeds and files of the stack."""

@@ -1,7 +1,7 @@
-"""Requests over HTTP, each in a thread of its own: who gets a place, what a request may be, and one answer.
+"""HTTP server with a thread for each request: limits of connections and requests, and one response.
 
-h11 says what a request is; whatever it or RFC 9112 does not take is given no file. Nothing that a peer claims of itself
-counts (``Forwarded``, ``X-Forwarded-For``, PROXY lines): a peer is the address that its connection comes from.
+h11 parses requests; a request that h11 or RFC 9112 rejects receives no file. Headers about the peer are ignored
+(``Forwarded``, ``X-Forwarded-For``, PROXY lines): the peer is the address of the connection.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ import h11
 from hostwright.common.errors import HostwrightError, InputError
 from hostwright.transport.serving.places import Places, hang_up
 
-REQUESTS_AT_ONCE = 64  #: that have not shown a token; a host fetches one file after the other
-REQUESTS_BY_PEER = 8  #: of these; there may be several hosts behind one address
-STRANGERS_AT_ONCE = 8  #: of peers that may fetch nothing here, who are told so
-REQUEST_TIMEOUT_S = 15.0  #: without a byte from or to a peer
-REQUEST_LONGEST_S = 60.0  #: for all of a request and a short answer
-PIECE_BYTES = 8 * 1024 * 1024  #: of a file, which is sent in such pieces
-PIECE_LONGEST_S = 64.0  #: for each of them: 1 Mbit/s
-REQUEST_BYTES = 8192  #: of one request with its headers; wget's has 150, cloud-init's 200
-READ_BYTES = 4096  #: at once
+REQUESTS_AT_ONCE = 64  #: requests without a token yet; a host fetches one file after the other
+REQUESTS_BY_PEER = 8  #: of these for one address, which several hosts may share
+STRANGERS_AT_ONCE = 8  #: requests of peers that may fetch nothing, which receive an error
+REQUEST_TIMEOUT_S = 15.0  #: without a byte from or to the peer
+REQUEST_LONGEST_S = 60.0  #: for a request and a short response
+PIECE_BYTES = 8 * 1024 * 1024  #: of a file for one ``sendfile``
+PIECE_LONGEST_S = 64.0  #: for one piece: 1 Mbit/s
+REQUEST_BYTES = 8192  #: of a request with headers; wget's has 150, cloud-init's 200
+READ_BYTES = 4096  #: for one ``recv``
 VERSIONS = (b"1.0", b"1.1")
 TYPE = b"text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A GET or HEAD: its path, the address that it comes from, and its headers, by their names in small letters.
+    """A GET or HEAD request: its path, the address of the peer, and its headers with lowercase names.
 
-    A header that stands there more than once has no value.
+    A header that appears more than once has an empty value.
     """
 
     path: str
@@ -50,7 +50,7 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """``size`` bytes of an open file from ``offset`` on. Whoever answers with it closes the file in ``Reply.over``."""
+    """``size`` bytes of an open file from ``offset`` on. The creator of a reply closes the file in ``Reply.over``."""
 
     file: BinaryIO
     offset: int
@@ -58,13 +58,16 @@ class FilePart:
 
 
 def _unheard(_taken: int, _whole: bool) -> None:
-    """Nobody asks what came of it."""
+    """The default of ``Reply.over``: ignore the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a request gets. ``over`` is called once, when nothing more is sent: with the bytes of ``content`` that were
-    taken, and whether the peer asked for it and got it whole."""
+    """The response to a request.
+
+    ``over`` is called once, after the last byte: with the number of content bytes sent, and whether the peer requested
+    and received the whole content.
+    """
 
     status: HTTPStatus
     content: bytes | FilePart = b""
@@ -73,38 +76,42 @@ class Reply:
 
     @property
     def size(self) -> int:
-        """The bytes of the content."""
+        """Number of content bytes."""
         return self.content.size if isinstance(self.content, FilePart) else len(self.content)
 
 
 class Served(Protocol):
-    """What is served."""
+    """The content of a server."""
 
     def expects(self, peer: str, /) -> bool:
-        """Whether there is something that this peer may fetch."""
+        """Whether this peer may fetch something."""
 
     def answer(self, request: HttpRequest, /) -> Reply:
-        """What a request gets."""
+        """Return the response to a request."""
 
     def failed(self, peer: str, reason: str, /) -> None:
-        """Note that a peer did not come to its request, because TLS failed for this reason."""
+        """Record that TLS failed for this peer, with the reason."""
 
 
 def listen(what: str, address: str, port: int, served: Served, tls: ssl.SSLContext | None = None) -> Server:
-    """A server at this address; ``what`` it serves stands in sentences. Raises ``InputError`` for an address that is
-    not this machine's, and ``HostwrightError``."""
+    """Start a server at this address; ``what`` names the content in errors.
+
+    Raises ``InputError`` for an address that this machine does not have, and ``HostwrightError``.
+    """
     where = f"{address}:{port}"
     try:
         return Server(address, port, served, tls)
     except OSError as error:
         if error.errno == errno.EADDRNOTAVAIL:
-            raise InputError(f"{what} cannot be served at {where}: this machine does not have that address") from error
-        reason = "something else uses that port" if error.errno == errno.EADDRINUSE else str(error.strerror or error)
-        raise HostwrightError(f"{what} cannot be served at {where}: {reason}; free it, or name another") from error
+            raise InputError(
+                f"{what} cannot be served at {where}: this machine does not have this address; set another"
+            ) from error
+        reason = "another program uses this port" if error.errno == errno.EADDRINUSE else str(error.strerror or error)
+        raise HostwrightError(f"{what} cannot be served at {where}: {reason}; free the port, or set another") from error
 
 
 class Server(ThreadingMixIn, TCPServer):
-    """Each request in its own thread, as many as there are places."""
+    """An HTTP server with a thread for each request, limited by ``Places``."""
 
     daemon_threads = True
     block_on_close = False
@@ -119,14 +126,14 @@ class Server(ThreadingMixIn, TCPServer):
         super().__init__((address, port), Handler)
 
     def get_request(self) -> tuple[Any, Any]:
-        """Take a connection; its handshake is made in its own thread, for here it would hold up all others."""
+        """Accept a connection. Its TLS handshake runs in its own thread, because here it would block all others."""
         connection, peer = super().get_request()
         if self.tls is not None:
             connection = self.tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
         return connection, peer
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Reply in a thread of its own, for as long as the peer keeps its place."""
+        """Start a thread for the request, which takes one of the places."""
         places = self.expected if self.served.expects(client_address[0]) else self.strangers
         places.take(request, client_address[0])
         try:
@@ -136,7 +143,7 @@ class Server(ThreadingMixIn, TCPServer):
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Reply, and make room for another one."""
+        """Handle the request, and free its place."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -144,12 +151,12 @@ class Server(ThreadingMixIn, TCPServer):
                 places.leave(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print nothing: a host that goes away in the middle asks again, and paths are secrets."""
+        """Print nothing: a host that disconnects tries again, and paths are secrets."""
 
 
 @contextmanager
 def _within(seconds: float, connection: socket.socket) -> Iterator[None]:
-    """The block's time on a connection, which is ended in the middle when that is over."""
+    """Limit the block to ``seconds``; then end the connection."""
     end = threading.Timer(seconds, hang_up, (connection,))
     end.daemon = True
     end.start()
@@ -160,12 +167,12 @@ def _within(seconds: float, connection: socket.socket) -> Iterator[None]:
 
 
 class Handler(BaseRequestHandler):
-    """One request and its answer: GET and HEAD of exactly what is published; no listing, and no log."""
+    """One request and its response: GET and HEAD of published files only; no directory listing, no log."""
 
     server: Server
 
     def handle(self) -> None:
-        """Read the request, answer it, and close the connection."""
+        """Read the request, respond, and close the connection."""
         self.request.settimeout(REQUEST_TIMEOUT_S)
         with _within(REQUEST_LONGEST_S, self.request):
             answer, body = self._answered()
@@ -181,9 +188,10 @@ class Handler(BaseRequestHandler):
             answer.over(taken, body and taken == answer.size)
 
     def _answered(self) -> tuple[Reply | None, bool]:
-        """Read the request, and send its answer but for a file; the answer, and whether its content was asked for.
+        """Read the request, and send the response except a file; return the response, and whether its content was
+        requested.
 
-        ``None`` where nothing of it could be sent.
+        The response is ``None`` if no part of it could be sent.
         """
         if self.server.tls is not None and not self._shook_hands():
             return None, False
@@ -210,13 +218,13 @@ class Handler(BaseRequestHandler):
     def _shook_hands(self) -> bool:
         try:
             self.request.do_handshake()
-        except ssl.SSLError as error:  # OpenSSL's own word for it, nothing that the peer wrote
+        except ssl.SSLError as error:  # the reason is OpenSSL's text, not the peer's
             self.server.served.failed(self.client_address[0], error.reason or "TLS failed")
             return False
         return True
 
     def _read(self, parser: h11.Connection) -> h11.Request | None:
-        """The request; ``None`` where the peer goes away before its end."""
+        """Read the request; ``None`` if the peer disconnects before its end."""
         size = 0
         while True:
             event = parser.next_event()
@@ -228,7 +236,7 @@ class Handler(BaseRequestHandler):
             size += len(content)
             if not content:
                 return None
-            if size > REQUEST_BYTES:  # also what h11 passes over, such as empty lines before a request
+            if size > REQUEST_BYTES:  # includes bytes that h11 skips, such as empty lines before a request
                 raise h11.RemoteProtocolError("the request is too long", error_status_hint=431)
             parser.receive_data(content)
 
@@ -246,21 +254,21 @@ class Handler(BaseRequestHandler):
         )
 
     def _send(self, parser: h11.Connection, answer: Reply, *, body: bool) -> None:
-        """One answer, after which the connection is closed; a file is sent behind it."""
+        """Send the response header and a short body; ``_send_file`` sends a file afterwards."""
         headers = [
             (b"Content-Type", TYPE), (b"Content-Length", str(answer.size).encode()), (b"Cache-Control", b"no-store"),
             (b"Connection", b"close"), *answer.headers,
         ]  # fmt: skip
-        with suppress(h11.LocalProtocolError):  # nothing may be said any more
+        with suppress(h11.LocalProtocolError):  # h11 allows no response any more
             response = h11.Response(status_code=answer.status, headers=headers, reason=answer.status.phrase)
             head = parser.send(response) or b""
             short = answer.content if body and isinstance(answer.content, bytes) else b""
             self.request.sendall(head + short)
 
     def _send_file(self, part: FilePart) -> int:
-        """Send a file in pieces, each in its time; the bytes that were taken."""
+        """Send a file in pieces, each with a time limit; return the number of bytes sent."""
         done = 0
-        with suppress(OSError):  # the peer went away or was too slow
+        with suppress(OSError):  # the peer disconnected or was too slow
             while done < part.size:
                 at, size = part.offset + done, min(PIECE_BYTES, part.size - done)
                 try:
@@ -269,13 +277,13 @@ class Handler(BaseRequestHandler):
                 finally:
                     sent = part.file.tell() - at
                     done += max(sent, 0)
-                if sent < size:  # it is shorter than it was
+                if sent < size:  # the file has been truncated
                     break
         return done
 
 
 def _path(target: str) -> str:
-    """The path that a request is for; a proxy may write the whole URL (RFC 9112, 3.2.2), whose authority is ours."""
+    """The path of a request. A proxy may send the whole URL (RFC 9112, 3.2.2), whose authority is this server."""
     if target.startswith("/"):
         return target
     try:

@@ -1,9 +1,8 @@
-"""The places of a seed server: how many connections are answered at once, shared out by who is at the other end.
+"""Limits the connections that a server handles at once, in total and for each peer.
 
-Whoever is slow loses to whoever comes: where all places are taken, the peer that holds the most of them gives up its
-oldest one, and a peer with all that it may have gives up its own. Those who may fetch something and strangers have
-places of their own, so that strangers take none of the first. Who has shown a token waits for nothing any more, and
-needs no place.
+A new connection replaces an old one: if all places are taken, the peer with the most places loses its oldest
+connection. A peer at its own limit loses its own oldest connection. Expected peers and strangers have separate places,
+so strangers take none from expected peers. A connection that has shown a token needs no place.
 """
 
 from __future__ import annotations
@@ -14,35 +13,35 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-IPV6_NETWORK = 64  #: bits: one machine has all addresses of such a network
+IPV6_NETWORK = 64  #: bits of a prefix; one machine may use all addresses of such a network
 
 Peer = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def peer_address(peer: str) -> Peer:
-    """A peer's address; an IPv4 address that came in over an IPv6 socket is one."""
+    """The address of a peer; an IPv4-mapped IPv6 address becomes IPv4."""
     address = ipaddress.ip_address(peer.partition("%")[0])
     return getattr(address, "ipv4_mapped", None) or address
 
 
 def peer_name(peer: str) -> str:
-    """What peers are counted and told apart by: an IPv4 address, or an IPv6 network."""
+    """The key under which peers are counted: an IPv4 address, or an IPv6 network."""
     address = peer_address(peer)
     return str(address if address.version == 4 else ipaddress.ip_network((address, IPV6_NETWORK), strict=False))
 
 
 @dataclass(slots=True)
 class Places:
-    """``total`` connections at once, of which one peer may have ``by_peer``."""
+    """``total`` connections at once, at most ``by_peer`` of one peer."""
 
     total: int
     by_peer: int
-    _taken: dict[socket.socket, str] = field(default_factory=dict)  #: in the order in which they came
+    _taken: dict[socket.socket, str] = field(default_factory=dict)  #: connection → peer name, oldest first
     _admitted: set[socket.socket] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, connection: socket.socket, peer: str) -> None:
-        """Give a connection a place, if need be the oldest one of a peer with the most of them."""
+        """Give a connection a place. If necessary, end the oldest connection of the peer with the most places."""
         name = peer_name(peer)
         with self._lock:
             held = [*self._taken.values(), name]
@@ -59,32 +58,32 @@ class Places:
         hang_up(oldest)
 
     def admit(self, connection: socket.socket) -> None:
-        """A connection has shown that it may fetch: it leaves its place, and goes on."""
+        """Free the place of a connection that has shown a token, and keep the connection."""
         with self._lock:
             if self._taken.pop(connection, None):
                 self._admitted.add(connection)
 
     def leave(self, connection: socket.socket) -> None:
-        """A connection has ended."""
+        """Free the place of a connection that has ended."""
         with self._lock:
             self._taken.pop(connection, None)
             self._admitted.discard(connection)
 
     def clear(self) -> None:
-        """End all connections in the middle."""
+        """Shut down all connections."""
         with self._lock:
             for connection in (*self._taken, *self._admitted):
                 hang_up(connection)
 
     @property
     def taken(self) -> int:
-        """How many places are taken."""
+        """Number of places taken."""
         with self._lock:
             return len(self._taken)
 
 
 def hang_up(connection: socket.socket) -> None:
-    """End a connection in the middle; one that has ended is left alone."""
+    """Shut down a connection; do nothing if it has ended."""
     with suppress(OSError):
-        # The socket's own: that of TLS first forgets its keys, and what its thread sends then would be in the clear.
+        # Not SSLSocket.shutdown: it drops the TLS keys first, so its thread would send plain text.
         socket.socket.shutdown(connection, socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""What a host may send in one run: enough for an honest one, and an end for one that sends without end."""
+"""The limits of a host's data in one run: enough for an honest host, and an end for an endless one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Time:
 
 
 def taken(allowance: Allowance, size: int, most: int = 10**7) -> int:
-    """How many messages of this size a host may send."""
+    """The number of messages of this size that a host may send."""
     return next(number for number in range(most) if not allowance.take(size))
 
 
@@ -79,7 +79,7 @@ def test_a_run_has_an_end_over_however_many_connections(time: Time) -> None:
 
 
 def test_signs_of_life_never_come_to_an_end(time: Time) -> None:
-    """A lock's keeper answers every 4 s, a watch every 2 s, sshd every 15 s."""
+    """A run's lock sends a heartbeat every 4 s, a watch every 2 s, sshd every 15 s."""
     allowance = Allowance(time)
     with allowance.connection(), allowance.command(CAP):
         for _ in range(20 * 1440):
@@ -88,7 +88,7 @@ def test_signs_of_life_never_come_to_an_end(time: Time) -> None:
 
 
 def test_a_host_may_make_room_for_all_that_is_sent(time: Time) -> None:
-    """sshd says that it has room for more every 4 KiB at most, while 2.5 GB are sent."""
+    """sshd adjusts its window every 4 KiB at most, while 2.5 GB are sent."""
     allowance = Allowance(time)
     with allowance.connection(), allowance.command(CAP):
         for _ in range(2_500_000_000 // (32_768 * 64)):

@@ -1,4 +1,4 @@
-"""Programs that become root: both parts run, nothing leaks, every refusal has its sentence."""
+"""Programs that become root: both parts run, no secret leaks, and every refusal has its own error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hostwright.common.secret import Secret
 from hostwright.transport.root import become
 from hostwright.transport.root.become import BECOME_FAILED_STATUS, check_become, root_command, wrap
 
-#: Stands in for sudo where the tests run as a user: what it does is not what is tested here.
+#: Replaces sudo if the tests run as a user; sudo itself is not under test.
 SUDO = """\
 #!/bin/sh
 while [ $# -gt 0 ]; do case $1 in -S) read -r line;; -p) shift;; -*) ;; *) break;; esac; shift; done
@@ -84,11 +84,11 @@ def test_every_text_reaches_both_parts_as_data(text: str) -> None:
     assert run(wrap(program, "", password=None)).stdout == text.encode()
 
 
-#: a sudo that keeps account of its calls
+#: a sudo that records its calls
 COUNTING = (
     '#!/bin/sh\necho call >>"${0%%/*}/calls"\n%s\nwhile :; do case $1 in -*) shift;; *) break;; esac; done; exec "$@"\n'
 )
-AS_A_USER = "user_id() { uid=65534; }\nrun_as_root; exit\n"  #: whoever runs the tests
+AS_A_USER = "user_id() { uid=65534; }\nrun_as_root; exit\n"  #: also if root runs the tests
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ AS_A_USER = "user_id() { uid=65534; }\nrun_as_root; exit\n"  #: whoever runs the
 def test_sudo_that_asks_for_nothing_is_called_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: str, refuses: str, ends: tuple[int, int]
 ) -> None:
-    """It takes as long as ten probes, and logs each call. Only where it ends with 1 it may have refused."""
+    """A call of sudo takes as long as ten probes, and is logged. Only exit status 1 may be a refusal."""
     status, calls = ends
     stand_in(tmp_path, monkeypatch, COUNTING % refuses)
     done = run(wrap("echo one", root, password=None).replace(b"run_as_root; exit\n", AS_A_USER.encode()))
@@ -143,13 +143,13 @@ def test_a_stream_reaches_the_script_after_its_opening(path: str, password: Secr
 
 
 SAID = {
-    "no null device": "/dev/null is not the device",
+    "no null device": "/dev/null is not a device",
     "no sudo": "not installed",
     "no trusted sudo": "must be one of /usr/bin/sudo",
-    "sudo: a password is required": "--ask-become-pass, or give NOPASSWD",
-    "Sorry, try again. sudo: no password was provided sudo: 1 incorrect password attempt": "refuses the password",
-    "hwtest is not in the sudoers file.  This incident will be reported.": "does not let the login user become root",
-    "Sorry, user hwtest is not allowed to execute '/bin/sh -c :' as root on gpu01.": "does not let the login user",
+    "sudo: a password is required": "--ask-become-pass, or set NOPASSWD",
+    "Sorry, try again. sudo: no password was provided sudo: 1 incorrect password attempt": "rejected the password",
+    "hwtest is not in the sudoers file.  This incident will be reported.": "does not allow the login user to become",
+    "Sorry, user hwtest is not allowed to execute '/bin/sh -c :' as root on gpu01.": "does not allow the login user",
     "sudo: sorry, you must have a tty to run sudo": "requiretty",
     "sudo: \x1b[31munheard of": "sudo failed: sudo: [31munheard of",
 }

@@ -1,4 +1,4 @@
-"""Users of a host against the way to root: programs, functions and variables of theirs, met by the real shell."""
+"""Attacks by a host's users on the way to root, with their own programs, functions and variables, in the real shell."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.support.mounts import in_namespace
 
 NOBODY = 65534
 TOOLS = ("sudo", "sh", "id", "tr", "find", "head", "stat", "cat", "env", "printf", "command", "test")
-#: What makes programs run, load or write what somebody else chose (needrestart's CVE-2024-48990 to 48992 among them).
+#: Variables that make programs run, load or write files of another user (as in needrestart's CVE-2024-48990 to 48992).
 VARIABLES = (
     "BASH_ENV", "ENV", "CDPATH", "GREP_OPTIONS", "GIT_DIR", "GIT_SSH_COMMAND", "LD_LIBRARY_PATH", "PERL5LIB",
     "PERL5OPT", "PYTHONHOME", "PYTHONPATH", "PYTHONSTARTUP", "RUBYLIB", "RUBYOPT", "TAR_OPTIONS", "TMPDIR",
@@ -30,7 +30,7 @@ VARIABLES = (
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A directory of the user's, below /tmp since they cannot enter pytest's, with programs that leave a trace."""
+    """A directory of the user below /tmp, because the user cannot enter pytest's; its programs leave a trace."""
     with tempfile.TemporaryDirectory(prefix="hostwright-users.") as name:
         Path(name).chmod(0o755)
         folder = Path(name, "home")
@@ -52,7 +52,7 @@ def as_user(argv: list[str], data: bytes, env: Mapping[str, str]) -> subprocess.
 @pytest.mark.parametrize("password", [None, Secret("hunter2")])
 @pytest.mark.parametrize("shell", [["/bin/sh"], ["/bin/bash", "--posix"]], ids=["sh", "bash"])
 def test_programs_first_on_the_users_path_are_never_run(home: Path, shell: list[str], password: Secret | None) -> None:
-    """Whether the real sudo then lets the user in is its own matter; here it does not."""
+    """Whether the real sudo then allows the user is not tested."""
     functions = {f"BASH_FUNC_{tool}%%": f"() {{ echo {tool} >>{home}/ran; /bin/cat >>{home}/ran; }}" for tool in TOOLS}
     env = {"PATH": f"{home}/bin:/usr/bin:/bin", "HOME": str(home), **functions}
     done = as_user(shell, wrap("", "echo root", password=password), env)
@@ -143,12 +143,12 @@ def test_a_sudo_elsewhere_that_the_inventory_names(spoil: str, trusted: bool) ->
 
 def test_the_error_says_what_the_named_sudo_must_be() -> None:
     answered = Output(BECOME_FAILED_STATUS, b"", b"hostwright-become no trusted sudo at /opt/x/sudo\n", False, 0.0)
-    with pytest.raises(BecomeError, match=r"the sudo that the inventory names \(hostwright_sudo\) cannot be trusted"):
+    with pytest.raises(BecomeError, match=r"the sudo of hostwright_sudo in the inventory is not safe"):
         become.check_become("gpu01", answered)
 
 
 def test_root_has_an_environment_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a sudo that hands everything on (`!env_reset`, no `secure_path`)."""
+    """With a sudo that keeps the environment (`!env_reset`, no `secure_path`)."""
     sudo = tmp_path / "sudo"
     sudo.write_text('#!/bin/sh\nwhile :; do case $1 in -*) shift;; *) break;; esac; done; exec "$@"\n')
     sudo.chmod(0o755)

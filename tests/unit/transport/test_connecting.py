@@ -1,6 +1,6 @@
-"""Opening a session to what is no SSH server, or a lying one: an error in one sentence, and no more is read than that.
+"""Sessions to malicious or non-SSH servers: one error, and no more data is read than needed.
 
-Cases: a packet of 4 GiB (paramiko 2626), a greeting of /dev/urandom (asyncssh 260), and their relatives.
+Cases: a packet of 4 GiB (paramiko 2626), a greeting of /dev/urandom (asyncssh 260), and similar ones.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Liar:
 
 @contextmanager
 def liar(speak: Callable[[int], bytes]) -> Iterator[Liar]:
-    """A server that sends ``speak(0)``, ``speak(1)``… until the client has had enough; 64 MiB at most."""
+    """A server that sends ``speak(0)``, ``speak(1)``… until the client disconnects; 64 MiB at most."""
     listener = socket.create_server(("127.0.0.1", 0))
     server = Liar(listener.getsockname()[1])
 
@@ -82,7 +82,7 @@ def test_a_server_that_is_no_ssh_server_is_an_error_of_its_host(words: bytes) ->
 
 
 def test_connections_share_no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fabric writes to a connection's settings; another one that shares them has none meanwhile: no 'gateway'."""
+    """Fabric modifies a connection's settings, so a connection that shared them would lack 'gateway'."""
     used: list[fabric.Config] = []
 
     def connection(*_: object, config: fabric.Config, **__: object) -> None:

@@ -1,4 +1,4 @@
-"""A command in its frame: what is the command's own, however its output is cut, and what any shell reads."""
+"""Frames of commands: the command's own output, however it is split, in any shell."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_program_that_does_not_come_whole_is_not_run(missing: int) -> None:
     assert (done.returncode, frame.ended) == (1, False)
 
 
-# What a host that lies sends
+# Data of a malicious host
 
 
 def test_an_end_without_a_status_ends_the_command_and_keeps_nothing() -> None:

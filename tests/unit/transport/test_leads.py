@@ -1,4 +1,4 @@
-"""What leads on from a connection that failed: the error of each cause names the verb, or none, over a real sshd."""
+"""The command suggested by each connection error, with a real sshd."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This machine as a host: the same session as over SSH, over real processes of ``/bin/sh``."""
+"""This machine as a host: the session works as over SSH, with real processes of ``/bin/sh``."""
 
 import io
 import os
@@ -86,7 +86,7 @@ def test_a_session_that_is_closed_ends_what_waits_for_it(session: Session) -> No
 def test_a_command_that_was_cut_off_never_counts_as_ended_well(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its shell had begun, and what was cut off is its input: it reads the end of it, and ends with 0."""
+    """After a cut, the shell reads the end of its input, and exits with 0."""
     cut, close = Process.cut, Process.close
 
     def cut_late(process: Process) -> None:
@@ -113,7 +113,7 @@ def test_nothing_is_left_of_a_hundred_commands(session: Session) -> None:
 
 
 def test_a_command_has_the_environment_of_a_login(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not that of a shell in which a virtual environment is active, nor what is for Hostwright alone."""
+    """Without the variables of an active virtual environment, or of Hostwright itself."""
     monkeypatch.setenv("PYTHONPATH", "/srv/mine")
     monkeypatch.setenv("ANSIBLE_VAULT_PASSWORD_FILE", "/srv/hunter2")
     monkeypatch.setenv("LD_LIBRARY_PATH", "/srv/lib")
@@ -137,7 +137,7 @@ def test_a_command_belongs_to_no_terminal_whose_keys_could_end_it(session: Sessi
 
 
 def test_no_secret_is_an_argument_of_any_process(session: Session, tmp_path: Path) -> None:
-    """Root's programs and the password come over standard input, as over SSH."""
+    """Root's programs and the password are sent over standard input, as over SSH."""
     listed = tmp_path / "listed"
     shell = RootShell(session, Secret("hunter2-9f3"))
     shell.attempt("", as_user=f"cat /proc/[0-9]*/cmdline /proc/self/environ >{listed} 2>/dev/null", timeout_s=60)
@@ -149,13 +149,13 @@ def test_an_address_that_is_not_of_this_machine_is_refused() -> None:
     for address in ("127.0.0.1", "localhost", "::1", ""):
         connect(Host("me", address, connection="local"), Options()).close()
     for address in ("192.0.2.7", "no-such-name.invalid", "2001:db8::7"):
-        with pytest.raises(Unreachable, match="is no address of it: correct the one that is wrong") as caught:
+        with pytest.raises(Unreachable, match="is not an address of this machine; correct one of the two") as caught:
             connect(Host("me", address, connection="local"), Options())
         assert not caught.value.passing
 
 
 def test_no_ssh_is_needed(tmp_path: Path) -> None:
-    """Neither the library nor the program: not one module of either is imported, and no ssh is on the PATH."""
+    """Neither paramiko nor Fabric is imported, and no ssh is on the PATH."""
     code = (
         "import sys; from hostwright.inventory import Host; from hostwright.transport import Options, connect; "
         "print(connect(Host('me', connection='local'), Options()).run('exit 5', timeout_s=20).status, "

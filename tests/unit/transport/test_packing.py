@@ -1,4 +1,4 @@
-"""Programs and outputs that travel compressed: whole, damaged, and made to grow; by the real gzip and shell."""
+"""Compressed programs and outputs: intact, damaged, and with extreme growth; with the real gzip and shell."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ CAP = 1 << 20
 
 
 def came(data: bytes, status: int = 0, *, truncated: bool = False) -> Output:
-    """What a host has sent."""
+    """The output received from a host."""
     return Output(status, data, b"", truncated, 0.0)
 
 
 def sent(program: bytes, nonce: bytes = b"") -> Output:
-    """What this machine sends for a program."""
+    """The data sent for a program."""
     done = subprocess.run(["/bin/sh", "-c", COMMAND], input=packed(program, nonce), capture_output=True, check=False)
     return Output(done.returncode, done.stdout, done.stderr, False, 0.0)
 
@@ -63,7 +63,7 @@ def test_a_program_that_sudo_refuses_is_told_like_any_other(tmp_path: Path, monk
 
 
 def _as_a_user(here: Here):
-    """A session in which nobody is root, whoever runs the tests."""
+    """A session without root, whoever runs the tests."""
     run = here.run
 
     def told(command: str, **more: object) -> Output:
@@ -134,7 +134,7 @@ DAMAGED = {
 
 @pytest.mark.parametrize("data", DAMAGED.values(), ids=DAMAGED)
 def test_what_is_damaged_or_not_whole_is_an_error_of_that_host(data: bytes) -> None:
-    with pytest.raises(ProtocolError, match=r"^gpu01: what it sent compressed is damaged or not whole; check "):
+    with pytest.raises(ProtocolError, match=r"^gpu01: its compressed output is damaged or incomplete; check "):
         unpacked("gpu01", came(data), CAP)
 
 

@@ -1,4 +1,6 @@
-"""Root on a host: what is run, what a failure says, and that neither sudo's refusal nor a dying host is mistaken."""
+"""The root shell: what runs, the errors of failures, and their distinction from sudo's refusal and a host that goes
+down.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ PASSWORD = "it's $(hunter2)"
 
 @dataclass
 class Here:
-    """This machine in the place of a session, with a stand-in of sudo; keeps what it was told."""
+    """Replaces a session by this machine, with a stand-in of sudo; records its calls."""
 
     folder: Path
     commands: list[str] = field(default_factory=list)
@@ -52,7 +54,7 @@ class Here:
 
 @dataclass
 class Ends:
-    """A session in which every program ends in one way."""
+    """A session in which every program ends in the same way."""
 
     status: int
     stderr: bytes = b""
@@ -148,7 +150,9 @@ def test_a_program_that_is_killed_belongs_to_a_host_that_goes_down(status: int) 
         lambda: killed.attempt("true", timeout_s=20),
         lambda: killed.stream("cat", stdin=io.BytesIO(b""), timeout_s=20),
     ):
-        with pytest.raises(Unreachable, match=r"^gpu01: the program on it was killed: it is going down") as caught:
+        with pytest.raises(
+            Unreachable, match=r"^gpu01: the program was killed on the host: the host is going down"
+        ) as caught:
             use()
         assert caught.value.passing, "it is tried again"
 

@@ -1,4 +1,4 @@
-"""How often a look at a host waits for the line, and how many messages it is, over the tests' own sshd: counted."""
+"""The numbers of round trips and messages for reading a host's facts, counted with the tests' sshd."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from tests.unit.support import counting
 from tests.unit.support.turns import Line, line_to
 
 ME = pwd.getpwuid(os.getuid()).pw_name
-#: TCP, versions and the offers of keys, keys, login with its service, channel, command, program and answers
+#: TCP; versions and key exchange offers; keys; login with its service; channel; command; program and answers
 TRIPS = 7
-#: what a host answers to a look at a provisioned one, and more: 40 probes, 100 kB
+#: more than the answers of a provisioned host: 40 probes, 100 kB
 PROBES = [Probe(f"seq {number} {number + 500}; exit {number}") for number in range(40)]
 
 
@@ -41,7 +41,7 @@ def line_of(sshd: Sshd) -> AbstractContextManager[Line]:
 
 
 def far(sshd: Sshd, line: Line, **changes: object) -> Target:
-    """The tests' sshd at the end of a long line."""
+    """The tests' sshd behind a long line."""
     sshd.known_hosts.write_text(f"[127.0.0.1]:{line.port} {sshd.public_host_key}\n")
     return sshd.target(**{"user": ME, "port": line.port, **changes})
 
@@ -57,8 +57,9 @@ def test_from_nothing_to_all_answers_the_line_is_waited_for_seven_times(sshd: Ss
 
 
 def test_while_nothing_comes_no_thread_looks_often(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads that look whether something has come would be most of what many slow hosts cost. Here none looks within
-    the test's time, and everything ends all the same: what comes, and the end itself, wakes who waits."""
+    """Polling threads would take most of the CPU time for many slow hosts. Here no thread polls within the test's time,
+    and all waits still end: data, and the end of the connection, wake the waiting threads.
+    """
     monkeypatch.setattr(Transport, "_active_check_timeout", 3600.0)
     waits: list[float | None] = []
     real = threading.Event.wait
@@ -91,7 +92,7 @@ def test_a_key_of_rsa_waits_for_what_the_server_takes(sshd: Sshd, tmp_path: Path
 
 
 def test_a_key_that_is_refused_is_followed_by_the_next(sshd: Sshd, tmp_path: Path) -> None:
-    """The second login asks for the service again, as paramiko does: OpenSSH grants it each time."""
+    """The second login requests the service again, like paramiko: OpenSSH grants it each time."""
     other = make_key(tmp_path / "other")
     config = tmp_path / "config"
     config.write_text(f"IdentityFile {sshd.key}\n")
@@ -109,7 +110,7 @@ def test_a_server_that_is_not_opensshs_is_asked_for_the_service_first(
 
 
 def test_answers_come_in_few_messages(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the probes' own: keys, login, channel, the frame's marks, the end. Each costs the controller 0.2 ms."""
+    """Messages besides the answers: keys, login, channel, marks of the frame, end. Each takes the controller 0.2 ms."""
     took = counting.counted(monkeypatch)
     data: Counter[str] = Counter()
     read = paramiko.Channel._feed

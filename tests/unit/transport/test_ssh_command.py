@@ -1,4 +1,4 @@
-"""The system's ssh, called for an operator: the inventory's address, port, user, key, jump hosts and known hosts."""
+"""The ssh command line for an operator: the inventory's address, port, user, key, jump hosts and known hosts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def target(sshd: Sshd, **changes: object) -> Target:
 
 
 def said(call: tuple[str, ...]) -> tuple[int, str, str]:
-    """What a call of ssh comes to, of somebody without an agent."""
+    """The effective settings of an ssh call by a user without an agent."""
     env = {name: value for name, value in os.environ.items() if name != "SSH_AUTH_SOCK"}
     done = subprocess.run(
         call, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False, env=env
@@ -109,7 +109,7 @@ def test_no_jump_host_is_said_where_the_inventory_says_none() -> None:
 
 @pytest.mark.parametrize("address", ["-oProxyCommand=id", "a b", "ops@gpu01", "ssh://gpu01", "gpu01;id"])
 def test_what_ssh_would_take_apart_is_refused(address: str) -> None:
-    with pytest.raises(Unreachable, match="cannot be the name of a host"):
+    with pytest.raises(Unreachable, match="is not a valid SSH host "):
         ssh_command(Target(address=address), options())
 
 

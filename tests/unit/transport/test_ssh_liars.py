@@ -1,6 +1,6 @@
-"""A server that lies about SSH itself, at each stage of a connection: an error of its host, at a price that is counted.
+"""Servers that violate the SSH protocol at each stage of a connection: an error of the host, at a counted cost.
 
-See ``tests.lab.liars.sshliar`` for the lies and whom they were told.
+See ``tests.lab.liars.sshliar`` for the violations and their sources.
 """
 
 from __future__ import annotations

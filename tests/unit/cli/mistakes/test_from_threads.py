@@ -113,7 +113,7 @@ CASES = (
     Case("fabric/fabric#1669", "hosts --hosts gpu01 --hosts gpu02", 2, ("--hosts", "gpu01,gpu02"), never=("1 host:",)),
     Case("ansible/ansible#10124", "hosts --hosts 'gpu01;gpu02'", 2, ("gpu01;gpu02", "gpu01,gpu02")),
     # ------------------------------------------------------------ a second collection: the half used during development
-    Case("hashicorp/terraform#19987", "hosts --site inventory", 2, ("inventory is no site", "--site .")),
+    Case("hashicorp/terraform#19987", "hosts --site inventory", 2, ("inventory is not a site", "--site .")),
     Case("kubernetes/kubernetes#28626", "plan host gpu01", 2, ("'host'", "hostwright plan gpu01")),
     Case("kubernetes/kubernetes#9522", "ssh", 2, ("ssh needs HOST", "--help ssh")),
     Case("kubernetes/kubernetes#112265", "hosts -hosts gpu01", 2, ("-hosts", "did you mean --hosts")),

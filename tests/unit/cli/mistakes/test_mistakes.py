@@ -148,7 +148,9 @@ TYPED = {
     "a variable of the environment": Mistake(
         "hosts", ("HOSTWRIGHT_JSON", "'maybe'", "expected 1 or 0"), env={"HOSTWRIGHT_JSON": "maybe"}
     ),
-    "a site that is none": Mistake("hosts --site nowhere", ("nowhere", "is no site", "inventory/"), "hosts --site ."),
+    "a site that is none": Mistake(
+        "hosts --site nowhere", ("nowhere", "is not a site", "inventory/"), "hosts --site ."
+    ),
 }
 
 

@@ -121,8 +121,8 @@ def test_outside_of_a_site(
     monkeypatch.chdir(tmp_path / "other")
     status, said = typed(capsys, "plan gpu01")
     assert status == 2
-    assert "there is no site here: neither " in said
-    assert "run `hostwright init DIR` to make one, or name one with --site DIR" in said
+    assert "no site found: neither " in said
+    assert "run `hostwright init DIR` to create one, or pass --site DIR" in said
 
 
 @pytest.mark.parametrize(

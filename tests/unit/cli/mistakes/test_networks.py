@@ -24,12 +24,12 @@ def hosts(desk: Desk, **variables: object) -> None:
 
 UNREACHED = {
     "a name, offline": ({"ansible_host": "gpu01.example.org"}, ("cannot be resolved", "is this machine online?")),
-    "no address, offline": ({}, ("the name gpu01 cannot be resolved", "ansible_host")),
+    "no address, offline": ({}, ("the name 'gpu01' cannot be resolved", "ansible_host")),
     "an address, offline": ({"ansible_host": "192.0.2.11"}, ("192.0.2.11:22", "is this machine online?")),
     "an address of IPv6, offline": ({"ansible_host": "2001:db8::1"}, ("[2001:db8::1]:22", "is this machine online?")),
     "behind a jump host, offline": (
         {"ansible_host": "192.0.2.11", "ansible_ssh_common_args": "-J bastion.example.org"},
-        ("its jump host", "bastion.example.org cannot be resolved", "is this machine online?"),
+        ("its jump host", "'bastion.example.org' cannot be resolved", "is this machine online?"),
     ),
 }
 

@@ -93,7 +93,7 @@ def test_the_mirror_is_full(desk: Desk) -> None:
         said = desk.types("mirror", within=within, env={"HOSTWRIGHT_ARTIFACTS": str(desk.state / "mirror")})
         sentence = next(line for line in said.err.splitlines() if "driver.run" in line)
         assert said.status == 1
-        assert "needs 200,000 more bytes in" in sentence and "make room, or name another place" in sentence
+        assert "needs 200,000 more bytes in" in sentence and "free disk space, or set" in sentence
 
 
 # ---------------------------------------------------------------- keys
@@ -127,8 +127,8 @@ def nowhere(rack: Rack, key: Path) -> None:
 
 KEYS: dict[Callable[[Rack, Path], None], tuple[str, ...]] = {
     of_somebody_else: ("(ansible_ssh_private_key_file) cannot be read: Permission denied; change its owner or mode",),
-    the_public_half: ("(ansible_ssh_private_key_file) is the public half of a key", "without .pub"),
-    with_a_passphrase: ("is protected by a passphrase", "ssh-add"),
+    the_public_half: ("(ansible_ssh_private_key_file) is a public key", "without .pub"),
+    with_a_passphrase: ("has a passphrase", "ssh-add"),
     empty: ("(ansible_ssh_private_key_file) is no private key", "ssh-keygen"),
     a_directory: ("cannot be read: Is a directory; name a file in it",),
     nowhere: ("(ansible_ssh_private_key_file) does not exist",),
@@ -145,5 +145,5 @@ def test_a_key_that_cannot_be_used(desk: Desk, make: Callable[[Rack, Path], None
         said = desk.types("plan gpu01", bound=True, env={"SSH_AUTH_SOCK": "", "HOME": str(desk.folder)})
         (sentence,) = said.err.splitlines()
         assert said.status == 1
-        for part in ("gpu01: the login at ", "no usable key and no password", str(key), *KEYS[make]):
+        for part in ("gpu01: the login at ", "without a usable key or password", str(key), *KEYS[make]):
             assert part in sentence, sentence

@@ -175,11 +175,13 @@ def test_nothing_is_served_after_the_end() -> None:
 def test_a_port_that_is_taken_and_an_address_of_others(server: SeedServer) -> None:
     port, _ = place(server.reserve("gpu01"))
     with (
-        pytest.raises(HostwrightError, match=f"seeds cannot be served at {HERE}:{port}: something else uses that port"),
+        pytest.raises(
+            HostwrightError, match=f"seeds cannot be served at {HERE}:{port}: another program uses this port"
+        ),
         SeedServer(HERE, port),
     ):
         pass
-    with pytest.raises(InputError, match="this machine does not have that address"), SeedServer("192.0.2.7", 0):
+    with pytest.raises(InputError, match="this machine does not have this address"), SeedServer("192.0.2.7", 0):
         pass
 
 

@@ -1,4 +1,4 @@
-"""One configuration: what stands in the files, and whom it asks for."""
+"""One test case for host key verification: configuration files, and the requested host."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Case:
-    """``known`` and ``system`` are the user's and the system's file of known hosts, ``config`` stands before the
-    defaults; ``server`` is one of ``world.SERVERS``, or ``cert-`` and a certificate;
-    ``new``: an unknown key may be accepted."""
+    """``known`` and ``system`` are the contents of the user's and the system's known_hosts files; ``config`` precedes
+    the defaults. ``server`` is one of ``world.SERVERS``, or ``cert-`` and a certificate. ``new``: an unknown key may be
+    accepted.
+    """
 
     name: str
     known: str = ""
@@ -20,5 +21,5 @@ class Case:
     port: int = 0
     server: str = "ed"
     new: bool = False
-    raw: bool = False  #: ``known`` is written as it is, without a line end
+    raw: bool = False  #: ``known`` is written unchanged, without a final line end
     direct: bool = False  #: over TCP to an sshd on 127.0.0.0/8, whose port is ``<port>``

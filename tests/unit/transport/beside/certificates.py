@@ -1,4 +1,4 @@
-"""Configurations: host certificates, authorities, and lists of revoked keys.
+"""Test cases: host certificates, authorities, and lists of revoked keys.
 
 Sources: OpenSSH's regress tests (cert-hostkey.sh, krl.sh) and PROTOCOL.certkeys, net-ssh 833, 988 and 1009,
 tmds/Tmds.Ssh 462, skeema/knownhosts 9, 16 and 17, estuary/connectors 5269, mwiede/jsch 1091.

@@ -1,7 +1,7 @@
-"""Configurations: what ``ssh_config`` says of host keys.
+"""Test cases: settings about host keys in ``ssh_config``.
 
 Sources: ssh_config(5), OpenSSH's regress tests (knownhosts-command.sh, cfgmatch.sh, cfginclude.sh, host-expand.sh,
-percent.sh), lablup/bssh 279, ronf/asyncssh 698, ansible 8341, and configurations that people publish.
+percent.sh), lablup/bssh 279, ronf/asyncssh 698, ansible 8341, and published configurations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether ``ssh`` and whether we accept the key that a server shows, on the same files."""
+"""Whether ``ssh`` and Hostwright accept a server's key, given the same files."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ _SCRIPTS = {
 class Answer:
     accepted: bool
     sentence: str
-    known: str  #: the user's file afterwards
+    known: str  #: content of the user's file afterwards
 
 
 def prepared(world: World, case: Case, folder: Path, port: int) -> Path:
-    """The case's files in a new folder; its ``ssh_config``."""
+    """Write the case's files to a new folder; return its ``ssh_config``."""
     folder.mkdir()
 
     def write(name: str, text: str) -> Path:
@@ -71,7 +71,7 @@ def prepared(world: World, case: Case, folder: Path, port: int) -> Path:
 
 
 def by_ssh(config: Path, case: Case) -> Answer:
-    """What the real thing says; a key that it accepts is followed by a login that it may not try."""
+    """The result of ``ssh``; after accepting a key, it fails at the login."""
     command = ["ssh", "-F", str(config), *(["-o", "StrictHostKeyChecking=accept-new"] if case.new else [])]
     command += [*(["-p", str(case.port)] if case.port else []), "--", case.host, "true"]
     ran = subprocess.run(
@@ -88,7 +88,7 @@ def by_ssh(config: Path, case: Case) -> Answer:
 
 
 def by_us(config: Path, case: Case) -> Answer:
-    """What a session says of the same configuration."""
+    """The result of a Hostwright session with the same configuration."""
     host = Host("gpu01", address=case.host, port=case.port or None, host_keys="accept-new" if case.new else None)
     with pytest.MonkeyPatch.context() as patch, pytest.raises(HostError) as caught:
         patch.setenv("BESIDE", str(config.parent))
@@ -102,7 +102,7 @@ def _known(config: Path) -> str:
 
 @contextmanager
 def sshd(world: World) -> Iterator[int]:
-    """An sshd on 127.0.1.1 and 127.0.0.1 with two host keys; its port."""
+    """Run an sshd on 127.0.1.1 and 127.0.0.1 with two host keys; yield its port."""
     port = free_port("127.0.0.1", "127.0.1.1")
     addresses = [f"ListenAddress=127.0.{third}.1:{port}" for third in (0, 1)]
     options = [part for address in addresses for part in ("-o", address)]
@@ -128,5 +128,5 @@ def _await(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 def keys_of(known: str) -> list[str]:
-    """The keys of a file, whatever names stand before them."""
+    """The keys of a file without their names."""
     return sorted(re.findall(r"\S+ (\S+ AAAA\S+)", known))

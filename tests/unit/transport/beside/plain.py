@@ -1,8 +1,7 @@
-"""Configurations: names and keys in ``known_hosts``. ``H`` is the host that is asked for.
+"""Test cases: names and keys in ``known_hosts``. ``H`` is the requested host.
 
 Sources: OpenSSH's sshd(8) and regress tests (knownhosts.sh, hostkey-rotate.sh), asyncssh's tests of known hosts, and
-public threads on them: golang/go 52056, 36126 and 28870, skeema/knownhosts 11, mwiede/jsch 1091, ansible 29236,
-cargo 11577.
+public threads: golang/go 52056, 36126 and 28870, skeema/knownhosts 11, mwiede/jsch 1091, ansible 29236, cargo 11577.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Each configuration beside the answer of ``ssh`` itself: never laxer, and stricter only where it is meant."""
+"""Compares Hostwright with ``ssh`` for each case: never less strict, and stricter only in the listed cases."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CASES = (
 )
 
 
-#: Three of them take a second; the others take part in ``make beside``
+#: Three cases take a second; ``make beside`` runs the others
 CHOSEN = CASES if os.environ.get("HOSTWRIGHT_BESIDE") == "all" else CASES[::3]
 
 
@@ -76,7 +76,7 @@ def test_each_exception_is_a_case() -> None:
 
 
 def test_what_other_files_revoke_stays_revoked(world: World, port: int, tmp_path: Path) -> None:
-    """The inventory's own file is used instead of the user's and the system's, but not against what these revoke."""
+    """The inventory's file replaces the user's and the system's files, except for their revoked keys."""
     config = prepared(world, Case("", system="@revoked * <ed>"), tmp_path / "case", port)
     own = tmp_path / "own"
     own.write_text(f"gpu01.example.org {world.public('ed')}\n")
@@ -89,7 +89,7 @@ def test_what_other_files_revoke_stays_revoked(world: World, port: int, tmp_path
 
 
 def test_two_first_connections_at_once_record_one_key(world: World, port: int, tmp_path: Path) -> None:
-    """Two servers answer for one name, in processes of their own: whichever key is recorded, the other is refused."""
+    """Two servers with one name, used by two processes: one key is recorded, the other is rejected."""
     known = tmp_path / "known"
     configs = [
         prepared(

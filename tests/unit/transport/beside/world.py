@@ -1,4 +1,4 @@
-"""Host keys, authorities, certificates and lists of revoked keys, made once; and servers that show them."""
+"""Generated host keys, authorities, certificates and lists of revoked keys, and servers that present them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TYPES = {
     "ca2": "ed25519",
     "carsa": "rsa",
 }
-#: A certificate's name: the authority, the host key, and what ssh-keygen is told
+#: certificate name → authority, host key, and arguments of ssh-keygen
 _CERTIFICATES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "good": ("ca", "ed", ("-h", "-n", _PRINCIPALS, "-z", "7")),
     "good-ec": ("ca", "ec", ("-h", "-n", _PRINCIPALS)),
@@ -45,7 +45,7 @@ _CERTIFICATES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "by-itself": ("ed", "ed", ("-h", "-n", _PRINCIPALS)),
     "port": ("ca", "ed", ("-h", "-n", f"[{HOST}]:2222")),
 }
-#: What a server shows: its host keys, and the certificate of the first
+#: server name → its host keys, and the certificate of the first
 SERVERS: dict[str, tuple[str, ...]] = {
     "ed": ("ed",),
     "ec": ("ec",),
@@ -65,7 +65,9 @@ class World:
         return " ".join((self.folder / f"{name}.pub").read_text().split()[:2])
 
     def filled(self, text: str, case: Path) -> str:
-        """A text of the tables: ``<ed>`` is a public key, ``<hash NAME>`` a hashed name, ``<dir>`` its folder."""
+        """Expand a text of the tables: ``<ed>`` is a public key, ``<hash NAME>`` a hashed name, ``<dir>`` the case's
+        folder.
+        """
 
         def value(match: re.Match[str]) -> str:
             word, _, rest = match[1].partition(" ")
@@ -88,7 +90,7 @@ def hashed(name: str) -> str:
 
 
 def make_world(folder: Path) -> World:
-    """Everything that the tables name."""
+    """Generate all keys and files for the tables."""
     world = World(folder)
     for name, kind in _TYPES.items():
         bits = ("-b", "2048") if kind == "rsa" else ()
@@ -113,7 +115,7 @@ def _server(folder: Path, name: str, keys: tuple[str, ...], certificate: str = "
 
 
 def _revoked(folder: Path) -> None:
-    """Lists of revoked keys as ssh-keygen makes them."""
+    """Lists of revoked keys, created by ssh-keygen."""
     for name, specification in {
         "plain": (folder / "ed.pub").read_text(),
         "others": (folder / "other.pub").read_text(),

@@ -1,4 +1,4 @@
-"""What decides about a key beyond the configurations that are held beside ssh's own answer."""
+"""Host key verification in cases that are not compared with ssh."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def checked(tmp_path: Path, lines: str, *, peer: str, address: str = "gpu01.exam
 
 def test_the_address_may_not_have_another_key(tmp_path: Path) -> None:
     lines = f"gpu01.example.org {KEY.line}\n10.0.0.7 {OTHER.line}\n"
-    with pytest.raises(HostKeyMismatch, match=r"known_hosts:2 has another for its address 10\.0\.0\.7 \(CheckHostIP\)"):
+    with pytest.raises(
+        HostKeyMismatch, match=r"known_hosts:2 has a different key for its address 10\.0\.0\.7 \(CheckHostIP\)"
+    ):
         checked(tmp_path, lines, peer="10.0.0.7")
     checked(tmp_path, lines, peer="10.0.0.8")
     checked(tmp_path, f"{lines}10.0.0.7 {KEY.line}\n", peer="10.0.0.7")
@@ -85,7 +87,7 @@ def test_a_name_is_hidden_where_ssh_would_hide_it(tmp_path: Path) -> None:
     ],
 )
 def test_a_server_shows_what_was_agreed_upon(agreed: str, key: str, signature: str) -> None:
-    """paramiko would take a weaker signature, or a key of another kind, for an answer."""
+    """paramiko would accept a weaker signature, or a key of another type."""
 
     def text(value: str) -> bytes:
         message = Message()

@@ -1,4 +1,4 @@
-"""Keys as values: read strictly, whatever a console or a tool prints around them; and made as sshd wants them."""
+"""Host keys: strict parsing of output of consoles and tools, and generation for sshd."""
 
 from __future__ import annotations
 

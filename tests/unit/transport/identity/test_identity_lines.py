@@ -1,4 +1,4 @@
-"""A server's lines replaced in a known_hosts file: no other host's line is ever lost or changed."""
+"""Replacement of a server's lines in a known_hosts file: lines of other hosts never change."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ wanted = st.lists(st.sampled_from(KEYS), max_size=2).map(tuple)
 
 @given(files, st.sampled_from(NAMES), wanted)
 def test_no_other_hosts_line_is_lost_or_changed(content: bytes, name: str, keys: tuple[HostKey, ...]) -> None:
-    """For any file: every other name keeps exactly its keys, and every line that is not this server's its bytes."""
+    """For any file, every other name keeps its keys, and lines of other servers remain unchanged."""
     edit = without(FILE, content, name, keys)
     after = having(FILE, edit, name, keys)
     for other in NAMES:

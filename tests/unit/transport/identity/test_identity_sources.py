@@ -1,4 +1,4 @@
-"""Who may say that a key is right, in which order; and that nobody else's word counts."""
+"""Sources of trusted keys, and their order of precedence; other sources are ignored."""
 
 from __future__ import annotations
 

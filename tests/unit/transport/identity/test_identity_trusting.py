@@ -1,4 +1,4 @@
-"""Replacing a host's key in real files: atomically, the user's own only, seen by whoever reads them, nothing lost."""
+"""Replacement of a host's key in real files: atomic, in the user's own files only, without lost lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOST = Host("gpu07", address="10.0.0.7")
 
 @pytest.fixture
 def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
-    """Two files of the user's and one of the system's, none of which exists yet."""
+    """Two files of the user and one of the system; none exists yet."""
     monkeypatch.setattr(trusting, "SYSTEM", tmp_path / "etc")
     (tmp_path / "etc").mkdir()
     config = tmp_path / "config"
@@ -112,7 +112,9 @@ def test_another_port_is_another_server(options: Options, write: Write) -> None:
 def test_line_without_the_port_is_replaced(options: Options, write: Write) -> None:
     host = Host("gpu07", address="10.0.0.7", port=2222)
     file = write("mine", f"10.0.0.7 {OLD.line}")
-    with pytest.raises(Refused, match=r"mine:1 gives 10\.0\.0\.7 the key .*also counts for \[10\.0\.0\.7\]:2222"):
+    with pytest.raises(
+        Refused, match=r"mine:1 has the key .* for 10\.0\.0\.7, and .*also counts for \[10\.0\.0\.7\]:2222"
+    ):
         replace(host, options, [])
     assert file.read_text() == f"10.0.0.7 {OLD.line}\n"
     replace(host, options, [NEW])
@@ -122,7 +124,7 @@ def test_line_without_the_port_is_replaced(options: Options, write: Write) -> No
 @pytest.mark.parametrize("keys", [(NEW,), ()])
 def test_the_systems_file_is_never_written_and_its_line_is_named(options: Options, write: Write, keys: tuple) -> None:
     mine, system = write("mine", f"10.0.0.7 {OLD.line}"), write("etc/all", f"# all\n10.0.0.* {OLD.line}")
-    with pytest.raises(Refused, match=r"etc/all:2 gives 10\.0\.0\.7 the key ssh-ed25519 SHA256:.*nothing was changed"):
+    with pytest.raises(Refused, match=r"etc/all:2 has the key ssh-ed25519 SHA256:.*nothing was changed"):
         replace(HOST, options, keys)
     assert mine.read_text() == f"10.0.0.7 {OLD.line}\n"
     assert system.read_text() == f"# all\n10.0.0.* {OLD.line}\n"
@@ -135,7 +137,7 @@ def test_the_systems_file_may_have_the_new_key(options: Options, write: Write) -
 
 def test_a_pattern_in_any_file_is_named_before_anything_is_written(options: Options, write: Write) -> None:
     mine, second = write("mine", f"10.0.0.7 {OLD.line}"), write("mine2", f"10.0.0.* {OLD.line}")
-    with pytest.raises(Refused, match=r"mine2:1 gives 10\.0\.0\.7 and others \(10\.0\.0\.\*\) the key"):
+    with pytest.raises(Refused, match=r"mine2:1 has the key .* for 10\.0\.0\.7 and others \(10\.0\.0\.\*\)"):
         replace(HOST, options, [NEW])
     assert (mine.read_text(), second.read_text()) == (f"10.0.0.7 {OLD.line}\n", f"10.0.0.* {OLD.line}\n")
 
@@ -157,7 +159,7 @@ def test_a_revoked_key_is_never_trusted(
 
 @pytest.mark.parametrize("kind", ["pipe", "folder"])
 def test_what_is_no_ordinary_file_is_not_replaced_by_one(tmp_path: Path, kind: str) -> None:
-    """``/dev/null`` is the one that people name; a stand-in, for no test may endanger the machine's own."""
+    """Users often set ``/dev/null``; the test uses a stand-in to protect the machine's own."""
     path = tmp_path / kind
     if kind == "folder":
         path.mkdir()
@@ -170,14 +172,14 @@ def test_what_is_no_ordinary_file_is_not_replaced_by_one(tmp_path: Path, kind: s
 
 
 def test_without_a_file_of_ones_own_there_is_nowhere_to_write(tmp_path: Path, options: Options) -> None:
-    with pytest.raises(Refused, match=r"no known_hosts file of your own, only .*etc/other: name one"):
+    with pytest.raises(Refused, match=r"no known_hosts file of your own, only .*etc/other; set one"):
         replace(Host("gpu07", known_hosts=str(tmp_path / "etc" / "other")), options, [NEW])
 
 
 def test_an_address_that_is_no_name_is_refused(options: Options) -> None:
-    with pytest.raises(Unreachable, match="cannot be the name of a host"):
+    with pytest.raises(Unreachable, match="is not a valid SSH host or user name"):
         replace(Host("gpu07", address="a b"), options, [NEW])
-    with pytest.raises(Refused, match="cannot be a host's name in known_hosts"):
+    with pytest.raises(Refused, match="is not a valid name in known_hosts"):
         replace(Host("gpu07", address="gpu*"), options, [NEW])
 
 
@@ -199,7 +201,7 @@ def test_a_failing_rename_leaves_the_file_and_nothing_beside_it(
 def test_what_ssh_appends_meanwhile_is_not_lost(
     options: Options, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ssh asks for no lock: it appends between our reading and our renaming."""
+    """ssh appends without a lock, between our read and our rename."""
     file = write("mine", f"10.0.0.7 {OLD.line}")
     sync, appended = os.fsync, []
 
@@ -216,7 +218,7 @@ def test_what_ssh_appends_meanwhile_is_not_lost(
 
 
 def test_many_at_once_lose_no_line_of_each_other(options: Options, write: Write) -> None:
-    """Whoever waited for the lock of a file that is another one by now takes the new one."""
+    """A process that waited for the lock of a replaced file locks the new file."""
     file = write("mine", *(f"10.0.1.{n} {OLD.line}" for n in range(8)))
     errors: list[Exception] = []
 

@@ -1,4 +1,4 @@
-"""known_hosts: every form that OpenSSH writes, many lines, and files that are no known_hosts at all."""
+"""known_hosts files: every form written by OpenSSH, many lines, and invalid files."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def known(tmp_path: Path, *lines: str, host: str = "gpu01", port: int = 22) -> K
 
 
 def judged(found: Known, blob: bytes) -> bool:
-    """Whether this key is known, by the code that decides about a connection."""
+    """Whether this key is known, according to the code that verifies connections."""
     trust = Trust(algorithms=("ssh-ed25519",))
     endpoint = Endpoint("gpu01", 22, "root", (), False, True, (), (), "", None, trust=trust)
     return Judgement("gpu01", endpoint, found, HostKey("ssh-ed25519", blob)).accepted()
@@ -221,7 +221,7 @@ _FEW_NAMES = st.lists(_PARTS, min_size=1, max_size=3).map(lambda parts: "x" + ""
 
 @st.composite
 def _hashed_names(draw: st.DrawFn) -> str:
-    """Hashed names, some of them damaged: salts of another length, text that is no base64 or not as it is written."""
+    """Hashed names, some of them damaged: other salt lengths, invalid or non-canonical base64."""
     salt = draw(st.binary(min_size=20, max_size=20) | st.binary(max_size=70))
     digest = hmac.digest(salt, draw(_FEW_NAMES).encode(), "sha1")
     text = f"|{draw(st.sampled_from('1112'))}|{b64(salt)}|{b64(digest[: draw(st.sampled_from([20, 20, 20, 19]))])}"

@@ -1,4 +1,4 @@
-"""``invoke trust`` and the key that a server shows: a server that ends with the key exchange is all that is needed."""
+"""``invoke trust`` with a server that ends the connection after the key exchange."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OLD, OTHER = host_key(0), host_key(1)
 
 
 class Server:
-    """An SSH server of one key, on a port of this machine. Nobody can log in, and who tries to is written down."""
+    """An SSH server with one key, on a port of this machine. It rejects and records all logins."""
 
     def __init__(self, *pairs: paramiko.PKey):
         self._pairs = pairs
@@ -46,7 +46,7 @@ class Server:
         self._open.append(transport)
         for key in self._pairs:
             transport.add_server_key(key)
-        transport.start_server(event=threading.Event(), server=_Refusing(self.logins))  # waits for nobody
+        transport.start_server(event=threading.Event(), server=_Refusing(self.logins))  # returns at once
 
     def close(self) -> None:
         self._listener.close()
@@ -80,7 +80,7 @@ def server(pair: KeyPair) -> Iterator[Server]:
 
 
 class Site:
-    """An inventory of hosts that are all the same server under names of their own, and what is known of them."""
+    """An inventory of hosts with different names for the same server, and their known keys."""
 
     def __init__(self, folder: Path, port: int):
         self.known_hosts = folder / "known_hosts"
@@ -118,7 +118,7 @@ def site(tmp_path: Path, server: Server) -> Site:
 
 @pytest.fixture
 def told(capsys: pytest.CaptureFixture[str]) -> Callable[[], str]:
-    """What was printed, on one line: a narrow terminal wraps it."""
+    """The output on one line, because a narrow terminal wraps it."""
 
     def both() -> str:
         printed = capsys.readouterr()

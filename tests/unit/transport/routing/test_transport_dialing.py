@@ -1,4 +1,4 @@
-"""How long a connection to a network that went silent is kept, on each system that a controller runs on."""
+"""Time until a connection to a silent network ends, on each system of a controller."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.transport.routing import dialing
 
 
 class Options:
-    """A socket that keeps what it is told, or refuses some of it."""
+    """A socket that records its options, or rejects some of them."""
 
     def __init__(self, refused: int = -1):
         self.told: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Hosts that ssh_config does not tell apart: asked about twice, and each has the answer of ``ssh -G`` about it."""
+"""Hosts with equal settings in ssh_config: ``ssh -G`` runs for two of them, and every host gets the right output."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Counting(OpenSsh):
 
 
 def runs(tmp_path: Path, text: str, *, names: list[str] = FLEET, user: str = "", port: int = 0) -> list[str]:
-    """Who is asked about; every host has the answer of a run of its own."""
+    """The hosts for which ``ssh -G`` runs; checks that every host has the output of its own run."""
     file = tmp_path / "config"
     file.write_text(text.replace("<dir>", str(tmp_path)))
     client = Counting()
@@ -60,7 +60,7 @@ def runs(tmp_path: Path, text: str, *, names: list[str] = FLEET, user: str = "",
     ],
 )
 def test_a_fleet_that_nothing_tells_apart_is_asked_about_three_times(tmp_path: Path, text: str) -> None:
-    """The first time tells which files there are; then two answers show that only the name differs."""
+    """The first run lists the files; two further outputs show that only the name differs."""
     assert runs(tmp_path, text) == FLEET[:3]
 
 
@@ -132,12 +132,12 @@ def test_a_mistake_is_each_hosts_own(tmp_path: Path) -> None:
             client.answer(Destination(name), file)
         except InputError as error:
             assert "config" in str(error)
-    with pytest.raises(InputError, match="ssh_config cannot be understood"):
+    with pytest.raises(InputError, match="ssh cannot read ssh_config"):
         client.answer(Destination("gpu19"), file)
 
 
 def test_few_run_at_once_and_one_that_waits_keeps_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A ``Match exec`` that waits for a directory service gives its place to others after a while."""
+    """A ``Match exec`` that waits for a directory service frees its slot after a while."""
     monkeypatch.setattr(openssh, "_WORKING_S", 0.05)
     monkeypatch.setattr(openssh, "_LEARNING_S", 0.05)
     monkeypatch.setattr(openssh, "_AT_ONCE", 2)
@@ -217,7 +217,7 @@ def test_every_answer_is_that_of_ssh(
 
 
 def said(client: OpenSsh, name: str, file: Path) -> str:
-    """The answer about a host, or the error."""
+    """The output for a host, or the error."""
     try:
         return client.answer(Destination(name), file)
     except InputError as error:

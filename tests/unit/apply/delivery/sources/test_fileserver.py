@@ -152,9 +152,9 @@ def test_the_first_port_of_a_range_that_is_free(server: FileServer, item: Stored
     with socket.create_server((HERE, port)):
         grant = server.grant(item, HERE, Ports(port, port + 20), "")
         assert port < grant.port <= port + 20
-        with pytest.raises(HostwrightError, match="something else uses that port"):
+        with pytest.raises(HostwrightError, match="another program uses this port"):
             server.grant(item, HERE, Ports(port, port), "")
-    with pytest.raises(InputError, match="this machine does not have that address"):
+    with pytest.raises(InputError, match="this machine does not have this address"):
         server.grant(item, "192.0.2.7", Ports(), "")
 
 
