@@ -1,1 +1,1 @@
-"""Stack files and their compatibility rules, artifacts and their mirror."""
+"""Stacks: their files, compatibility rules, artifacts and mirror."""

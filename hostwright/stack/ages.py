@@ -1,7 +1,7 @@
-"""How old versions are: the ends of life of their series, and the floors that security bulletins set.
+"""Ends of life of version series, and the oldest safe versions (floors) according to security bulletins.
 
-A role may bring an ``advisories.json``. ``invoke mirror --advisories`` adds the floors of newer bulletins
-(``hostwright.stack.bulletins``). Products have the names that stacks give to their versions (``Stack.versions``).
+A role may have an ``advisories.json``. ``invoke mirror --advisories`` adds the floors of newer bulletins
+(``hostwright.stack.bulletins``). Product names are those of ``Stack.versions``.
 """
 
 from __future__ import annotations
@@ -21,29 +21,31 @@ from hostwright.common.errors import InputError
 from hostwright.common.input.adapter import adapter
 from hostwright.stack.stackvalues import StackPart
 
-FILE = "advisories.json"  #: in the folder of a role, and among the records of this machine
+FILE = "advisories.json"  #: in a role's folder, and in this machine's state folder
 
-#: a year, a month or a day: as exactly as the source says
+#: a year, a month or a day, as precise as the source
 When = Annotated[str, Field(pattern=r"^20[0-9]{2}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?$")]
-#: the numbers of a version, or the first of them
+#: a version of numbers, or its first numbers
 Numbers = Annotated[str, Field(pattern=r"^[0-9]{1,9}(\.[0-9]{1,9}){0,7}$")]
 _NUMBERS = re.compile(r"(?:[0-9]{1,4}:)?([0-9]{1,9}(?:\.[0-9]{1,9}){0,7})")  # after the epoch of a package
 
 
 class End(StackPart):
-    """The end of a series: no fixes come any more. ``end`` is absent where it is only known that it has ended."""
+    """The end of a series: fixes are no longer published. ``end`` is ``None`` for a series that ended on an unknown
+    date.
+    """
 
     series: Numbers
     end: When | None = None
     source: str
-    kind: str = ""  #: what the maker calls the series, such as LTS
-    of: str = ""  #: what ends, where that is not the series itself: "the maker's container images with"
+    kind: str = ""  #: the vendor's name for the kind of series, such as LTS
+    of: str = ""  #: what ends, if not the series itself: "the maker's container images with"
 
 
 class Newest(StackPart):
-    """The newest series of a product whose maker publishes no ends of life: fixes come in it alone.
+    """The newest series of a product without published ends of life: only this series gets fixes.
 
-    ``next`` is when the series after it is to appear.
+    ``next`` is the expected date of the next series.
     """
 
     series: Numbers
@@ -53,7 +55,9 @@ class Newest(StackPart):
 
 
 class Floor(StackPart):
-    """The oldest version without the vulnerabilities of a bulletin, in a series, or in all where none is named."""
+    """The oldest version without the vulnerabilities of a bulletin, in one series, or in all series if ``series`` is
+    ``None``.
+    """
 
     version: Numbers
     series: Numbers | None = None
@@ -63,8 +67,11 @@ class Floor(StackPart):
 
 
 class Product(StackPart):
-    """What is known of one product. ``packages`` are shell patterns of the names by which an installed one is
-    recognised on a host, ``bulletins`` the names that its maker's bulletins give it."""
+    """Advisories for one product.
+
+    ``packages`` are shell patterns for the names of its packages on a host, ``bulletins`` its names in the vendor's
+    bulletins.
+    """
 
     packages: tuple[str, ...] = ()
     bulletins: tuple[str, ...] = ()
@@ -74,7 +81,7 @@ class Product(StackPart):
 
 
 class Advisories(StackPart):
-    """Ends of life and floors, as of a day."""
+    """Ends of life and floors, as of ``date``."""
 
     date: date
     products: Mapping[str, Product] = {}
@@ -85,7 +92,7 @@ NONE = Advisories(date=date.min)
 
 @dataclass(frozen=True, slots=True)
 class Aged:
-    """Why one version should be replaced."""
+    """A reason to replace one version."""
 
     product: str
     version: str
@@ -95,7 +102,7 @@ class Aged:
 
 
 def aged(advisories: Advisories, versions: Mapping[str, str], today: date) -> tuple[Aged, ...]:
-    """What is known against these versions, by product.
+    """Return the reasons to replace these versions, by product.
 
     >>> row = Floor(version="580.159.03", series="580", published="2026-05", bulletin="5821")
     >>> known = Advisories(date=date(2026, 11, 28), products={"driver": Product(floors=(row,))})
@@ -107,7 +114,9 @@ def aged(advisories: Advisories, versions: Mapping[str, str], today: date) -> tu
 
 
 def _known(advisories: Advisories, versions: Mapping[str, str]) -> Iterator[tuple[str, str, Product]]:
-    """The versions of known products. A name may have a word after the product's, where a stack has two of them."""
+    """Yield the versions of products with advisories. A stack may append a word to the product's name for a second
+    version.
+    """
     for named, version in versions.items():
         name = named.partition(" ")[0]
         if product := advisories.products.get(name):
@@ -132,7 +141,7 @@ def _against(name: str, version: str, product: Product, today: date) -> Iterator
 
 
 def series_of(product: Product, version: str) -> End | None:
-    """The series that a version belongs to, the narrowest of several; ``None`` where none is known."""
+    """The series of a version, the narrowest of several; ``None`` if the series is unknown."""
     fitting = [end for end in product.ends if _of_series(end.series, numbers(version))]
     return max(fitting, key=lambda end: len(numbers(end.series)), default=None)
 
@@ -143,7 +152,7 @@ def _of_series(series: str | None, version: tuple[int, ...]) -> bool:
 
 @cache
 def numbers(text: str) -> tuple[int, ...]:
-    """The numbers at the beginning of a version, without a package's epoch; none where there is none."""
+    """The leading numbers of a version, without a package's epoch; empty if the text has none."""
     match = _NUMBERS.match(text)
     return tuple(map(int, match[1].split("."))) if match else ()
 
@@ -164,13 +173,13 @@ def last_day(when: str) -> date:
 
 
 def words(when: str) -> str:
-    """``May 2026`` for ``2026-05`` and for any day of it, ``2025`` for the year."""
+    """``May 2026`` for ``2026-05`` and for a day of that month; ``2025`` for a year."""
     year, _, rest = when.partition("-")
     return f"{calendar.month_name[int(rest[:2])]} {year}" if rest else year
 
 
 def lifetimes(advisories: Advisories, versions: Mapping[str, str], today: date) -> tuple[str, ...]:
-    """Until when the series of these versions get fixes, as far as that is known and not over: words of a table."""
+    """Return texts such as "driver 595 until March 2027": when support for the series of these versions ends."""
     known = _known(advisories, versions)
     return tuple(line for name, version, product in known for line in _lives(name, version, product, today))
 
@@ -186,7 +195,7 @@ def _lives(name: str, version: str, product: Product, today: date) -> Iterator[s
 
 
 def combined(parts: Iterable[Advisories]) -> Advisories:
-    """All that several sources know; of their days the last."""
+    """Merge advisories; the date is the latest."""
     day, products = date.min, dict[str, Product]()
     for part in parts:
         day = max(day, part.date)
@@ -206,7 +215,7 @@ def _joined(one: Product, other: Product) -> Product:
 
 
 def read_advisories(file: Path) -> Advisories:
-    """The advisories in a file; none where it does not exist. Raises ``InputError`` for an unusable file."""
+    """Read the advisories in a file; ``NONE`` for a missing file. Raises ``InputError`` for an unusable file."""
     try:
         return adapter(Advisories).validate_json(file.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
@@ -216,10 +225,10 @@ def read_advisories(file: Path) -> Advisories:
 
 
 def advisories_text(advisories: Advisories) -> bytes:
-    """The text of a file with these advisories."""
+    """The content of a file with these advisories."""
     return adapter(Advisories).dump_json(advisories, indent=1, exclude_defaults=True) + b"\n"
 
 
 def day_of(now: datetime | None) -> date:
-    """The day of a moment; without one today."""
+    """The date of ``now``, or today."""
     return (now or datetime.now().astimezone()).date()

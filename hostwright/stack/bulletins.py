@@ -1,7 +1,7 @@
-"""Reads security bulletins in CSAF 2.0, as makers publish them, from a directory that an operator fetched.
+"""Reads security bulletins in CSAF 2.0 from a directory that an operator downloaded.
 
-A bulletin counts with the versions that it calls fixed: each is a floor of its series. The directory may be anybody's:
-its files are capped, read strictly, and nothing in them is more than a name or a number (docs.oasis-open.org/csaf).
+Each fixed version in a bulletin becomes a floor of its series. The directory is untrusted: file sizes are limited,
+files are parsed strictly, and only names and numbers are used (docs.oasis-open.org/csaf).
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from hostwright.common.text import printable
 from hostwright.common.untrusted import json_object
 from hostwright.stack.ages import Advisories, Floor, Product, numbers
 
-MAX_FILES = 20_000  #: of a directory and those below it; ten years of one maker's bulletins are 8,000
-MAX_BYTES = 4 * 1024 * 1024  #: of a file; the largest that was read has 0.6 MB
-MAX_PRODUCTS = 20_000  #: of a bulletin
-MAX_DEPTH = 12  #: of its product tree; real ones have 4
+MAX_FILES = 20_000  #: in a directory tree; one vendor publishes 8,000 bulletins in ten years
+MAX_BYTES = 4 * 1024 * 1024  #: of a file; the largest known has 0.6 MB
+MAX_PRODUCTS = 20_000  #: in a bulletin
+MAX_DEPTH = 12  #: of a bulletin's product tree; real trees have 4 levels
 
 _DAY = re.compile(r"(20[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]))(?:T[0-9:.Z+-]{1,32})?")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,79}")
 _CVE = re.compile(r"CVE-[0-9]{4}-[0-9]{4,9}")
 _VERSION = re.compile(r"[vV]?([0-9]{1,9}(?:\.[0-9]{1,9}){1,7})")
 _SERIES = re.compile(r"[^()]{1,80}\(R([0-9]{1,5})\)")
-_WINDOWS = re.compile(r"(?i)windows|vgpu|cloud gaming|virtual gpu")  #: platforms that no host of ours is
+_WINDOWS = re.compile(r"(?i)windows|vgpu|cloud gaming|virtual gpu")  #: unsupported platforms
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a directory of bulletins holds: floors by product, how many bulletins were read, and files that are none."""
+    """The result for a directory of bulletins: floors by product, number of bulletins, and skipped files."""
 
     advisories: Advisories
     bulletins: int
@@ -45,8 +45,6 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class _Version:
-    """A product's version in the tree of a bulletin."""
-
     product: str
     version: str
     series: str | None
@@ -54,12 +52,12 @@ class _Version:
 
 
 def read_bulletins(folder: Path, known: Advisories) -> Read:
-    """The floors in all bulletins (``*.json``) below a directory, of the products that ``known`` has names for.
+    """Return the floors of all bulletins (``*.json``) below a directory, for the products in ``known``.
 
-    Raises ``InputError`` for a directory that cannot be read, or without any bulletin.
+    Raises ``InputError`` for a directory that cannot be read or has no bulletin.
     """
     if not folder.is_dir():
-        raise InputError(f"{folder} is no directory; name one with bulletins in CSAF", "--advisories")
+        raise InputError(f"'{folder}' is not a directory; give a directory with CSAF bulletins", "--advisories")
     names = {name: product for product, each in known.products.items() for name in each.bulletins}
     floors: dict[str, dict[Floor, None]] = {}
     skipped, count, newest = list[str](), 0, date.min
@@ -73,19 +71,23 @@ def read_bulletins(folder: Path, known: Advisories) -> Read:
             floors.setdefault(product, {})[floor] = None
             newest = max(newest, date.fromisoformat(floor.published))
     if not count:
-        raise InputError(f"{folder} has no security bulletin in CSAF 2.0 (JSON)", "--advisories")
+        raise InputError(
+            f"'{folder}' has no security bulletin in CSAF 2.0 (JSON); give another directory", "--advisories"
+        )
     products = {name: Product(floors=tuple(each)) for name, each in sorted(floors.items())}
     return Read(Advisories(date=newest, products=products), count, tuple(skipped))
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """The JSON files below a directory, no link followed. Raises ``InputError``."""
+    """Yield the JSON files below a directory without following links. Raises ``InputError``."""
     found: list[Path] = []
     for place, folders, files in os.walk(folder, onerror=_unreadable):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         found += (Path(place, name) for name in files if name.endswith(".json"))
         if len(found) > MAX_FILES:
-            raise InputError(f"{folder} holds more than {MAX_FILES} files; name a smaller directory", "--advisories")
+            raise InputError(
+                f"'{folder}' contains more than {MAX_FILES} files; give a smaller directory", "--advisories"
+            )
     yield from sorted(found)
 
 
@@ -94,7 +96,7 @@ def _unreadable(error: OSError) -> None:
 
 
 def _document(path: Path) -> dict[str, Any] | None:
-    """The JSON object in a file; ``None`` for what is no ordinary file, too large, or anything else."""
+    """The JSON object in a file; ``None`` for a special file, a large file or other content."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123 - flags
             if not S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -116,7 +118,7 @@ def _is_bulletin(document: Mapping[str, Any]) -> bool:
 
 
 def floors_of(document: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[tuple[str, Floor]]:
-    """The floors that one bulletin sets, by our name of the product. ``names`` are those of bulletins."""
+    """Yield the floors of one bulletin, with the product's name. ``names`` maps a bulletin's product names to ours."""
     tracking = _mapping(_mapping(document.get("document")).get("tracking"))
     day, number = _whole(_DAY, tracking.get("current_release_date")), _whole(_ID, tracking.get("id"))
     if not day or not number or tracking.get("status") not in {"final", "interim"}:
@@ -139,10 +141,10 @@ def floors_of(document: Mapping[str, Any], names: Mapping[str, str]) -> Iterator
 
 
 def _versions(tree: Mapping[str, Any]) -> Iterator[tuple[str, _Version]]:
-    """The versions in a product tree, by the identifiers that the rest of the bulletin uses.
+    """Yield the versions in a product tree, with the product IDs that the bulletin uses.
 
-    A version stands in a branch ``product_version``: its name is the product's or the version, and its product's name
-    is the version. The branch above names platform and series (``Linux(R580)``).
+    A version is a branch ``product_version``: the branch's name is the product or the version, the name of its product
+    is the version. The branch above has the platform and series (``Linux(R580)``).
     """
     left: list[tuple[Any, str, str, int]] = [(branch, "", "", 1) for branch in _list(tree.get("branches"))]
     while left:
@@ -167,7 +169,7 @@ def _versions(tree: Mapping[str, Any]) -> Iterator[tuple[str, _Version]]:
 
 
 def _whole(pattern: re.Pattern[str], value: object) -> str:
-    """The first group of a pattern that a short text is, or all of it; empty for anything else."""
+    """The first group of a pattern that matches a short text completely, or the whole text; empty without a match."""
     match = pattern.fullmatch(value.strip()) if isinstance(value, str) and len(value) <= 200 else None
     return (match[1] if match.re.groups else match[0]) if match else ""
 

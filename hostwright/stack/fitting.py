@@ -1,17 +1,17 @@
-"""The compatibility engine: rules over named parts, and the nearest choice of versions that breaks none of them.
+"""The compatibility engine: evaluates rules over named parts, and searches the nearest versions that break no rule.
 
-This module knows no layer. A role's ``roles/NAME/rules.py`` may define:
+This module is independent of roles. A role's ``roles/NAME/rules.py`` may define:
 
 ``RULES``
     functions of named parts that return a misfit: ``def floor(toolkit: str, driver: str) -> Misfit | None``
 ``CHOICES``
     versions that a stack could choose differently; each is a part under the choice's name
 ``GROUNDS``
-    facts of a host that would have to change if no versions fit
+    facts of a host that must change if no versions fit
 
-A **part** is a chosen version (``toolkit``), a fact of the host (``kernel``, ``gpus``, … of ``HostFacts``), a
-section of the stack (``toolkit_section``), all ``sections`` of the host's roles by their names, or the ``stack``
-itself. A rule that needs a missing part is skipped; a parameter with a default is optional.
+A **part** is one of these: a chosen version (``toolkit``), a fact of the host (``kernel``, ``gpus``, … of
+``HostFacts``), a section of the stack (``toolkit_section``), all ``sections`` of the host's roles by name, or the
+``stack``. A rule without a required part is skipped. A parameter with a default is optional.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from typing import Any
 from hostwright.stack.versions import version
 
 Parts = Mapping[str, Any]
-Combination = Mapping[str, str]  #: one version of each choice, by the choice's name
+Combination = Mapping[str, str]  #: choice name → version
 
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
     """An incompatibility: the rule, a sentence, and its source.
 
-    ``nearest`` is what would work; a rule about versions leaves it empty, and the engine searches the choices for it.
+    ``nearest`` is the nearest combination that works. A rule about versions leaves it empty; the engine then searches
+    the choices.
     """
 
     rule: str
@@ -49,11 +50,11 @@ Rule = Callable[..., Misfit | Iterable[Misfit] | None]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Something that a stack chooses a version of, with the known versions.
+    """A version that a stack chooses, with the known versions.
 
-    Sentences call it ``title`` and list choices by ``rank``, those that people choose first before the others. Of
-    equally near combinations, the one with ``usual`` versions is suggested. ``wanted`` returns the versions in a
-    section, any of which the stack accepts; without it, that is the section's version of this name.
+    ``title`` is its name in messages. Messages list choices by ``rank``, lowest first. Of equally near combinations,
+    the engine suggests the one with ``usual`` versions. ``wanted`` returns the versions that a section accepts; by
+    default, the section's version of this name.
     """
 
     name: str
@@ -64,13 +65,13 @@ class Choice:
     wanted: Callable[[Any], tuple[str, ...]] | None = None
 
     def of(self, section: Any) -> tuple[str, ...]:
-        """The versions that a section chooses, any of which will do."""
+        """The versions that a section accepts."""
         return self.wanted(section) if self.wanted else (section.versions()[self.name],)
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """A fact of hosts that versions depend on. ``instead`` says for which facts a combination would work."""
+    """A fact of hosts on which versions depend. ``instead`` returns the facts with which a combination would work."""
 
     fact: str
     instead: Callable[..., str]
@@ -87,7 +88,7 @@ class RoleRules:
 
 
 def misfits(rules: Iterable[Rule], parts: Parts) -> Iterator[Misfit]:
-    """Every rule that these parts break; a rule that several roles bring is evaluated once."""
+    """Yield every misfit of these parts. A rule that appears in several roles is evaluated once."""
     for rule in dict.fromkeys(rules):
         result = _called(rule, parts)
         yield from (result,) if isinstance(result, Misfit) else result or ()
@@ -99,9 +100,9 @@ def names_of(rule: Callable[..., Any]) -> frozenset[str]:
 
 
 def nearest_fit(roles: Sequence[RoleRules], wanted: Combination, parts: Parts) -> str:
-    """A sentence that names the combination closest to ``wanted`` that works with these other parts.
+    """Return a text with the working combination closest to ``wanted``, given these other parts.
 
-    If none does, the host has to change: its grounds are dropped one after another, in the order of ``parts``.
+    If no combination works, the host's grounds are dropped one by one, in the order of ``parts``.
     """
     names = {name for role in roles for rule in role.rules for name in names_of(rule)}
     others = {name: value for name, value in parts.items() if name in names and name not in wanted}
@@ -110,13 +111,13 @@ def nearest_fit(roles: Sequence[RoleRules], wanted: Combination, parts: Parts) -
 
 @dataclass(frozen=True, slots=True)
 class _Others:
-    """The parts that are not versions. They need not be hashable, so their ``repr`` tells them apart."""
+    """The parts that are not versions. They may not be hashable, so ``key`` has their ``repr``."""
 
     key: tuple[str, ...]
     parts: Parts = field(compare=False)
 
 
-@lru_cache(maxsize=256)  # a fleet has few kinds of hosts, and searching all combinations takes 5 ms
+@lru_cache(maxsize=256)  # a fleet has few kinds of hosts, and a search takes 5 ms
 def _nearest_fit(roles: tuple[RoleRules, ...], wanted: tuple[tuple[str, str], ...], others: _Others) -> str:
     before, parts = dict(wanted), dict(others.parts)
     choices = sorted(
@@ -132,7 +133,7 @@ def _nearest_fit(roles: tuple[RoleRules, ...], wanted: tuple[tuple[str, str], ..
         dropped[fact] = parts.pop(fact)
         best = search.best(parts)
     if best is None:
-        return "no combination in the table"
+        return "no known combination"
     refused = [name for name, value in dropped.items() if any(misfits(search.rules, {**parts, **best, name: value}))]
     said = (_called(one.instead, {**others.parts, **best}) for name in refused for one in grounds if one.fact == name)
     return ", ".join([search.describe(best), *dict.fromkeys(filter(None, said))])
@@ -140,15 +141,13 @@ def _nearest_fit(roles: tuple[RoleRules, ...], wanted: tuple[tuple[str, str], ..
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """The search through all combinations of the choices' versions and the wanted ones."""
-
     choices: tuple[Choice, ...]
     wanted: Combination
     rules: tuple[Rule, ...]
 
     def best(self, parts: Parts) -> Combination | None:
-        """The nearest combination that breaks no rule with these other parts: most often one or two versions change,
-        so those with fewer changes are tried first.
+        """The nearest combination that breaks no rule. Combinations with fewer changes are tried first, because usually
+        one or two versions change.
         """
         for changes in range(len(self.choices) + 1):
             if found := min(self._fitting({}, parts, changes), key=self._distance, default=None):
@@ -156,8 +155,8 @@ class _Search:
         return None
 
     def _fitting(self, chosen: Combination, parts: Parts, changes: int) -> Iterator[Combination]:
-        """The combinations that begin with ``chosen`` and change at most ``changes`` of the other versions; each rule
-        is evaluated once all its versions are chosen.
+        """Yield the combinations that begin with ``chosen`` and change at most ``changes`` other versions. Each rule is
+        evaluated as soon as all its versions are chosen.
         """
         if len(chosen) == len(self.choices):
             yield chosen
@@ -175,14 +174,14 @@ class _Search:
         return [choice for choice in self.choices if combination[choice.name] != self.wanted[choice.name]]
 
     def _distance(self, combination: Combination) -> tuple[object, ...]:
-        """Ranks by fewest choices changed, then fewest unusual versions among these, then the smallest steps."""
+        """Sort key: fewest changed choices, then fewest unusual versions among these, then the smallest steps."""
         changed = self._changed(combination)
         strange = [choice for choice in changed if combination[choice.name] != choice.usual]
         steps = [_step(self.wanted[choice.name], combination[choice.name]) for choice in changed]
         return len(changed), len(strange), steps, self._names(combination, self.choices)
 
     def describe(self, best: Combination) -> str:
-        """What would have to change, and what stays."""
+        """The text for a combination: changed versions, then unchanged versions."""
         changed = self._changed(best)
         if not changed:
             return self._names(best, self.choices)

@@ -1,8 +1,7 @@
-"""Whether a stack fits together, and whether it fits a host, before anything touches the host.
+"""Checks a stack, and a stack against a host, before any change to the host.
 
-``check_stack`` needs no host; ``check_host`` needs the few typed facts in ``HostFacts``. Both return misfits as values:
-the rule, a sentence, its source, and the nearest combination that works. The rules are those of the host's roles, and a
-few that hold for every host.
+``check_stack`` needs no host; ``check_host`` needs ``HostFacts``. Both return misfits: the rule, a sentence, its
+source, and the nearest combination that works. The rules are those of the host's roles, and two for every host.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from hostwright.stack.stack import Stack
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """The facts of a host that rules need. ``None`` or an empty list means unknown, which no rule refuses.
+    """The facts of a host that rules need. ``None`` or an empty tuple means unknown; no rule rejects an unknown fact.
 
-    ``distribution`` and ``version`` are os-release's ID and VERSION_ID, ``kernel`` and ``machine`` what ``uname -r``
-    and ``-m`` print, ``gpus`` the PCI ids (vendor, device) of display controllers, ``pythons`` the installed minor
-    versions (``3.9``), ``interpreters`` the same with their paths, for sentences; sizes are in bytes, and
+    ``distribution`` and ``version`` are os-release's ID and VERSION_ID, ``kernel`` and ``machine`` the output of
+    ``uname -r`` and ``-m``. ``gpus`` are the PCI ids (vendor, device) of display controllers. ``pythons`` are the
+    installed minor versions (``3.9``), ``interpreters`` the same with their paths, for messages. Sizes are in bytes;
     ``free_bytes`` is the least of ``/``, ``/var`` and ``/tmp``.
     """
 
@@ -42,7 +41,7 @@ class HostFacts:
     free_bytes: int | None = None
 
     def parts(self) -> dict[str, Any]:
-        """What is known, by name."""
+        """The known facts, by name."""
         values = {fact.name: getattr(self, fact.name) for fact in fields(self)}
         return {name: value for name, value in values.items() if value is not None and value != ()}
 
@@ -51,7 +50,7 @@ _FACTS = frozenset(fact.name for fact in fields(HostFacts))
 
 
 def check_stack(stack: Stack, roles: Sequence[RoleRules]) -> list[Misfit]:
-    """The reasons why no host with these roles can have this stack; empty if it fits together."""
+    """Return the reasons why no host with these roles can have this stack; empty if the stack is consistent."""
     parts = _parts(stack, roles)
     rules = [rule for role in roles for rule in role.rules]
     combinations = _combinations(stack, roles)
@@ -68,14 +67,15 @@ def check_stack(stack: Stack, roles: Sequence[RoleRules]) -> list[Misfit]:
 
 
 def never_applied(rule: Rule, roles: Sequence[RoleRules], sections: Collection[str]) -> Iterator[InputError]:
-    """A mistake for each part that a rule needs and that neither a host nor any stack has: it is skipped everywhere.
+    """Yield an error for each part that a rule needs and that neither a host nor a stack has: such a rule is always
+    skipped.
 
     ``sections`` are the roles that have a section.
     """
     choices = (choice.name for role in roles for choice in role.choices)
     parts = {*_FACTS, "stack", "sections", *choices, *(f"{role}_section" for role in sections)}
     for name in sorted(names_of(rule) - parts):
-        sentence = f"this rule needs {name!r}, which there is nowhere, so that it is never applied"
+        sentence = f"this rule needs the unknown part {name!r}, so it is never applied"
         code = inspect.unwrap(rule).__code__
         yield InputError(f"{sentence}; {suggestion(name, parts)}", f"{code.co_filename}:{code.co_firstlineno}")
 
@@ -88,11 +88,11 @@ def check_host(
     *,
     suggest: bool = True,
 ) -> list[Misfit]:
-    """The reasons why this host, with these roles, cannot have this stack; empty if it can.
+    """Return the reasons why this host, with these roles, cannot have this stack; empty if it can.
 
-    ``looked_at`` are the roles that are planned now, by default all: a rule is evaluated if it is about one of them.
-    Without ``suggest``, no combination that works is searched for, which takes a second where there is none.
-    Presumes a stack to which ``check_stack`` had no objections.
+    ``looked_at`` are the roles to plan now, by default all: only rules about these roles are evaluated.
+    ``suggest=False`` skips the search for a working combination, which takes a second if none exists. Call
+    ``check_stack`` first: this function requires a consistent stack.
     """
     wanted = _first_that_fits(stack, roles)
     parts = {**_parts(stack, roles), **facts.parts()}
@@ -102,7 +102,7 @@ def check_host(
 
 
 def _asked(roles: Sequence[RoleRules], looked_at: Collection[str] | None) -> Iterator[Rule]:
-    """The rules of these roles, and those of other roles about these roles' choices."""
+    """The rules of these roles, and other roles' rules about these roles' choices."""
     here = {role.role for role in roles} if looked_at is None else set(looked_at)
     chosen = {choice.name for role in roles if role.role in here for choice in role.choices}
     for role in roles:
@@ -114,13 +114,11 @@ def _with_nearest(misfit: Misfit, roles: Sequence[RoleRules], wanted: Combinatio
 
 
 def _parts(stack: Stack, roles: Iterable[RoleRules]) -> dict[str, Any]:
-    """The stack and the sections of these roles."""
     sections = {role.role: stack.sections[role.role] for role in roles if role.role in stack.sections}
     return {"stack": stack, "sections": sections, **{f"{role}_section": one for role, one in sections.items()}}
 
 
 def _combinations(stack: Stack, roles: Iterable[RoleRules]) -> list[Combination]:
-    """Every combination that the stack allows; alternatives come in its order of preference."""
     given = {
         choice.name: choice.of(stack.sections[role.role])
         for role in roles
@@ -131,14 +129,14 @@ def _combinations(stack: Stack, roles: Iterable[RoleRules]) -> list[Combination]
 
 
 def _first_that_fits(stack: Stack, roles: Sequence[RoleRules]) -> Combination:
-    """The combination with the fewest misfits, so that a suggestion changes no choice needlessly."""
+    """The combination with the fewest misfits, so that a suggestion changes as little as possible."""
     combinations, names = _combinations(stack, roles), {choice.name for role in roles for choice in role.choices}
     rules = [rule for role in roles for rule in role.rules if names_of(rule) <= names]
     return min(combinations, key=lambda combination: len(list(misfits(rules, combination))))
 
 
 def distribution_is_of_the_stack(distribution: str, version: str, stack: Stack) -> Misfit | None:
-    """The stack is made for the host's distribution."""
+    """The stack supports the host's distribution."""
     if version in stack.distributions.get(distribution, ()):
         return None
     supported = ", ".join(f"{name} {release}" for name, releases in stack.distributions.items() for release in releases)
@@ -147,7 +145,7 @@ def distribution_is_of_the_stack(distribution: str, version: str, stack: Stack) 
 
 
 def machine_is_of_the_stack(machine: str, stack: Stack) -> Misfit | None:
-    """The stack is made for the host's machine type."""
+    """The stack supports the host's machine type."""
     want = stack.requirements.machine
     if machine == want:
         return None
@@ -159,12 +157,12 @@ _OF_EVERY_HOST: tuple[Rule, ...] = (distribution_is_of_the_stack, machine_is_of_
 
 
 def memory_is_enough(memory_bytes: int, stack: Stack) -> Misfit | None:
-    """For roles that compile or load a lot: the memory that the stack requires."""
+    """The host has the memory that the stack requires; for roles that compile or load much data."""
     return _room("memory", "memory", memory_bytes, stack.requirements.memory_bytes)
 
 
 def disk_is_enough(free_bytes: int, stack: Stack) -> Misfit | None:
-    """For roles that install a lot: the free disk space that the stack requires."""
+    """The host has the free disk space that the stack requires; for roles that install much data."""
     return _room("disk", "free disk space on /, /var or /tmp", free_bytes, stack.requirements.free_bytes)
 
 

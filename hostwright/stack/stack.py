@@ -1,7 +1,7 @@
-"""The stack: every version and file that a host should have, read from ``inventory/stacks/NAME.yml``.
+"""The stack: all versions and files for a host, read from ``inventory/stacks/NAME.yml``.
 
-A stack is a frozen value. ``load_stack`` reads it with the stacks that it extends, validates it, and reports every
-mistake in the files at once. Compatibility is decided in ``hostwright.stack.rules``.
+A stack is a frozen value. ``load_stack`` reads and validates it together with the stacks that it extends, and reports
+all errors of the files at once. ``hostwright.stack.rules`` checks its compatibility.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from hostwright.stack.stackvalues import ArtifactName, FileName, Fingerprint, Na
 
 
 class Artifact(StackPart):
-    """One file of the stack: where it comes from and what it must be.
+    """One file of the stack: its addresses and its checksum.
 
-    ``sha256`` and ``size`` (bytes) are absent where nobody has published them: then the first download pins them.
-    ``stand_in`` marks a file that is not the vendor's, by a text where there is more to say; every report mentions it.
-    A ``private`` one goes to hosts over SSH alone, never by HTTP.
+    ``sha256`` and ``size`` (bytes) are ``None`` if the vendor does not publish them; the first download then pins them.
+    ``stand_in`` marks a file that is not the vendor's; its text, if any, appears in every report. A ``private`` file is
+    sent to hosts over SSH only, never over HTTP.
     """
 
     name: Name
@@ -39,28 +39,28 @@ class Artifact(StackPart):
     private: bool = False
 
     def labelled(self, name: str) -> str:
-        """One of its names, followed by the text of ``stand_in`` if there is one."""
+        """``name``, followed by the text of ``stand_in``, if any."""
         return f"{name} ({self.stand_in})" if isinstance(self.stand_in, str) else name
 
 
 class RoleFile(Artifact):
-    """A file that the states of a role take, known by its sha256, and that no stack file names: it is fetched from its
-    addresses, or as its kind says (``IndexFile``).
+    """A file of a role's states, with a known sha256, that no stack file lists. It is fetched from its addresses or as
+    its kind defines (``IndexFile``).
 
-    It is no part of what is stored of a stack, nor of its digest.
+    It is not part of the stored stack or its digest.
     """
 
 
 class IndexFile(RoleFile):
-    """One that has no address: another program fetches it from an index of packages."""
+    """A role's file without an address: another program fetches it from a package index."""
 
     @abstractmethod
     def bring(self, folder: Path) -> Path:
-        """Bring it into an empty directory of this machine, and return its path there. Raises ``ArtifactError``."""
+        """Fetch the file into an empty directory on this machine; return its path. Raises ``ArtifactError``."""
 
 
 class Requirements(StackPart):
-    """What a host must have before it is touched. Sizes are bytes.
+    """Requirements that a host must meet before any change. Sizes are in bytes.
 
     ``free_bytes`` is required on each of ``/``, ``/var`` and ``/tmp``.
     """
@@ -74,7 +74,7 @@ class Requirements(StackPart):
 class AptRepository(StackPart):
     """A signed apt repository; ``key`` is an artifact.
 
-    ``uri`` and ``suite`` may hold ``{distribution}``, ``{codename}`` and ``{release}``: the host's ID,
+    ``uri`` and ``suite`` may contain ``{distribution}``, ``{codename}`` and ``{release}``: the host's ID,
     VERSION_CODENAME, and VERSION_ID without the dot.
     """
 
@@ -87,27 +87,27 @@ class AptRepository(StackPart):
 
     @property
     def list_file(self) -> str:
-        """The file from which apt reads it."""
+        """The path of the repository's sources.list file."""
         return f"/etc/apt/sources.list.d/{self.name}.list"
 
     @property
     def keyring(self) -> str:
-        """The file of its key, named by ``signed-by``."""
+        """The path of the repository's key, used in ``signed-by``."""
         return f"/usr/share/keyrings/{self.name}-keyring.gpg"
 
 
-#: For ``Share.directory``: where jobs work on the host, whichever of its directories that is.
+#: For ``Share.directory``: the host's working directory for jobs.
 WORK = "work"
-#: The need there is no percentage but one more initramfs: it is written beside the one that it replaces.
+#: Needs space for one more initramfs instead of a percentage: the new file is written next to the old one.
 BOOT = "/boot"
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The space that one part needs below ``directory``, in percent of a bare host's need, unless ``unless`` exists.
+    """The disk space of one part below ``directory``, in percent of the stack's ``free_bytes``; 0 if ``unless`` exists.
 
-    ``directory`` is the one in which it really lies (``/usr/local/tool``, not ``/usr``): any may be a filesystem of its
-    own or a link to another. What need not exist yet counts where it will be made.
+    ``directory`` is the real location (``/usr/local/tool``, not ``/usr``), because any directory may be a mount point
+    or a link. A directory that does not exist yet counts at its future location.
     """
 
     part: str
@@ -117,30 +117,31 @@ class Share:
 
 
 def taken(part: str, unless: str, percents: Mapping[str, int]) -> tuple[Share, ...]:
-    """The shares of one part: directory → percent of the stack's ``free_bytes``, measured or estimated once unpacked.
+    """Return the shares of one part: directory → percent of the stack's ``free_bytes``, measured or estimated after
+    unpacking.
 
-    Archives are kept in ``hostcache.CACHE``.
+    Archives are in ``hostcache.CACHE``.
     """
     return tuple(Share(part, unless, directory, percent) for directory, percent in percents.items())
 
 
 class Section(StackPart):
-    """A role's own part of a stack, under the role's name in the stack file.
+    """A role's part of a stack, under the role's name in the stack file.
 
-    The artifacts and texts that it names are found by their marks (``stackvalues``). ``vendor`` supplies its artifacts
-    and the packages of its repositories.
+    Its artifacts and text files are found by their marks (``stackvalues``). ``vendor`` supplies its artifacts and the
+    packages of its repositories.
     """
 
     vendor: ClassVar[str] = ""
 
     @property
     def opens(self) -> tuple[str, ...]:
-        """The layers whose software this layer's opens when it runs, beside those that its role needs."""
+        """Further layers whose software this layer loads at run time, besides those that its role requires."""
         return ()
 
     @property
     def spare(self) -> tuple[str, ...]:
-        """The fields that no host needs with the section's present values; their artifacts are not fetched."""
+        """Fields that no host needs with the section's current values; their artifacts are not fetched."""
         return ()
 
     def versions(self) -> Mapping[str, str]:
@@ -148,24 +149,25 @@ class Section(StackPart):
         return {}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """The disk space that this layer takes."""
+        """The disk space of this layer."""
         return ()
 
     def leaving(self) -> tuple[str, ...]:
-        """The packages that this layer takes away from a host, as shell patterns of their names."""
+        """Shell patterns for names of packages that this layer removes from a host."""
         return ()
 
     def repositories(self) -> tuple[AptRepository, ...]:
-        """The signed apt repositories that this layer names."""
+        """The signed apt repositories of this layer."""
         return tuple(_repositories(self))
 
     def never_unattended(self) -> tuple[str, ...]:
-        """The packages that unattended-upgrades must leave alone for this layer, as it reads them: regular expressions
-        for the beginning of a name."""
+        """Packages that unattended-upgrades must not change, as in its configuration: regular expressions for the
+        beginning of a name.
+        """
         return ()
 
     def artifact_uses(self) -> tuple[tuple[Where, str], ...]:
-        """The artifacts that the section names: the path to each name, and the name."""
+        """The artifact names in the section: the path of each name, and the name."""
         return tuple(marked(type(self), self, ArtifactName))
 
 
@@ -181,9 +183,9 @@ S = TypeVar("S", bound=Section)
 
 
 class StackHead(StackPart):
-    """The part of a stack that does not depend on roles; ``distributions`` maps os-release's ID to its VERSION_IDs.
+    """The part of a stack that is independent of roles.
 
-    ``roles`` are the roles of a host that names none, in order.
+    ``distributions`` maps os-release's ID to VERSION_IDs. ``roles`` are the default roles of a host, in order.
     """
 
     name: str
@@ -205,7 +207,7 @@ class StackHead(StackPart):
 
 
 class Stack(StackHead):
-    """All versions and files of a stack: the head that every stack has, and the sections of its roles.
+    """All versions and files of a stack: the head, and the sections of its roles.
 
     >>> class ToolSection(Section):
     ...     archive: Annotated[str, ArtifactName]
@@ -225,40 +227,40 @@ class Stack(StackHead):
     sections: Mapping[str, SerializeAsAny[Section]] = {}
 
     def section(self, kind: type[S]) -> S:
-        """The section of that kind; a stack without it is an ``InputError``."""
+        """Return the section of this kind. Raises ``InputError`` if the stack has none."""
         section = self.find(kind)
         if section is None:
             raise InputError(f"the stack {self.name} has no {kind.__name__}, which a role of this host needs")
         return section
 
     def find(self, kind: type[S]) -> S | None:
-        """The section of that kind, ``None`` if the stack has none."""
+        """Return the section of this kind; ``None`` if the stack has none."""
         return next((section for section in self.sections.values() if isinstance(section, kind)), None)
 
     def artifact(self, name: str) -> Artifact:
-        """The artifact of that name; an unknown name is an ``InputError`` with the nearest valid one."""
+        """Return the artifact with this name. Raises ``InputError`` with the nearest valid name if it is unknown."""
         if name not in self.artifacts:
             raise InputError(f"the stack {self.name} has no artifact {name!r}; {suggestion(name, self.artifacts)}")
         return self.artifacts[name]
 
     def with_files(self, files: Iterable[RoleFile]) -> Stack:
-        """The same stack, which also knows these files of roles by their names; its own artifacts win."""
+        """Return the stack with these role files added to its artifacts; its own artifacts take precedence."""
         more = {file.name: file for file in files}
         return self.model_copy(update={"artifacts": {**more, **self.artifacts}}) if more else self
 
     def used_by(self, roles: Iterable[str]) -> tuple[Artifact, ...]:
-        """The artifacts that a host with these roles may need, without those of spare versions."""
+        """The artifacts that a host with these roles may need, without those of spare fields."""
         here = set(roles)
         sections = [section for name, section in self.sections.items() if name in here]
         names = [name for section in sections for way, name in section.artifact_uses() if way[0] not in section.spare]
         return tuple(self.artifact(name) for name in dict.fromkeys(names))
 
     def stand_ins(self, roles: Iterable[str]) -> tuple[str, ...]:
-        """The files that a host with these roles may need and that are not the vendor's own, with their texts."""
+        """The stand-in files that a host with these roles may need, with their texts."""
         return tuple(one.labelled(one.file) for one in self.used_by(roles) if one.stand_in)
 
     def artifact_uses(self) -> tuple[tuple[Where, str], ...]:
-        """The artifacts that the stack names: the path to each name, and the name."""
+        """The artifact names in the stack: the path of each name, and the name."""
         return tuple(
             ((role, *way), name) for role, section in self.sections.items() for way, name in section.artifact_uses()
         )
@@ -268,12 +270,12 @@ class Stack(StackHead):
         return {name: version for section in self.sections.values() for name, version in section.versions().items()}
 
     def digest(self) -> str:
-        """A sha256 over the whole stack except addresses; see ``stackdata``."""
+        """A sha256 of the stack except its addresses; see ``stackdata``."""
         return digest_of(plain(self))
 
     @model_serializer(mode="wrap")
     def _as_in_files(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Put sections at the top level, as in stack files; leave out a section without values of its own."""
+        """Put sections at the top level, as in stack files; omit sections with default values only."""
         data: dict[str, Any] = handler(self)
         own = {name for name, artifact in self.artifacts.items() if not isinstance(artifact, RoleFile)}
         data["artifacts"] = {name: values for name, values in data.get("artifacts", {}).items() if name in own}
@@ -282,5 +284,5 @@ class Stack(StackHead):
 
 
 def safe_stack_name(name: str) -> bool:
-    """Whether a stack's name is safe as a file name, which cannot lead out of its directory."""
+    """Whether a stack's name is safe as a file name inside its directory."""
     return re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) is not None

@@ -1,7 +1,7 @@
-"""A stack as plain data, in the form of its files: this is stored, and its digest is computed from it.
+"""A stack as plain data in the form of its files, used for storage and for its digest.
 
-Digests are part of hosts' release records and name the stacks that this machine keeps. They identify a stack, whatever
-its files' addresses, its description, or the way our models are written.
+Digests identify stacks in hosts' release records and on this machine. A digest does not depend on file addresses, on
+the description, or on how the models are written.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pydantic import BaseModel
 
 from hostwright.common.canonical import hash_of
 
-SCHEMA = 2  #: of the data behind a digest; 1 was a dump of the model in the order of its fields
+SCHEMA = 2  #: of the data for a digest; 1 was a dump of the model in the order of its fields
 
 
 def plain(stack: BaseModel) -> dict[str, Any]:
-    """The contents of a stack's files, merged and validated, as JSON values under the files' own keys.
+    """Return the merged, validated content of a stack's files as JSON values with the files' keys.
 
-    Default values are left out, so a later Hostwright that knows more keys gets the same result.
+    Default values are omitted, so that a later Hostwright with more keys returns the same data.
     """
     data = stack.model_dump(mode="json", exclude_defaults=True)
     artifacts = {
@@ -29,8 +29,11 @@ def plain(stack: BaseModel) -> dict[str, Any]:
 
 
 def digest_of(data: Mapping[str, Any]) -> str:
-    """The digest of a stack's plain data. It does not depend on the order of keys, on files' addresses or ways, or on
-    the default roles: a host's record names its roles."""
+    """Return the digest of a stack's plain data.
+
+    It does not depend on the order of keys, on files' addresses or transfer methods, or on the default roles, because a
+    host's record contains its roles.
+    """
     kept = {key: value for key, value in data.items() if key not in {"description", "roles"}}
     kept["artifacts"] = {
         name: {key: artifact[key] for key in artifact if key not in {"urls", "private"}}

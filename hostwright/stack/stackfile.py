@@ -1,4 +1,4 @@
-"""Reads a stack and those that it extends; the result is a validated ``Stack``."""
+"""Reads a stack and the stacks that it extends into a validated ``Stack``."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from hostwright.common.input.yamlfile import Document, Origin, Where, load_docum
 from hostwright.stack.stack import Section, Stack, StackHead, safe_stack_name
 from hostwright.stack.stackvalues import TextFile, marked
 
-DEFAULT_FILE = "default.txt"  #: beside stacks: the name of the stack for hosts that name none
-#: role → the model of its section, ``None`` for a role without one
+DEFAULT_FILE = "default.txt"  #: in a folder of stacks; contains the name of the default stack
+#: role → model of its section; ``None`` for a role without a section
 Kinds = Mapping[str, type[Section] | None]
 
 
 def load_stack(name: str, search_dirs: Sequence[Path], kinds: Kinds) -> Stack:
-    """Read the stack ``name`` from the first of ``search_dirs`` that has ``NAME.yml``, with what it extends.
+    """Read the stack ``name``, and the stacks that it extends, from the first of ``search_dirs`` with ``NAME.yml``.
 
     ``kinds`` are all known roles, with the models of their sections. Raises ``InputError`` for a missing file and
-    ``InputErrors`` with all mistakes, each with file, line and column.
+    ``InputErrors`` with all errors, each with file, line and column.
     """
     document = _extended(name, search_dirs, ())
     data = {**document.data, "name": name}
@@ -42,13 +42,12 @@ def load_stack(name: str, search_dirs: Sequence[Path], kinds: Kinds) -> Stack:
 
 
 def read_stack(data: Mapping[str, Any], kinds: Kinds) -> Stack:
-    """The stack in plain data, which has the form of its files (``stackdata``). Raises pydantic's
-    ``ValidationError``."""
+    """Parse a stack from plain data in the form of its files (``stackdata``). Raises pydantic's ``ValidationError``."""
     return _stack(stack_model(kinds).model_validate(data), kinds)
 
 
 def stack_model(kinds: Kinds, wanted: Collection[str] = ()) -> type[StackHead]:
-    """The model of a stack file: sections of ``wanted`` roles are required if they have no defaults."""
+    """Return the model of a stack file. Sections of ``wanted`` roles are required if they have required fields."""
     fields: dict[str, Any] = {}
     for name, kind in kinds.items():
         if kind is not None and any(field.is_required() for field in kind.model_fields.values()):
@@ -73,24 +72,26 @@ def _named_roles(data: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _wrong_roles(data: Mapping[str, Any], kinds: Kinds, document: Document) -> Iterator[InputError]:
     if data.get("roles") is None:
-        wanted = f"roles: is missing; say which roles its hosts have, in order: roles: [{', '.join(kinds)}]"
+        wanted = f"roles: is missing; list the roles of its hosts in order: roles: [{', '.join(kinds)}]"
         yield InputError(wanted, _exact(document.at(("roles",)) or document.at(())))
     for index, name in enumerate(_named_roles(data)):
         if name not in kinds:
-            sentence = f"roles.{index}: there is no role {name!r}; {suggestion(name, kinds)}"
+            sentence = f"roles.{index}: unknown role {name!r}; {suggestion(name, kinds)}"
             yield InputError(sentence, _exact(document.at(("roles", index))))
 
 
 def default_stack(search_dirs: Sequence[Path]) -> str:
-    """The name of the stack for a host whose inventory names none, from the first ``default.txt`` in these directories.
+    """Return the name of the default stack, from the first ``default.txt`` in these directories.
 
-    Raises ``InputError`` if there is no such file.
+    Raises ``InputError`` if no directory has this file.
     """
     files = (directory / DEFAULT_FILE for directory in search_dirs)
     file = next((file for file in files if file.is_file()), None)
     if file is None:
         places = ", ".join(str(directory) for directory in search_dirs)
-        sentence = f"no default stack: name one with `stack` in the inventory, or in {DEFAULT_FILE} in one of {places}"
+        sentence = (
+            f"no default stack; set `stack` in the inventory, or write its name to {DEFAULT_FILE} in one of {places}"
+        )
         raise InputError(sentence)
     return read_text(file).strip()
 
@@ -103,11 +104,13 @@ def stack_names(search_dirs: Iterable[Path]) -> list[str]:
 
 
 def _extended(name: str, search_dirs: Sequence[Path], seen: tuple[str, ...], place: str | None = None) -> Document:
-    """The document of a stack merged over the parts that it includes, and those over what it extends. ``seen`` are the
-    stacks that led here, the last of which names it at ``place``."""
+    """The document of a stack, merged over the parts that it includes and the stack that it extends.
+
+    ``seen`` are the stacks that led here; the last one names this stack at ``place``.
+    """
     if name in seen:
         circle = " → ".join((*seen, name))
-        raise InputError(f"stacks extend each other in a circle: {circle}; take one `extends` away", place)
+        raise InputError(f"stacks extend each other in a loop: {circle}; remove one `extends`", place)
     path = _find(name, search_dirs, place)
     document = _mapping(path)
     base, parts = document.data.get("extends"), document.data.get("include", [])
@@ -140,16 +143,16 @@ def _without(document: Document, *keys: str) -> Document:
 
 
 def _fragment(name: str, folders: Iterable[Path], place: str | None) -> Document:
-    """A part of stacks, from the first of these folders that has the file; a stack names it at ``place``."""
+    """A part file, from the first of these folders that has it; ``place`` is its position in the stack file."""
     path = next((path for path in (folder / name for folder in folders) if path.is_file()), None)
     if path is None:
-        raise InputError(
-            f"include: there is no file {name!r} beside the stack; write its path from the stack's folder", place
-        )
+        raise InputError(f"include: file {name!r} does not exist; write its path relative to the stack's folder", place)
     document = _mapping(path)
     for key in ("extends", "include"):
         if key in document.data:
-            raise InputError(f"{key}: a part of stacks has none; write it into the stack", _exact(document.at((key,))))
+            raise InputError(
+                f"{key}: not allowed in an included file; move it to the stack", _exact(document.at((key,)))
+            )
     return document
 
 
@@ -160,11 +163,11 @@ def _find(name: str, search_dirs: Sequence[Path], place: str | None) -> Path:
             if path.is_file():
                 return path
     places = ", ".join(str(directory) for directory in search_dirs)
-    raise InputError(f"there is no stack {name!r} in {places}; {suggestion(name, stack_names(search_dirs))}", place)
+    raise InputError(f"unknown stack {name!r} in {places}; {suggestion(name, stack_names(search_dirs))}", place)
 
 
 def overlay(base: Document, top: Document) -> Document:
-    """Merge two documents: mappings key by key; any other value of ``top`` replaces. Origins follow the values."""
+    """Merge two documents: mappings key by key; other values of ``top`` replace those of ``base``. Origins follow."""
     origins = dict(base.origins)
     data = _merge(base.data, top.data, (), origins)
     origins.update(top.origins)
@@ -183,7 +186,7 @@ def _merge(base: Any, top: Any, where: Where, origins: dict[Where, Origin]) -> A
 
 
 def _read_texts(data: dict[str, Any], model: type[StackHead], document: Document) -> Iterator[InputError]:
-    """Replace the names of text files by their texts; a name is relative to the file that gives it."""
+    """Replace names of text files by their content. A name is relative to the file that contains it."""
     for way, name in marked(model, data, TextFile):
         origin = document.at(way)
         if not isinstance(name, str) or origin is None:
@@ -195,7 +198,7 @@ def _read_texts(data: dict[str, Any], model: type[StackHead], document: Document
 
 
 def _put(data: dict[str, Any], way: Where, text: str) -> None:
-    """Put a text into nested mappings. They may belong to a document, so those on the path are copied."""
+    """Put a text into nested mappings. Mappings on the path are copied, because they may belong to a document."""
     here: Any = data
     for part in way[:-1]:
         here[part] = here[part].copy()
@@ -210,7 +213,7 @@ def _dotted(way: Where) -> str:
 def _unknown_artifacts(stack: Stack, document: Document) -> list[InputError]:
     return [
         InputError(
-            f"{_dotted(way)}: there is no artifact {name!r}; {suggestion(name, stack.artifacts)}",
+            f"{_dotted(way)}: unknown artifact {name!r}; {suggestion(name, stack.artifacts)}",
             _exact(document.at(way)),
         )
         for way, name in stack.artifact_uses()
@@ -219,14 +222,16 @@ def _unknown_artifacts(stack: Stack, document: Document) -> list[InputError]:
 
 
 def _unlike_repositories(stack: Stack, document: Document) -> Iterator[InputError]:
-    """Repositories that roles share, and describe differently: apt refuses one address with two keys."""
+    """Errors for roles' repositories that have the same name or address but differ otherwise: apt rejects one address
+    with two keys.
+    """
     named = [(role, one) for role, section in stack.sections.items() for one in section.repositories()]
     for (first, one), (second, other) in combinations(named, 2):
         alike = one.name == other.name or (one.uri.rstrip("/"), one.suite) == (other.uri.rstrip("/"), other.suite)
         if alike and one != other:
             sentence = (
-                f"{second}: its repository {other.name} ({other.uri}) and {one.name} ({one.uri}) of {first} share a "
-                "name or an address, and differ; write the same name, address and key in both"
+                f"{second}: its repository {other.name} ({other.uri}) and {one.name} ({one.uri}) of {first} have the "
+                "same name or address, but differ otherwise; write the same name, address and key in both"
             )
             yield InputError(sentence, _exact(document.at((second,))))
 

@@ -1,7 +1,8 @@
-"""The stacks that hosts were verified with, kept on this machine: a rollback needs them after their files changed.
+"""Stores the stacks with which hosts were verified on this machine, so that a rollback has them after their files
+changed.
 
-A host's record names its stack only by digest. A rollback installs what this machine kept under that digest, so a
-compromised host can at most choose among verified stacks, and never an address or a checksum.
+A host's record contains only the digest of its stack, and a rollback installs the stored stack with this digest. So a
+compromised host can choose only among verified stacks, and cannot set an address or a checksum.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from hostwright.stack.stackdata import digest_of, plain
 from hostwright.stack.stackfile import Kinds, read_stack
 
 FOLDER = "stacks"
-SCHEMA: Literal[2] = 2  #: of a file; 1 was only a stack's model, under the digest of that model
+SCHEMA: Literal[2] = 2  #: of a file; 1 had only a stack's model, and the model's digest as file name
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -36,10 +37,10 @@ class _Kept(BaseModel):
 
 
 def keep(stack: Stack, root: Path | None = None) -> str:
-    """Keep a verified stack; return an empty text, or a sentence why it could not be kept.
+    """Store a verified stack; return an empty text, or an error text.
 
-    That is not an error: a full disk on this machine must not turn a healthy host into a failed one. ``root`` is
-    ``journal.state_root()``.
+    A failure is not raised, because a full disk on this machine must not make a healthy host fail. The default ``root``
+    is ``places.state_root()``.
     """
     digest = stack.digest()
     path = _path(digest, root)
@@ -50,18 +51,17 @@ def keep(stack: Stack, root: Path | None = None) -> str:
         write_whole(path, adapter(_Kept).dump_json(_Kept(stack=plain(stack)), by_alias=True))
     except OSError as error:
         return (
-            f"the stack {stack.name} cannot be kept in {path.parent}, and {Command('rollback')} will not know it on "
+            f"the stack {stack.name} cannot be stored in {path.parent}, so {Command('rollback')} cannot use it on "
             f"this machine until the host is provisioned again: {refused(error, ANOTHER_STATE)}"
         )
     return ""
 
 
 def find(digest: str, kinds: Kinds, root: Path | None = None) -> Stack | None:
-    """The stack with this digest; ``None`` if this machine does not have it, or its file is damaged.
+    """Return the stack with this digest; ``None`` if it is not on this machine, or its file is damaged.
 
-    ``kinds`` are the models of the sections of all known roles.
-
-    Raises ``InputError`` if it was kept by another version of Hostwright, or with other roles, and cannot be read.
+    ``kinds`` are the models of the sections of all known roles. Raises ``InputError`` if another version of Hostwright,
+    or one with other roles, stored the stack and it cannot be read.
     """
     if not _DIGEST.fullmatch(digest):
         return None
@@ -70,11 +70,11 @@ def find(digest: str, kinds: Kinds, root: Path | None = None) -> Stack | None:
     if data is None:
         return None
     if _newer(data):
-        raise InputError("a newer Hostwright kept this stack: upgrade Hostwright on this machine", str(path))
-    if "schema" not in data:  # too old to compute its digest: the file's name is trusted
-        return _read(data, kinds, path, "was kept by an earlier Hostwright in a form that this one cannot read")
+        raise InputError("a newer Hostwright stored this stack; upgrade Hostwright on this machine", str(path))
+    if "schema" not in data:  # its digest cannot be computed any more, so the file's name is trusted
+        return _read(data, kinds, path, "was stored by an earlier Hostwright in an unsupported form")
     stack = _said(data, digest)
-    return None if stack is None else _read(stack, kinds, path, "was kept with sections of roles that are not here")
+    return None if stack is None else _read(stack, kinds, path, "was stored with sections of unknown roles")
 
 
 def _data(path: Path) -> dict[str, Any] | None:
@@ -90,7 +90,7 @@ def _newer(data: dict[str, Any]) -> bool:
 
 
 def _said(data: dict[str, Any], digest: str) -> dict[str, Any] | None:
-    """The stack in a file of schema 2, as plain data; ``None`` if it is not what was written there."""
+    """The stack in a file of schema 2, as plain data; ``None`` if its digest differs."""
     try:
         stack = adapter(_Kept).validate_python(data).stack
         return stack if digest_of(stack) == digest else None
@@ -99,16 +99,17 @@ def _said(data: dict[str, Any], digest: str) -> dict[str, Any] | None:
 
 
 def _read(stack: dict[str, Any], kinds: Kinds, path: Path, fault: str) -> Stack:
-    """The stack in plain data. Raises ``InputError`` with the ``fault`` if it cannot be read."""
     try:
         return read_stack(stack, kinds)
     except ValidationError as error:
-        sentence = f"this stack {fault}: name a stack in the inventory (`stack`) and provision"
+        sentence = f"this stack {fault}; set `stack` in the inventory and provision"
         raise InputError(sentence, str(path)) from error
 
 
 def _has(digest: str, stack: Stack, root: Path | None) -> bool:
-    """Whether a stack is kept as it is now. With another file address it has the same digest, and is kept again."""
+    """Whether the stack is stored in its current form. New file addresses leave the digest unchanged, and the stack is
+    stored again.
+    """
     data = _data(_path(digest, root)) or {}
     kinds = {name: type(section) for name, section in stack.sections.items()}
     return _newer(data) or ("schema" in data and find(digest, kinds, root) == stack)

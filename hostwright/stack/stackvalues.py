@@ -1,8 +1,8 @@
-"""The values in a stack file: names, versions, paths and addresses, each with its required form.
+"""Types of values in a stack file: names, versions, paths and addresses.
 
-Two marks give a text a special meaning: ``Annotated[str, ArtifactName]`` is the name of one of the stack's artifacts,
-and ``Annotated[str, TextFile]`` is written in a stack file as the name of a file beside it, whose text is meant. Marks
-may be anywhere in a field's annotation: ``Mapping[PythonVersion, Annotated[str, ArtifactName]]``.
+Two marks give a text a special meaning. ``Annotated[str, ArtifactName]`` is the name of one of the stack's artifacts.
+``Annotated[str, TextFile]`` is the content of a text file; the stack file contains its name. Marks may be anywhere in a
+field's annotation: ``Mapping[PythonVersion, Annotated[str, ArtifactName]]``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _is_kernels(text: str) -> str:
     try:
         SpecifierSet(text)
     except InvalidSpecifier:
-        raise ValueError(f"{text!r} does not name kernels; expected conditions like <6.3 or >=5.4,<6.3") from None
+        raise ValueError(f"{text!r} is not a kernel condition; expected one like <6.3 or >=5.4,<6.3") from None
     return text
 
 
@@ -51,28 +51,28 @@ def _without_nulls(value: Any) -> Any:
     return {name: entry for name, entry in value.items() if entry is not None} if isinstance(value, Mapping) else value
 
 
-#: of a mapping: null removes an entry of the extended stack
+#: for a mapping: null removes an entry of the extended stack
 WithoutNulls = BeforeValidator(_without_nulls)
 
 
 class ArtifactName:
-    """Marks a text that is the name of one of the stack's artifacts."""
+    """Marks a text as the name of one of the stack's artifacts."""
 
 
 class TextFile:
-    """Marks a text that is kept in a file beside the stack file, which only names that file."""
+    """Marks a text that the stack file specifies by the name of a text file next to it."""
 
 
 class StackPart(BaseModel):
-    """A part of a stack: a frozen value without unknown keys."""
+    """A part of a stack: a frozen model that forbids unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def marked(kind: Any, value: Any, mark: type, way: tuple[str | int, ...] = ()) -> Iterator[tuple[Any, Any]]:
-    """The values below ``value`` that carry a mark in the annotation ``kind``, each with its path.
+    """Yield the values below ``value`` that have a mark in the annotation ``kind``, each with its path.
 
-    ``value`` is a validated part, or raw data from a file in its place; data of another form is ignored.
+    ``value`` is a validated part, or raw data from a file; data of another form is ignored.
     """
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if value is None:
@@ -90,7 +90,6 @@ def marked(kind: Any, value: Any, mark: type, way: tuple[str | int, ...] = ()) -
 
 
 def _inside(kind: Any, value: Any) -> Iterator[tuple[str | int, Any, Any]]:
-    """The contents of a mapping, a list or a part: the key of each value, its annotation, and the value."""
     inner = typing.get_args(kind)
     if isinstance(kind, type) and issubclass(kind, StackPart) and isinstance(value, (Mapping, StackPart)):
         held = value if isinstance(value, Mapping) else dict(value)

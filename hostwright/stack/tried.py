@@ -1,6 +1,6 @@
-"""What was tried where: the records that tests keep of stacks, in ``tried.json`` beside the files of these stacks.
+"""Records of tests of stacks: which roles were tried on which releases, in ``tried.json`` in the stacks' folder.
 
-A record counts for a stack as long as the stack pins the same versions.
+A record applies to a stack as long as the stack pins the same versions.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ State = Literal["tried", "planned", "not tried"]
 
 
 class Trial(StackPart):
-    """Verbs that succeeded with some roles of a stack on hosts of one release of a distribution.
+    """Commands that succeeded with some roles of a stack on hosts of one release of a distribution.
 
-    ``host`` is the kind of host: ``lab``, or ``facts`` that a test recorded or made up, which give only a plan.
-    ``stand_ins`` are the artifacts that were not the vendor's own. ``tests`` are the files of the tests. ``date`` is
-    the day of the last recorded run; without a date, the tests do this but no run of them was recorded.
+    ``host`` is the kind of host: ``lab``, or ``facts`` that a test recorded or created, which allow only a plan.
+    ``stand_ins`` are the artifacts that were not the vendor's. ``tests`` are the test files. ``date`` is the day of the
+    last recorded run; ``None`` if the tests exist but no run was recorded.
     """
 
     stack: str
@@ -45,7 +45,7 @@ class Trial(StackPart):
 
     @property
     def state(self) -> State:
-        """What the record proves: a plan alone is not a trial."""
+        """The state that the record proves; a plan alone counts as planned."""
         return "planned" if self.host == "facts" or set(self.verbs) <= {"plan"} else "tried"
 
     @property
@@ -54,12 +54,14 @@ class Trial(StackPart):
         return self.stack, self.distribution, self.release, self.host, tuple(sorted(self.roles)), self.stand_ins
 
     def covers(self, other: Trial) -> bool:
-        """Whether ``other`` adds nothing to this record: some of its roles and verbs, all else equal."""
+        """Whether ``other`` has only roles and verbs of this record, and is otherwise equal."""
         alike = all(getattr(self, name) == getattr(other, name) for name in _ALIKE)
         return alike and {*other.roles} <= {*self.roles} and {*other.verbs} <= {*self.verbs}
 
     def merged(self, other: Trial) -> Trial:
-        """This record merged with another of the same key: verbs and tests of both, if the versions are the same."""
+        """Merge two records with the same key: the verbs and tests of both if the versions are equal, otherwise
+        ``other``.
+        """
         if dict(self.versions) != dict(other.versions):
             return other
         dates = [date for date in (self.date, other.date) if date]
@@ -77,7 +79,7 @@ _ALIKE = ("stack", "versions", "distribution", "release", "host", "stand_ins")
 
 @dataclass(frozen=True, slots=True)
 class TriedRole:
-    """One role of a stack on one release of a distribution: what was tried, the strongest record first."""
+    """The records for one role of a stack on one release of a distribution, strongest first."""
 
     distribution: str
     release: str
@@ -86,24 +88,24 @@ class TriedRole:
 
     @property
     def state(self) -> State:
-        """The strongest state that is proven."""
+        """The strongest proven state."""
         return self.trials[0].state if self.trials else "not tried"
 
 
 def read_trials(file: Path) -> tuple[Trial, ...]:
-    """The records in a file, none if it does not exist. Raises ``InputError`` for an unusable file."""
+    """Read the records in a file; empty for a missing file. Raises ``InputError`` for an unusable file."""
     try:
         return adapter(tuple[Trial, ...]).validate_json(file.read_bytes())
     except FileNotFoundError:
         return ()
     except (OSError, ValidationError) as error:
-        raise InputError(f"the records of what was tried cannot be read: {error}", str(file)) from error
+        raise InputError(f"the records of tests cannot be read: {error}", str(file)) from error
 
 
 def trials_text(trials: Iterable[Trial]) -> str:
-    """The text of a file with these records: merged, sorted, and one record per line, for readable diffs.
+    """The content of a file with these records: merged, sorted, and one record per line for readable diffs.
 
-    A record that another one covers is left out.
+    A record that another record covers is omitted.
     """
     by_key: dict[tuple[object, ...], Trial] = {}
     for trial in trials:
@@ -118,7 +120,7 @@ def trials_text(trials: Iterable[Trial]) -> str:
 
 
 def cells(stack: Stack, trials: Sequence[Trial]) -> tuple[TriedRole, ...]:
-    """The matrix of a stack: each of its releases with each of its default roles, and any others that were tried."""
+    """The matrix of a stack: each of its releases with each of its default roles and other roles with records."""
     versions = stack.versions()
     counted = [trial for trial in trials if trial.stack == stack.name and dict(trial.versions) == versions]
     roles = dict.fromkeys((*stack.roles, *(role for trial in counted for role in trial.roles)))
@@ -140,5 +142,5 @@ def _of(trials: Sequence[Trial], distribution: str, release: str, role: str) -> 
 
 
 def by_release(matrix: Iterable[TriedRole]) -> tuple[tuple[TriedRole, ...], ...]:
-    """The cells, grouped by release."""
+    """Group the cells by release."""
     return tuple(tuple(group) for _, group in groupby(matrix, key=lambda cell: (cell.distribution, cell.release)))

@@ -1,4 +1,4 @@
-"""Versions as rules compare them."""
+"""Parses and compares versions for rules."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from packaging.version import Version
 
 @cache
 def version(text: str) -> Version:
-    """A version, parsed once."""
+    """Parse a version; results are cached."""
     return Version(text)
 
 
 def series(text: str) -> str:
-    """Major and minor version.
+    """The major and minor version.
 
     >>> series("11.2.2")
     '11.2'
@@ -24,7 +24,7 @@ def series(text: str) -> str:
 
 
 def kernel_version(release: str) -> Version | None:
-    """The version in ``uname -r``, ``None`` where there is none.
+    """The version in the output of ``uname -r``; ``None`` if it has none.
 
     >>> str(kernel_version("5.15.0-91-generic"))
     '5.15.0'

@@ -161,8 +161,8 @@ def test_a_busy_server_is_asked_again(vendor: Vendor, store: Store) -> None:
 def test_another_length_is_refused_before_it_is_fetched(vendor: Vendor, store: Store) -> None:
     with pytest.raises(ArtifactError) as caught:
         bring(store, artifact(vendor, size=17))
-    assert "the server answers 404" in str(caught.value)
-    assert "has 3,000,000 bytes, and the stack says 17" in str(caught.value)
+    assert "the server responded with 404" in str(caught.value)
+    assert "has 3,000,000 bytes, but the stack specifies 17" in str(caught.value)
 
 
 def test_a_wrong_sum_names_both(vendor: Vendor, store: Store) -> None:

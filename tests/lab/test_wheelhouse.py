@@ -64,7 +64,7 @@ def host(site: Site) -> Machine:
 def test_a_host_without_an_index_is_provisioned_from_the_wheels_of_the_mirror_alone(site: Site, host: Machine) -> None:
     # without them it is refused, before anything is changed
     told = site("provision", *ROLE, status=1)
-    assert "is not on this machine: run `invoke mirror" in told
+    assert "is not on this machine; run `invoke mirror" in told
     assert on(host, f"ls -A {HOMES} {CACHE} 2>/dev/null || true").strip() == ""
 
     # with them it is provisioned

@@ -1,1 +1,1 @@
-"""The stack's files: on this machine, from their vendors, and their places on hosts."""
+"""The stack's files: on this machine, from their vendors, and on hosts."""

@@ -1,7 +1,7 @@
-"""What a distribution's archive has of the packages that hosts want, with all that these need.
+"""Resolves the packages for hosts, with all their dependencies, in a distribution's archive.
 
-apt resolves against a host that has nothing, so that the files serve every host of the distribution; what a host has
-already it is not sent.
+apt resolves for a host without any package, so that the files serve every host of the distribution. A host receives
+only packages that it lacks.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ def resolve(
     *,
     repositories: Sequence[Path] = (),
 ) -> LockedPackages:
-    """The packages that these sets of words (``name`` or ``name=version``) take, each set on a host of its own.
+    """Return the packages for these sets of words (``name`` or ``name=version``), each set resolved for its own empty
+    host.
 
-    Where the archive still has the versions of ``before``, these are taken. A word that the archive does not know is
-    left out, unless it is in ``before``: then that stays, with what it needs. ``folder`` is kept for the next time.
-    ``repositories`` are package files that hold a repository, which hosts have on their own disk: words may name
-    packages of theirs, and what those need comes from the archive. Raises ``ArtifactError``.
+    Versions of ``before`` are used if the archive still has them. A word that the archive does not know is omitted; if
+    ``before`` has its package, the package and its dependencies are kept. ``folder`` is reused by later calls.
+    ``repositories`` are package files that contain a repository for the host's disk: words may name its packages, whose
+    other dependencies come from the archive. Raises ``ArtifactError``.
     """
     with locked(folder):
         apt = PrivateApt(folder, distribution, archive)
@@ -40,7 +41,7 @@ def resolve(
             for name, version, url in apt.resolve(words):
                 if chosen.setdefault(name, (version, url))[0] != version:
                     raise ArtifactError(
-                        f"hosts with {distribution} want two versions of {name}, and one can be mirrored"
+                        f"hosts with {distribution} require two versions of {name}, but only one can be mirrored"
                     )
         rows = {row["Package"]: row for row in apt.stanzas(chosen)}
     needs = _needs(rows)
@@ -52,7 +53,7 @@ def resolve(
         if now is not None and now.version == deb.version and now.sha256 != deb.sha256:
             raise ArtifactError(
                 f"the archive has another file of {deb.package} {deb.version} for {distribution}: its sha256 is "
-                f"{now.sha256}, and the lock file has {deb.sha256}; `mirror --renew` takes what the archive has now"
+                f"{now.sha256}, but the lock file has {deb.sha256}; `mirror --renew` accepts the new file"
             )
     unknown = {word for words in wanted for word in words} - known
     debs = {**_still(before, unknown), **debs}
@@ -61,12 +62,12 @@ def resolve(
 
 
 def _beyond(name: str, needs: Mapping[str, set[str]], theirs: set[str]) -> set[str]:
-    """What a package of a repository may ask for of the archive, by itself or by others of that repository."""
+    """The dependencies of a repository's package in the archive, also through other packages of that repository."""
     return reached([name], lambda each: needs[each] if each in theirs else ()) - theirs
 
 
 def _still(before: LockedPackages, words: Iterable[str]) -> dict[str, LockedDeb]:
-    """The packages of before that these words take."""
+    """The packages of ``before`` for these words, with their dependencies."""
     debs = {deb.package: deb for deb in before.packages}
     names = [word.partition("=")[0] for word in words if not before.lacking([word])]
     first = [*names, *(need for name in names for need in before.others.get(name, ()))]
@@ -75,15 +76,14 @@ def _still(before: LockedPackages, words: Iterable[str]) -> dict[str, LockedDeb]
 
 
 def _locked(row: Mapping[str, str], url: str, needs: set[str]) -> LockedDeb:
-    """A package of the archive for the lock file."""
     name, version = row["Package"], row["Version"]
     if not row.get("SHA256") or not row.get("Size"):
-        raise ArtifactError(f"the archive tells no sha256 of {name} {version}, so it cannot be pinned")
+        raise ArtifactError(f"the archive has no sha256 of {name} {version}, so it cannot be pinned")
     return LockedDeb(name, version, url, row["SHA256"], int(row["Size"]), tuple(sorted(needs)))
 
 
 def _needs(rows: Mapping[str, Mapping[str, str]]) -> dict[str, set[str]]:
-    """Those among the packages that each may ask for, by name or by what they provide."""
+    """The dependencies of each package among these packages, by name or by what they provide."""
     provided: dict[str, set[str]] = {}
     for name, row in rows.items():
         for word in (name, *_names(row.get("Provides", ""))):
@@ -96,7 +96,7 @@ def _needs(rows: Mapping[str, Mapping[str, str]]) -> dict[str, set[str]]:
 
 
 def _names(relation: str) -> Iterator[str]:
-    """The names in a field of relations, of all alternatives.
+    """The package names in a dependency field, including all alternatives.
 
     >>> list(_names("libc6 (>= 2.34), perl:any | perl5 (>> 5) [amd64], make"))
     ['libc6', 'perl', 'perl5', 'make']

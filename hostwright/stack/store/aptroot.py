@@ -1,7 +1,7 @@
-"""This machine's apt in a directory of its own, on the archive of some distribution.
+"""Runs this machine's apt in its own directory, on the archive of any distribution.
 
-Of this machine's settings it takes the addresses of the archive, proxies and credentials; this machine's state and
-cache are not touched. Lists count only if the distribution's key has signed them.
+It uses this machine's archive addresses, proxies and credentials, but does not change this machine's apt state and
+cache. Package lists must be signed by the distribution's key.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from hostwright.common.places import write_whole
 from hostwright.common.text import one_line, printable
 from hostwright.stack.store.debs import LockedPackages
 
-_MOST_LIST_BYTES = 64 * 1024 * 1024  #: our choice: lists of toolkits have some hundred KB
+_MOST_LIST_BYTES = 64 * 1024 * 1024  #: our choice: a toolkit's list has some hundred KB
 
 
 def list_in(repository: Path) -> bytes:
-    """The list of packages in it; the packages are read over, not unpacked. Raises ``ArtifactError``."""
+    """The package list in a repository's package file, read without unpacking it. Raises ``ArtifactError``."""
     try:
         with subprocess.Popen(
             ["dpkg-deb", "--fsys-tarfile", str(repository)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -38,7 +38,7 @@ def list_in(repository: Path) -> bytes:
     except (tarfile.TarError, OSError, EOFError) as error:
         raise ArtifactError(f"{repository} cannot be read: {error}") from error
     if found is None:
-        raise ArtifactError(f"{repository} holds no list of packages, as a repository on a host's own disk must")
+        raise ArtifactError(f"{repository} contains no package list (Packages or Packages.gz)")
     return found
 
 
@@ -53,26 +53,31 @@ def _found(program: subprocess.Popen[bytes]) -> bytes | None:
 
 
 ARCHITECTURE = "amd64"
-#: releases whose codename need not be asked of a host
+#: codenames of known releases, so that no host has to report them
 CODENAMES = {
     "debian-10": "buster", "debian-11": "bullseye", "debian-12": "bookworm", "debian-13": "trixie",
     "ubuntu-18.04": "bionic", "ubuntu-20.04": "focal", "ubuntu-22.04": "jammy", "ubuntu-24.04": "noble",
     "ubuntu-26.04": "resolute",
 }  # fmt: skip
-_POCKETS = ("", "-updates", "-security", "/updates")  #: the suites of a release; the last: Debian's security before 11
+_POCKETS = (
+    "",
+    "-updates",
+    "-security",
+    "/updates",
+)  #: suffixes of the suites of a release; the last is Debian's security suite before 11
 _COMPONENTS = {
     "debian": {"main", "contrib", "non-free", "non-free-firmware"},
     "ubuntu": {"main", "restricted", "universe", "multiverse"},
 }
-_KEYRING = "/usr/share/keyrings/{}-archive-keyring.gpg"  #: where the distributions' own packages of keys put them
-_APT_TIMEOUT_S = 1800.0  #: our estimate: 60 MB of lists at 0.03 MB/s; apt itself gives up a server that is silent
+_KEYRING = "/usr/share/keyrings/{}-archive-keyring.gpg"  #: installed by the package DISTRIBUTION-archive-keyring
+_APT_TIMEOUT_S = 1800.0  #: our estimate: 60 MB of lists at 0.03 MB/s; apt has its own timeout for a silent server
 _TARGETS = "$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)"
-#: of this machine's own settings, how the archive is reached
+#: settings of this machine's apt for access to the archive
 _TAKEN = ("Acquire::http", "Acquire::https", "Acquire::Retries", "Acquire::ForceIPv")
 _ONLINE = (
     "is this machine online, and does apt's list of sources name the right archive (`--sources FILE` names another)?"
 )
-_EXPLAINED = 3  #: lines of apt's that say why
+_EXPLAINED = 3  #: lines of apt's output in an error
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +94,11 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class AptArchive:
-    """Where packages are looked for: in apt's ``sources`` of this machine, or in a file of them; and who must have
-    signed them: the distribution's keys, as its own package puts them on this machine, or those in a file.
-    ``components`` of the archive are read beside those that the sources name."""
+    """The archive to use: apt sources and signing keys.
+
+    ``sources`` is a file with apt sources, by default this machine's. ``keyring`` is a file with keys, by default that
+    of the distribution's keyring package on this machine. ``components`` are read in addition to those of the sources.
+    """
 
     sources: Path | None = None
     keyring: Path | None = None
@@ -99,14 +106,14 @@ class AptArchive:
 
 
 class PrivateApt:
-    """This machine's apt in a directory of its own, for one distribution."""
+    """This machine's apt in its own directory, for one distribution."""
 
     def __init__(self, folder: Path, distribution: Distribution, archive: AptArchive):
         if shutil.which("apt-get") is None:
             raise ArtifactError(
-                f"this machine has no apt, which knows what packages need: run {Command('mirror')} with the same "
-                "inventory on a Debian or Ubuntu machine (a container does) and commit the lock file; with that, "
-                "any machine brings the files, also with --from DIR"
+                f"this machine has no apt to resolve packages; run {Command('mirror')} with the same inventory on a "
+                "Debian or Ubuntu machine (or in a container) and commit the lock file; then any machine can fetch "
+                "the files, also with --from DIR"
             )
         self._folder = folder
         self._of = distribution
@@ -115,11 +122,11 @@ class PrivateApt:
 
     @property
     def local(self) -> str:
-        """How the addresses of packages of the repositories begin."""
+        """The prefix of the addresses of packages in the repositories."""
         return f"file://{self._folder}/local/"
 
     def prepare(self, before: LockedPackages, repositories: Sequence[Path]) -> None:
-        """Fetch the lists, and prefer the versions of before."""
+        """Fetch the package lists, and pin the versions of ``before``."""
         for name in ("lists/partial", "cache/archives/partial", "named"):
             (self._folder / name).mkdir(parents=True, exist_ok=True)
         keyring = self._keyring()
@@ -139,10 +146,10 @@ class PrivateApt:
         faults = [line for line in (done.stdout + done.stderr).splitlines() if _is_fault(line)]
         if done.returncode != 0 or faults:
             text = printable(one_line("; ".join(faults[:_EXPLAINED]) or "apt-get update failed")).rstrip(".")
-            raise ArtifactError(f"the package lists of {self._of} could not be fetched: {text}: {_ONLINE}")
+            raise ArtifactError(f"the package lists of {self._of} could not be fetched ({text}): {_ONLINE}")
 
     def _unpacked(self, repository: Path) -> Path:
-        """The directory with the list of a repository, which is named by its sum, as the store's directory is."""
+        """The directory with the package list of a repository, named by the repository's checksum."""
         place = self._folder / "local" / repository.parent.name
         if not (place / "Packages").is_file():
             place.mkdir(parents=True, exist_ok=True)
@@ -153,14 +160,15 @@ class PrivateApt:
         keyring = self._archive.keyring or Path(_KEYRING.format(self._of.identity))
         if not keyring.is_file():
             raise ArtifactError(
-                f"{keyring} is not there, with the keys that have signed the packages of {self._of}: install "
-                f"{self._of.identity}-archive-keyring on this machine, or name a file with them (`--keyring FILE`)"
+                f"the keyring {keyring} for the packages of {self._of} does not exist; install "
+                f"{self._of.identity}-archive-keyring on this machine, or pass --keyring FILE"
             )
         return keyring.absolute()
 
     def _repositories(self) -> Mapping[tuple[str, str], set[str]]:
-        """The archive's addresses and suites, with their components. Those of another release of the same distribution
-        are asked for this one."""
+        """The archive's addresses and suites, with their components. Sources of another release of the same
+        distribution are used for this one.
+        """
         found = list(self._targets(self._of.codename))
         mine = platform.freedesktop_os_release() if self._archive.sources is None else {}
         if not found and mine.get("ID") == self._of.identity and mine.get("VERSION_CODENAME"):
@@ -168,8 +176,8 @@ class PrivateApt:
         if not found:
             where = self._archive.sources or "apt on this machine"
             raise ArtifactError(
-                f"{where} names no archive of {self._of} ({self._of.codename}): name a file with apt's sources for it, "
-                "as hosts have them in /etc/apt (`mirror --sources FILE`)"
+                f"{where} has no archive of {self._of} ({self._of.codename}); pass apt sources for it, as in /etc/apt "
+                "of a host: `mirror --sources FILE`"
             )
         repositories: dict[tuple[str, str], set[str]] = {}
         for uri, pocket, component in found:
@@ -178,7 +186,7 @@ class PrivateApt:
         return repositories
 
     def _targets(self, codename: str) -> Iterator[tuple[str, str, str]]:
-        """Address, suite without the codename, and component, of the sources of that release."""
+        """Yield address, suite without the codename, and component, of the sources of that release."""
         options: list[str] = []
         if named := self._archive.sources:
             shutil.rmtree(self._folder / "named")
@@ -187,7 +195,7 @@ class PrivateApt:
             options = ["-o", "Dir::Etc::SourceList=/dev/null", "-o", f"Dir::Etc::SourceParts={self._folder}/named"]
         asked = ["apt-get", *options, "indextargets", "--format", _TARGETS, "Created-By: Packages"]
         listed = _program(asked)
-        known = [line.split(" ") for line in listed.stdout.splitlines()]  # of lists that are here: whose they are
+        known = [line.split(" ") for line in listed.stdout.splitlines()]  # of downloaded lists, with their origins
         others = {(row[0], row[1]) for row in known if len(row) == 4 and row[3].casefold() != self._of.identity}
         all_of_them = _program([*asked[:-3], "--no-release-info", *asked[-3:]])
         components = _COMPONENTS.get(self._of.identity)
@@ -199,7 +207,7 @@ class PrivateApt:
                 yield uri, pocket, component
 
     def known(self, words: Iterable[str]) -> frozenset[str]:
-        """Those of the words of which there is a package."""
+        """Those of the words for which a package exists."""
         chosen = sorted(words)
         shown = {(stanza["Package"], stanza["Version"]) for stanza in self._show(chosen)}
         names = {name for name, _ in shown}
@@ -209,7 +217,9 @@ class PrivateApt:
         )
 
     def resolve(self, words: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-        """Name, version and address of each package that a host which has nothing gets with these."""
+        """Yield name, version and address of each package that ``apt-get install`` of these words installs on an empty
+        host.
+        """
         done = self._run("apt-get", "-q", "--print-uris", "install", *words)
         if done.returncode != 0:
             kept = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
@@ -217,7 +227,7 @@ class PrivateApt:
                 -1:
             ]
             raise ArtifactError(
-                f"apt finds no way to install these together on {self._of}: {' '.join(words)}: "
+                f"apt cannot install these packages together on {self._of}: {' '.join(words)}: "
                 f"{printable(one_line('; '.join(why[:_EXPLAINED])))}"
             )
         for line in done.stdout.splitlines():
@@ -227,25 +237,25 @@ class PrivateApt:
                 yield parts[0], parts[1].replace("%3a", ":"), self._address(uri)
 
     def _address(self, uri: str) -> str:
-        """The address of a file as others fetch it."""
+        """The address of a file for other programs. Raises ``ArtifactError`` for an unsupported scheme."""
         scheme, _, rest = uri.partition(":")
         if scheme in {"http", "https"}:
             return uri
         if scheme == "file":
             return f"file:///{rest.lstrip('/')}"
         raise ArtifactError(
-            f"apt gets packages of {self._of} by {scheme}:, which nothing else does: name a file with sources whose "
-            "addresses begin with http, https or file (`mirror --sources FILE`)"
+            f"apt fetches packages of {self._of} with the unsupported scheme '{scheme}'; pass sources with http, "
+            "https or file addresses: `mirror --sources FILE`"
         )
 
     def stanzas(self, chosen: Mapping[str, tuple[str, str]]) -> list[dict[str, str]]:
-        """What the lists say of these packages at these versions."""
+        """The entries of the package lists for these packages and versions."""
         return list(self._show([f"{name}={version}" for name, (version, _) in chosen.items()]))
 
     def _show(self, words: Sequence[str]) -> Iterator[dict[str, str]]:
         if not words:
             return
-        done = self._run("apt-cache", "show", *words)  # it fails where one of them is not known, and shows the others
+        done = self._run("apt-cache", "show", *words)  # it fails if one word is unknown, but prints the others
         for text in done.stdout.split("\n\n"):
             fields = [line.partition(":") for line in text.splitlines() if line[:1] not in {"", " ", "\t"}]
             stanza = {name: value.strip() for name, _, value in fields}
@@ -273,7 +283,7 @@ def _program(command: Sequence[str], **settings: str) -> subprocess.CompletedPro
 
 
 def _settings(folder: Path) -> str:
-    """apt's settings: everything in this directory, nothing of this machine's, for a host of which nothing is known."""
+    """apt's settings: everything in this directory, nothing from this machine, for an empty host."""
     values = {
         "Dir::Etc::Main": "/dev/null",
         "Dir::Etc::Parts": "/dev/null",
@@ -290,8 +300,8 @@ def _settings(folder: Path) -> str:
         "APT::Architecture": ARCHITECTURE,
         "APT::Architectures": ARCHITECTURE,
         "APT::Install-Recommends": "false",
-        "APT::Sandbox::User": "root",  # the store may be closed to apt's own user
-        # versions that Ubuntu gives to some machines first: everybody gets the same
+        "APT::Sandbox::User": "root",  # user _apt may have no access to the store
+        # all hosts get the same versions, including those in Ubuntu's phased rollout
         "APT::Get::Always-Include-Phased-Updates": "true",
         "APT::Update::Error-Mode": "any",
         "Acquire::Languages": "none",
@@ -302,7 +312,7 @@ def _settings(folder: Path) -> str:
 
 
 def _reached() -> Iterator[str]:
-    """How this machine reaches the archive: proxies, time limits, and the file with credentials."""
+    """Lines of this machine's settings for access to the archive: proxies, timeouts, and the credentials file."""
     for line in _program(["apt-config", "dump"]).stdout.splitlines():
         if line.startswith((*_TAKEN, "Dir::Etc::netrc", "Dir::Etc::netrcparts")):
             name, _, value = line.partition(" ")

@@ -1,6 +1,6 @@
-"""The store: stacks' files on this machine, each under its sha256, and pins for those without a published checksum.
+"""The store: stacks' files on this machine by sha256, and pins for files without a published checksum.
 
-A file in the store has its final name, which it gets only after its checksum was verified.
+A file gets its final name in the store only after its checksum was verified.
 """
 
 from __future__ import annotations
@@ -32,36 +32,36 @@ _LOCK_HEADER = f"# Checksums that nobody publishes, pinned at first sight by {Co
 
 
 class AnyArtifact(Protocol):
-    """The properties of a stack's artifact that are used here."""
+    """The properties of a stack's artifact that the store uses."""
 
     @property
     def name(self) -> str:
-        """Its name in the stack."""
+        """Name in the stack."""
 
     @property
     def file(self) -> str:
-        """Its file name, without a directory."""
+        """File name, without a directory."""
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """Where it can be fetched from, best first."""
+        """Addresses, best first."""
 
     @property
     def sha256(self) -> str | None:
-        """Its checksum, in lower-case hex."""
+        """Checksum in lowercase hex."""
 
     @property
     def size(self) -> int | None:
-        """Its size in bytes."""
+        """Size in bytes."""
 
     @property
     def stand_in(self) -> bool | str:
-        """Whether it is not the vendor's own file; a text says what it is."""
+        """Whether it is not the vendor's file; a text describes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A file's checksum and size when it was first seen."""
+    """A file's checksum and size at the first download."""
 
     file: str
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -75,16 +75,18 @@ class _LockFile:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The files under ``root``. ``lock_dirs`` are the directories of stacks: a stack's pins are kept beside it, or in
-    the first of these if the stack is in none of them."""
+    """The files under ``root``. ``lock_dirs`` are the directories of stacks: a stack's lock file is next to the stack
+    file, or in the first directory if none has the stack.
+    """
 
     root: Path
     lock_dirs: tuple[Path, ...] = ()
 
     @classmethod
     def default(cls, lock_dirs: tuple[Path, ...] = ()) -> Store:
-        """The store in ``$HOSTWRIGHT_ARTIFACTS``, else in the user's cache directory; where there is no home directory,
-        as in cron of a container, with the records of runs."""
+        """The store in ``$HOSTWRIGHT_ARTIFACTS``, else in the user's cache directory, else in the state folder (without
+        a home directory, as in cron of a container).
+        """
         if named := os.environ.get(STORE_VARIABLE):
             return cls(expanded(named), lock_dirs)
         try:
@@ -98,28 +100,28 @@ class Store:
         return self.root / sha256[:2] / sha256 / file
 
     def locate(self, artifact: AnyArtifact) -> Path:
-        """The file of an artifact. Raises ``ArtifactError`` if it is missing; its content is not read."""
+        """Return the path of an artifact. Raises ``ArtifactError`` if the file is missing or has another size; its
+        content is not read.
+        """
         if artifact.sha256 is None:
-            raise ArtifactError(
-                f"{artifact.name}: no checksum of {artifact.file} is known yet: run {Command('mirror')}"
-            )
+            raise ArtifactError(f"{artifact.name}: {artifact.file} has no pinned checksum yet; run {Command('mirror')}")
         path = self.path(artifact.sha256, artifact.file)
         try:
             size = path.stat().st_size
         except FileNotFoundError:
             raise ArtifactError(
-                f"{artifact.name}: {artifact.file} is not on this machine: run {Command('mirror')} (with --from DIR "
-                "for a file that you have already)"
+                f"{artifact.name}: {artifact.file} is not on this machine; run {Command('mirror')} (with --from DIR "
+                "for a file that you already have)"
             ) from None
         if artifact.size is not None and size != artifact.size:
             raise ArtifactError(
-                f"{artifact.name}: {path} has {size:,} bytes instead of {artifact.size:,}: "
+                f"{artifact.name}: {path} has {size:,} bytes instead of {artifact.size:,}; "
                 f"run {Command('mirror')} again"
             )
         return path
 
     def size_of(self, artifact: AnyArtifact) -> int:
-        """How many bytes it has: as its stack says, else as its file here has; 0 where nobody knows it yet."""
+        """The size of an artifact in bytes: from its stack, else from its file here, else 0."""
         if artifact.size is not None or artifact.sha256 is None:
             return artifact.size or 0
         try:
@@ -128,12 +130,12 @@ class Store:
             return 0
 
     def lock_file(self, stack: str) -> Path:
-        """The file with a stack's pins: beside the stack."""
+        """The path of a stack's lock file, next to the stack file."""
         beside = (folder for folder in self.lock_dirs if (folder / f"{stack}.yml").exists())
         return next(beside, self.lock_dirs[0]) / f"{stack}.lock.yml"
 
     def pinned(self, stack: Stack) -> Stack:
-        """The stack with pinned checksums and sizes for artifacts that have none. Raises ``InputError``."""
+        """Return the stack with pinned checksums and sizes for artifacts without one. Raises ``InputError``."""
         pins = read_pins(self.lock_file(stack.name))
         known = {
             name: artifact.model_copy(update={"sha256": pins[name].sha256, "size": pins[name].size})
@@ -144,7 +146,7 @@ class Store:
 
 
 def read_pins(path: Path) -> dict[str, Pin]:
-    """The pins in a lock file, none if it does not exist. Raises ``InputError`` for a damaged file."""
+    """Read the pins in a lock file; empty for a missing file. Raises ``InputError`` for a damaged file."""
     try:
         return adapter(_LockFile).validate_python(yaml.safe_load(path.read_text(encoding="utf-8")) or {}).artifacts
     except FileNotFoundError:
@@ -154,10 +156,9 @@ def read_pins(path: Path) -> dict[str, Pin]:
 
 
 def damaged(lock: Path, why: str) -> InputError:
-    """The error for a lock file that cannot be understood."""
+    """The error for a lock file that cannot be parsed."""
     return InputError(
-        f"this lock file cannot be understood ({why}): take it back from version control, or delete it and run "
-        f"{Command('mirror')}",
+        f"this lock file is damaged ({why}); restore it from version control, or delete it and run {Command('mirror')}",
         str(lock),
     )
 
@@ -170,7 +171,7 @@ def _why(error: Exception) -> str:
 
 
 def write_pin(path: Path, name: str, pin: Pin) -> None:
-    """Add a pin to a lock file, whole or not at all. Raises ``ArtifactError`` if it cannot be written."""
+    """Add a pin to a lock file, atomically. Raises ``ArtifactError`` if the file cannot be written."""
     try:
         with locked(path.parent):
             pins = {**read_pins(path), name: pin}
@@ -182,7 +183,7 @@ def write_pin(path: Path, name: str, pin: Pin) -> None:
 
 
 def settle(temporary: Path, final: Path) -> None:
-    """Give a finished file its final name; after a crash, it is complete or absent."""
+    """Give a finished file its final name. After a crash, it is complete or absent."""
     final.parent.mkdir(parents=True, exist_ok=True)
     sync(temporary)
     temporary.replace(final)
@@ -191,7 +192,7 @@ def settle(temporary: Path, final: Path) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Only one process at a time works in this folder, which is made if it is missing."""
+    """Lock this folder against other processes while the block runs; a missing folder is created."""
     descriptor = _lock(folder)
     try:
         yield
@@ -200,8 +201,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _lock(folder: Path) -> int:
-    """The folder, open and locked. Its previous holder may have removed it, and the lock on a removed folder is
-    void."""
+    """Return a descriptor of the locked folder. A lock is void if its previous holder has removed the folder."""
     from filelock import lock_descriptor
 
     while True:
@@ -216,13 +216,13 @@ def _lock(folder: Path) -> int:
 
 
 def sha256_of(path: Path) -> str:
-    """The checksum of a file, in lower-case hex."""
+    """The checksum of a file in lowercase hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def stand_ins_line(files: Iterable[str]) -> str:
-    """The line that says how many files are stand-ins, so that nobody takes a lab for real hosts, with their texts."""
+    """A warning with the number of stand-in files and their texts, so that a lab is not mistaken for real hosts."""
     unique = sorted({*files})
     texts = dict.fromkeys(found[1] for file in unique if (found := re.search(r" \((.*)\)$", file)))
     line = f"lab stack: {count(len(unique), 'stand-in file')}, not the vendor's own: see docs/lab.md"

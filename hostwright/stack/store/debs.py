@@ -1,14 +1,14 @@
-"""The packages of distributions that hosts get from the mirror: each a file by its sha256, as a lock file names them.
+"""Distribution packages that hosts receive from the mirror: files by sha256, listed in a lock file.
 
-The lock file stands beside the stack's other one, and is written by ``invoke mirror`` alone (``aptarchive`` resolves):
+The lock file is next to the stack's other lock file. Only ``invoke mirror`` writes it (``aptarchive`` resolves):
 
     {"debian-12": {
       "wanted": [["build-essential", "dkms"]],
       "packages": [
         {"package": "dkms", "version": "3.0.10-8", "url": "…", "sha256": "…", "size": 41012, "needs": ["make"]}]}}
 
-``wanted`` are sets of packages that hosts want together; ``needs`` are those of the list that a package may ask for.
-``others`` are packages of repositories that a host has on its own disk, such as a toolkit's, and what they may ask for.
+``wanted`` are sets of packages to install together. ``needs`` are a package's dependencies in the list. ``others`` are
+packages of repositories on a host's disk, such as a toolkit's, and their dependencies in the list.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from hostwright.stack.stack import RoleFile
 from hostwright.stack.stackvalues import DebianVersion, Name, Url
 from hostwright.stack.store.artifacts import Store, damaged, locked
 
-SUFFIX = ".packages.json"  #: of the lock file; before it stands the name of the stack's other one
+SUFFIX = ".packages.json"  #: appended to the name of the stack's other lock file
 
 
 class MirroredDeb(RoleFile):
-    """A package file of a distribution: which package at which version, and the packages that it may ask for."""
+    """A package file of a distribution: its package, version and dependencies."""
 
     package: Name
     version: DebianVersion
@@ -43,7 +43,7 @@ class MirroredDeb(RoleFile):
 
 @dataclass(frozen=True, slots=True)
 class LockedDeb:
-    """A package as it stands in the lock file."""
+    """A package in the lock file."""
 
     package: Name
     version: DebianVersion
@@ -53,7 +53,9 @@ class LockedDeb:
     needs: tuple[Name, ...] = ()
 
     def as_file(self, distribution: str) -> MirroredDeb:
-        """The file that hosts with this distribution get; its name says of which, since each has its own."""
+        """The file for hosts with this distribution. The artifact's name contains the distribution, because files
+        differ.
+        """
         name = f"{distribution}-{self.package}-{self.version}".lower()
         return MirroredDeb(
             name=name.replace(":", "-").replace("~", "-"),
@@ -76,7 +78,7 @@ class LockedPackages:
     others: Mapping[Name, tuple[Name, ...]] = field(default_factory=dict)
 
     def lacking(self, words: Iterable[str]) -> tuple[str, ...]:
-        """Those of the words, ``name`` or ``name=version``, that it does not hold, nor knows as one of ``others``."""
+        """Those of the words (``name`` or ``name=version``) that are neither in ``packages`` nor in ``others``."""
         versions = {deb.package: deb.version for deb in self.packages}
 
         def is_here(word: str) -> bool:
@@ -87,7 +89,7 @@ class LockedPackages:
 
 
 def reached(names: Iterable[str], needs: Callable[[str], Iterable[str]]) -> set[str]:
-    """These names, with all that they need, and what that needs in turn.
+    """These names, with all their direct and indirect dependencies.
 
     >>> sorted(reached(["dkms"], {"dkms": ["make"], "make": ["libc6"], "libc6": ["dkms"], "gcc": []}.__getitem__))
     ['dkms', 'libc6', 'make']
@@ -101,17 +103,17 @@ def reached(names: Iterable[str], needs: Callable[[str], Iterable[str]]) -> set[
     return found
 
 
-Locked = Mapping[str, LockedPackages]  #: by distribution: ``debian-12``
+Locked = Mapping[str, LockedPackages]  #: distribution (``debian-12``) → packages
 
 
 def packages_lock(store: Store, stack: str) -> Path:
-    """The lock file of a stack's packages: beside its other lock file."""
+    """The path of the lock file of a stack's packages, next to its other lock file."""
     other = store.lock_file(stack)
     return other.with_name(other.stem + SUFFIX)
 
 
 def parse_locked(text: str, where: Path) -> Locked:
-    """What a lock file says. Raises ``InputError`` for a damaged one."""
+    """Parse a lock file of packages. Raises ``InputError`` for a damaged file."""
     try:
         return adapter(dict[str, LockedPackages]).validate_json(text)
     except ValueError as error:
@@ -119,7 +121,7 @@ def parse_locked(text: str, where: Path) -> Locked:
 
 
 def read_locked(path: Path) -> Locked:
-    """What the lock file says, nothing if it does not exist. Raises ``InputError`` for a damaged file."""
+    """Read a lock file of packages; empty for a missing file. Raises ``InputError`` for a damaged file."""
     try:
         return parse_locked(path.read_text("utf-8"), path)
     except FileNotFoundError:
@@ -127,7 +129,7 @@ def read_locked(path: Path) -> Locked:
 
 
 def write_locked(path: Path, locked_packages: Locked) -> None:
-    """Write the lock file, whole or not at all, with a line for each package, so that a change of it can be read.
+    """Write the lock file atomically, with one line per package for readable diffs.
 
     Raises ``ArtifactError``.
     """
@@ -149,13 +151,15 @@ def write_locked(path: Path, locked_packages: Locked) -> None:
 
 @dataclass(frozen=True, eq=False)
 class PackageMirror:
-    """The files of a lock file, by distribution and by package. Compared by identity: a fleet shares a few of them."""
+    """The files of a lock file, by distribution and package. Compared by identity: the hosts of a fleet share a few
+    objects.
+    """
 
     locked: Locked = field(default_factory=dict)
 
     @cached_property
     def distributions(self) -> Mapping[str, Mapping[str, MirroredDeb]]:
-        """Distribution (``debian-12``) → name of a package → its file."""
+        """Distribution (``debian-12``) → package name → its file."""
         return {
             distribution: {deb.package: deb.as_file(distribution) for deb in packages.packages}
             for distribution, packages in self.locked.items()
@@ -163,23 +167,25 @@ class PackageMirror:
 
     @cached_property
     def files(self) -> tuple[MirroredDeb, ...]:
-        """All of them."""
+        """All files of all distributions."""
         return tuple(deb for debs in self.distributions.values() for deb in debs.values())
 
     def lacking(self, distribution: str, words: Iterable[str]) -> tuple[str, ...]:
-        """Those of the words (``name`` or ``name=version``) that it does not have for this distribution."""
+        """Those of the words (``name`` or ``name=version``) that the mirror lacks for this distribution."""
         return self.locked.get(distribution, LockedPackages()).lacking(words)
 
     def needed_by_others(self, distribution: str, names: Iterable[str]) -> tuple[str, ...]:
-        """What these packages of repositories on a host's own disk may ask for of the distribution."""
+        """The distribution's packages that these packages of repositories on a host's disk may depend on."""
         others = self.locked.get(distribution, LockedPackages()).others
         return tuple(dict.fromkeys(need for name in names for need in others.get(name, ())))
 
     def closure(
         self, distribution: str, names: Iterable[str], installed: Collection[tuple[str, str]] = ()
     ) -> tuple[MirroredDeb, ...]:
-        """The files of these packages, and of all that they may ask for and that is not ``installed``, which are names
-        with versions. What is installed at another version is among them: apt may have to move it."""
+        """The files of these packages and of all their dependencies, except those ``installed`` (names with versions).
+
+        A package installed with another version is included, because apt may have to change its version.
+        """
         debs = self.distributions.get(distribution, {})
 
         def missing(name: str) -> Iterable[str]:
@@ -188,6 +194,6 @@ class PackageMirror:
         return tuple(debs[name] for name in sorted(reached((name for name in names if name in debs), missing)))
 
     def files_for(self, distribution: str, words: Iterable[str]) -> tuple[MirroredDeb, ...]:
-        """The files that a host which has nothing takes with these words (``name`` or ``name=version``)."""
+        """The files that an empty host needs for these words (``name`` or ``name=version``)."""
         names = [word.partition("=")[0] for word in words]
         return self.closure(distribution, (*names, *self.needed_by_others(distribution, names)))

@@ -1,8 +1,8 @@
-"""Writes the directory in which files of stacks travel to a machine without a network.
+"""Writes the export directory that transfers files of stacks to a machine without a network.
 
-It holds each file as the store does, the sums of all, and what was pinned; ``sources.Exported`` reads it:
+It contains each file as in the store, the checksums of all files, and the pins; ``sources.Exported`` reads it:
 
-    SHA256SUMS                        `sha256sum -c SHA256SUMS` checks it, wherever it is
+    SHA256SUMS                        checked by `sha256sum -c SHA256SUMS`
     <two characters>/<sha256>/<file>
     pins/<stack>.lock.yml, pins/<stack>.lock.packages.json
 """
@@ -24,7 +24,7 @@ from hostwright.stack.store.sources import PINS, SUMS
 def export(files: Iterable[Mirrored], locks: Iterable[Path], folder: Path, progress: TransferProgress) -> None:
     """Write files of the store, and the lock files that pin some of them, into a directory.
 
-    What is there with the right size stays, also from an earlier export. Raises ``ArtifactError``.
+    Existing files with the right size are kept. Raises ``ArtifactError``.
     """
     there = Store(folder)
     wanted = {there.path(file.sha256, file.file): file for file in files}
@@ -39,11 +39,11 @@ def export(files: Iterable[Mirrored], locks: Iterable[Path], folder: Path, progr
         sums = sorted(f"{path.parent.name}  {path.relative_to(folder)}\n" for path in folder.glob("??/*/*"))
         write_whole(folder / SUMS, "".join(sums).encode(), 0o644)
     except OSError as error:
-        raise ArtifactError(f"{error.filename or folder}: {refused(error, 'name another directory')}") from error
+        raise ArtifactError(f"{error.filename or folder}: {refused(error, 'give another directory')}") from error
 
 
 def _put(file: Mirrored, path: Path, progress: TransferProgress) -> None:
-    """Copy one file, which has its name only once it is whole."""
+    """Copy one file; it gets its name only once it is complete."""
     part = path.with_name(path.name + ".part")
     path.parent.mkdir(parents=True, exist_ok=True)
     progress.show(file.file, 0, file.size)

@@ -16,26 +16,26 @@ if TYPE_CHECKING:
     import requests
 
 CHUNK_BYTES = 1024 * 1024
-TIMEOUTS_S = (15.0, 60.0)  #: to connect; without receiving a byte
-_RETRIES = 3  #: of a request that a busy server refused or did not accept, after 0.5, 1 and 2 s
-_STALLS = 3  #: attempts in a row without a single new byte
+TIMEOUTS_S = (15.0, 60.0)  #: to connect; between received bytes
+_RETRIES = 3  #: of a request that failed or received a status in _BUSY, after 0.5, 1 and 2 s
+_STALLS = 3  #: consecutive attempts without a new byte
 _BUSY = (429, 500, 502, 503, 504)
 
 ONLINE = "is this machine online, and does it need a proxy (https_proxy)?"
 PROXY = "is https_proxy right?"
-TRUST = "if your network inspects TLS, name its authority: REQUESTS_CA_BUNDLE=FILE"
+TRUST = "if your network inspects TLS, set its CA: REQUESTS_CA_BUNDLE=FILE"
 
 Tell = Callable[[int, int | None], None]  #: called with (bytes received, total if known)
 
 
 class _Again(Exception):
-    """The transfer broke off, or the part is unusable; the text is the reason."""
+    """The transfer was interrupted, or the part file is unusable; the text is the reason."""
 
 
 class Unreached(ArtifactError):
-    """No connection to a server, or to the proxy before it: the next file from there will fare alike.
+    """No connection to a server, or to the proxy before it, so the next file from there will also fail.
 
-    ``who`` is the server or the proxy, ``why`` what happened, ``cure`` what to look at on this machine.
+    ``who`` is the server or the proxy, ``why`` the failure, ``cure`` the check to make on this machine.
     """
 
     def __init__(self, who: str, why: str, cure: str):
@@ -44,7 +44,7 @@ class Unreached(ArtifactError):
 
 
 def make_session() -> requests.Session:
-    """An HTTP session that retries busy servers. Proxies and CAs come from the environment, as for curl."""
+    """Create an HTTP session that retries busy servers. As for curl, proxies and CAs come from the environment."""
     import requests
     from requests.adapters import HTTPAdapter
     from urllib3.util import Retry
@@ -54,7 +54,7 @@ def make_session() -> requests.Session:
         backoff_factor=0.5,
         status_forcelist=_BUSY,
         raise_on_status=False,
-        respect_retry_after_header=False,  # it may ask for hours; another mirror is sooner
+        respect_retry_after_header=False,  # the server may request hours; another mirror is faster
     )
     session = requests.Session()
     for scheme in ("http://", "https://"):
@@ -63,17 +63,17 @@ def make_session() -> requests.Session:
 
 
 def fetch(session: requests.Session, url: str, part: Path, *, size: int | None, checked: bool, tell: Tell) -> None:
-    """Download ``url`` into ``part``, resuming where the part ends.
+    """Download ``url`` into ``part``, resuming at the end of the part.
 
-    ``checked`` says that a checksum will be compared afterwards; otherwise a part is resumed only if the server
-    confirms that the file is still the same. Raises ``ArtifactError``.
+    ``checked``: the caller compares a checksum afterwards. Otherwise a part is resumed only if the server confirms that
+    the file is unchanged. Raises ``ArtifactError``.
     """
     scheme = urlsplit(url).scheme
     if scheme == "file":
         _copy(Path(unquote(urlsplit(url).path)), part, tell)
         return
     if scheme not in ("http", "https"):
-        raise ArtifactError(f"{url} is neither http, https nor file")
+        raise ArtifactError(f"the URL '{url}' has an unsupported scheme; use http, https or file")
     stalls, before = 0, -1
     while True:
         try:
@@ -120,26 +120,26 @@ def _attempt(session: requests.Session, url: str, part: Path, *, size: int | Non
 
 
 def _complete(response: requests.Response, start: int) -> bool:
-    """Whether the server says that the part is already the whole file."""
+    """Whether the server reports that the part is already the whole file."""
     return response.status_code == 416 and response.headers.get("Content-Range") == f"bytes */{start}"
 
 
 def _begin(response: requests.Response, url: str, part: Path, start: int, size: int | None) -> tuple[int, int | None]:
-    """The body's offset and the file's length; refuses a response that cannot be the wanted file."""
+    """The body's offset and the file's length. Raises an error for a response that cannot be the wanted file."""
     if response.status_code == 416:
         part.unlink(missing_ok=True)
         raise _Again("the part was longer than the file")
     if not response.ok:
-        raise ArtifactError(f"{url}: the server answers {response.status_code} {response.reason}")
+        raise ArtifactError(f"{url}: the server responded with {response.status_code} {response.reason}")
     if response.status_code != 206:
         start = 0
     elif not response.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
         part.unlink(missing_ok=True)
-        raise _Again("the server sent another range than was asked for")
+        raise _Again("the server sent another range than requested")
     length = response.headers.get("Content-Length", "")
     total = start + int(length) if length.isdigit() else None
     if size is not None and total is not None and total != size:
-        raise ArtifactError(f"{url}: the file there has {total:,} bytes, and the stack says {size:,}")
+        raise ArtifactError(f"{url}: the file has {total:,} bytes, but the stack specifies {size:,}")
     _check_room(part, (total or size or 0) - start)
     return start, total or size
 
@@ -170,8 +170,8 @@ def _check_room(part: Path, wanted: int) -> None:
     free = shutil.disk_usage(part.parent).free
     if wanted > free:
         raise ArtifactError(
-            f"{part.name} needs {wanted:,} more bytes in {part.parent}, and {free:,} are free: make room, or name "
-            "another place with HOSTWRIGHT_ARTIFACTS"
+            f"{part.name} needs {wanted:,} more bytes in {part.parent}, but only {free:,} are free; free disk space, "
+            "or set HOSTWRIGHT_ARTIFACTS to another directory"
         )
 
 
@@ -180,7 +180,7 @@ def _validator(part: Path) -> Path:
 
 
 def _identity(response: requests.Response) -> str:
-    """What identifies this version of the file; empty if the server sends nothing useful."""
+    """The ETag or date of this version of the file; empty if the server sends neither."""
     tag = response.headers.get("ETag", "")
     return tag if tag and not tag.startswith("W/") else response.headers.get("Last-Modified", "")
 
@@ -202,32 +202,32 @@ def _unreached(session: requests.Session, url: str, error: Exception) -> Unreach
     if isinstance(inner, socket.gaierror):
         why = f"cannot be resolved ({why})"
     elif isinstance(error, requests.Timeout):
-        why = f"gave no answer within {TIMEOUTS_S[isinstance(error, requests.ReadTimeout)]:.0f} s"
+        why = f"did not respond within {TIMEOUTS_S[isinstance(error, requests.ReadTimeout)]:.0f} s"
     else:
         why = f"cannot be reached ({why})"
     return Unreached(who, why, PROXY if proxy else ONLINE)
 
 
 def _server(url: str) -> str:
-    """The name of a server with its port, without what is before them: that may be a password."""
+    """The host and port of a URL, without credentials."""
     return urlsplit(url).netloc.rpartition("@")[2] or url
 
 
 def _reason(error: Exception) -> str:
     inner = _innermost(error)
     if isinstance(inner, OSError) and inner.strerror:
-        return inner.strerror  # without its number, which says less
+        return inner.strerror  # without the errno
     return str(inner) or type(inner).__name__
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """The innermost reason: requests wraps urllib3's error, which wraps the socket's."""
+    """The root cause: requests wraps urllib3's error, which wraps the socket's error."""
     while error.__cause__ is not None or error.__context__ is not None:
         error = error.__cause__ or error.__context__ or error
     return error
 
 
 def discard(part: Path) -> None:
-    """Remove a part and what was recorded about it."""
+    """Remove a part file and its validator file."""
     part.unlink(missing_ok=True)
     _validator(part).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The places of the stack's files on a host, each under its checksum."""
+"""Paths of the stack's files on a host, by checksum."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ CACHE = "/var/cache/hostwright/artifacts"
 
 
 def host_path(artifact: AnyArtifact, cache: str = CACHE) -> str:
-    """The path of the artifact on a host. Without a known checksum it has no place, and the path says so."""
+    """The path of an artifact on a host; contains ``unpinned`` if its checksum is unknown."""
     return f"{cache}/{artifact.sha256 or 'unpinned'}/{artifact.file}"

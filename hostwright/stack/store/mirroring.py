@@ -1,4 +1,4 @@
-"""``invoke mirror``: brings every file of a stack into the store, each verified before it gets its name."""
+"""``invoke mirror``: fetches every file of a stack into the store, and verifies each file before it gets its name."""
 
 from __future__ import annotations
 
@@ -35,33 +35,33 @@ if TYPE_CHECKING:
     from hostwright.stack.store.sources import FileSource
 
 ANOTHER = f"set {STORE_VARIABLE} to a directory elsewhere"
-ELSEWHERE = f"Files that you have are taken with {Command('mirror', from_='DIR')}"
+ELSEWHERE = f"To use files that you already have, run {Command('mirror', from_='DIR')}"
 Came = Literal["was there", "taken", "fetched"]  #: how a file got into the store
-_INDEX = ""  #: in the place of a server's name: whatever ``BroughtFile`` asks
-_INCOMING = "incoming"  #: the folder of the store in which files arrive
+_INDEX = ""  #: the server name of every ``BroughtFile``
+_INCOMING = "incoming"  #: the store's folder for incomplete files
 
 
 @runtime_checkable
 class BroughtFile(Protocol):
-    """An artifact that is brought by other means than an address."""
+    """An artifact without an address, which fetches itself."""
 
     def bring(self, folder: Path, /) -> Path:
-        """Bring it into an empty directory, and return its path. Raises ``ArtifactError``."""
+        """Fetch the file into an empty directory; return its path. Raises ``ArtifactError``."""
 
 
 class TransferProgress(Protocol):
-    """Where the state of a transfer is shown."""
+    """Displays the progress of transfers."""
 
     def show(self, file: str, done: int, total: int | None) -> None:
-        """``done`` of ``total`` bytes (``None``: unknown) have arrived."""
+        """Show that ``done`` of ``total`` bytes (``None``: unknown) have arrived."""
 
     def end(self, file: str, note: str) -> None:
-        """The file is finished, or was given up."""
+        """Show that the file is finished or has failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mirrored:
-    """A file that is now in the store, and how it got there; ``pinned`` says that its checksum was first seen now."""
+    """A file in the store, and its origin; ``pinned``: its checksum was pinned in this run."""
 
     name: str
     file: str
@@ -81,10 +81,10 @@ def mirror(
     source: FileSource | None = None,
     progress: TransferProgress,
 ) -> list[Mirrored]:
-    """Bring files into the store: existing files are verified, then ``source`` is asked, then the URLs are tried.
+    """Put files into the store: verify existing files, then search ``source``, then try the URLs.
 
     ``lock`` is the stack's lock file. A failure does not stop the other files; all failures are raised as one
-    ``ArtifactError`` at the end. A directory that cannot be used is one failure.
+    ``ArtifactError`` at the end. An unusable directory is raised as one failure.
     """
     _require_writable(store.root / _INCOMING)
     run = _Run(store, lock, source, progress)
@@ -110,7 +110,7 @@ def mirror(
 
 
 def _of_unreached(errors: Mapping[str, Unreached]) -> Iterator[str]:
-    """A sentence for all files that could not be downloaded for the same reason."""
+    """Yield one message for all files that could not be downloaded for the same reason."""
     alike: dict[tuple[str, str], dict[str, Unreached]] = {}
     for name, error in errors.items():
         alike.setdefault((error.why, error.cure), {})[name] = error
@@ -118,7 +118,7 @@ def _of_unreached(errors: Mapping[str, Unreached]) -> Iterator[str]:
         *servers, last = dict.fromkeys(error.who for error in files.values())
         who = f"{', '.join(servers)} and {last}" if servers else last
         yield (
-            f"{count(len(files), 'file')} could not be downloaded, since {who} {why}: {cure} "
+            f"{count(len(files), 'file')} could not be downloaded because {who} {why}: {cure} "
             f"{ELSEWHERE} ({', '.join(files)})"
         )
 
@@ -131,18 +131,16 @@ def _require_writable(folder: Path) -> None:
 
 
 class _Run:
-    """What all files of one ``mirror`` share."""
-
     def __init__(self, store: Store, lock: Path, source: FileSource | None, progress: TransferProgress):
         self._store = store
         self._lock = lock
         self._source = source
         self._progress = progress
         self._session: requests.Session | None = None
-        self._silent: dict[str, Unreached] = {}  #: why no server of this name is asked any more
+        self._silent: dict[str, Unreached] = {}  #: server → error of its first failed connection
 
     def obtain(self, artifact: AnyArtifact) -> Mirrored:
-        """Obtain one file; only one process at a time does so."""
+        """Obtain one file, locked against other processes."""
         pinned = self._pinned(artifact, read_pins(self._lock))
         new = artifact.sha256 is None and pinned is None
         if new and self._source:
@@ -165,7 +163,7 @@ class _Run:
         return pin.sha256 if pin is not None and pin.file == artifact.file else None
 
     def _obtain(self, artifact: AnyArtifact, wanted: str | None, part: Path) -> tuple[str, Came]:
-        """Bring the file into the store; its sum, and how it got there."""
+        """Put the file into the store; return its checksum and origin."""
         if wanted is not None and self._is_there(artifact, wanted):
             discard(part)
             return wanted, "was there"
@@ -182,7 +180,7 @@ class _Run:
         return sha256, came
 
     def _is_there(self, artifact: AnyArtifact, wanted: str) -> bool:
-        """Whether the store has the file. Its content is verified: ``mirror`` is the fix for a damaged store."""
+        """Whether the store has the file with the right content. A damaged file is removed."""
         path = self._store.path(wanted, artifact.file)
         if not path.exists():
             return False
@@ -194,7 +192,7 @@ class _Run:
         return False
 
     def _take(self, artifact: AnyArtifact, own: Path, part: Path) -> None:
-        """Link the user's file, or copy it if it is on another file system."""
+        """Link the user's file, or copy it from another file system."""
         discard(part)
         size = own.stat().st_size
         self._progress.show(artifact.file, 0, size)
@@ -217,7 +215,7 @@ class _Run:
             return self._bring(artifact, artifact, wanted, part)
         if not artifact.urls:
             raise ArtifactError(
-                f"nobody may hand out {artifact.file}: download it yourself and run {Command('mirror', from_='DIR')}"
+                f"{artifact.file} has no public URL; download it yourself and run {Command('mirror', from_='DIR')}"
             )
         self._session = self._session or make_session()
         failures: list[ArtifactError] = []
@@ -241,7 +239,7 @@ class _Run:
 
     @contextmanager
     def _asked(self, server: str) -> Iterator[None]:
-        """Ask a server; one that could not be reached is not asked again: the next file would wait as long."""
+        """Fail at once for a server that could not be reached before, because the next file would wait as long."""
         if server in self._silent:
             raise self._silent[server]
         try:
@@ -251,16 +249,18 @@ class _Run:
             raise
 
     def _check(self, artifact: AnyArtifact, wanted: str | None, part: Path, origin: str) -> str:
-        """The checksum of a part, if it is the wanted file; otherwise the part is removed."""
+        """Return the checksum of a part if it is the wanted file; otherwise remove the part and raise."""
         size = part.stat().st_size
         if artifact.size is not None and size != artifact.size:
             discard(part)
-            raise ArtifactError(f"{origin}: the file has {size:,} bytes, and the stack says {artifact.size:,}")
+            raise ArtifactError(f"{origin}: the file has {size:,} bytes, but the stack specifies {artifact.size:,}")
         sha256 = sha256_of(part)
         if wanted is not None and sha256 != wanted:
             discard(part)
-            source = "the stack says" if read_pins(self._lock).get(artifact.name) is None else f"{self._lock} says"
-            raise ArtifactError(f"{origin}: the file has the sha256 {sha256}, and {source} {wanted}; it was removed")
+            source = "the stack" if read_pins(self._lock).get(artifact.name) is None else f"{self._lock}"
+            raise ArtifactError(
+                f"{origin}: the file has the sha256 {sha256}, but {source} specifies {wanted}; the file was removed"
+            )
         return sha256
 
     def _done(self, artifact: AnyArtifact, sha256: str, came: Came, *, pinned: bool) -> Mirrored:

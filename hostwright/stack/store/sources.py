@@ -1,4 +1,4 @@
-"""Where files of stacks are taken from on this machine instead of being downloaded."""
+"""Local sources of stack files: the user's directory, or an export directory."""
 
 from __future__ import annotations
 
@@ -20,30 +20,32 @@ class FileSource(Protocol):
     """A directory with files of stacks."""
 
     def find(self, artifact: AnyArtifact, wanted: str | None, /) -> Path | None:
-        """The file of an artifact, of which ``wanted`` is the sha256 where one is known; ``None``: download it. Raises
-        ``ArtifactError`` where it is not there and may not be downloaded."""
+        """Return the file of an artifact, with the sha256 ``wanted`` if known; ``None``: download it. Raises
+        ``ArtifactError`` if the file is missing and must not be downloaded.
+        """
 
     def pins(self, lock: str, /) -> Mapping[str, Pin]:
-        """The pins that came with the files, of the stack with this lock file."""
+        """The exported pins of the stack with this lock file."""
 
     def packages(self, lock: str, /) -> Path | None:
-        """Where the lock file of packages with this name would have come with the files; ``None``: from nowhere, and
-        this machine finds packages itself."""
+        """The path of the exported lock file of packages with this name; ``None``: resolve packages on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnFiles:
-    """A directory into which the user has put files, by their names. Raises ``InputError`` if it is none."""
+    """A directory with the user's files, found by name. Raises ``InputError`` if it is not a directory."""
 
     folder: Path
 
     def __post_init__(self) -> None:
         if not self.folder.is_dir():
-            raise InputError(f"{self.folder} is not a directory", "--from")
+            raise InputError(f"'{self.folder}' is not a directory; give a directory with files", "--from")
 
     def find(self, artifact: AnyArtifact, wanted: str | None, /) -> Path | None:
-        """The file in the directory itself, else anywhere below it, else one of another name with its size and sum: apt
-        names a package that it downloads otherwise than the archive does."""
+        """Find a file in the directory, else below it, else a file of another name with the same size and checksum.
+
+        apt and the archive use different names for a package file.
+        """
         direct = self.folder / artifact.file
         if direct.is_file():
             return direct
@@ -54,16 +56,15 @@ class OwnFiles:
         return next((path for path in alike if sha256_of(path) == wanted), None)
 
     def pins(self, _lock: str, /) -> Mapping[str, Pin]:
-        """None: who put the files there knows their names alone."""
+        """Empty: the user's directory has no pins."""
         return {}
 
     def packages(self, _lock: str, /) -> None:
-        """From nowhere, for the same reason."""
+        """``None``: the user's directory has no lock file."""
         return
 
 
 def _size(path: Path) -> int | None:
-    """``None`` for what is no file, or nothing any more."""
     try:
         return path.stat().st_size if path.is_file() else None
     except OSError:
@@ -72,26 +73,28 @@ def _size(path: Path) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A directory that ``export`` wrote, perhaps on another machine. Raises ``InputError`` if it is none."""
+    """A directory written by ``export``, perhaps on another machine. Raises ``InputError`` for any other directory."""
 
     folder: Path
 
     def __post_init__(self) -> None:
         if not (self.folder / SUMS).is_file():
-            raise InputError(f"{self.folder} holds no {SUMS}, so it was not written by `mirror --export`", "--import")
+            raise InputError(
+                f"'{self.folder}' has no {SUMS}; give a directory written by `mirror --export`", "--import"
+            )
 
     def find(self, artifact: AnyArtifact, wanted: str | None, /) -> Path | None:
-        """The file with this sum. Raises ``ArtifactError`` if it is not there."""
+        """Return the file with this checksum. Raises ``ArtifactError`` if it is missing."""
         path = Store(self.folder).path(wanted, artifact.file) if wanted else None
         if path is None or not path.is_file():
             which = f" with the sha256 {wanted}" if wanted else ""
-            raise ArtifactError(f"{self.folder} does not hold {artifact.file}{which}: {EXPORT}")
+            raise ArtifactError(f"{self.folder} does not contain {artifact.file}{which}; {EXPORT}")
         return path
 
     def pins(self, lock: str, /) -> Mapping[str, Pin]:
-        """What was pinned where it was exported. Raises ``InputError`` for a damaged file."""
+        """The exported pins. Raises ``InputError`` for a damaged file."""
         return read_pins(self.folder / PINS / lock)
 
     def packages(self, lock: str, /) -> Path:
-        """That of the machine which exported them."""
+        """The path of the exported lock file of packages."""
         return self.folder / PINS / lock

@@ -153,9 +153,9 @@ def test_rollback_uses_stacks_kept_by_an_earlier_version(target: TargetHost, sta
     [
         (
             '{"name": "old", "layers": []}',
-            "this stack was kept by an earlier Hostwright in a form that this one cannot read: name a stack",
+            "this stack was stored by an earlier Hostwright in an unsupported form; set `stack`",
         ),
-        ('{"schema": 3, "packed": "x"}', "a newer Hostwright kept this stack: upgrade Hostwright on this machine"),
+        ('{"schema": 3, "packed": "x"}', "a newer Hostwright stored this stack; upgrade Hostwright on this machine"),
     ],
 )
 def test_unreadable_kept_stack_is_refused_with_its_path(
@@ -170,7 +170,7 @@ def test_unreadable_kept_stack_is_refused_with_its_path(
 def test_kept_stack_of_an_unknown_role_is_not_a_missing_stack(state: Path) -> None:
     stackstore.keep(OLD)
     without = {name: kind for name, kind in KINDS.items() if name != "cudnn"}
-    with pytest.raises(InputError, match=r"was kept with sections of roles that are not here: name a stack in the inv"):
+    with pytest.raises(InputError, match=r"was stored with sections of unknown roles; set `stack` in the inv"):
         stackstore.find(OLD.digest(), without)
 
 
@@ -189,7 +189,7 @@ def test_a_directory_that_cannot_be_written_is_a_sentence_and_no_error(state: Pa
     state.mkdir()
     (state / "stacks").write_text("a file in its place")
     said = stackstore.keep(OLD)
-    assert "tensorflow-2.9 cannot be kept" in said
+    assert "tensorflow-2.9 cannot be stored" in said
     assert "provisioned again" in said
 
 

@@ -170,7 +170,7 @@ def test_an_index_that_cannot_be_reached_is_asked_once_and_told_once(
     monkeypatch.setattr(Wheel, "bring", lambda self, folder: calls.append(self.file) or bring(self, folder))
     files = ("tool-1.2-py3-none-any.whl", "other-1.2-py3-none-any.whl")
     told = refused(tmp_path, *(wheel_of(file, "5" * 64, "3.9") for file in files))
-    assert told.startswith("2 files could not be downloaded, since pip's package index cannot be reached (Connection ")
+    assert told.startswith("2 files could not be downloaded because pip's package index cannot be reached (Connection ")
     assert "hunter2" not in told and "--from DIR" in told
     assert calls == [files[0]]
 

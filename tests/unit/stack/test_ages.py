@@ -1,4 +1,4 @@
-"""Ends of life and security floors: what is known against a version on a day."""
+"""Ends of life and security floors: the reasons against a version on a given day."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def sentences(today: date = TODAY, **versions: str) -> list[str]:
                 "driver 570.195.03 is below the floor of January 2026 (570.211.01)",
             ],
         ),
-        ("550.163.01", ["driver 550.163.01: support for 550 ended in 2025"]),  # Debian 13's own
+        ("550.163.01", ["driver 550.163.01: support for 550 ended in 2025"]),  # Debian 13's driver
         ("535.309.01", ["driver 535.309.01: support for 535 ended in June 2026"]),
         ("590.48.01", ["driver 590.48.01: support for 590 ended"]),
         ("999.1", []),

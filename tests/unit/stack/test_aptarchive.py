@@ -1,4 +1,4 @@
-"""What a distribution's archive has for hosts, by this machine's real apt and archives that are made on the spot."""
+"""Packages of a distribution's archive for hosts, with this machine's real apt and generated archives."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LAB = Distribution("lab", "1", "stable")
 
 
 class Site:
-    """An archive, signed and served, that this machine's apt reads; and where packages are looked for."""
+    """A signed and served archive that this machine's apt reads, and the settings of the search."""
 
     def __init__(self, folder: Path, key: Key, server: Server):
         self.folder = folder
@@ -32,7 +32,7 @@ class Site:
         self.apt.source(f"deb {server.url}/archive stable main\n")
 
     def publish(self, *packages: Path, suite: str = "stable", where: str = "archive", **release: Any) -> Path:
-        """Each time with a later date: apt takes no list that is as old as the one it has."""
+        """Publish packages, each time with a later date: apt ignores a list that is as old as its own."""
         self.published += 1
         dated = {"Date": in_days(-10 + self.published), **release}
         return repository(self.folder / "served" / where, *packages, suite=suite, signer=self.key, **dated)
@@ -72,7 +72,7 @@ def only(found: LockedPackages, name: str) -> LockedDeb:
 
 
 def test_a_package_comes_with_all_that_it_needs_for_a_host_that_has_nothing(site: Site, tmp_path: Path) -> None:
-    site.apt.status()  # what this machine has does not count
+    site.apt.status()  # packages of this machine do not count
     site.publish(
         deb(tmp_path, "tool", Depends="lib (>= 1), missing | other", Recommends="extra"),
         *(deb(tmp_path, name) for name in ("lib", "other", "extra", "stranger")),
@@ -94,7 +94,7 @@ def test_what_is_provided_with_a_version_is_brought_by_its_provider(site: Site, 
 
 
 def test_components_that_roles_need_are_read_beside_those_of_the_sources(site: Site, tmp_path: Path) -> None:
-    """This machine needs no driver, and its sources name ``main`` alone."""
+    """This machine needs no driver, and its sources have ``main`` only."""
     site.publish(deb(tmp_path, "lib"), others={"non-free": [deb(tmp_path, "driver", Depends="lib")]})
     assert names(site.find("driver")) == []
     archive = AptArchive(keyring=site.key.ring, components=("non-free",))
@@ -155,43 +155,43 @@ def test_another_file_of_a_pinned_version_is_refused(site: Site, tmp_path: Path)
 
 def test_packages_that_exclude_each_other_are_named(site: Site, tmp_path: Path) -> None:
     site.publish(deb(tmp_path, "one", Conflicts="two"), deb(tmp_path, "two"))
-    with pytest.raises(ArtifactError, match=r"no way to install these together on lab-1: one two: .*Conflicts"):
+    with pytest.raises(ArtifactError, match=r"cannot install these packages together on lab-1: one two: .*Conflicts"):
         site.find("one", "two")
-    assert names(site.find(sets=[("one",), ("two",)])) == ["one", "two"]  # of two hosts
+    assert names(site.find(sets=[("one",), ("two",)])) == ["one", "two"]  # for two hosts
 
 
-# --- whose archive it is
+# --- origin of an archive
 
 
 def test_an_archive_that_somebody_else_has_signed_gives_nothing(site: Site, tmp_path: Path) -> None:
     other = Key(tmp_path / "other")
     repository(tmp_path / "served/archive", deb(tmp_path, "tool"), signer=other)
     other.close()
-    with pytest.raises(ArtifactError, match=r"package lists of lab-1 could not be fetched: .*NO_PUBKEY"):
+    with pytest.raises(ArtifactError, match=r"package lists of lab-1 could not be fetched .*NO_PUBKEY"):
         site.find("tool")
 
 
 def test_an_archive_without_a_signature_gives_nothing(site: Site, tmp_path: Path) -> None:
     repository(tmp_path / "served/archive", deb(tmp_path, "tool"))
-    with pytest.raises(ArtifactError, match=r"could not be fetched: .*not signed"):
+    with pytest.raises(ArtifactError, match=r"could not be fetched .*not signed"):
         site.find("tool")
 
 
 def test_an_archive_that_cannot_be_reached_is_named(site: Site, tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match=r"could not be fetched: .*/archive stable.*`--sources FILE`"):
+    with pytest.raises(ArtifactError, match=r"could not be fetched .*/archive stable.*`--sources FILE`"):
         site.find("tool")
 
 
 def test_a_machine_without_the_keys_of_the_distribution_is_told_which(site: Site, tmp_path: Path) -> None:
     site.publish(deb(tmp_path, "tool"))
     with pytest.raises(
-        ArtifactError, match=r"/usr/share/keyrings/lab-archive-keyring.gpg is not there.* lab-archive-k"
+        ArtifactError, match=r"/usr/share/keyrings/lab-archive-keyring.gpg for .* does not exist; install lab-archive-k"
     ):
         site.find("tool", archive=AptArchive())
 
 
 def test_sources_of_another_distribution_are_no_archive_of_it(site: Site, tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match=r"apt on this machine names no archive of lab-2 \(other\).*--sources FILE"):
+    with pytest.raises(ArtifactError, match=r"apt on this machine has no archive of lab-2 \(other\).*--sources FILE"):
         site.find("tool", distribution=Distribution("lab", "2", "other"))
 
 
@@ -206,13 +206,15 @@ def test_a_file_with_sources_goes_before_those_of_this_machine(site: Site, tmp_p
 
 def test_a_machine_without_apt_says_what_to_do(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
-    with pytest.raises(ArtifactError, match=r"this machine has no apt.*Debian or Ubuntu machine.*--from DIR"):
+    with pytest.raises(
+        ArtifactError, match=r"this machine has no apt to resolve.*Debian or Ubuntu machine.*--from DIR"
+    ):
         site.find("tool")
 
 
 def test_an_archive_whose_lists_have_expired_gives_nothing(site: Site, tmp_path: Path) -> None:
     site.publish(deb(tmp_path, "tool"), Valid_Until=in_days(-2))
-    with pytest.raises(ArtifactError, match=r"lists of lab-1 could not be fetched: .*expired"):
+    with pytest.raises(ArtifactError, match=r"lists of lab-1 could not be fetched .*expired"):
         site.find("tool")
 
 
@@ -234,7 +236,7 @@ def test_security_updates_win_at_first_and_what_is_pinned_stays(site: Site, tmp_
 
 
 def test_keys_that_are_named_and_not_there_are_said(site: Site, tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match=r"nowhere\.gpg is not there"):
+    with pytest.raises(ArtifactError, match=r"nowhere\.gpg for the packages of lab-1 does not exist"):
         site.find("tool", archive=AptArchive(keyring=tmp_path / "nowhere.gpg"))
 
 
@@ -244,7 +246,7 @@ def test_a_strangers_source_for_the_same_release_is_not_asked(site: Site, tmp_pa
     repository(tmp_path / "served/theirs", deb(tmp_path, "tool", "9"), signer=key, Origin="Stranger")
     site.apt.source(f"deb [signed-by={key.ring}] {site.server.url}/theirs stable main\n", "theirs.list")
     key.close()
-    subprocess.run(["apt-get", "update"], check=False, capture_output=True)  # this machine knows whose it is
+    subprocess.run(["apt-get", "update"], check=False, capture_output=True)  # this machine's lists have the origin
     assert only(site.find("tool"), "tool").version == "1"
 
 
@@ -262,7 +264,7 @@ def test_of_alternatives_one_is_brought_and_what_comes_before_counts(site: Site,
 
 
 def on_disk(folder: Path, *packages: Path, listed: str = "Packages") -> Path:
-    """A package file with a repository, as it lies in the store: the list of these packages, without these."""
+    """A package file with a repository, as in the store: the list of these packages, without the packages."""
     made = repository(folder / "their-archive", *packages)
     text = (made / "dists/stable/main/binary-amd64/Packages").read_bytes()
     tree = folder / "tree-their-repo"
@@ -298,5 +300,5 @@ def test_what_packages_of_a_hosts_own_repository_need_comes_from_the_archive(
 
 def test_a_package_file_that_holds_no_repository_is_named(site: Site, tmp_path: Path) -> None:
     site.publish(deb(tmp_path, "tool"))
-    with pytest.raises(ArtifactError, match=r"other_1_amd64\.deb holds no list of packages"):
+    with pytest.raises(ArtifactError, match=r"other_1_amd64\.deb contains no package list"):
         site.find("tool", repositories=[deb(tmp_path, "other")])

@@ -1,4 +1,4 @@
-"""The store: only right files under final names, pins at first sight, mistakes that name both sums."""
+"""The store: final names for verified files only, pins at the first download, errors with both checksums."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_wrong_file_of_the_user_is_refused_with_both_sums(store: Store, vendor
 
 
 def test_a_file_of_another_length_is_refused(store: Store, vendor: Path) -> None:
-    with pytest.raises(ArtifactError, match=r"17,000 bytes, and the stack says 5"):
+    with pytest.raises(ArtifactError, match=r"17,000 bytes, but the stack specifies 5"):
         bring(store, Artifact(size=5), source=OwnFiles(vendor))
 
 
@@ -130,14 +130,14 @@ def test_every_failure_of_every_file_is_told_and_the_others_come(store: Store, v
     first, second = str(caught.value).splitlines()
     assert "No such file" in first
     assert sum_of(b"x" * len(CONTENT)) in first
-    assert "neither http" in first
-    assert second == "b: nobody may hand out b.run: download it yourself and run `invoke mirror --from DIR`"
+    assert "unsupported scheme" in first
+    assert second == "b: b.run has no public URL; download it yourself and run `invoke mirror --from DIR`"
     assert store.locate(artifacts[2]).exists()
 
 
 def test_a_file_without_a_sum_is_pinned_at_first_sight(store: Store, vendor: Path) -> None:
     artifact = Artifact(sha256=None, size=None)
-    with pytest.raises(ArtifactError, match=r"no checksum of cudnn 8.tgz is known yet: run `invoke mirror`"):
+    with pytest.raises(ArtifactError, match=r"cudnn 8.tgz has no pinned checksum yet; run `invoke mirror`"):
         store.locate(artifact)
     (one,) = bring(store, artifact, source=OwnFiles(vendor))
     assert one.pinned
@@ -211,7 +211,7 @@ def test_a_damaged_store_is_cured(store: Store, vendor: Path) -> None:
 
 
 def test_a_missing_file_says_what_to_do(store: Store) -> None:
-    with pytest.raises(ArtifactError, match=r"cudnn 8.tgz is not on this machine: run `invoke mirror`"):
+    with pytest.raises(ArtifactError, match=r"cudnn 8.tgz is not on this machine; run `invoke mirror`"):
         store.locate(Artifact())
 
 
@@ -226,7 +226,7 @@ def test_from_must_be_a_directory(store: Store, tmp_path: Path) -> None:
 def test_a_damaged_lock_file_is_named(tmp_path: Path, text: str) -> None:
     path = tmp_path / "tf.lock.yml"
     path.write_text(text)
-    with pytest.raises(InputError, match=r"tf.lock.yml: this lock file cannot be understood"):
+    with pytest.raises(InputError, match=r"tf.lock.yml: this lock file is damaged"):
         read_pins(path)
 
 

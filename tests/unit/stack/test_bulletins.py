@@ -1,4 +1,4 @@
-"""Bulletins in CSAF, in the shapes in which a vendor publishes them, and directories that somebody else wrote."""
+"""CSAF bulletins in a vendor's forms, and untrusted directories."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def leaf(key: str, name: str, version: str) -> dict[str, Any]:
 
 
 def bulletin(*leaves: tuple[str, dict[str, Any]], fixed: tuple[str, ...], **tracking: str) -> dict[str, Any]:
-    """One with these versions, each below a platform."""
+    """A bulletin with these versions, each below a platform."""
     head = {"id": "5999", "status": "final", "current_release_date": "2026-11-20T00:00:00.000Z", **tracking}
     branches = [{"category": "architecture", "name": platform, "branches": [each]} for platform, each in leaves]
     return {
@@ -134,7 +134,7 @@ def test_links_pipes_and_large_files_are_no_bulletins(tmp_path: Path, monkeypatc
 def test_a_directory_with_too_much_or_nothing_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="has no security bulletin"):
         read_bulletins(tmp_path, KNOWN)
-    with pytest.raises(InputError, match="is no directory"):
+    with pytest.raises(InputError, match="is not a directory"):
         read_bulletins(tmp_path / "none", KNOWN)
     for number in range(4):
         put(tmp_path, f"{number}.json", DRIVER)

@@ -77,8 +77,8 @@ def test_what_is_not_there_is_not_downloaded(exported: Path, tmp_path: Path) -> 
     with pytest.raises(ArtifactError) as refused:
         bring(store, missing, unknown, source=Exported(exported))
     first, second = str(refused.value).splitlines()
-    assert f"does not hold driver.run with the sha256 {sum_of(b'new')}: run `invoke mirror --export DIR`" in first
-    assert "does not hold more.tgz: run" in second
+    assert f"does not contain driver.run with the sha256 {sum_of(b'new')}: run `invoke mirror --export DIR`" in first
+    assert "does not contain more.tgz: run" in second
     assert not (store.root / sum_of(b"new")[:2]).exists()
 
 
@@ -88,7 +88,7 @@ def test_a_pin_of_this_machine_goes_before_the_one_that_came(exported: Path, tmp
     (own / "cuda.deb").write_bytes(b"another release")
     bring(store, WITHOUT_SUM, source=OwnFiles(own))
     shutil.rmtree(store.root)
-    with pytest.raises(ArtifactError, match=f"does not hold cuda.deb with the sha256 {sum_of(b'another release')}"):
+    with pytest.raises(ArtifactError, match=f"does not contain cuda.deb with the sha256 {sum_of(b'another release')}"):
         bring(store, WITHOUT_SUM, source=Exported(exported))
 
 
@@ -104,7 +104,7 @@ def test_a_later_export_adds_to_an_earlier_one_and_copies_nothing_twice(exported
 
 
 def test_a_directory_that_nobody_exported_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=f"holds no {SUMS}"):
+    with pytest.raises(InputError, match=f"has no {SUMS}"):
         Exported(tmp_path)
 
 

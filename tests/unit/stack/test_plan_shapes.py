@@ -1,7 +1,7 @@
-"""Plans of every standard stack on every release, for six kinds of cards, are those of a table.
+"""Compares the plans of every standard stack on every release, for six kinds of cards, with a table.
 
-``python -m tests.unit.support.stackfleet`` writes the table anew; its differences say what a change of a stack, a rule
-or a role does to plans. ``make facts`` records anew what hosts answer.
+``python -m tests.unit.support.stackfleet`` writes the table; its differences show the effect of a change of a stack, a
+rule or a role. ``make facts`` records the answers of hosts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.unit.support.standard import targets
 
 NAMES = ["debian-11-bare", "debian-11-provisioned", "debian-12-bare", "debian-13-bare"]
 MOST_BYTES = 150_000
-#: of the machine and of the lab: their directories, addresses, keys and serial numbers
+#: values of the machine and the lab: directories, addresses, keys and serial numbers
 PRIVATE = re.compile(
     re.escape(f"{PROJECT}/")
     + r"|lowerdir|/var/(lib|cache)/hostwright-lab|\b(10\.213|127\.0|192\.168)(\.\d{1,3}){2}\b|ssh-(rsa|ed25519)"

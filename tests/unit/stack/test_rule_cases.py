@@ -1,8 +1,8 @@
-"""What really happened to other people's hosts is what the rules say: facts of public threads, and how they ended.
+"""Compares the rules with real cases: facts and outcomes from public threads.
 
-Facts that a thread leaves open are those of an ordinary host. The first thirty were written down before any rule was
-asked; of their unseen half 13 of 15 were judged right then, and what the other two lacked are rows now. The last nine
-were looked for afterwards, for rules without a thread: one was judged wrong, and JAX has a rule about AVX since.
+Facts missing in a thread are those of an ordinary host. The first thirty cases were collected before any rule was
+tested; of the unused half, the rules decided 13 of 15 correctly, and the other two were added to the tables. The last
+nine were collected afterwards for rules without a thread: one was decided wrong, which led to JAX's rule about AVX.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from tests.unit.support.stacks import load_stack, with_values
 ROLES = {role.name: role for role in discover()}
 FRAMEWORKS = {"torch": "pytorch", "jax": "jax", "tensorflow": "tensorflow"}
 JAMMY, NOBLE, RESOLUTE, BIONIC = (("ubuntu", release) for release in ("22.04", "24.04", "26.04", "18.04"))
-#: the extra pins of an environment that brings CUDA 11, 12 or 13
+#: further pins of an environment with CUDA 11, 12 or 13
 WHEELS = {major: f"nvidia-cudnn-cu{major}==9.9.9\n" for major in (11, 12, 13)}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A host, and the rule that refuses it; an empty ``rule``: what the thread had works."""
+    """A host, and the rule that rejects it; an empty ``rule``: the thread's combination works."""
 
     source: str
     rule: str = ""
@@ -41,19 +41,19 @@ class Case:
     kernel: str = ""
     system: tuple[str, str] = JAMMY
     python: str = "3.12"
-    versions: dict[str, str] = field(default_factory=dict)  #: of ``torch``, ``jax``, ``tensorflow`` or ``cuda``
-    wheels: str = ""  #: pins beside the framework; empty: the constraints of ``stack``
-    roles: tuple[str, ...] = ()  #: beside those of ``versions``
+    versions: dict[str, str] = field(default_factory=dict)  #: ``torch``, ``jax``, ``tensorflow`` or ``cuda`` → version
+    wheels: str = ""  #: pins besides the framework; empty: the constraints of ``stack``
+    roles: tuple[str, ...] = ()  #: in addition to those of ``versions``
     avx: bool = True
     cards: int = 1
     stack: str = "pytorch-2.14"
 
 
 CASES = [
-    # GTX 1050: R580 is its last; GT 710: R470 is
+    # last driver branches: R580 for GTX 1050, R470 for GT 710
     Case("NixOS/nixos-hardware#1828", "gpu-driver", "595.58.03", gpu=0x1C8D),
     Case("siderolabs/talos#8764", "gpu-driver", "535.129.03", gpu=0x128B),
-    # Pascal has no GSP, which the open module needs; Blackwell and GB10 need the open one
+    # the open module needs a GSP, which Pascal lacks; Blackwell and GB10 need the open module
     Case("zzzhouuu/truenas-nvidia-drivers#20", "gpu-module", "580.178.04", "open", gpu=0x1BB3, kernel="6.12.105"),
     Case("negativo17/nvidia-driver#158", "gpu-module", "560.31.02", "open", gpu=0x1D01),
     Case("NVIDIA/open-gpu-kernel-modules#872", "gpu-module", "570.133.07", "proprietary", gpu=0x2C58),
@@ -64,10 +64,10 @@ CASES = [
     Case("xanmod/linux#412", "driver-kernel", "545.23.08", kernel="6.1.76-x64v4-xanmod1"),
     Case("NVIDIA/open-gpu-kernel-modules#501", "driver-kernel", "530.41.03", kernel="6.4.0-rc1"),
     Case("linux-surface/linux-surface#1884", "driver-kernel", "550.163.01", kernel="6.17.1-surface-2"),
-    # Fabric Manager of another release, also of the same branch
+    # Fabric Manager of another release, including the same branch
     Case("NVIDIA/gpu-driver-container#735", "fabric-manager", "580.126.09", fabric_manager="590.48.01-1", gpu=0x2335),
     Case("canonical/microk8s#2119", "fabric-manager", "460.73.01", fabric_manager="460.91.03-1", kernel="5.4.0-80"),
-    # code for the card in the wheel
+    # compiled code for the card in the wheel
     Case(
         "bnsreenu/digitalsreeni-image-annotator#57", "gpu-pytorch", "550.163.01", gpu=0x1C81, system=NOBLE,
         versions={"torch": "2.8.0"}, wheels=WHEELS[12],
@@ -83,7 +83,7 @@ CASES = [
     Case("3587jjh/HuRo#3", "", "550.163.01", gpu=0x20B2, python="3.11", versions={"jax": "0.6.2"}, wheels=WHEELS[12], stack="jax-0.12"),  # noqa: E501
     Case("NVlabs/sionna#1044", "gpu-tensorflow", "580.95.05", gpu=0x2D05, system=NOBLE, versions={"tensorflow": "2.19.1"}, wheels=WHEELS[12], stack="tensorflow-2.21"),  # noqa: E501
     Case("JuliaGPU/CUDA.jl#3079", "gpu-cuda", "580.126.09", gpu=0x1DB6, system=NOBLE, versions={"cuda": "13.0.2"}, stack="tensorflow-2.9"),  # noqa: E501
-    # the driver under the wheel's CUDA
+    # a driver older than the wheel's CUDA requires
     Case("eullm/eullm#428", "wheels-driver", "535.54.03", versions={"torch": "2.11.0"}, wheels=WHEELS[13]),
     # Pythons
     Case("tensorflow/tensorflow#61873", "tensorflow-python", "525.105.17", gpu=0x1EB8, python="3.7", versions={"tensorflow": "2.12.0"}, wheels=WHEELS[11], stack="tensorflow-2.21"),  # noqa: E501
@@ -96,7 +96,7 @@ CASES = [
         "bytedeco/javacpp-presets#1758", "", "595.71.05", "open", gpu=0x2860, kernel="7.0.0-14-generic",
         system=RESOLUTE, python="3.14", versions={"torch": "2.15.0"}, wheels=WHEELS[13],
     ),
-    # the system's CUDA before that of the environment
+    # the system's CUDA found before the environment's
     Case(
         "tensorflow/tensorflow#60750", "cuda-path", "520.61.05", gpu=0x1EB8, python="3.10", stack="tensorflow-2.12",
         versions={"tensorflow": "2.12.0"}, wheels=WHEELS[11], roles=("cuda", "cudnn", "environment"),
@@ -130,7 +130,7 @@ CASES = [
 
 
 def stack_of(case: Case) -> Stack:
-    """A stack of one's own with what the thread had, for its distribution."""
+    """A custom stack with the versions of the thread, for its distribution."""
     stack = load_stack(case.stack)
     if "environment" in case.roles and "cuda" not in stack.sections:
         stack = stack.model_copy(update={"sections": {**load_stack("tensorflow-2.9").sections, **stack.sections}})

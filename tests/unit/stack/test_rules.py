@@ -1,4 +1,4 @@
-"""Combinations that do not fit are refused, with the rule, its source and the nearest that works."""
+"""Incompatible combinations are rejected, with the rule, its source and the nearest combination that works."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -22,13 +22,13 @@ from tests.unit.support.stacks import RULES, check_host, check_stack, load_stack
 
 STACK = load_stack("tensorflow-2.9", (Path(__file__).parents[3] / "inventory" / "stacks",))
 
-#: what this project is made for
+#: the combination for which this project was made
 HOUSE = {choice.name: choice.usual for role in RULES if role.role not in ("pytorch", "jax") for choice in role.choices}
 ALL_RULES = [rule for role in RULES for rule in role.rules]
 
 
 def nvidia(*devices: int) -> tuple[tuple[int, int], ...]:
-    """Cards of NVIDIA's, as the PCI bus names them."""
+    """NVIDIA cards with their PCI ids."""
     return tuple((NVIDIA, device) for device in devices)
 
 
@@ -47,7 +47,7 @@ GOOD = HostFacts(
 
 
 def changed(**parts: dict[str, Any]) -> Stack:
-    """The stack with some values of some parts replaced."""
+    """The stack with some values of some sections replaced."""
     return with_values(STACK, **parts)
 
 
@@ -162,7 +162,7 @@ def test_a_host_that_does_not_fit_is_refused(facts: dict[str, Any], rules: list[
 
 @pytest.mark.parametrize("release", ["450.80.02", "460.27.04"])
 def test_older_driver_runs_binaries_and_no_ptx(release: str) -> None:
-    """Minor-version compatibility: a T4 has compiled code in TensorFlow's wheel, an A100 has PTX alone."""
+    """Minor-version compatibility: TensorFlow's wheel has compiled code for a T4, but only PTX for an A100."""
     stack, old = driver(release), replace(GOOD, kernel="5.4.0-150-generic")
     assert check_stack(stack) == []
     assert check_host(stack, replace(old, gpus=nvidia(T4))) == []
@@ -249,7 +249,7 @@ def test_kernel_versions_are_read_from_uname() -> None:
 
 
 def brings(python: str) -> Stack:
-    """The stack with an interpreter of its own."""
+    """The stack with its own interpreter."""
     return changed(tensorflow={"interpreter": Interpreter(python=python, artifact="interpreter")})
 
 

@@ -1,4 +1,4 @@
-"""A role's own part of a stack: found by its marks, read with all mistakes at once, left out where nothing is said."""
+"""Roles' sections of a stack: found by marks, read with all errors at once, omitted if empty."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,7 +24,7 @@ class Mirror(StackPart):
 
 
 class NcclSection(Section):
-    """A layer that the engine has never heard of, with a name of an artifact at every depth."""
+    """A layer unknown to the engine, with artifact names at every depth."""
 
     version: ExactVersion
     archive: Annotated[str, ArtifactName]
@@ -43,7 +43,7 @@ class NcclSection(Section):
 
 
 class ChronySection(Section):
-    """One that need not be written."""
+    """An optional section."""
 
     servers: tuple[str, ...] = ()
 
@@ -89,7 +89,7 @@ def test_artifacts_and_texts_are_found_by_their_marks(tmp_path: Path) -> None:
 
 
 def test_a_host_needs_the_artifacts_of_its_own_roles_alone() -> None:
-    """One without containers needs no key of Docker's, and one with the distribution's Docker needs none either."""
+    """A host without containers, or with the distribution's Docker, does not need Docker's key."""
     assert [one.name for one in HOUSE.used_by(["base", "cudnn"])] == ["cudnn"]
     assert "container-toolkit-key" in {one.name for one in HOUSE.used_by(HOUSE.roles)}
     assert "docker-key" not in {one.name for one in HOUSE.used_by(HOUSE.roles)}
@@ -101,14 +101,14 @@ def test_a_host_needs_the_artifacts_of_its_own_roles_alone() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("nccl: {version: 2.8.4, archive: ncl}", r"mine.yml:3:\d+: nccl.archive: there is no artifact 'ncl'"),
+        ("nccl: {version: 2.8.4, archive: ncl}", r"mine.yml:3:\d+: nccl.archive: unknown artifact 'ncl'"),
         ("nccl: {version: 2.8.4, archve: nccl}", "nccl.archve: 'archve' is unknown here; did you mean 'archive'"),
         ("ncl: {version: 2.8.4}", "ncl: 'ncl' is unknown here; did you mean 'nccl'"),
         ("nccl: {version: 2.8.4, archive: cudnn, settings: none.conf}", "nccl.settings: .*none.conf.*cannot be read"),
-        ("nccl: {version: 2.8.4, archive: cudnn, patches: [cudnn, x]}", "nccl.patches.1: there is no artifact 'x'"),
+        ("nccl: {version: 2.8.4, archive: cudnn, patches: [cudnn, x]}", "nccl.patches.1: unknown artifact 'x'"),
         ("roles: [base, nccl]", "nccl: is missing"),
-        ("roles: [base, ncc]", "mine.yml:3:15: roles.1: there is no role 'ncc'; did you mean 'nccl'"),
-        ("roles: null", "mine.yml:3:1: roles: is missing; say which roles its hosts have"),
+        ("roles: [base, ncc]", "mine.yml:3:15: roles.1: unknown role 'ncc'; did you mean 'nccl'"),
+        ("roles: null", "mine.yml:3:1: roles: is missing; list the roles of its hosts"),
     ],
 )
 def test_mistakes_in_a_section_name_the_place_and_the_nearest(tmp_path: Path, text: str, sentence: str) -> None:
@@ -125,7 +125,7 @@ def test_section_of_an_optional_role_may_be_omitted(tmp_path: Path) -> None:
 
 
 def test_omitted_section_is_not_in_the_stacks_data(tmp_path: Path) -> None:
-    """Else the digest of every stack would change with each role that is added."""
+    """Otherwise a new role would change the digest of every stack."""
     stack = stack_of(tmp_path, "extends: tensorflow-2.9\n")
     assert "chrony" in stack.sections
     assert "chrony" not in plain(stack)
@@ -133,7 +133,7 @@ def test_omitted_section_is_not_in_the_stacks_data(tmp_path: Path) -> None:
 
 
 def test_which_roles_a_stack_names_is_no_part_of_its_digest(tmp_path: Path) -> None:
-    """Hosts may have others: the record of each says which."""
+    """A host may have other roles: its record has them."""
     fewer = stack_of(tmp_path, "extends: tensorflow-2.9\nroles: [base, cuda]\n")
     assert fewer.roles == ("base", "cuda")
     assert fewer.model_copy(update={"name": HOUSE.name}).digest() == HOUSE.digest()

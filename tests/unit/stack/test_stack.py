@@ -120,8 +120,8 @@ def test_a_stack_includes_parts_that_several_share(tmp_path: Path, house: Stack)
     ("include", "sentence"),
     [
         ("parts/a.yml", r"mine\.yml:2:1: include: expected a list of files"),
-        ("[parts/c.yml]", r"mine\.yml:2:11: include: there is no file 'parts/c\.yml' beside the stack"),
-        ("[parts/a.yml]", r"parts/a\.yml:1:1: extends: a part of stacks has none"),
+        ("[parts/c.yml]", r"mine\.yml:2:11: include: file 'parts/c\.yml' does not exist"),
+        ("[parts/a.yml]", r"parts/a\.yml:1:1: extends: not allowed in an included file"),
         ("[parts/b.yml]", r"parts/b\.yml.*expected a stack as a mapping"),
     ],
 )
@@ -154,7 +154,7 @@ def test_the_digest_is_of_what_is_said_not_of_how(tmp_path: Path) -> None:
 
 
 def test_the_digest_of_a_stack_is_the_same_in_every_version() -> None:
-    """It stands in the records of hosts: whatever becomes of the models, equal files have this digest."""
+    """Hosts' records contain digests, so equal files must have equal digests, however the models change."""
     stack = read_stack(json.loads((FIXTURES / "stack-schema-1.json").read_bytes()))
     assert stack.digest() == "f3f75771dc4d5286353f88cc1aea152944cd6c6ab71d5fb7766ce2fc9887526a"
 
@@ -176,7 +176,7 @@ def test_the_digest_is_no_matter_of_order_of_addresses_or_of_descriptions(house:
     ],
 )
 def test_whatever_else_a_stack_says_is_part_of_its_digest(tmp_path: Path, house: Stack, text: str) -> None:
-    """A repository's address is one that the host has in a file of its own: it is part of what is desired."""
+    """A repository's address is part of the desired state, because the host has it in a file."""
     same, other = (stack_of(tmp_path, f"extends: tensorflow-2.9\n{more}") for more in ("", text))
     assert digest_of({**plain(same), "name": house.name}) == house.digest()
     assert digest_of({**plain(other), "name": house.name}) != house.digest()
@@ -209,16 +209,16 @@ def test_a_toolkit_from_the_network_takes_the_place_of_the_local_repository(tmp_
         (
             [NETWORK.replace("name: cuda", "name: docker")],
             r"tensorflow-2.9.yml:\d+:1: container: its repository docker \(https://download.docker.com\S*\) and docker "
-            r"\(https://x/\) of cuda share a name or an address, and differ; write the same name, address and key",
+            r"\(https://x/\) of cuda have the same name or address, but differ otherwise; write the same",
         ),
         (["drivr: {}"], "mine.yml:2:1: drivr: 'drivr' is unknown here; did you mean 'driver'"),
         (["driver: {artefact: x}"], "mine.yml:2:10: driver.artefact: 'artefact' is unknown.*did you mean 'artifact'"),
         (["cuda: {version: 11.2}"], "mine.yml:2:8: cuda.version: found number 11.2, expected text; put it in quotes"),
         (["driver: {version: newest}"], "'newest' is not a version"),
-        (["driver: {kernels: old}"], "'old' does not name kernels; expected conditions like <6.3"),
+        (["driver: {kernels: old}"], "'old' is not a kernel condition; expected one like <6.3"),
         (
             ["cudnn: {artifact: cudn}"],
-            "mine.yml:2:9: cudnn.artifact: there is no artifact 'cudn'; did you mean 'cudnn'",
+            "mine.yml:2:9: cudnn.artifact: unknown artifact 'cudn'; did you mean 'cudnn'",
         ),
         (["container: {docker: podman}"], "container.docker: found 'podman', expected 'docker.io' or 'docker-ce'"),
         (["artifacts: {driver: {sha256: abc}}"], r"artifacts.driver.sha256: found 'abc'"),
@@ -230,7 +230,7 @@ def test_a_toolkit_from_the_network_takes_the_place_of_the_local_repository(tmp_
             ["tensorflow: {constraints: {'3.9': none.txt}}"],
             "mine.yml:2:28: tensorflow.constraints.3.9: .*cannot be read",
         ),
-        (["tensorflow: {wheelhouses: {'3.9': wheels}}"], "tensorflow.wheelhouses.3.9: there is no artifact 'wheels'"),
+        (["tensorflow: {wheelhouses: {'3.9': wheels}}"], "tensorflow.wheelhouses.3.9: unknown artifact 'wheels'"),
         (["driver: null"], "mine.yml:2:1: driver: found nothing, expected a mapping"),
     ],
 )
@@ -254,9 +254,9 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
 
 
 def test_stacks_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"there is no stack 'tensorflow-2.8' in .*; did you mean 'tensorflow-2.9'"):
+    with pytest.raises(InputError, match=r"unknown stack 'tensorflow-2.8' in .*; did you mean 'tensorflow-2.9'"):
         load_stack("tensorflow-2.8", (STACKS,))
-    with pytest.raises(InputError, match=r"there is no stack '../stacks/tensorflow-2\.9'"):
+    with pytest.raises(InputError, match=r"unknown stack '../stacks/tensorflow-2\.9'"):
         load_stack("../stacks/tensorflow-2.9", (STACKS,))
     with pytest.raises(InputError, match="no stack 'nowhere'"):
         stack_of(tmp_path, "extends: nowhere")

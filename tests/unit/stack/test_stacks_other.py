@@ -1,4 +1,4 @@
-"""The stacks beside tensorflow-2.9: each fits together and fits its hosts; changing to one is a plan like any other."""
+"""The stacks besides tensorflow-2.9: each is consistent and fits its hosts; a change of stack is an ordinary plan."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def stack(name: str) -> Stack:
 
 
 def states(one: Stack) -> dict[str, tuple[Resource, ...]]:
-    """Every role's states with the variables as they come."""
+    """The states of every role with default variables."""
     return {role.name: role.resources(role.variables(), RoleContext(one)) for role in ROLES}
 
 
@@ -66,7 +66,7 @@ def good(one: Stack, python: str) -> HostFacts:
     )  # fmt: skip
 
 
-# --- that they fit
+# --- consistency
 
 
 def test_these_are_the_stacks() -> None:
@@ -98,7 +98,7 @@ def test_each_python_has_pins_of_its_own_that_name_this_tensorflow(name: str) ->
 
 
 def test_2_12_has_the_numpy_that_its_wheel_asks_for() -> None:
-    """Its metadata says numpy<=1.24.3,>=1.22; a resolver of today would take 1.26."""
+    """Its metadata requires numpy<=1.24.3,>=1.22; a current resolver would select 1.26."""
     for text in stack("tensorflow-2.12").section(TensorflowSection).constraints.values():
         pin = next(line.partition("==")[2] for line in text.splitlines() if line.startswith("numpy=="))
         assert SpecifierSet(">=1.22,<=1.24.3").contains(pin)
@@ -148,7 +148,7 @@ def test_protobuf_4_is_right_for_2_12_and_wrong_for_2_11() -> None:
         assert bool(check_stack(wanted)) is refused
 
 
-# --- nothing is hard-wired to 2.9 and 11.2
+# --- no dependence on 2.9 and 11.2
 
 
 def test_for_the_present_stack_everything_lies_where_it_did() -> None:
@@ -179,11 +179,11 @@ def test_nothing_of_cuda_11_8_names_11_2() -> None:
     assert "11-2" not in text
 
 
-# --- from one stack to another
+# --- change of stack
 
 
 def differing(other: Stack) -> set[str]:
-    """The roles whose states are not those of the present stack."""
+    """The roles whose states differ from those of the present stack."""
     before, after = states(HOUSE), states(other)
     return {name for name in before if before[name] != after[name]}
 
@@ -237,7 +237,7 @@ def test_another_toolkit_comes_beside_and_wins() -> None:
 
 
 def test_the_cudnn_of_the_toolkit_before_stays_in_it() -> None:
-    """One record for both would take away the files that only the earlier one names."""
+    """A shared record would remove the files of the earlier one only."""
     spreads = [
         one for name in ("tensorflow-2.9", "tensorflow-2.12")
         for one in cudnn.resources(Cudnn(), RoleContext(stack(name))) if isinstance(one, ArchiveUnpacked)
@@ -260,7 +260,7 @@ def test_the_archive_of_8_6_has_its_own_layout() -> None:
     assert wanted.section(CudnnSection).number == 8600
 
 
-# --- the loader's files of ours
+# --- our files for the loader
 
 
 def loader_file(folder: Path, series: str, text: str | None = None) -> Path:

@@ -1,4 +1,4 @@
-"""What was tried where: the records that ship with the standard stacks, and how they are counted and merged."""
+"""Records of tests of stacks: those of the standard stacks, and how records are counted and merged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILE = STACKS / TRIED_FILE
 STACK = load_stack("tensorflow-2.9")
 TARGETS = [one for one in targets() if one.name == one.stack.name]
 ROWS = [(target, *release) for target in TARGETS for release in releases(target)]
-#: refused on a host with today's kernel
+#: rejected for a host with a current kernel
 TOO_NEW = {("debian-13-r550", "debian", "13"): {"driver-kernel"}}
 
 
@@ -30,7 +30,7 @@ def trial(**values: object) -> Trial:
     return Trial.model_validate({**common, "roles": ("base", "cuda"), "verbs": ("verify",), **values})
 
 
-# --- the records that ship
+# --- records of the standard stacks
 
 
 def test_the_records_name_stacks_roles_releases_artifacts_and_tests_that_exist() -> None:
@@ -73,7 +73,7 @@ def test_these_plans_are_recorded_as_plans() -> None:
     assert recorded == {one.key for one in planned_trials()}, "python -m tests.unit.support.stackfleet"
 
 
-# --- how they are counted
+# --- counting and merging
 
 
 def test_a_cell_is_tried_planned_or_neither() -> None:
@@ -133,5 +133,5 @@ def test_record_of_new_versions_replaces_the_old(tmp_path: Path) -> None:
 def test_no_file_is_no_record_and_a_wrong_one_an_error(tmp_path: Path) -> None:
     assert read_trials(tmp_path / TRIED_FILE) == ()
     (tmp_path / TRIED_FILE).write_text('[{"stack": 1}]')
-    with pytest.raises(InputError, match=r"tried\.json: the records of what was tried cannot be read"):
+    with pytest.raises(InputError, match=r"tried\.json: the records of tests cannot be read"):
         read_trials(tmp_path / TRIED_FILE)

@@ -1,4 +1,4 @@
-"""The stacks whose environments bring CUDA as wheels: each fits together, and which hosts it fits."""
+"""The stacks whose environments have CUDA as wheels: their consistency, and the hosts they fit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.unit.support.stacks import load_stack, with_values
 from tests.unit.support.standard import targets
 
 ROLES = {role.name: role for role in discover()}
-#: cards by their PCI ids
+#: PCI ids of cards
 K80, P100, P40, V100, T4, A100, L4, H100, B200, RTX5090 = (
     (0x10DE, device) for device in (0x102D, 0x15F7, 0x1B38, 0x1DB4, 0x1EB8, 0x20B0, 0x27B8, 0x2330, 0x2901, 0x2B85)
 )
@@ -38,7 +38,7 @@ def check(stack: Stack) -> list[Misfit]:
 
 
 def host(stack: Stack, card: tuple[int, int], release: tuple[str, str] = ("", ""), **more: Any) -> list[Misfit]:
-    """What does not fit on a host of the stack's first release, or of another."""
+    """The misfits of a host with the stack's first release, or another release."""
     first = next((name, versions[0]) for name, versions in stack.distributions.items() if versions)
     distribution = release if release[0] else first
     kernel, pythons = HOSTS[distribution]
@@ -95,7 +95,7 @@ def test_the_mirror_takes_each_wheel_by_its_name() -> None:
     assert re.search(r"^torch==2\.14\.1 --hash=sha256:[0-9a-f]{64}$", recipe.hashed(), re.MULTILINE)
 
 
-# --- which hosts they fit
+# --- the hosts they fit
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_hopper_compiles_tensorflows_ptx_only_with_a_driver_as_new_as_its_cuda(
     ("name", "span"), [("tensorflow-2.21", "6.0 to 9.0"), ("tensorflow-2.15", "5.0 to 9.0"), ("pytorch-2.14", "7.5 to")]
 )
 def test_where_no_release_fits_the_cards_that_would_do_are_named(name: str, span: str) -> None:
-    """Not TensorFlow 2.12, which opens CUDA of the host alone, and which a stack without a toolkit cannot have."""
+    """Except TensorFlow 2.12, which loads only the host's CUDA and needs a toolkit in the stack."""
     stack = load_stack(name)
     (misfit,) = host(stack, B200 if name.startswith("tensorflow") else K80)[-1:]
     assert f"with compute capability {span}" in misfit.nearest
@@ -220,7 +220,7 @@ def test_wheels_of_cuda_12_and_13_are_refused_before_anything_is_downloaded() ->
     ("roles", "refused"),
     [
         (("cuda", "cudnn", "environment", "pytorch"), "nvidia-cublas"),
-        (("cuda", "pytorch"), ""),  # a toolkit for extensions, on nobody's path
+        (("cuda", "pytorch"), ""),  # a toolkit for extensions, not on any path
         (("cuda", "cudnn", "environment", "tensorflow"), ""),  # TensorFlow 2.9 uses the toolkit
     ],
 )
