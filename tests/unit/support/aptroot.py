@@ -1,5 +1,5 @@
-"""An apt and a dpkg of a test's own: this machine's real programs on a root directory that is thrown away, and
-repositories made on the spot, which lie in files or are served on 127.0.0.1.
+"""Runs this machine's apt and dpkg on a temporary root directory, with generated repositories in files or served on
+127.0.0.1.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from hostwright.resources.packages.dpkg import DPKG, parse_dpkg
 from tests.unit.support.shell import ask, program
 
 ARCHITECTURE = "amd64"
-PAST = "20200101T000000!"  #: for gpg: when keys that have expired were made
+PAST = "20200101T000000!"  #: gpg's creation time of expired keys
 
 
 class AptRoot:
-    """Directories of apt's and dpkg's; ``config`` is what ``APT_CONFIG`` must name for apt to use them."""
+    """Directories of apt and dpkg; ``config`` is the value of ``APT_CONFIG`` with which apt uses them."""
 
     def __init__(self, folder: Path):
         self.root = folder / "root"
@@ -53,22 +53,22 @@ class AptRoot:
         dpkg.chmod(0o755)
 
     def source(self, text: str, name: str = "a.list") -> str:
-        """Write a source list; its path."""
+        """Write a source list; return its path."""
         path = self.etc / "sources.list.d" / name
         path.write_text(text)
         return str(path)
 
     def configure(self, text: str) -> None:
-        """Add a file of apt's configuration."""
+        """Add a file to apt's configuration."""
         (self.etc / "apt.conf.d/90test").write_text(text)
 
     def status(self, *stanzas: str) -> None:
-        """dpkg's database."""
+        """Write dpkg's database."""
         (self.dpkg / "status").write_text("".join(f"{stanza.strip()}\n\n" for stanza in stanzas))
 
     @property
     def unpacked(self) -> list[str]:
-        """The names of the package files that apt gave to dpkg to unpack."""
+        """The names of the package files that apt passed to dpkg for unpacking."""
         words = " ".join(line for line in self.calls.read_text().splitlines() if "--unpack" in line).split()
         return sorted(Path(word).name.partition("_")[0] for word in words if word.endswith(".deb"))
 
@@ -81,7 +81,7 @@ def installed(name: str, version: str = "1", state: str = "install ok installed"
 
 
 def deb(folder: Path, name: str, version: str = "1", **fields: str) -> Path:
-    """A small package file."""
+    """Build a small package file."""
     tree = folder / f"tree-{name}-{version}"
     (tree / "DEBIAN").mkdir(parents=True)
     more = "".join(f"{field.replace('_', '-')}: {value}\n" for field, value in fields.items())
@@ -103,7 +103,9 @@ def repository(
     others: Mapping[str, Sequence[Path]] = MappingProxyType({}),
     **release: str,
 ) -> Path:
-    """A repository with these packages (``deb [trusted=yes] file:FOLDER SUITE main``), and ``others`` by component;
+    """Create a repository with these packages (``deb [trusted=yes] file:FOLDER SUITE main``), and ``others`` by
+    component.
+
     ``release``: fields of its Release file, such as ``Valid_Until``.
     """
     indexes = {name: _index(folder, suite, name, chosen) for name, chosen in {"main": packages, **others}.items()}
@@ -120,7 +122,7 @@ def repository(
 
 
 def _index(folder: Path, suite: str, component: str, packages: Sequence[Path]) -> bytes:
-    """Write the list of a component's packages, and these into the pool."""
+    """Write the package list of a component, and copy these packages into the pool."""
     index = folder / f"dists/{suite}/{component}/binary-amd64"
     (folder / "pool").mkdir(parents=True, exist_ok=True)
     index.mkdir(parents=True, exist_ok=True)
@@ -137,7 +139,7 @@ def _index(folder: Path, suite: str, component: str, packages: Sequence[Path]) -
 
 
 class Key:
-    """A key for signing repositories; ``expired``: its validity is over, though it signed while it was valid."""
+    """A signing key for repositories; ``expired``: it has expired since it signed."""
 
     def __init__(self, folder: Path, *, expired: bool = False):
         self.home = folder
@@ -157,14 +159,16 @@ class Key:
         return subprocess.run(command, check=True, capture_output=True).stdout
 
     def close(self) -> None:
-        """End the agent that gpg started."""
+        """Stop the agent that gpg started."""
         subprocess.run(["gpgconf", "--homedir", str(self.home), "--kill", "all"], check=False, capture_output=True)
 
 
 class Server:
-    """What a server on 127.0.0.1 answers: files below ``folder``, or ``status`` for every request that it gets.
+    """The settings of a server on 127.0.0.1: it serves files below ``folder``, or responds with ``status`` to every
+    request.
 
-    ``hangs``: it accepts and is silent until it is closed. ``asked`` are the paths and addresses that were asked for.
+    ``hangs``: it accepts connections but does not respond until it is closed. ``asked`` are the requested paths and
+    addresses.
     """
 
     def __init__(self, folder: Path, status: int = 200, *, hangs: bool = False):
@@ -197,7 +201,7 @@ class Server:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def close(self) -> None:
-        """Answer nobody any more."""
+        """Stop the server."""
         self.over.set()
         self.server.shutdown()
         self.server.server_close()
@@ -205,7 +209,7 @@ class Server:
 
 @contextmanager
 def served(folder: Path, status: int = 200, *, hangs: bool = False) -> Iterator[Server]:
-    """A server for as long as the block runs."""
+    """Run a server while the block runs."""
     server = Server(folder, status, hangs=hangs)
     try:
         yield server
@@ -214,12 +218,12 @@ def served(folder: Path, status: int = 200, *, hangs: bool = False) -> Iterator[
 
 
 def in_days(days: float) -> str:
-    """A date in the form of a Release file."""
+    """A date in the format of a Release file."""
     return formatdate(time.time() + days * 86400, usegmt=True)
 
 
 def work_for_real(apt: AptRoot, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """dpkg works on the root that apt was given; only root may make it do that."""
+    """Let dpkg work on apt's root; requires root."""
     monkeypatch.setenv("APT_CONFIG", str(apt.config))
     root = f"--root={apt.root} --log=/dev/null --force-bad-path --force-script-chrootless"
     program(folder / "bin", "dpkg", f'echo "dpkg $*" >>{apt.calls}; exec /usr/bin/dpkg {root} "$@"')
@@ -228,11 +232,11 @@ def work_for_real(apt: AptRoot, folder: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def states(apt: AptRoot) -> dict[str, str]:
-    """How dpkg abbreviates the state of each package, by name."""
+    """Package name → dpkg's abbreviation of its state."""
     _, text = ask(DPKG.script)
     return {name: row.state.strip() for name, row in parse_dpkg(text).items()}
 
 
 def environment(apt: AptRoot) -> dict[str, str]:
-    """What makes apt's programs use this root."""
+    """The environment in which apt's programs use this root."""
     return {**os.environ, "APT_CONFIG": str(apt.config)}

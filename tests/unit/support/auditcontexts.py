@@ -1,4 +1,4 @@
-"""Looks at a host with the real roles base and container: as desired, but for the answers that a test gives."""
+"""Audit contexts of a host with the real roles base and container: as desired, except for a test's answers."""
 
 from __future__ import annotations
 
@@ -44,12 +44,14 @@ Differs = Mapping[Probe, Reply | None]
 def show(
     name: str, active: str = "active", sub: str = "running", *, load: str = "loaded", result: str = "success"
 ) -> str:
-    """``systemctl show`` of one unit."""
+    """The output of ``systemctl show`` for one unit."""
     return f"Id={name}\nLoadState={load}\nActiveState={active}\nSubState={sub}\nResult={result}\n"
 
 
 def shown(**differs: str) -> str:
-    """``systemctl show`` of all units of the stack; ``differs`` are texts of some, by a word of their names."""
+    """The output of ``systemctl show`` for all units of the stack; ``differs`` replaces texts of units, by a word of
+    the unit's name.
+    """
     words = {"docker": 0, "containerd": 1, "persistenced": 2, "fabricmanager": 3, "dev_char": 4}
     texts = [show(name) for name in (*DOCKER, PERSISTENCED, FABRIC_MANAGER, LINKS_UNIT, SOCKET)]
     for word, text in differs.items():
@@ -58,7 +60,7 @@ def shown(**differs: str) -> str:
 
 
 def df(*rows: tuple[str, int, int]) -> str:
-    """``df`` of filesystems: mount point, size and free, in the unit that is asked for."""
+    """The output of ``df``: mount point, size and free space, in the requested unit."""
     head = "Filesystem 1024-blocks Used Available Capacity Mounted on\n"
     return head + "".join(f"/dev/sda1 {size} {size - free} {free} 5% {mount}\n" for mount, size, free in rows)
 
@@ -76,7 +78,7 @@ def _record(desired: Desired) -> str:
 
 
 def healthy() -> dict[Probe, Answer]:
-    """Every answer of a host that is as desired."""
+    """All answers of a host that is as desired."""
     found: dict[Probe, Answer] = dict(test_role_base.host(DESIRED.roles[0].resources))
     found |= facts_for(DESIRED.roles[1].resources, test_role_container.GREEN)
     asked = [probe for rule in SIGNED if rule.sign for probe in rule.sign.probes]
@@ -107,7 +109,7 @@ def healthy() -> dict[Probe, Answer]:
 
 
 def look_at(differs: Differs | None = None, *, desired: Desired = DESIRED) -> AuditContext:
-    """A look at a host that is as desired but for these answers; ``None`` for a question that was not asked."""
+    """The audit context of a host that is as desired except for these answers; ``None``: a probe that did not run."""
     given = healthy()
     for probe, reply in (differs or {}).items():
         if reply is None:
@@ -127,5 +129,5 @@ def _asked(resource: object, facts: Facts) -> bool:
 
 
 def evidence(name: str, differs: Differs | None = None) -> list[str]:
-    """What a rule's sign sees on such a host. Raises ``Unread``."""
+    """The evidence for a rule on such a host. Raises ``Unread``."""
     return KNOWN.evidence(BY_NAME[name], look_at(differs))

@@ -1,4 +1,4 @@
-"""Audits for the tests of reports: hosts in every state, and one that lies."""
+"""Audits for tests of reports: hosts in every state, and a malicious one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CARD = Gpu(
 
 
 def host(name: str, status: Status = "desired", *, layers: dict[str, LayerStatus] | None = None, **more) -> HostAudit:
-    """A host whose layers are as desired unless ``layers`` says otherwise."""
+    """A host whose layers are as desired, except ``layers``."""
     found = tuple(Layer(layer, (layers or {}).get(layer, "desired")) for layer in LAYERS)
     readings = (
         Reading("driver", "loaded", "470.182.03", "470.182.03"),
@@ -50,7 +50,7 @@ def host(name: str, status: Status = "desired", *, layers: dict[str, LayerStatus
 
 
 def fleet(*hosts: HostAudit) -> FleetAudit:
-    """An audit of these hosts, or of one in each state."""
+    """An audit of these hosts, by default of one host in each state."""
     spread = ValueSpread(
         "base", "kernel", "d", (("5.10.0-28", ("gpu01", "gpu02")), ("5.10.0-27", ("gpu03",))), "5.10.0-28", ("gpu03",)
     )

@@ -1,4 +1,4 @@
-"""The values that audits compare of a host with the real roles, as they are by default."""
+"""Audit values of a host with the real roles and their default variables."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hostwright.stack.stack import Stack
 
 
 def role_context(stack: Stack, *roles: str, **variables: Any) -> RoleContext:
-    """What is wanted of a host that has these roles, or those of its stack, with ``variables`` of some by names."""
+    """The context of a host with these roles (default: the stack's), with ``variables`` of roles by name."""
     known = in_order({role.name: role for role in discover()}, stack.roles)
     chosen = (role for role in known if role.name in (roles or stack.roles))
     return RoleContext(stack, roles=tuple((role, variables.get(role.name) or role.variables()) for role in chosen))
 
 
 def values(stack: Stack, *roles: str) -> tuple[AuditValue, ...]:
-    """All values of such a host, with those of its record."""
+    """All audit values of such a host, including those of its record."""
     return all_values(stack.name, role_context(stack, *roles).audit_values)

@@ -1,4 +1,4 @@
-"""A BMC of the tests, opened in no time."""
+"""Opens a BMC without waiting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.unit.support.redfish import PASSWORD, Machine
 
 
 class Time:
-    """A clock that sleeps in no time; ``then`` is what happens meanwhile."""
+    """A clock whose sleep returns at once; ``then`` is called instead of sleeping."""
 
     def __init__(self, then: Callable[[], None] = lambda: None):
         self.now_s = 0.0
@@ -45,7 +45,7 @@ def bmc(url: str, **settings: Any) -> Bmc:
 
 
 def failure(machine: Machine, **settings: Any) -> BmcError:
-    """What opening this machine's BMC and asking for its status raises."""
+    """The exception raised by opening this machine's BMC and requesting its status."""
     with pytest.raises(BmcError) as caught, opened(machine, **settings) as controller:
         controller.status()
     return caught.value

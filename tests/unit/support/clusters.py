@@ -1,4 +1,4 @@
-"""What tests of runs on a cluster are about: a site with one role and some hosts, and a worker that is no process."""
+"""For tests of runs on a cluster: a site with one role and some hosts, and a worker that is not a process."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def write_site(
     stack: Mapping[str, Any] | None = None,
     **shared: Any,
 ) -> Site:
-    """A site in ``root`` with these hosts, and variables of all of them."""
+    """Write a site to ``root`` with these hosts, and variables for all of them."""
     for folder in ("inventory/stacks", "roles/hello", "templates"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     (root / "tasks.py").write_text("from hostwright.cli.tasks import *  # noqa: F403\n")
@@ -77,12 +77,12 @@ def brief_of(fleet: Fleet, request: Request | None = None) -> Brief:
 
 
 def begun_on(fleet: Fleet, request: Request | None = None) -> Run:
-    """A run on a fleet that has begun."""
+    """A started run on a fleet."""
     return Run("provision", fleet, fleet.targets("all"), Connections(), request or fleet.request, stamp=RUN)
 
 
 class Worker:
-    """In the place of a cluster's worker: what it tells is kept."""
+    """Replaces a cluster's worker, and records what it sends."""
 
     def __init__(self, address: str = "tls://192.0.2.9:4000", name: str = "w1"):
         self.address, self.name = address, name
@@ -96,6 +96,6 @@ class Worker:
 
     @property
     def kinds(self) -> list[str]:
-        """What was said, in order: the kind of each message, and of each event."""
+        """The kinds of messages and events sent, in order."""
         bodies = [message.body for message in self.said]
         return [type(getattr(body, "event", body)).__name__ for body in bodies]

@@ -1,4 +1,4 @@
-"""Commands in texts, and what the real program makes of them."""
+"""Finds commands in texts, and parses them with the real program."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TEXT = re.compile(
 
 
 def commands_in(text: str) -> list[str]:
-    """The commands of Hostwright that a text names, as somebody would copy them."""
+    """The Hostwright commands in a text, as a reader would copy them."""
     return [found[0] for found in _TEXT.finditer(text) if found["verb"] in _verbs()]
 
 
@@ -32,7 +32,7 @@ def _verbs() -> frozenset[str]:
 
 @cache
 def program() -> Hostwright:
-    """The command, with its verbs."""
+    """The program with its commands."""
     made = Hostwright(namespace=Collection(*STANDARD), name="Hostwright", binary="hostwright")
     made.create_config()
     made.argv = ["hostwright"]
@@ -40,7 +40,7 @@ def program() -> Hostwright:
 
 
 def parsed(command: str) -> tuple[str, dict[str, Any], str]:
-    """The verb of a command, the options that it gives, and the site. Raises what the program does for a wrong one."""
+    """The task of a command, its options, and the site. Raises the program's error for an invalid command."""
     word, *words = shlex.split(command)
     assert word in {"invoke", "hostwright"}, command
     made = program()
@@ -53,15 +53,15 @@ def parsed(command: str) -> tuple[str, dict[str, Any], str]:
 
 @cache
 def check(command: str) -> None:
-    """Raise what the program does for a wrong command. A good one is parsed once: that takes 15 ms."""
+    """Raise the program's error for an invalid command. Valid commands are cached, because parsing takes 15 ms."""
     parsed(command)
 
 
 def contexts() -> list[ParserContext]:
-    """What the parser knows of each verb."""
+    """The parser's context of each task."""
     return program().namespace.to_contexts()
 
 
 def options_of(verb: str) -> set[str]:
-    """The names of a verb's options."""
+    """The names of a task's options."""
     return {name for context in contexts() if context.name == verb for name in context.args}

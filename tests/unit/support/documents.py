@@ -1,4 +1,4 @@
-"""What stands in the project's documents and must be true: code blocks, command lines, links."""
+"""Parts of the project's documents that tests verify: code blocks, command lines, links."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block; ``line`` is that of its fence."""
+    """A fenced block; ``line`` is the line of its fence."""
 
     document: str
     line: int
@@ -29,14 +29,16 @@ class Block:
 
     @property
     def file(self) -> str:
-        """The file that the block's first line names in a comment (``# roles/motd.py``), or nothing."""
+        """The file name in a comment on the block's first line (``# roles/motd.py``), or empty."""
         match = re.match(r"# ([\w./-]+\.\w+)\n", self.text)
         return match[1] if match else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command line of a ``console`` block: for root on ``host``, or, where that is empty, for a user here."""
+    """One command line of a ``console`` block: for root on ``host``; with an empty ``host``, for a user on this
+    machine.
+    """
 
     document: str
     line: int
@@ -49,7 +51,7 @@ class Command:
 
 
 def text_of(document: str) -> str:
-    """A document's text."""
+    """The text of a document."""
     return (PROJECT / document).read_text("utf-8")
 
 
@@ -61,7 +63,7 @@ def blocks(document: str) -> Iterator[Block]:
 
 
 def commands(document: str) -> Iterator[Command]:
-    """The command lines of a document's ``console`` blocks, in order; other lines there are output."""
+    """The command lines of a document's ``console`` blocks, in order; other lines in these blocks are output."""
     for block in blocks(document):
         if block.language != "console":
             continue
@@ -73,7 +75,7 @@ def commands(document: str) -> Iterator[Command]:
 
 
 def mentions_of_invoke(document: str) -> Iterator[str]:
-    """Everything that follows ``invoke`` in command lines and in code within sentences."""
+    """The text after ``invoke`` in command lines and in inline code."""
     prose = _FENCE.sub("", text_of(document))
     spans = [span for span in _SPAN.findall(prose) if re.match(r"(\S+=\S+ )?invoke ", span)]
     lines = [command.text.partition("#")[0] for command in commands(document)]
@@ -87,6 +89,6 @@ def links(document: str) -> Iterator[str]:
 
 
 def anchors(document: str) -> set[str]:
-    """The names by which a document's headings can be linked to, as GitHub makes them."""
+    """The anchors of a document's headings, as GitHub generates them."""
     headings = re.findall(r"^#+ (.+)$", _FENCE.sub("", text_of(document)), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

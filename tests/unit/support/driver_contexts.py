@@ -1,4 +1,4 @@
-"""Looks at a host with the real roles base and driver: as desired, but for the answers that a test gives."""
+"""Audit contexts of a host with the real roles base and driver: as desired, except for a test's answers."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ Differs = Mapping[Probe, Reply | None]
 
 
 def grub(*kernels: str, default: str = "0", env: str = "", words: str = "ro quiet") -> str:
-    """What the boot loader's files say: a menu as update-grub writes it for these kernels, the first one on top too."""
+    """The boot loader's files: a menu by update-grub for these kernels, with the first one at the top level as well."""
     lines = [
         (12, '   set default="${next_entry}"'),
         (16, f'   set default="{default}"'),
@@ -88,12 +88,12 @@ def grub(*kernels: str, default: str = "0", env: str = "", words: str = "ro quie
 
 
 def other(version: str = OTHER) -> dict[str, str]:
-    """The libraries' lines of the driver's state, of another version."""
+    """The libraries' lines of the driver's state, with another version."""
     return {name: f"{LIB}/{name[:-2]}.{version}" for name in ("libcuda.so.1", "libnvidia-ml.so.1")}
 
 
 def listed(name: str, major: int, minor: int, mode: str = "crw-rw-rw-") -> str:
-    """The line of ``find -ls`` about a device file."""
+    """The output line of ``find -ls`` for a device file."""
     return f"      431      0 {mode}   1 root     root     {major:3}, {minor:3} Nov 29 05:00 /dev/{name}\n"
 
 
@@ -102,7 +102,7 @@ def libraries(text: str) -> str:
 
 
 def log(*lines: str, hours: float = 1.0) -> str:
-    """The kernel log with these lines of so many hours ago, in the journal's style."""
+    """A kernel log with these lines from ``hours`` hours ago, in the journal's format."""
     stamp = (NOW - timedelta(hours=hours)).isoformat(timespec="seconds")
     return "+0000\nsource journal\n" + "".join(f"{stamp} gpu01 kernel: {line}\n" for line in lines)
 
@@ -120,7 +120,7 @@ def tree(*lines: str) -> str:
 
 
 def failed_build(*errors: str, version: str = V, kernel: str = KERNEL) -> dict[Probe, Reply | None]:
-    """The running kernel has no module, and DKMS's make.log of the last build has these errors."""
+    """Answers for a running kernel without the module; DKMS's make.log of the last build has these errors."""
     head = f"log {version} DKMS make.log for nvidia-{version} for kernel {kernel} (x86_64)"
     said = (f"error {version} {line}" for line in errors)
     return {
@@ -142,7 +142,7 @@ def desired(stack: Stack = STACK, variables: Driver | None = None) -> Desired:
 
 
 def healthy(of: Desired) -> dict[Probe, Answer]:
-    """Every answer of a host that is as desired."""
+    """All answers of a host that is as desired."""
     found = {probe: Answer(0, "") for rule in RULES if rule.sign for probe in rule.sign.probes}
     found |= {probe: Answer(0, "") for probe in CARD_PROBES}
     found |= dict(test_role_driver.host(of.roles[1].resources))
@@ -187,7 +187,7 @@ def _healthy() -> Mapping[Probe, Answer]:
 
 
 def look_at(differs: Differs | None = None, *, stack: Stack = STACK, variables: Driver | None = None) -> AuditContext:
-    """A look at a host that is as desired but for these answers; ``None`` for a question that was not asked."""
+    """The audit context of a host that is as desired except for these answers; ``None``: a probe that did not run."""
     usual = stack is STACK and variables is None
     wanted = _desired() if usual else desired(stack, variables)
     given = dict(_healthy()) if usual else healthy(wanted)
@@ -211,14 +211,14 @@ def look_at(differs: Differs | None = None, *, stack: Stack = STACK, variables: 
 
 
 def evidence(name: str, differs: Differs | None = None, **more: object) -> list[str]:
-    """What a rule's sign sees on such a host. Raises ``Unread``."""
+    """The evidence for a rule on such a host. Raises ``Unread``."""
     sign = next(rule.sign for rule in RULES if rule.name == name)
     assert sign is not None
     return list(sign.seen(look_at(differs, **more)))  # type: ignore[arg-type]
 
 
 def findings(differs: Differs | None = None, **more: object) -> dict[str, list[str]]:
-    """What all rules of driver and kernel see; what cannot be told is left out."""
+    """The evidence for all rules of driver and kernel, except rules that cannot decide."""
     found = {}
     for rule in RULES:
         with suppress(Unread):
@@ -227,7 +227,7 @@ def findings(differs: Differs | None = None, **more: object) -> dict[str, list[s
     return found
 
 
-#: what hosts say that are not well
+#: answers of unhealthy hosts
 H100 = "0x10de 0x030200 0x2330\n"
 UNLOADED = state(loaded="", uvm="")
 NO_MODULE = state(module="", loaded="", uvm="", dkms="")

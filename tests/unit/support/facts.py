@@ -1,4 +1,4 @@
-"""Answers for resources under test, as those who write roles have them too."""
+"""Answers for resources under test, with the helpers that role authors use."""
 
 from hostwright.plan.model import Change
 from hostwright.plan.testing import NOTHING, Replies, Reply, answer, changes_of, facts_for, reply_to
@@ -7,6 +7,6 @@ __all__ = ["NOTHING", "Replies", "Reply", "answer", "changes_of", "facts_for", "
 
 
 def only(changes: tuple[Change, ...]) -> Change:
-    """The one change that there must be."""
+    """The only change; fails for none or several."""
     assert len(changes) == 1, [change.what for change in changes]
     return changes[0]

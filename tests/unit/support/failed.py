@@ -1,7 +1,7 @@
-"""What programs printed when they failed, as public threads show it, with what is right to say of it.
+"""Outputs of failed programs from public threads, with the right diagnosis.
 
-``tests/fixtures/failed`` holds them. They were collected, and what is right was written down, before any rule was tried
-on them. ``half`` is ``kept`` for every second one, which was set aside while the code was written.
+They are in ``tests/fixtures/failed``. They were collected, with their diagnoses, before any rule was tested on them.
+Every second one has ``half`` set to ``kept`` and was not used while the code was written.
 """
 
 from __future__ import annotations
@@ -16,6 +16,6 @@ FOLDER = Path(__file__).parents[2] / "fixtures" / "failed"
 
 
 def outside(kind: str) -> list[Any]:
-    """The cases of a file, as parameters of a test."""
+    """The cases of a file as test parameters."""
     rows = map(json.loads, (FOLDER / f"{kind}.jsonl").read_text(encoding="utf-8").splitlines())
     return [pytest.param(row, id=row["source"]) for row in rows]

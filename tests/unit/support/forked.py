@@ -1,7 +1,7 @@
-"""The command as a process of its own, forked from one that has imported it: a second less for each call.
+"""Runs the command in a process forked from one that has imported Hostwright, which saves a second per call.
 
-What a call sees is what it sees as ``python -m hostwright``: its own session, working directory, environment and
-streams. What Python itself does as it starts and ends is not shown: tests of that start the real program.
+A call has the same environment as ``python -m hostwright``: its own session, working directory, environment variables
+and streams. Start and end of Python itself are not covered: tests of these start the real program.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from typing import IO, Any
 
 from tests.places import PROJECT
 
-LONGEST_BYTES = 1 << 20  #: of a call's words and environment
-STARTS_PYTHON = ("PYTHON", "LC_", "LANG")  #: variables that Python reads as it starts
+LONGEST_BYTES = 1 << 20  #: for a call's arguments and environment
+STARTS_PYTHON = ("PYTHON", "LC_", "LANG")  #: variables that Python reads at its start
 
 
 def run(words: Sequence[str], *, cwd: Path, env: Mapping[str, str], text: str = "") -> subprocess.CompletedProcess[str]:
-    """Call ``hostwright`` with these words."""
+    """Call ``hostwright`` with these arguments."""
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(text.encode())
         given.seek(0)
@@ -43,7 +43,7 @@ def _read(stream: IO[bytes]) -> str:
 
 
 class _Server:
-    """A process that has imported Hostwright. It ends when this one does."""
+    """A process that has imported Hostwright. It ends with this process."""
 
     def __init__(self, started: Mapping[str, str]):
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -56,7 +56,7 @@ class _Server:
     @classmethod
     @cache
     def of(cls, started: str) -> _Server:
-        """The server that started with these variables."""
+        """The server that was started with these variables."""
         return cls(json.loads(started))
 
     def call(self, call: Mapping[str, Any], streams: Sequence[IO[bytes]]) -> int:
@@ -67,7 +67,7 @@ class _Server:
 
 
 def serve(number: int) -> None:
-    """Fork for each call that comes over a socket."""
+    """Fork for each call received over a socket."""
     from hostwright.cli import exits, opening, program  # noqa: F401
     from hostwright.plan.roles.role import discover
 
@@ -87,7 +87,7 @@ def serve(number: int) -> None:
 
 
 def _call(call: Mapping[str, Any], fds: Sequence[int]) -> None:
-    """Be the process of a call, to its end."""
+    """Run a call in this process, and exit."""
     from hostwright import __main__
 
     status = 1

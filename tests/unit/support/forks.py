@@ -1,4 +1,4 @@
-"""How many processes a shell program starts: counted by the kernel, in a process namespace of its own."""
+"""Counts the processes that a shell program starts, in its own process namespace."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OF_A_LOOK = (3, 4)
 
 
 def forks(program: str) -> int:
-    """The processes and subshells that ``/bin/sh`` starts for this program on this machine."""
+    """The number of processes and subshells that ``/bin/sh`` starts for this program."""
     command = COUNT if os.getuid() == 0 else COUNT.replace("unshare", "unshare --map-root-user", 1)
     done = subprocess.run(["/bin/sh", "-c", command], input=program, capture_output=True, check=True, text=True)
     return int(done.stdout)

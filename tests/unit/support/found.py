@@ -1,4 +1,4 @@
-"""A host that somebody set up by hand, as the finders of all roles are answered by it."""
+"""A host that was set up manually, as answers to the finders of all roles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hostwright.resources.packages.packages import DPKG
 AT = "2026-11-29T02:00:00+00:00"
 FINDERS = finders_of(discover())
 
-#: what the probe prints on an Ubuntu 22.04 with NVIDIA's .run, toolkits from theirs, Docker's own packages
+#: the probe's output on Ubuntu 22.04 with NVIDIA's .run, toolkits from .run files, and Docker's own packages
 HAND_MADE = """\
 driver	loaded	550.54.15
 driver	kernel	NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.15  Release Build
@@ -36,6 +36,6 @@ PACKAGES = {
 
 
 def facts_of(text: str = HAND_MADE, packages: Mapping[str, str] = PACKAGES) -> Facts:
-    """The facts of a host whose probe printed this, with these Debian packages."""
+    """The facts of a host whose probe printed this text, with these Debian packages."""
     rows = "".join(f"{name}\t{version}\tii \tamd64\t{name}\n" for name, version in packages.items())
     return Facts({FINDERS.probe: Answer(0, text), DPKG: Answer(0, rows)})

@@ -1,4 +1,4 @@
-"""Hosts whose work ends when a test says so, and a rollout over them in a thread of its own."""
+"""Hosts whose work ends when a test decides, and a rollout over them in its own thread."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from hostwright.apply.executors.executor import HostExecutor
 from hostwright.apply.rollout.limits import Limits
 from hostwright.apply.rollout.rollout import Results, roll_out
 
-WAIT_S = 60  #: for what comes at once unless something is broken
+WAIT_S = 60  #: for events that occur at once unless the code is broken
 NAMES = tuple(f"gpu{number:02}" for number in range(12))
 
 
 def nothing() -> None:
-    """What needs no doing."""
+    """Do nothing."""
 
 
 @dataclass
 class Hosts:
-    """Hosts whose work ends when, and as, the test says."""
+    """Hosts whose work ends at the time and with the result that the test sets."""
 
     begun: SimpleQueue[str] = field(default_factory=SimpleQueue)
     seen: list[events.Event] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Hosts:
         self.told.put(event.host)
 
     def next(self, number: int) -> set[str]:
-        """The next hosts that begin, as soon as they do."""
+        """Wait for the next ``number`` hosts to begin; return them."""
         return {self.begun.get(timeout=WAIT_S) for _ in range(number)}
 
     @property
@@ -63,7 +63,7 @@ class Hosts:
 
 @dataclass
 class Aside:
-    """A rollout in a thread of its own, so that the test can be the hosts and the operator."""
+    """A rollout in its own thread, so that the test can act as the hosts and the operator."""
 
     hosts: Hosts
     limits: Limits

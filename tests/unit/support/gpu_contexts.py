@@ -1,4 +1,4 @@
-"""Looks at hosts with cards, for the rules of hardware: healthy unless a test says otherwise."""
+"""Audit contexts of hosts with GPUs, for hardware rules: healthy except for a test's changes."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ A100 = Gpu(
     links=tuple(GpuLink(number, True) for number in range(12)), processes=(GpuProcess(7, "python3", "C", 2**30),),
 )  # fmt: skip
 DAEMON = Answer(0, f"Id={PERSISTENCED}\nLoadState=loaded\nActiveState=active\nSubState=running\nResult=success\n")
-SILENT = Gpu(0, "0000:3b:00.0")  # says N/A to everything
+SILENT = Gpu(0, "0000:3b:00.0")  # reports N/A for every value
 
 
 def cards(card: Gpu, count: int = 2) -> tuple[Gpu, ...]:
-    """As many cards as that, each with its own place."""
+    """``count`` cards like this one, each with its own PCI address."""
     return tuple(replace(card, index=n, bus=f"0000:{0x3B + n:02x}:00.0", uuid=f"GPU-{n}") for n in range(count))
 
 
 def line(text: str, hours: float = 1.0) -> KernelLine:
-    """A line of the kernel log from so many hours ago."""
+    """A line of the kernel log from ``hours`` hours ago."""
     return KernelLine(NOW - timedelta(hours=hours), text)
 
 
@@ -80,9 +80,9 @@ def audit_context(
     answers: Mapping[Any, Answer] | None = None,
     roles: tuple[str, ...] = ("driver",),
 ) -> AuditContext:
-    """A look at a host whose nvidia-smi reports these cards; with ``smi`` it gave that instead of a report.
+    """The audit context of a host whose nvidia-smi reports these cards; ``smi`` replaces its report.
 
-    The bus has as many cards as are reported, or two where none are, unless ``on_bus`` says otherwise.
+    By default, the bus has as many cards as are reported, or two if none are; ``on_bus`` sets another number.
     """
     bus = (
         "0x10de 0x030200 0x1eb8\n" * (len(gpus) or 2 if on_bus is None else on_bus)
@@ -115,7 +115,7 @@ def seen(name: str, at: AuditContext) -> list[str]:
 
 
 def all_seen(at: AuditContext) -> dict[str, list[str]]:
-    """The evidence for all rules that find something; what cannot be told is left out."""
+    """The evidence for all rules that match, except rules that cannot decide."""
     found = {}
     for name in RULES:
         try:
@@ -128,7 +128,7 @@ def all_seen(at: AuditContext) -> dict[str, list[str]]:
 
 
 def unread(name: str, at: AuditContext) -> bool:
-    """Whether a rule says that it cannot tell."""
+    """Whether a rule cannot decide."""
     try:
         seen(name, at)
     except Unread:
@@ -137,7 +137,7 @@ def unread(name: str, at: AuditContext) -> bool:
 
 
 def only(at: AuditContext, name: str) -> str:
-    """The one line of evidence of the one rule that finds something."""
+    """The only line of evidence; fails if other rules match."""
     found = all_seen(at)
     if list(found) != [name] or len(found[name]) != 1:
         pytest.fail(f"expected one line for {name} alone, got {found}")

@@ -1,4 +1,4 @@
-"""Signals that a test sends to itself."""
+"""Signals that a test sends to its own process."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def heard(*numbers: int) -> Iterator[dict[int, object]]:
-    """Python's own handlers of these signals, whatever the tests were started from; they must stand again at the end.
+    """Set Python's default handlers of these signals, and check that they are set again at the end.
 
-    No garbage is collected meanwhile: Hypothesis is called then, and a ``KeyboardInterrupt`` in its function is lost.
+    Garbage collection is disabled meanwhile: it would call Hypothesis, which loses a ``KeyboardInterrupt``.
     """
     before = {number: signal.getsignal(number) for number in numbers}
     for number in numbers:

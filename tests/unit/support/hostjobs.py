@@ -1,5 +1,4 @@
-"""Jobs on this machine in the place of a host: the scripts of ``hostwright.apply.jobs.jobs``, run by the real
-/bin/sh."""
+"""Jobs on this machine instead of a host: the scripts of ``hostwright.apply.jobs.jobs``, run by the real /bin/sh."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from tests.unit.support.known import KNOWN
 
 
 def lay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Jobs, where they work, and locks below ``tmp_path``; and no systemd."""
+    """Put jobs, working directories and locks below ``tmp_path``; disable systemd."""
     monkeypatch.setattr(hostjobs, "JOBS_DIR", str(tmp_path / "jobs"))
     monkeypatch.setattr(hostjobs, "WORK_DIRS", (str(work_dir(tmp_path)),))
     monkeypatch.setattr(scripting, "LOCK_DIR", str(tmp_path / "locks"))
@@ -29,12 +28,12 @@ def lay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def work_dir(tmp_path: Path) -> Path:
-    """Where jobs work that ``lay`` has laid: other tests' jobs may not have ended yet."""
+    """The working directory of jobs set by ``lay``; separate, because other tests' jobs may still run."""
     return tmp_path / "hostwright" / "work"
 
 
 def altered(monkeypatch: pytest.MonkeyPatch, name: str, old: str, new: str, before: str = "") -> None:
-    """Let a function of ``jobs`` give its script with other text in it, and with ``before`` before it."""
+    """Replace text in the script that a function of ``jobs`` returns, and insert ``before`` at its beginning."""
     script = getattr(jobs, name)
 
     def replaced(*arguments: object) -> str:
@@ -53,7 +52,7 @@ def make(*scripts: str, name: str = "run1-cuda-aa", tries: int = 1) -> jobs.Job:
 def start_steps(
     plan: RolePlan, folder: Path, to: Path | None = None, remaining_s: Sequence[float] = ()
 ) -> subprocess.Popen[bytes]:
-    """A role's program as the job's wrapper runs it: in its folder, writing to the end of its log."""
+    """Start a role's program like the job's wrapper: in its folder, appending to its log."""
     folder.mkdir(exist_ok=True)
     for name, text in {**scripting.files(plan, "NONCE", KNOWN.retry_rules, remaining_s), "log": ""}.items():
         (folder / name).write_text(text)
@@ -64,7 +63,7 @@ def start_steps(
 
 
 def run_steps(plan: RolePlan, folder: Path) -> RoleResult:
-    """A role's program, to its end, and what its log says."""
+    """Run a role's program to its end; return its status and log."""
     status = start_steps(plan, folder).wait(timeout=60)
     reader = LogReader(plan.role, [change.what for change, _ in plan.steps], "NONCE")
     reader.feed((folder / "log").read_bytes())
@@ -120,7 +119,7 @@ def processes(session: int) -> list[str]:
 
 
 def waiting(flag: Path) -> str:
-    """A script that runs until ``flag`` is there."""
+    """A script that runs until ``flag`` exists."""
     return sh("until [ -e %s ]; do sleep 0.02; done", flag)
 
 

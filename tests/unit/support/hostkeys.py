@@ -1,4 +1,4 @@
-"""Host keys that are the same in every process: the tests of one file are collected by several."""
+"""Host keys that are equal in every process, because several processes collect the tests of one file."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from hostwright.transport.identity.keys import HostKey
 
 
 def host_key(number: int) -> HostKey:
-    """An ed25519 key, another one for each number from 0 to 255."""
+    """An ed25519 key for each number from 0 to 255."""
     public = Ed25519PrivateKey.from_private_bytes(bytes([number]) * 32).public_key()
     return HostKey.parse(public.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode())

@@ -1,8 +1,8 @@
-"""Every name by which other programs, records and histories know things of ours: no prose, and not to be reworded.
+"""All identifiers that other programs, records and histories use. They are not prose and must not be reworded.
 
-``python -m tests.unit.support.identifiers`` writes the recorded list anew. What is added to it is new; what goes or
-changes breaks an alert, a dashboard, a script, a comparison with last week's audit, or a site's own rule, and belongs
-into the changelog.
+``python -m tests.unit.support.identifiers`` writes the recorded list. An added identifier is new. A removed or changed
+identifier breaks alerts, dashboards, scripts, comparisons with earlier audits, or sites' rules, and needs a changelog
+entry.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from tests.unit.support.standard import targets
 
 PROJECT = Path(__file__).parents[3]
 FILE = PROJECT / "tests" / "fixtures" / "identifiers.json"
-NOTHING = Answer(1, "")  #: what a bare host answers
-#: what other hosts may answer, so that every state finds something that is not as it wants it
+NOTHING = Answer(1, "")  #: the answer of a bare host
+#: answers of other hosts, so that every state finds a difference
 ANSWERS = (NOTHING, *(Answer(0, text) for text in ("", "1\n", "device nvidia0\n", "there written ours kept\n")))
 
-#: stacks that do not fit together, each by another rule
+#: inconsistent stacks, each rejected by another rule
 MISFITS: tuple[dict[str, Any], ...] = (
     {"cuda": {"version": "11.4.0"}, "cudnn": {"version": "8.3.0.98"}},
     {"cuda": {"version": "11.2.9"}},
@@ -50,13 +50,13 @@ MISFITS: tuple[dict[str, Any], ...] = (
     {"driver": {"version": "450.51.06"}},
     {"container": {"docker": "docker-ce", "docker_ce": None}},
 )
-#: hosts that no stack fits: another machine, system, kernel, Python and a GPU that is too new; and one that is too old
+#: hosts that no stack fits: another machine type, system, kernel, Python, a too new GPU, a too old GPU
 STRANGE = {OS_RELEASE: "ID=fedora\nVERSION_ID=40\n", UNAME: "6.18.5 aarch64\n", PYTHONS: "/usr/bin/python3 3.13\n"}
 GPUS = ("0x10de 0x030200 0x2330\n", "0x10de 0x030200 0x118f\n")
 
 
 def identifiers() -> dict[str, Any]:
-    """All of them, by what they name."""
+    """All identifiers, by kind."""
     hosts = targets()
     record = renewed(hosts[0].desired, {}, RunStamp("run")) or {}
     return {
@@ -86,12 +86,12 @@ def _card_values() -> Iterator[str]:
 
 
 def _shown(target: TargetHost) -> bool:
-    """One stack tells how states are called; the others tell the same of other versions."""
+    """The names of states in the output for one stack; other stacks have the same names with other versions."""
     return target.name in {"tensorflow-2.9", "switched"}
 
 
 def _planned(target: TargetHost) -> Iterator[Planned]:
-    """What the states of a host plan, and those of its removal."""
+    """The plans of a host's states, and of their removals."""
     for desired in (target.desired, removal_of(target.desired)):
         states = [one for role in desired.roles for one in role.resources]
         for answer in ANSWERS:
@@ -103,7 +103,7 @@ def _plan(state: Resource, answer: Answer) -> Planned | None:
 
 
 def _of_stacks() -> Iterator[str]:
-    """The rules that refuse stacks, as their sentences name them."""
+    """The rules that reject stacks, as named in their messages."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "stacks").mkdir()
@@ -119,7 +119,7 @@ def _of_stacks() -> Iterator[str]:
 
 
 def _of_hosts(target: TargetHost) -> Iterator[str]:
-    """The rules that refuse hosts."""
+    """The rules that reject hosts."""
     for gpu in GPUS:
         said = {probe: Answer(0, text) for probe, text in {**STRANGE, PCI: gpu}.items()}
         plan = make_plan(target.desired, Facts({**dict.fromkeys(target.desired.probes(), NOTHING), **said}))
@@ -128,7 +128,7 @@ def _of_hosts(target: TargetHost) -> Iterator[str]:
 
 
 def _of_states() -> Iterator[str]:
-    """The rules by which states refuse hosts: what stands in the place of ``Refusal.rule`` wherever one is made."""
+    """The rules with which states refuse hosts: the values of ``Refusal.rule`` in the source."""
     place = [each.name for each in dataclasses.fields(Refusal) if not each.kw_only].index("rule")
     paths = sorted(path for folder in ("hostwright/resources", "roles") for path in (PROJECT / folder).rglob("*.py"))
     nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text("utf-8")))]

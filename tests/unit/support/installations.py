@@ -1,4 +1,4 @@
-"""A host on its way to a new operating system, its BMC and its installer, for the tests of installations."""
+"""A host during the installation of an operating system, with its BMC and installer, for tests of installations."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ BULLSEYE = 'NAME="Debian GNU/Linux"\nVERSION_ID="11"\nID=debian\n'
 
 @dataclass
 class Bmc:
-    """A BMC whose host fetches its seed as soon as it is power-cycled, unless its boot order is wrong."""
+    """A BMC whose host fetches its seed after a power cycle, unless its boot order is wrong."""
 
     fetch: Callable[[], None]
     orders: list[str] = field(default_factory=list)
-    fails: tuple[str, ...] = ()  #: the orders that it refuses
+    fails: tuple[str, ...] = ()  #: the commands that it rejects
 
     def __enter__(self) -> Bmc:
         return self
@@ -65,7 +65,7 @@ class Bmc:
 
 
 class World:
-    """The host on its way: what it shows at each look, what it fetched, and which keys were written down."""
+    """The host during installation: its responses, the files it fetched, and the keys that were recorded."""
 
     def __init__(self, target: TargetHost, monkeypatch: pytest.MonkeyPatch, shows: list[HostKey | str | None]):
         self.target, self.shows = target, shows
@@ -73,12 +73,12 @@ class World:
         self.fetched: dict[str, bytes] = {}
         self.seeded: HostKey | None = None
         self.written: list[list[HostKey]] = []
-        self.rotated: list[HostKey] = []  #: the keys of seeds that gave way to keys of the host's own
+        self.rotated: list[HostKey] = []  #: keys of seeds that the host's own keys replaced
         self.cannot_rotate = ""
         self.now_s = 0.0
         self.port = 0
-        self.servers: SeedServers | None = None  #: while an installation runs
-        self.system = BULLSEYE  #: /etc/os-release of what was installed
+        self.servers: SeedServers | None = None  #: set while an installation runs
+        self.system = BULLSEYE  #: /etc/os-release of the installed system
         self.bmc = Bmc(self.fetch)
         self.open_bmc: Callable[[], Bmc] = lambda: self.bmc
         real = installing.generate
@@ -141,7 +141,7 @@ class World:
                 self._await_record(name)
 
     def _await_record(self, name: str) -> None:
-        """Wait until the server, whose threads are real, has written down that a file was fetched."""
+        """Wait until the server, which has real threads, has recorded that a file was fetched."""
         assert self.servers is not None
         ((server, _),) = self.servers._servers.values()
         assert server.wait_fetched("gpu07", 60, name=name)
@@ -151,7 +151,7 @@ class World:
 
     def sleep(self, seconds: float) -> None:
         self.now_s += seconds
-        time.sleep(0.001)  # the server's threads need a moment of the real time
+        time.sleep(0.001)  # the server's threads need real time
 
     def install(self, *, stopping: Callable[[], bool] = lambda: False, bmc: bool = True) -> None:
         with SeedServers() as servers:
@@ -166,7 +166,7 @@ class World:
                 assert not self.served()
 
     def finish(self) -> None:
-        """What a later run does for a host whose installation was cut short."""
+        """Do what a later run does for a host whose installation was interrupted."""
         with SeedServers() as servers:
             clock = Clock(lambda: self.now_s, self.sleep, lambda: "10:00")
             run = run_of(nullcontext, self.events.append, verb="rebuild")

@@ -1,4 +1,4 @@
-"""A repository's key that nobody has, as hosts print it, and stacks that name it."""
+"""A repository's key without an owner, as hosts print it, and stacks that use it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def ring(name: str) -> bytes:
 
 
 def shown(*names: str) -> str:
-    """What a host prints of a keyring with these keys."""
+    """A host's output for a keyring with these keys."""
     return base64.b64encode(b"".join(map(ring, names))).decode() + "\n"
 
 
@@ -25,7 +25,7 @@ RING = shown("vendor")
 
 
 def with_our_key(stack: Stack) -> Stack:
-    """The stack, whose repositories have that key."""
+    """The stack with this key in its repositories."""
     cuda, container = stack.sections["cuda"], stack.sections["container"]
     named = {"fingerprint": FINGERPRINT}
     toolkit, docker = container.toolkit, container.docker_ce  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""What all roles of the project know: their failures, and how they read cards."""
+"""The failure rules of all roles, and their ways to read cards."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ CARD_PROBES = tuple(probe for one in CARDS for probe in one.probes)
 
 
 def with_message(layer: str) -> list[FailureRule]:
-    """The rules of a layer that are known by a message and on a host."""
+    """The rules of a layer that match a message, and have a sign on a host."""
     return [rule for rule in SIGNED if rule.pattern and rule.sign and rule.sign.layer == layer]

@@ -1,4 +1,6 @@
-"""Looks at a host with the real roles cuda, cudnn, environment and tensorflow: as desired, but for what a test says."""
+"""Audit contexts of a host with the real roles cuda, cudnn, environment and tensorflow: as desired, except for a test's
+answers.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ Differs = Mapping[Probe, Reply | None]
 
 
 def resource(kind: type[Kind], ending: str = "") -> Kind:
-    """The first resource of a kind, of several the one whose path ends so."""
+    """The first resource of a kind; of several, the one whose path has this suffix."""
     found = (one for role in DESIRED.roles for one in role.resources if isinstance(one, kind))
     return next(one for one in found if str(getattr(one, "path", "")).endswith(ending))
 
@@ -64,7 +66,7 @@ PTXAS_LINK = resource(Link, "/bin/ptxas").probes()[0]
 NVCC_LINK = resource(Link, "/bin/nvcc").probes()[0]
 VENV = resource(Venv).probes()[1]
 
-#: the libraries of CUDA 11.2.2 that TensorFlow opens: soname and the file that it leads to
+#: the libraries of CUDA 11.2.2 that TensorFlow loads: soname and the file it links to
 SONAMES = {
     "libcudart.so.11.0": "libcudart.so.11.2.152", "libcublas.so.11": "libcublas.so.11.4.1.1043",
     "libcublasLt.so.11": "libcublasLt.so.11.4.1.1043", "libcufft.so.10": "libcufft.so.10.4.1.152",
@@ -77,12 +79,12 @@ PACKAGES = test_role_cuda.TOOLKIT + test_role_cuda.REPOSITORY + "python3.9-venv\
 
 
 def library(path: str, target: str = "", size: int = 1000) -> str:
-    """The row of a library as it lies in the toolkit's directory: a link to ``target``, or a file."""
+    """The row of a library in the toolkit's directory: a link to ``target``, or a file."""
     return f"found\t{'l' if target else 'f'}\t{size}\t{path}\t{target}\n"
 
 
 def tree(libraries: Mapping[str, str], *, more: str = "") -> str:
-    """The rows of the toolkit's libraries: each soname a link to its file, and the plain name a link to it."""
+    """The rows of the toolkit's libraries: each soname a link to its file, and the plain name a link to the soname."""
     lines = []
     for soname, file in libraries.items():
         plain = f"{soname.partition('.so')[0]}.so"
@@ -115,7 +117,7 @@ SOURCE_LINE = (
 
 
 def healthy() -> dict[Probe, Answer]:
-    """Every answer of a host that is as desired."""
+    """All answers of a host that is as desired."""
     greens: tuple[Mapping[str, Reply], ...] = (
         test_role_cuda.GREEN,
         test_role_cudnn.GREEN,
@@ -143,7 +145,7 @@ def healthy() -> dict[Probe, Answer]:
 
 
 def look_at(differs: Differs | None = None, *, variables: Cuda | None = None) -> AuditContext:
-    """A look at a host that is as desired but for these answers; ``None`` for a question that was not asked."""
+    """The audit context of a host that is as desired except for these answers; ``None``: a probe that did not run."""
     given = healthy()
     for probe, reply in (differs or {}).items():
         if reply is None:
@@ -156,19 +158,19 @@ def look_at(differs: Differs | None = None, *, variables: Cuda | None = None) ->
 
 
 def planned() -> list[Change]:
-    """What differs on a host that is as desired: nothing, or these facts are not those of such a host."""
+    """The differences on a host that is as desired; must be empty."""
     facts = Facts(healthy())
     return [change for role in DESIRED.roles for one in role.resources if (change := one.plan(facts))]
 
 
 def seen(rule: FailureRule, ctx: AuditContext) -> list[str]:
-    """What a rule's sign sees. Raises ``Unread``."""
+    """The evidence for a rule. Raises ``Unread``."""
     assert rule.sign is not None
     return list(rule.sign.seen(ctx))
 
 
 def asked(probe: Probe, root: Path, *places: str) -> Answer:
-    """A probe's answer about a made-up tree, by the machine's sh; its paths come back as those of a host."""
+    """The answer of a probe for a file tree, run by this machine's sh; paths in the answer are those of a host."""
     script = probe.script
     for place in places:
         script = script.replace(place, f"{root}{place}")
@@ -177,7 +179,7 @@ def asked(probe: Probe, root: Path, *places: str) -> Answer:
 
 
 def write(path: Path, content: bytes | str = "") -> Path:
-    """A file of a made-up tree."""
+    """Write a file of the file tree."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path

@@ -1,6 +1,6 @@
-"""A made-up host for programs that look at one: a tree of files and a few programs, read by the machine's own shell.
+"""A fake host for probes: a file tree and a few programs, read by this machine's shell.
 
-The programs under test name absolute paths; ``rooted`` moves those into the tree.
+The programs under test use absolute paths; ``rooted`` moves them into the tree.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.unit.support.shell import program
 CUDNN = ("", "_adv_infer", "_adv_train", "_cnn_infer", "_cnn_train", "_ops_infer", "_ops_train")
 DISTS = {"tensorflow": "2.9.0", "numpy": "1.26.4", "protobuf": "3.19.6", "keras": "2.9.0", "tensorboard": "2.9.1"}
 VENV = "/opt/tensorflow-2.9"
-#: systemctl show: a paragraph for each unit
+#: output of systemctl show: a paragraph per unit
 UNITS = 'while [ "$1" != -- ]; do shift; done; shift; for unit; do printf "ActiveState={}\\n\\n"; done'
 
 _OURS = re.compile(r"(?<![\w.}])/(?=(usr|etc|sys|var|proc|run|opt)/)")
@@ -33,29 +33,29 @@ class MadeUp:
     root: Path
 
     def rooted(self, script: str) -> str:
-        """The script with every path of the host in the tree."""
+        """The script with every path of the host moved into the tree."""
         return _OURS.sub(f"{self.root}/", script)
 
     def place(self, path: str) -> Path:
-        """Where a path of the host is; its directory is made."""
+        """The location of a host's path in the tree; its parent directory is created."""
         found = self.root / path.lstrip("/")
         found.parent.mkdir(parents=True, exist_ok=True)
         return found
 
     def write(self, path: str, text: str | bytes = "") -> None:
-        """Put a file there."""
+        """Write a file to the tree."""
         self.place(path).write_bytes(text if isinstance(text, bytes) else text.encode())
 
     def link(self, path: str, target: str) -> None:
-        """Put a link there; an absolute target is one of the host."""
+        """Create a link in the tree; an absolute target is moved into the tree."""
         self.place(path).symlink_to(self.root / target.lstrip("/") if target.startswith("/") else target)
 
     def program(self, name: str, script: str) -> None:
-        """Put a program on the host's PATH, before the machine's own."""
+        """Add a program to the host's PATH, before this machine's programs."""
         program(self.root / "programs", name, self.rooted(script))
 
     def remove(self, path: str) -> None:
-        """Take a file, link or directory away."""
+        """Remove a file, link or directory."""
         place = self.root / path.lstrip("/")
         if place.is_dir() and not place.is_symlink():
             shutil.rmtree(place)
@@ -63,18 +63,18 @@ class MadeUp:
             place.unlink()
 
     def run(self, script: str) -> subprocess.CompletedProcess[bytes]:
-        """Run a program of the host as ``/bin/sh`` gets it, on standard input."""
+        """Run a program of the host on the standard input of ``/bin/sh``."""
         path = f"{self.root}/programs:/usr/local/bin:/usr/bin:/bin"
         text = self.rooted(script).encode()
         return subprocess.run(["/bin/sh"], input=text, capture_output=True, check=False, env={"PATH": path})
 
     def ask(self, script: str) -> str:
-        """What a probe's program prints, with the host's own paths."""
+        """The output of a probe's program, with the host's paths."""
         return self.run(script).stdout.decode(errors="replace").replace(str(self.root), "")
 
 
 def bare(root: Path) -> MadeUp:
-    """A host on which nothing is."""
+    """A host without anything installed."""
     host = MadeUp(root)
     for name in ("dpkg-query", "ldconfig", "modinfo", "docker"):
         host.program(name, "exit 127")
@@ -89,7 +89,7 @@ def bare(root: Path) -> MadeUp:
 
 
 def provisioned(root: Path, stack: Stack) -> MadeUp:
-    """A host that is as the stack wants it."""
+    """A host that is as the stack desires."""
     host = bare(root)
     _driver(host, stack)
     _toolkit(host, stack)

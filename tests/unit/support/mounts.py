@@ -1,4 +1,4 @@
-"""Real filesystems for a script or for what is typed: mounts of its own, in a namespace."""
+"""Runs scripts or commands in their own mount namespace, with real filesystems."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _allowed() -> bool:
 
 
 def in_namespace(script: str, umask: int = 0o022, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run a script of ``/bin/sh`` as root with mounts of its own; skip the test where the machine forbids it."""
+    """Run a script of ``/bin/sh`` as root with its own mounts; skip the test if the machine forbids this."""
     if not _allowed():
         pytest.skip("this machine lets nobody mount")
     return subprocess.run(
@@ -37,7 +37,9 @@ def in_namespace(script: str, umask: int = 0o022, **env: str) -> subprocess.Comp
 
 @contextmanager
 def mounts(*commands: str) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """A process with mounts of its own, which these commands of ``/bin/sh`` make, and the words that enter it."""
+    """Start a process with its own mounts, created by these commands of ``/bin/sh``; yield the command prefix that
+    enters it.
+    """
     script = "\n".join((*commands, "echo", "exec sleep 3600"))
     with subprocess.Popen([*_UNSHARE, "/bin/sh", "-ec", script], stdout=subprocess.PIPE) as process:
         try:

@@ -1,4 +1,4 @@
-"""What roles bring to tests that are about all roles, from modules among their own tests: a role may be deleted."""
+"""Modules of roles for tests of all roles, in folders of the roles' tests, because a role may be deleted."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ _ROLES = PROJECT / "tests" / "unit" / "roles"
 
 
 def of_roles(name: str) -> Iterator[ModuleType]:
-    """The module ``tests/unit/roles/ROLE/NAME.py`` of each role that has one."""
+    """The module ``tests/unit/roles/ROLE/NAME.py`` of each role that has it."""
     for file in sorted(_ROLES.glob(f"*/{name}.py")):
         yield import_module(f"tests.unit.roles.{file.parent.name}.{name}")

@@ -1,4 +1,4 @@
-"""The package as ``pip`` makes it of this repository, built and installed without a network."""
+"""Builds and installs the package of this repository with ``pip``, without a network."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OFFLINE = ("--no-index", "--no-deps", "--no-build-isolation", "--disable-pip-ve
 
 
 def copy_sources(folder: Path) -> Path:
-    """A copy of what a package is made of, so that building leaves nothing in the checkout."""
+    """Copy the package's sources, so that a build leaves no files in the checkout."""
     for name in SOURCES:
         source, target = PROJECT / name, folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -37,14 +37,14 @@ def copy_sources(folder: Path) -> Path:
 
 
 def build_wheel(source: Path, folder: Path) -> Path:
-    """The wheel of a source tree or of an sdist."""
+    """Build the wheel of a source tree or an sdist."""
     _pip("wheel", *_OFFLINE, "-w", str(folder), str(source))
     (wheel,) = folder.glob("*.whl")
     return wheel
 
 
 def build_sdist(source: Path, folder: Path) -> Path:
-    """The sdist of a source tree."""
+    """Build the sdist of a source tree."""
     call = "import sys, setuptools.build_meta as backend; backend.build_sdist(sys.argv[1])"
     _run([sys.executable, "-c", call, str(folder)], cwd=source)
     (sdist,) = folder.glob("*.tar.gz")
@@ -61,7 +61,7 @@ def _run(command: list[str], cwd: Path) -> None:
 
 
 def install(wheel: Path, folder: Path) -> Path:
-    """A virtual environment with the wheel installed, which borrows what it depends on from this interpreter's own.
+    """Install the wheel into a virtual environment that uses this interpreter's dependencies.
 
     Returns the folder of its programs.
     """

@@ -1,6 +1,6 @@
-"""Plans of every standard stack for every release, from what whole hosts have answered (``recorded``).
+"""Plans of every standard stack for every release, from recorded answers of whole hosts (``recorded``).
 
-Of Ubuntu no host can be recorded: its facts are made up, from those of the Debian that is next to it.
+Ubuntu hosts cannot be recorded: their facts are derived from those of the nearest Debian.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def _recorded(release: str) -> tuple[str, tuple[str, ...]]:
     return facts[UNAME].text.split()[0], tuple(pythons(facts))
 
 
-#: releases of Ubuntu → the Debian whose recorded facts stand in for theirs, by the version of glibc
+#: Ubuntu release → the Debian release with recorded facts whose glibc is nearest
 MADE_UP_FROM = {"18.04": "11", "20.04": "11", "22.04": "12", "24.04": "13", "26.04": "13"}
 CODENAMES = {"18.04": "bionic", "20.04": "focal", "22.04": "jammy", "24.04": "noble", "26.04": "resolute"}
-#: release → its kernel, and the Pythons that it has or that its archive brings
+#: release → its kernel, and its Pythons (installed or in its archive)
 HOSTS = {
     ("ubuntu", "18.04"): ("4.15.0-213-generic", ("3.7", "3.8")),
     ("ubuntu", "20.04"): ("5.4.0-150-generic", ("3.8", "3.9")),
@@ -43,7 +43,7 @@ HOSTS = {
 }
 TEST = "tests/unit/stack/test_tried.py"
 T4 = 0x1EB8
-#: cards of hosts, by their PCI device ids
+#: PCI device ids of hosts' cards
 CARDS = {
     "K80": (0x102D,),
     "V100": (0x1DB4,),
@@ -52,7 +52,7 @@ CARDS = {
     "H100": (0x2330,),
     "8 × B200": (0x2901,) * 8,
 }
-PROVISIONED = ("debian", "11")  #: the release of which a provisioned host is recorded
+PROVISIONED = ("debian", "11")  #: the release with a recording of a provisioned host
 REFUSED = "refused"
 ABOUT = """\
 # Plans of all stacks, written by `python -m tests.unit.support.stackfleet`. Those on Debian are made from what lab
@@ -64,12 +64,12 @@ SHAPES = PROJECT / "tests/fixtures/plan-shapes.txt"
 
 
 def plan_of(target: TargetHost, distribution: str, release: str, cards: tuple[int, ...] = (T4,)) -> Plan:
-    """The plan of a host that has nothing of its stack yet."""
+    """The plan of a host without anything of its stack."""
     return make_plan(target.desired, bare_facts(target, distribution, release, cards))
 
 
 def bare_facts(target: TargetHost, distribution: str, release: str, cards: tuple[int, ...]) -> Facts:
-    """The answers of such a host, with these cards. Lab hosts have a T4 on their bus: other cards are made up."""
+    """The answers of such a host with these cards. Recorded lab hosts have a T4, so other cards are substituted."""
     replaced = {} if cards == (T4,) else {PCI: "".join(f"0x10de 0x030200 {card:#x}\n" for card in cards)}
     if cards == CARDS["8 × B200"]:
         replaced[FABRIC] = "bridge 0000:05:00.0\nlacks mlx5_ib\nlacks ib_umad\n"
@@ -80,7 +80,7 @@ def bare_facts(target: TargetHost, distribution: str, release: str, cards: tuple
 
 
 def _made_up(release: str) -> dict[Probe, str]:
-    """What an Ubuntu host answers otherwise than the Debian host whose other answers stand in for its own."""
+    """The answers of an Ubuntu host that differ from those of the Debian host from which it is derived."""
     kernel, versions = HOSTS["ubuntu", release]
     debian, name = MADE_UP_FROM[release], CODENAMES[release]
     packages = recorded.facts_of(f"debian-{debian}-bare", (DPKG,))[DPKG].text
@@ -96,13 +96,13 @@ def _made_up(release: str) -> dict[Probe, str]:
 
 
 def releases(target: TargetHost) -> list[tuple[str, str]]:
-    """The releases that a target's stack is for."""
+    """The releases that a target's stack supports."""
     return [(name, release) for name, all_of in target.stack.distributions.items() for release in all_of]
 
 
 def shapes() -> Iterator[str]:
-    """The table: a line for each stack and release, with what is planned by layer, for which cards, and which rules
-    refuse others; then what is planned, in order. Releases that a stack is not for are on one line.
+    """The table: a line for each stack and release with the changes by layer and the cards, and with the rules that
+    reject other cards; then the plans, in order. Releases that a stack does not support are on one line.
     """
     yield from ABOUT.splitlines()
     ordered: dict[str, list[str]] = {}
@@ -136,7 +136,7 @@ def _line(planned: Planned) -> str:
 
 
 def _alike(target: TargetHost, distribution: str, release: str) -> dict[str, list[str]]:
-    """What is planned → for which cards."""
+    """Shape of a plan → the cards with this shape."""
     alike: dict[str, list[str]] = {}
     for name, cards in CARDS.items():
         alike.setdefault(_shape(target, distribution, release, cards), []).append(name)
@@ -144,9 +144,9 @@ def _alike(target: TargetHost, distribution: str, release: str) -> dict[str, lis
 
 
 def _shape(target: TargetHost, distribution: str, release: str, cards: tuple[int, ...]) -> str:
-    """The rules that refuse a host, else how many changes of which kind each layer has.
+    """The rules that reject a host, else the number of changes of each kind in each layer.
 
-    Rules are asked as the plan asks them, without what they suggest, which takes most of a refused plan's time.
+    Rules are evaluated without suggestions, which take most of the time for a rejected host.
     """
     facts = bare_facts(target, distribution, release, cards)
     refusing = check_host(target.stack, read_host(facts), target.desired.rules, suggest=False)

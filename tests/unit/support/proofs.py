@@ -1,4 +1,4 @@
-"""Proofs for tests: programs of a made-up layer, run by the real shell as a job runs them, and hosts' results."""
+"""Proofs for tests: programs of a fake layer, run by the real shell like a job, and results of hosts."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def proof(source: str, name: str = "ticks", **more: object) -> Proof:
 
 
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *proofs: Proof, watch: str = "") -> list[ProgramEnd]:
-    """Run the job of these proofs here, below ``tmp_path``, and say how each program ended."""
+    """Run the job of these proofs below ``tmp_path``; return how each program ended."""
     result = run_job(tmp_path, monkeypatch, *proofs, watch=watch)
     assert [step.status for step in result.steps] == [0] * len(proofs)
     return [ended(step, NONCE) for step in result.steps]
 
 
 def run_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *proofs: Proof, watch: str = "") -> RoleResult:
-    """The job's own result."""
+    """Run the job; return its result."""
     monkeypatch.setattr(hostjobs, "WORK_DIRS", (str(tmp_path / "work"),))
     monkeypatch.setattr(scripting, "LOCK_DIR", str(tmp_path / "locks"))
     return run_steps(job_plan(proofs, NONCE, watch), tmp_path / "job")
@@ -43,20 +43,20 @@ def run_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *proofs: Proof, wat
 def result(
     *measurements: Measurement, proof: str = "clock.ticks", outcome: Outcome = "passed", sentence: str = ""
 ) -> ProofResult:
-    """What came of a proof."""
+    """The result of a proof."""
     return ProofResult(proof, outcome, sentence, 1.0, "0" * 64, measurements)
 
 
 def ticks(value: float, device: str = "cpu (EPYC)") -> Measurement:
-    """A figure that is compared."""
+    """A measurement that is compared."""
     return Measurement("ticks", value, "M/s", device, "more")
 
 
 def host(name: str, *results: ProofResult, sentence: str = "") -> HostProof:
-    """A host's results."""
+    """The results of a host."""
     return HostProof(name, "plain", "2026-11-23T08:00:00+00:00", sentence, results, "EPYC")
 
 
 def fleet(*hosts: HostProof, at: str = "2026-11-23T08:00:00+00:00", inventory: str = "/site/inventory") -> FleetProof:
-    """A run of proofs."""
+    """The results of a run of proofs."""
     return FleetProof(at, inventory, "full", hosts, "median and MAD", 12.0, "run1")

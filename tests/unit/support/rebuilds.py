@@ -1,4 +1,4 @@
-"""Diagnoses and records for the tests of rebuilds."""
+"""Diagnoses and records for tests of rebuilds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RULES = BY_NAME
 
 
 def finding(name: str, *evidence: str) -> Finding:
-    """The failure of this name as an audit tells it."""
+    """An audit's finding with this failure name."""
     rule = RULES[name]
     assert rule.sign is not None
     return Finding(
@@ -26,12 +26,12 @@ def finding(name: str, *evidence: str) -> Finding:
 
 
 def xid(*numbers: int) -> Finding:
-    """Xids that stand on a host."""
+    """Xids found on a host."""
     return finding("xid-fatal", *(f"Xid {number} on card 0 (0000:3b:00), once: it failed" for number in numbers))
 
 
 def plan(*roles: str, refusal: str = "", what: str = "something", reboot: str = "") -> Plan:
-    """A plan that changes these roles; ``refusal`` forbids the first, by a rule named like ``what`` it is about."""
+    """A plan that changes these roles; ``refusal`` forbids the first role, with a rule named ``what``."""
     change = Reboot(what, "a", "b", reboot) if reboot else Change(what, "a", "b", (Step("true"),))
     found = [RolePlan(role, (), (change,)) for role in roles]
     if refusal:
@@ -41,7 +41,7 @@ def plan(*roles: str, refusal: str = "", what: str = "something", reboot: str = 
 
 
 def answers(*findings: Finding, differs: tuple[str, ...] = (), **more) -> Diagnosis:
-    """A host that answers, with these failures, whose plan changes these roles."""
+    """The diagnosis of a reachable host with these failures, whose plan changes these roles."""
     values = {
         "audit": host("gpu07", findings=findings),
         "plan": plan(*differs),
@@ -52,7 +52,7 @@ def answers(*findings: Finding, differs: tuple[str, ...] = (), **more) -> Diagno
 
 
 def silent(**more) -> Diagnosis:
-    """A host that does not answer and is switched on."""
+    """The diagnosis of an unreachable host that is powered on."""
     return Diagnosis("gpu07", "silent", **{"sentence": "it did not answer within 10 s", "power": "on", **more})
 
 
@@ -64,7 +64,7 @@ def rebuild(
     phases: dict[Phase, float] | None = None,
     **more,
 ) -> Rebuild:
-    """A record of a rebuild; a power cycle in it went as far as the next boot, unless ``phases`` say otherwise."""
+    """The record of a rebuild; a power cycle in it reached the next boot, unless ``phases`` sets other phases."""
     if phases is None:
         phases = {"reboot": 60.0} if "power cycle" in ways else {}
     taken = tuple(phases.items())

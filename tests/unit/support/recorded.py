@@ -1,10 +1,10 @@
-"""What whole hosts have answered, as ``make facts`` records it in ``tests/fixtures/hosts``.
+"""Recorded answers of whole hosts, written by ``make facts`` to ``tests/fixtures/hosts``.
 
-A file holds an answer for each probe of all standard stacks: the probe by its digest and first line, and the fields of
-``hostwright.apply.journal.factfiles``, with the text as lines, so that a difference can be read.
+A file has an answer for each probe of all standard stacks: the probe's digest and first line, and the fields of
+``hostwright.apply.journal.factfiles``, with the text as lines for readable diffs.
 
-``python -m tests.unit.support.recorded`` gives the answers of probes that were rewritten to the new ones, where a host
-answers both alike: in order, each to one with the same first line.
+``python -m tests.unit.support.recorded`` assigns the answers of rewritten probes to the new probes, if a host gives the
+same answer to both: in order, each to a probe with the same first line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.places import PROJECT
 from tests.unit.support.standard import targets
 
 HOSTS = PROJECT / "tests/fixtures/hosts"
-_SHOWN = 100  #: characters of a probe's first line
+_SHOWN = 100  #: characters written of a probe's first line
 
 
 def all_probes() -> tuple[Probe, ...]:
@@ -43,9 +43,9 @@ def write(name: str, facts: Facts) -> None:
 
 
 def facts_of(name: str, probes: Iterable[Probe], replaced: Mapping[Probe, str] | None = None) -> Facts:
-    """The answers of a recorded host to these probes, some of them replaced.
+    """The answers of a recorded host to these probes, with some of them replaced.
 
-    Raises ``LookupError`` for a probe that it was not asked.
+    Raises ``LookupError`` for a probe without a recorded answer.
     """
     answers, asked = _answers(name), tuple(probes)
     missing = [probe for probe in asked if digest(probe) not in answers]
@@ -66,7 +66,7 @@ def _answers(name: str) -> dict[str, Answer]:
 
 
 def digest(probe: Probe) -> str:
-    """What names a probe in a file."""
+    """The identifier of a probe in a file."""
     return blake2b(f"{probe.root} {probe.cap_bytes} {probe.script}".encode(), digest_size=8).hexdigest()
 
 
@@ -75,8 +75,11 @@ def _first_line(probe: Probe) -> str:
 
 
 def rename() -> None:
-    """Name the answers of probes that are no more after those without one, whose first lines are the same. An answer
-    counts for several, where nothing else has its first line. Raises ``LookupError`` where they differ."""
+    """Assign answers of removed probes to probes without an answer that have the same first line.
+
+    An answer is used for several probes if no other answer has this first line. Raises ``LookupError`` if answers
+    differ.
+    """
     names = {digest(probe): _first_line(probe) for probe in all_probes()}
     for file in HOSTS.glob("*.json"):
         rows = json.loads(file.read_text("utf-8"))

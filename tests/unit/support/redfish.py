@@ -1,4 +1,4 @@
-"""A BMC that tests can talk to: Redfish over HTTP on this machine, with the ways of BMCs that are hard to live with."""
+"""A BMC for tests: a Redfish server over HTTP on this machine that can imitate difficult BMCs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ RESET = f"{SYSTEM}/Actions/ComputerSystem.Reset"
 DRIVE = "/redfish/v1/Managers/1/VirtualMedia/CD"
 
 Answer = tuple[int, dict[str, str], bytes]
-#: what a test puts in the place of a path's answer; ``None`` leaves it to the server
+#: a test's replacement of the response for a path; ``None``: the server's own response
 Override = Callable[["Machine", str], Answer | None]
 
 
 @dataclass
 class Machine:
-    """The machine behind the BMC, and what the BMC was asked; tests change it as they like."""
+    """The machine behind the BMC, and the requests that the BMC received; tests may change it."""
 
     power: str = "On"
     knows: tuple[str, ...] = ("On", "ForceOff", "GracefulShutdown", "ForceRestart")
@@ -34,31 +34,31 @@ class Machine:
         default_factory=lambda: {"BootSourceOverrideEnabled": "Disabled", "BootSourceOverrideTarget": "None"}
     )
     image: str | None = None
-    takes: bool = True  #: whether orders have an effect
+    takes: bool = True  #: whether commands have an effect
     sessions: bool = True
     session_alive: bool = True
     systems: tuple[str, ...] = ("1",)
     managed: bool = True
-    base: str = ""  #: what its links begin with
+    base: str = ""  #: prefix of its links
     overrides: dict[tuple[str, str], Override] = field(default_factory=dict)
     asked: list[tuple[str, str]] = field(default_factory=list)
     orders: list[Any] = field(default_factory=list)
-    denied: int = 0  #: wrong logins, which a BMC would count
+    denied: int = 0  #: number of failed logins
     headers: list[dict[str, str]] = field(default_factory=list)
 
     def count(self, method: str, path: str) -> int:
-        """How often something was asked."""
+        """The number of such requests."""
         return self.asked.count((method, path))
 
 
 def answer(status: int, document: Any = None, **headers: str) -> Answer:
-    """An answer with a JSON body."""
+    """A response with a JSON body."""
     body = b"" if document is None else json.dumps(document).encode()
     return status, {name.replace("_", "-"): value for name, value in headers.items()}, body
 
 
 def refusal(status: int, message: str) -> Answer:
-    """An error as Redfish has it."""
+    """A Redfish error response."""
     extended = [{"MessageId": "Base.1.8.GeneralError", "Message": message}]
     return answer(status, {"error": {"code": "Base.1.8.GeneralError", "@Message.ExtendedInfo": extended}})
 
@@ -158,7 +158,7 @@ def _respond(machine: Machine, method: str, path: str, headers: dict[str, str], 
 
 @contextmanager
 def redfish(machine: Machine, context: ssl.SSLContext | None = None) -> Iterator[str]:
-    """Serve a machine's BMC; its URL."""
+    """Serve a machine's BMC; yield its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def _serve(self) -> None:

@@ -1,4 +1,4 @@
-"""Runs of a test, and their jobs on hosts that no inventory has."""
+"""Runs for tests, and their jobs on hosts without an inventory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Examine = Callable[[RootShell, tuple[str, ...]], Examination]
 
 
 class Knows(Knowledge):
-    """Knows of failures what a test tells."""
+    """Knowledge of failures that a test sets."""
 
     def __init__(self, explain: Callable[[str], Finding | None], examine: Examine | None):
         self._explain, self._examine = explain, examine
@@ -49,7 +49,7 @@ def run_of(
     path: Path = Path("inventory"),
     **more: Any,
 ) -> Run:
-    """A run that is not recorded. ``connect`` opens the shells of its hosts."""
+    """A run without a record. ``connect`` opens the shells of its hosts."""
     roster = SimpleNamespace(knowledge=Knows(explain, examine), store=SimpleNamespace(locate=locate), path=path)
     connections = SimpleNamespace(connect=lambda _: connect() if connect else None, secrets=())
     run = Run(
@@ -61,6 +61,6 @@ def run_of(
 
 
 def target_of(desired: Desired, variables: Mapping[str, Any] | None = None, **host: Any) -> TargetHost:
-    """A host of which this is wanted, with these variables in the inventory."""
+    """A target host with this desired state, and these variables in the inventory."""
     values = {name: Value(value, Origin("hosts.yml", 1, 1), "host") for name, value in (variables or {}).items()}
     return TargetHost(Host(desired.host, vars=values, **host), desired.stack, (), {}, Options())

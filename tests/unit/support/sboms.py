@@ -1,4 +1,4 @@
-"""A host with the whole standard stack on it, as its answers tell it to a bill of materials."""
+"""The answers of a host with the whole standard stack, for SBOMs."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ AT = datetime(2026, 11, 21, 10, 30, tzinfo=UTC)
 RECORDED = "2026-11-20T09:00:00+00:00"
 KERNEL = "5.10.0-26-amd64"
 OS = 'ID=debian\nVERSION_ID="11"\nNAME="Debian GNU/Linux"\nHOME_URL="https://www.debian.org/"\n'
-#: the source packages of some binary ones
+#: binary package → source package
 SOURCES = {"gnupg": "gnupg2", f"linux-image-{KERNEL}": "linux-signed-amd64"}
 EVERYWHERE = {"dkms", "gnupg", "ca-certificates"}  #: packages of ``Architecture: all``
 
 
 def target(name: str = "tensorflow-2.9") -> TargetHost:
-    """The host of that stack."""
+    """The target host with this stack."""
     return next(target for target in targets() if target.name == name)
 
 
 def states(target: TargetHost, kind: type) -> list:
-    """Its states of that kind."""
+    """The host's states of this kind."""
     return [state for role in target.desired.roles for state in role.resources if isinstance(state, kind)]
 
 
 def recipe(target: TargetHost) -> Recipe:
-    """What its venv is built from: the one of Python 3.9."""
+    """The recipe of its venv for Python 3.9."""
     return next(recipe for recipe in states(target, Venv)[0].recipes if recipe.python == "3.9")
 
 
 def debs(target: TargetHost, **versions: str) -> str:
-    """dpkg's rows of the packages that the stack wants; ``versions`` replace some, with ``_`` for ``-``."""
+    """dpkg's rows of the stack's packages; ``versions`` replaces some, with ``_`` for ``-``."""
     found = {
         software.name: software.wanted or "1.0"
         for role in target.desired.roles
@@ -64,7 +64,7 @@ def debs(target: TargetHost, **versions: str) -> str:
 
 
 class Nothing(dict):
-    """The facts of a host that has nothing."""
+    """The facts of a host without software."""
 
     def __missing__(self, probe: Probe) -> Answer:
         return Answer(0, "/usr/bin/python3.9 3.9\n") if probe == PYTHONS else Answer(1, "")
@@ -77,7 +77,7 @@ class Nothing(dict):
 
 
 def dists(target: TargetHost, **versions: str) -> str:
-    """The look at its venv with every pin; ``versions`` replace some, and are empty for those that are missing."""
+    """The answer about its venv with every pin; ``versions`` replaces some, empty for a missing package."""
     wanted = recipe(target)
     found = {**wanted.pins, "pip": "20.3.4", **{name.replace("_", "-"): text for name, text in versions.items()}}
     rows = "".join(
@@ -87,13 +87,13 @@ def dists(target: TargetHost, **versions: str) -> str:
 
 
 def record(target: TargetHost) -> str:
-    """The release record that a run left."""
+    """The release record of a run."""
     run = RunStamp("20261120t090000-5a60", "ada@desk.example.org", RECORDED, "1862f6b")
     return json.dumps(renewed(target.desired, {}, run))
 
 
 def answers(target: TargetHost) -> dict[Probe, Answer]:
-    """Every answer of a host that is as the stack wants it."""
+    """All answers of a host that is as the stack desires."""
     found = {probe: Answer(1, "") for probe in target.desired.probes()}
     (runfile,) = states(target, NvidiaRunfile)
     version, library = runfile.version, "/usr/lib/x86_64-linux-gnu"
@@ -117,7 +117,7 @@ def answers(target: TargetHost) -> dict[Probe, Answer]:
 
 
 def sbom(of: TargetHost | None = None, differs: Mapping[Probe, str | None] | None = None, at: datetime = AT) -> Sbom:
-    """The bill of such a host but for these answers; ``None`` for a question that was not asked."""
+    """The SBOM of such a host except for these answers; ``None`` for a probe that did not run."""
     chosen = of or target()
     given = answers(chosen)
     for probe, text in (differs or {}).items():

@@ -55,7 +55,7 @@ class Proof(TypedDict):
 
 
 class Error(TypedDict):
-    """Why a host could not be worked on: ``kind`` is the name of the error."""
+    """The error of a host: ``kind`` is the name of the exception."""
 
     host: str
     kind: str
@@ -205,7 +205,7 @@ class Stacks(TypedDict):
 
 
 class FoundMisfit(TypedDict):
-    """Why a host cannot have a stack: ``works`` is what would."""
+    """A reason why a host cannot have a stack; ``works`` is a combination that works."""
 
     rule: str
     sentence: str
@@ -223,7 +223,9 @@ class StackForHost(TypedDict):
 
 
 class FittedHost(TypedDict):
-    """The stacks for one host, the best first; ``stored`` is when an audit read the host, empty where it was asked."""
+    """The stacks for one host, best first; ``stored`` is the time of the audit that read the host, empty for current
+    facts.
+    """
 
     host: str
     distribution: str
@@ -238,9 +240,9 @@ class StackFits(TypedDict):
 
 
 class AdoptedStack(TypedDict):
-    """A stack for hosts that are alike; ``file`` is null and ``text`` empty where they are as the stack ``extends`` is.
+    """A stack for similar hosts; ``file`` is null and ``text`` empty if the stack ``extends`` fits unchanged.
 
-    ``left_out`` says of each role why no stack has it as it is, ``misfits`` why hosts are refused this stack.
+    ``left_out`` has the reason for each role that is left out, ``misfits`` the reasons why the stack rejects hosts.
     """
 
     stack: str
@@ -254,7 +256,7 @@ class AdoptedStack(TypedDict):
 
 
 class ProvisionedHost(TypedDict):
-    """A host with a release record, and the stack that it names."""
+    """A host with a release record, and the record's stack."""
 
     host: str
     stack: str
@@ -270,7 +272,7 @@ KnownFloor = TypedDict("KnownFloor", {"product": str, **fields(Floor)})
 
 
 class ReadBulletins(TypedDict):
-    """The newest floor of each series in a directory of bulletins; ``skipped`` is how many other files it holds."""
+    """The newest floor of each series in a directory of bulletins; ``skipped`` is the number of skipped files."""
 
     bulletins: int
     skipped: int

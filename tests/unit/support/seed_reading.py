@@ -1,4 +1,4 @@
-"""What a seed's documents say, read as the installers read them."""
+"""Parses the documents of a seed like the installers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def document(wanted: Install) -> Any:
 
 
 def answers(wanted: Install) -> dict[str, str]:
-    """The preseed file as the installer reads it: one question a line."""
+    """Parse a preseed file like the installer: one question per line."""
     found = {}
     for line in seed(wanted).files["preseed.cfg"].decode().splitlines():
         if line and not line.startswith("#"):

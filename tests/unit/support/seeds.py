@@ -1,4 +1,4 @@
-"""Hosts to be installed, for the tests of seeds; and what is documented of autoinstall, as a schema of our own."""
+"""Hosts to install, for tests of seeds, and a schema of autoinstall according to its documentation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hostwright.transport.identity.keys import KeyPair, generate
 USER_KEY = f"{generate().public.line} someone@desk"
 KEYS: KeyPair = generate()
 URL = "http://10.0.0.1:8098/some-path"
-#: What must be said; the rest has defaults.
+#: Required settings; the others have defaults.
 MINIMUM: dict[str, Any] = {
     "serve": "10.0.0.1:8098",
     "os": "ubuntu",
@@ -25,7 +25,7 @@ MINIMUM: dict[str, Any] = {
 }
 FIXED = {"interface": "eno1", "address": "10.0.0.7/24", "gateway": "10.0.0.1", "nameservers": ["10.0.0.2", "10.0.0.3"]}
 HASH = "$6$saltsaltsalt$" + "x" * 86
-#: Settings that differ in what they make of the seed, for both systems unless they name one.
+#: Settings that lead to different seeds, for both systems unless they set one.
 KINDS: dict[str, dict[str, Any]] = {
     "least": {},
     "lvm": {"layout": "lvm"},
@@ -47,7 +47,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 def host(install: Any, *, name: str = "gpu07.example", user: str | None = "ops", **others: Any) -> Host:
-    """A host with ``hostwright_install`` (``None`` leaves it out) and other variables, all of the host's own level."""
+    """A host with ``hostwright_install`` (``None``: without) and other variables, all as host variables."""
     given = ({} if install is None else {"hostwright_install": install}) | others
     values = {
         key: Value(value, Origin("hosts.yml", line, 3), "host") for line, (key, value) in enumerate(given.items(), 1)
@@ -56,7 +56,7 @@ def host(install: Any, *, name: str = "gpu07.example", user: str | None = "ops",
 
 
 def install(**changes: Any) -> Install:
-    """Valid settings with changes; for Debian a release that it has."""
+    """Valid settings with changes; for Debian with one of its releases."""
     release = {"release": "12"} if changes.get("os") == "debian" else {}
     read = read_install(host({**MINIMUM, **release, **changes}))
     assert read is not None
@@ -64,7 +64,7 @@ def install(**changes: Any) -> Install:
 
 
 def kinds(system: str) -> dict[str, dict[str, Any]]:
-    """The kinds of settings that a system's installer takes, by their names."""
+    """The kinds of settings that a system's installer supports, by name."""
     return {name: {**kind, "os": system} for name, kind in KINDS.items() if kind.get("os", system) == system}
 
 
@@ -80,7 +80,7 @@ _DISK = {
         "size": {"enum": ["largest", "smallest"]},
     },
 }
-#: Ours, and not Ubuntu's: the keys of "Autoinstall configuration reference manual" that seeds use, with their types.
+#: Our own schema: the keys of Ubuntu's "Autoinstall configuration reference manual" that seeds use, with their types.
 AUTOINSTALL: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,

@@ -1,4 +1,4 @@
-"""Scripts of resources, run by the machine's own ``/bin/sh`` as the engine does: on standard input, with ``-eu``."""
+"""Runs scripts of resources with this machine's ``/bin/sh`` like the engine: on standard input, with ``-eu``."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 
 from hostwright.resources.originals import ORIGIN
 
-ASK_S = 60  #: a probe that waits for ever fails its test
-#: stands for ``root:root`` where the tests do not run as root
+ASK_S = 60  #: timeout, so that an endless probe fails its test
+#: replaces ``root:root`` if the tests do not run as root
 OWNER = f"{os.getuid()}:{os.getgid()}"
 
 
 def run(script: str, *, path: Path | None = None, origin: Path | None = None) -> subprocess.CompletedProcess[bytes]:
-    """Run a step's script; ``path`` is put before the programs' path, for stand-ins of dangerous programs.
+    """Run a step's script; ``path`` is prepended to PATH, for stand-ins of dangerous programs.
 
-    What a host keeps of its former state lies in ``origin``; without one, in a directory that is thrown away, never in
-    this machine's own. Nothing waits for this machine's disk.
+    ``origin`` is the directory with the host's former state; the default is a temporary directory, never this machine's
+    own. Disk syncs are disabled.
     """
     with tempfile.TemporaryDirectory() as thrown_away, tempfile.TemporaryDirectory() as programs:
         program(Path(programs), "sync", ":")
@@ -29,14 +29,14 @@ def run(script: str, *, path: Path | None = None, origin: Path | None = None) ->
 
 
 def ask(script: str, *, origin: Path | None = None) -> tuple[int, str]:
-    """Run a probe's script; its exit status and output. ``origin`` as for ``run``."""
+    """Run a probe's script; return its exit status and output. ``origin`` as for ``run``."""
     text = script.replace(ORIGIN, str(origin)) if origin else script
     done = subprocess.run(["/bin/sh"], input=text.encode(), capture_output=True, check=False, timeout=ASK_S)
     return done.returncode, done.stdout.decode(errors="replace")
 
 
 def program(folder: Path, name: str, script: str) -> Path:
-    """A stand-in program in ``folder``."""
+    """Write a stand-in program to ``folder``."""
     folder.mkdir(exist_ok=True)
     path = folder / name
     path.write_text(f"#!/bin/sh\n{script}\n")

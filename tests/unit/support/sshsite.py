@@ -1,4 +1,4 @@
-"""A site whose hosts are the tests' own sshd, of which nothing is wanted: for what operators type on hosts."""
+"""A site whose hosts are the tests' sshd, without roles, for tests of commands that operators run on hosts."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pathlib import Path
 from tests.lab.liars.quietsite import write_site
 from tests.lab.sshd import Sshd, free_port, running
 
-#: what makes a login of root, who runs the tests, one of somebody who may nothing
+#: makes a login as root, who runs the tests, a login without privileges
 NOBODY = ('ForceCommand exec setpriv --reuid=65534 --regid=65534 --clear-groups /bin/sh -c "$SSH_ORIGINAL_COMMAND"',)
-SOON_S = 120.0  #: a verb takes 20 s for its first words on a machine under load
+SOON_S = 120.0  #: on a loaded machine, a command needs 20 s to its first output
 
 
 @contextmanager
 def ssh_site(root: Path, *names: str, gone: tuple[str, ...] = (), login: tuple[str, ...] = NOBODY) -> Iterator[Sshd]:
-    """A site in ``root`` with these hosts, all one sshd, and with some that nobody answers for."""
+    """Write a site to ``root`` with these hosts, all on one sshd, and with unreachable hosts."""
     with running(*(login if os.getuid() == 0 else ())) as sshd:
         write_site(root, sshd.port, sshd.known_hosts, sshd.key, timeout_s=120)
         file = root / "inventory/hosts.yml"
@@ -33,7 +33,7 @@ def ssh_site(root: Path, *names: str, gone: tuple[str, ...] = (), login: tuple[s
 
 
 def processes(mark: str) -> list[int]:
-    """The processes of this machine with this word in their command line, but for this one."""
+    """The processes with this word in their command line, except this process."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -46,7 +46,7 @@ def processes(mark: str) -> list[int]:
 
 
 def until(true: Callable[[], object]) -> bool:
-    """Whether it comes true soon."""
+    """Return whether the condition becomes true soon."""
     deadline = time.monotonic() + SOON_S
     while time.monotonic() < deadline:
         if true():

@@ -1,7 +1,7 @@
-"""A made-up fleet of twelve kinds of host, from a K80 to a B200, and the page that says which stacks fit each.
+"""A fleet of twelve kinds of hosts, from a K80 to a B200, and the page that lists the stacks that fit each.
 
-``python -m tests.unit.support.stackfleet`` writes the page anew, the records of the plans of all stacks
-(``tried.json``) and their shapes (``plan-shapes.txt``): after a stack, a rule, a role or an advisory has changed.
+After a change of a stack, rule, role or advisory, ``python -m tests.unit.support.stackfleet`` writes the page, the
+records of the plans of all stacks (``tried.json``), and their shapes (``plan-shapes.txt``).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from tests.unit.support.stacks import KINDS, STACKS
 PAGE = PROJECT / "docs/reference/stack-fits.md"
 ROLES = discover()
 ADVISORIES = combined(role.advisories for role in ROLES)
-TODAY: date = ADVISORIES.date  #: so that the page changes with the data alone
+TODAY: date = ADVISORIES.date  #: fixed, so that only new data changes the page
 
-#: distribution and version → its kernel and its Python
+#: distribution and version → kernel and Python
 SYSTEMS = {
     "ubuntu 20.04": ("5.4.0-216-generic", "3.8"),
     "ubuntu 22.04": ("5.15.0-160-generic", "3.10"),
@@ -36,7 +36,7 @@ SYSTEMS = {
     "debian 12": ("6.1.0-42-amd64", "3.11"),
     "debian 13": ("6.12.117+deb13-amd64", "3.13"),
 }
-#: the kinds of host: their cards' PCI device id, and the system
+#: kind of host → PCI device id of its cards, and its system
 FLEET = {
     "8 × K80": (0x102D, "ubuntu 20.04"),
     "4 × P100": (0x15F8, "ubuntu 22.04"),
@@ -54,7 +54,7 @@ FLEET = {
 
 
 def facts_of(kind: str) -> HostFacts:
-    """What is known of a host of this kind."""
+    """The facts of a host of this kind."""
     card, system = FLEET[kind]
     distribution, _, version = system.partition(" ")
     kernel, python = SYSTEMS[system]
@@ -73,18 +73,18 @@ def facts_of(kind: str) -> HostFacts:
 
 @cache
 def stacks() -> tuple[Stack, ...]:
-    """All standard stacks, without those that a lab on this machine has written."""
+    """All standard stacks, without those written by a lab on this machine."""
     names = (name for name in stack_names([STACKS]) if not name.startswith("lab"))
     return tuple(load_stack(name, [STACKS], KINDS) for name in names)
 
 
 def fits_of(kind: str) -> tuple[StackFit, ...]:
-    """The stacks for a kind of host, the best first."""
+    """The stacks for a kind of host, best first."""
     return fits(facts_of(kind), stacks(), ROLES, ADVISORIES, TODAY)
 
 
 def page() -> str:
-    """The text of the page."""
+    """The content of the page."""
     rows = [
         f"| {kind} | {FLEET[kind][1]}, {SYSTEMS[FLEET[kind][1]][0]} | {_fitting(found)} | {_refused(found)} |"
         for kind, found in ((kind, fits_of(kind)) for kind in FLEET)

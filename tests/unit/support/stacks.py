@@ -17,17 +17,17 @@ KINDS = sections_of(discover())
 
 
 def load_stack(name: str, search_dirs: Sequence[Path] = (STACKS,)) -> Stack:
-    """A stack; its extended ones are looked for in the directories only."""
+    """Read a stack; stacks that it extends are searched only in these directories."""
     return stackfile.load_stack(name, search_dirs, KINDS)
 
 
-#: all standard roles as a host gets them, in the order that the standard stack names
+#: all standard roles in the order of the standard stack
 ROLES = in_order({role.name: role for role in discover()}, load_stack("tensorflow-2.9").roles)
 RULES = rules_of(ROLES)
 
 
 def for_all_roles() -> Stack:
-    """A stack with a section for every role that there is, each of the first of a few stacks that has it."""
+    """A stack with a section for every role, each from the first of a few stacks that has it."""
     names = ("tensorflow-2.9-nccl-tensorrt", "pytorch-2.14", "jax-0.12")
     stacks = [load_stack(name, [INVENTORY / "stacks"]) for name in names]
     sections = {name: section for one in reversed(stacks) for name, section in one.sections.items()}
@@ -35,21 +35,21 @@ def for_all_roles() -> Stack:
 
 
 def read_stack(data: Mapping[str, Any]) -> Stack:
-    """A stack of plain data."""
+    """Read a stack from plain data."""
     return stackfile.read_stack(data, KINDS)
 
 
 def with_values(stack: Stack, **values: Mapping[str, Any]) -> Stack:
-    """The stack with some values of some sections replaced: ``with_values(STACK, driver={"version": "470.1"})``."""
+    """The stack with some values of sections replaced: ``with_values(STACK, driver={"version": "470.1"})``."""
     changed = {name: stack.sections[name].model_copy(update=dict(one)) for name, one in values.items()}
     return stack.model_copy(update={"sections": {**stack.sections, **changed}})
 
 
 def check_stack(stack: Stack) -> list[Misfit]:
-    """What does not fit together for a host with all standard roles."""
+    """The misfits of the stack for a host with all standard roles."""
     return rules.check_stack(stack, RULES)
 
 
 def check_host(stack: Stack, facts: rules.HostFacts) -> list[Misfit]:
-    """What does not fit a host with all standard roles."""
+    """The misfits of a host with all standard roles."""
     return rules.check_host(stack, facts, RULES)

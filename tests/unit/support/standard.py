@@ -1,4 +1,4 @@
-"""A host for each of the standard stacks, as the inventory gives it to every verb, and one with switches set."""
+"""A target host for each standard stack, with the inventory's variables, and hosts with further options."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hostwright.fleet import Fleet, TargetHost
 from hostwright.stack.stackfile import stack_names
 from tests.places import INVENTORY
 
-#: what the roles yield only where it is asked for
+#: variables for optional states of roles
 SWITCHED = {
     "hostwright_roles": ["base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container", "selfaudit"],
     "cuda_keep_repository": False,
     "container_default_runtime": True,
 }
-#: layers that are off unless a host names them
+#: layers that a host must list explicitly
 OPTIONAL = {
     "stack": "tensorflow-2.9-nccl-tensorrt",
     "hostwright_roles": ["base", "driver", "cuda", "cudnn", "environment", "tensorflow", "nccl", "tensorrt"],
@@ -27,7 +27,7 @@ OPTIONAL = {
 
 @cache
 def targets() -> tuple[TargetHost, ...]:
-    """The hosts; their names are those of their stacks, ``switched`` and ``optional``."""
+    """The hosts, named after their stacks, ``switched`` and ``optional``."""
     names = [name for name in stack_names([INVENTORY / "stacks"]) if not name.startswith("lab")]
     hosts: dict[str, dict[str, object]] = {name: {"stack": name} for name in names}
     hosts["switched"] = SWITCHED

@@ -1,4 +1,4 @@
-"""Programs that stand in for those of a host, in an environment of their own."""
+"""Stand-in programs of a host, in their own environment."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def stub(folder: Path, **programs: str) -> dict[str, str]:
-    """The environment in which these programs stand before the system's."""
+    """The environment in which these programs precede the system's."""
     (folder / "bin").mkdir()
     for name, text in programs.items():
         path = folder / "bin" / name

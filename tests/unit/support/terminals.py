@@ -1,4 +1,4 @@
-"""A terminal in the place of standard input or output."""
+"""A fake terminal for standard input or output."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 
 
 class Terminal(io.StringIO):
-    """Somebody sits at it."""
+    """A stream that reports to be a terminal."""
 
     def isatty(self) -> bool:
         return True

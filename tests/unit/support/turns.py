@@ -1,8 +1,8 @@
-"""A long line between a client and a server, and how often the client waits for it: its round trips, counted.
+"""A line with a long delay between a client and a server, which counts the client's round trips.
 
-What one side says is handed on once it has nothing more to say, as if it were far away: so the other answers all of it
-at once, and each flight of a client that answers one of the server's is a round trip. Who has said nothing for a while
-and has nothing to do waits; a process that would like to run on a machine under load has not spoken out yet.
+Data of one side is passed on once that side has no more to send, as over a long distance. So the other side responds to
+all of it at once, and each flight of the client that follows one of the server is a round trip. A side waits if it has
+been silent and idle for a while; on a loaded machine, a runnable process is not idle.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_QUIET_S = 0.02  #: between two looks whether there is more
-_LOOKS = 10  #: in a row at which nothing comes, and everybody waits
-_LONGEST_S = 60.0  #: for that: whoever never waits is neither of the two
+_QUIET_S = 0.02  #: between two checks for more data
+_LOOKS = 10  #: consecutive checks without data while both sides wait
+_LONGEST_S = 60.0  #: limit of these checks
 
 
 @dataclass
@@ -27,16 +27,16 @@ class Line:
     """A running line; ``port`` is its near end, on 127.0.0.1."""
 
     port: int
-    server: int  #: its process
+    server: int  #: its process id
     trips: int = 1  #: round trips so far; the first is TCP's own
-    flights: list[tuple[str, int]] = field(default_factory=list)  #: who said how many bytes
-    #: threads of this process that have nothing to do with the client, which is made in the thread that makes the line
+    flights: list[tuple[str, int]] = field(default_factory=list)  #: side and number of bytes
+    #: threads of this process that are not the client's; the client runs in the thread that creates the line
     strangers: frozenset[int] = frozenset()
 
     def _carry(self, near: socket.socket, far: socket.socket) -> None:
         while True:
             ready, _, _ = select.select([near, far], [], [])
-            side = far if far in ready else near  # what the server has said is heard before the client goes on
+            side = far if far in ready else near  # the server's data goes first
             said = self._flight(side)
             if not said:
                 return
@@ -47,7 +47,7 @@ class Line:
             (near if side is far else far).sendall(said)
 
     def _flight(self, side: socket.socket) -> bytes:
-        """All that one side says until it waits."""
+        """All data of one side until it waits."""
         said, quiet, last_s = b"", 0, time.monotonic()
         while quiet < _LOOKS and time.monotonic() < last_s + _LONGEST_S:
             if not select.select([side], [], [], _QUIET_S)[0]:
@@ -60,7 +60,7 @@ class Line:
         return said
 
     def _busy(self) -> bool:
-        """Whether one of the client's threads, or of the server's processes, runs or would like to."""
+        """Whether a thread of the client, or a process of the server, is running or runnable."""
         mine = self.strangers | {threading.get_native_id()}
         client = (task for task in _threads(os.getpid()) if int(task.name) not in mine)
         return any(_state(task) in "RD" for task in (*client, *_tasks(self.server)))
@@ -71,7 +71,7 @@ def _threads(process: int) -> Iterator[Path]:
 
 
 def _tasks(process: int) -> Iterator[Path]:
-    """The threads of a process and of all that it has started."""
+    """The threads of a process and of its descendants."""
     for task in _threads(process):
         yield task
         with suppress(OSError):
@@ -80,7 +80,7 @@ def _tasks(process: int) -> Iterator[Path]:
 
 
 def _state(task: Path) -> str:
-    """The state of a thread; ``X`` once it is gone."""
+    """The state of a thread; ``X`` once it has ended."""
     with suppress(OSError):
         return (task / "stat").read_text().rpartition(") ")[2][0]
     return "X"

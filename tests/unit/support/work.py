@@ -1,4 +1,4 @@
-"""How much work something is, by a measure that no clock disturbs."""
+"""Measures work by the number of function calls, independent of time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import FrameType
 
 
 def calls(work: Callable[[], object]) -> int:
-    """How many functions are called, Python's own and those of C."""
+    """The number of calls of Python and C functions."""
     count = 0
 
     def called(_frame: FrameType, event: str, _argument: object) -> None:
