@@ -1,1 +1,1 @@
-"""From roles and facts to a plan: the nouns, probes, facts, roles, plans and the release record."""
+"""Planning: probes and facts of hosts, roles and their desired states, plans and release records."""

@@ -1,4 +1,4 @@
-"""What one host shall be, as values: the states of each role, and every question whose answer a plan reads."""
+"""The desired state of one host: the states of each role, and the probes whose answers a plan needs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from hostwright.stack.fitting import RoleRules
 from hostwright.stack.rules import HostFacts
 from hostwright.stack.stack import Stack
 
-#: What the engine itself asks of every host, beside who uses it: what the rules are about, and what it says that it is.
+#: Probes of the engine on every host, besides those for its users: facts for rules, locks, jobs and the release record.
 ENGINE_PROBES = (*HOST_PROBES, jobs.RUNNING, locks.LOCK, locks.RUN_LOCK, drained.DRAINED, RELEASE)
 
 
 @dataclass(frozen=True, slots=True)
 class DesiredRole:
-    """One role's desired states on one host; ``needs`` are the roles that go before it, ``provides`` those in whose
-    place it is there."""
+    """One role's desired states on one host.
+
+    ``needs`` are the roles that must be applied before it, ``provides`` the roles that it replaces.
+    """
 
     name: str
     needs: tuple[str, ...]
@@ -35,21 +37,21 @@ class DesiredRole:
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """What one host shall be: its stack and the states of its roles, in order."""
+    """The desired state of one host: its stack and the states of its roles, in order."""
 
     host: str
     stack: Stack
     roles: tuple[DesiredRole, ...]
-    removes: bool = False  #: whether these are the states of a host from which the roles were taken away
-    #: whether they stand beside what the stack wants: no rule asks whether it fits, and reaching them is no release
+    removes: bool = False  #: whether these are the states of a host without the roles
+    #: whether the states are independent of the stack: no compatibility rule applies, and no release record is written
     apart: bool = False
-    rules: tuple[RoleRules, ...] = ()  #: what fits all roles of the host, also those that are not looked at now
-    of_host: tuple[str, ...] = ()  #: the names of all roles of the host; empty where that is not known
-    #: how its users are known, whatever is wanted of it
+    rules: tuple[RoleRules, ...] = ()  #: rules of all roles of the host, including those that are not planned now
+    of_host: tuple[str, ...] = ()  #: names of all roles of the host; empty if unknown
+    #: how to find the host's users, whatever its roles
     occupancy: Occupancies = field(default_factory=standard_occupancies)
-    #: the ends of life and security floors that are known
+    #: known ends of life and security floors
     advisories: Advisories = field(default=NONE, compare=False, repr=False)
-    #: the stacks that fit a host with these facts, the best first: asked only where this one does not
+    #: returns the stacks that fit a host, best first; called only if this stack does not fit
     fitting: Callable[[HostFacts], tuple[Stack, ...]] = field(default=lambda _: (), compare=False, repr=False)
 
     def versions(self) -> dict[str, str]:
@@ -58,7 +60,7 @@ class Desired:
         return {name: version for section in sections for name, version in section.versions().items()}
 
     def probes(self) -> tuple[Probe, ...]:
-        """Every question of every role, each once, with those that the engine itself asks."""
+        """All probes of the roles and of the engine, each once."""
         return _questions(Same(self.roles), Same(self.occupancy))
 
 
@@ -69,5 +71,5 @@ def _questions(roles: Same[tuple[DesiredRole, ...]], occupancy: Same[Occupancies
 
 
 def forget_questions() -> None:
-    """Drop the cached questions, whose keys are the states of hosts: a step of a state may hold a secret."""
+    """Clear the cache of probes: its keys are desired states, which may contain secrets."""
     _questions.cache_clear()

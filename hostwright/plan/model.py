@@ -1,5 +1,7 @@
-"""The values of planning: a ``Probe`` asks a host, ``Facts`` are its answers (``plan.facts``), a ``Resource`` is a
-desired state, and ``Planned`` is what differs from it. None of them does I/O, so a resource is tested by calling it.
+"""The types of planning: ``Probe`` and ``Facts`` (``plan.facts``), ``Resource`` (a desired state), and ``Planned`` (a
+difference from it).
+
+None of them does I/O, so a resource is tested by calling it.
 """
 
 from __future__ import annotations
@@ -30,11 +32,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One command of a change, which runs on the host as root, in POSIX sh with ``set -eu``.
+    """One command of a change. It runs on the host as root, in POSIX sh with ``set -eu``.
 
-    ``lock`` names a lock on the host that is held while it runs; every step that uses dpkg gives ``"dpkg"``.
-    ``timeout_s`` bounds each try. ``tries`` is how often it is run in all while it fails for something transient (a
-    mirror, apt's lock); 1 for a step that is not safe to repeat.
+    ``lock`` is the name of a lock on the host to hold while the step runs; every step that uses dpkg sets ``"dpkg"``.
+    ``timeout_s`` limits each try. ``tries`` is the maximum number of runs if it fails for a transient reason (a mirror,
+    apt's lock); 1 for a step that is not safe to repeat.
     """
 
     script: str
@@ -45,8 +47,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class RetryRule:
-    """What a line of a failed step's output says about another try: what it names ``passes``, or no retry mends it.
-    ``untrusted.Pattern`` and ``grep -P`` read both patterns alike: a line with ``unless`` in it says nothing.
+    """Whether a failed step is retried if its output has a line that matches ``pattern``: ``passes`` means yes.
+
+    A line that also matches ``unless`` is ignored. Both patterns must mean the same to ``untrusted.Pattern`` and ``grep
+    -P``.
     """
 
     pattern: str
@@ -56,13 +60,13 @@ class RetryRule:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Something differs, and ``steps`` correct it: at least one, and exactly what apply runs.
+    """A difference that ``steps`` correct: at least one step, and exactly what apply runs.
 
-    ``artifacts`` are the names of the stack's files that must be on the host first. If one that is ``alone`` fails, the
-    further changes of its role are made all the same, and the run fails at its end. ``disturbs`` says what it does to
-    running work ("replaces the driver"), else it is empty; a change that disturbs waits for an idle host
-    (``hostwright.apply.disturb.draining``). ``warnings`` are what an operator should know of it, a sentence each. If
-    the host must be rebooted after the steps, the next plan has a ``Reboot``.
+    ``artifacts`` are the names of stack files that must be on the host first. If a change with ``alone`` fails, the
+    further changes of its role still run, and the run fails at its end. ``disturbs`` describes its effect on running
+    work ("replaces the driver"), else it is empty; a change that disturbs waits for an idle host
+    (``hostwright.apply.disturb.draining``). ``warnings`` are sentences for the operator. If the host must be rebooted
+    after the steps, the next plan has a ``Reboot``.
     """
 
     kind: Literal["change"] = field(default="change", kw_only=True)
@@ -83,7 +87,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Reboot:
-    """Something differs until the host is rebooted; ``reason`` says why, as a part of a sentence."""
+    """A difference that a reboot corrects; ``reason`` is a clause for messages."""
 
     kind: Literal["reboot"] = field(default="reboot", kw_only=True)
     what: str
@@ -94,9 +98,9 @@ class Reboot:
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """Something differs, and how to correct it is known only after something else, which ``until`` names ("reboot").
+    """A difference whose correction becomes known only after an event, ``until`` ("reboot").
 
-    ``artifacts`` are the stack's files that it will need, so that a missing one is noticed before the host is touched.
+    ``artifacts`` are stack files that the correction will need, so that a missing file is detected before any change.
     """
 
     kind: Literal["deferred"] = field(default="deferred", kw_only=True)
@@ -109,9 +113,9 @@ class Deferred:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The host must not be changed at all: ``rule`` forbids it, and ``sentence`` tells the operator why.
+    """The host must not be changed: ``rule`` forbids it, and ``sentence`` is the error for the operator.
 
-    One that is ``alone`` forbids no other change: those are made, and the run fails at its end with the sentence.
+    A refusal with ``alone`` forbids no other change: those are made, and the run fails at its end with the sentence.
     """
 
     kind: Literal["refusal"] = field(default="refusal", kw_only=True)
@@ -123,84 +127,91 @@ class Refusal:
     alone: bool = False
 
 
-#: What a state plans where the host is not as desired. Of these only a change has anything to run.
+#: The plan of a state on a host that is not as desired. Only ``Change`` has steps to run.
 Planned: TypeAlias = Change | Reboot | Deferred | Refusal
 
 
 class Resource(ABC):
-    """One desired state of a host: a frozen dataclass that derives from this class. Its methods are pure.
+    """One desired state of a host: a frozen dataclass that inherits from this class. Its methods are pure.
 
     Every state has ``probes``, ``plan`` and ``removal``. A state overrides another method only if it has something to
-    report there. All methods that take facts read the same answers as ``plan``.
+    report. All methods with a parameter ``facts`` read the same answers as ``plan``.
     """
 
     __slots__ = ()
 
     @abstractmethod
     def probes(self) -> tuple[Probe, ...]:
-        """The questions whose answers ``plan`` reads."""
+        """The probes whose answers ``plan`` reads."""
 
     @abstractmethod
     def plan(self, facts: Facts) -> Planned | None:
-        """What brings the host to this state or keeps it from it; ``None`` if the host is in this state."""
+        """The change to this state, or the obstacle; ``None`` if the host is in this state."""
 
     @abstractmethod
     def removal(self) -> tuple[Resource, ...]:
-        """The desired states of a host without this one, in the order in which they are reached.
+        """The desired states of a host without this state, in order.
 
-        Empty if nothing of it is left behind. What was there before, and what others put there, stays.
+        Empty if this state leaves nothing behind. Anything that existed before, or was added by others, is kept.
         """
 
     def takes(self) -> frozenset[str]:
-        """What this removal deletes and another role may share, by name: ``package gcc``, ``file /etc/motd``."""
+        """Names of things that this removal deletes and another role may share: ``package gcc``, ``file /etc/motd``."""
         return frozenset()
 
     def sparing(self, wanted: Set[str], /) -> Self | None:
-        """This removal without what other roles want (names as in ``takes``); ``None`` if nothing is left to delete."""
+        """This removal without the things that other roles need (names as in ``takes``); ``None`` if nothing is left to
+        delete.
+        """
         return None if self.takes() and self.takes() <= wanted else self
 
     def users(self, _facts: Facts, /) -> tuple[str, ...]:
-        """Running work that its change would disturb, whether it uses a GPU or not, such as ``python3 (4711)``."""
+        """Running work that this change would disturb, whether it uses a GPU or not, such as ``python3 (4711)``."""
         return ()
 
     def losses(self, _facts: Facts, /) -> tuple[str, ...]:
-        """What its change would delete permanently, as objects ("the driver"): an operator must agree (``--yes``)."""
+        """Things that this change would delete permanently, as noun phrases ("the driver"); the operator must confirm
+        with ``--yes``.
+        """
         return ()
 
     def notes(self, _facts: Facts, /) -> tuple[str, ...]:
-        """Sentences that an operator should read of the host, whether or not anything differs."""
+        """Sentences about the host for the operator, whether anything differs or not."""
         return ()
 
     def software(self, _facts: Facts, /) -> tuple[Software, ...]:
-        """The software of this state that is on the host, or is missing, for SBOMs."""
+        """The software of this state, installed or missing, for SBOMs."""
         return ()
 
     def role_files(self) -> tuple[RoleFile, ...]:
-        """Files that no stack names and that its changes may name among their artifacts, on whatever host."""
+        """Files that its changes may use as artifacts on any host and that no stack lists."""
         return ()
 
     def role_files_for(self, _facts: Facts | None, /) -> tuple[RoleFile, ...]:
-        """Those of ``role_files`` that a host with these facts takes; without facts, all that it may take.
+        """Those of ``role_files`` that a host with these facts uses; without facts, all that a host may use.
 
-        Raises ``ArtifactError`` if it takes one that nobody can name.
+        Raises ``ArtifactError`` if it uses an unknown file.
         """
         return ()
 
     def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
-        """The distribution's packages that a host with these facts then has, ``name`` or ``name=version``, whether they
-        are there or not; without facts, those that every host has."""
+        """The distribution's packages that a host in this state has, ``name`` or ``name=version``, installed already or
+        not.
+
+        Without facts, the packages of every host.
+        """
         return ()
 
     def from_mirror(self, _mirror: PackageMirror, /) -> Self:
-        """The same state, which takes the distribution's packages from the mirror."""
+        """The same state with the distribution's packages from the mirror."""
         return self
 
     def repositories(self) -> Mapping[str, Artifact]:
-        """The repositories that it puts on the host's own disk: the package file of each, by its source list."""
+        """Source list → package file, of repositories that it puts on the host's own disk."""
         return {}
 
     def archive_components(self) -> tuple[str, ...]:
-        """The components of the distribution's archive, such as ``non-free``, in which its packages lie."""
+        """The components of the distribution's archive that contain its packages, such as ``non-free``."""
         return ()
 
     def packages_from(self, _list_file: str, /) -> tuple[str, ...]:
@@ -209,7 +220,7 @@ class Resource(ABC):
 
 
 class RemovalState(Resource):
-    """A state that only the ``removal()`` of other states yields; nothing is left to remove of it."""
+    """A state that occurs only in ``removal()`` of other states; it has no removal of its own."""
 
     __slots__ = ()
 
@@ -218,35 +229,35 @@ class RemovalState(Resource):
 
 
 class ReturnState(RemovalState):
-    """A removal that brings back what was there before; who provisions the host right afterwards does without it."""
+    """A removal that restores the former state; it is skipped if the host is provisioned right afterwards."""
 
     __slots__ = ()
 
 
 class Condition(ABC):
-    """A question about a host with yes or no for an answer: a frozen dataclass that derives from this class."""
+    """A yes-or-no condition on a host: a frozen dataclass that inherits from this class."""
 
     __slots__ = ()
 
     @abstractmethod
     def probes(self) -> tuple[Probe, ...]:
-        """The questions whose answers ``holds`` reads."""
+        """The probes whose answers ``holds`` reads."""
 
     @abstractmethod
     def holds(self, facts: Facts) -> bool:
-        """Whether it is so on this host."""
+        """Whether the condition is true on this host."""
 
     def users(self, _facts: Facts, /) -> tuple[str, ...]:
         """Running work that a change under this condition would disturb."""
         return ()
 
 
-GONE = ("absent", "as before")  #: how the ``want`` of what takes something away begins
+GONE = ("absent", "as before")  #: beginnings of the ``want`` of a removal
 _NOUNS = ("refusal", "change", "removal")
 
 
 def tally(planned: Iterable[tuple[str, str]]) -> str:
-    """What is planned in numbers, refusals and removals counted as such; ``planned`` are pairs of kind and ``want``.
+    """The numbers of refusals, changes and removals as text; ``planned`` are pairs of kind and ``want``.
 
     >>> tally([("change", "644 root:root"), ("change", "absent"), ("reboot", "5.15.0"), ("refusal", "off")])
     '1 refusal, 2 changes, 1 removal'
@@ -261,13 +272,13 @@ def tally(planned: Iterable[tuple[str, str]]) -> str:
 
 
 def _removes(want: str) -> bool:
-    """Whether a change takes something away: all that it is about, or packages beside it, which it names."""
+    """Whether a change removes its object, or packages besides it, which ``want`` lists."""
     return want.startswith(GONE) or (want.startswith("in order (") and " removed" in want)
 
 
 @dataclass(frozen=True, slots=True)
 class RolePlan:
-    """What is planned for one role on one host, in order."""
+    """The plan for one role on one host, in order."""
 
     role: str
     needs: tuple[str, ...] = ()
@@ -275,17 +286,17 @@ class RolePlan:
 
     @property
     def tally(self) -> str:
-        """What is planned, in numbers: ``3 changes, 1 removal``."""
+        """The numbers of changes as text: ``3 changes, 1 removal``."""
         return tally((planned.kind, planned.want) for planned in self.changes)
 
     @property
     def steps(self) -> tuple[tuple[Change, Step], ...]:
-        """Every step with the change it belongs to, in the order in which apply runs them."""
+        """Every step with its change, in the order of execution."""
         return tuple((change, step) for change in self.changes if isinstance(change, Change) for step in change.steps)
 
     @property
     def artifacts(self) -> tuple[str, ...]:
-        """The names of the stack's files that it takes, each once."""
+        """The names of the stack files that the plan uses, each once."""
         named = (planned.artifacts for planned in self.changes if isinstance(planned, Change | Deferred))
         return tuple(dict.fromkeys(name for names in named for name in names))
 
@@ -294,8 +305,8 @@ class RolePlan:
 class Plan:
     """The differences between one host and its stack. Empty if the host is as desired.
 
-    A plan is a pure function of the host's facts, so a saved plan is stale exactly if the plan made of fresh facts
-    is not equal to it. What an operator should know besides, such as running work, is in ``planning.HostPlan``.
+    A plan is a pure function of the host's facts: a saved plan is stale if and only if a plan made of fresh facts
+    differs. Further information for the operator, such as running work, is in ``planning.HostPlan``.
 
     >>> change = Change("file /etc/motd", "absent", "644 root root", (Step("touch /etc/motd"),))
     >>> reboot = Reboot("kernel", "5.4.0", "5.15.0", "5.15.0 is installed")
@@ -312,27 +323,27 @@ class Plan:
 
     @property
     def changes(self) -> tuple[Planned, ...]:
-        """All that the states of all roles plan."""
+        """The plans of the states of all roles."""
         return tuple(change for role in self.roles for change in role.changes)
 
     @property
     def tally(self) -> str:
-        """All that is planned, in numbers: ``3 changes, 1 removal``; empty for an empty plan."""
+        """The numbers of changes as text: ``3 changes, 1 removal``; empty for an empty plan."""
         return tally((planned.kind, planned.want) for planned in self.changes)
 
     @property
     def artifacts(self) -> tuple[str, ...]:
-        """The names of the stack's files that it takes, each once."""
+        """The names of the stack files that the plan uses, each once."""
         return tuple(dict.fromkeys(name for role in self.roles for name in role.artifacts))
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to do."""
+        """Whether the plan has no changes."""
         return not self.changes
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """The reasons why the host must not be changed, if there are any; those that stand alone wait for the rest."""
+        """The reasons why the host must not be changed, without refusals ``alone`` while other changes remain."""
         refused = [planned for planned in self.changes if isinstance(planned, Refusal)]
         rest = any(isinstance(planned, Change | Reboot) for planned in self.changes)
         if rest and all(refusal.alone for refusal in refused):
@@ -341,12 +352,12 @@ class Plan:
 
     @property
     def reboot(self) -> str:
-        """The reasons for a reboot, joined; empty when none is wanted."""
+        """The reasons for a reboot, joined; empty if none is planned."""
         return "; ".join(dict.fromkeys(planned.reason for planned in self.changes if isinstance(planned, Reboot)))
 
     @property
     def disturbs(self) -> str:
-        """What applying this plan does to running work, including a reboot; empty if it disturbs nobody."""
+        """The effects of this plan on running work, including a reboot; empty if it disturbs no work."""
         reasons = [planned.disturbs for planned in self.changes if isinstance(planned, Change) and planned.disturbs]
         return "; ".join(dict.fromkeys([*reasons, *(["reboots the host"] if self.reboot else [])]))
 
@@ -359,19 +370,20 @@ class Plan:
         return replace(self, roles=tuple(roles))
 
     def to_json(self) -> dict[str, Any]:
-        """The plan as JSON values, for files, journals and machines."""
+        """The plan as JSON values, for files and journals."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Plan:
-        """The inverse of ``to_json``. Raises ``ValueError`` for anything that is no plan, or an older version's."""
+        """The inverse of ``to_json``. Raises ``ValueError`` for data that is not a plan of this version."""
         return adapter(Plan).validate_json(json.dumps(data), strict=True)
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """How one step went: place in the program, exit status (``None`` while it runs), seconds, output, tries, and how
-    many of its seconds it waited for a lock of the host."""
+    """The result of one step: number in the program, exit status (``None`` while it runs), seconds, output, tries, and
+    seconds spent waiting for a lock of the host.
+    """
 
     number: int
     what: str
@@ -384,7 +396,7 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True)
 class RoleResult:
-    """How one role's program went on one host."""
+    """The result of one role's program on one host."""
 
     role: str
     status: int

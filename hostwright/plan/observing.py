@@ -1,4 +1,4 @@
-"""Look at a host: every question over one exec channel, the answers as facts."""
+"""Runs all probes on a host over one exec channel, and returns the answers as facts."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from hostwright.transport.exchange import Deadline
 from hostwright.transport.login.startfiles import noise_note
 from hostwright.transport.root.rootshell import RootShell
 
-PACKED_FROM = 12  #: as many probes' answers are worth the process that packs them
-SILENT_S = 90.0  #: our choice: sudo may ask a directory that does not answer before the first sign of life (``BEAT_S``)
-MOST_ROUNDS = 8  #: our choice: a host on which so many probes print without end does it on purpose
+PACKED_FROM = 12  #: least number of probes for which compression is worth a process
+SILENT_S = 90.0  #: our choice: before the first heartbeat (``BEAT_S``), sudo may wait for a directory service
+MOST_ROUNDS = 8  #: our choice: a host with this many endless probes is malicious
 
 
 def observe(shell: RootShell, desired: Desired) -> Facts:
-    """All facts of a host that its desired state asks for, over one exec channel."""
+    """Return all facts of a host that its desired state needs, over one exec channel."""
     return ask(shell, desired.probes())
 
 
 def ask(shell: RootShell, probes: Sequence[Probe], *, timeout_s: float = probing.OBSERVE_TIMEOUT_S) -> Facts:
-    """The answers of a host to these questions, over one exec channel; root only where one of them needs it.
+    """Run these probes on a host over one exec channel; as root only if a probe needs root.
 
-    A probe that prints without end takes the others with it: those are asked again, over a channel each time; so are
-    those of a pass whose output cannot be read. One that does not end is ended, and what it asks is not known
+    An endless output of a probe cuts off the probes after it: those run again, each over its own channel. The same
+    applies to probes of a pass with unreadable output. A probe that hangs is killed, and its answer is unknown
     (``Facts.late``).
     """
     answers: dict[Probe, Answer] = {}

@@ -1,7 +1,7 @@
-"""From the desired states of a host and its facts to a plan; ``roles.wants`` makes those states.
+"""Makes a plan from the desired states of a host and its facts; ``roles.wants`` makes the desired states.
 
-Nothing here contacts a host, reads a file or asks for the time: equal arguments give equal plans, by which a saved plan
-is recognised as stale.
+Nothing here contacts a host, reads a file or uses the current time. Equal arguments give equal plans, so that a stale
+saved plan can be detected.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from hostwright.stack.rules import check_host
 from hostwright.stack.stack import Stack
 
 _ROLE = re.compile(r"[a-z][a-z0-9_]{0,63}")  #: a host's record is untrusted text
-#: Not asked with the others: its answer is there only where the login shell prints something before each command.
+#: Not sent to hosts: its answer exists only if the login shell prints something before each command.
 LOGIN_SHELL = Probe("# what the login shell prints")
-PREFLIGHT = "preflight"  #: the name under which a host's refusals stand in its plan
-NOT_ANSWERED = "not-answered"  #: the rule by which a host is not changed of which something that counts is not known
-_ASKERS = 4  #: named of those who asked what was not answered
+PREFLIGHT = "preflight"  #: role name of a host's refusals in its plan
+NOT_ANSWERED = "not-answered"  #: rule that refuses a host with an unknown fact
+_ASKERS = 4  #: states listed for a probe that hung
 
 
 def removal_of(
     desired: Desired, former: Iterable[Desired] = (), staying: Desired | None = None, *, returned: bool = True
 ) -> Desired:
-    """The desired states of a host without these roles, which are removed last one first, before what they need.
+    """Return the desired states of a host without these roles; each role is removed before the roles that it needs.
 
-    ``former`` are the same roles on the stacks that the host had before, so that what an upgrade left is removed too.
-    ``staying`` are the other roles of the host: what they want as well stays with them. ``returned`` says whether what
-    the roles took away comes back.
+    ``former`` are the same roles with the host's earlier stacks, so that remains of an upgrade are removed, too.
+    ``staying`` are the host's other roles; things that they need are kept. ``returned``: restore what the roles had
+    removed.
     """
     stacks, wanted = (desired, *former), _wanted(staying) if staying else frozenset[str]()
     going = {role.name: role for stack in reversed(stacks) for role in stack.roles}
@@ -62,7 +62,7 @@ def removal_of(
 
 
 def _taken_away(name: str, stacks: Iterable[Desired], wanted: Set[str], *, returned: bool) -> Iterator[Resource]:
-    """The states of a host without the role of this name, as each of the stacks wants it."""
+    """The states of a host without the role of this name, for each of the stacks."""
     for role in (role for stack in stacks for role in stack.roles if role.name == name):
         removals = (state for resource in reversed(role.resources) for state in resource.removal())
         left = (state for state in removals if returned or not isinstance(state, ReturnState))
@@ -70,21 +70,19 @@ def _taken_away(name: str, stacks: Iterable[Desired], wanted: Set[str], *, retur
 
 
 def _wanted(staying: Desired) -> frozenset[str]:
-    """What these roles would take away if they were removed."""
     states = (state for role in staying.roles for resource in role.resources for state in resource.removal())
     return frozenset(thing for state in states for thing in state.takes())
 
 
 @dataclass(frozen=True, slots=True)
 class HostPlan:
-    """The plan of a host, and what an operator should know besides: it may change without making the plan stale.
+    """The plan of a host, and further information for the operator that does not make the plan stale.
 
-    ``busy`` names the running work that a change of the plan would disturb, ``losses`` what its changes take away that
-    nobody can bring back. ``notes`` say who has locked or drained the host, what its login shell prints, which roles
-    are on it that its list no longer names, what its desired states see that nothing is planned for
-    (``Resource.notes``), and what a reboot ends that is started again afterwards. ``provisioned`` says whether the host
-    has a record of a release: somebody has provisioned it. ``aged`` are those of the stack's versions that get no
-    fixes any more, or are older than a security bulletin's.
+    ``busy`` is the running work that the plan would disturb, ``losses`` are things that it would delete permanently.
+    ``notes`` are about locks, drain state, output of the login shell, provisioned roles that are no longer in the
+    host's list, notes of states (``Resource.notes``), and work that a reboot ends and a service restarts.
+    ``provisioned``: the host has a release record. ``aged`` are the stack's versions that get no fixes any more, or are
+    below a security floor.
     """
 
     plan: Plan
@@ -96,19 +94,19 @@ class HostPlan:
 
     @property
     def host(self) -> str:
-        """The inventory's name of the host."""
+        """The host's inventory name."""
         return self.plan.host
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as one object of JSON values."""
+        """The plan and the further information as one JSON object."""
         beside = {"busy": self.busy, "notes": self.notes, "losses": self.losses, "aged": self.aged}
         return {**self.plan.to_json(), **{name: list(texts) for name, texts in beside.items()}}
 
 
 def plan_host(desired: Desired, facts: Facts, now: datetime | None = None, memory: Memory | None = None) -> HostPlan:
-    """The plan of a host, who is at work there, and its locks. Locks that have expired by ``now`` are left out.
+    """Return the plan of a host with its running work and locks. Locks that have expired by ``now`` are omitted.
 
-    ``memory`` is that of the run: what was planned for a host that answers alike is not planned again.
+    ``memory`` is the cache of the run: results are reused for hosts with the same answers.
     """
     memory = memory or Memory()
     plan = make_plan(desired, facts, memory)
@@ -123,12 +121,12 @@ def plan_host(desired: Desired, facts: Facts, now: datetime | None = None, memor
 
 
 def make_plan(desired: Desired, facts: Facts, memory: Memory | None = None) -> Plan:
-    """The changes that bring a host with these facts to its desired states; empty if it is as desired.
+    """Return the changes that bring a host with these facts to its desired states; empty if it is as desired.
 
-    The rules of what fits (distribution, kernel, GPU, processor) are applied only if there is something to change, and
-    never to a removal: a rule that came later must not refuse a host that works. A host whose record a newer Hostwright
-    wrote is always refused, and so is one on which a probe of a state hung: what that state would plan is not known. A
-    refusal is a change of the role ``preflight``, which stands first.
+    Compatibility rules (distribution, kernel, GPU, processor) apply only if the plan has changes, and never to a
+    removal, so that a new rule does not refuse a working host. A host with a record of a newer Hostwright is always
+    refused, and so is a host on which a probe of a state hung, because that state's plan is unknown. A refusal is a
+    change of the role ``preflight``, which comes first.
 
     >>> from hostwright.plan.model import Answer
     >>> from hostwright.resources.files.files import Absent
@@ -159,7 +157,7 @@ def make_plan(desired: Desired, facts: Facts, memory: Memory | None = None) -> P
 
 
 def losses(desired: Desired, plan: Plan, facts: Facts) -> tuple[str, ...]:
-    """What a plan that was made from these facts takes away that nobody can bring back, each once."""
+    """The things that a plan made from these facts would delete permanently, each once."""
     roles = {role.role for role in plan.roles}
     states = (state for role in desired.roles if role.name in roles for state in role.resources)
     return tuple(dict.fromkeys(loss for state in states for loss in _lost(state, facts)))
@@ -169,41 +167,40 @@ def _lost(state: Resource, facts: Facts) -> tuple[str, ...]:
     try:
         lost = state.losses(facts)
         return lost if lost and isinstance(state.plan(facts), Change) else ()
-    except NotAnswered:  # the plan refuses the host
+    except NotAnswered:  # the plan already refuses the host
         return ()
 
 
 def disturbing(desired: Desired, facts: Facts) -> tuple[Resource, ...]:
-    """The states whose change would disturb running work that only they can name (``Resource.users``)."""
+    """The states whose change would disturb running work that they report themselves (``Resource.users``)."""
     resources = (resource for role in desired.roles for resource in role.resources)
     return tuple(resource for resource in resources if _hit(resource, facts))
 
 
 def disturbed(desired: Desired, plan: Plan, facts: Facts) -> AtWork:
-    """Who is at work and would be disturbed by a plan that was made from these facts, and does so."""
+    """The running work that a plan made from these facts would disturb."""
     return at_work(desired, disturbing(desired, facts), facts, reboots=bool(plan.reboot))
 
 
 def at_work(desired: Desired, resources: Iterable[Resource], facts: Facts, *, reboots: bool) -> AtWork:
-    """Who uses a GPU, and who would be disturbed by a change of these states, or ended by a reboot if there is one."""
+    """The users of GPUs, and the work that a change of these states would disturb, or a reboot would end."""
     hit = [name for resource in resources for name in _hit(resource, facts)]
     ended = desired.occupancy.ended(facts) if reboots else ()
     return AtWork(desired.occupancy.users(facts), desired.occupancy.named([*hit, *ended], facts))
 
 
 def _hit(resource: Resource, facts: Facts) -> tuple[str, ...]:
-    """The running work that the change of a state would disturb, as the state itself names it."""
+    """The running work that the change of a state would disturb, as reported by the state."""
     try:
         users = resource.users(facts)
         planned = resource.plan(facts) if users else None
-    except NotAnswered:  # the plan refuses the host
+    except NotAnswered:  # the plan already refuses the host
         return ()
     return users if isinstance(planned, Change) and planned.disturbs else ()
 
 
 def notes_on(facts: Facts, now: datetime | None, memory: Memory | None = None) -> tuple[str, ...]:
-    """Who has locked or drained the host, and what its login shell prints: what an operator should know before changing
-    it."""
+    """Notes for the operator before a change: who locked or drained the host, and what its login shell prints."""
     lock, others = (memory or Memory()).judged("who keeps it", facts, _who_keeps_it, (KeyError,))
     if lock is not None and now is not None and lock.expired(now):
         lock = None
@@ -211,7 +208,6 @@ def notes_on(facts: Facts, now: datetime | None, memory: Memory | None = None) -
 
 
 def _who_keeps_it(facts: Facts) -> tuple[locks.OperatorLock | None, tuple[object, ...]]:
-    """An operator's lock, and what else there is."""
     shell = facts[LOGIN_SHELL].text if LOGIN_SHELL in facts else None
     return locks.operator_lock(facts), (locks.run_lock(facts), hostdrained.drained(facts), shell)
 
@@ -220,17 +216,16 @@ def _notes_in_time(facts: Facts, now: datetime | None, memory: Memory) -> tuple[
     try:
         return notes_on(facts, now, memory)
     except NotAnswered as error:
-        return (f"who has locked or drained it is not known: {error}",)
+        return (f"its locks and drain state are unknown: {error}",)
 
 
 def _notes_of_states(desired: Desired, facts: Facts) -> tuple[str, ...]:
-    """What the desired states of a host have to say to operators."""
     resources = (resource for role in desired.roles for resource in role.resources)
     return tuple(note for resource in resources if _answered(resource, facts) for note in resource.notes(facts))
 
 
 def off_roles(desired: Desired, facts: Facts, memory: Memory | None = None) -> tuple[str, ...]:
-    """A sentence for each role that was provisioned here and that the host's list no longer names."""
+    """A note for each role that was provisioned on the host and is no longer in its list of roles."""
     if not desired.of_host or desired.removes:
         return ()
     off = partial(_off_roles, desired.of_host)
@@ -243,34 +238,35 @@ def _off_roles(of_host: tuple[str, ...], facts: Facts) -> tuple[str, ...]:
     described = (name for name, entry in roles.items() if isinstance(entry, dict) and entry.get("desired"))
     recorded = (name for name in described if _ROLE.fullmatch(name))
     return tuple(
-        f"the role {name} was provisioned here and is off now: {Command('remove', roles=name)} takes it away"
+        f"the role {name} was provisioned here and is no longer in its list of roles; to remove it, run "
+        f"{Command('remove', roles=name)}"
         for name in sorted(set(recorded) - set(of_host))
     )
 
 
 def _all_needs(roles: Sequence[DesiredRole]) -> dict[str, tuple[str, ...]]:
-    """Each role's needs with the needs of those: it waits for them even if a role between them has no changes."""
+    """Each role's direct and indirect needs: a role waits for them even if a role between them has no changes."""
     needs: dict[str, tuple[str, ...]] = {}
-    for role in roles:  # in order: what a role needs stands before it
+    for role in roles:  # in order: a role's needs come before it
         inherited = (name for need in role.needs for name in needs.get(need, ()))
         needs[role.name] = tuple(dict.fromkeys([*role.needs, *inherited]))
     return needs
 
 
 def plan_role(role: DesiredRole, needs: tuple[str, ...], facts: Facts, memory: Memory) -> RolePlan:
-    """What is planned for one role; nothing for a state of which a probe hung."""
+    """The plan for one role, without states for which a probe hung."""
 
     def planned(resources: Iterable[Resource], known: Facts) -> RolePlan:
         changes = (plan_state(resource, known, memory) for resource in resources)
         return RolePlan(role.name, needs, tuple(change for change in changes if change is not None))
 
-    if facts.late:  # rare: whose probe hung is found out for this host alone
+    if facts.late:  # rare, so not cached
         return planned((resource for resource in role.resources if _answered(resource, facts)), facts)
     return memory.judged(("role", Same(role), needs), facts, partial(planned, role.resources))
 
 
 def plan_state(resource: Resource, facts: Facts, memory: Memory) -> Planned | None:
-    """What is planned for one state."""
+    """The plan for one state."""
     return memory.judged(Same(resource), facts, resource.plan)
 
 
@@ -283,7 +279,7 @@ def _is_provisioned(facts: Facts) -> bool:
 
 
 def _unknown(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:
-    """A refusal for each probe that hung and whose answer a state reads, with the names of those states."""
+    """A refusal for each probe that hung and that a state needs, with the names of those states."""
     asked: dict[Probe, list[str]] = {}
     for role in desired.roles if facts.late else ():
         for resource in role.resources:
@@ -299,7 +295,7 @@ def _not_answered(probe: Probe, askers: Iterable[str], seconds: int) -> Refusal:
     names = list(dict.fromkeys(askers))
     more = [f"{len(names) - _ASKERS} more"] if len(names) > _ASKERS else []
     what = ", ".join([*names[:_ASKERS], *more])
-    sentence = f"{what} cannot be probed: {NotAnswered(probe.script, seconds)}; look at what hangs there"
+    sentence = f"{what} cannot be probed: {NotAnswered(probe.script, seconds)}; check what hangs on the host"
     return Refusal(what, f"no answer within {seconds} s", "an answer", NOT_ANSWERED, sentence)
 
 
@@ -307,7 +303,7 @@ def _refusals(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:
     try:
         fitting = read_host(facts)
     except NotAnswered as error:
-        sentence = f"whether the stack fits is not known: {error}; look at what hangs there"
+        sentence = f"the compatibility with the stack is unknown: {error}; check what hangs on the host"
         return (Refusal("host", "no answer", "an answer", NOT_ANSWERED, sentence),)
     misfits = check_host(desired.stack, fitting, desired.rules, {role.name for role in desired.roles})
     nearest = _nearest_stack(desired.stack, desired.fitting(fitting)) if misfits else ""
@@ -316,7 +312,7 @@ def _refusals(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:
 
 
 def _nearest_stack(wanted: Stack, fitting: Iterable[Stack]) -> str:
-    """Of the other stacks that fit, the best of those with the most of its roles; empty where there is none."""
+    """The name of the best other stack that fits, among those with roles most like this stack's; empty if none fits."""
     others = (stack for stack in fitting if stack.name != wanted.name)
     best = min(others, key=lambda stack: len({*stack.roles} ^ {*wanted.roles}), default=None)
     return best.name if best else ""

@@ -1,17 +1,16 @@
-"""What makes two desired states the same: their kind and their fields, and nothing of how our code is written.
+"""The identity of a desired state: its kind and fields, independent of how the code is written.
 
-Release records on hosts hold hashes of identities for years. The name of a class must therefore be free to change, and
-so must the name of a field, a sentence for operators, the order of fields, and what ``repr`` prints:
+Release records on hosts contain hashes of identities for years. So these changes must not affect an identity: a new
+class name or field name, another text for operators, another order of fields, another ``repr``.
 
-- The **kind** is the class attribute ``KIND``; without one it is the name of the class in kebab-case. Whoever renames a
-  class gives it its former name as ``KIND``.
-- A **field** that is no part of the state carries ``field(metadata=NO_IDENTITY)``: sentences for operators, permission
-  to end somebody's work, how long a command may take. A renamed field keeps its former name with
-  ``field(metadata={"identity": "former_name"})``.
-- A field that has its default is left out, so that a class may get further fields. A default must therefore never
-  change; the other behaviour is another field, or another kind.
+- The **kind** is the class attribute ``KIND``, by default the class name in kebab-case. To rename a class, set ``KIND``
+  to its former kind.
+- A **field** that is not part of the state has ``field(metadata=NO_IDENTITY)``: texts for operators, permission to end
+  work, timeouts. To rename a field, keep its former name with ``field(metadata={"identity": "former_name"})``.
+- A field with its default value is omitted, so that a class may get further fields. A default must therefore never
+  change; for another behaviour, add another field or kind.
 
-``tests/unit/plan/test_state_identity.py`` holds the kinds and fields of all states that the standard roles have.
+``tests/unit/plan/test_state_identity.py`` lists the kinds and fields of all states of the standard roles.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from typing import Any
 
 from hostwright.stack.stack import Artifact
 
-NO_IDENTITY: Mapping[str, Any] = {"identity": False}  #: metadata of a field that is no part of the state
+NO_IDENTITY: Mapping[str, Any] = {"identity": False}  #: metadata of a field that is not part of the state
 
 
 def kind_of(state: type) -> str:
-    """The kind of a class of states. A class that inherits from another has a kind of its own.
+    """The kind of a class of states. A subclass has its own kind.
 
     >>> class JsonMerged: ...
     >>> kind_of(JsonMerged)
@@ -38,7 +37,7 @@ def kind_of(state: type) -> str:
 
 
 def identity_fields(state: type) -> Iterator[tuple[str, dataclasses.Field[Any]]]:
-    """The fields of a class of states that are part of the state, each with its name in the identity."""
+    """Yield the fields of a class of states that are part of the state, each with its name in the identity."""
     for field in dataclasses.fields(state):
         name = field.metadata.get("identity", True)
         if name is not False:
@@ -46,8 +45,11 @@ def identity_fields(state: type) -> Iterator[tuple[str, dataclasses.Field[Any]]]
 
 
 def identity_of(value: Any) -> Any:
-    """A state, or a value of one of its fields, as JSON values. Of an artifact it is what the file is, not where it
-    comes from. Raises ``TypeError`` for a value whose type has no identity."""
+    """Return a state, or a field's value, as JSON values.
+
+    The identity of an artifact contains the file's properties without its origin. Raises ``TypeError`` for a type
+    without an identity.
+    """
     if value is None or isinstance(value, (str, int)):  # bool is an int
         return value
     if isinstance(value, Artifact):

@@ -1,7 +1,7 @@
-"""An inventory's hosts, each with the stack, roles and variables that are wanted of it.
+"""The hosts of an inventory, each with its stack, roles and variables.
 
 ``hostwright.fleet.Fleet`` is a ``Roster`` that can also change its hosts. Variables about draining, the BMC or the
-installation of a host are not read here but where they are used, from ``target.host``.
+installation of a host are read from ``target.host`` by the code that uses them.
 """
 
 from __future__ import annotations
@@ -49,45 +49,45 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class TargetHost:
-    """One host with everything that is wanted of it."""
+    """One host with its stack, roles and variables."""
 
     host: Host
     stack: Stack
-    roles: tuple[Role, ...]  #: those that are planned now, in order
-    variables: Mapping[str, Any]  #: the variables of each role, by its name
+    roles: tuple[Role, ...]  #: the roles to plan now, in order
+    variables: Mapping[str, Any]  #: role name → its variables
     options: transport.Options
     force: bool = False  #: whether running work may be disturbed or ended (``--force``)
-    all_roles: tuple[Role, ...] = ()  #: every role that can be found, wanted here or not, in order
-    templates: tuple[Path, ...] = (STANDARD,)  #: the folders in which templates are looked for
-    of_host: tuple[Role, ...] = ()  #: the host's roles, also those that ``--roles`` leaves out; empty: as ``roles``
-    #: what was judged in this run: hosts of one roster share it
+    all_roles: tuple[Role, ...] = ()  #: all known roles, on this host or not, in order
+    templates: tuple[Path, ...] = (STANDARD,)  #: folders of templates
+    of_host: tuple[Role, ...] = ()  #: the host's roles, including those that ``--roles`` excludes; empty: as ``roles``
+    #: cache of the run, shared by the hosts of one roster
     memory: Memory = field(default_factory=Memory, compare=False, repr=False)
-    #: from which the packages of its distribution come; ``None``: from its own archive
+    #: mirror of its distribution's packages; ``None``: the host uses its own apt sources
     packages: PackageMirror | None = field(default=None, compare=False, repr=False)
-    #: the ends of life and security floors that are known
+    #: known ends of life and security floors
     advisories: Advisories = field(default=NONE, compare=False, repr=False)
-    #: the stacks that fit a host with these facts, the best first
+    #: returns the stacks that fit a host with these facts, best first
     fitting: Callable[[HostFacts], tuple[Stack, ...]] = field(default=lambda _: (), compare=False, repr=False)
-    #: reads the variables of further roles; ``None``: the host gets none
+    #: reads the variables of further roles; ``None``: no further roles
     binder: Binder | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def kinds(self) -> Kinds:
-        """The models of the sections of all roles that there are."""
+        """The models of the sections of all known roles."""
         return sections_of(self.all_roles or self.roles)
 
     @property
     def name(self) -> str:
-        """The inventory's name of the host."""
+        """The host's inventory name."""
         return self.host.name
 
     def shared(self, name: str, make: Callable[[], T]) -> T:
-        """What ``make`` returns: made once for all hosts with the same stack, roles and variables."""
+        """Return ``make()``, computed once for all hosts with the same stack, roles and variables."""
         return self.memory.kept(name, self._same, make)
 
     @cached_property
     def _same(self) -> Hashable:
-        """The same for two hosts exactly where the same is wanted of them."""
+        """A key that is equal for hosts with equal desired states."""
         given = (self.stack, self.roles, self.variables, self.all_roles, self.templates, self.of_host, self.packages)
         return (self.force, read_expected_gpus(self.host), *map(Same, given))
 
@@ -96,7 +96,7 @@ class TargetHost:
 
     @property
     def context(self) -> RoleContext:
-        """What its roles get beside their own variables."""
+        """The context for its roles."""
 
         def make() -> RoleContext:
             roles, gpus = self._bound(self.of_host or self.roles), read_expected_gpus(self.host)
@@ -106,7 +106,7 @@ class TargetHost:
 
     @property
     def desired_of_all(self) -> Desired:
-        """The desired states of ``roles`` on a host without a name."""
+        """The desired states of ``roles``, without the host's name."""
 
         def make() -> Desired:
             found = desire("", self.context, self._bound(self.roles), self.memory, self.packages)
@@ -125,7 +125,7 @@ class TargetHost:
 
     @property
     def occupancy(self) -> Occupancies:
-        """How to find out who uses the host, as all roles know it."""
+        """How to find the host's users, according to all known roles."""
         return self.shared("occupancy", lambda: occupancies_of(self.all_roles or self.roles))
 
     @property
@@ -135,12 +135,14 @@ class TargetHost:
 
     @property
     def artifacts(self) -> tuple[Artifact, ...]:
-        """The artifacts of its stack that its roles may need, also those that ``--roles`` leaves out."""
+        """The artifacts of its stack that its roles may need, including roles that ``--roles`` excludes."""
         return self.shared("artifacts", lambda: self.stack.used_by(role.name for role in self.of_host or self.roles))
 
     def files_for(self, facts: Facts | None) -> tuple[Artifact, ...]:
-        """These, with those that its states take on a host with these facts, where they are known. Raises
-        ``ArtifactError`` for one that nobody can bring."""
+        """The artifacts, and the files that its states need on a host with these facts, if known.
+
+        Raises ``ArtifactError`` for a file that cannot be fetched.
+        """
         if facts is None:
             return self.artifacts
         states = [state for role in self.desired.roles for state in role.resources]
@@ -150,14 +152,14 @@ class TargetHost:
 
     @property
     def stand_ins(self) -> tuple[str, ...]:
-        """The files among them that are not the vendor's own but stand-ins of the lab."""
+        """The artifacts that are the lab's stand-ins instead of the vendor's files."""
         return tuple(artifact.labelled(artifact.file) for artifact in self.artifacts if artifact.stand_in)
 
     def having(self, stack: Stack, more: Collection[str] = ()) -> TargetHost:
-        """The host with another stack, and with ``more`` roles that it has then.
+        """The host with another stack, and with ``more`` roles.
 
-        Without the roles of which that stack says nothing, and those that need them. Where the host is narrowed to
-        some roles (``--roles``), it stays so. Raises ``InputErrors`` for variables of further roles.
+        Roles without a section in that stack are dropped, and so are roles that need them. A host limited to some roles
+        (``--roles``) remains limited. Raises ``InputErrors`` for variables of further roles.
         """
         here, planned = {role.name for role in self.of_host}, {role.name for role in self.roles}
         further = [role.name for role in self.all_roles if role.name in more and role.name not in here]
@@ -172,36 +174,39 @@ class TargetHost:
 
     @property
     def rest(self) -> TargetHost:
-        """The host with its other roles instead: those that ``--roles`` leaves out."""
+        """The host with only the roles that ``--roles`` excludes."""
         return replace(self, roles=tuple(role for role in self.of_host if role not in self.roles))
 
     def connect(self, password: Secret | None = None, allowance: transport.Allowance | None = None) -> RootShell:
-        """Open an SSH session. ``password`` is for sudo; without it, the inventory's. ``allowance`` is what the host
-        may send over all connections that share it. Raises ``Unreachable``, and ``ProtocolError`` where it is spent."""
+        """Open an SSH session. ``password`` is for sudo; the default is the inventory's.
+
+        Connections with the same ``allowance`` share its limits. Raises ``Unreachable``, and ``ProtocolError`` if the
+        allowance is spent.
+        """
         session = transport.connect(self.host, self.options, allowance)
         return RootShell(session, password or self.host.become_password, self.host.sudo)
 
 
-REQUEST = Request()  #: all hosts at once, whatever fails; no work is drained, and hosts may reboot
+REQUEST = Request()  #: all hosts at once, regardless of failures; no draining; reboots allowed
 
 
 @dataclass(frozen=True, slots=True)
 class _Ordered:
-    """The roles of hosts that name the same ones, in order."""
+    """The roles of hosts with the same list of roles, in order."""
 
     of_host: tuple[Role, ...]
-    planned: tuple[Role, ...]  #: those to which the hosts were narrowed
-    every: tuple[Role, ...]  #: all that there are
+    planned: tuple[Role, ...]  #: roles selected with ``--roles``
+    every: tuple[Role, ...]  #: all known roles
 
 
 @dataclass(frozen=True)
 class Targets(Sequence[TargetHost]):
-    """The selected hosts, in the inventory's order, and what selected them."""
+    """The selected hosts, in the inventory's order, and the selection."""
 
     chosen: tuple[TargetHost, ...]
     pattern: str = ""
-    roles: tuple[str, ...] = ()  #: the roles to which they were narrowed (``--roles``); empty: all
-    notes: tuple[str, ...] = ()  #: variables of theirs that look like a role's and are not read
+    roles: tuple[str, ...] = ()  #: roles selected with ``--roles``; empty: all
+    notes: tuple[str, ...] = ()  #: notes on variables that look like a role's and are ignored
 
     @overload
     def __getitem__(self, index: int) -> TargetHost: ...
@@ -215,48 +220,51 @@ class Targets(Sequence[TargetHost]):
 
     @cached_property
     def by_name(self) -> dict[str, TargetHost]:
-        """Each host by its inventory name."""
+        """Inventory name → host."""
         return {target.name: target for target in self.chosen}
 
 
 class Knowledge:
-    """What a roster cannot know of itself. This one knows nothing, for a roster that only reads and plans;
-    ``hostwright.fleet`` has the one that knows everything."""
+    """Functions of higher layers that a roster calls. This class does nothing, for a roster that only reads and plans;
+    ``hostwright.fleet`` has the full implementation.
+    """
 
     def check_variables(self, _host: Host, /) -> None:
-        """Raise ``InputError`` for further variables of a host that cannot be used."""
+        """Raise ``InputError`` for further variables of a host that are invalid."""
 
     def check_failures(self, _roster: Roster, /) -> None:
-        """Raise ``InputError`` for known failures of its roles that cannot be used."""
+        """Raise ``InputError`` for failure rules of its roles that are invalid."""
 
     def named_sets(self, _roster: Roster, _pattern: str, /) -> Mapping[str, Iterable[str]]:
-        """The hosts that ``@failed`` and the like in a pattern stand for, by name."""
+        """Name → hosts, for sets such as ``@failed`` in a pattern."""
         return {}
 
     def fitting(self, _roster: Roster, _facts: HostFacts, /) -> tuple[Stack, ...]:
-        """The stacks that fit a host with these facts, the best first."""
+        """The stacks that fit a host with these facts, best first."""
         return ()
 
     def explain(self, _roster: Roster, _output: str, /) -> Finding | None:
-        """The known problem that the output of something that failed names."""
+        """The known problem in the output of a failed command; ``None`` if unknown."""
         return None
 
     def examine(
         self, _target: TargetHost, _shell: RootShell, _units: Sequence[str] = (), _clean: Callable[[str], str] = str, /
     ) -> Examination | None:
-        """Ask a host on which something failed for the signs of known problems, and for the journals of these systemd
-        units; ``clean`` masks secrets in what it says. Never an error."""
+        """Search a host for signs of known problems after a failure, and read the journals of these systemd units.
+
+        ``clean`` masks secrets in the result. Never raises an error.
+        """
         return None
 
     def retry_rules(self, _roster: Roster, /) -> tuple[RetryRule, ...]:
-        """Which failures of a step are retried on the host, and which are not whatever else its output says."""
+        """The rules for retries of failed steps on the host."""
         return ()
 
 
 class Roster:
-    """An inventory with the stacks and roles that its hosts use, as a request reads it."""
+    """An inventory with its stacks and roles."""
 
-    knowledge = Knowledge()  #: of its variables, runs and failures, by rooms above this one
+    knowledge = Knowledge()  #: functions of higher layers
 
     def __init__(
         self,
@@ -269,15 +277,15 @@ class Roster:
         vault: Vault | None = None,
     ):
         self.site = site
-        self.sources = tuple(sources)  #: the places that the inventory was read from, later ones winning
+        self.sources = tuple(sources)  #: sources of the inventory; later sources take precedence
         self.vault = vault or Vault()
-        self.path = inventories.identity_of(sources)  #: what identifies the inventory in records
+        self.path = inventories.identity_of(sources)  #: identifies the inventory in records
         self.inventory = inventory
         self.roles = roles
         self.request = request
         self.options = transport.Options(host_keys="accept-new" if request.accept_new else "strict")
         self._stacks: dict[str, Stack] = {}
-        self.memory = Memory()  #: what is judged of its hosts
+        self.memory = Memory()  #: cache of results for its hosts
 
     @classmethod
     def load(
@@ -290,13 +298,12 @@ class Roster:
         tell: Callable[[str], None] = lambda _: None,
         mistakes: Mistakes | None = None,
     ) -> Self:
-        """Read the inventory of a site, or those at ``path``; ``tell`` hears of a program that is slow to answer.
+        """Read the inventory of a site, or those at ``path``; ``tell`` receives a text about a slow inventory program.
 
-        Without ``site``, it is the one that the working directory is in (``Site.find``, ``Site.of``). ``request`` has
-        the variables that win over all others (``var``), and whether unknown host keys are accepted; it is also the
-        request of each run on these hosts that is given no other. ``vault`` opens what is encrypted with Ansible Vault.
-        Raises ``InputError`` with every mistake in every file; with ``mistakes``, they are collected there, and what
-        cannot be read is left out.
+        The default ``site`` contains the working directory (``Site.find``, ``Site.of``). ``request`` has the variables
+        with the highest precedence (``var``) and whether unknown host keys are accepted; it is also the default request
+        of runs on these hosts. ``vault`` decrypts values of Ansible Vault. Raises ``InputError`` with every error in
+        every file; with ``mistakes``, errors are collected there, and unreadable files are skipped.
         """
         named = (Path(path),) if isinstance(path, (str, Path)) else tuple(path or ())
         sources = tuple(source for place in named for source in inventories.sources_of(place))
@@ -314,7 +321,7 @@ class Roster:
         return cls(sources or (chosen.inventory,), inventory, roles, request, site=chosen, vault=vault)
 
     def request_of(self, targets: Targets, request: Request | None = None) -> Request:
-        """The request of a run on these hosts. What it says about reading the inventory is as it was read."""
+        """The request of a run on these hosts, with this roster's own values for reading the inventory."""
         own = self.request
         return replace(
             request or own,
@@ -327,58 +334,60 @@ class Roster:
 
     @cached_property
     def kinds(self) -> Kinds:
-        """The models of the sections of all roles that there are."""
+        """The models of the sections of all known roles."""
         return sections_of(self.roles)
 
     @cached_property
     def templates(self) -> tuple[Path, ...]:
-        """The folders in which templates are looked for."""
+        """The folders of templates."""
         return self.site.templates
 
     @cached_property
     def binder(self) -> Binder:
-        """Binds the variables of all roles that there are."""
+        """The binder for the variables of all known roles."""
         return Binder({role.name: role.variables for role in self.roles})
 
     @cached_property
     def stack_dirs(self) -> tuple[Path, ...]:
-        """Where stacks are looked for: beside the inventory, then in the site's, then in the standard ones."""
+        """The folders of stacks in order of precedence: next to the inventory, the site's, the standard ones."""
         return tuple(dict.fromkeys((*self.own_stacks, *self.site.stacks)))
 
     @property
     def store(self) -> Store:
-        """The stacks' files on this machine; pins are kept beside the stacks, those of standard ones in the site."""
+        """The store of stack files on this machine. Lock files are next to the stacks; those of standard stacks are in
+        the site.
+        """
         return Store.default(self.own_stacks)
 
     @cached_property
     def own_stacks(self) -> tuple[Path, ...]:
-        """Where stacks of an operator's own are: beside the inventory, then in the site's."""
+        """The operator's folders of stacks: next to the inventory, then the site's."""
         beside = (folder / "stacks" for folder in map(inventories.beside, self.sources) if folder)
         return tuple(dict.fromkeys((*beside, self.site.inventory / "stacks")))
 
     @cached_property
     def advisories(self) -> Advisories:
-        """The ends of life and security floors that the roles know, with those of bulletins that were read here. Raises
-        ``InputError``."""
+        """The advisories of the roles and of the bulletins stored on this machine. Raises ``InputError``."""
         of_roles = (role.advisories for role in self.roles)
         return combined((*of_roles, read_advisories(state_root() / ADVISORIES)))
 
     def fitting(self, facts: HostFacts) -> tuple[Stack, ...]:
-        """The stacks that fit a host with these facts, the best first."""
+        """The stacks that fit a host with these facts, best first."""
         return self.memory.kept("fitting stacks", facts, lambda: self.knowledge.fitting(self, facts))
 
     @cached_property
     def default_stack(self) -> str:
-        """The name of the stack of hosts that name none. Raises ``InputError`` where neither the site nor the package
-        has one."""
+        """The name of the default stack. Raises ``InputError`` if neither the site nor the package has one."""
         return default_stack(self.stack_dirs)
 
     def stack_name(self, host: Host) -> str:
-        """The name of the stack of a host: what its variables say, else the default."""
+        """The name of a host's stack: from its variables, else the default."""
         return stack_variable(host) or self.default_stack
 
     def stack(self, name: str) -> Stack:
-        """The stack of that name with the pins of its lock file; refused when its parts do not fit each other."""
+        """Return the stack of this name with the pins of its lock file. Raises ``InputErrors`` if its parts are
+        incompatible.
+        """
         if name not in self._stacks:
             stack = self.store.pinned(load_stack(name, self.stack_dirs, self.kinds))
             self._fits(stack, stack.roles)
@@ -386,21 +395,19 @@ class Roster:
         return self._stacks[name]
 
     def _packages(self, stack: Stack) -> PackageMirror:
-        """The packages of distributions that the mirror has for hosts with this stack. Raises ``InputError``."""
         lock = packages_lock(self.store, stack.name)
         return self.memory.kept("packages", (lock,), lambda: PackageMirror(read_locked(lock)))
 
     def _fits(self, stack: Stack, names: Collection[str]) -> None:
-        """Raise ``InputErrors`` where the parts of a stack do not fit each other for a host with these roles."""
         refusals = check_stack(stack, rules_of(role for role in self.roles if role.name in names))
         if refusals:
             raise InputErrors([InputError(str(refusal), f"stack {stack.name}") for refusal in refusals])
 
     def targets(self, pattern: str, roles: Sequence[str] = ()) -> Targets:
-        """The selected hosts, each with its stack and variables; ``roles`` narrows what is wanted of them.
+        """Return the selected hosts, each with its stack and variables, limited to ``roles``.
 
-        ``pattern`` is as after ``--hosts``: ``gpu01,gpu[03-09],@rack3,!gpu05``. Raises ``InputErrors`` with every
-        mistake in the variables of these hosts.
+        ``pattern`` is the value of ``--hosts``: ``gpu01,gpu[03-09],@rack3,!gpu05``. Raises ``InputErrors`` with every
+        error in the variables of these hosts.
         """
         chosen = self._chosen(roles)
         mistakes = Mistakes()
@@ -413,23 +420,23 @@ class Roster:
         return Targets(tuple(targets), pattern, tuple(roles), strangers_noted(hosts, self.binder))
 
     def select(self, pattern: str, *, usable: bool = True) -> list[Host]:
-        """The selected hosts as the inventory has them; with ``usable=False``, also those that cannot be reached."""
+        """Return the selected hosts of the inventory; with ``usable=False``, including hosts that cannot be used."""
         if not self.inventory.hosts:
             place = next((source for source in self.sources if source.exists()), self.site.inventory)
             file = place / "hosts.yml" if place.is_dir() else place
             sample = "all: {hosts: {gpu01: {ansible_host: 192.0.2.11}}}"
-            raise InputError(f"the inventory has no hosts yet; write them to {file}, such as `{sample}`")
+            raise InputError(f"the inventory has no hosts yet; add them to {file}, for example `{sample}`")
         return inventories.select(self.inventory, pattern, self.knowledge.named_sets(self, pattern), usable=usable)
 
     def _chosen(self, names: Sequence[str]) -> frozenset[str]:
         known = [role.name for role in self.roles]
         for name in names:
             if name not in known:
-                raise InputError(f"there is no role {name!r}; {suggestion(name, known)}", "--roles")
+                raise InputError(f"unknown role {name!r}; {suggestion(name, known)}", "--roles")
         return frozenset(names or known)
 
     def also(self, target: TargetHost, names: Collection[str]) -> TargetHost:
-        """The host with further roles that its list does not name, so that they can be removed."""
+        """The host with further roles that are not in its list, so that they can be removed."""
         off = tuple(role for role in self.roles if role.name in names and role not in target.of_host)
         if not off:
             return target
@@ -442,8 +449,11 @@ class Roster:
         )
 
     def target(self, host: Host, chosen: frozenset[str] | None = None, *, check: bool = True) -> TargetHost:
-        """A host with its stack and variables, narrowed to the ``chosen`` roles; ``check`` also its variables that no
-        role reads. Raises ``InputErrors``."""
+        """Return a host with its stack and variables, limited to the ``chosen`` roles; ``check`` also validates other
+        variables.
+
+        Raises ``InputErrors``.
+        """
         check_stack_variable(host, self._stacks, self.stack_dirs)
         stack = self.stack(self.stack_name(host))
         mistakes = [*enabled_is_gone(host, self.roles), *(self.binder.strangers(host) if self.request.strict else ())]
@@ -463,13 +473,12 @@ class Roster:
 
     @staticmethod
     def with_stack(target: TargetHost, stack: Stack) -> TargetHost:
-        """A host as it is with another stack of the inventory: its roles are that stack's, where it names none."""
+        """The host with another stack of the inventory; without a list of roles, its roles are that stack's."""
         if target.stack.name == stack.name:
             return target
         return target.having(stack, () if VARIABLE in target.host.vars else stack.roles)
 
     def _roles_in_order(self, host: Host, stack: Stack, chosen: frozenset[str] | None) -> _Ordered:
-        """The roles of a host in their order. Raises ``InputErrors``."""
         of_host = host_roles(host, stack, self.roles)
         if {role.name for role in of_host} != set(stack.roles):
             self._fits(stack, [role.name for role in of_host])
@@ -477,8 +486,9 @@ class Roster:
         return _Ordered(of_host, planned, in_order({role.name: role for role in self.roles}, stack.roles))
 
     def _files_read(self, roles: Iterable[Role]) -> None:
-        """Raise for a file that is named after a role (``workspaces.yml``) and was left out of the inventory: what it
-        says is not known, and a host must not be brought to the opposite."""
+        """Raise for an unreadable inventory file with the name of a role (``workspaces.yml``): without its content, the
+        host might be changed to an undesired state.
+        """
         names = {role.name for role in roles if self.inventory.left_out}
         unread = [
             error for error in self.inventory.left_out if Path((error.where or "").partition(":")[0]).stem in names
@@ -486,7 +496,9 @@ class Roster:
         if unread:
             raise InputErrors(
                 [
-                    InputError(f"{error.sentence}; hosts with its role wait until it can be read", error.where)
+                    InputError(
+                        f"{error.sentence}; hosts with this role are not changed until it is readable", error.where
+                    )
                     for error in unread
                 ]
             )

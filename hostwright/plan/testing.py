@@ -1,8 +1,8 @@
-"""For tests of roles and resources, without a host: which question gets which answer, told by a part of its script.
+"""Helpers for tests of roles and resources without a host: answers for probes, selected by a part of the script.
 
-``facts_for(resources, {"dpkg-query": "bash 5.1 ii", "readlink": Answer(1, "")})``: the longest key that occurs in a
-probe's script wins; a probe that no key matches gets ``default``. ``plan_text`` shows what is planned as
-``invoke plan`` does, for examples in docstrings.
+In ``facts_for(resources, {"dpkg-query": "bash 5.1 ii", "readlink": Answer(1, "")})``, the longest key that occurs in a
+probe's script is used; a probe without a matching key gets ``default``. ``plan_text`` formats a plan like ``invoke
+plan``, for examples in docstrings.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import TypeAlias
 
 from hostwright.plan.model import Answer, Change, Deferred, Facts, Planned, Probe, Reboot, Refusal, Resource
 
-NOTHING = Answer(1, "")  #: of a script that failed and said nothing
+NOTHING = Answer(1, "")  #: of a script that failed without output
 
 Reply: TypeAlias = str | Answer
 Replies: TypeAlias = Mapping[str, Reply] | Callable[[Probe], Reply | None]
 
 
 def answer(reply: Reply) -> Answer:
-    """A plain text as the output of a script that succeeded."""
+    """Convert a plain text to the answer of a successful script."""
     return Answer(0, reply) if isinstance(reply, str) else reply
 
 
@@ -35,7 +35,7 @@ def reply_to(probe: Probe, replies: Replies, default: Answer = NOTHING) -> Answe
 def facts_for(
     resources: Resource | Iterable[Resource], replies: Replies | None = None, *, default: Answer = NOTHING
 ) -> Facts:
-    """Facts that answer every probe of these resources."""
+    """Return facts with an answer for every probe of these resources."""
     many = [resources] if isinstance(resources, Resource) else list(resources)
     return Facts({probe: reply_to(probe, replies or {}, default) for resource in many for probe in resource.probes()})
 
@@ -43,7 +43,7 @@ def facts_for(
 def changes_of(
     resources: Resource | Iterable[Resource], replies: Replies | None = None, *, default: Answer = NOTHING
 ) -> tuple[Planned, ...]:
-    """What these resources plan, given these answers."""
+    """The plans of these resources for these answers."""
     many = [resources] if isinstance(resources, Resource) else list(resources)
     facts = facts_for(many, replies, default=default)
     return tuple(change for resource in many if (change := resource.plan(facts)) is not None)
@@ -52,7 +52,7 @@ def changes_of(
 def plan_text(
     resources: Resource | Iterable[Resource], replies: Replies | None = None, *, default: Answer = NOTHING
 ) -> str:
-    """What these resources plan, given these answers: a line a change, as ``invoke plan`` shows it, without diffs."""
+    """The plans of these resources for these answers, one line each, like ``invoke plan`` without diffs."""
     planned = changes_of(resources, replies, default=default)
     return "\n".join(map(_line, planned)) or "nothing to do"
 

@@ -97,7 +97,7 @@ def test_the_second_operator_is_told_who_works_on_the_host_since_when(target: Ta
     first = ours()
     with ExitStack() as stack:
         lock = take(stack, target, first)
-        with pytest.raises(Locked, match=rf"{first.owner} works on it since {locks.moment(first.since)} \(run run-a\)"):
+        with pytest.raises(Locked, match=rf"in use by {first.owner} since {locks.moment(first.since)} \(run run-a\)"):
             take(stack, target, ELSEWHERE)
         assert held(target) == replace(first, since=first.since.replace(microsecond=0))
         lock.check()

@@ -1,6 +1,6 @@
-"""Questions to a host and its answers: a ``Probe`` asks, ``Facts`` are what is known by its answers.
+"""``Probe``: a read-only command for a host. ``Facts``: the answers of one host.
 
-What is judged by facts can be remembered for other hosts that answer alike: ``facts.memory``.
+``facts.memory`` caches results computed from facts for hosts with the same answers.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Any, TypeVar
 from hostwright.common.errors import NotAnswered
 from hostwright.plan.state_identity import NO_IDENTITY
 
-PROBE_CAP_BYTES = 64 * 1024  #: an answer's default cap, so that a small text file comes back whole
+PROBE_CAP_BYTES = 64 * 1024  #: default limit of an answer, enough for a small text file
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One read-only question to a host, in POSIX sh. Probes that are equal are asked once per host. ``script`` runs in
-    a subshell without standard input; what it starts ends before it does. Its standard error is discarded, and at most
-    ``cap_bytes`` of its output are kept. ``root`` runs it as root.
+    """A read-only POSIX sh script that returns a fact of a host. Equal probes run once per host.
 
-    One with a ``part`` may be answered by a pass instead, together with others; its answer is the same.
+    ``script`` runs in a subshell without standard input; its child processes must end before it does. Its standard
+    error is discarded, and at most ``cap_bytes`` of its output are kept. ``root`` runs it as root. A probe with a
+    ``part`` may be answered by a pass together with other probes; the answer is the same.
 
-    One that is ``shared`` may have its subshell together with others, which saves a process. It must leave that as it
-    was: no exit, change of directory, environment or trap, and of the options only ``-f``. It reads no variable before
-    it sets it.
+    A ``shared`` probe may run in one subshell with others, which saves a process. It must leave the subshell unchanged:
+    no exit, and no change of directory, environment, trap or options (except ``-f``). It sets each variable before it
+    reads it.
     """
 
     script: str
@@ -35,7 +35,7 @@ class Probe:
     cap_bytes: int = PROBE_CAP_BYTES
     part: PassPart | None = field(default=None, compare=False, repr=False, metadata=NO_IDENTITY)
     shared: bool = field(default=False, compare=False, repr=False, metadata=NO_IDENTITY)
-    #: its hash: facts are looked up by their probes some thousand times for each host of an audit
+    #: cached hash: an audit looks up facts by probe some thousand times per host
     _hash: int = field(init=False, compare=False, repr=False, metadata=NO_IDENTITY)
 
     def __post_init__(self) -> None:
@@ -45,14 +45,16 @@ class Probe:
         return self._hash
 
     def __reduce__(self) -> tuple[type[Probe], tuple[str, bool, int]]:
-        """In another process the question is the same; a part is how this one may ask it, and holds functions."""
+        """Pickle only the script and its limits: ``part`` contains functions, and is not needed in another process."""
         return Probe, (self.script, self.root, self.cap_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class PassPart:
-    """A probe's part of a pass: the words that it adds to what is asked (paths, units), and how it reads its answer
-    from what the pass has found for them. ``None`` is something that cannot be told from that: then it is asked alone.
+    """A probe's part of a pass.
+
+    ``words`` are its arguments for the pass (paths, units). ``read`` makes the probe's answer from the results of the
+    pass; ``None`` means that the probe must run on its own.
     """
 
     kind: Pass
@@ -61,30 +63,30 @@ class PassPart:
 
 
 class Pass(ABC):
-    """A kind of probes that one run of a tool answers together, for a fraction of what each costs by itself."""
+    """A tool that answers many probes in one run, for a fraction of the cost of separate runs."""
 
-    #: the highest exit status with which its output still answers; with a higher one, each probe is asked alone
+    #: highest exit status with valid output; above it, each probe runs on its own
     fails_with = 0
 
     @abstractmethod
     def script(self, words: Sequence[str]) -> str:
-        """The command that asks for all these words. Its standard error is discarded."""
+        """The command that queries all these words. Its standard error is discarded."""
 
     def differing(self, _word: str, /) -> str:
-        """What its output holds where the probe of a word has to be asked alone; empty: no output says that."""
+        """A text in the output that means that the word's probe must run on its own; empty if no such text exists."""
         return ""
 
     @abstractmethod
     def found(self, words: Sequence[str], text: str) -> Mapping[str, str]:
-        """What its output says of each word, of some perhaps nothing. Raises ``ValueError`` where it says nothing."""
+        """The result for each word in the output; a word may have none. Raises ``ValueError`` for unusable output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a host to one probe: exit status, output (untrusted text), and whether it was cut at the cap.
+    """The answer of a host to one probe: exit status, output (untrusted text), and whether the output was truncated.
 
-    ``late_s`` is 0, or the seconds after which the probe was ended since it had not ended by itself: then nothing is
-    known, and ``Facts`` hands no such answer out.
+    ``late_s`` is 0, or the seconds after which a hanging probe was killed; then the answer is unknown, and ``Facts``
+    does not return it.
     """
 
     status: int
@@ -108,7 +110,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """The question of who reads one entry of a table that an answer holds, and nothing else of that answer."""
+    """A dependency on one entry of a table in an answer, not on the rest of the answer."""
 
     probe: Probe
     read: Callable[[str], Mapping[Any, Any]]
@@ -117,19 +119,21 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class There:
-    """The question of who asks only whether there is an answer to a probe."""
+    """A dependency on whether a probe has an answer, not on the answer."""
 
     probe: Probe
 
 
-ALL = "all facts"  #: the question of who reads all facts, and not the answers to certain probes
-_ABSENT: Hashable = ()  #: the token of a probe that was not asked
-_SHORT = 64  #: our choice: characters of an answer that is part of its token; of a longer one its hash is
+ALL = "all facts"  #: a dependency on all facts
+_ABSENT: Hashable = ()  #: the token of a probe that did not run
+_SHORT = 64  #: our choice: longest answer, in characters, that is its own token; longer answers are hashed
 
 
 class Facts(Mapping[Probe, Answer]):
-    """The answers of one host, by probe. A probe that was not asked is a ``KeyError``: a mistake of the program. One
-    that did not answer in time is a ``NotAnswered``; it is among ``late``, and not among the facts.
+    """The answers of one host, by probe.
+
+    A probe that did not run raises ``KeyError``, which is a bug. A probe that hung raises ``NotAnswered``; it is in
+    ``late`` and not among the facts.
 
     >>> facts = Facts({Probe("df /"): Answer(137, "", late_s=30)})
     >>> Probe("df /") in facts
@@ -148,7 +152,7 @@ class Facts(Mapping[Probe, Answer]):
 
     @property
     def late(self) -> Mapping[Probe, Answer]:
-        """What was asked and did not end by itself."""
+        """Probes that hung, with their answers."""
         return self._late
 
     def __getitem__(self, probe: Probe) -> Answer:
@@ -166,16 +170,17 @@ class Facts(Mapping[Probe, Answer]):
         return len(self._answers)
 
     def table(self, probe: Probe, read: Callable[[str], Mapping[K, V]]) -> Mapping[K, V]:
-        """What ``read``, which is pure, makes of an answer's text. Where it is noted what is read of facts, only those
-        entries are noted that are asked for by their key, and the whole answer only where somebody goes through all.
+        """Return ``read(text)`` for an answer's text; ``read`` must be pure.
 
-        An entry's ``repr`` must hold all of it.
+        ``NotedFacts`` records only the entries that are read by key, and the whole answer only for an iteration. An
+        entry's ``repr`` must represent it completely.
         """
         return read(self[probe].text)
 
     def token(self, question: Hashable) -> Hashable:
-        """A key for what is known of a probe, of a ``TableRow``, of ``There`` or of ``ALL``: one for equal answers,
-        and for no others."""
+        """A key for the value of a dependency (a probe, ``TableRow``, ``There`` or ``ALL``); equal exactly for equal
+        values.
+        """
         token = self._tokens.get(question)
         if token is None:
             token = self._tokens[question] = self._token(question)

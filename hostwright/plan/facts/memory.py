@@ -1,10 +1,10 @@
-"""What was judged in a run, so that hosts which answer alike are judged once.
+"""Caches results of a run, so that they are computed once for hosts with the same answers.
 
-A judgement is a pure function of what is known of a host: its answers, and what else it asks for. Which of these it
-reads is not declared anywhere but noted while it runs, each with what was there. Another host of which the same is
-known, as far as that judgement would ask, gets the same result; one that differs only in what nobody asked for, too.
+A judgement is a pure function of a host's facts. Its dependencies are not declared: they are recorded while it runs,
+each with its value. The result is reused for another host whose recorded dependencies have the same values, even if
+other facts differ.
 
-A judgement may make others. What these read, it reads. ``judged`` is for one of them:
+A judgement that calls others has their dependencies, too. Example with ``judged``:
 
 >>> from hostwright.plan.model import Answer, Facts, Probe
 >>> KERNEL, SHELL = Probe("uname -r"), Probe("echo $SHELL")
@@ -21,7 +21,7 @@ True
 judged
 False
 
-It is a value that a run holds: nothing of it outlives the run or is written anywhere, and what it keeps is bounded.
+A run owns its ``Memory``: nothing outlives the run or is written to disk, and its size is limited.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from hostwright.plan.facts.noted import NotedFacts, Notes
 T = TypeVar("T")
 K = TypeVar("K")
 
-MOST_RESULTS = 64  #: our choice, of one judgement: a fleet in which more differ in what it reads is judged as before
-MOST_JUDGEMENTS = 8192  #: our choice: a host with all roles has some hundred
+MOST_RESULTS = 64  #: our choice: cached results of one judgement
+MOST_JUDGEMENTS = 8192  #: our choice; a host with all roles has some hundred
 
 
 @dataclass(slots=True)
 class _Known:
-    """The end of a way through the questions of a judgement: its result, or what it raised."""
+    """A leaf in the tree of a judgement's dependencies: the result, or the exception."""
 
     value: Any = None
     error: Exception | None = None
@@ -59,7 +59,7 @@ class _Known:
 
 @dataclass(slots=True)
 class _Asked:
-    """A question that a judgement reads next, and what follows upon each token."""
+    """An inner node: the next dependency that the judgement reads, and a child for each of its values."""
 
     question: Hashable
     then: dict[Hashable, _Asked | _Known] = field(default_factory=dict)
@@ -67,21 +67,24 @@ class _Asked:
 
 @dataclass(slots=True)
 class _Judgement:
-    """All that is known of one judgement. One of which no two hosts have the same result rests: to note what it reads
-    costs more than it saves. It begins anew later, since the next hosts may be alike."""
+    """The cache of one judgement.
+
+    If no two hosts share a result, the judgement is not cached for a while, because recording costs more than it saves.
+    It is cached again later, because the next hosts may share results.
+    """
 
     begin: _Asked | _Known | None = None
     results: int = 0
-    hits: int = 0  #: how often a result was used again
-    resting: int = 0  #: how many times more it is made without being remembered
-    rest: int = 0  #: how long its last rest was
-    last: tuple[object, _Known] | None = None  #: the subject judged last, which may come again, and its result
+    hits: int = 0  #: number of reused results
+    resting: int = 0  #: number of further calls without caching
+    rest: int = 0  #: number of calls without caching last time
+    last: tuple[object, _Known] | None = None  #: last subject and its result
 
 
 class Memory:
-    """The judgements of a run. Usable from any thread: each is made once, while the others wait for it.
+    """The cache of a run. Thread-safe: each result is computed once, while other threads wait.
 
-    A copy, or one that is sent to another process, begins empty.
+    A copy, or a pickled copy in another process, begins empty.
     """
 
     def __init__(self, most_results: int = MOST_RESULTS, most_judgements: int = MOST_JUDGEMENTS):
@@ -92,8 +95,8 @@ class Memory:
 
     @property
     def turn(self) -> AbstractContextManager[object]:
-        """The time in which a thread judges one host. In it, the thread waits for other threads once, and not again in
-        each of some hundred judgements: with many threads, this waiting takes an eighth of an audit's processor time.
+        """A lock to hold while a thread computes all results of one host, so that it waits once instead of for each of
+        some hundred judgements. With many threads, that waiting takes an eighth of an audit's CPU time.
         """
         return self._lock
 
@@ -106,14 +109,15 @@ class Memory:
         *,
         tries: int = MOST_RESULTS,
     ) -> T:
-        """``work(subject)``, done once for all subjects with the same answers to the questions that it reads.
+        """Return ``work(subject)``, computed once for all subjects with the same values of the dependencies that it
+        reads.
 
-        A subject is ``Facts`` or anything with their two members: ``token``, which identifies an answer, and
-        ``noting(notes)``, a copy that notes the token of each question that is read.
+        A subject is ``Facts``, or has the same two members: ``token``, which identifies a value, and ``noting(notes)``,
+        a copy that records the token of each dependency read.
 
-        ``key`` names the judgement: equal keys must mean equal work. ``errors`` are results, too; another exception is
-        not remembered. After ``tries`` results, none of which was of use again, it is made without being remembered for
-        a while: fewer are enough for one that reads so much that to note it costs more than the work.
+        ``key`` identifies the judgement: equal keys must mean equal work. ``errors`` are cached like results; other
+        exceptions are not. After ``tries`` results without any reuse, the judgement is not cached for a while. Use a
+        low number for a judgement with so many dependencies that recording them costs more than the work.
         """
         seen: Any = subject
         with self._lock:
@@ -141,8 +145,9 @@ class Memory:
         return result
 
     def kept(self, name: str, key: Hashable, make: Callable[[], T]) -> T:
-        """What ``make`` returns, which depends on nothing but ``name`` and ``key``: made once. Of each name, so many
-        are kept as of the results of a judgement."""
+        """Return ``make()``, computed once per ``name`` and ``key``; it must depend on nothing else. Each name keeps at
+        most ``most_results`` values.
+        """
         with self._lock:
             made = self._kept.setdefault(name, {})
             if key not in made:
@@ -174,7 +179,7 @@ class Memory:
         return end
 
     def _forget(self, known: _Judgement) -> None:
-        """Begin anew; where no result was of use, after a rest that is twice as long as the one before."""
+        """Clear the cache of a judgement. If no result was reused, rest for twice as many calls as last time."""
         scattered = known.hits < known.results
         known.rest = max(self._most_results, 2 * known.rest) if scattered else 0
         known.begin, known.results, known.hits, known.resting = None, 0, 0, known.rest
@@ -184,7 +189,7 @@ class Memory:
 
 
 def _way(notes: Iterable[tuple[Hashable, Hashable]], end: _Known) -> _Asked | _Known:
-    """The questions in order, each upon the token of the one before, and the end."""
+    """A chain of nodes for these dependencies and their values, which ends in ``end``."""
     node: _Asked | _Known = end
     for question, token in reversed(tuple(notes)):
         node = _Asked(question, {token: node})
@@ -192,8 +197,10 @@ def _way(notes: Iterable[tuple[Hashable, Hashable]], end: _Known) -> _Asked | _K
 
 
 def _add(begin: _Asked | _Known, notes: Notes, end: _Known) -> bool:
-    """Add another way; ``False`` where it does not begin as those before: then its judgement is no function of what it
-    reads in order, such as one over a set, and begins anew."""
+    """Add another chain to the tree; ``False`` if it does not begin with the same dependencies.
+
+    Then the judgement reads its dependencies in a varying order, for example over a set, and its cache is cleared.
+    """
     node: _Asked | _Known | None = begin
     steps: Iterator[tuple[Hashable, Hashable]] = iter(notes.items())
     for number, (question, token) in enumerate(steps, 1):

@@ -1,4 +1,4 @@
-"""Facts that note what is read of them."""
+"""Facts that record which of them are read."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 
 from hostwright.plan.facts import ALL, Answer, Facts, K, Probe, TableRow, There, V
 
-Notes = dict[Hashable, Hashable]  #: what was read, in order: each question, and a token of what was there
+Notes = dict[Hashable, Hashable]  #: dependencies in the order read, each with the token of its value
 
 
 class NotedFacts(Facts):
-    """The same facts. Whatever is asked of them is noted, also that a probe was not asked."""
+    """Facts that record every read, including a read of a probe that did not run."""
 
     __slots__ = ("_notes", "_read")
 
-    def __init__(self, facts: Facts, notes: Notes):  # without the answers themselves, of which there is no copy
+    def __init__(self, facts: Facts, notes: Notes):  # no copy of the answers, so no super().__init__
         self._read, self._notes = facts, notes
 
     @property
     def late(self) -> Mapping[Probe, Answer]:
-        """What was asked and did not end by itself."""
+        """Probes that hung, with their answers."""
         return _NotedLate(self._read.late, self)
 
     def __getitem__(self, probe: Probe) -> Answer:
@@ -39,17 +39,17 @@ class NotedFacts(Facts):
         return len(self._read)
 
     def table(self, probe: Probe, read: Callable[[str], Mapping[K, V]]) -> Mapping[K, V]:
-        """As of all facts; each entry that is asked for is noted."""
+        """Like ``Facts.table``, and record each entry that is read."""
         self.there(probe)
         return _NotedTable(probe, read, self, self._read.table(probe, read))
 
     def there(self, probe: object) -> None:
-        """Note that only the probe's having an answer was asked for."""
+        """Record a read of whether the probe has an answer."""
         if isinstance(probe, Probe) and probe not in self._notes:
             self.token(There(probe))
 
     def token(self, question: Hashable) -> Hashable:
-        """As of all facts; it is noted."""
+        """Like ``Facts.token``, and record the dependency."""
         token = self._notes.get(question)
         if token is None:
             token = self._notes[question] = self._read.token(question)
@@ -57,8 +57,6 @@ class NotedFacts(Facts):
 
 
 class _NotedLate(Mapping[Probe, Answer]):
-    """What did not end by itself, of noted facts."""
-
     def __init__(self, late: Mapping[Probe, Answer], facts: NotedFacts):
         self._late, self._facts = late, facts
 
@@ -80,8 +78,6 @@ class _NotedLate(Mapping[Probe, Answer]):
 
 
 class _NotedTable(Mapping[K, V]):
-    """A table in an answer of noted facts."""
-
     def __init__(self, probe: Probe, read: Callable[[str], Mapping[K, V]], facts: NotedFacts, entries: Mapping[K, V]):
         self._probe, self._read, self._facts, self._entries = probe, read, facts, entries
 

@@ -1,1 +1,1 @@
-"""What every host is asked, whatever its roles are: its jobs, and whether it is drained."""
+"""Probes for every host, whatever its roles: jobs, locks, users, drain state, release record."""

@@ -1,4 +1,4 @@
-"""Whether Hostwright drained a host, as the host itself tells."""
+"""Whether Hostwright drained a host, according to a file on the host."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hostwright.plan.model import Facts, Probe
 PATH = "/var/lib/hostwright/drained.json"
 SCHEMA = 1
 DRAINED = Probe(sh("[ -e %s ] && cat -- %s", PATH, PATH), root=True, cap_bytes=8192, shared=True)
-_FIELD_CHARACTERS = 300  #: of what a host's file says, kept
+_FIELD_CHARACTERS = 300  #: kept of each field of a host's file
 
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """What a host says about having been drained by Hostwright; a field that cannot be read is empty."""
+    """The host's record of being drained by Hostwright; an unreadable field is empty."""
 
     run: str = ""
     operator: str = ""
@@ -27,12 +27,13 @@ class Drained:
 
     def __str__(self) -> str:
         who = f"{self.operator or 'somebody'} (run {self.run or 'unknown'})"
-        return f"drained by {who} since {self.since or 'an unknown time'}: {self.reason or 'no reason is given'}"
+        return f"drained by {who} since {self.since or 'an unknown time'}: {self.reason or 'no reason given'}"
 
 
 def drained(facts: Facts) -> Drained | None:
-    """Who drained the host, or ``None`` where nobody did. Only Hostwright writes the file, so its being there counts,
-    whatever it says."""
+    """The drain record of the host; ``None`` if the host is not drained. Only Hostwright writes the file, so the host
+    counts as drained whatever the file contains.
+    """
     answer = facts[DRAINED]
     if not answer.ok:
         return None
@@ -42,7 +43,7 @@ def drained(facts: Facts) -> Drained | None:
 
 
 def one_line(value: object) -> str:
-    """Text from a host or for an environment, on one line and without control characters."""
+    """A text from a host or for an environment, on one line, without control characters."""
     return (
         "".join(char if char.isprintable() else " " for char in value)[:_FIELD_CHARACTERS]
         if isinstance(value, str)

@@ -1,6 +1,6 @@
-"""Facts of a host that the rules of what fits need: distribution, kernel, GPUs, processor, Pythons, memory.
+"""Host facts for compatibility rules: distribution, kernel, GPUs, processor, Pythons, memory.
 
-GPUs are read from ``/sys/bus/pci``, not with a driver's tools, so that they are seen on a host without a driver.
+GPUs are read from ``/sys/bus/pci`` instead of a driver's tools, so that a host without a driver has them, too.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.stack.rules import HostFacts
 
 OS_RELEASE = Probe("while IFS= read -r line; do printf '%s\\n' \"$line\"; done </etc/os-release", shared=True)
-#: ``uname -rm``, which only kernels before 6.1 need: their /proc does not name the machine
+#: the output of ``uname -rm``; runs ``uname`` only on kernels before 6.1, which have no /proc/sys/kernel/arch
 UNAME = Probe(
     'read -r k </proc/sys/kernel/osrelease && read -r m </proc/sys/kernel/arch && echo "$k $m" || uname -rm',
     shared=True,
 )
-#: vendor, class and device of each display controller (0x03…), and of bridges of no kind of their own (0x0680), as
-#: which switches between cards are seen; one a line: ``0x10de 0x030200 0x1eb8``
+#: vendor, class and device of each display controller (0x03…) and each "other bridge" (0x0680), such as switches
+#: between cards; one per line: ``0x10de 0x030200 0x1eb8``
 PCI = Probe(
     'for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor" || continue; read -r c <"$d/class"; '
     'case $c in 0x03*|0x0680*) read -r i <"$d/device"; echo "$v $c $i" ;; esac; done; :',
     shared=True,
 )
-#: whether the first processor has AVX: where there are many, the kernel takes milliseconds to write of all
+#: whether the first processor has AVX; reading all of many processors takes milliseconds
 AVX = Probe(
     'avx=; while read -r name _ flags; do case $name" $flags " in flags*" avx "*) avx=yes; break ;; " "*) break ;; '
     'esac; done </proc/cpuinfo; [ "$avx" ]',
     shared=True,
 )
-#: ``path version`` of each interpreter that a venv could be made of; deadsnakes and source builds are found by name.
-#: All directories are looked through: what comes first on a user's PATH (pyenv, conda) hides no other.
+#: ``path version`` of each interpreter for a venv; deadsnakes and source builds are found by name. All directories are
+#: searched, so that the first match on a user's PATH (pyenv, conda) does not hide others.
 PYTHONS = Probe(
     "IFS=:; set --; for p in python3 python3.7 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 "
     'python3.14; do for d in $PATH /usr/local/bin /usr/bin; do [ ! -x "$d/$p" ] || [ -d "$d/$p" ] || '
@@ -56,7 +56,7 @@ def os_release(facts: Facts) -> dict[str, str]:
 
 
 class PciDevice(NamedTuple):
-    """A device on the PCI bus, by its numbers; ``kind`` is its class with the programming interface (0x030200)."""
+    """A device on the PCI bus; ``kind`` is its class with the programming interface (0x030200)."""
 
     vendor: int
     kind: int
@@ -74,12 +74,12 @@ def pci_devices(facts: Facts) -> tuple[PciDevice, ...]:
 
 
 def display_controllers(facts: Facts) -> tuple[PciDevice, ...]:
-    """The cards that compute or draw: VGA (0x0300) and 3D (0x0302) controllers."""
+    """VGA (0x0300) and 3D (0x0302) controllers."""
     return tuple(device for device in pci_devices(facts) if device.kind >> 8 in {0x0300, 0x0302})
 
 
 def pythons(facts: Facts) -> dict[str, str]:
-    r"""The Python interpreters on the host's PATH, by minor version; of several the first that is found.
+    r"""The Python interpreters on the host's PATH, by minor version; the first of several.
 
     >>> from hostwright.plan.model import Answer
     >>> pythons(Facts({PYTHONS: Answer(0, "/usr/bin/python3.9 3.9\n/usr/local/bin/python3.11 3.11\n")}))
@@ -94,12 +94,12 @@ def pythons(facts: Facts) -> dict[str, str]:
 
 
 def with_python(python: str) -> Facts:
-    """What would be known of a host of which nothing is known but a Python (``3.9``) of its distribution."""
+    """The facts of an otherwise unknown host with one Python (``3.9``) of its distribution."""
     return Facts({PYTHONS: Answer(0, f"/usr/bin/python{python} {python}\n")})
 
 
 def interpreters(facts: Facts) -> tuple[str, ...]:
-    r"""The same in the words of a sentence, the oldest first.
+    r"""The Python versions with their paths, oldest first, for messages.
 
     >>> from hostwright.plan.model import Answer
     >>> interpreters(Facts({PYTHONS: Answer(0, "/usr/local/bin/python3.11 3.11\n/usr/bin/python3.9 3.9\n")}))
@@ -110,13 +110,13 @@ def interpreters(facts: Facts) -> tuple[str, ...]:
 
 
 def memory_bytes(facts: Facts) -> int | None:
-    """The host's memory in bytes; ``None`` if it could not be read."""
+    """The host's memory in bytes; ``None`` if unknown."""
     text = facts[MEMORY].strip()
     return int(text) * 1024 if re.fullmatch(r"[0-9]{1,15}", text) else None
 
 
 def read_host(facts: Facts) -> HostFacts:
-    """The facts that rules are asked about, from the answers to ``HOST_PROBES``; what could not be read is unknown."""
+    """Return the facts for compatibility rules, from the answers to ``HOST_PROBES``; unreadable facts are unknown."""
     release = os_release(facts)
     kernel, _, machine = facts[UNAME].strip().partition(" ")
     return HostFacts(

@@ -1,4 +1,4 @@
-"""The jobs that run on a host, as the host itself tells: one question, which every host is asked."""
+"""The jobs that run on a host, read with one probe on every host."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import Facts, Probe
 
 JOBS_DIR = "/var/lib/hostwright/jobs"
-#: Where a job gets a directory of its own to work in, in order of preference: /tmp and /var often may not execute.
+#: Parent directories for a job's working directory, in order of preference; /tmp and /var are often mounted noexec.
 WORK_DIRS = (
     "/var/lib/hostwright/work",
     "/opt/hostwright/work",
     "/usr/local/lib/hostwright/work",
-    "/tmp/hostwright-work",  # noqa: S108 - root's own, or it is passed over
+    "/tmp/hostwright-work",  # noqa: S108 - used only if it belongs to root
 )
-WORK_BYTES = 4_000_000_000  #: our estimate of what is enough there for all roles at once: R470's driver unpacks 1 GB
-NOTE = "hostwright: note: "  #: a step's line about what an operator should know although nothing failed
-ERROR = "hostwright: error: "  #: a step's line about what it failed for, in more precise words than other programs'
-MOST_RUNNING = 64  #: our choice: a role has one at a time, and no host has so many roles
-_RECORD_CAP_BYTES = 64 * 1024  #: of one ``job.json``; that of a role with 200 steps has 12 KiB
+WORK_BYTES = 4_000_000_000  #: our estimate for all roles at once; R470's driver unpacks 1 GB
+NOTE = "hostwright: note: "  #: prefix of a step's output line with a note for the operator
+ERROR = "hostwright: error: "  #: prefix of a step's output line with a more precise error than other programs'
+MOST_RUNNING = 64  #: our choice; a role has one job at a time, and a host has fewer roles
+_RECORD_CAP_BYTES = 64 * 1024  #: of one ``job.json``; a role with 200 steps has 12 KiB
 _RUNNING_CAP_BYTES = 512 * 1024
 
 
 def alive_script() -> str:
-    """Commands that define the shell function ``alive``, which says whether the job ``$1`` runs on the host."""
+    """Commands that define the shell function ``alive``, which tests whether the job ``$1`` runs on the host."""
     return sh_file(__file__, "alive.sh", jobs=JOBS_DIR)
 
 
-#: One line for each job that runs: its directory's name, a space, its ``job.json``.
+#: One line per running job: its directory's name, a space, its ``job.json``.
 RUNNING = Probe(
     alive_script() + sh_file(__file__, "running.sh", jobs=JOBS_DIR, cap=_RECORD_CAP_BYTES),
     root=True,
@@ -44,7 +44,9 @@ RUNNING = Probe(
 
 
 def begun_by(run: str) -> Probe:
-    """The jobs that a run has begun on the host, running and ended, the oldest first; lines as those of ``RUNNING``."""
+    """A probe for the jobs that a run started on the host, running and ended, oldest first; output lines as of
+    ``RUNNING``.
+    """
     script = (
         sh("cd %s 2>/dev/null || exit 0\n", JOBS_DIR)
         + sh("ls -1dtr -- %s-*/ 2>/dev/null | while IFS=/ read -r job _; do\n", run)
@@ -56,7 +58,7 @@ def begun_by(run: str) -> Probe:
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """What a job's directory says of it to those who find it: ``job.json``."""
+    """The content of ``job.json`` in a job's directory."""
 
     schema: Literal[1]
     role: str
@@ -68,7 +70,7 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True)
 class RunningJob:
-    """A job that runs on a host. Where its record is missing or damaged, only ``id`` is known."""
+    """A job that runs on a host. If its record is missing or damaged, only ``id`` is known."""
 
     id: str
     role: str = ""
@@ -79,12 +81,12 @@ class RunningJob:
 
 
 def running(facts: Facts) -> tuple[RunningJob, ...]:
-    """The jobs of earlier runs that still run on the host; of more than ``MOST_RUNNING``, one more than that."""
+    """The jobs of earlier runs that still run on the host, at most ``MOST_RUNNING + 1``."""
     return read_jobs(facts[RUNNING].text)
 
 
 def read_jobs(text: str) -> tuple[RunningJob, ...]:
-    """The jobs in an answer of ``RUNNING`` or ``begun_by``; of more than ``MOST_RUNNING``, one more than that."""
+    """The jobs in an answer of ``RUNNING`` or ``begun_by``, at most ``MOST_RUNNING + 1``."""
     lines = (line.partition(" ") for line in text.split("\n"))
     jobs = (_running(name, record) for name, _, record in lines if is_job_id(name))
     return tuple(islice(jobs, MOST_RUNNING + 1))
@@ -99,5 +101,5 @@ def _running(name: str, record: str) -> RunningJob:
 
 
 def is_job_id(name: str) -> bool:
-    """Whether a directory of that name can be a job's."""
+    """Whether ``name`` may be the name of a job's directory."""
     return re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,120}", name) is not None and not name.endswith(".new")

@@ -1,10 +1,10 @@
-"""Locks on hosts as values: what they say, the questions that read them, the scripts that change them, who may do what.
+"""Locks on hosts: records, probes that read them, scripts that change them, and the rules that apply.
 
-A *run's* lock is ``flock`` on ``/run/hostwright/run.lock``: it ends with the run, however that ends, and
-``hostwright.apply.locking.runlock`` keeps it. ``run.json`` beside it only says whose it is.
+A *run's* lock is ``flock`` on ``/run/hostwright/run.lock``, held by ``hostwright.apply.locking.runlock``: it ends with
+the run, however the run ends. ``run.json`` next to it only describes the holder.
 
-An *operator's* lock is a file, ``/var/lib/hostwright/lock.json``, that outlives reboots and ends at its time. Times are
-those of the controllers: the clock of a host that is being repaired may be a year off.
+An *operator's* lock is the file ``/var/lib/hostwright/lock.json``, which outlives reboots and expires. Times are those
+of the controllers, because the clock of a host under repair may be wrong by a year.
 """
 
 from __future__ import annotations
@@ -28,26 +28,25 @@ from hostwright.plan.model import Answer, Facts, Probe
 
 RUN_DIR = "/run/hostwright"
 STATE_DIR = "/var/lib/hostwright"
-LAPSES_S = 15  #: a run's lock ends so long after the last sign of life of its controller: a network cut, a closed lid
-STALE_S = 8.0  #: two signs of life that did not come: the lock will lapse soon
-MOVED_STATUS = 75  #: exit status (EX_TEMPFAIL) of a script whose lock is not the one any more that was decided about
-DEFAULT_FOR = (
-    "8h"  #: a working day: who needs a host for longer says so, and nobody's forgotten lock outlives the night
-)
-RECORD_CAP_BYTES = 8 * 1024  #: four times what our own records can be long
+LAPSES_S = 15  #: a run's lock ends this long after the last heartbeat of its controller (network cut, closed lid)
+STALE_S = 8.0  #: two missing heartbeats: the lock will lapse soon
+MOVED_STATUS = 75  #: exit status (EX_TEMPFAIL) of a script if the lock has changed since it was read
+DEFAULT_FOR = "8h"  #: a working day, so that a forgotten lock expires overnight
+RECORD_CAP_BYTES = 8 * 1024  #: four times the longest record of Hostwright
 
-#: One line; nothing that steers a terminal. What does not fit is not ours.
+#: One line without control characters. Hostwright writes no other records.
 _Line = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\P{C}*$")]
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Whose a run's lock is. ``machine`` and ``pid`` with ``started`` name the controller's process, so that another
-    run on the same machine sees whether it lives."""
+    """The holder of a run's lock. ``machine``, ``pid`` and ``started`` identify the controller's process, so that
+    another run on the same machine can test whether it lives.
+    """
 
     owner: _Line  #: user@machine
     run: _Line
-    host: _Line  #: as the owner's inventory names it
+    host: _Line  #: name in the owner's inventory
     machine: _Line
     pid: Annotated[int, Field(ge=1)]
     started: Annotated[str, Field(max_length=100)]
@@ -56,30 +55,30 @@ class Holder:
     schema: Literal[1] = 1
 
     def to_json(self) -> str:
-        """The record's one line."""
+        """The record as one line of JSON."""
         return adapter(Holder).dump_json(self).decode()
 
     def __str__(self) -> str:
-        return f"{self.owner} works on it since {moment(self.since)} (run {self.run})"
+        return f"in use by {self.owner} since {moment(self.since)} (run {self.run})"
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorLock:
-    """A host that nobody shall change for a while: who says so, why, and until when."""
+    """A lock against changes to a host: owner, reason, and expiry."""
 
     owner: _Line
     reason: _Line
-    host: _Line  #: as the owner's inventory names it
+    host: _Line  #: name in the owner's inventory
     since: AwareDatetime
     until: AwareDatetime
     schema: Literal[1] = 1
 
     def to_json(self) -> str:
-        """The lock file's one line."""
+        """The record as one line of JSON."""
         return adapter(OperatorLock).dump_json(self).decode()
 
     def expired(self, now: datetime) -> bool:
-        """Whether its time is over."""
+        """Whether the lock has expired."""
         return now >= self.until
 
     def __str__(self) -> str:
@@ -88,12 +87,12 @@ class OperatorLock:
         return f"locked by {self.owner} since {moment(self.since)} until {moment(self.until)}: {self.reason}"
 
 
-#: What a lock file that is not ours, torn, or of a later version is taken for: it locks, for somebody meant it to.
+#: Stands for a lock file that is damaged or of a later version: the host counts as locked.
 UNREADABLE: Final = OperatorLock(
     "", "", "", datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-)  #: told from others by identity
+)  #: compared by identity
 
-#: The operator's lock as it is, after a line that says that there is one; where nobody may look, there may be one.
+#: Prints "there" and the content of the lock file; if the folder is not accessible, a lock may exist, so only "there".
 LOCK = Probe(
     f"if [ -d {STATE_DIR} ] && {{ [ ! -x {STATE_DIR} ] || [ -e {STATE_DIR}/lock.json ]; }}\n"
     f"then echo there; cat {STATE_DIR}/lock.json; fi",
@@ -101,14 +100,14 @@ LOCK = Probe(
     shared=True,
 )
 
-#: When a process began: field 22 of proc(5), counted from behind the program's name, which may hold anything.
+#: Start time of a process: field 22 of proc(5), counted after the program's name, which may contain any character.
 START_OF = "sed 's/.*) //' \"/proc/$pid/stat\" 2>/dev/null | cut -d' ' -f20"
 
-#: The record of the run's lock while it is held, after a line that says how many seconds ago, by the host's clock, its
-#: controller was heard. Whether it is, is read off the process that keeps it, which disturbs
-#: nobody. A trial ``flock``, even a shared one, could turn away a run that begins in that moment, and it needs root:
-#: the lock's file is closed to other users, for with flock(2) they could block every run. ``/proc/locks`` does not
-#: show, in a container, a lock whose flock(1) has ended. Under ``hidepid`` a login user sees nothing; the lock counts.
+#: Prints, while a run's lock is held, the seconds since the controller's last heartbeat (by the host's clock), and the
+#: lock's record. Testing the holding process has no side effects. A trial ``flock``, even a shared one,
+#: could make a run fail that begins at that moment, and it needs root: other users have no access to the lock file,
+#: because they could block every run with flock(2). In a container, ``/proc/locks`` does not list a lock whose flock(1)
+#: has ended. With ``hidepid``, a login user's probe prints nothing, but the lock still works.
 RUN_LOCK = Probe(
     f"if [ -e {RUN_DIR}/run.pid ] && read -r pid started <{RUN_DIR}/run.pid"
     f' && [ -n "$started" ] && [ "$({START_OF})" = "$started" ]; then '
@@ -119,13 +118,13 @@ RUN_LOCK = Probe(
 
 
 def holder(run: str, host: str, now: datetime, owner: str = "") -> Holder:
-    """This process as the holder of a host's lock, in the name of ``owner``, by default of who runs it."""
+    """Return this process as the holder of a host's lock, in the name of ``owner`` (default: the user who runs it)."""
     pid = os.getpid()
     return Holder(owner or operator(), run, host, machine_id(), pid, process_start(pid), now.replace(microsecond=0))
 
 
 def operator_lock(facts: Facts) -> OperatorLock | None:
-    """The operator's lock that a host carries, expired or not; ``UNREADABLE`` when it cannot be understood."""
+    """The operator's lock on a host, expired or not; ``UNREADABLE`` if its file is invalid; ``None`` without a lock."""
     text = _lock_text(facts[LOCK])
     if text is None:
         return None
@@ -136,14 +135,14 @@ def operator_lock(facts: Facts) -> OperatorLock | None:
 
 
 def run_lock(facts: Facts) -> Holder | None:
-    """Whose run works on the host now; ``None`` when nobody's does, or its record says nothing that we understand."""
+    """The holder of the run's lock on the host; ``None`` if no run holds it, or its record is invalid."""
     return read_holder(facts[RUN_LOCK].text.rpartition("heard")[2].partition("\n")[2])
 
 
 def living(facts: Facts, ours: Holder) -> Holder | None:
-    """The run of somebody else that works on the host now and is heard; ``None`` when there is none.
+    """The holder of another run's lock on the host that sends heartbeats; ``None`` if no such run exists.
 
-    One that is not heard any more, or whose process on this machine is dead, has left what it began to others.
+    A run without heartbeats, or whose process on this machine is dead, no longer owns the host.
     """
     held = run_lock(facts)
     age = facts[RUN_LOCK].text.partition("heard ")[2].partition("\n")[0]
@@ -152,7 +151,7 @@ def living(facts: Facts, ours: Holder) -> Holder | None:
 
 
 def read_holder(text: str) -> Holder | None:
-    """The record of a run's lock; ``None`` when it is not one."""
+    """Parse the record of a run's lock; ``None`` if it is invalid."""
     try:
         return adapter(Holder).validate_json(text, strict=True)
     except ValidationError:
@@ -160,11 +159,10 @@ def read_holder(text: str) -> Holder | None:
 
 
 def lapsing(held: Holder | None, age_s: float, ours: Holder) -> bool:
-    """Whether a run's lock that is held will soon lapse by itself: its controller was killed, or cannot be heard.
+    """Whether a run's lock will soon lapse, because its controller was killed or sends no heartbeats.
 
-    ``age_s`` is how long ago it was heard. A lock of our own run is one of a connection that was lost, or of a worker
-    that was: nobody else is given one of its hosts before. A record that nobody can read is one that is being written,
-    or removed.
+    ``age_s`` are the seconds since the last heartbeat. A lock of our own run remains from a lost connection or a lost
+    worker; no other worker receives the worker's hosts before. A record that is unreadable is being written or removed.
     """
     if held is None or age_s > STALE_S or held.run == ours.run:
         return True
@@ -172,49 +170,49 @@ def lapsing(held: Holder | None, age_s: float, ours: Holder) -> bool:
 
 
 def held_by(held: Holder | None) -> str:
-    """The sentence for whoever is turned away by a run's lock."""
+    """The error for an operator or run that a run's lock rejects."""
     if held is None:
-        return "another run works on it, and does not say whose it is: try again in a moment"
+        return "in use by another run, whose record is not readable yet; try again in a moment"
     machine = held.owner.rpartition("@")[2]
     return (
-        f"{held}: wait until that run ends ({Command('runs.follow')} shows what it does), or end it: it is process "
+        f"{held}; wait until that run ends ({Command('runs.follow')} shows its progress), or end its process "
         f"{held.pid} on {machine}"
     )
 
 
 def refusal(facts: Facts, now: datetime) -> str:
-    """Why an operator's lock forbids changes to a host; empty when none does.
+    """The error if an operator's lock forbids changes to a host; empty if changes are allowed.
 
-    Its owner is refused as well: a host that is to be sent in, or kept as it is for a measurement, must be safe from
-    its owner's own ``--hosts all`` and cron jobs above all. To take one's lock off is one command.
+    The owner of the lock is refused, too: a host that awaits repair or measurement must be safe from its owner's own
+    ``--hosts all`` and cron jobs. The owner can remove the lock with one command.
     """
     lock = operator_lock(facts)
     if lock is None or lock.expired(now):
         return ""
     if lock is UNREADABLE:
-        return f"{lock}: look at it, and take it off with {Command('unlock', force=True)}"
+        return f"{lock}; check the file, and remove the lock with {Command('unlock', force=True)}"
     unlock = Command("unlock", hosts=lock.host)
-    return f"{lock}. To work on it, take the lock off: {unlock} (somebody else's: --force)"
+    return f"{lock}. To work on it, remove the lock: {unlock} (another operator's lock: --force)"
 
 
 def forbids(lock: OperatorLock | None, who: str, now: datetime) -> str:
-    """Why ``who`` may not replace or remove a host's lock without force; empty when he may."""
+    """The error if ``who`` must not replace or remove a host's lock without force; empty if allowed."""
     if lock is None or lock.expired(now) or lock.owner == who:
         return ""
-    return f"{lock}. It is not yours: talk to its owner, or use --force"
+    return f"{lock}. The lock is not yours; contact its owner, or pass --force"
 
 
 def lock_script(lock: OperatorLock, facts: Facts, *, force: bool = False) -> str:
-    """A root program that puts a lock on a host: whole and on the disk, or not at all.
+    """A root program that puts a lock on a host, atomically and durably.
 
-    It changes nothing and ends with ``MOVED_STATUS`` when the host's lock is not the one any more that ``facts`` show,
-    by which this was decided: of two operators at once, one comes first. ``force`` does not look.
+    If the host's lock differs from the one in ``facts``, it changes nothing and exits with ``MOVED_STATUS``, so that of
+    two operators at once only the first succeeds. ``force`` skips this check.
     """
     return _change_script(lock.to_json(), "" if force else _seen(facts))
 
 
 def unlock_script(facts: Facts, *, force: bool = False) -> str:
-    """A root program that takes the lock off a host, if it still is the one in ``facts`` (see ``lock_script``)."""
+    """A root program that removes the lock of a host if it is still the one in ``facts`` (see ``lock_script``)."""
     return _change_script("", "" if force else _seen(facts))
 
 
@@ -233,17 +231,17 @@ def _lock_text(answer: Answer) -> str | None:
 
 
 def moment(time: datetime) -> str:
-    """A time as operators read it, in every zone the same."""
+    """A time in UTC for messages."""
     try:
         return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    except OverflowError:  # a host may write the end of the year 9999 in any zone
+    except OverflowError:  # a host may send the end of the year 9999 in any time zone
         return time.isoformat()
 
 
 def read_duration(text: str, where: str = "--for") -> timedelta:
-    """``3d``, ``12h``, ``90m``, ``2w``, ``1d12h`` as a duration. Raises ``InputError`` for anything else.
+    """Parse a duration such as ``3d``, ``12h``, ``90m``, ``2w`` or ``1d12h``. Raises ``InputError`` for any other text.
 
-    A number alone is refused here: who says 3 does not mean seconds.
+    A number without a unit is rejected, because 3 hardly means seconds.
     """
     try:
         if text.strip().isdecimal():

@@ -1,4 +1,4 @@
-"""The release record that is written to a host, of what it was found to be; ``release`` reads it back."""
+"""Creates the release record that is written to a host; ``release`` reads it."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from hostwright.plan.model import Resource
 from hostwright.plan.state_identity import identity_of
 from hostwright.stack.stack import RoleFile, Stack
 
-STATE_DIGITS = 16  #: of a state's hash that are kept
+STATE_DIGITS = 16  #: hex digits kept of a state's hash
 
 
 def desired_sha256(role: DesiredRole) -> str:
-    """A hash of all that a role wants of a host; equal states give equal hashes everywhere, in later versions too."""
+    """A hash of a role's desired states; equal for equal states on all machines and in later versions."""
     return hash_of([identity_of(resource) for resource in role.resources])
 
 
 def state_sha256(resource: Resource) -> str:
-    """The beginning of a hash of one desired state: enough to tell the hundred states of a role apart."""
+    """The beginning of a hash of one desired state, long enough for the hundred states of a role."""
     return hash_of(identity_of(resource))[:STATE_DIGITS]
 
 
 def renewed(desired: Desired, before: Mapping[str, Any], run: RunStamp) -> dict[str, Any] | None:
-    """The record of a host on which these roles were found as desired; ``None`` where ``before`` says the same.
+    """Return the new record of a host on which these roles are as desired; ``None`` if ``before`` is up to date.
 
-    Roles that this run did not look at keep what an earlier one wrote, as long as it was the same stack.
+    Roles that this run did not check keep their entries if the stack is the same.
     """
     stack = desired.stack
     same = names_stack(before, stack)
@@ -80,8 +80,11 @@ def renewed(desired: Desired, before: Mapping[str, Any], run: RunStamp) -> dict[
 
 
 def reduced(before: Mapping[str, Any], gone: Iterable[str]) -> dict[str, Any] | None:
-    """The record of a host from which these roles were taken away; empty when none is left, ``None`` when nothing is
-    to be written because the record names none of them. It keeps its schema, to which its digest belongs."""
+    """Return the record of a host after removal of these roles: empty without roles, ``None`` if the record is
+    unchanged.
+
+    It keeps its schema, because its digest depends on the schema.
+    """
     roles = before.get("roles", {})
     left = {name: entry for name, entry in roles.items() if name not in set(gone)}
     if not before or left == roles:
@@ -90,7 +93,6 @@ def reduced(before: Mapping[str, Any], gone: Iterable[str]) -> dict[str, Any] | 
 
 
 def _whole(roles: Mapping[str, Any]) -> str:
-    """A hash over what all these roles want."""
     return hash_of({name: entry.get("desired", "") for name, entry in roles.items() if isinstance(entry, dict)})
 
 
@@ -99,9 +101,10 @@ def _differs(kept: Mapping[str, Any], name: str, sha256: str) -> bool:
 
 
 def former_name(before: Mapping[str, Any], stack: Stack) -> str:
-    """The name under which the record ``before`` is kept when one of ``stack`` replaces it; empty when it is not.
+    """The file name under which the record ``before`` is kept when a record of ``stack`` replaces it; empty if it is
+    not kept.
 
-    It comes from a host: nothing of it gets into a name but a time and hexadecimal digits.
+    The record comes from a host, so only a time and hexadecimal digits get into the name.
     """
     if not before or about(before, stack):
         return ""
@@ -111,9 +114,10 @@ def former_name(before: Mapping[str, Any], stack: Stack) -> str:
 def write_script(
     record: Mapping[str, Any], path: str = PATH, *, former: str = "", folder: str = FORMER, seen: Iterable[str] = ()
 ) -> str:
-    """A root program that writes the record: whole, or not at all. ``former`` names the one before, to be kept.
+    """A root program that writes the record atomically. ``former`` is the file name under which the previous record is
+    kept.
 
-    The file gets a new time where ``seen``, the roles that were looked at, are all that the record names.
+    The file gets a new time if ``seen``, the roles that were checked, includes all roles of the record.
     """
     text = json.dumps(record, indent=2, sort_keys=False)
     values = {"path": path, "record": text, "name": former, "folder": folder, "first": MOST_FORMER + 1}

@@ -1,7 +1,6 @@
-"""Who uses the accelerators of a host: asked of every host, whether the role that knows it is wanted there or not.
+"""Finds the users of a host's accelerators on every host, whatever its roles.
 
-What is wanted of a host says nothing of who works on it: a host that keeps its driver and is looked at for one layer
-alone has its users, too.
+A host's roles do not show whether it has users: a host keeps its users if only one layer is planned.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from hostwright.plan.model import Condition, Facts, Probe
 from hostwright.plan.probing import ordered
 from hostwright.plan.roles.role import Role, discover, reading_cards
 
-PART: Final = "occupancy"  #: the module of a role's folder that has one, as ``OCCUPANCY``
+PART: Final = "occupancy"  #: module in a role's folder that defines ``OCCUPANCY``
 
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """How the users of one kind of accelerator are known: ``users`` names them in the words of a sentence, such as
-    ``python3 (4711)``, from the answers to ``probes``. ``ended`` names those whom a reboot ends, whether they use an
-    accelerator or not, each with what starts it again afterwards (empty where nothing does). ``known_as`` tells whose
-    something is that others name by its technical name: the beginning of that name, and what to say instead.
-    ``services`` are services whose restart ends somebody's work, by the word with which a script names each; the users
-    of the condition are that work.
+    """How to find the users of one kind of accelerator. All functions read answers to ``probes``.
+
+    ``users`` returns names of users for messages, such as ``python3 (4711)``. ``ended`` returns the work that a reboot
+    ends, whether it uses an accelerator or not, each with the service that restarts it (empty if none does).
+    ``known_as`` maps technical names, or their beginnings, to names for messages. ``services`` are services whose
+    restart ends work, by the word that scripts use for each; the users of the condition are that work.
     """
 
     probes: tuple[Probe, ...]
@@ -38,25 +37,26 @@ class Occupancy:
 
 @dataclass(frozen=True, slots=True)
 class Occupancies:
-    """All kinds together."""
+    """All kinds of accelerators together."""
 
     each: tuple[Occupancy, ...] = ()
 
     @property
     def probes(self) -> tuple[Probe, ...]:
-        """What a change that disturbs running work must know."""
+        """The probes of all kinds, required by changes that disturb running work."""
         return ordered(probe for kind in self.each for probe in kind.probes)
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Who uses an accelerator, each once. Reads ``probes``; where one hung, somebody may."""
+        """The users of accelerators, each once. Reads ``probes``; a probe that hung counts as a user."""
         return self.named((name for kind in self.each for name in _users(kind, facts)), facts)
 
     def ended(self, facts: Facts) -> tuple[str, ...]:
-        """Whom a reboot ends for good, whether they use an accelerator or not. Reads ``probes``."""
+        """The work that a reboot ends permanently, whether it uses an accelerator or not. Reads ``probes``."""
         return tuple(name for name, again in self._ended(facts) if not again)
 
     def at_work(self, facts: Facts, *, boots: bool) -> AtWork:
-        """Who uses an accelerator, and whom a cut of power ends for good: everybody, unless the host ``boots`` again.
+        """The users of accelerators, and the work that a power cut ends permanently: all work, unless the host
+        ``boots`` again.
 
         Reads ``probes``.
         """
@@ -64,20 +64,20 @@ class Occupancies:
         return AtWork(self.users(facts), tuple(name for name, again in ended if not (boots and again)))
 
     def returning(self, facts: Facts) -> tuple[str, ...]:
-        """A sentence for each one that a reboot ends, and that something starts again. Reads ``probes``."""
+        """A note for each work that a reboot ends and a service restarts. Reads ``probes``."""
         return tuple(f"the reboot ends {name}; {again}" for name, again in self._ended(facts) if again)
 
     def named(self, names: Iterable[str], facts: Facts) -> tuple[str, ...]:
-        """These names in the words of those who know whose it is, each once. Reads ``probes``."""
+        """Replace technical names by names for messages, each once. Reads ``probes``."""
         known = self._known(facts)
         return tuple(dict.fromkeys(_known(name, known) for name in names))
 
     def _known(self, facts: Facts) -> list[tuple[str, str]]:
-        """What is said instead of technical names; roles come after those that they need, and know more."""
+        """Technical names with their replacements. Later roles come first, because they have more precise names."""
         return [pair for kind in reversed(self.each) for pair in _known_as(kind, facts).items()]
 
     def _ended(self, facts: Facts) -> tuple[tuple[str, str], ...]:
-        """Each one that a reboot ends, once: what nothing starts again is so, whoever else says otherwise."""
+        """Work that a reboot ends, each once, with its restarting service; empty if one kind reports no service."""
         known = self._known(facts)
         again_of: dict[str, str] = {}
         ended = (pair for kind in self.each for pair in _ended(kind, facts))
@@ -94,25 +94,25 @@ def _known_as(kind: Occupancy, facts: Facts) -> Mapping[str, str]:
     try:
         return kind.known_as(facts)
     except NotAnswered:
-        return {}  # the technical name is better than none
+        return {}  # keep the technical names
 
 
 def _users(kind: Occupancy, facts: Facts) -> tuple[str, ...]:
     try:
         return kind.users(facts)
     except NotAnswered as error:
-        return (f"somebody who is not known ({error})",)
+        return (f"unknown users ({error})",)
 
 
 def _ended(kind: Occupancy, facts: Facts) -> tuple[tuple[str, str], ...]:
     try:
         return kind.ended(facts)
     except NotAnswered as error:
-        return ((f"somebody who is not known ({error})", ""),)
+        return ((f"unknown users ({error})", ""),)
 
 
 def occupancies_of(roles: Iterable[Role]) -> Occupancies:
-    """What these roles know of users, and those who know how cards are read."""
+    """The occupancies of these roles and of all roles that read cards."""
     known = tuple(roles)
     parts = dict.fromkeys(role.part(PART) for role in (*reading_cards(known), *known))
     return Occupancies(tuple(part.OCCUPANCY for part in parts if part is not None))
@@ -120,24 +120,24 @@ def occupancies_of(roles: Iterable[Role]) -> Occupancies:
 
 @cache
 def standard_occupancies() -> Occupancies:
-    """What the standard roles know of users."""
+    """The occupancies of the standard roles."""
     return occupancies_of(discover())
 
 
 def services_at_work() -> tuple[tuple[str, Condition], ...]:
-    """The services whose restart ends somebody's work (``Occupancy.services``), of all kinds."""
+    """The services whose restart ends work (``Occupancy.services``), of all kinds."""
     return tuple(service for kind in standard_occupancies().each for service in kind.services)
 
 
 @dataclass(frozen=True, slots=True)
 class AtWork:
-    """Who is at work on a host and would be hit: ``gpus`` use a GPU, ``others`` are named by a state that changes."""
+    """Work on a host that a change would disturb: ``gpus`` use a GPU, ``others`` are reported by a changed state."""
 
     gpus: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
 
     @property
     def everyone(self) -> tuple[str, ...]:
-        """Each of them once; of one that both name, the longer name."""
+        """All users, each once; for a user in both, the longer name."""
         names = dict.fromkeys([*self.gpus, *self.others])
         return tuple(name for name in names if not any(other.startswith(f"{name} ") for other in names))

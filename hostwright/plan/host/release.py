@@ -1,13 +1,12 @@
-"""The release record that a host carries: which stack it was brought to, from which files, when, and by which run.
+"""The release record on a host: which stack was installed, from which files, when, and by which run.
 
-It is written when a look finds nothing left to do, and again only when what is desired has changed: a host that is as
-desired and says so is not touched. ``/var/lib/hostwright/release.json`` is for reading by anybody on the host; the
-records of the stacks before are in ``releases`` beside it. A record names its stack by digest and never holds it: what
-a host says must not choose what is installed.
+The record is written when a check finds no differences, and again only if the desired states have changed. Any user on
+the host may read ``/var/lib/hostwright/release.json``; records of earlier stacks are in ``releases`` next to it. A
+record contains its stack's digest, not the stack, because data from a host must not choose what is installed.
 
-Its hashes are of identities (``state_identity``, ``stackdata``), which stay the same in later versions of Hostwright.
-Those of schema 1 cannot be made any more: such a record tells stack, versions and roles, and why a state differs is not
-known until the next provisioning has written it anew. A record of a schema above ours is never replaced.
+Its hashes are hashes of identities (``state_identity``, ``stackdata``), which later versions of Hostwright compute in
+the same way. Hashes of schema 1 cannot be computed any more: such a record has only stack, versions and roles, and the
+next provisioning replaces it. A record with a newer schema is never replaced.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from hostwright.stack.stack import Stack
 SCHEMA = 2
 PATH = "/var/lib/hostwright/release.json"
 RELEASE = Probe(f"cat {PATH}")
-FORMER = "/var/lib/hostwright/releases"  #: the records of stacks before, ``AT-DIGEST.json``
-MOST_FORMER = 5  #: that are kept; each is some kilobytes, and nobody goes further back
-#: The former records, each on one line: there is no line break inside a text of JSON. 64 KiB is ten times a record.
+FORMER = "/var/lib/hostwright/releases"  #: records of earlier stacks, ``AT-DIGEST.json``
+MOST_FORMER = 5  #: records kept, for rollbacks; each has some kilobytes
+#: The former records, each on one line: a JSON string has no line breaks. 64 KiB is ten times a record.
 FORMERS = Probe(
     f'for file in {FORMER}/*.json; do [ ! -f "$file" ] || {{ head -c 65536 -- "$file" | tr -d "\\n"; echo; }}; done',
     cap_bytes=2 * MOST_FORMER * 65536,
@@ -37,7 +36,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class RunStamp:
-    """The run that brings a host to its stack: its id, who runs it, when (UTC, ISO 8601), and the project's commit."""
+    """The run that provisions a host: its id, its operator, its time (UTC, ISO 8601), and the project's commit."""
 
     id: str
     operator: str = ""
@@ -46,23 +45,23 @@ class RunStamp:
 
 
 def read(facts: Facts) -> Mapping[str, Any]:
-    """The record that the host carries; empty where there is none or it is not one of ours.
+    """The record on the host; empty if missing or invalid.
 
-    Whoever writes a record asks ``refusal`` first: one that this version cannot read is not one that is not there.
+    Before writing a record, call ``refusal``: a record of a newer schema reads as empty, too.
     """
     return _record(facts[RELEASE].text)
 
 
 def refusal(facts: Facts) -> str:
-    """Why the host is not for this version of Hostwright; empty where it is, or where nobody asked for its record."""
+    """The error for a host with a record of a newer Hostwright; empty otherwise, and if its record was not probed."""
     record = json_object(facts[RELEASE].text) if RELEASE in facts else None
     if schema_of(record or {}) <= SCHEMA:
         return ""
-    return f"its release record {PATH} was written by a newer Hostwright than this one: upgrade Hostwright here"
+    return f"its release record {PATH} was written by a newer Hostwright; upgrade Hostwright on this machine"
 
 
 def formers(facts: Facts) -> tuple[Mapping[str, Any], ...]:
-    """The records of the stacks that the host had before, the latest first. Reads ``FORMERS``."""
+    """The records of the host's earlier stacks, latest first. Reads ``FORMERS``."""
     records = [record for line in facts[FORMERS].text.splitlines() if (record := _record(line))]
     return tuple(sorted(records, key=at_of, reverse=True)[:MOST_FORMER])
 
@@ -80,36 +79,36 @@ def _record(text: str) -> dict[str, Any]:
 
 
 def schema_of(record: Mapping[str, Any]) -> int:
-    """The schema of a record; 0 where it names none."""
+    """The schema of a record; 0 if missing."""
     schema = record.get("schema")
     return schema if isinstance(schema, int) and not isinstance(schema, bool) else 0
 
 
 def _bare(entry: Any) -> Any:
-    """A role's entry without hashes that nobody can make again: the role is there, and no more is known."""
+    """A role's entry of schema 1 without its hashes, which cannot be computed any more."""
     return {key: entry[key] for key in ("run", "at") if key in entry} if isinstance(entry, dict) else entry
 
 
 def digest_of(record: Mapping[str, Any]) -> str:
-    """The digest of the stack that a record is about; empty where a record of an earlier Hostwright has none."""
+    """The digest of a record's stack; empty if a record of an earlier Hostwright has none."""
     digest = record.get("digest")
     return digest if isinstance(digest, str) and _DIGEST.fullmatch(digest) else ""
 
 
 def at_of(record: Mapping[str, Any]) -> str:
-    """When a record was written (UTC, ISO 8601); empty where it does not say so in any such form."""
+    """The time at which a record was written (UTC, ISO 8601); empty if missing or invalid."""
     at = record.get("at")
     return at if isinstance(at, str) and _AT.fullmatch(at) else ""
 
 
 def about(record: Mapping[str, Any], stack: Stack) -> bool:
-    """Whether a record is about this stack, as its file reads now; one of schema 1 names it by its versions alone."""
+    """Whether a record is about this stack in its current form; for schema 1, only the versions are compared."""
     digest = digest_of(record)
     return digest == stack.digest() if digest and schema_of(record) == SCHEMA else names_stack(record, stack)
 
 
 def names_stack(record: Mapping[str, Any], stack: Stack) -> bool:
-    """Whether name and versions of a record are the stack's. A version that only later records name tells nothing."""
+    """Whether a record has the stack's name and versions. Parts that are missing in the record are ignored."""
     named, versions = record.get("versions"), stack.versions()
     known = isinstance(named, dict) and bool(named) and all(versions.get(key) == named[key] for key in named)
     return known and record.get("stack") == stack.name

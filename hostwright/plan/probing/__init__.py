@@ -1,13 +1,15 @@
-"""All probes of a host as one POSIX sh program for one exec channel, and its output as facts.
+"""Runs all probes of a host as one POSIX sh program over one exec channel, and parses its output into facts.
 
-A mark stands between answers: the exit status of the one that ends there and the number of the one that begins. It has
-a nonce of this run, so that no file or tool on the host can imitate it. Probes that are parts of a pass
-(``model.Pass``) are answered by one run of a tool; what that leaves open is asked there and then, each probe by itself.
-Those that are ``shared`` have one subshell together. If that ends before its last probe (one of them hangs, or ends the
-shell), the rest is asked again, each by itself. Any other probe costs the host one fork, its subshell. All output goes
-through one ``head``, which passes it on in whole blocks. A probe that hangs is ended on the host
-(``watch.sh``), and the others are answered. Bytes that are not UTF-8, and NUL, which no shell word can hold, become
-U+FFFD: an answer is text to be compared, never to be trusted.
+Marks separate the answers. A mark has the exit status of the answer before it and the number of the probe after it. It
+contains a random nonce, so that no file or tool on the host can forge it.
+
+Probes with a part of a pass (``model.Pass``) are answered by one run of a tool; probes that the tool does not answer
+run right after it. Probes marked ``shared`` run in one subshell. If that subshell ends before its last probe, because a
+probe hangs or exits, the others run again, each on its own. Any other probe costs one fork, its subshell. One ``head``
+passes on all output in large blocks.
+
+A probe that hangs is killed on the host (``watch.sh``), and the others are still answered. Bytes that are not UTF-8,
+and NUL, become U+FFFD: an answer is text to compare, never to trust.
 """
 
 from __future__ import annotations
@@ -25,18 +27,18 @@ from hostwright.plan.probing.questions import Asked, ordered, passes_of
 
 __all__ = ["OBSERVE_TIMEOUT_S", "cap_bytes", "new_nonce", "ordered", "parse", "programs"]
 
-OBSERVE_TIMEOUT_S = 180.0  #: a whole observation; a green host answers in well under a second
-BOUND_S = 40  #: of one probe; those that may hang have bounds of their own, of which the longest is 35 s
-_SHARE = 4  #: our choice: of a look's time one probe may take up to a quarter
-LEAST_S = 2  #: our choice: what is left to a probe after others have hung
-BEAT_S = 10  #: our choice: a host that takes longer gives a sign of life so often, on standard error
-_SLACK_BYTES = 64 * 1024  #: what sudo and its PAM modules may add around the answers
-_MARK_BYTES = 128  #: a mark is shorter
-_ENDED_STATUS = 137  #: what a shell says of a program that was killed
-_CUT_STATUS = 141  #: what a shell says of a program that nobody reads any more
+OBSERVE_TIMEOUT_S = 180.0  #: for all probes; a healthy host needs well under a second
+BOUND_S = 40  #: for one probe; probes that may hang have their own limits, at most 35 s
+_SHARE = 4  #: our choice: one probe may take a quarter of the total time
+LEAST_S = 2  #: our choice: least time for a probe after others have hung
+BEAT_S = 10  #: our choice: interval of heartbeats on standard error
+_SLACK_BYTES = 64 * 1024  #: for output of sudo and its PAM modules around the answers
+_MARK_BYTES = 128  #: upper limit of a mark
+_ENDED_STATUS = 137  #: a shell's status for a killed program (SIGKILL)
+_CUT_STATUS = 141  #: a shell's status for a program with a closed pipe (SIGPIPE)
 
 _ENVIRONMENT = "LC_ALL=C; export LC_ALL; PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin"
-#: A shell's own process id; ``$$`` is that of the shell around it. The watch alone keeps the channel's standard error.
+#: Reads the subshell's process id; ``$$`` is that of its parent. Only the watch keeps the channel's standard error.
 _WATCH = """\
 exec 3>&2 2>/dev/null </dev/null
 read -r shell _ </proc/self/stat; watch "$shell" & watcher=$!
@@ -45,15 +47,17 @@ ended="""
 
 
 def new_nonce() -> str:
-    """A marker that no output of a host can contain by chance."""
+    """A random text that no output of a host contains by chance."""
     return secrets.token_hex(12)
 
 
 def programs(
     probes: Sequence[Probe], nonce: str, timeout_s: float = OBSERVE_TIMEOUT_S, *, alone: bool = False
 ) -> tuple[str, str]:
-    """The observation of one host in ``timeout_s`` seconds: what the login user runs, and what root does (empty:
-    nothing). With ``alone``, each probe is asked by itself, without passes.
+    """Return the programs of the login user and of root for one host (empty: nothing to run), for ``timeout_s``
+    seconds.
+
+    ``alone`` runs each probe on its own, without passes.
     """
     bound_s = max(1, min(BOUND_S, int(timeout_s / _SHARE)))
     values = {"nonce": nonce, "bound_s": bound_s, "least_s": min(LEAST_S, bound_s), "beat_s": BEAT_S}
@@ -64,15 +68,15 @@ def programs(
 
 @dataclass(frozen=True, slots=True)
 class _Asking:
-    """What is the same for all hosts that are asked these probes."""
+    """The parts of the programs that are equal for all hosts with these probes."""
 
     passes: tuple[Asked, ...]
-    caps: tuple[int, ...]  #: bytes of each answer: of the probes, then of the passes
-    user: str  #: the program of the login user without its watch; empty: nothing
-    root: str  #: that of root
+    caps: tuple[int, ...]  #: limit of each answer in bytes: first the probes, then the passes
+    user: str  #: the login user's program without its watch; empty: nothing to run
+    root: str  #: root's program without its watch
 
 
-@lru_cache(maxsize=64)  # the hosts of a fleet are asked the same
+@lru_cache(maxsize=64)  # the hosts of a fleet have the same probes
 def _asking(probes: tuple[Probe, ...], alone: bool) -> _Asking:
     passes = () if alone else passes_of(probes)
     caps = (*(probe.cap_bytes for probe in probes), *(asked.cap_bytes for asked in passes))
@@ -81,7 +85,7 @@ def _asking(probes: tuple[Probe, ...], alone: bool) -> _Asking:
 
 
 def _body(probes: tuple[Probe, ...], passes: tuple[Asked, ...], *, alone: bool, root: bool) -> str:
-    """Those of these probes that one user asks. They are ended when they have printed more than all their caps."""
+    """The program for the probes of one user. It is cut off when its output exceeds the sum of all limits."""
     own = {len(probes) + place: asked for place, asked in enumerate(passes) if asked.root == root}
     within = {number for asked in own.values() for number in asked.members}
     single = {number: probe for number, probe in enumerate(probes) if probe.root == root and number not in within}
@@ -105,7 +109,7 @@ def _single(number: int, probe: Probe) -> tuple[str, ...]:
 
 
 def _shared(probes: Mapping[int, Probe]) -> Iterator[str]:
-    """Probes in one subshell; each finds the options and words of a new one."""
+    """Probes in one subshell; each begins with default options and parameters."""
     yield "("
     for number, probe in probes.items():
         yield from (f"mark {number}", "unset IFS; set +f --", probe.script, "ended=$?")
@@ -113,7 +117,7 @@ def _shared(probes: Mapping[int, Probe]) -> Iterator[str]:
 
 
 def _pass(number: int, asked: Asked) -> list[str]:
-    """A pass, and behind it each of its probes, which is asked where the pass has not answered it."""
+    """A pass, followed by each of its probes, which run if the pass has not answered them."""
     kind = asked.kind
     lines = [f"mark {number}", "said=$(", kind.script(asked.words), "); ended=$?"]
     lines += [
@@ -128,11 +132,11 @@ def _pass(number: int, asked: Asked) -> list[str]:
 
 
 def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alone: bool = False) -> Facts:
-    """The facts in a program's output, each cut at its cap.
+    """Parse a program's output into facts, each truncated at its limit.
 
-    If a probe has ended the program, the facts are those up to it, and the others have to be asked again; so are those
-    of a pass that cannot be read, and shared ones without an answer, each ``alone``. An answer that is missing
-    otherwise, or doubled, is a ``ProtocolError``.
+    The facts lack these probes, which must run again, each ``alone``: all probes after one that ended the program,
+    those of an unreadable pass, and shared probes without an answer. Any other missing answer, or a duplicate, raises
+    ``ProtocolError``.
     """
     asking = _asking(tuple(probes), alone)
     passes, caps = asking.passes, asking.caps
@@ -142,14 +146,14 @@ def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alon
         if number >= len(caps) or number in answers:
             raise ProtocolError(
                 host,
-                "its answers to the probes are out of order; check whether something on it rewrites command output",
+                "its answers to the probes are out of order; check whether a program on it rewrites command output",
             )
         if status is None:
             if len(answer) < caps[number]:
                 continue
             cut = True
         if late_s and not alone and number < len(probes) and probes[number].shared:
-            continue  # it may be another one that took the time of all
+            continue  # another probe may have used the shared time
         text = answer[: caps[number]].decode("utf-8", errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
         ended = _CUT_STATUS if status is None else status
         answers[number] = Answer(ended, text, len(answer) >= caps[number], late_s)
@@ -162,15 +166,16 @@ def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alon
     if missing and not cut:
         raise ProtocolError(
             host,
-            f"it answered {len(answered)} of {len(probes)} probes; the first without an answer is: "
+            f"it answered {len(answered)} of {len(probes)} probes; the first unanswered probe is "
             f"{probes[missing[0]].script.splitlines()[0][:80]!r}",
         )
     return Facts({probes[number]: answer for number, answer in answered.items()})
 
 
 def _answers(nonce: str, output: bytes) -> Iterable[tuple[int, int | None, bytes, int]]:
-    """Number, status and text of each answer, and the seconds after which its probe was ended (0: it ended by itself).
-    The status is ``None`` where the program ended within it.
+    """Number, status and text of each answer, and the seconds after which its probe was killed (0: it ended by itself).
+
+    The status is ``None`` if the program ended during the probe.
     """
     found = re.finditer(rb"\n?" + re.escape(nonce.encode()) + rb" ([0-9]{0,6}|late) ([0-9]{0,6})\n", output)
     number, begin, late = -1, 0, None
@@ -186,7 +191,7 @@ def _answers(nonce: str, output: bytes) -> Iterable[tuple[int, int | None, bytes
 
 
 def _text(output: bytes, begin: int, end: int, late: re.Match[bytes] | None, status: bytes) -> tuple[bytes, int]:
-    """An answer without the mark that its probe is late, and how late it was. One that ended just then is not late."""
+    """An answer without the mark of a late probe, and its delay in seconds; 0 for a probe that ended at that moment."""
     if late is None:
         return output[begin:end], 0
     if status and int(status) == _ENDED_STATUS:
@@ -195,5 +200,5 @@ def _text(output: bytes, begin: int, end: int, late: re.Match[bytes] | None, sta
 
 
 def cap_bytes(probes: Iterable[Probe]) -> int:
-    """How many bytes a whole observation may send back; a host that sends more is cut off."""
+    """The output limit for these probes in bytes; a host that sends more is cut off."""
     return sum(probe.cap_bytes + _MARK_BYTES for probe in probes) + _SLACK_BYTES

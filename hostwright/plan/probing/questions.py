@@ -1,4 +1,4 @@
-"""What a program asks a host, in order: probes, and passes, of which each answers the probes that are its parts."""
+"""The probes and passes of a program, in order; a pass answers the probes that are its parts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from functools import lru_cache
 
 from hostwright.plan.model import Answer, Pass, PassPart, Probe
 
-#: A word that every tool prints as it is, and that no shell pattern and no line can be mistaken for.
+#: A word that every tool prints unchanged, without characters of shell patterns and without line breaks.
 _PLAIN = re.compile(r"[A-Za-z0-9._+:@/-]{1,500}")
-PASS_BYTES = 1024  #: of a pass's output, for each of its words: a path twice, and what is found there
+PASS_BYTES = 1024  #: of a pass's output per word: a path twice, and its properties
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """A pass over these probes, by their numbers, as one user."""
+    """A pass over these probes, by number, as one user."""
 
     kind: Pass
     members: Mapping[int, Probe]
@@ -25,25 +25,25 @@ class Asked:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What it is asked about, each once."""
+        """The arguments of the pass, each once."""
         return tuple(dict.fromkeys(word for part in self.parts.values() for word in part.words))
 
     @property
     def parts(self) -> dict[int, PassPart]:
-        """The part of each of its probes."""
+        """The part of each of its probes, by number."""
         return {number: probe.part for number, probe in self.members.items() if probe.part}
 
     @property
     def cap_bytes(self) -> int:
-        """How long its output may be."""
+        """The output limit of the pass in bytes."""
         return PASS_BYTES * len(self.words)
 
     def answers(self, answer: Answer) -> Mapping[int, Answer]:
-        """What its own answer says of its probes, by their numbers; the others have to be asked alone."""
+        """The answers of its probes, by number; probes that are missing must run on their own."""
         return _answers(self, answer)
 
 
-@lru_cache(maxsize=128)  # the hosts of a fleet answer much alike
+@lru_cache(maxsize=128)  # many hosts of a fleet have the same answers
 def _answers(asked: Asked, answer: Answer) -> Mapping[int, Answer]:
     kind = asked.kind
     if answer.status > kind.fails_with or answer.truncated or answer.late_s:
@@ -60,7 +60,7 @@ def _answers(asked: Asked, answer: Answer) -> Mapping[int, Answer]:
     return {number: answered for number, answered in by_number.items() if answered is not None}
 
 
-@lru_cache(maxsize=64)  # the hosts of a fleet are asked the same
+@lru_cache(maxsize=64)  # the hosts of a fleet have the same probes
 def passes_of(probes: tuple[Probe, ...]) -> tuple[Asked, ...]:
     """The passes that answer two or more of these probes."""
     found: defaultdict[tuple[Pass, bool], dict[int, Probe]] = defaultdict(dict)
@@ -71,5 +71,5 @@ def passes_of(probes: tuple[Probe, ...]) -> tuple[Asked, ...]:
 
 
 def ordered(probes: Iterable[Probe]) -> tuple[Probe, ...]:
-    """Each probe once, in the order of first mention: its index is its number in the program."""
+    """The probes without duplicates, in order of first occurrence: an index is the probe's number in the program."""
     return tuple(dict.fromkeys(probes))

@@ -1,1 +1,1 @@
-"""Roles: what one is, which ones there are, which of them a host has, in which order."""
+"""Roles: their definition and discovery, the roles of a host, and their order."""

@@ -1,12 +1,12 @@
-"""The values that audits compare, as roles give them: what is wanted of a host, and where that is read. Pure data.
+"""The values that audits compare, as defined by roles: the desired value, and where to read the actual one. Pure data.
 
     def audit_values(v: Chrony, ctx: RoleContext) -> Iterator[AuditValue]:
         yield AuditValue("package", PackageVersion("chrony"), "4.0-8")
         yield AuditValue("sources", TOOLKITS.line("sources"), among=DISTRIBUTION)
 
-A place says where a value is read, not how: the engine reads the places of all roles of a host in one program, in which
-dpkg, ldconfig and systemctl are started once. ``line`` is the name under which that program prints a place. Equal
-places are read once.
+A place defines where a value is read, not how. The engine reads the places of all roles of a host in one program, which
+starts dpkg, ldconfig and systemctl once each. ``line`` is a place's name in the output of that program. Equal places
+are read once.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _UNIT = re.compile(r"[A-Za-z0-9_.@:-]+[.][a-z]+")
 
 def _checked(pattern: re.Pattern[str], text: str, what: str) -> None:
     if not pattern.fullmatch(text):
-        raise ValueError(f"{text!r} is no {what}")
+        raise ValueError(f"{text!r} is not a valid {what}")
 
 
 def _words(text: str) -> str:
-    """A path or a name as the name of a line: without what such a name cannot hold."""
+    """A path or a name, reduced to the characters allowed in the name of a line."""
     return " ".join(re.findall(r"[A-Za-z0-9._+-]+", text))
 
 
@@ -36,8 +36,8 @@ def _words(text: str) -> str:
 class PackageVersion:
     """The version of an installed Debian package.
 
-    ``families`` are shell patterns of names that are asked for in its place where they cover it, whatever the stack: so
-    that answers which were stored can be compared with a stack of later, which has another package.
+    ``families`` are shell patterns that are queried instead of a name that they match, so that stored answers can be
+    compared with a later stack that has another package.
     """
 
     name: str
@@ -49,23 +49,23 @@ class PackageVersion:
 
     @property
     def line(self) -> str:
-        """The name of its line."""
+        """The place's name in the output."""
         return f"package {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class PackageHold(PackageVersion):
-    """Whether apt keeps an installed package at its version: ``held`` or ``not held``."""
+    """Whether apt holds an installed package at its version: ``held`` or ``not held``."""
 
     @property
     def line(self) -> str:
-        """The name of its line."""
+        """The place's name in the output."""
         return f"mark {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class PackageOf:
-    """The version of whichever of these packages is installed, after its name where it is ``named``.
+    """The version of the installed one of these packages, preceded by its name if ``named``.
 
     ``names`` may be shell patterns.
     """
@@ -79,32 +79,32 @@ class PackageOf:
 
     @property
     def line(self) -> str:
-        """The name of its line."""
+        """The place's name in the output."""
         return f"any of {_words(' '.join(self.names))}"
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryVersion:
-    """The version of a library: what follows ``.so.`` in the name of the file that the loader's cache leads to."""
+    """The version of a library: the text after ``.so.`` in the name of the file in the loader's cache."""
 
-    name: str  #: as programs ask for it: ``libm.so.6``
+    name: str  #: soname: ``libm.so.6``
 
     def __post_init__(self) -> None:
         _checked(_LIBRARY, self.name, "name of a library")
 
     @property
     def line(self) -> str:
-        """The name of its line."""
+        """The place's name in the output."""
         return f"library {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryPath(LibraryVersion):
-    """The path under which the loader's cache has a library, with the links of its directory followed."""
+    """The path of a library in the loader's cache, with the links of its directory resolved."""
 
     @property
     def line(self) -> str:
-        """The name of its line."""
+        """The place's name in the output."""
         return f"loader {self.name}"
 
 
@@ -112,7 +112,7 @@ class LibraryPath(LibraryVersion):
 class UnitProperty:
     """A property of a systemd unit, such as its state: ``active``, ``inactive``, ``failed``."""
 
-    unit: str  #: with its ending: ``chrony.service``
+    unit: str  #: with its suffix: ``chrony.service``
     name: str = "ActiveState"
 
     def __post_init__(self) -> None:
@@ -121,83 +121,83 @@ class UnitProperty:
 
     @property
     def line(self) -> str:
-        """The name of its line."""
+        """The place's name in the output."""
         return f"unit {_words(self.unit)} {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class FileLine:
-    """The first line of a small file, of ``/sys`` for instance; nothing where it cannot be read without root."""
+    """The first line of a small file, for example in ``/sys``; empty if only root can read it."""
 
     path: str
 
     @property
     def line(self) -> str:
-        """The name of its line."""
+        """The place's name in the output."""
         return f"file {_words(self.path)}"
 
 
 @dataclass(frozen=True, slots=True)
 class FileThere:
-    """Whether a path is there, and where ``executable`` whether it can be run: ``yes`` or ``no``."""
+    """Whether a path exists, and with ``executable`` whether it is executable: ``yes`` or ``no``."""
 
     path: str
     executable: bool = False
 
     @property
     def line(self) -> str:
-        """The name of its line."""
+        """The place's name in the output."""
         return f"{'program' if self.executable else 'path'} {_words(self.path)}"
 
 
 @dataclass(frozen=True, slots=True)
 class VenvPython:
-    """The version of Python that a virtual environment is of: ``3.9``."""
+    """The Python version of a virtual environment: ``3.9``."""
 
     venv: str  #: the path of the environment, or of a link to it
 
     @property
     def line(self) -> str:
-        """The name of its line."""
+        """The place's name in the output."""
         return f"python of {_words(self.venv)}"
 
 
 @dataclass(frozen=True, slots=True)
 class VenvVersion:
-    """The version of a Python package in a virtual environment; several where pip left more than one behind."""
+    """The version of a Python package in a virtual environment; several if pip left more than one behind."""
 
     venv: str  #: the path of the environment, or of a link to it
-    name: str  #: as its ``dist-info`` directory begins
+    name: str  #: beginning of its ``dist-info`` directory
 
     def __post_init__(self) -> None:
         _checked(re.compile(r"[A-Za-z0-9._]+"), self.name, "name of a dist-info directory")
 
     @property
     def line(self) -> str:
-        """The name of its line."""
+        """The place's name in the output."""
         return f"dist {self.name} of {_words(self.venv)}"
 
 
 @dataclass(frozen=True, slots=True)
 class SnippetLine:
-    """What a snippet says under a name."""
+    """The value that a snippet prints under a name."""
 
     snippet: Snippet
     name: str
 
     @property
     def line(self) -> str:
-        """The name of its line."""
+        """The place's name in the output."""
         return f"{self.snippet.name} {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A role's own piece of shell, run once for all its lines, in a subshell; it prints each with ``say NAME VALUE``.
+    """A role's own shell code, run once for all its lines in a subshell; it prints each line with ``say NAME VALUE``.
 
     It may use the functions of ``hostwright/audit/readings/prelude.sh`` (``line_of FILE`` sets ``$line``, ``bounded``
-    gives a command ten seconds) and ``$kernel``, the release of the running kernel. ``name`` stands before the names of
-    its lines; ``root`` has it run under sudo.
+    runs a command for at most ten seconds) and ``$kernel``, the release of the running kernel. ``name`` is the prefix
+    of the names of its lines; ``root`` runs it with sudo.
     """
 
     name: str
@@ -206,7 +206,7 @@ class Snippet:
 
     @classmethod
     def beside(cls, module: str, file: str, name: str, *, root: bool = False) -> Snippet:
-        """The snippet in a file beside a module, which gives its ``__file__``."""
+        """Read the snippet from a file next to a module; ``module`` is the module's ``__file__``."""
         return cls(name, sh_file(module, file), root)
 
     def line(self, name: str) -> SnippetLine:
@@ -221,7 +221,7 @@ ReadPlace = (
 
 
 def needs_root(place: ReadPlace) -> bool:
-    """Whether only root can read it."""
+    """Whether only root can read this place."""
     return isinstance(place, SnippetLine) and place.snippet.root
 
 
@@ -243,12 +243,12 @@ say distribution "$value"
 
 @dataclass(frozen=True, slots=True)
 class AuditValue:
-    """One value of a layer, which the engine names after the role that gave it.
+    """One value of a layer; the engine adds the name of its role.
 
-    ``want`` is the stack's value, ``None`` where no stack pins it: then hosts with the same text at ``among`` are
-    compared with each other. ``given`` is a place and the text that must be there for the value to be meant at all:
-    which numpy is right depends on the environment's Python. Of values with one name the first that is meant counts.
-    ``derive`` makes of what was read what is compared, ``None`` where that cannot be told; such values come last.
+    ``want`` is the stack's value, ``None`` if no stack pins it: then hosts with the same text at ``among`` are compared
+    with each other. ``given`` is a place and its required text: the value applies only if they match, for example the
+    right numpy depends on the environment's Python. Of values with the same name, the first that applies is used.
+    ``derive`` converts the text that was read to the value to compare, ``None`` if impossible; such values come last.
     """
 
     name: str
@@ -261,10 +261,10 @@ class AuditValue:
 
     @property
     def root(self) -> bool:
-        """Whether only root can read it."""
+        """Whether only root can read the value."""
         return needs_root(self.where)
 
     @property
     def places(self) -> tuple[ReadPlace, ...]:
-        """Every place that must be read for it."""
+        """Every place that must be read for the value."""
         return (self.where, *([self.among] if self.among else []), *([self.given[0]] if self.given else []))

@@ -1,8 +1,8 @@
-"""What a role finds of its layer on a host that anybody set up, and what of it a stack can hold. Pure data.
+"""What a role finds of its layer on any host, and the part of it that a stack can contain. Pure data.
 
-A role's ``found.py`` defines ``FOUND``, a ``Finder``: a piece of shell that lists what there is, the Python packages
-that belong to the layer, and two functions, one of which describes what was found, the other of which says it as a part
-of a stack. The engine asks the finders of all roles in one probe, whatever the roles of the host are.
+A role's ``found.py`` defines ``FOUND``, a ``Finder``: shell code that lists files and packages, the Python packages of
+the layer, and two functions. One returns the values found, the other returns them as a part of a stack. The engine runs
+the finders of all roles in one probe, whatever the roles of the host are.
 """
 
 from __future__ import annotations
@@ -13,47 +13,47 @@ from typing import Any
 
 from hostwright.stack.versions import series
 
-#: of one layer: pairs of a value's name, or the path of the place where it is, and the value
+#: for one layer: pairs of a value's name or path, and the value
 FoundValues = Iterator[tuple[str, str]]
 
-EXACT, SAME_SERIES, OTHER = 0, 1, 2  #: how far a host's version is from a stack's
+EXACT, SAME_SERIES, OTHER = 0, 1, 2  #: distance of a host's version from a stack's
 
 
 @dataclass(frozen=True, slots=True)
 class PythonPackage:
-    """A package in a Python environment, by the name of its metadata; nothing in the environment was run."""
+    """A package in a Python environment, according to its metadata; no code of the environment was run."""
 
     environment: str  #: the directory that holds ``lib/pythonX.Y``, or ``conda-meta``
     name: str  #: lowercase, with ``-`` for ``_``
     version: str
-    python: str = ""  #: minor version (``3.11``); empty where conda's own record is all that names it
+    python: str = ""  #: minor version (``3.11``); empty if only conda's record has the package
     conda: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class OnHost:
-    """What a finder reads: the rows of its script, the host's Debian packages, and its Python packages."""
+    """The input of a finder: the rows of its script, the host's Debian packages, and its Python packages."""
 
     rows: tuple[tuple[str, ...], ...] = ()
-    debs: Mapping[str, str] = field(default_factory=dict)  #: name without architecture → version, of installed ones
+    debs: Mapping[str, str] = field(default_factory=dict)  #: installed packages: name without architecture → version
     packages: tuple[PythonPackage, ...] = ()
 
     def all(self, name: str) -> tuple[tuple[str, ...], ...]:
-        """The cells of each row that has this name."""
+        """The cells of each row with this name."""
         return tuple(row[1:] for row in self.rows if row[0] == name and len(row) > 1)
 
     def first(self, name: str) -> str:
-        """The first cell of the first such row; empty without any."""
+        """The first cell of the first row with this name; empty if no row has it."""
         return next((cells[0] for cells in self.all(name)), "")
 
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """What a host has of a layer, beside the section of a stack.
+    """The state of a layer on a host, compared with a stack's section.
 
-    ``section`` is what the host has otherwise, in the form of a stack file, ``artifacts`` the files for that, and
-    ``unlike`` how far the host is from the section. ``left_out`` is why no stack can have it as it is: then the role is
-    not among the stack's roles, and nothing of it is changed. ``notes`` are what an operator should know of it.
+    ``section`` has the differing values of the host in the form of a stack file, ``artifacts`` their files, and
+    ``unlike`` the distance of the host from the section. ``left_out`` is the reason why no stack can describe the
+    layer: then the role is left out of the stack, and the layer remains unchanged. ``notes`` are for the operator.
     """
 
     section: Mapping[str, Any] = field(default_factory=dict)
@@ -65,11 +65,11 @@ class Adopted:
 
 @dataclass(frozen=True, slots=True)
 class Finder:
-    """How a role finds what a host has of its layer, whoever installed it.
+    """Finds a layer on a host, whoever installed it.
 
-    ``script`` prints ``row NAME VALUE…`` and runs as root: it may list and read, and must not run what it finds.
-    ``packages`` are the names of Python packages that belong to the layer, as pip and as conda call them. ``adopted``
-    gets the section of the stack that is compared; without it, the layer is only shown.
+    ``script`` prints ``row NAME VALUE…`` and runs as root: it may list and read files, but must not run programs that
+    it finds. ``packages`` are the names of the layer's Python packages in pip and conda. ``adopted`` receives the
+    section of the stack to compare; without ``adopted``, the layer is only displayed.
     """
 
     values: Callable[[OnHost], FoundValues]
@@ -79,14 +79,14 @@ class Finder:
 
 
 def distance(have: str, want: str) -> int:
-    """How far a version is from a stack's: the same, of the same major and minor version, or another."""
+    """The distance of a version from a stack's: equal, same major and minor version, or other."""
     if have == want:
         return EXACT
     return SAME_SERIES if have and series(have) == series(want) else OTHER
 
 
 def placed_libraries(host: OnHost) -> FoundValues:
-    """The values of a layer that is a library: its directories, and environments that have it as a package."""
+    """The values of a library layer: its directories, and environments that have it as a package."""
     for place, version, *_ in host.all("library"):
         yield place, version
     for package in host.packages:

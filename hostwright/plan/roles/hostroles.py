@@ -1,4 +1,4 @@
-"""Which roles a host has: those that its inventory names (``hostwright_roles``), else those of its stack. Pure."""
+"""The roles of a host: those in the inventory (``hostwright_roles``), else those of its stack. Pure functions."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ VARIABLE = "hostwright_roles"
 
 
 def host_roles(host: Host, stack: Stack, known: Sequence[Role]) -> tuple[Role, ...]:
-    """The roles of a host, each after those that go before it, and beyond that in the order in which they are named.
+    """Return the roles of a host, each after the roles that must precede it, otherwise in the listed order.
 
-    Raises ``InputErrors`` with all that is wrong with the list, where it stands.
+    Raises ``InputErrors`` with all errors of the list, with file and line.
     """
     given = host.vars.get(VARIABLE)
     place = given.origin.exact if given else f"stack {stack.name}"
@@ -30,33 +30,33 @@ def host_roles(host: Host, stack: Stack, known: Sequence[Role]) -> tuple[Role, .
 
 
 def named_roles(host: Host, stack: Stack) -> tuple[str, ...]:
-    """The names of a host's roles as they are written; the stack's where it names none.
+    """Return the names in a host's list of roles; those of its stack if the inventory has no list.
 
-    Raises ``InputErrors`` for what is no list of names.
+    Raises ``InputErrors`` for a value that is not a list of names.
     """
     given = host.vars.get(VARIABLE)
     return stack.roles if given is None else _names(given.value, given.origin.exact)
 
 
 def usable(roles: Iterable[Role], stack: Stack) -> tuple[Role, ...]:
-    """Those of these roles that a host with this stack can have: it has their section, and they have what they need."""
+    """The roles that a host with this stack can have: the stack has their sections, and their needs are met."""
     left = tuple(role for role in roles if role.section is None or role.name in stack.sections)
     met = tuple(role for role in left if all(providers(need, left) for need in role.needs))
     return met if len(met) == len(left) else usable(met, stack)
 
 
 def enabled_is_gone(host: Host, known: Sequence[Role]) -> Iterator[InputError]:
-    """Variables that switched a role on or off before ``hostwright_roles`` did."""
+    """Yield an error for each variable that enabled or disabled a role before ``hostwright_roles`` existed."""
     for role in known:
         written = role.name in host.vars or f"{role.name}_enabled" in host.vars
         if written and "enabled" not in names_at(role.variables, ()):
-            instead = f"a host has the role where {VARIABLE} names it: [base, …, {role.name}]"
+            instead = f"list the role in {VARIABLE} instead: [base, …, {role.name}]"
             for given in definitions(host, role.name, "enabled"):
-                yield InputError(f"{role.name}.enabled is gone: {instead}", given.origin.exact)
+                yield InputError(f"{role.name}.enabled is no longer supported; {instead}", given.origin.exact)
 
 
 def _names(value: Any, place: str) -> tuple[str, ...]:
-    """A list of names; on the command line, one text with commas."""
+    """A list of names; a text with commas on the command line."""
     names = [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise InputErrors([InputError(f"{VARIABLE}: expected a list of roles, such as [base, driver]", place)])
@@ -69,12 +69,12 @@ def _mistakes(
     for name in names:
         role = known.get(name)
         if role is None:
-            yield InputError(f"{variable}: there is no role {name!r}; {suggestion(name, known)}", place)
+            yield InputError(f"{variable}: unknown role {name!r}; {suggestion(name, known)}", place)
             continue
         for need in role.needs:
             if not providers(need, (known[other] for other in names if other in known)):
-                sentence = f"{variable}: the role {name} needs the role {need}, which is not named: name it too"
+                sentence = f"{variable}: the role {name} needs the role {need}, which is not in the list; add it"
                 yield InputError(sentence, place)
         if role.section is not None and name not in stack.sections:
             sentence = f"{variable}: the stack {stack.name} has no section {name!r}, which the role {name} needs"
-            yield InputError(f"{sentence}: leave it out; the stack names {', '.join(stack.roles)}", place)
+            yield InputError(f"{sentence}; remove the role (the stack's roles are {', '.join(stack.roles)})", place)

@@ -1,4 +1,4 @@
-"""Hosts as their inventory has them, also those that cannot be provisioned; and variables that are somebody else's."""
+"""Checks of the inventory's variables: unknown stacks, and variables that look like a role's."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from hostwright.common.input.nearest import suggestion
 from hostwright.inventory import Binder, Host
 from hostwright.stack.stackfile import stack_names
 
-_NOTES = 20  #: so many variables that look like a role's are named; of more, the number is
+_NOTES = 20  #: notes listed one by one
 
 
 def stack_variable(host: Host) -> str | None:
-    """The stack that a host's variables name: ``hostwright_stack``, else ``stack``.
+    """The stack in a host's variables: ``hostwright_stack``, else ``stack``.
 
-    Who means something else by ``stack`` sets the other one; what is not text can only be meant otherwise.
+    An operator who uses ``stack`` for another purpose sets ``hostwright_stack``. A value of ``stack`` that is not text
+    is ignored.
     """
     own, shared = host.get("hostwright_stack"), host.get("stack")
     named = own if own is not None else shared if isinstance(shared, (str, int, float)) else None
@@ -24,20 +25,18 @@ def stack_variable(host: Host) -> str | None:
 
 
 def check_stack_variable(host: Host, known: Collection[str], folders: Iterable[Path]) -> None:
-    """Raise ``InputError`` where the variable ``stack`` names no stack file, which may mean that it is not ours."""
+    """Raise ``InputError`` if the variable ``stack`` is not the name of a stack; it may have another purpose."""
     given, name = host.vars.get("stack"), stack_variable(host)
     if given is None or name is None or name in known or host.get("hostwright_stack") is not None:
         return
     names = stack_names(folders)
     if name not in names:
-        sentence = f"stack: there is no stack {name!r}; {suggestion(name, names)}"
-        raise InputError(
-            f"{sentence} (if `stack` means something else here, name ours with hostwright_stack)", given.origin.exact
-        )
+        sentence = f"stack: unknown stack {name!r}; {suggestion(name, names)}"
+        raise InputError(f"{sentence} (if `stack` has another purpose here, set hostwright_stack)", given.origin.exact)
 
 
 def strangers_noted(hosts: Iterable[Host], binder: Binder) -> tuple[str, ...]:
-    """A note of each variable that looks like a role's and is not, once: many hosts share a file."""
+    """A note for each variable that looks like a role's but is not; each once, because many hosts share a file."""
     found = tuple(dict.fromkeys(str(error) for host in hosts for error in binder.strangers(host)))
     more = len(found) - _NOTES
-    return (*found[:_NOTES], f"{more} further variables look like a role's and are not read") if more > 0 else found
+    return (*found[:_NOTES], f"{more} further variables look like a role's and are ignored") if more > 0 else found

@@ -1,7 +1,7 @@
-"""What the fields of a dataclass mean: the ``#:`` comments of its source, for documents and for people who ask.
+"""Descriptions of a dataclass's fields: the ``#:`` comments of its source, for documents and help.
 
-A comment stands behind its field, or on the lines before it. Nothing but Sphinx reads these at run time, so the source
-is read; it is part of the package.
+A comment is behind its field, or on the lines before it. Python does not keep comments at run time, so the source is
+parsed; it is part of the package.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MARK = "#:"
 
 
 def meanings(cls: type) -> dict[str, str]:
-    """Field → its meaning, for the fields that the class itself has; empty text where nothing is said of one."""
+    """Field → its description, for the fields that the class itself defines; empty if a field has no comment."""
     source = textwrap.dedent(inspect.getsource(cls))
     (definition,) = ast.parse(source).body
     comments = _comments(source)
@@ -34,7 +34,6 @@ def meanings(cls: type) -> dict[str, str]:
 
 
 def _comments(source: str) -> Mapping[int, str]:
-    """Line → the text of the ``#:`` comment in it."""
     texts = (token for token in _tokens(source) if token.type == tokenize.COMMENT and token.string.startswith(_MARK))
     return {token.start[0]: token.string.removeprefix(_MARK).strip() for token in texts}
 

@@ -1,8 +1,8 @@
 """Roles: functions that yield resources from typed variables and the stack.
 
-A role is a folder in ``roles/`` whose ``__init__.py`` holds one ``@role`` function; what else is known of the layer
-stands in modules of known names beside it (``Role.part``). There is nothing to register: ``discover`` reads the
-packages, and the order follows from ``needs``. The standard roles are one package, those of a site another.
+A role is a folder in ``roles/`` whose ``__init__.py`` has one ``@role`` function; other information about the layer is
+in modules with fixed names next to it (``Role.part``). Roles need no registration: ``discover`` reads the packages, and
+the order follows from ``needs``. The standard roles are one package, a site's roles another.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from hostwright.stack.stack import AptRepository, Section, Share, Stack
 V = TypeVar("V")
 S = TypeVar("S", bound=Section)
 
-#: the modules of a role's folder that are imported by their names; nothing else there is run
+#: modules in a role's folder that are imported by name; no other file there is run
 Part = Literal["audit", "failures", "found", "gpus", "occupancy", "proofs", "rules", "section"]
 PARTS: tuple[Part, ...] = typing.get_args(Part)
-EVERY = "*"  #: in ``after``: every other role of the host
+EVERY = "*"  #: in ``after``: all other roles of the host
 
 
 @dataclass(frozen=True, slots=True)
 class RoleContext:
-    """What a role gets beside its own variables: the stack, and everything else that is wanted of the host.
+    """Information for a role besides its own variables: the stack, and the other roles of the host.
 
-    ``force`` means that running work may be disturbed or ended (``--force``). ``roles`` are all roles of the host with
-    their variables, in order, even those that ``--roles`` leaves out. ``templates`` are the folders in which templates
-    are looked for. ``gpus`` is how many GPUs the inventory says that the host has, where it says so.
+    ``force``: running work may be disturbed or ended (``--force``). ``roles`` are all roles of the host with their
+    variables, in order, including those that ``--roles`` excludes. ``templates`` are the folders with templates.
+    ``gpus`` is the inventory's number of GPUs, ``None`` if not set.
     """
 
     stack: Stack
@@ -60,7 +60,7 @@ class RoleContext:
 
     @property
     def audit_values(self) -> tuple[AuditValue, ...]:
-        """What audits compare of the host: the values that its roles give in their ``audit.py``."""
+        """The values that audits compare on the host, from ``audit.py`` of its roles."""
         return tuple(
             replace(value, layer=role.name)
             for role, variables in self.roles
@@ -68,39 +68,40 @@ class RoleContext:
         )
 
     def section(self, kind: type[S]) -> S:
-        """The stack's section of that kind (``ChronySection``): the role's own, or that of a role that it needs."""
+        """The stack's section of this kind (``ChronySection``): the role's own, or that of a role that it needs."""
         return self.stack.section(kind)
 
     def find(self, kind: type[S]) -> S | None:
-        """The section of that kind, of whichever role; ``None`` where the host does not have that role."""
+        """The section of this kind of any role; ``None`` if the host does not have the role."""
         return next((section for section in self.sections.values() if isinstance(section, kind)), None)
 
     @property
     def sections(self) -> Mapping[str, Section]:
-        """The stack's sections of the roles that the host has, by role."""
+        """The stack's sections of the host's roles, by role."""
         of_host = [role.name for role, _ in self.roles] or list(self.stack.sections)
         return {name: section for name, section in self.stack.sections.items() if name in of_host}
 
     def shares(self) -> tuple[Share, ...]:
-        """The disk space that the layers of the host take."""
+        """The disk space of the host's layers."""
         return tuple(share for section in self.sections.values() for share in section.shares(self.stack))
 
     def leaving(self) -> tuple[str, ...]:
-        """The packages that the layers of the host take away, as shell patterns of their names; what matches one with a
-        ``!`` before it stays."""
+        """Shell patterns for names of packages that the host's layers remove; a package that matches a pattern with a
+        leading ``!`` is kept.
+        """
         patterns = [pattern for section in self.sections.values() for pattern in section.leaving()]
         return tuple(sorted(patterns, key=lambda pattern: not pattern.startswith("!")))
 
     def repositories(self) -> tuple[AptRepository, ...]:
-        """The signed apt repositories of the layers of the host."""
+        """The signed apt repositories of the host's layers."""
         return tuple(one for section in self.sections.values() for one in section.repositories())
 
     def never_unattended(self) -> tuple[str, ...]:
-        """The packages that unattended-upgrades must leave alone for the layers of the host."""
+        """The packages that unattended-upgrades must not change, for all of the host's layers."""
         return tuple(name for section in self.sections.values() for name in section.never_unattended())
 
     def render(self, template: str, /, **values: Any) -> str:
-        """The text of a template (``chrony/chrony.conf.j2``) with these values; mistakes are an ``InputError``."""
+        """Render a template (``chrony/chrony.conf.j2``) with these values. Raises ``InputError``."""
         return render(template, self.templates, **values)
 
 
@@ -108,10 +109,10 @@ class RoleContext:
 class Role:
     """One layer of the stack: its name, the roles before it, its typed variables, and its resources.
 
-    The roles that it ``needs`` must be on a host that has it; those that it comes ``after`` go before it where they are
-    there. Either may be another role that ``provides`` it. It imports from the roles that it needs and from those that
-    it ``uses``, and from no other. It adds to the rules, failures and audit values of the role which it ``extends``;
-    what else its folder has no module for is taken from there.
+    A host with the role must also have the roles in ``needs``. Roles in ``after`` precede it if the host has them. A
+    role that ``provides`` another takes its place in both. The role's code imports only from roles in ``needs`` and
+    ``uses``. If it ``extends`` a role, its rules, failures and audit values are added to that role's; modules that its
+    folder lacks are taken from there.
     """
 
     name: str
@@ -122,54 +123,58 @@ class Role:
     after: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
     extends: Role | None = None
-    short: str = ""  #: what it is called where there is room for few letters; empty: made from its name
-    provides: tuple[str, ...] = ()  #: the roles in whose place it can be on a host, by name
+    short: str = ""  #: name for narrow columns; empty: made from its name
+    provides: tuple[str, ...] = ()  #: names of roles that it can replace on a host
 
     def resources(self, variables: Any, ctx: RoleContext) -> tuple[Resource, ...]:
-        """The desired states of this layer on a host with these variables. Raises ``InputError`` for what is none."""
+        """Return the desired states of this layer on a host with these variables. Raises ``InputError`` for a value
+        that is not a state.
+        """
         try:
             states = tuple(self.function(variables, ctx))
-        except SystemExit as error:  # it would end the verb, without a word and perhaps with status 0
+        except SystemExit as error:  # it would end the command silently, perhaps with status 0
             raise InputError(described(error), place_of(error, str(self.folder))) from error
         for state in states:
             if not isinstance(state, Resource):
-                sentence = f"the role {self.name} yields {state!r}, which is no state: states derive from Resource"
+                sentence = f"the role {self.name} yields {state!r}, which is not a state; yield instances of Resource"
                 raise InputError(sentence, str(self.folder))
         return states
 
     @property
     def follows(self) -> tuple[str, ...]:
-        """The roles that go before it, for either reason."""
+        """The roles that precede it: ``needs`` and ``after``."""
         return tuple(dict.fromkeys((*self.needs, *self.after)))
 
     @property
     def standard(self) -> bool:
-        """Whether it is one of the package's own roles, or extends one."""
+        """Whether it is a role of the package, or extends one."""
         own = self.function.__module__.startswith(f"{STANDARD_ROLES}.")
         return own or (self.extends is not None and self.extends.standard)
 
     def part(self, name: Part) -> ModuleType | None:
-        """The module of that name in the role's folder, else in that of the role which it extends; ``None`` where there
-        is none. Raises ``InputError``."""
+        """Import the module of this name from the role's folder, else from the extended role's; ``None`` if missing.
+        Raises ``InputError``.
+        """
         return next(iter(self.parts(name)), None)
 
     def part_name(self, name: Part) -> str:
-        """The full name of that module, which is not imported for it; empty where there is none."""
+        """The full name of the module, without importing it; empty if missing."""
         own = _part_name(_import(self.function.__module__), name)
         return own or (self.extends.part_name(name) if self.extends else "")
 
     def parts(self, name: Part) -> tuple[ModuleType, ...]:
-        """The module of that name in the role's folder, and in that of the role which it extends. Raises
-        ``InputError``."""
+        """Import the modules of this name from the role's folder and the extended role's. Raises ``InputError``."""
         own = _part(_import(self.function.__module__), name)
         return *((own,) if own else ()), *(self.extends.parts(name) if self.extends else ())
 
     def audit_values(self, variables: Any, ctx: RoleContext) -> tuple[AuditValue, ...]:
-        """The values that audits compare of the layer; of two with one name the role's own, not the extended one's."""
+        """The values that audits compare of the layer. A role's own values replace the extended role's values of the
+        same name.
+        """
         own = _part(_import(self.function.__module__), "audit")
         extends = self.extends if self.extends and isinstance(variables, self.extends.variables) else None
         values = tuple(own.audit_values(variables, ctx)) if own else ()
-        named = {value.name for value in values}  # a name may have several values, each for other hosts
+        named = {value.name for value in values}  # a name may have several values for different hosts
         extended = extends.audit_values(variables, ctx) if extends else ()
         return (*(value for value in extended if value.name not in named), *values)
 
@@ -181,26 +186,26 @@ class Role:
 
     @property
     def advisories(self) -> Advisories:
-        """What is known of the ages of its products: its ``advisories.json``. Raises ``InputError``."""
+        """The advisories in its ``advisories.json``. Raises ``InputError``."""
         return _advisories(self.folder / ADVISORIES)
 
     @property
     def section(self) -> type[Section] | None:
-        """The model of the role's part of a stack, out of its module ``section``; ``None`` where it has none."""
+        """The model of the role's section of a stack, from its module ``section``; ``None`` if it has none."""
         module = self.part("section")
         return _section(module, self.name) if module else None
 
 
 @cache
 def _part_name(folder: ModuleType, name: str) -> str:
-    """The full name of a module of a role's folder; empty where there is none. It is looked up once: every host asks
-    for several of each role."""
+    """The full name of a module in a role's folder; empty if missing. Cached, because every host needs several of each
+    role.
+    """
     full = f"{folder.__name__}.{name}"
     return full if hasattr(folder, "__path__") and importlib.util.find_spec(full) else ""
 
 
 def _part(folder: ModuleType, name: str) -> ModuleType | None:
-    """A module of a role's folder."""
     full = _part_name(folder, name)
     return _import(full) if full else None
 
@@ -210,13 +215,12 @@ _advisories = cache(read_advisories)
 
 @cache
 def _section(module: ModuleType, role: str) -> type[Section]:
-    """The only section in a module of a role."""
     classes = {value for value in vars(module).values() if isinstance(value, type)} - {Section}
     kinds = {kind for kind in classes if issubclass(kind, Section)}
     own = [kind for kind in kinds if kind.__module__ == module.__name__] or list(kinds)  # else that of another role
     if len(own) != 1:
         names = ", ".join(sorted(kind.__name__ for kind in own)) or "none"
-        raise InputError(f"expected one class that derives from Section, found {names}", f"roles/{role}/section.py")
+        raise InputError(f"expected one subclass of Section, found {names}", f"roles/{role}/section.py")
     return own[0]
 
 
@@ -231,12 +235,13 @@ def role(
 ) -> Callable[[Callable[[V, RoleContext], Iterator[Resource]]], Role]:
     """Make a role of a function ``(variables, host) -> Iterator[Resource]``.
 
-    ``needs`` are roles without which it cannot be on a host, ``after`` others that go before it (``EVERY``: all that
-    are there): none, or those of the role that it ``extends``. ``uses`` are roles whose sections or tables it imports
-    without needing them on a host; they are neither required nor applied first. ``short`` is the heading of its column
-    while a run lasts, in two to four letters; without it, one is made from its name. ``provides`` are the roles in
-    whose place it can be on a host: a role that needs ``driver`` takes the one that provides it. The role's name is
-    the function's; the type of its variables is read from the first parameter's annotation, which must be a frozen
+    ``needs`` are roles that a host must have, too; ``after`` are others that precede this role (``EVERY``: all roles of
+    the host). Their defaults are those of the role that it ``extends``, else none. ``uses`` are roles whose sections or
+    tables it imports; a host need not have them. ``short`` is the heading of its column during a run, two to four
+    letters; by default made from its name. ``provides`` are roles that it can replace on a host: a role that needs
+    ``driver`` accepts a role that provides ``driver``.
+
+    The role's name is the function's name. The type of its variables is the annotation of the first parameter: a frozen
     dataclass whose fields all have defaults. Raises ``TypeError`` for another annotation.
 
     >>> from dataclasses import dataclass
@@ -271,12 +276,12 @@ def role(
 
 
 def sections_of(roles: Iterable[Role]) -> dict[str, type[Section] | None]:
-    """The models of these roles' sections, as stack files are read with them."""
+    """The models of these roles' sections, for reading stack files."""
     return {role.name: role.section for role in roles}
 
 
 def rules_of(roles: Iterable[Role]) -> tuple[RoleRules, ...]:
-    """What these roles bring of what fits, out of their modules ``rules``."""
+    """The compatibility rules of these roles, from their modules ``rules``."""
     parts = ((role.name, role.parts("rules")) for role in roles)
     kinds = ("RULES", "CHOICES", "GROUNDS")
     return tuple(RoleRules(name, *(_of_all(found, kind) for kind in kinds)) for name, found in parts)
@@ -287,17 +292,17 @@ def _of_all(parts: Iterable[ModuleType], name: str) -> tuple[Any, ...]:
 
 
 def discover(*packages: str) -> tuple[Role, ...]:
-    """All roles of the packages, each after those that go before it.
+    """Import all roles of the packages; return each after the roles that must precede it.
 
-    Of several with one name the last counts; without any package the standard roles. Raises ``InputErrors`` with every
-    role of a site that cannot be imported.
+    Of several roles with the same name, the last is used. Without packages, returns the standard roles. Raises
+    ``InputErrors`` with every role of a site that cannot be imported.
     """
     roles: dict[str, Role] = {}
     mistakes = Mistakes()
     for package in packages or (STANDARD_ROLES,):
         for info in pkgutil.iter_modules(importlib.import_module(package).__path__):
             if info.name.startswith("_"):
-                continue  # what roles share
+                continue  # shared code of roles
             with mistakes:
                 module = _import(f"{package}.{info.name}")
                 here = (value for value in vars(module).values() if isinstance(value, Role))
@@ -307,12 +312,12 @@ def discover(*packages: str) -> tuple[Role, ...]:
 
 
 def _import(name: str) -> ModuleType:
-    """A module of a role. One of a site is a user's file: what is wrong with it is said with its line."""
+    """Import a module of a role. Errors in a site's module are user errors, raised with file and line."""
     try:
         return importlib.import_module(name)
     except (InputError, KeyboardInterrupt):
         raise
-    except BaseException as error:  # also what ends a program: it would end the verb without a verdict
+    except BaseException as error:  # including SystemExit, which would end the command silently
         if not name.startswith(OWN_ROLES):
             raise
         (folder,) = sys.modules[name.partition(".")[0]].__path__
@@ -320,7 +325,7 @@ def _import(name: str) -> ModuleType:
 
 
 def place_of(error: BaseException, folder: str) -> str:
-    """File and line of what an error is about: the last below ``folder`` (a folder or a file), else that itself."""
+    """File and line of an error: the last frame below ``folder`` (a folder or a file), else ``folder`` itself."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(folder)]
@@ -328,12 +333,12 @@ def place_of(error: BaseException, folder: str) -> str:
 
 
 def providers(need: str, roles: Iterable[Role]) -> tuple[Role, ...]:
-    """Those of these roles that are the role ``need``, or are on a host in its place."""
+    """Those of these roles that are the role ``need`` or can replace it."""
     return tuple(role for role in roles if need in (role.name, *role.provides))
 
 
 def reading_cards(roles: Iterable[Role]) -> tuple[Role, ...]:
-    """The roles whose folders say how cards are read, also the standard ones whose name a site's own role has."""
+    """The roles with a module ``gpus``, including standard roles that a site's role of the same name replaces."""
     parts = {role.part_name("gpus"): role for role in reversed((*discover(), *roles))}
     return tuple(role for name, role in reversed(parts.items()) if name)
 
@@ -344,7 +349,7 @@ def _before(role: Role, known: Mapping[str, Role]) -> Iterator[str]:
 
 
 def goes_before(roles: Iterable[Role]) -> dict[str, tuple[str, ...]]:
-    """For each role the names of those that go before it; one that is not among these roles may be named as well."""
+    """Role → names of the roles that precede it; these may include roles that are not among ``roles``."""
     known = {role.name: role for role in roles}
     last = {name for name, role in known.items() if EVERY in role.after}
     others = {name: tuple(other for other in known if other not in last) if name in last else () for name in known}
@@ -355,17 +360,17 @@ def goes_before(roles: Iterable[Role]) -> dict[str, tuple[str, ...]]:
 
 
 def in_order(roles: Mapping[str, Role], named: Sequence[str] = ()) -> tuple[Role, ...]:
-    """The roles, each after those that go before it, and beyond that in the order in which a stack names them.
+    """Return the roles, each after the roles that must precede it, otherwise in the order of ``named``.
 
-    Raises ``InputError`` for an unknown need and for roles that follow each other in a circle.
+    Raises ``InputError`` for an unknown need and for a cycle.
     """
     for role in roles.values():
         for need in role.needs:
             if not providers(need, roles.values()):
-                sentence = f"role {role.name} needs {need}, but there is no such role; {suggestion(need, roles)}"
+                sentence = f"role {role.name} needs the unknown role '{need}'; {suggestion(need, roles)}"
                 raise InputError(sentence, f"roles/{role.name}/")
     before = {name: [other for other in names if other in roles] for name, names in goes_before(roles.values()).items()}
     try:
         return tuple(roles[name] for name in in_sequence(before, named))
     except CycleError as error:
-        raise InputError(f"roles depend on each other in a circle: {' → '.join(error.args[1])}", "roles/") from error
+        raise InputError(f"roles depend on each other in a loop: {' → '.join(error.args[1])}", "roles/") from error

@@ -1,6 +1,6 @@
-"""Whether everything that a site holds can be used: inventory, roles, stacks, templates, checks. No host is asked.
+"""Checks all files of a site: inventory, roles, stacks, templates, checks. No host is contacted.
 
-``python -m hostwright.plan.roles.sitecheck`` writes the schema of the result as JSON (``check.schema.json``).
+``python -m hostwright.plan.roles.sitecheck`` writes the JSON schema of the result (``check.schema.json``).
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from hostwright.stack.stackfile import stack_names
 SCHEMA: Literal[1] = 1
 SCHEMA_FILE = Path(__file__).with_name("check.schema.json")
 _PLACE = re.compile(r"(.*?)(?::(\d+))?(?::(\d+))?")
-_ENCRYPTED = "is encrypted with Ansible Vault"  #: how sentences about what no password was given for go on
-_UNKNOWN = "is not a variable"  #: likewise of templates, which may name what stands in an encrypted file
+_ENCRYPTED = "is encrypted with Ansible Vault"  #: part of errors about values without a password
+_UNKNOWN = "is not a variable"  #: part of errors about templates, whose variables may be in an encrypted file
 
 
 @dataclass(frozen=True, slots=True)
 class SiteRemark:
-    """A sentence about a place in a site. ``line`` and ``column`` count from 1, and are 0 where they are not known."""
+    """A remark about a position in a site. ``line`` and ``column`` count from 1; 0 means unknown."""
 
     sentence: str
-    file: str = ""  #: relative to the site where it lies there; also the name of something else, such as a stack
+    file: str = ""  #: relative to the site if inside it; may also be another name, such as a stack's
     line: int = 0
     column: int = 0
 
@@ -51,10 +51,10 @@ class SiteRemark:
 
 @dataclass(frozen=True, slots=True)
 class SiteCheck:
-    """What was looked at in a site, and what is wrong with it.
+    """The result of a check of a site.
 
-    ``mistakes`` must be mended before the hosts that they are about can be used. ``unread`` is what could not be looked
-    at, so that nothing is known of it; ``notes`` are what may be meant as it is.
+    ``mistakes`` must be fixed before the affected hosts can be used. ``unread`` are files that could not be checked.
+    ``notes`` may be intended.
     """
 
     schema: Literal[1]
@@ -68,11 +68,11 @@ class SiteCheck:
 
 
 def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
-    """Look at everything in a site; ``found`` are the mistakes that were met when its inventory and roles were read."""
+    """Check all files of a site; ``found`` has the errors from reading its inventory and roles."""
     hosts = tuple(roster.inventory.hosts.values())
     own = tuple(role for role in roster.roles if role.function.__module__.startswith(OWN_ROLES))
     stacks: dict[str, None] = {}
-    if roster.roles:  # else one of them cannot be read, and what else is wrong may come of that
+    if roster.roles:  # otherwise a role cannot be read, and other errors may follow from that
         stacks = _check_stacks(roster, hosts, found)
         _check_roles(roster, own, found)
         _gather(found, _no_roles(roster.site.root / "roles", {role.folder.resolve() for role in roster.roles}))
@@ -80,7 +80,7 @@ def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
     _gather(found, mistakes_in(roster.site.root / "templates"))
     _gather(found, (error for error in _unparsable(_programs(roster.site)) if str(error) not in map(str, found.found)))
     known = tuple(map(str, found.found))
-    left_out = roster.inventory.left_out  # of some it was said above what they keep from being used
+    left_out = roster.inventory.left_out  # some are already part of errors above
     _gather(found, (error for error in left_out if not any(text.startswith(str(error)) for text in known)))
     locked = _ENCRYPTED in "".join((*map(str, found.found), *roster.inventory.notes)) and not roster.vault.known
     closed = [error for error in found.found if locked and (_ENCRYPTED in str(error) or _UNKNOWN in str(error))]
@@ -105,15 +105,14 @@ def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
 
 
 def _check_stacks(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> dict[str, None]:
-    """The names of the site's stacks and of its hosts', each read and asked whether its parts and its roles fit each
-    other."""
+    """Check the site's and its hosts' stacks: whether their parts and roles are compatible. Return their names."""
     names = dict.fromkeys(stack_names(folder for folder in roster.stack_dirs if folder != STANDARD / "stacks"))
     for host in hosts:
         with found:
             names[roster.stack_name(host)] = None
     known = stack_names(roster.stack_dirs)
     for name in names:
-        if name in known:  # what a host's variable misspells is said with its line, where the host is looked at
+        if name in known:  # an unknown name is reported with its line by the check of the host
             with found:
                 host_roles(Host(name), roster.stack(name), roster.roles)
     with found:
@@ -122,7 +121,7 @@ def _check_stacks(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> dic
 
 
 def _check_roles(roster: Roster, own: Iterable[Role], found: Mistakes) -> None:
-    """The parts of the site's own roles, also those that only other verbs need."""
+    """Check all modules of the site's roles, including those that only other commands need."""
     for role in own:
         for name in PARTS:
             with found:
@@ -134,20 +133,19 @@ def _check_roles(roster: Roster, own: Iterable[Role], found: Mistakes) -> None:
         for rule in (rule for role in every if role.role in names for rule in role.rules):
             _gather(found, never_applied(rule, every, sections))
     with found:
-        roster.knowledge.check_failures(roster)  # those of all roles together: each failure has one name
+        roster.knowledge.check_failures(roster)  # all roles together, because names of failures are unique
 
 
 def _no_roles(folder: Path, roles: Collection[Path]) -> Iterator[InputError]:
-    """What lies among the roles and is none."""
+    """Yield an error for each module among the roles that is not a role."""
     for info in pkgutil.iter_modules([str(folder.resolve())]):
         place = folder.resolve() / (info.name if info.ispkg else f"{info.name}.py")
         if place not in roles and not info.name.startswith("_"):
             shown = folder / info.name / "__init__.py" if info.ispkg else folder / f"{info.name}.py"
-            yield InputError("has no function with @role: begin its name with _ if it is none", str(shown))
+            yield InputError("has no @role function; if it is not a role, begin its name with _", str(shown))
 
 
 def _check_hosts(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> None:
-    """The variables of each host, and everything that its roles want of it."""
     failed: dict[tuple[str, str, str], list[str]] = {}
     for host in hosts:
         with found:
@@ -165,19 +163,21 @@ def _check_hosts(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> None
                         failed.setdefault(what, []).append(host.name)
     for (name, why, place), names in failed.items():
         with found:
-            raise InputError(f"the role {name} cannot say what it wants of {fold(names)}: {why}", place)
+            raise InputError(f"the role {name} fails for {fold(names)}: {why}", place)
 
 
 def _check_variables(roster: Roster, host: Host, found: Mistakes) -> None:
-    """The variables of every role for a host of which it is not known what it shall have: its stack is not there."""
+    """Check the variables of every role for a host whose stack is missing, so that its roles are unknown."""
     for role in roster.roles:
         with found:
             bind(role.variables, role.name, host)
 
 
 def _fails(role: Role, target: TargetHost) -> BaseException | None:
-    """Ask a role for its states on a host, and for their probes, removal and audit values; what it raises, if anything
-    but ``InputError``, which says where it comes from."""
+    """Return the exception that a role raises for a host, from its states, probes, removals or audit values.
+
+    ``InputError`` is raised instead, because it has file and line.
+    """
     variables = target.variables[role.name]
     try:
         for state in role.resources(variables, target.context):
@@ -192,7 +192,7 @@ def _fails(role: Role, target: TargetHost) -> BaseException | None:
 
 
 def _programs(site: Site) -> Iterator[Path]:
-    """The site's own Python files, most of which are run elsewhere, such as the programs of proofs on hosts."""
+    """The site's Python files; most run elsewhere, such as proofs on hosts."""
     yield site.root / "tasks.py"
     if len(site.role_packages) > 1:
         yield from sorted((site.root / "roles").rglob("*.py"))
@@ -223,12 +223,11 @@ def _remark(error: InputError, root: Path, more: str = "") -> SiteRemark:
 
 
 def _from(root: Path, text: str) -> str:
-    """A text with the paths of the site's files as they are in the site."""
     return text.replace(f"{root}/", "")
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of what ``hostwright check --json`` prints."""
+    """The JSON Schema (draft 2020-12) of the output of ``hostwright check --json``."""
     return json_schema_of(SiteCheck, "Hostwright check", "What `hostwright check --json` prints.")
 
 

@@ -1,4 +1,4 @@
-"""What a state put on a host, as SBOMs name it. Pure data."""
+"""The software that a state installed on a host, for SBOMs. Pure data."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Literal
 
 from hostwright.stack.stack import Artifact
 
-#: of a Debian package, a Python package, a driver, the files of an archive, one file
+#: a Debian package, a Python package, a driver, the files of an archive, a single file
 SoftwareKind = Literal["deb", "pypi", "driver", "archive", "file"]
 
 
 @dataclass(frozen=True, slots=True)
 class Software:
-    """One piece of software on a host: ``version`` is what was read there, and empty where it is missing.
+    """One piece of software on a host: ``version`` was read on the host, and is empty if the software is missing.
 
-    ``wanted`` is the stack's version, empty where any will do; ``flaw`` says what else is not as wanted. ``artifact``
-    is the stack's file that it came from; ``sha256`` are the hashes of which another file that it came from had one.
-    ``brought`` marks what comes from a file or repository that the stack names; anything else is the distribution's.
-    ``supplier`` is for what neither the vendor of the stack's section nor the distribution supplies. ``parts`` came
-    with it.
+    ``wanted`` is the stack's version, empty if any version is accepted; ``flaw`` describes another difference.
+    ``artifact`` is the stack's file from which it was installed; ``sha256`` are the possible hashes of another source
+    file. ``brought``: it was installed from a file or repository of the stack, otherwise from the distribution.
+    ``supplier`` is set if neither the vendor of the stack's section nor the distribution supplies it. ``parts`` were
+    installed with it.
     """
 
     kind: SoftwareKind
@@ -32,5 +32,5 @@ class Software:
     brought: bool = False
     supplier: str = ""
     architecture: str = ""
-    source: str = ""  #: of a Debian package: the source package that it was built from
+    source: str = ""  #: source package of a Debian package
     parts: tuple[Software, ...] = ()

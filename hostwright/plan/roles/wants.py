@@ -1,7 +1,7 @@
-"""The desired states of hosts with the same stack, roles and variables: made once for all of them.
+"""Makes the desired states of hosts, once for all hosts with the same stack, roles and variables.
 
-A role's function is called once for all hosts that have the same for it. It may look at the variables of other roles
-(``RoleContext.roles``): that it does is noted, and only then do these count.
+A role's function is called once for all hosts with the same input. If it reads the variables of other roles
+(``RoleContext.roles``), this is recorded, and only then are they part of its input.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ def desire(
     memory: Memory | None = None,
     packages: PackageMirror | None = None,
 ) -> Desired:
-    """The desired states of a host, from its roles in order, each with its variables. With ``packages``, those of its
-    distribution come from there."""
+    """Return the desired states of a host, from its roles with their variables, in order.
+
+    With ``packages``, the distribution's packages come from this mirror.
+    """
     memory, chosen = memory or Memory(), tuple(roles)
     before = goes_before(role for role, _ in chosen)
     names = tuple(role.name for role, _ in ctx.roles)
@@ -56,13 +58,13 @@ def desire(
 
 
 class _NotedContext(RoleContext):
-    """What a role gets, which notes whether it looks at the variables of other roles."""
+    """A context that records whether a role reads the variables of other roles."""
 
     __slots__ = ("looked",)
 
     @classmethod
     def of(cls, ctx: RoleContext, looked: list[None]) -> _NotedContext:
-        """The same as ``ctx``; each look appends to ``looked``."""
+        """A copy of ``ctx``; each read of ``roles`` appends to ``looked``."""
         noted = cls(*(getattr(ctx, part.name) for part in fields(RoleContext)))
         object.__setattr__(noted, "looked", looked)
         return noted
@@ -74,5 +76,5 @@ class _NotedContext(RoleContext):
 
     @property
     def sections(self) -> Mapping[str, Section]:
-        """As of all: of the roles, only their names count, which are the same wherever a result is used again."""
+        """Not recorded: it depends only on the names of the roles, which are part of every cache key."""
         return RoleContext(self.stack, self.force, object.__getattribute__(self, "roles"), self.templates).sections

@@ -1,1 +1,1 @@
-"""The stacks of a roster: the files that they need on this machine, and all that can be found."""
+"""The stacks of a roster: their files on this machine, and the list of all stacks."""

@@ -1,4 +1,4 @@
-"""The security floors of bulletins that an operator fetched, kept on this machine beside what roles know."""
+"""Stores the security floors of an operator's bulletins on this machine, in addition to the roles' advisories."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def keep_bulletins(roster: Roster, folder: Path) -> Read:
-    """Read the bulletins below a directory and keep their floors, in place of those of an earlier directory.
+    """Read the bulletins below a directory and store their floors, which replace those of an earlier call.
 
-    Raises ``InputError`` for a directory without bulletins, or where nothing can be kept.
+    Raises ``InputError`` for a directory without bulletins, or if the floors cannot be stored.
     """
     read = read_bulletins(folder, combined(role.advisories for role in roster.roles))
     file = state_root() / FILE
@@ -25,5 +25,5 @@ def keep_bulletins(roster: Roster, folder: Path) -> Read:
         make_folder(file.parent)
         write_whole(file, advisories_text(read.advisories))
     except OSError as error:
-        raise InputError(f"the advisories cannot be kept: {refused(error, ANOTHER_STATE)}", str(file)) from error
+        raise InputError(f"the advisories cannot be stored: {refused(error, ANOTHER_STATE)}", str(file)) from error
     return read

@@ -1,7 +1,7 @@
-"""Packages of a host's distribution that come from the mirror, where a variable of a role says so. Pure data.
+"""Packages of a host's distribution that come from the mirror, if a role's variable says so. Pure functions.
 
-Every state that installs such packages names them (``Resource.packages_for``), also one inside of another state. Where
-one of a host's roles has ``packages_from: mirror``, all of them get the mirror's packages.
+Every state that installs such packages lists them (``Resource.packages_for``), also a state inside another state. If
+one of a host's roles has ``packages_from: mirror``, all its roles use the mirror.
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ from hostwright.plan.model import Condition, Facts, Resource
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.debs import MirroredDeb, PackageMirror
 
-VARIABLE = "packages_from"  #: of any role
-MIRROR = "mirror"  #: its value where the host's own sources are not asked
-_MACHINE = "x86_64"  #: of the only architecture that is mirrored
-_MOST_CHARACTERS = 32  #: our choice, of a part of a release's name
+VARIABLE = "packages_from"  #: a variable of any role
+MIRROR = "mirror"  #: its value for hosts that do not use their own apt sources
+_MACHINE = "x86_64"  #: the only mirrored architecture
+_MOST_CHARACTERS = 32  #: our choice, for each part of a release's name
 
 S = TypeVar("S")
 
 
 def mirrored(variables: Mapping[str, Any]) -> bool:
-    """Whether packages come from the mirror: one of the host's roles says so, by its variables."""
+    """Whether a variable of one of the host's roles requests packages from the mirror."""
     return any(getattr(values, VARIABLE, "") == MIRROR for values in variables.values())
 
 
 def distribution_of(facts: Facts) -> str:
-    """The host's distribution as lock files name it (``debian-12``); empty where it is not known, or where the host is
-    of an architecture that is not mirrored."""
+    """The host's distribution as in lock files (``debian-12``); empty if unknown, or if its architecture is not
+    mirrored.
+    """
     if OS_RELEASE not in facts or (UNAME in facts and facts[UNAME].strip().rpartition(" ")[2] not in {"", _MACHINE}):
         return ""
     release = os_release(facts)
@@ -39,18 +40,18 @@ def distribution_of(facts: Facts) -> str:
 
 
 def codename_of(facts: Facts) -> str:
-    """The name of the host's release in the archive (``bookworm``); empty where it says none."""
+    """The codename of the host's release (``bookworm``); empty if unknown."""
     name = os_release(facts).get("VERSION_CODENAME", "")
     return name if _is_plain(name) else ""
 
 
 def _is_plain(word: str) -> bool:
-    """Whether it may stand in a path and in a list of sources: it is what a host says of itself."""
+    """Whether a word from a host is safe in a path and in a list of sources."""
     return word.isascii() and word.isalnum() and len(word) <= _MOST_CHARACTERS
 
 
 def with_mirror(states: Iterable[S], mirror: PackageMirror) -> tuple[S, ...]:
-    """These states; those that install packages, also inside of others, take them from the mirror."""
+    """The states; those that install packages, also inside other states, use the mirror."""
     return tuple(_changed(state, mirror) for state in states)
 
 
@@ -68,18 +69,20 @@ def _changed(value: Any, mirror: PackageMirror) -> Any:
 
 
 def packages_of(states: Iterable[object], facts: Facts | None) -> tuple[str, ...]:
-    """The packages that a host with these facts takes of its distribution, each once, in their order."""
+    """The distribution's packages that a host with these facts uses, each once, in order."""
     return tuple(dict.fromkeys(word for state in _all(states) for word in state.packages_for(facts)))
 
 
 def archive_components(states: Iterable[object]) -> tuple[str, ...]:
-    """The components of the distribution's archive that these states read beside those of its sources."""
+    """The components of the distribution's archive that these states need in addition to those of its sources."""
     return tuple(dict.fromkeys(name for state in _all(states) for name in state.archive_components()))
 
 
 def local_repositories(states: Iterable[object]) -> tuple[tuple[Artifact, ...], tuple[str, ...]]:
-    """The repositories that these states put on the host's own disk, and the packages that others of them take from
-    there. What those need of the distribution comes from the mirror as well."""
+    """The repositories that these states put on the host's disk, and the packages that other states install from them.
+
+    Dependencies of those packages in the distribution come from the mirror as well.
+    """
     inside = tuple(_all(states))
     holders = {list_file: file for state in inside for list_file, file in state.repositories().items()}
     words = (word for state in inside for list_file in holders for word in state.packages_from(list_file))
@@ -87,7 +90,6 @@ def local_repositories(states: Iterable[object]) -> tuple[tuple[Artifact, ...], 
 
 
 def _all(states: Iterable[object]) -> Iterator[Resource]:
-    """These states and those inside of them."""
     for value in states:
         if isinstance(value, Resource):
             yield value
@@ -98,6 +100,6 @@ def _all(states: Iterable[object]) -> Iterator[Resource]:
 
 
 def package_files(states: Iterable[object], facts: Facts, mirror: PackageMirror) -> tuple[MirroredDeb, ...]:
-    """The files that these states take on a host with these facts, with all that they may need."""
+    """The package files that these states need on a host with these facts, including all dependencies."""
     chosen = tuple(states)
     return mirror.files_for(distribution_of(facts), (*packages_of(chosen, facts), *local_repositories(chosen)[1]))

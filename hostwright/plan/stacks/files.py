@@ -1,4 +1,4 @@
-"""The files of the stacks of an inventory, brought to this machine. No host is asked."""
+"""Mirrors the files of an inventory's stacks to this machine. No host is contacted."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ def mirror(
     search: PackageSearch | None = None,
     progress: TransferProgress,
 ) -> tuple[Mirrored, ...]:
-    """Bring the files of a stack that hosts need to this machine; without a name, those of all stacks of hosts.
+    """Fetch the files of a stack that hosts need to this machine; without a name, those of all hosts' stacks.
 
-    What ``source`` has is taken from there; ``to`` is a directory into which all of them are exported. ``pythons`` are
-    taken for those of every host, whatever was seen there; ``search`` says how packages of distributions are found.
-    Raises ``ArtifactError``, and before anything is brought where a file cannot be named; once all others are here,
-    where no archive has a package. ``InputError`` for a Python for which no host takes any.
+    Files in ``source`` are taken from there; ``to`` is a directory to export all files to. ``pythons`` are assumed for
+    every host, whatever its facts; ``search`` are the settings for packages of distributions.
+
+    Raises ``ArtifactError``: before any download if a file is unknown, after all downloads if no archive has a package.
+    Raises ``InputError`` for a Python version for which no host needs files.
     """
     store, files, locks = roster.store, list[Mirrored](), list[Path]()
     stacks = [roster.stack(each) for each in ([name] if name else stacks_of_hosts(roster))]
@@ -68,7 +69,7 @@ def mirror(
             files += [replace(file, pinned=file.name in found.pinned) for file in done]
         locks += [lock, packages_lock(store, stack.name)]
     if failures:
-        raise ArtifactError("\n".join(dict.fromkeys([*failures, *lacking])))  # of a store that is closed, once
+        raise ArtifactError("\n".join(dict.fromkeys([*failures, *lacking])))  # an unusable store is reported once
     if to is not None:
         export(files, locks, to, progress)
     if lacking:
@@ -78,7 +79,7 @@ def mirror(
 
 @contextmanager
 def _noted(failures: list[str]) -> Iterator[None]:
-    """What cannot be brought does not stop what comes after it."""
+    """Record an ``ArtifactError`` instead of raising it, so that later files are still fetched."""
     try:
         yield
     except ArtifactError as error:
@@ -88,15 +89,17 @@ def _noted(failures: list[str]) -> Iterator[None]:
 def artifacts_for_hosts(roster: Roster, stack: Stack) -> tuple[Artifact, ...]:
     """The artifacts of a stack that the roles of the hosts with this stack may need.
 
-    A stack that no host has yet is looked at as if all had it; without any host, its own roles count.
+    For a stack without hosts, all hosts are assumed to have it; without any host, its own roles are used.
     """
     having = hosts_having(roster, stack)
     return stack.used_by({role for host in having for role in named_roles(host, stack)} or stack.roles)
 
 
 def files_of_roles(roster: Roster, stack: Stack, seen: Seen) -> tuple[RoleFile, ...]:
-    """The files that the states of the same hosts take beside the artifacts of the stack. Raises ``ArtifactError``, and
-    ``InputErrors`` with every mistake in the variables of these hosts."""
+    """The files that the states of the same hosts need in addition to the stack's artifacts.
+
+    Raises ``ArtifactError``, and ``InputErrors`` with every error in the variables of these hosts.
+    """
     files: dict[str, RoleFile] = {}
     mistakes = Mistakes()
     for host in hosts_having(roster, stack):
@@ -117,18 +120,18 @@ def _assumed(facts: Facts, _host: str) -> Facts:
 
 def _no_files(python: str) -> str:
     return (
-        f"no host takes files for Python {python}: either no stack of theirs has such a Python, or their packages do "
-        "not come from this machine (`wheels_from: mirror` in the variables of a role)"
+        f"no host needs files for Python {python}: either no stack of a host has this Python, or their packages do "
+        "not come from this machine (set `wheels_from: mirror` in the variables of a role)"
     )
 
 
 def hosts_having(roster: Roster, stack: Stack) -> tuple[Host, ...]:
-    """The hosts with a stack; all, where none has it yet."""
+    """The hosts with a stack; all hosts if none has it."""
     hosts = tuple(roster.inventory.hosts.values())
     return tuple(host for host in hosts if roster.stack_name(host) == stack.name) or hosts
 
 
 def stacks_of_hosts(roster: Roster) -> tuple[str, ...]:
-    """The names of the stacks that hosts of the inventory have; the default one where there is no host."""
+    """The names of the stacks of all hosts; the default stack if the inventory has no hosts."""
     names = (roster.stack_name(host) for host in roster.inventory.hosts.values())
     return tuple(dict.fromkeys(names)) or (roster.default_stack,)

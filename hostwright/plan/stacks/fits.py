@@ -1,4 +1,4 @@
-"""Which stacks fit a host, and which rule says why another does not: for a host of which little is known. Pure."""
+"""Finds the stacks that fit a host, and the rules that other stacks break. Pure functions."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from hostwright.stack.stack import Stack
 
 @dataclass(frozen=True, slots=True)
 class StackFit:
-    """Whether a host can have a stack, with its default roles.
+    """Whether a host can have a stack with its default roles.
 
-    ``misfits`` are the rules that it breaks, ``aged`` what is known against the stack's versions, ``lifetimes`` until
-    when their series get fixes, ``stand_ins`` its files that are not the vendor's own.
+    ``misfits`` are the rules that it breaks, ``aged`` the advisories against its versions, ``lifetimes`` the ends of
+    support of its series, ``stand_ins`` its files that are not the vendor's.
     """
 
     stack: str
@@ -31,22 +31,22 @@ class StackFit:
 
     @property
     def old(self) -> tuple[Aged, ...]:
-        """What counts against the stack. Most stacks are behind some newest series, on purpose."""
+        """The advisories against the stack, except newer series: most stacks use an older series intentionally."""
         return tuple(one for one in self.aged if one.kind != "superseded")
 
     @property
     def fits(self) -> bool:
-        """Whether no rule refuses the host."""
+        """Whether no rule rejects the host."""
         return not self.misfits
 
 
 @dataclass(frozen=True, slots=True)
 class HostFits:
-    """All stacks for one host, the best first."""
+    """All stacks for one host, best first."""
 
     host: str
     facts: HostFacts
-    stored: str = ""  #: when its facts were read, where they are those of an audit; empty: it was asked now
+    stored: str = ""  #: time of the audit that read the facts; empty: the facts are current
     stacks: tuple[StackFit, ...] = ()
 
 
@@ -59,11 +59,11 @@ def fits(
     *,
     suggest: bool = True,
 ) -> tuple[StackFit, ...]:
-    """Every stack for a host with these facts: first those that fit it, of these those with the fewest advisories, then
-    those that break the fewest rules; of equal ones those with the fewest files, and the newest of a name.
+    """Return every stack for a host with these facts, best first.
 
-    Rules about free space are left out: how much there is says nothing about the choice of a stack. Without
-    ``suggest``, misfits name no combination that works.
+    Order: stacks that fit, with the fewest advisories first; then stacks that break the fewest rules. Equal stacks are
+    ordered by the number of files, and by version, newest first. Rules about free space do not apply, because it does
+    not affect the choice of a stack. ``suggest=False``: misfits contain no working combination.
     """
     by_name = {stack.name: stack for stack in stacks}
     found = []
@@ -90,7 +90,7 @@ def _fit(
 
 
 def _order(fit: StackFit, files: int) -> tuple[object, ...]:
-    """``files``: what a stack brings that others do without is for hosts that the others do not fit."""
+    """``files``: a stack with more files than others is meant for hosts that the others do not fit."""
     numbers = tuple(-int(number) for number in re.findall(r"[0-9]{1,9}", fit.stack))
     return len(fit.misfits) > 0, len(fit.old) if fit.fits else 0, len(fit.misfits), files, _family(fit.stack), numbers
 

@@ -1,4 +1,4 @@
-"""The stacks that can be found, each with its file, what it pins, and what was tried with it. No host is asked."""
+"""Lists all stacks, each with its file, its versions, and the records of its tests. No host is contacted."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ListedStack:
-    """A stack that can be found. One that cannot be used has a ``problem`` and no ``stack``."""
+    """A stack with its file. An unusable stack has a ``problem`` and no ``stack``."""
 
     name: str
     file: Path
-    standard: bool  #: whether the package brings it
+    standard: bool  #: whether it is part of the package
     stack: Stack | None = None
-    matrix: tuple[TriedRole, ...] = ()  #: each release that it is for, with each role
+    matrix: tuple[TriedRole, ...] = ()  #: each of its releases with each role
     problem: str = ""
 
 
 def list_stacks(roster: Roster) -> tuple[ListedStack, ...]:
-    """All stacks by name; of several with one name that which is found first, as hosts get it.
+    """Return all stacks by name; of several with one name, the one that hosts get.
 
-    Raises ``InputError`` for records of trials that cannot be read.
+    Raises ``InputError`` for unreadable records of tests.
     """
     return tuple(_listed(roster, name) for name in stack_names(roster.stack_dirs))
 

@@ -1,5 +1,6 @@
-"""The packages of distributions for the hosts of a stack: named from the states of hosts, resolved, and pinned in the
-stack's lock file of packages. No host is asked."""
+"""Finds the distribution packages for the hosts of a stack: lists them from the hosts' states, resolves them, and pins
+them in the stack's lock file of packages. No host is contacted.
+"""
 
 from __future__ import annotations
 
@@ -37,15 +38,18 @@ from hostwright.stack.store.sources import EXPORT, FileSource
 if TYPE_CHECKING:
     from hostwright.plan.targets import Roster
 
-Seen = Callable[[str], Facts | None]  #: what was last read of a host, by its name; ``None``: nothing yet
+Seen = Callable[[str], Facts | None]  #: returns the last facts of a host by name; ``None``: never read
 EXAMPLE = "debian-12:6.1.0-28-amd64"
 _HEADERS = "linux-headers-"
 
 
 @dataclass(frozen=True, slots=True)
 class PackageSearch:
-    """How packages are looked for: ``systems`` are taken for those of every host, whatever was seen there; ``renew``
-    takes the versions that the archive has now, where others are pinned."""
+    """Settings of a search for packages.
+
+    ``systems`` are facts assumed for every host, whatever its own facts. ``renew`` replaces pinned versions by the
+    archive's current versions.
+    """
 
     systems: tuple[Facts, ...] = ()
     renew: bool = False
@@ -54,21 +58,21 @@ class PackageSearch:
 
 @dataclass(frozen=True, slots=True)
 class HostsWant:
-    """Hosts that want the same packages, the repositories that these have on their own ``disks``, and the
-    ``components`` of the archive that they read."""
+    """Hosts that need the same packages, the repositories on their own ``disks``, and the archive ``components`` of the
+    packages.
+    """
 
     disks: tuple[Artifact, ...] = ()
     components: tuple[str, ...] = ()
     hosts: list[str] = field(default_factory=list)
 
 
-Wanted = Mapping[Distribution, Mapping[tuple[str, ...], HostsWant]]  #: by the packages that hosts want together
+Wanted = Mapping[Distribution, Mapping[tuple[str, ...], HostsWant]]  #: distribution → set of packages → its hosts
 
 
 @dataclass(frozen=True, slots=True)
 class FoundPackages:
-    """The files that hosts take, the names of those that are pinned now, and a sentence for each package that cannot be
-    had."""
+    """The package files for hosts, the names of newly pinned files, and an error for each unavailable package."""
 
     files: tuple[MirroredDeb, ...] = ()
     pinned: frozenset[str] = frozenset()
@@ -76,14 +80,16 @@ class FoundPackages:
 
 
 def system(text: str) -> Facts:
-    """What would be known of a host of which only the distribution is known, and the kernel that it runs. Raises
-    ``InputError`` for a text that is not like ``EXAMPLE``, whose kernel may be left out."""
+    """Return the facts of a host with only this distribution and kernel.
+
+    Raises ``InputError`` for a text that does not have the form of ``EXAMPLE``; the kernel is optional.
+    """
     name, _, kernel = text.partition(":")
     identity, _, version = name.partition("-")
     if name not in CODENAMES or not all(part.isascii() and (part.isalnum() or part in ".+-_") for part in kernel):
         known = ", ".join(CODENAMES)
         raise InputError(
-            f"found {printable(text)!r}, expected a distribution and the kernel that runs there (`uname -r`), such as "
+            f"found {printable(text)!r}, expected a distribution and its running kernel (`uname -r`), such as "
             f"{EXAMPLE}; distributions are {known}",
             "--systems",
         )
@@ -95,10 +101,10 @@ def system(text: str) -> Facts:
 def find_packages(
     roster: Roster, stack: Stack, wanted: Wanted, search: PackageSearch, source: FileSource | None
 ) -> FoundPackages:
-    """The packages that hosts want, once the stack's own files are here.
+    """Return the packages that hosts need. Call this after the stack's own files have been fetched.
 
-    Where the lock file does not hold all of them, the distribution's archive is asked, and the lock file written; where
-    files come from an export, its own counts instead. Raises ``ArtifactError``.
+    If the lock file lacks a package, the distribution's archive is queried, and the lock file is written. For files
+    from an export, the export's lock file is used instead. Raises ``ArtifactError``.
     """
     if not wanted:
         return FoundPackages()
@@ -136,8 +142,11 @@ def _names(mirror: PackageMirror) -> frozenset[str]:
 def wanted_packages(
     roster: Roster, stack: Stack, hosts: Iterable[Host], seen: Seen, systems: Sequence[Facts]
 ) -> Wanted:
-    """The packages of those hosts whose roles take them from the mirror. Raises ``ArtifactError`` for hosts of which
-    nothing is known, and ``InputErrors`` with every mistake in the variables of these hosts."""
+    """The packages of the hosts whose roles use the mirror.
+
+    Raises ``ArtifactError`` for hosts without facts, and ``InputErrors`` with every error in the variables of these
+    hosts.
+    """
     wanted: dict[Distribution, dict[tuple[str, ...], HostsWant]] = {}
     unknown: list[str] = []
     mistakes = Mistakes()
@@ -163,8 +172,8 @@ def wanted_packages(
     if unknown:
         names = fold(unknown)
         raise ArtifactError(
-            f"the packages of {names} shall come from the mirror, and no audit has seen a release for {ARCHITECTURE} "
-            f"there: run {Command('audit', hosts=names)} (the hosts need no network for it but yours), or name "
+            f"{names}: packages come from the mirror, but no audit has found a release for {ARCHITECTURE} there; "
+            f"run {Command('audit', hosts=names)} (which needs only a connection to the hosts), or pass the "
             f"distribution and kernel of all hosts (`mirror --systems {EXAMPLE}`)"
         )
     return wanted
@@ -194,11 +203,11 @@ def _sentences(lacking: Mapping[tuple[Distribution, str], Sequence[str]], cure: 
     for (distribution, word), hosts in lacking.items():
         who = fold(list(dict.fromkeys(hosts)))
         if cure:
-            yield f"the export holds no {word} for {distribution}, which {who} takes: {cure}"
+            yield f"the export has no {word} for {distribution}, which {who} needs; {cure}"
         elif word.startswith(_HEADERS):
             yield (
-                f"the archive of {distribution} has no {word}, for the kernel that runs on {who}: newer ones have "
-                f"replaced it; boot a kernel that the archive has, run {Command('audit')} and mirror again"
+                f"the archive of {distribution} no longer has {word} for the running kernel of {who}; "
+                f"boot a kernel that the archive has, run {Command('audit')}, and mirror again"
             )
         else:
-            yield f"the archive of {distribution} has no package {word}, which {who} takes"
+            yield f"the archive of {distribution} has no package {word}, which {who} needs"

@@ -26,7 +26,7 @@ def two_at_once(trial: Trial) -> None:
     trial.expect(statuses == [0, 3], f"exit statuses {first.status} and {second.status} instead of one 0 and one 3")
     loser = next((run for run in (second, first) if run.status == 3), None)
     if loser is not None:
-        trial.expect("works on it since" in loser.output, "the loser is not told whose the host is")
+        trial.expect("in use by" in loser.output, "the loser is not told whose the host is")
     if statuses == [0, 3]:
         trial.record.further = 0
 

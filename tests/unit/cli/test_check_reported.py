@@ -88,7 +88,7 @@ def test_a_role_that_raises_when_it_is_asked(site: MadeSite) -> None:
     assert found.status == 2
     ((file, line, sentence),) = found.mistakes
     assert (file, line) == ("roles/motd/__init__.py", 21)
-    assert sentence == "the role motd cannot say what it wants of gpu[01-02]: KeyError: 'nosuch'"
+    assert sentence == "the role motd fails for gpu[01-02]: KeyError: 'nosuch'"
 
 
 def test_a_template_that_nobody_uses(site: MadeSite) -> None:
@@ -116,24 +116,24 @@ def test_no_site_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
         check(Context(), json=True)
     said = capsys.readouterr()
     assert (ended.value.code, said.out) == (2, "")
-    assert "there is no site here" in said.err
+    assert "no site found" in said.err
 
 
 BROKEN: dict[str, tuple[dict[str, str], tuple[str, int], str]] = {
     "a stack that extends none": (
         {"inventory/stacks/ours.yml": "description: x\nextends: tensorflow-2.99\n"},
         ("inventory/stacks/ours.yml", 2),
-        "there is no stack 'tensorflow-2.99'",
+        "unknown stack 'tensorflow-2.99'",
     ),
     "a stack that extends itself": (
         {"inventory/stacks/ours.yml": "extends: ours\n"},
         ("inventory/stacks/ours.yml", 1),
-        "in a circle",
+        "in a loop",
     ),
     "a role without a role": (
         {"roles/motd/__init__.py": '"""Nothing."""\n'},
         ("roles/motd/__init__.py", 0),
-        "has no function with @role",
+        "has no @role function",
     ),
     "a role that needs none": (
         {"roles/motd/__init__.py": ROLE.replace('"base"', '"bas"'), "templates/motd/motd.j2": "{{ text }}\n"},
@@ -147,7 +147,7 @@ BROKEN: dict[str, tuple[dict[str, str], tuple[str, int], str]] = {
             )
         },
         ("roles/motd", 0),
-        "yields None, which is no state: states derive from Resource",
+        "yields None, which is not a state; yield instances of Resource",
     ),
     "failures that are none": (
         {

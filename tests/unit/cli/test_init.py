@@ -50,7 +50,7 @@ def test_the_version_is_pinned(site: Path) -> None:
 
 
 def test_hosts_are_read_once_they_are_named(site: Path) -> None:
-    with pytest.raises(InputError, match=r"no hosts yet; write them to .*our site/inventory/hosts\.yml"):
+    with pytest.raises(InputError, match=r"no hosts yet; add them to .*our site/inventory/hosts\.yml"):
         Fleet.load(site=Site(site)).targets("all")
     hosts = site / "inventory/hosts.yml"
     commented = hosts.read_text().partition("addresses in:\n#\n")[2]

@@ -158,7 +158,7 @@ def test_a_site_is_named_before_or_after_the_verb(
 def test_outside_of_a_site_a_verb_says_what_to_do(site: Path, capfd: pytest.CaptureFixture[str]) -> None:
     status, out, err = run(capfd, "hosts")
     assert (status, out) == (2, "")
-    assert "there is no site here" in err
+    assert "no site found" in err
     assert "hostwright init DIR" in err
 
 
@@ -166,7 +166,7 @@ def test_a_site_that_is_none_is_refused(site: Path, capfd: pytest.CaptureFixture
     status, _, err = run(capfd, "--site", str(site.parent), "hosts")
     assert status == 2
     assert "--site, HOSTWRIGHT_SITE" in err
-    assert "is no site" in err
+    assert "is not a site" in err
 
 
 #: roles/racks/tasks.py of a site: a role with verbs

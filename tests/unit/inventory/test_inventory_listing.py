@@ -50,8 +50,8 @@ def test_every_host_is_listed_and_what_cannot_be_used_is_said(
     out, err = capsys.readouterr()
     err = " ".join(err.split())
     assert out.splitlines()[-1].startswith("5 hosts: ")
-    assert "stack: there is no stack 'web'" in err
-    assert "name ours with hostwright_stack" in err
+    assert "stack: unknown stack 'web'" in err
+    assert "has another purpose here, set hostwright_stack" in err
     assert "found 'winrm'" in err
     for name in ("container_manager", "environment", "base_dir", "container"):
         assert err.count(f"hosts.yml:{OTHERS[: OTHERS.index(f'    {name}:')].count(chr(10)) + 1}:5: ") == 1, name
@@ -212,7 +212,7 @@ def test_other_peoples_variables_keep_no_host_from_being_provisioned(inventory: 
     assert any(
         "'container_manager' is not read: it is not a variable of the role container" in n for n in targets.notes
     )
-    with pytest.raises(InputErrors, match="there is no stack 'web'"):
+    with pytest.raises(InputErrors, match="unknown stack 'web'"):
         fleet.targets("web1")
 
 

@@ -70,7 +70,7 @@ def test_no_wheel_is_mirrored_where_nobody_asked_for_it(tmp_path: Path) -> None:
 def test_a_python_that_no_host_takes_wheels_for_is_named_and_nothing_comes(tmp_path: Path, setting: str) -> None:
     roster = fleet(tmp_path, {"gpu01": {}}, tensorflow_wheels_from=setting)
     python = {"mirror": "3.13", "index": "3.9"}[setting]
-    with pytest.raises(InputError, match=f"no host takes files for Python {python}"):
+    with pytest.raises(InputError, match=f"no host needs files for Python {python}"):
         mirror(roster, "", None, None, seen=nothing_seen, pythons=[python], progress=Quiet())
 
 

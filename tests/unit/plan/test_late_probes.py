@@ -184,13 +184,13 @@ def test_where_the_users_are_not_known_somebody_may_be_there():
     kind = Occupancy((busy,), lambda facts: (facts[busy].strip(),), lambda facts: ((facts[busy].strip(), "again"),))
     facts = Facts({busy: Answer(137, "", late_s=40)})
     at_work = Occupancies((kind,)).at_work(facts, boots=True)
-    assert at_work.gpus == ("somebody who is not known (a probe did not answer within 40 s: who)",)
+    assert at_work.gpus == ("unknown users (a probe did not answer within 40 s: who)",)
     assert at_work.others == at_work.gpus
 
 
 def test_locks_that_are_not_known_are_a_note_and_an_error_of_that_host():
     facts = Facts({probe: Answer(137, "", late_s=40) for probe in DESIRED.probes()})
     (note, *_) = plan_host(DESIRED, facts, datetime.now(UTC)).notes
-    assert note.startswith("who has locked or drained it is not known: a probe did not answer within 40 s")
+    assert note.startswith("its locks and drain state are unknown: a probe did not answer within 40 s")
     with pytest.raises(HostError, match=r"^gpu01: a probe did not answer within 40 s: who$"), guarded("gpu01"):
         raise NotAnswered("who", 40)

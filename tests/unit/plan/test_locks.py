@@ -310,6 +310,6 @@ def test_a_line_says_what_became_of_a_host(capsys: pytest.CaptureFixture[str]):
     assert lines[0].startswith("gpu07  locked by alice@desk since")
     assert "(expired)" in lines[0]
     assert lines[1].startswith("gpu07  unlocked; it was locked by alice@desk")
-    assert lines[2] == "gpu07  not locked; alice@desk works on it since 2026-03-01 12:00 UTC (run run-1)"
+    assert lines[2] == "gpu07  not locked; in use by alice@desk since 2026-03-01 12:00 UTC (run run-1)"
     document = json.dumps([HostLocks("gpu07", UNREADABLE, RMA, MINE).to_json()])
     assert json.loads(document)[0]["lock"]["readable"] is False

@@ -38,7 +38,7 @@ NEWER: dict[str, Any] = {"schema": 3, "layers": {"cuda": "11.2"}}
 RUN = RunStamp("run-2", "ada@desk", "2026-11-22T08:00:00Z")
 SILENT = Answer(0, "")
 AT = datetime(2026, 11, 22, tzinfo=UTC)
-SENTENCE = "was written by a newer Hostwright than this one: upgrade Hostwright here"
+SENTENCE = "was written by a newer Hostwright; upgrade Hostwright on this machine"
 
 
 @pytest.fixture(scope="module")

@@ -105,14 +105,14 @@ def test_a_site_that_is_named_wins_over_the_working_directory(
     monkeypatch.setenv("HOSTWRIGHT_SITE", "../other")
     assert Site.find().root.resolve() == other
     monkeypatch.setenv("HOSTWRIGHT_SITE", str(tmp_path))
-    with pytest.raises(InputError, match=r"--site, HOSTWRIGHT_SITE: .* is no site"):
+    with pytest.raises(InputError, match=r"--site, HOSTWRIGHT_SITE: .* is not a site"):
         Site.find()
 
 
 def test_outside_of_a_site_it_is_said_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HOSTWRIGHT_SITE", raising=False)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="there is no site here") as error:
+    with pytest.raises(InputError, match="no site found") as error:
         Roster.load()
     assert "hostwright init DIR" in str(error.value)
     assert "--site DIR" in str(error.value)
@@ -260,9 +260,7 @@ def test_default_stack_is_the_sites_then_the_standard_one(site: Site) -> None:
 
 
 def test_missing_default_stack_says_where_to_name_one(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match=f"no default stack: name one with `stack` .* default.txt in one of {tmp_path}"
-    ):
+    with pytest.raises(InputError, match=f"no default stack; set `stack` .* default.txt in one of {tmp_path}"):
         default_stack([tmp_path])
 
 

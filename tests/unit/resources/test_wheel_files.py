@@ -179,4 +179,4 @@ def test_a_machine_without_pip_is_told_how_to_get_it(tmp_path: Path, monkeypatch
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     monkeypatch.setenv("PATH", str(tmp_path))
     told = refused(tmp_path, wheel_of("tool-1.2-py3-none-any.whl", "5" * 64, "3.9"))
-    assert "since pip is not installed on this machine: run " in told
+    assert "because pip is not installed on this machine: run " in told

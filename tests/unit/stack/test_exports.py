@@ -77,8 +77,8 @@ def test_what_is_not_there_is_not_downloaded(exported: Path, tmp_path: Path) -> 
     with pytest.raises(ArtifactError) as refused:
         bring(store, missing, unknown, source=Exported(exported))
     first, second = str(refused.value).splitlines()
-    assert f"does not contain driver.run with the sha256 {sum_of(b'new')}: run `invoke mirror --export DIR`" in first
-    assert "does not contain more.tgz: run" in second
+    assert f"does not contain driver.run with the sha256 {sum_of(b'new')}; run `invoke mirror --export DIR`" in first
+    assert "does not contain more.tgz; run" in second
     assert not (store.root / sum_of(b"new")[:2]).exists()
 
 
@@ -112,5 +112,5 @@ def test_a_place_that_cannot_be_written_is_told(exported: Path, tmp_path: Path) 
     store = machine(tmp_path / "again")
     files = bring(store, Artifact(), source=Exported(exported))
     (tmp_path / "file").write_text("")
-    with pytest.raises(ArtifactError, match="move the file that is in the way, or name another directory"):
+    with pytest.raises(ArtifactError, match="move the file that is in the way, or give another directory"):
         export(files, [], tmp_path / "file" / "to", Quiet())

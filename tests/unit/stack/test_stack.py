@@ -258,9 +258,9 @@ def test_stacks_that_are_not_there(tmp_path: Path) -> None:
         load_stack("tensorflow-2.8", (STACKS,))
     with pytest.raises(InputError, match=r"unknown stack '../stacks/tensorflow-2\.9'"):
         load_stack("../stacks/tensorflow-2.9", (STACKS,))
-    with pytest.raises(InputError, match="no stack 'nowhere'"):
+    with pytest.raises(InputError, match="unknown stack 'nowhere'"):
         stack_of(tmp_path, "extends: nowhere")
-    with pytest.raises(InputError, match="in a circle: mine → mine"):
+    with pytest.raises(InputError, match="in a loop: mine → mine"):
         stack_of(tmp_path, "extends: mine")
     with pytest.raises(InputError, match="expected a stack as a mapping"):
         stack_of(tmp_path, "- a list")

@@ -120,7 +120,7 @@ def test_a_lock_is_held_seen_by_others_and_given_back(place: Path, session: Loca
         eventually(lambda: holders(place / "run" / "run.lock") == {keeper_pid(place)})
         modes = {path.name: oct(path.stat().st_mode & 0o777) for path in (place / "run").iterdir()}
         assert modes == {"run.lock": "0o600", "run.json": "0o644", "run.pid": "0o644"}
-        with pytest.raises(Locked, match=r"gpu01: alice@desk works on it since 2026-03-01 12:00 UTC \(run run-1"):
+        with pytest.raises(Locked, match=r"gpu01: in use by alice@desk since 2026-03-01 12:00 UTC \(run run-1"):
             take(session, THEIRS)
         lock.check()
     assert lock.lost
@@ -186,7 +186,9 @@ def test_a_keeper_that_is_killed_holds_nothing(place: Path, session: LocalSessio
     eventually(lambda: lock.lost)
     assert (place / "run" / "run.json").exists()
     assert locks.run_lock(seen()) is None, "what it left says nothing"
-    with pytest.raises(HostError, match=r"the host's lock was lost \(the program on it was killed: it is going down"):
+    with pytest.raises(
+        HostError, match=r"the host's lock was lost \(the program was killed on the host: the host is going down"
+    ):
         lock.check()
     take(session, THEIRS).release()
 
@@ -287,5 +289,5 @@ def test_host_going_down_while_its_lock_changes_is_asked_again(
     session: Any = SimpleNamespace(host=SimpleNamespace(name="gpu01"), run=lambda *_, **__: killed)
     there = Facts({locks.LOCK: Answer(0, f"there\n{RMA.to_json()}"), locks.RUN_LOCK: Answer(1, "")})
     monkeypatch.setattr(operatorlock, "probe_locks", lambda shell: there)
-    with pytest.raises(Unreachable, match="the program on it was killed"):
+    with pytest.raises(Unreachable, match="the program was killed on the host"):
         change(RootShell(session))

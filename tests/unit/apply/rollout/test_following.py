@@ -104,7 +104,7 @@ def test_a_run_of_another_machine_is_followed_until_its_lock_is_gone(watched: Wa
     watched.lock("run1")
     watched.begin()
     until(watched.texts, "the run is named")
-    assert watched.texts() == ["jane@laptop works on it since 2026-11-24 12:00 UTC (run run1)"]
+    assert watched.texts() == ["in use by jane@laptop since 2026-11-24 12:00 UTC (run run1)"]
     start(make(waiting(tmp_path / "go"), "echo done"))
     until(lambda: watched.of(events.RoleStarted), "its job is seen")
     assert watched.ended == []

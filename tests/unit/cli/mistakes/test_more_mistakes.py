@@ -107,7 +107,7 @@ def test_an_empty_inventory_says_which_file_to_write(site: Path, capsys: pytest.
     for line in "hosts", "plan all", "plan gpu01", "plan":
         status, said = typed(capsys, line)
         assert status == 2
-        assert f"write them to {site}/inventory/hosts.yml, such as `all: {{hosts: {{gpu01: " in said
+        assert f"add them to {site}/inventory/hosts.yml, for example `all: {{hosts: {{gpu01: " in said
     (site / "inventory/hosts.yml").unlink()
     assert "create a hosts.yml there" in typed(capsys, "hosts")[1]
 

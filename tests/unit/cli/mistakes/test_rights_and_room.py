@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -33,7 +34,11 @@ def state(desk: Desk, kind: str) -> Iterator[tuple[str, ...]]:
 
 
 def about_the_record(said: Said) -> list[str]:
-    return [line for line in (said.err + said.out).splitlines() if "cannot be kept" in line or "recorded" in line]
+    return [
+        line
+        for line in (said.err + said.out).splitlines()
+        if re.search("cannot be (kept|stored|written)|recorded", line)
+    ]
 
 
 @pytest.mark.parametrize("kind", [FULL, MOUNTS])
@@ -129,7 +134,7 @@ KEYS: dict[Callable[[Rack, Path], None], tuple[str, ...]] = {
     of_somebody_else: ("(ansible_ssh_private_key_file) cannot be read: Permission denied; change its owner or mode",),
     the_public_half: ("(ansible_ssh_private_key_file) is a public key", "without .pub"),
     with_a_passphrase: ("has a passphrase", "ssh-add"),
-    empty: ("(ansible_ssh_private_key_file) is no private key", "ssh-keygen"),
+    empty: ("(ansible_ssh_private_key_file) is not a usable private key", "ssh-keygen"),
     a_directory: ("cannot be read: Is a directory; name a file in it",),
     nowhere: ("(ansible_ssh_private_key_file) does not exist",),
 }

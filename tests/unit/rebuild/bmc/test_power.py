@@ -191,9 +191,9 @@ def test_a_host_that_answers_and_cannot_be_asked_is_left_alone(
 @pytest.mark.parametrize(
     ("changed", "error", "sentence"),
     [
-        ({"lock": locked_by("eve@login2")}, Locked, "locked by eve@login2 .* It is not yours"),
+        ({"lock": locked_by("eve@login2")}, Locked, "locked by eve@login2 .* The lock is not yours"),
         ({"lock": "there\nnonsense\n"}, Locked, "its lock file .* cannot be read"),
-        ({"run": run_of("another machine")}, Locked, r"eve@login2 works on it .* or give --force"),
+        ({"run": run_of("another machine")}, Locked, r"in use by eve@login2 .* or give --force"),
         (
             {"jobs": "20261121t1100-driver {}\n"},
             Refused,
